@@ -67,6 +67,14 @@ impl KeyList {
         self.in_order(&positions)
     }
 
+    /// The same keys, the last one first.
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        let mut positions = self.positions();
+        positions.reverse();
+        self.in_order(&positions)
+    }
+
     /// The same keys in random order.
     #[must_use]
     pub fn shuffled(&self, rng: &mut Rng) -> Self {
@@ -99,11 +107,11 @@ impl KeyList {
     }
 }
 
-impl<'k> FromIterator<&'k [u8]> for KeyList {
-    fn from_iter<I: IntoIterator<Item = &'k [u8]>>(keys: I) -> Self {
+impl<K: AsRef<[u8]>> FromIterator<K> for KeyList {
+    fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
         let mut list = Self::default();
         for (number, key) in (0..).zip(keys) {
-            list.push(number, key);
+            list.push(number, key.as_ref());
         }
         list
     }
@@ -211,7 +219,7 @@ mod tests {
     #[test]
     fn a_reordered_key_keeps_its_number() {
         let list = random_hex(1_000, 8, &mut Rng::with_seed(1)).unwrap();
-        for reordered in [list.sorted(), list.shuffled(&mut Rng::with_seed(2))] {
+        for reordered in [list.sorted(), list.reversed(), list.shuffled(&mut Rng::with_seed(2))] {
             assert_ne!(keys_of(&reordered), keys_of(&list));
             assert!(reordered.pairs(0..1_000).all(|(number, key)| key == list.key(number as usize)));
         }

@@ -46,7 +46,7 @@ pub use options::{Options, Test};
 pub use report::{Measure, Report};
 pub use resident::resident_bytes;
 pub use seeds::{Host, Worker, main, run};
-pub use values::{fill_value, is_value};
+pub use values::{fill_value, is_value, is_value_start, number_of_value};
 
 /// What a host or a test returns: any error will do, it is only shown.
 pub type Fallible<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;

@@ -16,10 +16,32 @@ pub fn is_value(number: u32, value_bytes: usize, value: &[u8]) -> bool {
     value.len() == value_bytes && value.chunks(8).all(|chunk| *chunk == word[..chunk.len()])
 }
 
+/// Whether these bytes begin like the value of the key of this number, and have its length.
+///
+/// Looks at the first cache line alone, however long the value is.
+#[inline]
+pub fn is_value_start(number: u32, value_bytes: usize, value: &[u8]) -> bool {
+    let word = word_of(number);
+    value.len() == value_bytes
+        && value.first_chunk().map_or_else(|| word[..value_bytes] == *value, |start| *start == word)
+}
+
+/// The number of the key that has this value of eight bytes or more, if any has.
+#[inline]
+pub fn number_of_value(value: &[u8]) -> Option<u32> {
+    let word = u64::from_le_bytes(*value.first_chunk()?);
+    u32::try_from(word.wrapping_mul(INVERSE).wrapping_sub(1)).ok()
+}
+
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// What takes the multiplication back.
+const INVERSE: u64 = 0xf1de_83e1_9937_733d;
+const _: () = assert!(FACTOR.wrapping_mul(INVERSE) == 1);
+
 /// An odd multiplication is a bijection, so the words of two numbers differ.
 #[inline]
 fn word_of(number: u32) -> [u8; 8] {
-    (u64::from(number) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()
+    (u64::from(number) + 1).wrapping_mul(FACTOR).to_le_bytes()
 }
 
 #[cfg(test)]
@@ -34,6 +56,9 @@ mod tests {
             assert!(is_value(7, value_bytes, &value));
             assert!(!is_value(8, value_bytes, &value));
             assert!(!is_value(7, value_bytes + 1, &value));
+            assert!(is_value_start(7, value_bytes, &value));
+            assert!(!is_value_start(8, value_bytes, &value));
+            assert_eq!(number_of_value(&value), (value_bytes >= 8).then_some(7));
             value[value_bytes - 1] ^= 1;
             assert!(!is_value(7, value_bytes, &value));
         }
