@@ -1,0 +1,107 @@
+//! The answer cell, where the host finds what a call returned beside its status.
+
+use std::cell::Cell;
+use std::io::{self, Write};
+
+use crate::block;
+use crate::failure::{CLOSED, Failure};
+
+/// Where the bytes of the last answer are, and its number. The host reads it in place.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Answer {
+    address: usize,
+    length: usize,
+    number: i64,
+}
+
+thread_local! {
+    static ANSWER: Cell<Answer> = const { Cell::new(Answer { address: 0, length: 0, number: 0 }) };
+}
+
+/// A block of more bytes than this is given back on the next call.
+const KEEP_BYTES: usize = 1024 * 1024;
+
+/// The address of the answer cell, which never changes: address and length of the bytes, each as wide as
+/// an address (4 bytes on wasm32), then a signed number of 8 bytes.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_answer() -> usize {
+    ANSWER.with(|answer| answer.as_ptr().expose_provenance())
+}
+
+/// Answers with a count.
+pub(crate) fn set_count(count: usize) {
+    set_number(i64::try_from(count).unwrap_or(i64::MAX));
+}
+
+/// Answers with a number.
+pub(crate) fn set_number(number: i64) {
+    ANSWER.with(|answer| answer.set(Answer { number, ..answer.get() }));
+}
+
+/// Answers with the code and the text of the one error that needs no memory.
+pub(crate) fn set_trapped() {
+    const TEXT: &str = "an earlier call trapped, so the module cannot be used any more";
+    const LENGTH: usize = block::PAIR_HEAD + CLOSED.len() + TEXT.len();
+    static PAIR: [u8; LENGTH] = block::const_pair(CLOSED.as_bytes(), TEXT.as_bytes());
+    set_bytes(&PAIR, 1);
+}
+
+fn set_bytes(bytes: &[u8], number: i64) {
+    let answer = Answer { address: bytes.as_ptr().expose_provenance(), length: bytes.len(), number };
+    ANSWER.with(|cell| cell.set(answer));
+}
+
+/// The bytes of an answer while they are put together. One block serves every call.
+pub(crate) struct Output(Vec<u8>);
+
+impl Output {
+    pub(crate) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Starts an answer.
+    pub(crate) fn start(&mut self) -> &mut Self {
+        self.0.clear();
+        self
+    }
+
+    /// Gives the memory of a large block back. The host is done with it once it calls again.
+    pub(crate) fn let_go_of_a_large_block(&mut self) {
+        if self.0.capacity() > KEEP_BYTES {
+            self.0 = Vec::new();
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Makes room for `bytes` more.
+    pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.0.try_reserve(bytes).map_err(|_| Failure::NoMemory { bytes })
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.reserve(bytes.len())?;
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Makes these bytes and `number` the answer.
+    pub(crate) fn finish(&self, number: usize) {
+        set_bytes(&self.0, i64::try_from(number).unwrap_or(i64::MAX));
+    }
+}
+
+/// A dump goes straight into the answer.
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.push(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! The buffers through which bytes come in.
+//!
+//! The module owns them as plain vectors, so a range of addresses that a host names is looked up, never
+//! trusted. The host writes into them between its calls, when no Rust code runs.
+
+use crate::failure::Failure;
+use crate::state::call;
+
+/// The buffers, in the order of their addresses.
+pub(crate) struct Buffers(Vec<Vec<u8>>);
+
+impl Buffers {
+    pub(crate) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The host's bytes at `address`, which must lie within one buffer.
+    pub(crate) fn bytes(&self, address: usize, length: usize) -> Result<&[u8], Failure> {
+        if length == 0 {
+            return Ok(&[]); // has no address that could be wrong
+        }
+        let outside = Failure::Outside { address, length };
+        let Some(buffer) = self.after(address).checked_sub(1).and_then(|position| self.0.get(position))
+        else {
+            return Err(outside);
+        };
+        let start = address - address_of(buffer);
+        let end = start.checked_add(length).ok_or(Failure::Outside { address, length })?;
+        buffer.get(start..end).ok_or(outside)
+    }
+
+    /// As [`bytes`](Self::bytes), where a length of [`ABSENT`] stands for no bytes at all.
+    pub(crate) fn optional_bytes(&self, address: usize, length: usize) -> Result<Option<&[u8]>, Failure> {
+        if length == ABSENT { Ok(None) } else { self.bytes(address, length).map(Some) }
+    }
+
+    /// As [`bytes`](Self::bytes), which must be UTF-8.
+    pub(crate) fn text(&self, address: usize, length: usize) -> Result<&str, Failure> {
+        std::str::from_utf8(self.bytes(address, length)?).map_err(|_| Failure::Encoding)
+    }
+
+    fn allocate(&mut self, length: usize) -> Result<usize, Failure> {
+        let no_memory = |_| Failure::NoMemory { bytes: length };
+        let mut buffer = Vec::new();
+        buffer.try_reserve_exact(length.max(1)).map_err(no_memory)?; // at least 1: an address of its own
+        buffer.resize(length.max(1), 0);
+        self.0.try_reserve(1).map_err(no_memory)?;
+        let address = address_of(&buffer);
+        self.0.insert(self.after(address), buffer);
+        Ok(address)
+    }
+
+    fn free(&mut self, address: usize) -> Result<(), Failure> {
+        let position = self
+            .0
+            .binary_search_by_key(&address, |buffer| address_of(buffer))
+            .map_err(|_| Failure::NoBuffer { address })?;
+        self.0.remove(position);
+        Ok(())
+    }
+
+    /// The number of buffers that start at or before `address`.
+    fn after(&self, address: usize) -> usize {
+        self.0.partition_point(|buffer| address_of(buffer) <= address)
+    }
+}
+
+/// The length that stands for an absent value.
+pub(crate) const ABSENT: usize = usize::MAX;
+
+fn address_of(buffer: &[u8]) -> usize {
+    buffer.as_ptr().expose_provenance()
+}
+
+/// A new buffer of `length` bytes, all 0: its address, or 0 where there is no memory for it.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_alloc(length: usize) -> usize {
+    let mut address = 0;
+    call(|state| {
+        address = state.buffers.allocate(length)?;
+        Ok(0)
+    });
+    address
+}
+
+/// Ends a buffer, named by the address that `twindex_alloc` returned.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_free(address: usize) -> i32 {
+    call(|state| {
+        state.buffers.free(address)?;
+        Ok(0)
+    })
+}

@@ -1,0 +1,203 @@
+//! Cursors, scans and iterators.
+
+use std::ops::Bound;
+
+use twindex::{Cursor, prefix_range};
+
+use crate::answer::Output;
+use crate::block;
+use crate::buffers::Buffers;
+use crate::failure::Failure;
+use crate::handles::Object;
+use crate::state::call;
+use crate::store::open;
+
+/// The kinds of bound. A prefix is given as the lower one, and bounds both ends.
+const NONE: u32 = 0;
+const INCLUDED: u32 = 1;
+const EXCLUDED: u32 = 2;
+const PREFIX: u32 = 3;
+
+/// One end of a range as the host gives it: the kind, and where its key is.
+type End = (u32, usize, usize);
+
+type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// The range between two ends.
+fn range(buffers: &Buffers, lower: End, upper: End) -> Result<Range, Failure> {
+    let unknown = Failure::Bound { lower: lower.0, upper: upper.0 };
+    let bytes = |(_, address, length): End| buffers.bytes(address, length);
+    let bound = |end: End| match end.0 {
+        NONE => Some(Ok(Bound::Unbounded)),
+        INCLUDED => Some(bytes(end).map(|key| Bound::Included(key.to_vec()))),
+        EXCLUDED => Some(bytes(end).map(|key| Bound::Excluded(key.to_vec()))),
+        _ => None,
+    };
+    if lower.0 == PREFIX && upper.0 == NONE {
+        return Ok(prefix_range(bytes(lower)?));
+    }
+    match (bound(lower), bound(upper)) {
+        (Some(lower), Some(upper)) => Ok((lower?, upper?)),
+        _ => Err(unknown),
+    }
+}
+
+fn as_slices((lower, upper): &Range) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice))
+}
+
+/// The way in which a cursor moves.
+#[derive(Clone, Copy)]
+enum Way {
+    Up,
+    Down,
+}
+
+impl Way {
+    fn next(self, cursor: &mut Cursor) -> Option<(&[u8], &[u8])> {
+        match self {
+            Self::Up => cursor.scan_asc_next(),
+            Self::Down => cursor.scan_desc_next(),
+        }
+    }
+
+    /// The same as `count` calls of `next`, each pair pushed: how many there were.
+    fn push_block(
+        self,
+        cursor: &mut Cursor,
+        output: &mut Output,
+        count: usize,
+        bytes: usize,
+    ) -> Result<usize, Failure> {
+        let mut pairs = 0;
+        while pairs < count && output.len() < bytes {
+            let Some((key, value)) = self.next(cursor) else { break };
+            block::push_pair(output, key, value)?;
+            pairs += 1;
+        }
+        Ok(pairs)
+    }
+}
+
+/// Opens a cursor on a sorted table, before the first pair of the range and after its last at once: its
+/// handle. A bound's kind is 0 none, 1 included, 2 excluded, or 3 prefix (lower alone, with upper none).
+#[unsafe(no_mangle)]
+extern "C" fn twindex_cursor(
+    table: u32,
+    lower_kind: u32,
+    lower: usize,
+    lower_length: usize,
+    upper_kind: u32,
+    upper: usize,
+    upper_length: usize,
+) -> i32 {
+    call(|state| {
+        let range =
+            range(&state.buffers, (lower_kind, lower, lower_length), (upper_kind, upper, upper_length))?;
+        let (table, store) = state.handles.table_and_store(table)?;
+        let cursor = Box::new(table.try_cursor(as_slices(&range))?);
+        open(&mut state.handles, Object::Cursor { store, cursor })
+    })
+}
+
+fn cursor_next(cursor: u32, way: Way) -> i32 {
+    call(|state| {
+        let output = state.output.start();
+        let Some((key, value)) = way.next(state.handles.cursor(cursor)?) else { return Ok(0) };
+        block::push_pair(output, key, value)?;
+        output.finish(1);
+        Ok(1)
+    })
+}
+
+/// Moves a cursor to the next pair upwards and answers with it, packed: 1, or 0 where there is none.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_scan_asc_next(cursor: u32) -> i32 {
+    cursor_next(cursor, Way::Up)
+}
+
+/// Moves a cursor to the next pair downwards and answers with it, packed: 1, or 0 where there is none.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_scan_desc_next(cursor: u32) -> i32 {
+    cursor_next(cursor, Way::Down)
+}
+
+fn cursor_next_many(cursor: u32, way: Way, count: usize, bytes: usize) -> i32 {
+    call(|state| {
+        let cursor = state.handles.cursor(cursor)?;
+        let before = cursor.clone();
+        let output = state.output.start();
+        let pairs = way.push_block(cursor, output, count, bytes).inspect_err(|_| *cursor = before)?;
+        output.finish(pairs);
+        Ok(0)
+    })
+}
+
+/// Moves a cursor upwards by up to `count` pairs, or by fewer once they are `bytes` long, and answers with
+/// them, packed, and their number. There is no further pair where that is 0.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_scan_asc_next_many(cursor: u32, count: usize, bytes: usize) -> i32 {
+    cursor_next_many(cursor, Way::Up, count, bytes)
+}
+
+/// As `twindex_scan_asc_next_many`, downwards.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_scan_desc_next_many(cursor: u32, count: usize, bytes: usize) -> i32 {
+    cursor_next_many(cursor, Way::Down, count, bytes)
+}
+
+/// Answers with the first pairs of a range of a sorted table (the last ones, in falling order, where
+/// `reverse` is not 0): up to `count`, or fewer once they are `bytes` long, packed, and their number.
+/// Bounds are as in `twindex_cursor`. The host goes on with the last key as excluded bound.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_scan(
+    table: u32,
+    lower_kind: u32,
+    lower: usize,
+    lower_length: usize,
+    upper_kind: u32,
+    upper: usize,
+    upper_length: usize,
+    reverse: u32,
+    count: usize,
+    bytes: usize,
+) -> i32 {
+    call(|state| {
+        let range =
+            range(&state.buffers, (lower_kind, lower, lower_length), (upper_kind, upper, upper_length))?;
+        let mut cursor = state.handles.table(table)?.try_cursor(as_slices(&range))?;
+        let way = if reverse == 0 { Way::Up } else { Way::Down };
+        let output = state.output.start();
+        let pairs = way.push_block(&mut cursor, output, count, bytes)?;
+        output.finish(pairs);
+        Ok(0)
+    })
+}
+
+/// Opens an iterator over every pair of a table, in the order of the keys where it is sorted: its handle.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_iter(table: u32) -> i32 {
+    call(|state| {
+        let (table, store) = state.handles.table_and_store(table)?;
+        let iter = Box::new(table.iter());
+        open(&mut state.handles, Object::Iter { store, iter })
+    })
+}
+
+/// Answers with the next pairs of an iterator: up to `count`, or fewer once they are `bytes` long, packed,
+/// and their number. There is no further pair where that is 0.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_iter_next_many(iter: u32, count: usize, bytes: usize) -> i32 {
+    call(|state| {
+        let iter = state.handles.iterator(iter)?;
+        let output = state.output.start();
+        let mut pairs = 0;
+        while pairs < count && output.len() < bytes {
+            let Some((key, value)) = iter.next() else { break };
+            block::push_pair(output, &key, &value)?;
+            pairs += 1;
+        }
+        output.finish(pairs);
+        Ok(0)
+    })
+}

@@ -1,0 +1,151 @@
+//! What can go wrong at this border, as numbers, codes and texts.
+
+use std::fmt::{self, Write};
+use std::io;
+
+use twindex::Error;
+
+use crate::state::call;
+
+pub(crate) const TYPE: &str = "TWINDEX_TYPE";
+pub(crate) const CLOSED: &str = "TWINDEX_CLOSED";
+pub(crate) const RANGE: &str = "TWINDEX_RANGE";
+pub(crate) const ENCODING: &str = "TWINDEX_ENCODING";
+pub(crate) const MEMORY_LIMIT: &str = "TWINDEX_MEMORY_LIMIT";
+
+/// The code of error number `n` stands at position `n - 1`. New ones are added at the end, none is moved.
+const CODES: [&str; 15] = [
+    "TWINDEX_KEY_TOO_LONG",
+    "TWINDEX_VALUE_TOO_LARGE",
+    "TWINDEX_TABLE_NAME",
+    "TWINDEX_WRONG_INDEX",
+    "TWINDEX_UNKNOWN_INDEX",
+    "TWINDEX_TABLE_DROPPED",
+    MEMORY_LIMIT,
+    "TWINDEX_NOT_AN_INTEGER",
+    "TWINDEX_OVERFLOW",
+    "TWINDEX_CORRUPT",
+    "TWINDEX_IO",
+    TYPE,
+    CLOSED,
+    RANGE,
+    ENCODING,
+];
+
+/// The number of any code that the engine has and this list has not.
+const UNNUMBERED: i32 = 99;
+
+/// The number of a code.
+pub(crate) fn number(code: &str) -> i32 {
+    CODES.iter().zip(1..).find(|(known, _)| **known == code).map_or(UNNUMBERED, |(_, number)| number)
+}
+
+/// Why a call failed.
+pub(crate) enum Failure {
+    /// The engine refused.
+    Engine(Error),
+    /// A handle that is closed, or was never given.
+    Closed { handle: u32 },
+    /// A handle of another kind than the call takes.
+    Kind { handle: u32, is: &'static str, needs: &'static str },
+    /// A range of addresses that is not within one buffer of the host.
+    Outside { address: usize, length: usize },
+    /// An address that is no buffer's.
+    NoBuffer { address: usize },
+    /// A packed block that does not end with its last item.
+    Block { item: usize },
+    /// A number that names no bound, or a bound that cannot be combined with the other.
+    Bound { lower: u32, upper: u32 },
+    /// A name that is not UTF-8.
+    Encoding,
+    /// The host refused to give the module more memory.
+    NoMemory { bytes: usize },
+    /// Every handle has been given.
+    NoHandle,
+}
+
+impl Failure {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Engine(error) => error.code(),
+            Self::Closed { .. } => CLOSED,
+            Self::Kind { .. } => TYPE,
+            Self::Outside { .. } | Self::NoBuffer { .. } | Self::Block { .. } | Self::Bound { .. } => RANGE,
+            Self::Encoding => ENCODING,
+            Self::NoMemory { .. } | Self::NoHandle => MEMORY_LIMIT,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Engine(error) => error.fmt(f),
+            Self::Closed { handle } => write!(f, "handle {handle} is closed, or was never open"),
+            Self::Kind { handle, is, needs } => write!(f, "handle {handle} is a {is}, this needs a {needs}"),
+            Self::Outside { address, length } => {
+                write!(
+                    f,
+                    "the {length} bytes at address {address} are not within one buffer of twindex_alloc"
+                )
+            }
+            Self::NoBuffer { address } => write!(f, "address {address} is not the start of a buffer"),
+            Self::Block { item } => write!(f, "the packed block ends within its item {item}"),
+            Self::Bound { lower, upper } => {
+                write!(f, "bounds of kind {lower} and {upper} are unknown, or cannot be combined")
+            }
+            Self::Encoding => f.write_str("a name is not UTF-8"),
+            Self::NoMemory { bytes } => write!(f, "the module got no memory for {bytes} bytes more"),
+            Self::NoHandle => f.write_str("every handle has been given"),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => Self::NoMemory { bytes: 0 },
+            error => Self::Engine(error),
+        }
+    }
+}
+
+/// The error of the last call that failed.
+pub(crate) struct LastError {
+    code: &'static str,
+    text: String,
+}
+
+impl LastError {
+    pub(crate) const fn new() -> Self {
+        Self { code: "", text: String::new() }
+    }
+
+    /// Remembers `failure`: its number.
+    #[cold]
+    #[inline(never)] // one copy, not one in every export
+    #[expect(clippy::needless_pass_by_value, reason = "else every export would have the code that drops it")]
+    pub(crate) fn set(&mut self, failure: Failure) -> i32 {
+        self.code = failure.code();
+        self.text.clear();
+        // A string takes whatever is written to it; an error could only come from the value's own text.
+        let _ = write!(self.text, "{failure}");
+        number(self.code)
+    }
+}
+
+/// Answers with the code and the text of the last error, as one packed pair: 1, or 0 where no call has
+/// failed yet.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_last_error() -> i32 {
+    call(|state| {
+        let output = state.output.start();
+        let LastError { code, text } = &state.last_error;
+        if code.is_empty() {
+            return Ok(0);
+        }
+        crate::block::push_pair(output, code.as_bytes(), text.as_bytes())?;
+        output.finish(1);
+        Ok(1)
+    })
+}

@@ -1,0 +1,172 @@
+//! Handles: the integers by which a host names stores, tables, cursors and iterators.
+//!
+//! A handle is a slot's position and how often the slot was used before:
+//!
+//! ```text
+//! 31   30 ........ 20   19 ........ 0
+//! 0    use (2,048)      position from 1
+//! ```
+//!
+//! A slot that has been used as often as the bits can tell is never used again, so no handle is given
+//! twice, and a closed one can always be told from an open one.
+
+use twindex::{Cursor, Iter, Store, Table};
+
+use crate::failure::Failure;
+use crate::state::call;
+
+const POSITION_BITS: u32 = 20;
+const POSITION_MASK: u32 = (1 << POSITION_BITS) - 1;
+const LAST_USE: u32 = (1 << 11) - 1;
+
+/// What a handle names. All but a store know the handle of theirs.
+pub(crate) enum Object {
+    Store(Store),
+    Table { store: u32, table: Table },
+    Cursor { store: u32, cursor: Box<Cursor> },
+    Iter { store: u32, iter: Box<Iter> },
+}
+
+impl Object {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Store(_) => "store",
+            Self::Table { .. } => "table",
+            Self::Cursor { .. } => "cursor",
+            Self::Iter { .. } => "iterator",
+        }
+    }
+
+    fn store(&self) -> Option<u32> {
+        match self {
+            Self::Store(_) => None,
+            Self::Table { store, .. } | Self::Cursor { store, .. } | Self::Iter { store, .. } => Some(*store),
+        }
+    }
+}
+
+struct Slot {
+    used_before: u32,
+    object: Option<Object>,
+}
+
+/// Every open object.
+pub(crate) struct Handles {
+    slots: Vec<Slot>,
+    /// Positions that are free; its capacity is that of `slots`, so that closing needs no memory.
+    free: Vec<u32>,
+}
+
+impl Handles {
+    pub(crate) const fn new() -> Self {
+        Self { slots: Vec::new(), free: Vec::new() }
+    }
+
+    /// Opens `object`: its handle.
+    pub(crate) fn open(&mut self, object: Object) -> Result<u32, Failure> {
+        let position = self.free_position()?;
+        let slot = self.slots.get_mut(position as usize).ok_or(Failure::NoHandle)?;
+        slot.object = Some(object);
+        Ok(slot.used_before << POSITION_BITS | (position + 1))
+    }
+
+    fn free_position(&mut self) -> Result<u32, Failure> {
+        if let Some(position) = self.free.pop() {
+            return Ok(position);
+        }
+        let position = self.slots.len();
+        if position >= POSITION_MASK as usize {
+            return Err(Failure::NoHandle);
+        }
+        let no_memory = |_| Failure::NoMemory { bytes: size_of::<Slot>() };
+        self.slots.try_reserve(1).map_err(no_memory)?;
+        self.free.try_reserve(self.slots.capacity()).map_err(no_memory)?;
+        self.slots.push(Slot { used_before: 0, object: None });
+        Ok(position as u32)
+    }
+
+    /// Closes an object, and with a store all that was opened from it.
+    pub(crate) fn close(&mut self, handle: u32) -> Result<(), Failure> {
+        let object = self.find(handle)?.object.take();
+        self.retire(handle);
+        if let Some(Object::Store(_)) = object {
+            for position in 0..self.slots.len() {
+                let slot = &mut self.slots[position];
+                if slot.object.as_ref().is_some_and(|object| object.store() == Some(handle)) {
+                    slot.object = None;
+                    self.retire(position as u32 + 1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the slot of a closed handle ready for its next use, if it has one left.
+    fn retire(&mut self, handle: u32) {
+        let position = (handle & POSITION_MASK) - 1;
+        let slot = &mut self.slots[position as usize];
+        if slot.used_before < LAST_USE {
+            slot.used_before += 1;
+            self.free.push(position);
+        }
+    }
+
+    fn find(&mut self, handle: u32) -> Result<&mut Slot, Failure> {
+        (handle & POSITION_MASK)
+            .checked_sub(1)
+            .and_then(|position| self.slots.get_mut(position as usize))
+            .filter(|slot| slot.object.is_some() && slot.used_before == handle >> POSITION_BITS)
+            .ok_or(Failure::Closed { handle })
+    }
+
+    pub(crate) fn object(&mut self, handle: u32) -> Result<&mut Object, Failure> {
+        self.find(handle)?.object.as_mut().ok_or(Failure::Closed { handle })
+    }
+
+    pub(crate) fn store(&mut self, handle: u32) -> Result<&Store, Failure> {
+        match self.object(handle)? {
+            Object::Store(store) => Ok(store),
+            other => Err(wrong_kind(handle, other, "store")),
+        }
+    }
+
+    pub(crate) fn table(&mut self, handle: u32) -> Result<&Table, Failure> {
+        Ok(self.table_and_store(handle)?.0)
+    }
+
+    /// A table, and the handle of its store.
+    pub(crate) fn table_and_store(&mut self, handle: u32) -> Result<(&Table, u32), Failure> {
+        match self.object(handle)? {
+            Object::Table { table, store } => Ok((table, *store)),
+            other => Err(wrong_kind(handle, other, "table")),
+        }
+    }
+
+    pub(crate) fn cursor(&mut self, handle: u32) -> Result<&mut Cursor, Failure> {
+        match self.object(handle)? {
+            Object::Cursor { cursor, .. } => Ok(cursor),
+            other => Err(wrong_kind(handle, other, "cursor")),
+        }
+    }
+
+    pub(crate) fn iterator(&mut self, handle: u32) -> Result<&mut Iter, Failure> {
+        match self.object(handle)? {
+            Object::Iter { iter, .. } => Ok(iter),
+            other => Err(wrong_kind(handle, other, "iterator")),
+        }
+    }
+}
+
+fn wrong_kind(handle: u32, object: &Object, needs: &'static str) -> Failure {
+    Failure::Kind { handle, is: object.kind(), needs }
+}
+
+/// Closes a store, table, cursor or iterator. With a store all that was opened from it closes too, and its
+/// memory is given back.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_close(handle: u32) -> i32 {
+    call(|state| {
+        state.handles.close(handle)?;
+        Ok(0)
+    })
+}

@@ -1,0 +1,115 @@
+//! What happens when the host gives the module no more memory.
+//!
+//! The engine allocates where it has no way to fail, so a refused `memory.grow` in the middle of a write
+//! would end the module with a trap. Hence a reserve is laid by before the first write. The allocator
+//! gives it up when nothing else is left, so that the write which is under way can be finished; from then
+//! on writes fail with a memory error, until enough was deleted that the reserve can be laid by anew.
+//! Reading and deleting go on.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::failure::Failure;
+
+/// Covers what one write can need beside its own bytes: above all a step in the growth of an index.
+const RESERVE_BYTES: usize = 1024 * 1024;
+
+/// A write with this many bytes is tried for before it starts; smaller ones come out of the reserve.
+const LARGE_BYTES: usize = RESERVE_BYTES / 16;
+
+static RESERVE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+
+/// Makes sure that a write of `bytes` can be finished.
+pub(crate) fn ensure(bytes: usize) -> Result<(), Failure> {
+    if !is_whole() && !lay_by() {
+        return Err(Failure::NoMemory { bytes });
+    }
+    if bytes >= LARGE_BYTES { try_for(bytes) } else { Ok(()) }
+}
+
+/// Whether the reserve is there, unspent.
+pub(crate) fn is_whole() -> bool {
+    !RESERVE.load(Ordering::Relaxed).is_null()
+}
+
+const fn layout_of_reserve() -> Layout {
+    Layout::new::<[u8; RESERVE_BYTES]>()
+}
+
+fn lay_by() -> bool {
+    // SAFETY: the layout's size is not zero.
+    let block = unsafe { System.alloc(layout_of_reserve()) };
+    if block.is_null() {
+        return false;
+    }
+    let already = RESERVE.swap(block, Ordering::Relaxed);
+    give_back(already);
+    true
+}
+
+/// Gives the reserve up; whether there was one.
+fn spend() -> bool {
+    give_back(RESERVE.swap(ptr::null_mut(), Ordering::Relaxed))
+}
+
+fn give_back(block: *mut u8) -> bool {
+    if block.is_null() {
+        return false;
+    }
+    // SAFETY: only `lay_by` puts blocks into RESERVE, from `System` with this layout, and whoever swapped
+    // one out is the only one that has it.
+    unsafe { System.dealloc(block, layout_of_reserve()) };
+    true
+}
+
+/// Whether the system has `bytes` in one piece, without touching the reserve.
+fn try_for(bytes: usize) -> Result<(), Failure> {
+    let layout = Layout::array::<u8>(bytes).map_err(|_| Failure::NoMemory { bytes })?;
+    // SAFETY: `bytes` is at least LARGE_BYTES, so the layout's size is not zero.
+    let block = unsafe { System.alloc(layout) };
+    if block.is_null() {
+        return Err(Failure::NoMemory { bytes });
+    }
+    // SAFETY: the block came from `System` with this layout, just above.
+    unsafe { System.dealloc(block, layout) };
+    Ok(())
+}
+
+/// The system's allocator, with the reserve to fall back on.
+struct Reserving;
+
+#[global_allocator]
+static ALLOCATOR: Reserving = Reserving;
+
+impl Reserving {
+    /// Asks once more where the first answer was no and the reserve may help.
+    fn or_spend(bytes: usize, mut ask: impl FnMut() -> *mut u8) -> *mut u8 {
+        let block = ask();
+        if block.is_null() && bytes <= RESERVE_BYTES && spend() { ask() } else { block }
+    }
+}
+
+// SAFETY: every method hands its arguments on to `System`, which is a sound allocator, and returns what it
+// returned. A second request follows only on one that was refused and so changed nothing.
+unsafe impl GlobalAlloc for Reserving {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are those that `System` asks for.
+        Self::or_spend(layout.size(), || unsafe { System.alloc(layout) })
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        Self::or_spend(layout.size(), || unsafe { System.alloc_zeroed(layout) })
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as above; a refused request leaves the block as it was.
+        Self::or_spend(size, || unsafe { System.realloc(block, layout, size) })
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above; every block came from `System`.
+        unsafe { System.dealloc(block, layout) }
+    }
+}

@@ -1,0 +1,144 @@
+//! Stores.
+
+use std::io::{self, Read};
+
+use twindex::{Index, Store};
+
+use crate::block;
+use crate::failure::Failure;
+use crate::handles::Object;
+use crate::state::call;
+use crate::{answer, reserve};
+
+/// The memory limit that stands for none.
+const NO_LIMIT: u64 = u64::MAX;
+
+/// A limit beyond what addresses reach is none.
+fn limit(bytes: u64) -> Option<usize> {
+    usize::try_from(bytes).ok().filter(|_| bytes != NO_LIMIT)
+}
+
+/// Opens an empty store that holds at most `memory_limit` bytes, or any number where that is 2^64 - 1:
+/// its handle.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_store_new(memory_limit: u64) -> i32 {
+    call(|state| {
+        let store = Store::new();
+        store.set_memory_limit(limit(memory_limit));
+        open(&mut state.handles, Object::Store(store))
+    })
+}
+
+/// Opens `object`: its handle as a status.
+pub(crate) fn open(handles: &mut crate::handles::Handles, object: Object) -> Result<i32, Failure> {
+    handles.open(object).map(u32::cast_signed)
+}
+
+/// Opens the table called `name`, or creates it with the index called `index`, `hash` or `sorted`: its
+/// handle.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_table(
+    store: u32,
+    name: usize,
+    name_length: usize,
+    index: usize,
+    index_length: usize,
+) -> i32 {
+    call(|state| {
+        let name = state.buffers.text(name, name_length)?;
+        let index: Index = state.buffers.text(index, index_length)?.parse()?;
+        reserve::ensure(name.len())?;
+        let table = state.handles.store(store)?.table(name, index)?;
+        open(&mut state.handles, Object::Table { store, table })
+    })
+}
+
+/// Answers with the tables' names and indexes, by name, as packed pairs and their number.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_tables(store: u32) -> i32 {
+    call(|state| {
+        let tables = state.handles.store(store)?.tables();
+        let output = state.output.start();
+        for table in &tables {
+            block::push_pair(output, table.name().as_bytes(), table.index().name().as_bytes())?;
+        }
+        output.finish(tables.len());
+        Ok(0)
+    })
+}
+
+/// Removes the table called `name` and its pairs: 1, or 0 where there is none.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_drop_table(store: u32, name: usize, name_length: usize) -> i32 {
+    call(|state| {
+        let name = state.buffers.text(name, name_length)?;
+        Ok(state.handles.store(store)?.drop_table(name).into())
+    })
+}
+
+/// Answers with the number of bytes that a store or a table holds.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_memory(handle: u32) -> i32 {
+    call(|state| {
+        let bytes = match state.handles.object(handle)? {
+            Object::Table { table, .. } => table.memory(),
+            _ => state.handles.store(handle)?.memory(),
+        };
+        answer::set_count(bytes);
+        Ok(0)
+    })
+}
+
+/// Answers with a store's memory limit as a number: 1, or 0 where there is none.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_memory_limit(store: u32) -> i32 {
+    call(|state| {
+        let limit = state.handles.store(store)?.memory_limit();
+        answer::set_count(limit.unwrap_or_default());
+        Ok(limit.is_some().into())
+    })
+}
+
+/// Sets a store's memory limit, 2^64 - 1 standing for none.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_set_memory_limit(store: u32, memory_limit: u64) -> i32 {
+    call(|state| {
+        state.handles.store(store)?.set_memory_limit(limit(memory_limit));
+        Ok(0)
+    })
+}
+
+/// Answers with the whole store as bytes, which `twindex_load` reads.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_dump(store: u32) -> i32 {
+    call(|state| {
+        let output = state.output.start();
+        state.handles.store(store)?.dump(output)?;
+        output.finish(0);
+        Ok(0)
+    })
+}
+
+/// Opens a store from the bytes of a dump: its handle.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_load(address: usize, length: usize) -> i32 {
+    call(|state| {
+        let dump = state.buffers.bytes(address, length)?;
+        reserve::ensure(0)?;
+        let store = Store::load(&mut WhileMemoryLasts(dump))?;
+        open(&mut state.handles, Object::Store(store))
+    })
+}
+
+/// A dump that cannot be read any further once the host has refused memory, so that loading ends with an
+/// error before the reserve is used up.
+struct WhileMemoryLasts<'d>(&'d [u8]);
+
+impl Read for WhileMemoryLasts<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if !reserve::is_whole() {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        self.0.read(bytes)
+    }
+}
