@@ -1,0 +1,320 @@
+//! What callers may rely on beyond the results of the verbs: limits, closures that panic or use the
+//! store, handles that outlive each other.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use twindex::{Change, Cursor, Error, Index, Iter, MAX_KEY_BYTES, Scan, Store, Table, prefix_range};
+
+const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
+/// Past the size from which an engine may keep values apart.
+const LARGE: usize = 100_000;
+
+fn table(index: Index) -> Table {
+    Store::new().table("t", index).expect("a new table")
+}
+
+fn three_pairs(index: Index) -> Table {
+    let table = table(index);
+    table.insert_many(&[("a", "1"), ("b", "2"), ("c", "3")]).expect("there is no limit");
+    table
+}
+
+// --- limits
+
+#[test]
+#[cfg(all(target_pointer_width = "64", not(miri)))]
+fn a_value_over_the_limit_is_refused_before_anything_is_written() {
+    let too_large = vec![0_u8; twindex::MAX_VALUE_BYTES as usize + 1];
+    for index in BOTH {
+        let table = three_pairs(index);
+        let too_large = too_large.as_slice();
+        let refused = [
+            table.insert("d", too_large),
+            table.update("a", too_large),
+            table.upsert("a", too_large),
+            table.compare_and_swap("a", Some(b"1"), Some(too_large)),
+            table.insert_many(&[("d", b"4".as_slice()), ("e", too_large)]).map(|_| true),
+            table.update_many(&[("a", b"4".as_slice()), ("b", too_large)]).map(|_| true),
+            table.upsert_many(&[("a", b"4".as_slice()), ("b", too_large)]).map(|_| true),
+            table
+                .compare_and_swap_many(&[("a", Some(b"1"), None), ("b", None, Some(too_large))])
+                .map(|_| true),
+        ];
+        for result in refused {
+            assert!(matches!(result, Err(Error::ValueTooLarge { len }) if len == 1 << 32));
+        }
+        assert!(table.iter().collect::<BTreeMap<_, _>>() == three_pairs(index).iter().collect());
+    }
+}
+
+#[test]
+fn a_long_key_is_excerpted_in_its_error() {
+    let error = table(Index::Hash).insert(vec![b'\n'; MAX_KEY_BYTES + 1], b"").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "a key of 65536 bytes is too long, the limit is 65535 (it begins with \"{}...\")",
+            "\\n".repeat(32)
+        )
+    );
+}
+
+#[test]
+#[should_panic(expected = "table \"t\" has a hash index, this needs a sorted index")]
+fn a_cursor_on_a_hash_table_panics() {
+    drop(table(Index::Hash).cursor(..));
+}
+
+#[test]
+#[should_panic(expected = "table \"t\" has a hash index, this needs a sorted index")]
+fn a_scan_of_a_hash_table_panics() {
+    drop(table(Index::Hash).scan(..));
+}
+
+#[test]
+#[should_panic(expected = "table \"t\" has a hash index, this needs a sorted index")]
+fn a_prefix_of_a_hash_table_panics() {
+    drop(table(Index::Hash).prefix(b"a"));
+}
+
+#[test]
+fn increments_reach_the_ends_of_64_bits() {
+    for index in BOTH {
+        let table = table(index);
+        assert_eq!(table.increment("n", i64::MAX).unwrap(), i64::MAX);
+        let error = table.increment("n", 1).unwrap_err();
+        assert!(matches!(error, Error::Overflow { value: i64::MAX, by: 1 }), "{error}");
+        assert_eq!(table.increment("n", i64::MIN).unwrap(), -1);
+        assert_eq!(table.increment("n", i64::MIN + 1).unwrap(), i64::MIN);
+        let error = table.increment("n", -1).unwrap_err();
+        assert!(matches!(error, Error::Overflow { value: i64::MIN, by: -1 }), "{error}");
+        assert_eq!(table.select("n").unwrap(), i64::MIN.to_string().as_bytes());
+    }
+}
+
+#[test]
+fn prefix_range_ends_after_the_last_key_with_the_prefix() {
+    let upper = |prefix: &[u8]| prefix_range(prefix).1;
+    assert_eq!(upper(b""), Bound::Unbounded);
+    assert_eq!(upper(b"a"), Bound::Excluded(b"b".to_vec()));
+    assert_eq!(upper(b"a\xff\xff"), Bound::Excluded(b"b".to_vec()));
+    assert_eq!(upper(b"a\xfe\xff"), Bound::Excluded(b"a\xff".to_vec()));
+    assert_eq!(upper(b"\xff\xff"), Bound::Unbounded);
+    assert_eq!(prefix_range(b"a\xff").0, Bound::Included(b"a\xff".to_vec()));
+}
+
+// --- closures that panic
+
+fn panics(call: impl FnOnce()) {
+    let outcome = catch_unwind(AssertUnwindSafe(call));
+    let message = outcome.expect_err("the closure's panic reaches the caller");
+    assert_eq!(message.downcast_ref::<&str>(), Some(&"on purpose"));
+}
+
+fn on_purpose<T>() -> T {
+    std::panic::panic_any("on purpose")
+}
+
+#[test]
+fn a_panic_in_alter_changes_nothing_and_locks_nothing() {
+    for index in BOTH {
+        let table = three_pairs(index);
+        panics(|| drop(table.alter("b", |_| on_purpose())));
+        panics(|| drop(table.alter("absent", |_| on_purpose())));
+        assert_eq!(table.select("b").unwrap(), b"2");
+        assert!(!table.contains("absent"));
+        assert!(table.update("b", "new").unwrap());
+        assert!(table.insert("absent", "new").unwrap());
+        assert!(table.delete("a").unwrap());
+        assert_eq!(table.len(), 3);
+        assert_eq!(table.iter().count(), 3);
+    }
+}
+
+#[test]
+fn a_panic_in_alter_many_keeps_what_was_done_before() {
+    for index in BOTH {
+        let table = three_pairs(index);
+        panics(|| {
+            let change = |position, _: Option<&[u8]>| match position {
+                0 => Change::Set(b"new".to_vec()),
+                1 => Change::Delete,
+                _ => on_purpose(),
+            };
+            drop(table.alter_many(&["a", "b", "c"], change));
+        });
+        assert_eq!(table.select("a").unwrap(), b"new");
+        assert!(!table.contains("b"));
+        assert_eq!(table.select("c").unwrap(), b"3");
+        assert_eq!(table.upsert_many(&[("a", "x"), ("b", "y"), ("c", "z")]).unwrap(), [true; 3]);
+        assert_eq!(table.len(), 3);
+    }
+}
+
+#[test]
+fn a_panic_in_a_reader_locks_nothing() {
+    for index in BOTH {
+        let table = three_pairs(index);
+        panics(|| assert!(table.select_with("a", |_| on_purpose()).unwrap_or(true)));
+        panics(|| table.select_many(&["a", "b"], |_, _| on_purpose()));
+        if index == Index::Sorted {
+            let mut cursor = table.cursor(..);
+            panics(|| assert_eq!(cursor.scan_asc_next_many(2, |_, _| on_purpose()), 2));
+            panics(|| assert_eq!(table.cursor(..).scan_desc_next_many(2, |_, _| on_purpose()), 2));
+        }
+        assert!(table.update("a", vec![1; LARGE]).unwrap());
+        assert!(table.delete("b").unwrap());
+        table.clear().unwrap();
+        assert!(table.is_empty());
+    }
+}
+
+// --- closures that use the store
+
+#[test]
+fn a_reader_may_write_and_goes_on_reading_what_it_was_shown() {
+    for index in BOTH {
+        for length in [3, 5000, LARGE] {
+            let table = three_pairs(index);
+            let old = vec![b'o'; length];
+            table.upsert("a", &old).unwrap();
+            let compared = table.select_with("a", |shown| {
+                assert!(table.upsert("a", vec![b'n'; length]).unwrap());
+                assert!(table.delete("a").unwrap());
+                (0..200).for_each(|number| assert!(table.insert(format!("x{number}"), &old).unwrap()));
+                table.clear().unwrap();
+                assert!(table.insert("a", b"newest").unwrap());
+                assert!(shown == old);
+            });
+            assert!(compared.is_some());
+            assert_eq!(table.select("a").unwrap(), b"newest");
+        }
+    }
+}
+
+#[test]
+fn select_many_may_write() {
+    for index in BOTH {
+        let table = three_pairs(index);
+        let mut shown = Vec::new();
+        table.select_many(&["a", "b", "c", "d"], |position, value| {
+            shown.push(value.is_some());
+            table.upsert(format!("new{position}"), vec![b'x'; 5000]).unwrap();
+            assert!(value.is_none_or(|value| value == (position + 1).to_string().as_bytes()));
+        });
+        assert_eq!(shown, [true, true, true, false]);
+        assert_eq!(table.len(), 7);
+    }
+}
+
+#[test]
+fn a_cursor_s_pair_outlives_its_deletion() {
+    let table = three_pairs(Index::Sorted);
+    table.upsert("a", vec![b'o'; LARGE]).unwrap();
+    let mut cursor = table.cursor(..);
+    let (key, value) = cursor.scan_asc_next().unwrap();
+    table.upsert("a", vec![b'n'; LARGE]).unwrap();
+    table.clear().unwrap();
+    assert!(key == b"a" && value == vec![b'o'; LARGE]);
+    assert_eq!(cursor.scan_asc_next(), None);
+}
+
+#[test]
+fn a_cursor_shown_many_pairs_may_write() {
+    let table = three_pairs(Index::Sorted);
+    let mut cursor = table.cursor(..);
+    let mut shown = Vec::new();
+    let count = cursor.scan_asc_next_many(10, |key, _| {
+        shown.push(key.to_vec());
+        assert!(table.delete(key).unwrap());
+        assert!(table.insert([b"A", key].concat(), b"before the cursor").unwrap());
+    });
+    assert_eq!(count, 3);
+    assert_eq!(shown, [b"a", b"b", b"c"]);
+    let left: Vec<_> = table.iter().map(|(key, _)| key).collect();
+    assert_eq!(left, [b"Aa", b"Ab", b"Ac"]);
+}
+
+#[test]
+fn a_table_may_be_changed_while_it_is_iterated() {
+    for index in BOTH {
+        let table = table(index);
+        (0..500).for_each(|number| assert!(table.insert(format!("key/{number:03}"), b"old").unwrap()));
+        let mut seen = 0;
+        for (key, _) in table.iter().filter(|(key, _)| key.starts_with(b"key/")) {
+            seen += 1;
+            table.delete(&key).unwrap();
+            table.upsert([b"A", key.as_slice()].concat(), vec![1; 50]).unwrap();
+        }
+        assert_eq!(seen, 500, "no pair changed before it came");
+        assert!(!table.iter().any(|(key, _)| key.starts_with(b"key/")));
+    }
+}
+
+// --- handles
+
+#[test]
+fn handles_cross_threads() {
+    fn crosses<T: Send + Sync>() {}
+    crosses::<Store>();
+    crosses::<Table>();
+    crosses::<Cursor>();
+    crosses::<Scan>();
+    crosses::<Iter>();
+    crosses::<Error>();
+}
+
+#[test]
+fn clones_are_the_same_store_and_table() {
+    let store = Store::new();
+    let users = store.table("users", Index::Hash).unwrap();
+    let again = store.clone().table("users", Index::Hash).unwrap();
+    users.clone().insert("ada", "1815").unwrap();
+    assert_eq!(again.select("ada").unwrap(), b"1815");
+    assert_eq!(store.find_table("users").unwrap().len(), 1);
+    store.clone().drop_table("users");
+    assert_eq!(again.insert("bob", "").unwrap_err().code(), "TWINDEX_TABLE_DROPPED");
+}
+
+#[test]
+fn what_reads_a_table_outlives_every_other_handle() {
+    for index in BOTH {
+        let table = three_pairs(index);
+        let mut iter = table.iter();
+        let first = iter.next();
+        drop(table);
+        assert_eq!(first.into_iter().chain(iter).count(), 3);
+    }
+    let table = three_pairs(Index::Sorted);
+    let (mut cursor, mut scan) = (table.cursor(..), table.scan(..));
+    let clone = cursor.clone();
+    drop(table);
+    assert_eq!(cursor.scan_asc_next().unwrap(), (b"a".as_slice(), b"1".as_slice()));
+    drop(cursor);
+    assert_eq!(scan.next_back().unwrap(), (b"c".to_vec(), b"3".to_vec()));
+    assert_eq!(clone.into_iter().count(), 3);
+}
+
+#[test]
+fn a_table_outlives_its_store() {
+    let store = Store::new();
+    let table = store.table("t", Index::Sorted).unwrap();
+    drop(store);
+    assert!(table.insert("a", "1").unwrap());
+    assert_eq!(table.prefix("a").count(), 1);
+}
+
+#[test]
+fn what_is_open_on_a_dropped_table_finds_nothing_more() {
+    let store = Store::new();
+    let table = store.table("t", Index::Sorted).unwrap();
+    table.insert_many(&[("a", "1"), ("b", "2")]).unwrap();
+    let mut cursor = table.cursor(..);
+    let (key, value) = cursor.scan_asc_next().unwrap();
+    assert!(store.drop_table("t"));
+    assert_eq!((key, value), (b"a".as_slice(), b"1".as_slice()));
+    assert_eq!(cursor.scan_asc_next(), None);
+    assert_eq!(table.iter().count() + table.scan(..).count() + table.len(), 0);
+}

@@ -1,0 +1,229 @@
+//! What `memory` counts, and what a memory limit refuses.
+
+#[path = "common/scale.rs"]
+mod scale;
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use scale::scaled;
+use twindex::{Error, Index, Store, Table};
+
+const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
+
+/// Pairs of every size class, some of them large.
+fn fill(table: &Table, pairs: usize) -> usize {
+    let values: Vec<_> = (0..pairs).map(|number| vec![7_u8; [0, 3, 40, 300, 5000][number % 5]]).collect();
+    for (number, value) in values.iter().enumerate() {
+        table.upsert(format!("key/{number}"), value).expect("there is no limit");
+    }
+    values.iter().map(Vec::len).sum()
+}
+
+#[test]
+fn memory_covers_what_the_values_hold() {
+    for index in BOTH {
+        let store = Store::new();
+        let (one, two) = (store.table("one", index).unwrap(), store.table("two", index).unwrap());
+        let held_by_one = fill(&one, scaled(1000, 50));
+        let held_by_two = fill(&two, scaled(500, 20));
+        assert!(one.memory() >= held_by_one);
+        assert!(two.memory() >= held_by_two);
+        assert!(store.memory() >= one.memory() + two.memory());
+        assert!(store.memory() <= 10 * (held_by_one + held_by_two) + (16 << 20), "{}", store.memory());
+    }
+}
+
+#[test]
+fn clear_returns_memory_to_its_base() {
+    for index in BOTH {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        let base = (store.memory(), table.memory());
+        for _ in 0..3 {
+            fill(&table, scaled(2000, 50));
+            assert!(store.memory() > base.0 && table.memory() > base.1);
+            table.clear().unwrap();
+            assert_eq!((store.memory(), table.memory()), base);
+        }
+    }
+}
+
+#[test]
+fn dropping_a_table_returns_its_memory() {
+    for index in BOTH {
+        let store = Store::new();
+        let other = store.table("other", index).unwrap();
+        fill(&other, 20);
+        let base = store.memory();
+        for _ in 0..3 {
+            let table = store.table("t", index).unwrap();
+            fill(&table, scaled(2000, 50));
+            assert!(store.memory() > base);
+            assert!(store.drop_table("t"));
+            drop(table);
+            assert_eq!(store.memory(), base);
+        }
+    }
+}
+
+/// A handle that outlives its table's place in the store is counted until it goes too.
+#[test]
+fn an_unlisted_handle_holds_no_pairs() {
+    for index in BOTH {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        let base = store.memory();
+        fill(&table, scaled(500, 50));
+        let clone = table.clone();
+        store.drop_table("t");
+        assert!(store.memory() <= base);
+        drop((table, clone));
+        assert_eq!(store.memory(), Store::new().memory());
+    }
+}
+
+#[test]
+fn churn_does_not_grow_memory_for_ever() {
+    for index in BOTH {
+        let table = Store::new().table("t", index).unwrap();
+        let mut random = fastrand::Rng::with_seed(11);
+        let live = scaled(500, 20);
+        let churn = |random: &mut fastrand::Rng| {
+            for _ in 0..live * 20 {
+                let key = random.usize(..live).to_string();
+                if random.bool() {
+                    table.upsert(key, vec![1; random.usize(..600)]).unwrap();
+                } else {
+                    table.delete(key).unwrap();
+                }
+            }
+        };
+        churn(&mut random);
+        let settled = table.memory();
+        for _ in 0..5 {
+            churn(&mut random);
+            assert!(table.memory() <= 2 * settled + (1 << 20), "{} after {settled}", table.memory());
+        }
+    }
+}
+
+/// The keys move on, so that no place in an index is ever used again.
+#[test]
+fn a_queue_does_not_grow_memory_for_ever() {
+    for index in BOTH {
+        let table = Store::new().table("t", index).unwrap();
+        let live = scaled(500, 20);
+        let key = |number: usize| format!("{number:010}");
+        let mut settled = 0;
+        for number in 0..live * 40 {
+            table.insert(key(number), vec![1; 100 + number % 50]).unwrap();
+            if number >= live {
+                assert!(table.delete(key(number - live)).unwrap());
+            }
+            if number == live * 10 {
+                settled = table.memory();
+            }
+        }
+        assert_eq!(table.len(), live);
+        assert!(table.memory() <= 2 * settled + (1 << 20), "{} after {settled}", table.memory());
+    }
+}
+
+#[test]
+fn a_memory_limit_is_told_and_taken_back() {
+    let store = Store::new();
+    assert_eq!(store.memory_limit(), None);
+    store.set_memory_limit(Some(1 << 20));
+    assert_eq!(store.memory_limit(), Some(1 << 20));
+    store.set_memory_limit(None);
+    assert_eq!(store.memory_limit(), None);
+    assert_eq!(Store::with_memory_limit(4096).memory_limit(), Some(4096));
+}
+
+#[test]
+fn a_store_fills_up_to_its_limit_and_no_further() {
+    const LIMIT: usize = 8 << 20;
+    let value = vec![1; LIMIT / 64];
+    for index in BOTH {
+        let store = Store::with_memory_limit(LIMIT);
+        let table = store.table("t", index).unwrap();
+        let mut written = 0;
+        let error = loop {
+            match table.insert(format!("key/{written}"), &value) {
+                Ok(inserted) => assert!(inserted),
+                Err(error) => break error,
+            }
+            written += 1;
+            assert!(store.memory() <= LIMIT);
+        };
+        assert!((32..64).contains(&written), "{written}");
+        assert!(matches!(error, Error::MemoryLimit { limit: LIMIT, needed } if needed > LIMIT), "{error}");
+        assert_eq!(table.len(), written);
+        assert!(!table.contains(format!("key/{written}")));
+        assert!(table.iter().all(|(_, found)| found == value));
+    }
+}
+
+#[test]
+fn a_store_over_a_new_limit_keeps_its_pairs_and_refuses_to_grow() {
+    for index in BOTH {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        fill(&table, 100);
+        let before: BTreeMap<_, _> = table.iter().collect();
+        store.set_memory_limit(Some(1));
+        let error = table.insert("new", vec![1; 16 << 20]).unwrap_err();
+        assert_eq!(error.code(), "TWINDEX_MEMORY_LIMIT");
+        assert_eq!(table.iter().collect::<BTreeMap<_, _>>(), before);
+        assert!(table.delete("key/0").unwrap());
+        store.set_memory_limit(None);
+        assert!(table.insert("new", vec![1; 16 << 20]).unwrap());
+        assert_eq!(table.len(), 100);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: scaled(40, 2) as u32,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// Whatever the limit refuses, it leaves the pairs as they were.
+    #[test]
+    fn a_refused_write_changes_nothing(
+        sorted in any::<bool>(),
+        room in 0..512_usize << 10,
+        ops in prop::collection::vec((0..40_u8, 0..5_u8, 0..64_usize << 10), 1..if cfg!(miri) { 10 } else { 120 }),
+    ) {
+        let store = Store::new();
+        let table = store.table("t", BOTH[usize::from(sorted)]).unwrap();
+        let limit = store.memory() + room;
+        store.set_memory_limit(Some(limit));
+        let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+        for (key, verb, length) in ops {
+            let before = store.memory();
+            let (key, value) = (vec![key], vec![verb; length]);
+            let old = model.get(&key).cloned();
+            let done = match verb {
+                0 => table.insert(&key, &value),
+                1 => table.update(&key, &value),
+                2 => table.upsert(&key, &value),
+                3 => table.compare_and_swap(&key, old.as_deref(), Some(&value)),
+                _ => table.delete(&key),
+            };
+            match done {
+                Ok(true) if verb == 4 => drop(model.remove(&key)),
+                Ok(true) => drop(model.insert(key.clone(), value)),
+                Ok(false) => {}
+                Err(Error::MemoryLimit { limit: told, needed }) => assert!(told == limit && needed > limit),
+                Err(error) => panic!("{error}"),
+            }
+            assert!(store.memory() <= limit.max(before));
+            assert_eq!(table.select(&key), model.get(&key).cloned());
+        }
+        assert_eq!(table.len(), model.len());
+        assert!(table.iter().collect::<BTreeMap<_, _>>() == model);
+    }
+}
