@@ -1,2 +1,45 @@
-//! Placeholder.
-fn main() {}
+//! Sets up, builds, shows and tests every room of Twindex: `cargo xtask demo` and `cargo xtask test`.
+
+mod bench;
+mod checks;
+mod demo;
+mod machine;
+mod report;
+mod run;
+mod setup;
+mod steps;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about, version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Sets up what is missing, builds all, runs the seeds' tests in every host and writes the report
+    Demo(bench::Options),
+    /// Sets up what is missing, and runs every check and test of every room
+    Test {
+        /// The rooms to test [default: all]
+        #[arg(value_enum, value_name = "ROOM")]
+        rooms: Vec<checks::Room>,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Demo(options) => demo::run(&options),
+        Command::Test { rooms } => checks::run(&rooms),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("{error:#}");
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,249 @@
+//! The seeds' tests in every host.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use twindex_benches::{Measure, Report};
+
+use crate::run::{Log, command};
+use crate::setup::{Venv, npm};
+use crate::workspace::Workspace;
+
+/// The steps of the two tests, in their order.
+pub(crate) const STEPS: [&str; 4] = ["unordered_write", "unordered_read", "sorted_write", "sorted_read"];
+
+/// What the tests are run on.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// How many pairs; at most, with --keys-from
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) pairs: u32,
+    /// Numbers of threads, each measured by itself; hosts of one thread are measured with one
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Vec<u16>,
+    /// How often each step is measured; the median is shown
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) rounds: u16,
+    /// Takes the keys from a file, one per line; empty lines and duplicates are dropped
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keys_from: Option<PathBuf>,
+}
+
+impl Options {
+    /// Small enough to show only that a host's script works.
+    pub(crate) fn smoke() -> Self {
+        Self { pairs: 1_000, threads: vec![1, 2], rounds: 1, keys_from: None }
+    }
+
+    /// As typed after the command.
+    pub(crate) fn arguments(&self) -> String {
+        let Self { pairs, threads, rounds, keys_from } = self;
+        let line = format!("--pairs {pairs} --threads {} --rounds {rounds}", list(threads));
+        match keys_from {
+            Some(path) => format!("{line} --keys-from {}", path.display()),
+            None => line,
+        }
+    }
+
+    fn add_to(&self, command: &mut Command, threads: &[u16], json: &Path) -> Result<()> {
+        command.args(["--pairs", &self.pairs.to_string(), "--threads", &list(threads)]);
+        command.args(["--rounds", &self.rounds.to_string()]).arg("--json").arg(json);
+        if let Some(path) = &self.keys_from {
+            // Hosts run in folders of their own.
+            let path = path.canonicalize().with_context(|| format!("--keys-from {}", path.display()))?;
+            command.arg("--keys-from").arg(path);
+        }
+        Ok(())
+    }
+}
+
+fn list(numbers: &[u16]) -> String {
+    numbers.iter().map(u16::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// A program that holds the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Host {
+    Rust,
+    Python,
+    Node,
+    Wasmtime,
+    WasmNode,
+}
+
+/// How a host's Rust parts are compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Build {
+    /// For speed, as users get it.
+    Release,
+    /// Quickly.
+    Test,
+}
+
+impl Host {
+    pub(crate) const ALL: [Self; 5] = [Self::Rust, Self::Python, Self::Node, Self::Wasmtime, Self::WasmNode];
+
+    /// As its report calls itself.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            Self::Python => "python",
+            Self::Node => "node",
+            Self::Wasmtime => "wasmtime",
+            Self::WasmNode => "wasm-node",
+        }
+    }
+
+    fn threads(self, wanted: &[u16]) -> &[u16] {
+        match self {
+            Self::Rust | Self::Python | Self::Node => wanted,
+            Self::Wasmtime | Self::WasmNode => &[1],
+        }
+    }
+
+    fn command(self, workspace: &Workspace, build: Build) -> Command {
+        let root = workspace.path("");
+        match self {
+            Self::Rust => cargo(&root, build, &["run", "--package", "twindex-benches"], &["--release"]),
+            Self::Wasmtime => {
+                let verb = if build == Build::Release { "bench" } else { "test" };
+                cargo(&root, build, &[verb, "--package", "twindex-wasm", "--bench", "seeds"], &[])
+            }
+            Self::Python => {
+                let mut python =
+                    command(Venv::of_tests(workspace).python(), &workspace.path("bindings/python"));
+                python.arg("bench.py");
+                python
+            }
+            Self::Node => {
+                let mut node = command("node", &workspace.path("bindings/node"));
+                node.arg("bench.mjs");
+                node
+            }
+            Self::WasmNode => npm(&workspace.path("wasm/npm"), &["run", "--silent", "bench", "--"]),
+        }
+    }
+
+    /// Runs the tests, writes what they measured into `folder`, and returns it once it is found complete.
+    pub(crate) fn run(
+        self,
+        workspace: &Workspace,
+        build: Build,
+        options: &Options,
+        folder: &Path,
+        log: &mut Log,
+    ) -> Result<Report> {
+        let json = folder.join(format!("{}.json", self.name()));
+        let threads = self.threads(&options.threads);
+        let mut command = self.command(workspace, build);
+        options.add_to(&mut command, threads, &json)?;
+        log.run_shown(&mut command)?;
+        let text = std::fs::read_to_string(&json).with_context(|| format!("reading {}", json.display()))?;
+        let report: Report =
+            serde_json::from_str(&text).with_context(|| format!("reading {}", json.display()))?;
+        check(&report, self, threads).with_context(|| format!("in {}", json.display()))?;
+        Ok(report)
+    }
+}
+
+fn cargo(root: &Path, build: Build, arguments: &[&str], for_release: &[&str]) -> Command {
+    let mut cargo = command("cargo", root);
+    cargo.args(arguments);
+    if build == Build::Release {
+        cargo.args(for_release);
+    }
+    cargo.arg("--");
+    cargo
+}
+
+/// Whether a report is of `host`, and has sound figures of every step with every number of threads.
+pub(crate) fn check(report: &Report, host: Host, threads: &[u16]) -> Result<()> {
+    ensure!(report.host == host.name(), "the host is {}, not {}", report.host, host.name());
+    ensure!(report.pairs > 0, "there are no pairs");
+    for &threads in threads {
+        for step in STEPS {
+            let what = || format!("{step} with {threads} threads");
+            let mut found =
+                report.results.iter().filter(|measure| measure.step == step && measure.threads == threads);
+            let (Some(measure), None) = (found.next(), found.next()) else {
+                bail!("{} is not there once", what());
+            };
+            check_measure(measure, report).with_context(what)?;
+        }
+    }
+    let expected = threads.len() * STEPS.len();
+    ensure!(report.results.len() == expected, "there are {} results, not {expected}", report.results.len());
+    Ok(())
+}
+
+fn check_measure(measure: &Measure, report: &Report) -> Result<()> {
+    let Measure { keys, milliseconds, ops, rounds_ms, bytes_per_pair, .. } = measure;
+    ensure!(*keys == report.pairs, "{keys} keys of {} pairs", report.pairs);
+    ensure!(*milliseconds > 0.0, "{milliseconds} ms");
+    ensure!(rounds_ms.len() == usize::from(report.rounds), "{} rounds of {}", rounds_ms.len(), report.rounds);
+    #[allow(clippy::cast_precision_loss, reason = "no rate comes near the 53rd bit")]
+    let ratio = *ops as f64 / (f64::from(*keys) / (milliseconds / 1e3));
+    ensure!((0.99..1.01).contains(&ratio), "{ops} operations/s are not {keys} in {milliseconds} ms");
+    let is_write = measure.step.ends_with("_write");
+    ensure!(
+        bytes_per_pair.is_some_and(|bytes| bytes > 0.0) == is_write,
+        "bytes per pair are {bytes_per_pair:?}"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A report as `host` writes it.
+    pub(crate) fn sample(host: Host, threads: &[u16]) -> Report {
+        let results = threads
+            .iter()
+            .flat_map(|&threads| STEPS.map(|step| (threads, step)))
+            .map(|(threads, step)| {
+                let mut measure = Measure::new(step, 1_000, threads, &[Duration::from_millis(2)]);
+                measure.bytes_per_pair = step.ends_with("_write").then_some(50.5);
+                measure
+            })
+            .collect();
+        Report {
+            host: host.name().into(),
+            version: "0.1.0".into(),
+            pairs: 1_000,
+            key_bytes: 16,
+            value_bytes: 16,
+            keys_from: None,
+            rounds: 1,
+            results,
+        }
+    }
+
+    #[test]
+    fn a_whole_report_is_accepted() -> Result<()> {
+        check(&sample(Host::Rust, &[1, 2]), Host::Rust, &[1, 2])
+    }
+
+    #[test]
+    fn what_is_missing_or_wrong_is_named() {
+        let whole = || sample(Host::Node, &[1, 2]);
+        let refused = |change: fn(&mut Report), mention: &str| {
+            let mut report = whole();
+            change(&mut report);
+            let error = check(&report, Host::Node, &[1, 2]).expect_err(mention);
+            assert!(format!("{error:#}").contains(mention), "{error:#}");
+        };
+        refused(|report| report.host = "rust".into(), "the host is rust");
+        refused(|report| drop(report.results.pop()), "sorted_read with 2 threads is not there once");
+        refused(|report| report.results.push(report.results[0].clone()), "unordered_write with 1 threads");
+        refused(|report| report.results[3].keys = 7, "7 keys of 1000 pairs");
+        refused(|report| report.results[3].ops *= 2, "operations/s");
+        refused(|report| report.results[0].bytes_per_pair = None, "bytes per pair");
+        refused(|report| report.results[1].rounds_ms.clear(), "0 rounds of 1");
+        assert!(check(&whole(), Host::Node, &[1]).is_err(), "results that nobody asked for were taken");
+    }
+}

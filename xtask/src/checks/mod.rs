@@ -1,0 +1,94 @@
+//! Every check and test of every room.
+
+mod node;
+mod python;
+mod readme;
+mod rust;
+mod tree;
+mod wasm;
+mod xtask;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::ValueEnum;
+
+use crate::setup::{Tool, require};
+use crate::steps::{Failed, Steps};
+use crate::workspace::Workspace;
+
+/// A room, or what concerns all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Room {
+    /// What holds for every file: format, lints, documentation, lock files
+    Tree,
+    /// engine/
+    Engine,
+    /// durable/
+    Durable,
+    /// benches/
+    Benches,
+    /// wasm/
+    Wasm,
+    /// bindings/python/
+    Python,
+    /// bindings/node/
+    Node,
+    /// examples/
+    Examples,
+    /// README.md, as a reader follows it
+    Readme,
+    /// xtask/
+    Xtask,
+}
+
+impl Room {
+    /// What it cannot be tested without.
+    fn tools(self) -> &'static [Tool] {
+        match self {
+            // The lints see the Python package's crate, which asks the interpreter how it was built.
+            Self::Tree => &[Tool::C, Tool::Git, Tool::RustComponents, Tool::Python],
+            Self::Engine | Self::Durable | Self::Benches => &[Tool::C],
+            Self::Wasm | Self::Node | Self::Xtask => &[Tool::C, Tool::Node],
+            Self::Python => &[Tool::C, Tool::Python],
+            Self::Examples => &[Tool::C, Tool::Python, Tool::Node],
+            Self::Readme => &[Tool::C, Tool::Git, Tool::Python, Tool::Node],
+        }
+    }
+
+    /// Runs its steps. Where one fails on which the rest depends, it ends there.
+    fn test(self, workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
+        match self {
+            Self::Tree => tree::test(workspace, steps)?,
+            Self::Engine => rust::cargo_test("engine", "twindex", workspace, steps),
+            Self::Durable => rust::cargo_test("durable", "twindex-durable", workspace, steps),
+            Self::Benches => rust::benches(workspace, steps),
+            Self::Wasm => wasm::test(workspace, steps)?,
+            Self::Python => python::test(workspace, steps)?,
+            Self::Node => node::test(workspace, steps)?,
+            Self::Examples => rust::cargo_test("examples", "twindex-examples", workspace, steps),
+            Self::Readme => readme::test(workspace, steps)?,
+            Self::Xtask => xtask::test(workspace, steps)?,
+        }
+        Ok(())
+    }
+}
+
+/// Tests the rooms named, or all.
+pub(crate) fn run(rooms: &[Room]) -> Result<ExitCode> {
+    let rooms = if rooms.is_empty() { Room::value_variants() } else { rooms };
+    for room in rooms {
+        require(room.tools())?;
+    }
+    let workspace = Workspace::find()?;
+    let mut steps = Steps::new();
+    for room in rooms {
+        if room.test(&workspace, &mut steps).is_err() {
+            println!("The rest of this room needs that step and was not run.");
+        }
+    }
+    println!("{}", steps.summary());
+    let (passed, failed) = (steps.passed(), steps.failed());
+    println!("{passed} passed, {failed} failed");
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,27 @@
+//! bindings/python/
+
+use crate::bench::Host;
+use crate::checks::rust::smoke;
+use crate::setup::Venv;
+use crate::steps::{Failed, Steps};
+use crate::workspace::Workspace;
+
+pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
+    let folder = &workspace.path("bindings/python");
+    let venv = Venv::of_tests(workspace);
+    steps.must("python: virtual environment", |log| {
+        venv.make(log)?;
+        venv.install(folder, &["-r", "requirements-dev.txt"], log)
+    })?;
+    steps.must("python: pip install ./bindings/python", |log| venv.install_package(workspace, log))?;
+    for (name, module, arguments) in [
+        ("ruff", "ruff", ["check", "."].as_slice()),
+        ("ruff format", "ruff", &["format", "--check", "."]),
+        ("mypy", "mypy", &["--strict", "."]),
+        ("pytest", "pytest", &["--quiet"]),
+    ] {
+        steps.check(&format!("python: {name}"), |log| log.run(venv.module(module, folder).args(arguments)));
+    }
+    smoke("python", Host::Python, workspace, steps);
+    Ok(())
+}

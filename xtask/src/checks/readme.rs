@@ -1,0 +1,184 @@
+//! README.md, followed as a reader follows it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::run::{Log, command};
+use crate::setup::{Venv, WasmTarget, npm};
+use crate::steps::{Failed, Steps};
+use crate::workspace::Workspace;
+
+/// The sections of the README that start with how to install and go on with lines that work.
+const RUST: &str = "Rust";
+const PYTHON: &str = "Python";
+const NODE: &str = "Node";
+const WASM: &str = "WebAssembly";
+
+/// The most lines that a first example may have.
+const LINES: usize = 10;
+
+/// The start of a program of one's own, which is no member of the workspace around it.
+const MANIFEST: &str = "[package]\nname = \"readme\"\nedition = \"2024\"\n\n[workspace]\n";
+
+pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
+    let examples = steps.must("readme: four examples", |_: &mut Log| {
+        let path = workspace.path("README.md");
+        let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        [RUST, PYTHON, NODE, WASM]
+            .into_iter()
+            .map(|host| Example::find(&text, host))
+            .collect::<Result<Vec<_>>>()
+    })?;
+    let target = steps.must("readme: Rust for WebAssembly", WasmTarget::find)?;
+    let checkout = &steps.must("readme: clean copy", |log| copy_checkout(workspace, log))?;
+    for example in &examples {
+        steps.check(&format!("readme: {}", example.host), |log| {
+            let folder = workspace.empty_folder(&format!("readme/{}", example.host.to_lowercase()))?;
+            Reader { example, checkout, build: workspace.target(""), folder, target }.follow(log)
+        });
+    }
+    Ok(())
+}
+
+/// What a section of the README shows: how to install, and a program.
+#[derive(Debug, PartialEq, Eq)]
+struct Example {
+    host: &'static str,
+    install: String,
+    program: String,
+}
+
+impl Example {
+    fn find(readme: &str, host: &'static str) -> Result<Self> {
+        let section = readme
+            .split("\n### ")
+            .find_map(|section| section.strip_prefix(host)?.strip_prefix('\n'))
+            .with_context(|| format!("README.md has no section {host}"))?;
+        let mut blocks = section.split("\n```").skip(1).step_by(2).map(|block| block.split_once('\n'));
+        let mut next =
+            || blocks.next().flatten().with_context(|| format!("section {host} has not two code blocks"));
+        let ((_, install), (_, program)) = (next()?, next()?);
+        let lines = program.lines().filter(|line| !line.is_empty()).count();
+        ensure!(lines <= LINES, "the example of section {host} has {lines} lines, not {LINES}");
+        Ok(Self { host, install: install.trim().into(), program: format!("{program}\n") })
+    }
+
+    /// What follows `program install` or the like in the line that installs, with paths into `checkout`.
+    fn install_arguments(&self, program: &str, checkout: &Path) -> Result<Vec<String>> {
+        let arguments = self.install.strip_prefix(program).and_then(|rest| rest.strip_prefix(' '));
+        let arguments =
+            arguments.with_context(|| format!("this does not start with {program}: {}", self.install))?;
+        let from_top = |word: &str| match word.strip_prefix("./") {
+            Some(path) => checkout.join(path).display().to_string(),
+            None => word.into(),
+        };
+        Ok(arguments.split_whitespace().map(from_top).collect())
+    }
+}
+
+/// An example as it is followed: in an empty folder, from a checkout as one gets it.
+struct Reader<'a> {
+    example: &'a Example,
+    checkout: &'a Path,
+    build: PathBuf,
+    folder: PathBuf,
+    target: WasmTarget,
+}
+
+impl Reader<'_> {
+    fn follow(&self, log: &mut Log) -> Result<()> {
+        match self.example.host {
+            RUST => self.rust(log),
+            PYTHON => self.python(log),
+            _ => self.node(log),
+        }
+    }
+
+    fn rust(&self, log: &mut Log) -> Result<()> {
+        self.write("Cargo.toml", MANIFEST)?;
+        self.write("src/main.rs", &self.example.program)?;
+        let arguments = self.example.install_arguments("cargo", self.checkout)?;
+        log.run(command("cargo", &self.folder).args(arguments))?;
+        log.run(command("cargo", &self.folder).args(["run", "--quiet"]))
+    }
+
+    fn python(&self, log: &mut Log) -> Result<()> {
+        let venv = Venv::at(self.folder.join("venv"));
+        venv.make(log)?;
+        let arguments = self.example.install_arguments("pip", self.checkout)?;
+        log.run(self.with_build(venv.module("pip", &self.folder).args(arguments)))?;
+        let program = self.write("example.py", &self.example.program)?;
+        log.run(command(venv.python(), &self.folder).arg(program))
+    }
+
+    fn node(&self, log: &mut Log) -> Result<()> {
+        let arguments = self.example.install_arguments("npm", self.checkout)?;
+        log.run(self.with_build(self.target.apply(npm(&self.folder, &[]).args(arguments))))?;
+        let program = self.write("example.mjs", &self.example.program)?;
+        log.run(command("node", &self.folder).arg(program))
+    }
+
+    /// Lets what was compiled already serve again.
+    fn with_build<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        command.env("CARGO_TARGET_DIR", &self.build)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.folder.join(name);
+        write(&path, text.as_bytes())?;
+        Ok(path)
+    }
+}
+
+/// Copies the files that belong to the project, and nothing that was built from them.
+fn copy_checkout(workspace: &Workspace, log: &mut Log) -> Result<PathBuf> {
+    let copy = workspace.empty_folder("readme/twindex")?;
+    let listed = log.read(command("git", &workspace.path("")).args([
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ]))?;
+    for name in listed.split_terminator('\0') {
+        let from = workspace.path(name);
+        if from.is_file() {
+            write(&copy.join(name), &std::fs::read(&from)?)?;
+        }
+    }
+    Ok(copy)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = path.parent().context("a file lies in a folder")?;
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(path, bytes))
+        .with_context(|| format!("writing {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const README: &str = "# T\n\n### Python\n\nFirst:\n\n```sh\npip install ./b x\n```\n\n```python\nimport t\n\nt()\n```\n\n### Node\n\nnone\n";
+
+    #[test]
+    fn an_example_is_the_two_blocks_of_its_section() -> Result<()> {
+        let example = Example::find(README, PYTHON)?;
+        assert_eq!(example.install, "pip install ./b x");
+        assert_eq!(example.program, "import t\n\nt()\n");
+        assert_eq!(example.install_arguments("pip", Path::new("/top"))?, ["install", "/top/b", "x"]);
+        assert!(example.install_arguments("npm", Path::new("/top")).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error() {
+        assert!(Example::find(README, NODE).is_err());
+        assert!(Example::find(README, WASM).is_err());
+        let long = README.replace("import t", &"import t\n".repeat(LINES));
+        assert!(Example::find(&long, PYTHON).is_err());
+    }
+}

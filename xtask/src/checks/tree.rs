@@ -1,0 +1,96 @@
+//! What holds for every file of the project.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::run::{Log, command};
+use crate::setup::WasmTarget;
+use crate::steps::{Failed, Steps};
+use crate::workspace::Workspace;
+
+pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
+    let root = &workspace.path("");
+    steps.check("tree: rustfmt", |log| log.run(command("cargo", root).args(["fmt", "--all", "--check"])));
+    steps.check("tree: Cargo.lock", |log| {
+        log.read(command("cargo", root).args(["metadata", "--locked", "--format-version=1"])).map(drop)
+    });
+    steps.check("tree: clippy", |log| {
+        let clippy = ["clippy", "--workspace", "--all-targets", "--", "--deny=warnings"];
+        log.run(command("cargo", root).args(clippy))
+    });
+    steps.check("tree: rustdoc", |log| {
+        let mut doc = command("cargo", root);
+        log.run(doc.args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny=warnings"))
+    });
+    steps.check("tree: files", |log| files(root, log));
+    let wasm = steps.must("tree: Rust for WebAssembly", WasmTarget::find)?;
+    steps.check("tree: clippy for WebAssembly", |log| {
+        let mut clippy = command("cargo", root);
+        clippy.args(["clippy", "--package=twindex-wasm", "--target=wasm32-unknown-unknown", "--lib", "--"]);
+        log.run(wasm.apply(clippy.arg("--deny=warnings")))
+    });
+    Ok(())
+}
+
+/// Looks at every file that git knows.
+fn files(root: &Path, log: &mut Log) -> Result<()> {
+    let listed = log.read(command("git", root).args(["ls-files", "-z"]))?;
+    let mut found = Vec::new();
+    for name in listed.split_terminator('\0') {
+        let path = root.join(name);
+        // A file that was removed and not yet committed, or a link.
+        if !path.is_file() {
+            continue;
+        }
+        let bytes = std::fs::read(&path).with_context(|| format!("reading {name}"))?;
+        if let Ok(text) = std::str::from_utf8(&bytes) {
+            found.extend(faults(name, text).into_iter().map(|fault| format!("{name}: {fault}")));
+        }
+    }
+    ensure!(found.is_empty(), "{}", found.join("\n"));
+    Ok(())
+}
+
+/// What a text file may not have.
+fn faults(name: &str, text: &str) -> Vec<&'static str> {
+    let is_lock = name.ends_with("package-lock.json");
+    let checks = [
+        (is_lock && text.contains(r#""resolved": "http"#), "records where packages are downloaded from"),
+        (
+            name.ends_with("Cargo.lock") && text.contains("source = \"git+"),
+            "takes a package from outside the registry",
+        ),
+        (!text.is_empty() && !text.ends_with('\n'), "does not end with a line end"),
+        (text.contains('\r'), "has carriage returns"),
+        (text.lines().any(|line| line.starts_with("<<<<<<< ")), "has a conflict that was not resolved"),
+        (text.contains(concat!("TO", "DO")) || text.contains(concat!("FIX", "ME")), "has work left open"),
+    ];
+    checks.into_iter().filter_map(|(is_fault, fault)| is_fault.then_some(fault)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::faults;
+
+    #[test]
+    fn sound_files_have_no_faults() {
+        assert!(faults("a.rs", "fn main() {}\n").is_empty());
+        assert!(faults("a/__init__.py", "").is_empty());
+        assert!(faults("package-lock.json", "{ \"integrity\": \"sha512-x\" }\n").is_empty());
+    }
+
+    #[test]
+    fn every_fault_is_found() {
+        let one = |name, text: &str, mention| {
+            let found = faults(name, text);
+            assert!(matches!(found[..], [fault] if fault.contains(mention)), "{name}: {found:?}");
+        };
+        one("wasm/package-lock.json", "\"resolved\": \"https://example.org/x.tgz\"\n", "downloaded");
+        one("Cargo.lock", "source = \"git+https://example.org/x\"\n", "registry");
+        one("a.rs", "fn main() {}", "line end");
+        one("a.rs", "fn main() {}\r\n", "carriage");
+        one("a.rs", "<<<<<<< ours\n", "conflict");
+        one("a.rs", concat!("// TO", "DO\n"), "left open");
+    }
+}

@@ -1,0 +1,11 @@
+//! Sets up what is missing.
+
+mod node;
+mod python;
+mod tools;
+mod wasm_target;
+
+pub(crate) use node::{npm, npm_ci};
+pub(crate) use python::Venv;
+pub(crate) use tools::{Tool, require};
+pub(crate) use wasm_target::WasmTarget;

@@ -1,0 +1,51 @@
+//! Where things are.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use crate::run::{Log, command};
+
+/// The folders of this checkout.
+#[derive(Deserialize)]
+pub(crate) struct Workspace {
+    #[serde(rename = "workspace_root")]
+    root: PathBuf,
+    #[serde(rename = "target_directory")]
+    target: PathBuf,
+}
+
+impl Workspace {
+    /// As cargo sees it, so that `CARGO_TARGET_DIR` and cargo's own configuration count.
+    pub(crate) fn find() -> Result<Self> {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let metadata = Log::default().read(command("cargo", here).args([
+            "metadata",
+            "--no-deps",
+            "--format-version=1",
+            "--offline",
+        ]))?;
+        serde_json::from_str(&metadata).context("reading what cargo metadata says")
+    }
+
+    /// A path from the top of the checkout.
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.root.join(below)
+    }
+
+    /// A path in the build directory.
+    pub(crate) fn target(&self, below: &str) -> PathBuf {
+        self.target.join(below)
+    }
+
+    /// An empty folder in the build directory.
+    pub(crate) fn empty_folder(&self, below: &str) -> Result<PathBuf> {
+        let folder = self.target(below);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).with_context(|| format!("emptying {}", folder.display()))?;
+        }
+        std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+        Ok(folder)
+    }
+}

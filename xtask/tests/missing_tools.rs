@@ -1,0 +1,124 @@
+//! Where a tool is missing, one line says how to install it, and nothing is started.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+/// The tools of a machine, as scripts that do what the test needs of them.
+struct Machine {
+    path: tempfile::TempDir,
+}
+
+impl Machine {
+    fn whole() -> Self {
+        let machine = Self { path: tempfile::tempdir().expect("a folder") };
+        machine.tool("cc", "exit 0");
+        machine.tool("git", "exit 0");
+        machine.tool("python3", "echo Python 3.11.2");
+        machine.tool("node", "echo v20.1.0");
+        machine.tool("npm", "echo 10.0.0");
+        machine
+    }
+
+    fn tool(&self, name: &str, script: &str) {
+        let path = self.path.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a script");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+    }
+
+    fn without(&self, name: &str) {
+        fs::remove_file(self.path.path().join(name)).expect("a script to remove");
+    }
+
+    /// What a command prints and its exit code, with these tools and no others.
+    fn xtask(&self, arguments: &[&str]) -> (String, Option<i32>) {
+        let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
+            .args(arguments)
+            .env("PATH", self.path.path())
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+            .output()
+            .expect("the command");
+        let printed = [output.stdout, output.stderr].concat();
+        (String::from_utf8(printed).expect("text"), output.status.code())
+    }
+
+    fn stops_with(&self, arguments: &[&str], line: &str) {
+        let (printed, code) = self.xtask(arguments);
+        assert_eq!((printed.as_str(), code), (format!("{line}\n").as_str(), Some(1)));
+    }
+}
+
+#[test]
+fn without_a_c_compiler() {
+    let machine = Machine::whole();
+    machine.without("cc");
+    let line = "A C compiler is missing: apt-get install build-essential";
+    machine.stops_with(&["demo"], line);
+    machine.stops_with(&["test", "engine"], line);
+}
+
+#[test]
+fn without_python() {
+    let machine = Machine::whole();
+    machine.without("python3");
+    machine.stops_with(&["demo"], "Python is missing: apt-get install python3 python3-venv");
+}
+
+#[test]
+fn with_an_old_python() {
+    let machine = Machine::whole();
+    machine.tool("python3", "echo Python 3.10.9");
+    machine.stops_with(
+        &["test", "python"],
+        "Python 3.11 or later is needed, this is Python 3.10.9: apt-get install python3 python3-venv",
+    );
+}
+
+#[test]
+fn with_a_python_that_makes_no_environments() {
+    let machine = Machine::whole();
+    machine.tool("python3", r#"[ "$1" = -c ] && exit 1; echo Python 3.11.2"#);
+    machine.stops_with(&["test", "python"], "Python's venv module is missing: apt-get install python3-venv");
+}
+
+#[test]
+fn with_an_old_node() {
+    let machine = Machine::whole();
+    machine.tool("node", "echo v18.19.1");
+    let (printed, code) = machine.xtask(&["test", "node"]);
+    assert!(
+        printed.starts_with("Node 20 or later is needed, this is v18.19.1: apt-get install"),
+        "{printed}"
+    );
+    assert_eq!((printed.lines().count(), code), (1, Some(1)));
+}
+
+#[test]
+fn without_npm() {
+    let machine = Machine::whole();
+    machine.without("npm");
+    machine.stops_with(&["demo"], "npm is missing: apt-get install npm");
+    machine.stops_with(&["test", "wasm"], "npm is missing: apt-get install npm");
+}
+
+#[test]
+fn without_git() {
+    let machine = Machine::whole();
+    machine.without("git");
+    machine.stops_with(&["test", "tree"], "Git is missing: apt-get install git");
+}
+
+#[test]
+fn a_room_asks_only_for_what_it_needs() {
+    let machine = Machine::whole();
+    for name in ["python3", "node", "npm", "git"] {
+        machine.without(name);
+    }
+    // The tools pass, and the next thing that is looked for is cargo.
+    let (printed, code) = machine.xtask(&["test", "engine"]);
+    assert!(printed.contains("starting cargo"), "{printed}");
+    assert_eq!(code, Some(1));
+}
