@@ -1,1 +1,4 @@
-fn main() {}
+//! Tells the linker that Node itself provides the `napi_*` symbols.
+fn main() {
+    napi_build::setup();
+}

@@ -1,0 +1,4 @@
+// The same classes as by `require`: there is one implementation, so both kinds of import share their stores.
+import twindex from './index.cjs'
+
+export const { Store, Table, Cursor, TwindexError } = twindex

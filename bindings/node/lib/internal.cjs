@@ -1,0 +1,30 @@
+'use strict'
+// What the classes share that no user should see.
+
+const { makeError } = require('./errors.cjs')
+
+/** Whoever has it may call the constructors that are ours to call. */
+const INTERNAL = Symbol('twindex')
+
+function checkInternal(internal, name, instead) {
+  if (internal !== INTERNAL) throw makeError('TWINDEX_TYPE', `a ${name} is made by ${instead}`)
+}
+
+const reasons = Object.fromEntries(
+  ['Store', 'Table', 'Cursor'].map((name) => [
+    name,
+    Symbol(
+      `a Twindex ${name} stays in its thread; share a store between workers with new Store({ shared: 'name' }): it`,
+    ),
+  ]),
+)
+
+/**
+ * Makes structuredClone and postMessage refuse the object. By nature they would pass an empty object on; the one thing
+ * that they always refuse, and name in their DataCloneError, is a symbol as the value of an enumerable property.
+ */
+function preventClone(object, name) {
+  Object.defineProperty(object, 'uncloneable', { value: reasons[name], enumerable: true })
+}
+
+module.exports = { INTERNAL, checkInternal, preventClone }

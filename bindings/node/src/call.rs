@@ -1,0 +1,152 @@
+//! The one way in: every function that JavaScript sees enters through [`enter`].
+
+use std::cell::RefCell;
+use std::ffi::{CString, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use napi::sys::{self, Status};
+
+use crate::fault::Fault;
+use crate::js::{Answer, Js, Value};
+use crate::state::State;
+
+/// A function of this module.
+pub(crate) type Native = for<'c> fn(&Call<'c>, &mut State) -> Answer<'c>;
+
+/// The most arguments of a function, but for [`Call::all`].
+const ARGUMENTS: usize = 8;
+
+/// A call from JavaScript, and its arguments.
+pub(crate) struct Call<'c> {
+    pub(crate) js: Js<'c>,
+    info: sys::napi_callback_info,
+    arguments: [Value<'c>; ARGUMENTS],
+}
+
+impl<'c> Call<'c> {
+    /// An argument, `undefined` where it is missing.
+    pub(crate) fn argument(&self, position: usize) -> Value<'c> {
+        self.arguments[position]
+    }
+
+    /// An argument that is the number of a thing; one that no thing has where it is no number.
+    pub(crate) fn number(&self, position: usize) -> u32 {
+        self.js.get_u32(self.argument(position)).unwrap_or(u32::MAX)
+    }
+
+    /// All arguments, as far as there is room.
+    pub(crate) fn all<'a>(&self, room: &'a mut [Value<'c>]) -> &'a [Value<'c>] {
+        let mut count = room.len();
+        let places = room.as_mut_ptr().cast();
+        // SAFETY: `info` is of the running call; `Value` is transparent, so `places` has room for `count` of them.
+        unsafe {
+            sys::napi_get_cb_info(
+                self.js.env(),
+                self.info,
+                &raw mut count,
+                places,
+                ptr::null_mut(),
+                ptr::null_mut(),
+            );
+        }
+        let passed = count.min(room.len());
+        &room[..passed]
+    }
+}
+
+/// What one environment has: its state, and its functions' way to it.
+struct Home {
+    state: RefCell<State>,
+    doors: Box<[Door]>,
+}
+
+/// The data pointer of a function.
+struct Door {
+    native: Native,
+    home: *const Home,
+}
+
+/// Adds the functions to `exports`.
+///
+/// # Safety
+/// `env` is the environment that is loading this module on this thread, `exports` a value of that call.
+pub(crate) unsafe fn export(
+    env: sys::napi_env,
+    exports: sys::napi_value,
+    functions: &[(&str, Native)],
+) -> napi::Result<()> {
+    let home = Box::into_raw(Box::new(Home { state: RefCell::default(), doors: Box::default() }));
+    let doors = functions.iter().map(|&(_, native)| Door { native, home }).collect();
+    // SAFETY: `home` was just made, and nobody else has it yet.
+    unsafe { (*home).doors = doors };
+    // SAFETY: `env` is the caller's promise; `forget` fits what `home` points to. This module sets no other
+    // instance data.
+    napi::check_status!(unsafe {
+        sys::napi_set_instance_data(env, home.cast(), Some(forget), ptr::null_mut())
+    })?;
+    // SAFETY: `home` lives until `forget`, which runs when no function can be called any more; from here on it is
+    // only read.
+    let doors = unsafe { &(*home).doors };
+    for ((name, _), door) in functions.iter().zip(doors) {
+        let name = CString::new(*name)?;
+        let data = ptr::from_ref(door).cast_mut().cast();
+        let mut function = ptr::null_mut();
+        // SAFETY: `name` is a C string, and `enter` takes what `data` points to.
+        napi::check_status!(unsafe {
+            sys::napi_create_function(env, name.as_ptr(), -1, Some(enter), data, &raw mut function)
+        })?;
+        // SAFETY: `exports` is the caller's promise, `function` was just made.
+        napi::check_status!(unsafe { sys::napi_set_named_property(env, exports, name.as_ptr(), function) })?;
+    }
+    Ok(())
+}
+
+/// Frees all that an environment has, as it ends: at the end of a worker, however it ends.
+unsafe extern "C" fn forget(_: sys::napi_env, home: *mut c_void, _: *mut c_void) {
+    // SAFETY: `home` came from `Box::into_raw` in `export`, and Node calls this once, after the last call.
+    drop(unsafe { Box::from_raw(home.cast::<Home>()) });
+}
+
+/// Runs a function with its state. No panic leaves it, and an error leaves it as an exception.
+unsafe extern "C" fn enter(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
+    let mut arguments = [Value::UNDEFINED; ARGUMENTS];
+    let mut count = ARGUMENTS;
+    let mut data = ptr::null_mut();
+    // SAFETY: Node passes its own `env` and `info`; `arguments` has room for `count`, `Value` being transparent.
+    let status = unsafe {
+        sys::napi_get_cb_info(
+            env,
+            info,
+            &raw mut count,
+            arguments.as_mut_ptr().cast(),
+            ptr::null_mut(),
+            &raw mut data,
+        )
+    };
+    if status != Status::napi_ok {
+        return ptr::null_mut();
+    }
+    // SAFETY: `export` gave every function its door, which lives as long as the function can be called.
+    let door = unsafe { &*data.cast::<Door>() };
+    // SAFETY: as the door, its home.
+    let home = unsafe { &*door.home };
+    // SAFETY: this is the call, on its thread.
+    let js = unsafe { Js::new(env) };
+    let call = Call { js, info, arguments };
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        // It is borrowed already only where JavaScript that this module called calls back, which ours never does.
+        let mut state = home.state.try_borrow_mut().map_err(|_| Fault::Panic)?;
+        let answer = (door.native)(&call, &mut state);
+        state.trim();
+        answer
+    }));
+    match outcome.unwrap_or(Err(Fault::Panic)) {
+        Ok(value) => value.raw(),
+        Err(fault) => {
+            let raise = home.state.try_borrow().ok().and_then(|state| state.raise(js));
+            fault.throw(js, raise);
+            ptr::null_mut()
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The crossing buffer: memory that both halves see, for byte arrays too short to be worth a handle.
+//!
+//! It has three regions, one for each byte array that one call can have. JavaScript copies an argument to its region
+//! and passes the length; a result goes the other way. `lib/codecs.cjs` has the other half.
+
+use crate::fault::Fault;
+use crate::js::{Js, Value};
+
+/// The bytes of a region. Longer arrays cross by their own buffer, which costs the same from 64 bytes on.
+pub(crate) const REGION_BYTES: usize = 4096;
+
+/// What a region is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Region {
+    Key = 0,
+    Value = 1,
+    Expected = 2,
+}
+
+const REGIONS: usize = 3;
+
+/// The native end of the buffer.
+pub(crate) struct Crossing {
+    start: *mut u8,
+}
+
+impl Crossing {
+    /// A new buffer, for `lib/codecs.cjs` alone.
+    pub(crate) fn new(js: Js<'_>) -> Result<(Self, Value<'_>), Fault<'_>> {
+        let (buffer, start) = js.array_buffer(REGIONS * REGION_BYTES)?;
+        js.keep(buffer)?;
+        Ok((Self { start }, buffer))
+    }
+
+    /// The first `len` bytes of a region, unless it has fewer.
+    pub(crate) fn read(&self, region: Region, len: usize) -> Option<&[u8]> {
+        if len > REGION_BYTES {
+            return None;
+        }
+        // SAFETY: the region lies within the buffer, which is kept for as long as the environment lives; the one
+        // JavaScript file that has it never detaches it. No JavaScript runs while this is borrowed, because
+        // whoever holds a `Crossing` is called from the one thread that could run it.
+        Some(unsafe { std::slice::from_raw_parts(self.start.add(region as usize * REGION_BYTES), len) })
+    }
+
+    /// Puts the bytes at the start of a region, unless they are too many.
+    pub(crate) fn write(&mut self, region: Region, bytes: &[u8]) -> bool {
+        if bytes.len() > REGION_BYTES {
+            return false;
+        }
+        // SAFETY: as in `read`; and `bytes` is not of the buffer, since `self` is borrowed mutably.
+        unsafe {
+            self.start
+                .add(region as usize * REGION_BYTES)
+                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+        true
+    }
+}

@@ -1,0 +1,271 @@
+//! Node-API, as far as it is needed, with lifetimes.
+//!
+//! A [`Js`] exists only while Node calls into this module, on the thread that the environment belongs to; a
+//! [`Value`] is of the handle scope of that call. `'c` is that call. All `unsafe` below rests on it.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::marker::PhantomData;
+use std::ptr;
+
+use napi::sys::{self, Status, napi_status, napi_value};
+
+use crate::fault::Fault;
+
+/// The environment of the call that is running.
+#[derive(Clone, Copy)]
+pub(crate) struct Js<'c> {
+    env: sys::napi_env,
+    call: PhantomData<&'c ()>,
+}
+
+/// A JavaScript value of the call that is running; a null pointer stands for `undefined`.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Value<'c> {
+    raw: napi_value,
+    call: PhantomData<&'c ()>,
+}
+
+impl Value<'_> {
+    /// What a function returns that returns nothing.
+    pub(crate) const UNDEFINED: Self = Self { raw: ptr::null_mut(), call: PhantomData };
+
+    /// # Safety
+    /// `raw` is null or a value of the handle scope of the call `'c`.
+    pub(crate) const unsafe fn new(raw: napi_value) -> Self {
+        Self { raw, call: PhantomData }
+    }
+
+    pub(crate) const fn raw(self) -> napi_value {
+        self.raw
+    }
+}
+
+/// What the results of the wrappers below become.
+pub(crate) type Answer<'c> = Result<Value<'c>, Fault<'c>>;
+
+/// Asks Node-API for a value and gives it the call's lifetime.
+macro_rules! value {
+    ($js:expr, $function:ident($($argument:expr),*)) => {{
+        let mut result = ptr::null_mut();
+        // SAFETY: `env` is that of the running call, pointers are to live data of the lengths given beside
+        // them, `result` is a place for one value.
+        let status = unsafe { sys::$function($js.env, $($argument,)* &raw mut result) };
+        // SAFETY: Node-API made it in the handle scope of the running call.
+        check(status).map(|()| unsafe { Value::new(result) })
+    }};
+}
+
+/// Any other status than "fine" comes with a pending exception, or means that the thread is being ended.
+fn check<'c>(status: napi_status) -> Result<(), Fault<'c>> {
+    if status == Status::napi_ok { Ok(()) } else { Err(Fault::Node(status)) }
+}
+
+impl<'c> Js<'c> {
+    /// # Safety
+    /// `env` is the environment of the call `'c` into this module, on this thread.
+    pub(crate) const unsafe fn new(env: sys::napi_env) -> Self {
+        Self { env, call: PhantomData }
+    }
+
+    pub(crate) const fn env(self) -> sys::napi_env {
+        self.env
+    }
+
+    // --- from JavaScript
+
+    pub(crate) fn is_nothing(self, value: Value<'c>) -> bool {
+        let mut kind = sys::ValueType::napi_undefined;
+        // SAFETY: `value` is of the running call, `kind` a place for the answer.
+        let status = unsafe { sys::napi_typeof(self.env, value.raw, &raw mut kind) };
+        status == Status::napi_ok
+            && (kind == sys::ValueType::napi_undefined || kind == sys::ValueType::napi_null)
+    }
+
+    /// A number from 0 to 2^32 - 1; JavaScript's rules for other numbers, `None` for all else.
+    pub(crate) fn get_u32(self, value: Value<'c>) -> Option<u32> {
+        let mut number = 0;
+        // SAFETY: `value` is of the running call, `number` a place for the answer.
+        let status = unsafe { sys::napi_get_value_uint32(self.env, value.raw, &raw mut number) };
+        (status == Status::napi_ok).then_some(number)
+    }
+
+    pub(crate) fn get_f64(self, value: Value<'c>) -> Option<f64> {
+        let mut number = 0.0;
+        // SAFETY: `value` is of the running call, `number` a place for the answer.
+        let status = unsafe { sys::napi_get_value_double(self.env, value.raw, &raw mut number) };
+        (status == Status::napi_ok).then_some(number)
+    }
+
+    /// A bigint, and whether it fitted; `None` for all else.
+    pub(crate) fn get_bigint(self, value: Value<'c>) -> Option<(i64, bool)> {
+        let (mut number, mut lossless) = (0, false);
+        // SAFETY: `value` is of the running call, the others are places for the answer.
+        let status = unsafe {
+            sys::napi_get_value_bigint_int64(self.env, value.raw, &raw mut number, &raw mut lossless)
+        };
+        (status == Status::napi_ok).then_some((number, lossless))
+    }
+
+    /// Copies the start of a string to `units`, which is not empty: the number of units, at most one less than there is room for,
+    /// or `None` where `value` is no string.
+    pub(crate) fn get_utf16(self, value: Value<'c>, units: &mut [u16]) -> Option<usize> {
+        let mut copied = 0;
+        // SAFETY: `value` is of the running call, `units` is as long as said, `copied` a place for the answer.
+        let status = unsafe {
+            sys::napi_get_value_string_utf16(
+                self.env,
+                value.raw,
+                units.as_mut_ptr(),
+                units.len(),
+                &raw mut copied,
+            )
+        };
+        (status == Status::napi_ok).then_some(copied)
+    }
+
+    /// The number of UTF-16 units of a string.
+    pub(crate) fn utf16_len(self, value: Value<'c>) -> usize {
+        let mut len = 0;
+        // SAFETY: `value` is of the running call; without a buffer Node-API only gives the length.
+        unsafe {
+            sys::napi_get_value_string_utf16(self.env, value.raw, ptr::null_mut(), 0, &raw mut len);
+        }
+        len
+    }
+
+    /// The bytes of a `Uint8Array`, `None` for all else.
+    pub(crate) fn get_bytes(self, value: Value<'c>) -> Option<&'c [u8]> {
+        let (mut kind, mut len, mut data) = (0, 0, ptr::null_mut());
+        // SAFETY: `value` is of the running call, the others are places for the answer or not wanted.
+        let status = unsafe {
+            sys::napi_get_typedarray_info(
+                self.env,
+                value.raw,
+                &raw mut kind,
+                &raw mut len,
+                &raw mut data,
+                ptr::null_mut(),
+                ptr::null_mut(),
+            )
+        };
+        if status != Status::napi_ok || kind != sys::TypedarrayType::uint8_array {
+            return None;
+        }
+        if len == 0 || data.is_null() {
+            return Some(&[]);
+        }
+        // SAFETY: the array holds `len` bytes there. It outlives the call, of which `value` is an argument, and
+        // nothing changes it meanwhile: no JavaScript runs on this thread before it is read, and `lib/codecs.cjs`
+        // copies what other threads share.
+        Some(unsafe { std::slice::from_raw_parts(data.cast(), len) })
+    }
+
+    // --- to JavaScript
+
+    pub(crate) fn boolean(self, boolean: bool) -> Answer<'c> {
+        value!(self, napi_get_boolean(boolean))
+    }
+
+    pub(crate) fn u32(self, number: u32) -> Answer<'c> {
+        value!(self, napi_create_uint32(number))
+    }
+
+    /// A number; one of more than 53 bits is rounded.
+    #[allow(clippy::cast_precision_loss, reason = "counts and bytes stay far below 2^53")]
+    pub(crate) fn usize(self, number: usize) -> Answer<'c> {
+        value!(self, napi_create_double(number as f64))
+    }
+
+    /// A number; one of more than 53 bits is rounded.
+    pub(crate) fn i64(self, number: i64) -> Answer<'c> {
+        value!(self, napi_create_int64(number))
+    }
+
+    pub(crate) fn bigint(self, number: i64) -> Answer<'c> {
+        value!(self, napi_create_bigint_int64(number))
+    }
+
+    /// A string from UTF-8; `None` where it is not UTF-8.
+    pub(crate) fn text(self, bytes: &[u8]) -> Option<Answer<'c>> {
+        // Latin-1 is the cheaper way in, and ASCII is both.
+        let Ok(len) = isize::try_from(bytes.len()) else { return Some(Err(Fault::too_long(bytes.len()))) };
+        let data: *const c_char = bytes.as_ptr().cast();
+        let answer = if bytes.is_ascii() {
+            value!(self, napi_create_string_latin1(data, len))
+        } else if std::str::from_utf8(bytes).is_ok() {
+            value!(self, napi_create_string_utf8(data, len))
+        } else {
+            return None;
+        };
+        Some(answer.map_err(|fault| match fault {
+            // The only input that Node-API refuses is a string past V8's limit.
+            Fault::Node(Status::napi_invalid_arg | Status::napi_generic_failure) => {
+                Fault::too_long(bytes.len())
+            }
+            other => other,
+        }))
+    }
+
+    /// A new `Buffer` with a copy of the bytes.
+    pub(crate) fn buffer(self, bytes: &[u8]) -> Answer<'c> {
+        value!(self, napi_create_buffer_copy(bytes.len(), bytes.as_ptr().cast(), ptr::null_mut()))
+    }
+
+    /// A new `ArrayBuffer` of zeros, and where its bytes are.
+    pub(crate) fn array_buffer(self, len: usize) -> Result<(Value<'c>, *mut u8), Fault<'c>> {
+        let mut data: *mut c_void = ptr::null_mut();
+        let buffer = value!(self, napi_create_arraybuffer(len, &raw mut data))?;
+        Ok((buffer, data.cast()))
+    }
+
+    // --- functions and errors
+
+    /// Calls a JavaScript function.
+    pub(crate) fn call(self, function: Value<'c>, arguments: &[Value<'c>]) -> Answer<'c> {
+        let receiver = value!(self, napi_get_undefined())?;
+        // `Value` is transparent, so this is an array of what Node-API takes.
+        let raw: *const napi_value = arguments.as_ptr().cast();
+        value!(self, napi_call_function(receiver.raw, function.raw, arguments.len(), raw))
+    }
+
+    /// `undefined` as an argument of [`call`](Self::call), where a null pointer will not do.
+    pub(crate) fn undefined(self) -> Answer<'c> {
+        value!(self, napi_get_undefined())
+    }
+
+    /// Keeps `value` from being collected for as long as the environment lives.
+    pub(crate) fn keep(self, value: Value<'c>) -> Result<sys::napi_ref, Fault<'c>> {
+        let mut reference = ptr::null_mut();
+        // SAFETY: `value` is of the running call, `reference` a place for the answer.
+        check(unsafe { sys::napi_create_reference(self.env, value.raw, 1, &raw mut reference) })?;
+        Ok(reference)
+    }
+
+    /// The value that [`keep`](Self::keep) kept.
+    ///
+    /// # Safety
+    /// `reference` came from `keep` in this very environment.
+    pub(crate) unsafe fn kept(self, reference: sys::napi_ref) -> Answer<'c> {
+        value!(self, napi_get_reference_value(reference))
+    }
+
+    /// Leaves `error` as the pending exception.
+    pub(crate) fn throw(self, error: Value<'c>) {
+        // SAFETY: `error` is of the running call. Where it fails the thread is being ended, and needs no exception.
+        unsafe { sys::napi_throw(self.env, error.raw) };
+    }
+
+    /// Leaves a plain error as the pending exception.
+    pub(crate) fn throw_plain(self, code: &CStr, message: &CStr) {
+        // SAFETY: both are C strings.
+        unsafe { sys::napi_throw_error(self.env, code.as_ptr(), message.as_ptr()) };
+    }
+
+    pub(crate) fn is_exception_pending(self) -> bool {
+        let mut pending = false;
+        // SAFETY: `pending` is a place for the answer.
+        unsafe { sys::napi_is_exception_pending(self.env, &raw mut pending) };
+        pending
+    }
+}

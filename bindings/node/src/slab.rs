@@ -1,0 +1,70 @@
+//! Numbers that stand for native things in JavaScript.
+
+/// Things by number. The number of a thing that was closed is not given away again before the JavaScript object
+/// that carries it is gone too, so that no object can ever mean another's thing.
+pub(crate) struct Slab<T> {
+    slots: Vec<Slot<T>>,
+    free: Vec<u32>,
+}
+
+enum Slot<T> {
+    Open(T),
+    Closed,
+    Free,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    pub(crate) fn add(&mut self, thing: T) -> u32 {
+        let slot = Slot::Open(thing);
+        if let Some(number) = self.free.pop() {
+            self.slots[number as usize] = slot;
+            return number;
+        }
+        self.slots.push(slot);
+        u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 JavaScript objects fit into memory")
+    }
+
+    pub(crate) fn get(&self, number: u32) -> Option<&T> {
+        match self.slots.get(number as usize)? {
+            Slot::Open(thing) => Some(thing),
+            Slot::Closed | Slot::Free => None,
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        match self.slots.get_mut(number as usize)? {
+            Slot::Open(thing) => Some(thing),
+            Slot::Closed | Slot::Free => None,
+        }
+    }
+
+    /// Drops the things for which `is` holds and keeps their numbers.
+    pub(crate) fn close_where(&mut self, is: impl Fn(&T) -> bool) {
+        for slot in &mut self.slots {
+            if matches!(slot, Slot::Open(thing) if is(thing)) {
+                *slot = Slot::Closed;
+            }
+        }
+    }
+
+    /// Drops the thing and keeps its number.
+    pub(crate) fn close(&mut self, number: u32) {
+        if let Some(slot @ Slot::Open(_)) = self.slots.get_mut(number as usize) {
+            *slot = Slot::Closed;
+        }
+    }
+
+    /// Drops the thing and gives its number back.
+    pub(crate) fn free(&mut self, number: u32) {
+        if let Some(slot @ (Slot::Open(_) | Slot::Closed)) = self.slots.get_mut(number as usize) {
+            *slot = Slot::Free;
+            self.free.push(number);
+        }
+    }
+}

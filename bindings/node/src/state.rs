@@ -1,0 +1,171 @@
+//! What one environment has open, by number.
+//!
+//! JavaScript's objects hold numbers, never pointers: a number costs less than unwrapping an object, and a wrong one is an
+//! error instead of a wild pointer.
+
+use std::sync::Arc;
+
+use napi::sys;
+use twindex::{Cursor, Store, Table};
+
+use crate::call::Call;
+use crate::crossing::Crossing;
+use crate::fault::Fault;
+use crate::input::Input;
+use crate::js::{Answer, Js, Value};
+use crate::many::Staged;
+use crate::output::Results;
+use crate::shared::Named;
+use crate::slab::Slab;
+use crate::walk::Walk;
+
+/// How JavaScript sees bytes.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    #[default]
+    Text,
+    Bytes,
+}
+
+/// One of the two halves of a pair.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Column {
+    Key,
+    Value,
+}
+
+impl Column {
+    /// Its name for a message.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Key => "a key",
+            Self::Value => "a value",
+        }
+    }
+
+    /// What an argument of a wrong type should have been.
+    pub(crate) const fn needs(self, encoding: Encoding) -> &'static str {
+        match (self, encoding) {
+            (Self::Key, Encoding::Text) => "a key of this table is a string",
+            (Self::Value, Encoding::Text) => "a value of this table is a string",
+            (Self::Key, Encoding::Bytes) => "a key of this table is a Uint8Array or another view of bytes",
+            (Self::Value, Encoding::Bytes) => {
+                "a value of this table is a Uint8Array or another view of bytes"
+            }
+        }
+    }
+
+    /// What a string with half a character in it should have been.
+    pub(crate) const fn needs_whole_text(self) -> &'static str {
+        match self {
+            Self::Key => "a key is a string without lone surrogates",
+            Self::Value => "a value is a string without lone surrogates",
+        }
+    }
+}
+
+/// How JavaScript sees the pairs of a table.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Encodings {
+    pub(crate) keys: Encoding,
+    pub(crate) values: Encoding,
+}
+
+impl Encodings {
+    pub(crate) const fn of(self, column: Column) -> Encoding {
+        match column {
+            Column::Key => self.keys,
+            Column::Value => self.values,
+        }
+    }
+}
+
+/// A store that is this thread's own, or one that others find by name.
+pub(crate) enum OpenStore {
+    Own(Store),
+    Shared(Arc<Named>),
+}
+
+impl OpenStore {
+    pub(crate) fn store(&self) -> &Store {
+        match self {
+            Self::Own(store) => store,
+            Self::Shared(named) => named.store(),
+        }
+    }
+}
+
+/// Something that belongs to a store, and how JavaScript sees its pairs.
+pub(crate) struct Of<T> {
+    pub(crate) store: u32,
+    pub(crate) encodings: Encodings,
+    pub(crate) thing: T,
+}
+
+/// The state of one environment.
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) stores: Slab<OpenStore>,
+    pub(crate) tables: Slab<Of<Table>>,
+    pub(crate) cursors: Slab<Of<Cursor>>,
+    pub(crate) walks: Slab<Of<Walk>>,
+    pub(crate) input: Input,
+    pub(crate) staged: Staged,
+    pub(crate) results: Results,
+    /// The value of the pair that a cursor has just returned the key of.
+    pub(crate) pair_value: Vec<u8>,
+    prepared: Option<Prepared>,
+}
+
+/// What JavaScript and this module give each other before anything else.
+struct Prepared {
+    raise: sys::napi_ref,
+    crossing: Crossing,
+}
+
+impl State {
+    pub(crate) fn store<'c>(&self, number: u32) -> Result<&Store, Fault<'c>> {
+        self.stores.get(number).map(OpenStore::store).ok_or(Fault::Closed)
+    }
+
+    /// The parts that a call on one table works with.
+    pub(crate) fn parts<'c>(&mut self, table: u32) -> Result<Parts<'_>, Fault<'c>> {
+        let Self { tables, input, results, prepared, .. } = self;
+        let table = tables.get(table).ok_or(Fault::Closed)?;
+        let crossing = &mut prepared.as_mut().ok_or(Fault::Panic)?.crossing;
+        Ok(Parts { table, input, results, crossing })
+    }
+
+    /// The crossing buffer.
+    pub(crate) fn crossing<'c>(&mut self) -> Result<&mut Crossing, Fault<'c>> {
+        self.prepared.as_mut().map(|prepared| &mut prepared.crossing).ok_or(Fault::Panic)
+    }
+
+    /// The function that makes errors.
+    pub(crate) fn raise<'c>(&self, js: Js<'c>) -> Option<Value<'c>> {
+        let raise = self.prepared.as_ref()?.raise;
+        // SAFETY: `prepare` kept it in this environment, whose state this is.
+        unsafe { js.kept(raise) }.ok()
+    }
+
+    /// Gives back what a large call took.
+    pub(crate) fn trim(&mut self) {
+        self.input.trim();
+    }
+}
+
+/// What a call on one table works with.
+pub(crate) struct Parts<'s> {
+    pub(crate) table: &'s Of<Table>,
+    pub(crate) input: &'s mut Input,
+    pub(crate) results: &'s mut Results,
+    pub(crate) crossing: &'s mut Crossing,
+}
+
+/// `prepare(raise)`: takes the function that makes errors, `(code, message, value?) => Error`, and returns the crossing buffer.
+pub(crate) fn prepare<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let raise = call.js.keep(call.argument(0))?;
+    let (crossing, buffer) = Crossing::new(call.js)?;
+    state.prepared = Some(Prepared { raise, crossing });
+    Ok(buffer)
+}

@@ -1,0 +1,128 @@
+//! The verbs on one pair. Their first argument is the number of a table.
+
+use crate::call::Call;
+use crate::crossing::Region;
+use crate::fault::Fault;
+use crate::input::amount;
+use crate::js::{Answer, Value};
+use crate::output::single;
+use crate::state::{Column, Encoding, Encodings, Of, Parts, State};
+use crate::store::{index, string};
+
+/// `openTable(store, name, index, keysAreBytes, valuesAreBytes)`: the number of a table.
+pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let encoding = |position| match call.number(position) {
+        0 => Encoding::Text,
+        _ => Encoding::Bytes,
+    };
+    let encodings = Encodings { keys: encoding(3), values: encoding(4) };
+    let store = call.number(0);
+    let table = state.store(store)?.table(&string(call, 1)?, index(&string(call, 2)?)?)?;
+    call.js.u32(state.tables.add(Of { store, encodings, thing: table }))
+}
+
+/// `freeTable(table)`
+pub(crate) fn free<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    state.tables.free(call.number(0));
+    Ok(Value::UNDEFINED)
+}
+
+/// `size(table)`: the number of pairs.
+pub(crate) fn size<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    call.js.usize(state.parts(call.number(0))?.table.thing.len())
+}
+
+/// `tableMemory(table)`: in bytes.
+pub(crate) fn memory<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    call.js.usize(state.parts(call.number(0))?.table.thing.memory())
+}
+
+/// `clear(table)`
+pub(crate) fn clear<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    state.parts(call.number(0))?.table.thing.clear()?;
+    Ok(Value::UNDEFINED)
+}
+
+/// The table, with the key in `input.key`.
+fn keyed<'c, 's>(call: &Call<'c>, state: &'s mut State) -> Result<Parts<'s>, Fault<'c>> {
+    let parts = state.parts(call.number(0))?;
+    let keys = parts.table.encodings.keys;
+    parts.input.read(call.js, parts.crossing, Region::Key, (Column::Key, keys), call.argument(1))?;
+    Ok(parts)
+}
+
+/// As [`keyed`], with the value in `input.value`.
+fn paired<'c, 's>(call: &Call<'c>, state: &'s mut State) -> Result<Parts<'s>, Fault<'c>> {
+    let parts = keyed(call, state)?;
+    let values = parts.table.encodings.values;
+    parts.input.read(call.js, parts.crossing, Region::Value, (Column::Value, values), call.argument(2))?;
+    Ok(parts)
+}
+
+/// `insert(table, key, value)`: whether it took effect.
+pub(crate) fn insert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let parts = paired(call, state)?;
+    call.js.boolean(parts.table.thing.insert(&parts.input.key, &parts.input.value)?)
+}
+
+/// `update(table, key, value)`: whether it took effect.
+pub(crate) fn update<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let parts = paired(call, state)?;
+    call.js.boolean(parts.table.thing.update(&parts.input.key, &parts.input.value)?)
+}
+
+/// `upsert(table, key, value)`: true.
+pub(crate) fn upsert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let parts = paired(call, state)?;
+    call.js.boolean(parts.table.thing.upsert(&parts.input.key, &parts.input.value)?)
+}
+
+/// `delete(table, key)`: whether it took effect.
+pub(crate) fn delete<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let parts = keyed(call, state)?;
+    call.js.boolean(parts.table.thing.delete(&parts.input.key)?)
+}
+
+/// `contains(table, key)`
+pub(crate) fn contains<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let parts = keyed(call, state)?;
+    call.js.boolean(parts.table.thing.contains(&parts.input.key))
+}
+
+/// `select(table, key)`: the value, see [`single`], or `undefined`.
+pub(crate) fn select<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let Parts { table, input, crossing, .. } = keyed(call, state)?;
+    let (key, out) = (&input.key, &mut input.value);
+    out.clear();
+    // Copied first: making a JavaScript value may collect garbage, and the engine is not to wait for that.
+    match table.thing.select_with(key, |value| out.extend_from_slice(value)) {
+        Some(()) => single(call.js, crossing, Column::Value, table.encodings.values, out),
+        None => Ok(Value::UNDEFINED),
+    }
+}
+
+/// `increment(table, key, by)`: the sum, a number or a bigint like `by`.
+pub(crate) fn increment<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let parts = keyed(call, state)?;
+    let (by, is_bigint) = amount(call.js, call.argument(2))?;
+    let sum = parts.table.thing.increment(&parts.input.key, by)?;
+    if is_bigint { call.js.bigint(sum) } else { call.js.i64(sum) }
+}
+
+/// `compareAndSwap(table, key, expected, value)`: whether the value was as expected; `undefined` for none.
+pub(crate) fn compare_and_swap<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let Parts { table, input, crossing, .. } = keyed(call, state)?;
+    let mut present = |region, position| {
+        let argument = call.argument(position);
+        if call.js.is_nothing(argument) {
+            return Ok(false);
+        }
+        input
+            .read(call.js, crossing, region, (Column::Value, table.encodings.values), argument)
+            .map(|()| true)
+    };
+    let (has_expected, has_value) = (present(Region::Expected, 2)?, present(Region::Value, 3)?);
+    let expected = has_expected.then_some(input.expected.as_slice());
+    let value = has_value.then_some(input.value.as_slice());
+    call.js.boolean(table.thing.compare_and_swap(&input.key, expected, value)?)
+}
