@@ -1,0 +1,55 @@
+//! Each thread on keys of its own, checked against its own model while the others write.
+
+use std::collections::BTreeMap;
+use std::sync::Barrier;
+use std::thread;
+
+use proptest::prelude::*;
+use twindex::{Index, Store};
+
+use crate::history::{Checked, Op};
+use crate::{join, strategies};
+
+proptest! {
+    #![proptest_config(strategies::config(12))]
+
+    #[test]
+    fn threads_on_their_own_keys_do_not_meet_in_a_hash_table(histories in histories()) {
+        check(Index::Hash, &histories);
+    }
+
+    #[test]
+    fn threads_on_their_own_keys_do_not_meet_in_a_sorted_table(histories in histories()) {
+        check(Index::Sorted, &histories);
+    }
+}
+
+/// What the keys of each thread start with.
+const OWN: [&[u8]; 3] = [b"a", b"b", b"\xff"];
+
+fn histories() -> impl Strategy<Value = [Vec<Op>; 3]> {
+    OWN.map(strategies::history)
+}
+
+fn check(index: Index, histories: &[Vec<Op>; 3]) {
+    let store = Store::new();
+    let table = store.table("t", index).expect("a new table");
+    let start = Barrier::new(OWN.len());
+    let run = |own, history: &[Op]| {
+        let mut checked = Checked::new(store.clone(), table.clone(), own);
+        start.wait();
+        for op in history {
+            checked.run(op);
+        }
+        checked.finish()
+    };
+    let models: Vec<_> = thread::scope(|scope| {
+        let run = &run;
+        let work = OWN.into_iter().zip(histories);
+        let threads: Vec<_> = work.map(|(own, history)| scope.spawn(move || run(own, history))).collect();
+        threads.into_iter().map(join).collect()
+    });
+    let merged: BTreeMap<_, _> = models.into_iter().flatten().collect();
+    assert_eq!(table.len(), merged.len());
+    assert!(table.iter().collect::<BTreeMap<_, _>>() == merged);
+}

@@ -1,0 +1,78 @@
+//! Many threads on one table: what holds under any interleaving.
+//!
+//! Every value that readers meet carries its key and a checksum, so that bytes of another pair, of freed
+//! memory or of two writes at once are noticed. `TWINDEX_STRESS=100` makes a long run of it.
+
+mod churned;
+mod contended;
+mod disjoint;
+#[path = "../common/history.rs"]
+mod history;
+mod readers;
+#[path = "../common/scale.rs"]
+mod scale;
+mod scans;
+mod stamped;
+mod stores;
+#[path = "../common/strategies.rs"]
+mod strategies;
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+
+use twindex::{Index, Store, Table};
+
+const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
+/// More than there are cores, so that threads also stop in the middle of their work.
+const THREADS: usize = if cfg!(miri) { 2 } else { 4 };
+
+fn table(index: Index) -> Table {
+    Store::new().table("t", index).expect("a new table")
+}
+
+/// Runs `work` on every thread at once, with the thread's number and its own random numbers.
+fn on_threads<T: Send>(work: impl Fn(usize, fastrand::Rng) -> T + Sync) -> Vec<T> {
+    let start = Barrier::new(THREADS);
+    let run = |number| {
+        start.wait();
+        work(number, fastrand::Rng::with_seed(number as u64 + 1))
+    };
+    thread::scope(|scope| {
+        let run = &run;
+        let threads: Vec<_> = (0..THREADS).map(|number| scope.spawn(move || run(number))).collect();
+        threads.into_iter().map(join).collect()
+    })
+}
+
+/// Runs `read` again and again on one thread beside `write`, and once more when that is done.
+fn beside<T: Send>(write: impl FnOnce() -> T + Send, mut read: impl FnMut() + Send) -> T {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                read();
+            }
+            read();
+        });
+        let finished = SetOnDrop(&done);
+        let written = write();
+        drop(finished);
+        join(reader);
+        written
+    })
+}
+
+/// Ends the reader where the writer panics too.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Passes a thread's panic on with its own message.
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}

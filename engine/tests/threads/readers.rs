@@ -1,0 +1,223 @@
+//! Single keys read beside writers: whole values, never older ones than were seen, none missed.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use twindex::{Index, Store, Table};
+
+use crate::scale::scaled;
+use crate::stamped::{read_stamp, some_length, stamp};
+use crate::{BOTH, THREADS, beside, on_threads, table};
+
+fn zeros(count: usize) -> Vec<AtomicUsize> {
+    (0..count).map(|_| AtomicUsize::new(0)).collect()
+}
+
+/// Each key has one writer, so a reader must never go back: not to an older version, and not behind what
+/// was finished before it began.
+#[test]
+fn readers_never_go_back() {
+    const KEYS: usize = 6;
+    let key = |number: usize| format!("shared/prefix/{number}").into_bytes();
+    for index in BOTH {
+        let table = table(index);
+        let finished = zeros(KEYS);
+        let write = |thread: usize, mut random: fastrand::Rng| {
+            for version in 1..=scaled(2500, 30) {
+                for number in (thread..KEYS).step_by(THREADS) {
+                    let value = stamp(&key(number), version, thread, some_length(&mut random, usize::MAX));
+                    replace_somehow(&table, &key(number), &value, &mut random);
+                    finished[number].store(version, Ordering::Release);
+                }
+            }
+        };
+        let (mut seen, mut random) = ([0; KEYS], fastrand::Rng::with_seed(99));
+        let read = || {
+            let number = random.usize(..KEYS);
+            let least = seen[number].max(finished[number].load(Ordering::Acquire));
+            if let Some(version) = version_somehow(&table, &key(number), &mut random) {
+                assert!(version >= least, "read {version} of {number} after {least}");
+                seen[number] = version;
+            }
+        };
+        beside(|| on_threads(write), read);
+        for (number, finished) in finished.into_iter().enumerate() {
+            let found = table.select_with(key(number), |value| read_stamp(&key(number), value).version);
+            assert_eq!(found, Some(finished.into_inner()));
+        }
+    }
+}
+
+/// Every way of replacing a value, one of them through absence.
+fn replace_somehow(table: &Table, key: &[u8], value: &[u8], random: &mut fastrand::Rng) {
+    let there = table.contains(key);
+    let replaced = match random.u8(..4) {
+        0 => table.delete(key).and_then(|_| table.insert(key, value)),
+        1 if there => table.update(key, value),
+        2 => table.compare_and_swap(key, table.select(key).as_deref(), Some(value)),
+        _ => table.upsert(key, value),
+    };
+    assert!(replaced.unwrap(), "nobody else writes this key");
+}
+
+/// The version of the key's value by one of the ways of reading it.
+fn version_somehow(table: &Table, key: &[u8], random: &mut fastrand::Rng) -> Option<usize> {
+    let version = |value: &[u8]| read_stamp(key, value).version;
+    match random.u8(..if table.index() == Index::Hash { 3 } else { 5 }) {
+        0 => table.select(key).map(|value| version(&value)),
+        1 => table.select_with(key, version),
+        2 => {
+            let mut found = [None; 3];
+            table.select_many(&[key, b"absent", key], |position, value| found[position] = value.map(version));
+            assert_eq!(found[1], None);
+            found[0].and(found[2])
+        }
+        3 => table.cursor(key..=key).scan_asc_next().map(|(_, value)| version(value)),
+        _ => table.prefix(key).next_back().map(|(_, value)| version(&value)),
+    }
+}
+
+/// While an index grows and shrinks, no reader may miss what is there or find what is not.
+#[test]
+fn a_key_once_inserted_is_found_until_it_is_deleted() {
+    for index in BOTH {
+        let growing = Growing::new(index);
+        let mut random = fastrand::Rng::with_seed(5);
+        beside(|| on_threads(|thread, random| growing.write(thread, random)), || growing.read(&mut random));
+        let deleted = (0..THREADS).flat_map(|thread| {
+            (0..growing.deleted[thread].load(Ordering::Relaxed)).filter(|number| Growing::is_doomed(*number))
+        });
+        assert_eq!(growing.table.len(), THREADS * growing.keys - deleted.count());
+        assert_eq!(growing.table.iter().count(), growing.table.len());
+    }
+}
+
+/// Each thread inserts its numbered keys in batches, and deletes every third of them later.
+struct Growing {
+    table: Table,
+    keys: usize,
+    /// For each thread: it has inserted all numbers below.
+    inserted: Vec<AtomicUsize>,
+    /// For each thread: it has deleted the doomed ones of the numbers below.
+    deleted: Vec<AtomicUsize>,
+}
+
+impl Growing {
+    fn new(index: Index) -> Self {
+        let (inserted, deleted) = (zeros(THREADS), zeros(THREADS));
+        Self { table: table(index), keys: scaled(8000, 80), inserted, deleted }
+    }
+
+    /// One half in the order of their numbers, the other scattered.
+    fn key(thread: usize, number: usize) -> Vec<u8> {
+        if number.is_multiple_of(2) {
+            return format!("in order/{number:08}/{thread}").into_bytes();
+        }
+        let scattered = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+        [scattered.as_slice(), &[thread as u8]].concat()
+    }
+
+    fn is_doomed(number: usize) -> bool {
+        number.is_multiple_of(3)
+    }
+
+    fn write(&self, thread: usize, mut random: fastrand::Rng) {
+        let (mut inserted, mut deleted) = (0, 0);
+        while inserted < self.keys {
+            let upto = self.keys.min(inserted + random.usize(1..30));
+            let pairs: Vec<_> = (inserted..upto)
+                .map(|number| Self::key(thread, number))
+                .map(|key| (key.clone(), stamp(&key, 1, thread, random.usize(16..80))))
+                .collect();
+            assert!(self.table.insert_many(&pairs).unwrap().into_iter().all(|inserted| inserted));
+            inserted = upto;
+            self.inserted[thread].store(inserted, Ordering::Release);
+            if random.bool() {
+                let doomed = (deleted..inserted).filter(|number| Self::is_doomed(*number));
+                let doomed: Vec<_> = doomed.map(|number| Self::key(thread, number)).collect();
+                assert!(self.table.delete_many(&doomed).unwrap().into_iter().all(|deleted| deleted));
+                deleted = inserted;
+                self.deleted[thread].store(deleted, Ordering::Release);
+            }
+        }
+    }
+
+    fn read(&self, random: &mut fastrand::Rng) {
+        let thread = random.usize(..THREADS);
+        let inserted = self.inserted[thread].load(Ordering::Acquire);
+        let deleted = self.deleted[thread].load(Ordering::Acquire);
+        let numbers = [0; 20].map(|_| random.usize(..self.keys + 10));
+        let keys = numbers.map(|number| Self::key(thread, number));
+        let check = |position: usize, value: Option<&[u8]>| {
+            let number = numbers[position];
+            if number >= self.keys || (Self::is_doomed(number) && number < deleted) {
+                assert_eq!(value, None, "{number} of thread {thread} is not there");
+            } else if number < inserted && !Self::is_doomed(number) {
+                let value = value.unwrap_or_else(|| panic!("{number} of thread {thread} was missed"));
+                assert_eq!(read_stamp(&keys[position], value).writer, thread);
+            }
+        };
+        if random.bool() {
+            self.table.select_many(&keys, check);
+        } else {
+            keys.iter()
+                .enumerate()
+                .for_each(|(position, key)| check(position, self.table.select(key).as_deref()));
+        }
+    }
+}
+
+/// A value that a reader looks at stays as it is, whatever becomes of its key.
+#[test]
+fn a_value_in_a_reader_s_hands_is_never_reused() {
+    for index in BOTH {
+        for length in [20, 600, 5000, 300_000] {
+            let table = table(index);
+            let value = stamp(b"k", 1, 0, length);
+            table.insert(b"k", &value).unwrap();
+            let (shown, replaced) = (Barrier::new(2), Barrier::new(2));
+            let look = |seen: &[u8]| {
+                shown.wait();
+                replaced.wait();
+                *seen == *value
+            };
+            thread::scope(|scope| {
+                scope.spawn(|| assert_eq!(table.select_with(b"k", look), Some(true)));
+                shown.wait();
+                assert!(table.delete(b"k").unwrap());
+                for round in 0..scaled(200, 5) {
+                    table.upsert(b"k", vec![round as u8; length]).unwrap();
+                    table.upsert([round as u8 % 7], vec![round as u8; length]).unwrap();
+                }
+                table.clear().unwrap();
+                replaced.wait();
+            });
+        }
+    }
+}
+
+/// Threads come and go, so what an engine keeps for each thread must come and go too.
+#[test]
+fn short_lived_threads_leave_nothing_behind() {
+    for index in BOTH {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        let base = store.memory();
+        let work = |thread: usize| {
+            for item in 0..20_u8 {
+                table.upsert([item], stamp(&[item], 1, thread, 30 * thread)).unwrap();
+                table.select_with([item ^ 1], |value| read_stamp(&[item ^ 1], value));
+                table.delete([item / 2]).unwrap();
+            }
+        };
+        for _ in 0..scaled(30, 3) {
+            thread::scope(|scope| {
+                let work = &work;
+                (0..8).for_each(|thread| drop(scope.spawn(move || work(thread))));
+            });
+            table.clear().unwrap();
+            assert_eq!(store.memory(), base);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Whole tables and stores beside writers: dumps, drops, clears and the memory limit.
+
+use twindex::{Store, Table};
+
+use crate::churned::Churned;
+use crate::scale::scaled;
+use crate::stamped::{count_sound, read_stamp, some_length, stamp};
+use crate::{BOTH, THREADS, beside, on_threads};
+
+#[test]
+fn a_dump_beside_writers_loads_cleanly() {
+    for index in BOTH {
+        let churned = Churned::new(index);
+        let read = || {
+            let mut dump = Vec::new();
+            churned.store.dump(&mut dump).unwrap();
+            let loaded = Store::load(&mut dump.as_slice()).unwrap();
+            churned.check(&loaded.table("t", index).unwrap(), |_| true);
+        };
+        beside(|| churned.churn(), read);
+    }
+}
+
+#[test]
+fn threads_that_open_one_table_share_it() {
+    for round in 0..scaled(200, 5) {
+        let store = Store::new();
+        on_threads(|_, mut random| {
+            let mut names = ["a", "b", "c"];
+            random.shuffle(&mut names);
+            for name in names {
+                store.table(name, BOTH[round % 2]).unwrap().increment("opened", 1).unwrap();
+            }
+        });
+        assert_eq!(store.tables().len(), 3);
+        for table in store.tables() {
+            assert_eq!(table.select("opened").unwrap(), THREADS.to_string().as_bytes());
+        }
+    }
+}
+
+/// Tables are dropped and made anew under their writers: a write takes effect or is refused, and all
+/// memory comes back.
+#[test]
+fn dropping_tables_beside_writers_returns_all_memory() {
+    const NAMES: [&str; 2] = ["a", "b"];
+    for index in BOTH {
+        let store = Store::new();
+        let base = store.memory();
+        on_threads(|thread, mut random| {
+            for round in 0..scaled(1000, 20) {
+                let name = NAMES[random.usize(..2)];
+                let table = store.table(name, index).unwrap();
+                write_or_be_dropped(&table, round, thread, &mut random);
+                match random.u8(..4) {
+                    0 => _ = store.drop_table(name),
+                    1 => table
+                        .clear()
+                        .unwrap_or_else(|error| assert_eq!(error.code(), "TWINDEX_TABLE_DROPPED")),
+                    2 => assert!(count_sound(&table) <= 10),
+                    _ => {}
+                }
+            }
+        });
+        for name in NAMES {
+            store.drop_table(name);
+        }
+        assert_eq!(store.memory(), base);
+    }
+}
+
+fn write_or_be_dropped(table: &Table, round: usize, thread: usize, random: &mut fastrand::Rng) {
+    for item in 0..10_u8 {
+        let key = [item; 3];
+        match table.upsert(key, stamp(&key, round, thread, some_length(random, 9000))) {
+            Ok(written) => assert!(written),
+            Err(error) => assert_eq!(error.code(), "TWINDEX_TABLE_DROPPED"),
+        }
+        table.select_with(key, |value| read_stamp(&key, value));
+    }
+}
+
+#[test]
+fn clearing_beside_writers_leaves_a_whole_table() {
+    for index in BOTH {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        let base = store.memory();
+        let write = |thread: usize, mut random: fastrand::Rng| {
+            for version in 0..scaled(3000, 30) {
+                let (key, other) = ([random.u8(..40)], [random.u8(..40)]);
+                table.upsert(key, stamp(&key, version, thread, some_length(&mut random, 9000))).unwrap();
+                table.select_with(other, |value| read_stamp(&other, value));
+            }
+        };
+        let read = || {
+            table.clear().unwrap();
+            assert!(count_sound(&table) <= 40);
+        };
+        beside(|| on_threads(write), read);
+        table.upsert("last", stamp(b"last", 1, 0, 20)).unwrap();
+        assert_eq!(count_sound(&table), table.len());
+        table.clear().unwrap();
+        assert_eq!((table.len(), store.memory()), (0, base));
+    }
+}
+
+#[test]
+fn the_memory_limit_holds_for_all_threads_together() {
+    const LIMIT: usize = 6 << 20;
+    for index in BOTH {
+        let store = Store::with_memory_limit(LIMIT);
+        let table = store.table("t", index).unwrap();
+        let write = |thread: usize, mut random: fastrand::Rng| {
+            let mut refused = 0;
+            for version in 0..scaled(600, 20) {
+                let key = format!("{thread}/{}", random.usize(..60)).into_bytes();
+                match table.upsert(&key, stamp(&key, version, thread, random.usize(..100_000))) {
+                    Ok(written) => assert!(written),
+                    Err(error) => {
+                        assert_eq!(error.code(), "TWINDEX_MEMORY_LIMIT");
+                        refused += 1;
+                        table.delete(&key).unwrap();
+                    }
+                }
+            }
+            refused
+        };
+        let refused: Vec<usize> = beside(|| on_threads(write), || assert!(store.memory() <= LIMIT));
+        assert!(cfg!(miri) || refused.iter().sum::<usize>() > 0, "the limit was never met");
+        assert_eq!(count_sound(&table), table.len());
+    }
+}
