@@ -32,12 +32,15 @@ pub fn save(store: &Store, path: impl AsRef<Path>) -> Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let at = |error| name_path(error, path);
-    let mut file = tempfile::Builder::new().prefix(".twindex-").tempfile_in(folder).map_err(at)?;
+    write_beside(store, path, folder).map_err(|error| name_path(error, path))
+}
+
+fn write_beside(store: &Store, path: &Path, folder: &Path) -> Result<()> {
+    let mut file = tempfile::Builder::new().prefix(".twindex-").tempfile_in(folder)?;
     store.dump(file.as_file_mut())?;
-    file.as_file().sync_all().map_err(at)?;
-    file.persist(path).map_err(|error| at(error.error))?;
-    sync_folder(folder).map_err(at)
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(sync_folder(folder)?)
 }
 
 /// A store from the file at `path`, as [`save`] wrote it.
@@ -46,8 +49,11 @@ pub fn save(store: &Store, path: impl AsRef<Path>) -> Result<()> {
 /// whole, undamaged store.
 pub fn load(path: impl AsRef<Path>) -> Result<Store> {
     let path = path.as_ref();
-    let file = File::open(path).map_err(|error| name_path(error, path))?;
-    Store::load(&mut BufReader::with_capacity(1 << 18, file))
+    read_whole(path).map_err(|error| name_path(error, path))
+}
+
+fn read_whole(path: &Path) -> Result<Store> {
+    Store::load(&mut BufReader::with_capacity(1 << 18, File::open(path)?))
 }
 
 /// A rename is on disk once its folder is.
@@ -61,6 +67,10 @@ fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn name_path(error: io::Error, path: &Path) -> Error {
-    Error::Io(io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+/// Tells which file an error of the system is about.
+fn name_path(error: Error, path: &Path) -> Error {
+    match error {
+        Error::Io(error) => io::Error::new(error.kind(), format!("{}: {error}", path.display())).into(),
+        other => other,
+    }
 }

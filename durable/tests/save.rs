@@ -1,0 +1,197 @@
+//! Saving and loading whole stores, and what is left when that fails.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use tempfile::{TempDir, tempdir};
+use twindex_durable::twindex::{Error, Index, Store};
+use twindex_durable::{load, save};
+
+fn folder() -> TempDir {
+    tempdir().expect("a folder for temporary files")
+}
+
+fn store_of(pairs: &[(&str, &str)]) -> Store {
+    let store = Store::new();
+    for (name, index) in [("users", Index::Hash), ("log", Index::Sorted)] {
+        store.table(name, index).unwrap().insert_many(pairs).unwrap();
+    }
+    store
+}
+
+/// That the file holds both tables with these pairs.
+#[track_caller]
+fn assert_holds(path: &Path, pairs: &[(&str, &str)]) {
+    let loaded = load(path).unwrap();
+    assert_eq!(loaded.tables().len(), 2);
+    for table in loaded.tables() {
+        let mut found: Vec<_> = table.iter().collect();
+        found.sort();
+        let expected = pairs.iter().map(|(key, value)| (key.as_bytes().to_vec(), value.as_bytes().to_vec()));
+        assert!(found.into_iter().eq(expected), "table {}", table.name());
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().expect("our own names")).collect();
+    names.sort();
+    names
+}
+
+/// That it is an error of the system that names the file.
+#[track_caller]
+fn assert_io(error: &Error, kind: ErrorKind, path: &Path) {
+    let Error::Io(io) = error else { panic!("{error:?}") };
+    assert_eq!(io.kind(), kind);
+    assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+}
+
+const OLD: &[(&str, &str)] = &[("ada", "1815")];
+const NEW: &[(&str, &str)] = &[("", ""), ("ada", "1852"), ("grace", "1906")];
+
+#[test]
+fn what_is_saved_is_loaded() {
+    let folder = folder();
+    let path = folder.path().join("app.twx");
+    save(&store_of(NEW), &path).unwrap();
+    assert_holds(&path, NEW);
+    assert_eq!(names(folder.path()), ["app.twx"]);
+}
+
+#[test]
+fn an_empty_store_is_saved_too() {
+    let folder = folder();
+    let path = folder.path().join("empty.twx");
+    save(&Store::new(), &path).unwrap();
+    assert!(load(&path).unwrap().tables().is_empty());
+}
+
+#[test]
+fn large_values_are_saved_whole() {
+    let folder = folder();
+    let path = folder.path().join("large.twx");
+    let store = Store::new();
+    let table = store.table("blobs", Index::Hash).unwrap();
+    let value = |number: u8| [number].repeat((1 << 20) + usize::from(number));
+    (0..5).for_each(|number| assert!(table.insert([number], value(number)).unwrap()));
+    save(&store, &path).unwrap();
+    let loaded = load(&path).unwrap().table("blobs", Index::Hash).unwrap();
+    assert_eq!(loaded.len(), 5);
+    assert!((0..5).all(|number| loaded.select([number]).unwrap() == value(number)));
+}
+
+#[test]
+fn saving_again_replaces_the_file() {
+    let folder = folder();
+    let path = folder.path().join("app.twx");
+    save(&store_of(OLD), &path).unwrap();
+    assert_holds(&path, OLD);
+    save(&store_of(NEW), &path).unwrap();
+    assert_holds(&path, NEW);
+    assert_eq!(names(folder.path()), ["app.twx"]);
+}
+
+/// Whoever has the old file open goes on reading the old store: it is replaced, not overwritten.
+#[test]
+#[cfg(unix)]
+fn the_old_file_is_never_written_to() {
+    let folder = folder();
+    let (path, link) = (folder.path().join("app.twx"), folder.path().join("link.twx"));
+    save(&store_of(OLD), &path).unwrap();
+    fs::hard_link(&path, &link).unwrap();
+    save(&store_of(NEW), &path).unwrap();
+    assert_holds(&link, OLD);
+    assert_holds(&path, NEW);
+}
+
+/// At any moment the file holds one of the saved stores, whole.
+#[test]
+fn a_file_that_is_saved_again_and_again_always_loads() {
+    let folder = folder();
+    let path = folder.path().join("app.twx");
+    save(&store_of(&[("round", "0"), ("twin", "0")]), &path).unwrap();
+    std::thread::scope(|scope| {
+        let writers = [1, 2].map(|writer| {
+            let path = &path;
+            scope.spawn(move || {
+                for round in 0..20 {
+                    let round = format!("{writer}/{round}");
+                    save(&store_of(&[("round", &round), ("twin", &round)]), path).unwrap();
+                }
+            })
+        });
+        while !writers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+            let table = load(&path).unwrap().table("log", Index::Sorted).unwrap();
+            assert_eq!(table.len(), 2);
+            assert_eq!(table.select("round"), table.select("twin"));
+        }
+    });
+    assert_eq!(names(folder.path()), ["app.twx"]);
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let folder = folder();
+    let path = folder.path().join("missing.twx");
+    assert_io(&load(&path).unwrap_err(), ErrorKind::NotFound, &path);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_folder_is_no_store() {
+    let folder = folder();
+    assert_io(&load(folder.path()).unwrap_err(), ErrorKind::IsADirectory, folder.path());
+}
+
+#[test]
+fn a_file_that_is_no_store_is_refused() {
+    let folder = folder();
+    let path = folder.path().join("notes.txt");
+    fs::write(&path, "some notes that are longer than a header").unwrap();
+    assert!(matches!(load(&path).unwrap_err(), Error::Corrupt { offset: 0, .. }));
+}
+
+#[test]
+fn a_cut_file_is_refused() {
+    let folder = folder();
+    let path = folder.path().join("app.twx");
+    save(&store_of(NEW), &path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    for length in [0, 1, 16, bytes.len() / 2, bytes.len() - 1] {
+        fs::write(&path, &bytes[..length]).unwrap();
+        assert!(matches!(load(&path).unwrap_err(), Error::Corrupt { .. }), "{length} bytes");
+    }
+}
+
+#[test]
+fn a_missing_folder_is_named() {
+    let folder = folder();
+    let path = folder.path().join("none").join("app.twx");
+    assert_io(&save(&store_of(NEW), &path).unwrap_err(), ErrorKind::NotFound, &path);
+    assert!(names(folder.path()).is_empty());
+}
+
+/// The rename is refused, as late as saving can fail.
+#[test]
+#[cfg(unix)]
+fn a_save_that_fails_leaves_what_was_there_and_nothing_else() {
+    let folder = folder();
+    let path = folder.path().join("app.twx");
+    fs::create_dir(&path).unwrap();
+    save(&store_of(OLD), path.join("inside.twx")).unwrap();
+    assert_io(&save(&store_of(NEW), &path).unwrap_err(), ErrorKind::IsADirectory, &path);
+    assert_eq!(names(folder.path()), ["app.twx"]);
+    assert_holds(&path.join("inside.twx"), OLD);
+}
+
+#[test]
+fn a_path_without_a_folder_is_in_the_current_one() {
+    let name = format!("twindex-save-test-{}.twx", std::process::id());
+    save(&store_of(NEW), &name).unwrap();
+    let found = load(&name).map(|store| store.tables().len());
+    fs::remove_file(&name).unwrap();
+    assert_eq!(found.unwrap(), 2);
+}
