@@ -1,1 +1,42 @@
-//! Placeholder.
+//! The native half of the Python package `twindex`: its classes, borrowed arguments and batches.
+//!
+//! No Python code ever runs while the engine holds a lock: what the engine's callbacks do here is make
+//! `bytes`, `str` and `int` objects, which neither call back nor collect garbage. Everything else, JSON
+//! and callbacks of `alter` among it, happens before or after.
+
+#![allow(clippy::doc_link_with_quotes, reason = "the docs of classes and methods are Python docstrings")]
+
+mod arena;
+mod arguments;
+mod batch;
+mod codec;
+mod cursor;
+mod encoded;
+mod error;
+mod json;
+mod objects;
+mod range;
+mod scan;
+mod store;
+mod table;
+
+/// The native module behind the package `twindex`.
+#[pyo3::pymodule]
+mod _twindex {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::{cursor::Cursor, scan::Scan, store::Store, table::Table};
+
+    #[pymodule_export]
+    const MAX_KEY_BYTES: usize = twindex::MAX_KEY_BYTES;
+    #[pymodule_export]
+    const MAX_VALUE_BYTES: u64 = twindex::MAX_VALUE_BYTES;
+    #[pymodule_export]
+    const MAX_NAME_BYTES: usize = twindex::MAX_NAME_BYTES;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

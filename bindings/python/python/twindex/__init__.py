@@ -1,0 +1,78 @@
+"""An in-memory key-value engine with a hash and a sorted index.
+
+>>> import twindex
+>>> store = twindex.Store()
+>>> users = store.table("users")
+>>> users.insert(b"ada", b"1815")
+True
+>>> users[b"ada"]
+b'1815'
+>>> log = store.table("log", index="sorted", keys="str", values="str")
+>>> log.update({"2026-11-02": "b", "2026-11-01": "a", "2025-12-31": "z"})
+>>> for key, value in log.scan(gte="2026"):
+...     print(key, value)
+2026-11-01 a
+2026-11-02 b
+"""
+
+from collections.abc import Iterator, MutableMapping
+
+from ._twindex import (
+    MAX_KEY_BYTES,
+    MAX_NAME_BYTES,
+    MAX_VALUE_BYTES,
+    Cursor,
+    Scan,
+    Store,
+    Table,
+    __version__,
+)
+from .errors import (
+    ArgumentTypeError,
+    ClosedError,
+    CorruptError,
+    EncodingError,
+    Error,
+    IntegerOverflowError,
+    IoError,
+    KeyTooLongError,
+    MemoryLimitError,
+    NotAnIntegerError,
+    OptionError,
+    TableDroppedError,
+    TableNameError,
+    UnknownIndexError,
+    ValueTooLargeError,
+    WrongIndexError,
+)
+
+# Not base classes: so a look-up goes straight to the native class, whose every method is its own.
+MutableMapping.register(Table)
+Iterator.register(Scan)
+
+__all__ = [
+    "MAX_KEY_BYTES",
+    "MAX_NAME_BYTES",
+    "MAX_VALUE_BYTES",
+    "ArgumentTypeError",
+    "ClosedError",
+    "CorruptError",
+    "Cursor",
+    "EncodingError",
+    "Error",
+    "IntegerOverflowError",
+    "IoError",
+    "KeyTooLongError",
+    "MemoryLimitError",
+    "NotAnIntegerError",
+    "OptionError",
+    "Scan",
+    "Store",
+    "Table",
+    "TableDroppedError",
+    "TableNameError",
+    "UnknownIndexError",
+    "ValueTooLargeError",
+    "WrongIndexError",
+    "__version__",
+]

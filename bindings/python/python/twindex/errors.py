@@ -1,0 +1,110 @@
+"""What can go wrong, and with what.
+
+Every class is an `Error` and also the builtin that a caller would catch. `code` names the kind of error, and
+is the same in every language.
+
+>>> import twindex
+>>> try:
+...     twindex.Store().table("users", index="btree")
+... except ValueError as error:
+...     print(error.code, "-", error)
+TWINDEX_UNKNOWN_INDEX - unknown index "btree", it is "hash" or "sorted"
+"""
+
+from typing import ClassVar
+
+
+class Error(Exception):
+    """Any error of Twindex."""
+
+    code: ClassVar[str] = "TWINDEX_ERROR"
+
+
+class ArgumentTypeError(Error, TypeError):
+    """An argument of a type that the call, or the table's codec, does not take."""
+
+    code = "TWINDEX_TYPE"
+
+
+class OptionError(Error, ValueError):
+    """An option that is unknown, out of range, or in conflict with another."""
+
+    code = "TWINDEX_RANGE"
+
+
+class ClosedError(Error, ValueError):
+    """A use of a store after it was closed, or of its tables or cursors."""
+
+    code = "TWINDEX_CLOSED"
+
+
+class EncodingError(Error, ValueError):
+    """Something that its codec cannot encode, or stored bytes that it cannot decode."""
+
+    code = "TWINDEX_ENCODING"
+
+
+class KeyTooLongError(Error, ValueError):
+    """A key of more than `MAX_KEY_BYTES`."""
+
+    code = "TWINDEX_KEY_TOO_LONG"
+
+
+class ValueTooLargeError(Error, ValueError):
+    """A value of more than `MAX_VALUE_BYTES`."""
+
+    code = "TWINDEX_VALUE_TOO_LARGE"
+
+
+class TableNameError(Error, ValueError):
+    """A table name that is empty or has more than `MAX_NAME_BYTES`."""
+
+    code = "TWINDEX_TABLE_NAME"
+
+
+class WrongIndexError(Error, TypeError):
+    """A table that has one index was asked for as, or used as if it had, the other."""
+
+    code = "TWINDEX_WRONG_INDEX"
+
+
+class UnknownIndexError(Error, ValueError):
+    """An index that is neither "hash" nor "sorted"."""
+
+    code = "TWINDEX_UNKNOWN_INDEX"
+
+
+class TableDroppedError(Error, ValueError):
+    """A write to a table that was dropped from its store."""
+
+    code = "TWINDEX_TABLE_DROPPED"
+
+
+class MemoryLimitError(Error, MemoryError):
+    """A write that would take the store past its memory limit."""
+
+    code = "TWINDEX_MEMORY_LIMIT"
+
+
+class NotAnIntegerError(Error, ValueError):
+    """A value that is not a decimal integer of 64 bits."""
+
+    code = "TWINDEX_NOT_AN_INTEGER"
+
+
+class IntegerOverflowError(Error, OverflowError):
+    """An integer, or the result of `increment`, that does not fit into 64 bits."""
+
+    code = "TWINDEX_OVERFLOW"
+
+
+class CorruptError(Error, ValueError):
+    """Bytes that are not a whole, undamaged dump."""
+
+    code = "TWINDEX_CORRUPT"
+
+
+class IoError(Error, OSError):
+    """A file that could not be read or written; `errno` tells why where that is known."""
+
+    code = "TWINDEX_IO"

@@ -1,0 +1,45 @@
+//! The results of a batch in one allocation, before they become Python objects.
+
+use std::ops::Range;
+
+/// Byte strings one after another, some of them absent.
+#[derive(Default)]
+pub(crate) struct Arena {
+    bytes: Vec<u8>,
+    spans: Vec<Option<Range<usize>>>,
+}
+
+impl Arena {
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.spans.clear();
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        self.spans.push(Some(start..self.bytes.len()));
+    }
+
+    #[inline]
+    pub(crate) fn push_absent(&mut self) {
+        self.spans.push(None);
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// The byte string at this position; `None` for an absent one, or past the last.
+    #[inline]
+    pub(crate) fn get(&self, position: usize) -> Option<&[u8]> {
+        self.spans.get(position)?.clone().map(|span| &self.bytes[span])
+    }
+
+    /// All of them in order.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = Option<&[u8]>> {
+        self.spans.iter().map(|span| span.clone().map(|span| &self.bytes[span]))
+    }
+}

@@ -1,0 +1,72 @@
+//! Arguments of other kinds than keys and values.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyString};
+
+use crate::codec;
+use crate::error::{self, Failure, shown};
+
+/// A name: of a table, an index or a codec.
+pub(crate) struct Text(pub(crate) String);
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl FromPyObject<'_, '_> for Text {
+    type Error = Failure;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Failure> {
+        let Ok(text) = object.cast::<PyString>() else {
+            return Err(error::wrong_type("name", "str", &object));
+        };
+        text.to_str().map(Self::from).map_err(|cause| {
+            let message = format!("the name has no form in UTF-8: {}", shown(&object));
+            error::encoding(message).caused_by(object.py(), cause)
+        })
+    }
+}
+
+/// What to add to a value.
+#[derive(Clone, Copy)]
+pub(crate) struct Amount(pub(crate) i64);
+
+impl FromPyObject<'_, '_> for Amount {
+    type Error = Failure;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Failure> {
+        codec::integer("amount", &object).map(Self)
+    }
+}
+
+/// A number of pairs or bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Count(pub(crate) usize);
+
+impl FromPyObject<'_, '_> for Count {
+    type Error = Failure;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Failure> {
+        let Ok(number) = object.cast::<PyInt>() else {
+            return Err(error::wrong_type("limit", "int or None", &object));
+        };
+        let out_of_range = |_| error::option(format!("limit is out of range: {}", shown(&object)));
+        number.extract().map(Self).map_err(out_of_range)
+    }
+}
+
+/// An argument for which `None` is a value like any other.
+pub(crate) enum Given<'a, 'py> {
+    Object(Borrowed<'a, 'py, PyAny>),
+    Nothing,
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Given<'a, 'py> {
+    type Error = std::convert::Infallible;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> Result<Self, Self::Error> {
+        Ok(Self::Object(object))
+    }
+}

@@ -1,0 +1,180 @@
+//! How the keys and values of a table are encoded.
+//!
+//! `encode` may run Python code and comes before the engine is called. `make` runs none, so it may be
+//! called by the engine; what is left to do then is `finish`'s.
+
+use pyo3::buffer::PyBuffer;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyInt, PyMemoryView, PyString};
+
+use crate::encoded::Encoded;
+use crate::error::{self, Result, shown};
+use crate::{json, objects};
+
+/// The encoding of keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyCodec {
+    Bytes,
+    Str,
+    /// Eight bytes, in the order of the numbers.
+    Int,
+}
+
+/// The encoding of values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ValueCodec {
+    Bytes,
+    Str,
+    /// Decimal text.
+    Int,
+    Json,
+}
+
+impl KeyCodec {
+    pub(crate) fn parse(name: &str) -> Result<Self> {
+        match name {
+            "bytes" => Ok(Self::Bytes),
+            "str" => Ok(Self::Str),
+            "int" => Ok(Self::Int),
+            _ => Err(error::option(format!(
+                "unknown codec of keys {name:?}, it is \"bytes\", \"str\" or \"int\""
+            ))),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn encode<'a>(self, key: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+        match self {
+            Self::Bytes => encode_bytes("key", key),
+            Self::Str => encode_text("key", key),
+            Self::Int => integer("key", key).map(Encoded::ordered_integer),
+        }
+    }
+
+    /// Runs no Python code.
+    #[inline]
+    pub(crate) fn make<'py>(self, py: Python<'py>, key: &[u8]) -> Result<Bound<'py, PyAny>> {
+        match self {
+            Self::Bytes => Ok(objects::bytes(py, key)?),
+            Self::Str => make_text("key", py, key),
+            Self::Int => match key.try_into() {
+                Ok(bytes) => Ok(objects::integer(py, i64::from_be_bytes(bytes) ^ i64::MIN)?),
+                Err(_) => Err(error::encoding(format!(
+                    "the key is not an integer of 8 bytes, it has {}: {}",
+                    key.len(),
+                    excerpt(key)
+                ))),
+            },
+        }
+    }
+}
+
+impl ValueCodec {
+    pub(crate) fn parse(name: &str) -> Result<Self> {
+        match name {
+            "bytes" => Ok(Self::Bytes),
+            "str" => Ok(Self::Str),
+            "int" => Ok(Self::Int),
+            "json" => Ok(Self::Json),
+            _ => Err(error::option(format!(
+                "unknown codec of values {name:?}, it is \"bytes\", \"str\", \"int\" or \"json\""
+            ))),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn encode<'a>(self, value: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+        match self {
+            Self::Bytes => encode_bytes("value", value),
+            Self::Str => encode_text("value", value),
+            Self::Int => integer("value", value).map(Encoded::decimal_integer),
+            Self::Json => json::encode(value),
+        }
+    }
+
+    /// [`encode`](Self::encode), with `None` for an absent value.
+    pub(crate) fn encode_present<'a>(self, value: &'a Bound<'_, PyAny>) -> Result<Option<Encoded<'a>>> {
+        if value.is_none() { Ok(None) } else { self.encode(value).map(Some) }
+    }
+
+    /// The value, or what [`finish`](Self::finish) makes it from. Runs no Python code.
+    #[inline]
+    pub(crate) fn make<'py>(self, py: Python<'py>, value: &[u8]) -> Result<Bound<'py, PyAny>> {
+        match self {
+            Self::Bytes => Ok(objects::bytes(py, value)?),
+            Self::Str | Self::Json => make_text("value", py, value),
+            Self::Int => match std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()) {
+                Some(number) => Ok(objects::integer(py, number)?),
+                None => Err(error::not_an_integer(format!(
+                    "the value is not a decimal integer of 64 bits: {}",
+                    excerpt(value)
+                ))),
+            },
+        }
+    }
+
+    /// The value from what [`make`](Self::make) made.
+    #[inline]
+    pub(crate) fn finish(self, made: Bound<'_, PyAny>) -> Result<Bound<'_, PyAny>> {
+        if self == Self::Json { json::decode(&made) } else { Ok(made) }
+    }
+
+    pub(crate) fn decode<'py>(self, py: Python<'py>, value: &[u8]) -> Result<Bound<'py, PyAny>> {
+        self.finish(self.make(py, value)?)
+    }
+}
+
+#[inline]
+fn encode_bytes<'a>(what: &str, object: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+    match object.cast::<PyBytes>() {
+        Ok(bytes) => Ok(Encoded::Borrowed(bytes.as_bytes())),
+        Err(_) => match copy_buffer(object) {
+            Some(bytes) => Ok(Encoded::Copied(bytes.into())),
+            None => Err(error::wrong_type(what, "bytes, bytearray or memoryview", object)),
+        },
+    }
+}
+
+#[inline]
+fn encode_text<'a>(what: &str, object: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+    let Ok(text) = object.cast::<PyString>() else { return Err(error::wrong_type(what, "str", object)) };
+    match text.to_str() {
+        Ok(text) => Ok(Encoded::Borrowed(text.as_bytes())),
+        Err(cause) => {
+            let message = format!("the {what} has no form in UTF-8: {}", shown(object));
+            Err(error::encoding(message).caused_by(object.py(), cause))
+        }
+    }
+}
+
+/// The bytes of anything that has them in one piece, `None` for anything else.
+pub(crate) fn copy_buffer(object: &Bound<'_, PyAny>) -> Option<Vec<u8>> {
+    let py = object.py();
+    let buffer = PyBuffer::<u8>::get(object).or_else(|_| {
+        let items = PyMemoryView::from(object)?.call_method1("cast", ("B",))?;
+        PyBuffer::<u8>::get(&items)
+    });
+    buffer.ok().filter(|buffer| buffer.is_c_contiguous())?.to_vec(py).ok()
+}
+
+/// An integer of 64 bits.
+#[inline]
+pub(crate) fn integer(what: &str, object: &Bound<'_, PyAny>) -> Result<i64> {
+    let Ok(number) = object.cast::<PyInt>() else { return Err(error::wrong_type(what, "int", object)) };
+    number.extract().map_err(|_| error::overflow(what, object))
+}
+
+#[inline]
+fn make_text<'py>(what: &str, py: Python<'py>, bytes: &[u8]) -> Result<Bound<'py, PyAny>> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(objects::text(py, text)?),
+        Err(_) => Err(error::encoding(format!("the {what} is not UTF-8: {}", excerpt(bytes)))),
+    }
+}
+
+/// The start of some bytes as Python would show them.
+fn excerpt(bytes: &[u8]) -> String {
+    let shown = &bytes[..bytes.len().min(32)];
+    let dots = if shown.len() < bytes.len() { "..." } else { "" };
+    format!("b\"{}\"{dots}", shown.escape_ascii())
+}

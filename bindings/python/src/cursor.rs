@@ -1,0 +1,127 @@
+//! The class `Cursor`.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::PyList;
+
+use crate::arena::Arena;
+use crate::arguments::Count;
+use crate::codec::{KeyCodec, ValueCodec};
+use crate::error::{self, Result};
+use crate::store::Shared;
+
+/// A position in a sorted table, on the pair that it returned last.
+///
+/// It stays valid under any write and sees every write that was finished before the call. At an end of its
+/// range it stays where it is, so that pairs appended later are found by asking again.
+///
+/// >>> words = Store().table("words", index="sorted", keys="str", values="int")
+/// >>> words.update(a=1, b=2)
+/// >>> cursor = words.cursor()
+/// >>> cursor.scan_asc_next_many(10), cursor.scan_asc_next()
+/// ([('a', 1), ('b', 2)], None)
+/// >>> words["c"] = 3
+/// >>> cursor.scan_asc_next(), cursor.scan_desc_next()
+/// (('c', 3), ('b', 2))
+#[pyclass(frozen, weakref, generic, module = "twindex")]
+pub(crate) struct Cursor {
+    store: Arc<Shared>,
+    /// Held over nothing that runs Python code or waits for the interpreter.
+    engine: Mutex<twindex::Cursor>,
+    keys: KeyCodec,
+    values: ValueCodec,
+}
+
+type KeyAndValue<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+impl Cursor {
+    pub(crate) fn new(
+        store: Arc<Shared>,
+        engine: twindex::Cursor,
+        keys: KeyCodec,
+        values: ValueCodec,
+    ) -> Self {
+        Self { store, engine: Mutex::new(engine), keys, values }
+    }
+
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, twindex::Cursor> {
+        self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next pair that `step` moves to.
+    #[inline]
+    fn next<'py>(
+        &self,
+        py: Python<'py>,
+        step: impl FnOnce(&mut twindex::Cursor) -> Option<(&[u8], &[u8])>,
+    ) -> Result<Option<KeyAndValue<'py>>> {
+        self.store.check_open()?;
+        let (key, value) = {
+            let mut cursor = self.lock(py);
+            let Some((key, value)) = step(&mut cursor) else { return Ok(None) };
+            (self.keys.make(py, key), self.values.make(py, value))
+        };
+        Ok(Some((key?, self.values.finish(value?)?)))
+    }
+
+    /// The pairs that `steps` shows to the closure it is given.
+    fn next_many<'py>(
+        &self,
+        py: Python<'py>,
+        steps: impl Send + FnOnce(&mut twindex::Cursor, &mut dyn FnMut(&[u8], &[u8])),
+    ) -> Result<Bound<'py, PyList>> {
+        self.store.check_open()?;
+        let mut arena = Arena::default();
+        py.detach(|| {
+            let mut cursor = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+            steps(&mut cursor, &mut |key, value| {
+                arena.push(key);
+                arena.push(value);
+            });
+        });
+        self.store.check_open()?;
+        let mut bytes = arena.iter().flatten();
+        let mut pairs = Vec::with_capacity(arena.len() / 2);
+        while let (Some(key), Some(value)) = (bytes.next(), bytes.next()) {
+            pairs.push((self.keys.make(py, key)?, self.values.decode(py, value)?));
+        }
+        Ok(PyList::new(py, pairs)?)
+    }
+}
+
+#[pymethods]
+impl Cursor {
+    /// Moves to the next pair upwards and returns it, or None where there is none. A new cursor moves to
+    /// the first pair of its range.
+    fn scan_asc_next<'py>(&self, py: Python<'py>) -> Result<Option<KeyAndValue<'py>>> {
+        self.next(py, twindex::Cursor::scan_asc_next)
+    }
+
+    /// Moves to the next pair downwards and returns it, or None where there is none. A new cursor moves to
+    /// the last pair of its range.
+    fn scan_desc_next<'py>(&self, py: Python<'py>) -> Result<Option<KeyAndValue<'py>>> {
+        self.next(py, twindex::Cursor::scan_desc_next)
+    }
+
+    /// `scan_asc_next` up to `limit` times: the pairs there were.
+    #[pyo3(signature = (limit, /))]
+    fn scan_asc_next_many<'py>(&self, py: Python<'py>, limit: Count) -> Result<Bound<'py, PyList>> {
+        self.next_many(py, |cursor, read| {
+            cursor.scan_asc_next_many(limit.0, read);
+        })
+    }
+
+    /// `scan_desc_next` up to `limit` times: the pairs there were.
+    #[pyo3(signature = (limit, /))]
+    fn scan_desc_next_many<'py>(&self, py: Python<'py>, limit: Count) -> Result<Bound<'py, PyList>> {
+        self.next_many(py, |cursor, read| {
+            cursor.scan_desc_next_many(limit.0, read);
+        })
+    }
+
+    fn __reduce__(_slf: &Bound<'_, Self>) -> Result<()> {
+        Err(error::misuse("a Cursor cannot be pickled or copied; Table.cursor makes another"))
+    }
+}

@@ -1,0 +1,158 @@
+//! Errors as the classes of `twindex.errors`.
+
+use std::io;
+
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use self::classes::{
+    ArgumentTypeError, ClosedError, CorruptError, EncodingError, IntegerOverflowError, IoError,
+    KeyTooLongError, MemoryLimitError, NotAnIntegerError, OptionError, TableDroppedError, TableNameError,
+    UnknownIndexError, ValueTooLargeError, WrongIndexError,
+};
+
+#[allow(missing_docs, reason = "the macro's types are documented where they are defined, in Python")]
+mod classes {
+    use pyo3::import_exception;
+
+    import_exception!(twindex.errors, Error);
+    import_exception!(twindex.errors, ArgumentTypeError);
+    import_exception!(twindex.errors, ClosedError);
+    import_exception!(twindex.errors, CorruptError);
+    import_exception!(twindex.errors, EncodingError);
+    import_exception!(twindex.errors, IntegerOverflowError);
+    import_exception!(twindex.errors, IoError);
+    import_exception!(twindex.errors, KeyTooLongError);
+    import_exception!(twindex.errors, MemoryLimitError);
+    import_exception!(twindex.errors, NotAnIntegerError);
+    import_exception!(twindex.errors, OptionError);
+    import_exception!(twindex.errors, TableDroppedError);
+    import_exception!(twindex.errors, TableNameError);
+    import_exception!(twindex.errors, UnknownIndexError);
+    import_exception!(twindex.errors, ValueTooLargeError);
+    import_exception!(twindex.errors, WrongIndexError);
+}
+
+/// A Python exception, which the engine's errors turn into.
+pub(crate) struct Failure(PyErr);
+
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Self(error)
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(Failure(error): Failure) -> Self {
+        error
+    }
+}
+
+impl From<twindex::Error> for Failure {
+    #[cold]
+    fn from(error: twindex::Error) -> Self {
+        use twindex::Error as Engine;
+
+        let message = error.to_string();
+        Self(match error {
+            Engine::KeyTooLong { .. } => KeyTooLongError::new_err(message),
+            Engine::ValueTooLarge { .. } => ValueTooLargeError::new_err(message),
+            Engine::TableName { .. } => TableNameError::new_err(message),
+            Engine::WrongIndex { .. } => WrongIndexError::new_err(message),
+            Engine::UnknownIndex { .. } => UnknownIndexError::new_err(message),
+            Engine::TableDropped { .. } => TableDroppedError::new_err(message),
+            Engine::MemoryLimit { .. } => MemoryLimitError::new_err(message),
+            Engine::NotAnInteger { .. } => NotAnIntegerError::new_err(message),
+            Engine::Overflow { .. } => IntegerOverflowError::new_err(message),
+            Engine::Corrupt { .. } => CorruptError::new_err(message),
+            Engine::Io(error) => match errno(&error) {
+                Some(number) => IoError::new_err((number, message)),
+                None => IoError::new_err(message),
+            },
+            _ => classes::Error::new_err(message),
+        })
+    }
+}
+
+/// The number that `OSError.errno` shows, by the system's word or else by the kind of error. Those of the
+/// kinds here are the same on every platform.
+fn errno(error: &io::Error) -> Option<i32> {
+    error.raw_os_error().or(match error.kind() {
+        io::ErrorKind::NotFound => Some(2),
+        io::ErrorKind::PermissionDenied => Some(13),
+        io::ErrorKind::AlreadyExists => Some(17),
+        io::ErrorKind::NotADirectory => Some(20),
+        io::ErrorKind::IsADirectory => Some(21),
+        io::ErrorKind::InvalidInput => Some(22),
+        io::ErrorKind::StorageFull => Some(28),
+        _ => None,
+    })
+}
+
+/// `what` must be `expected`, but it is this object.
+#[cold]
+pub(crate) fn wrong_type(what: &str, expected: &str, object: &Bound<'_, PyAny>) -> Failure {
+    let kind = object.get_type().fully_qualified_name().map_or_else(|_| "?".into(), |name| name.to_string());
+    Failure(ArgumentTypeError::new_err(format!("{what} must be {expected}, not {kind}: {}", shown(object))))
+}
+
+/// A misuse that no type shows beforehand.
+#[cold]
+pub(crate) fn misuse(message: impl Into<String>) -> Failure {
+    Failure(ArgumentTypeError::new_err(message.into()))
+}
+
+/// An option that is unknown, out of range, or not to be combined with another.
+#[cold]
+pub(crate) fn option(message: impl Into<String>) -> Failure {
+    Failure(OptionError::new_err(message.into()))
+}
+
+/// A value that its codec cannot encode or decode.
+#[cold]
+pub(crate) fn encoding(message: impl Into<String>) -> Failure {
+    Failure(EncodingError::new_err(message.into()))
+}
+
+/// Bytes that an `int` codec was to read.
+#[cold]
+pub(crate) fn not_an_integer(message: impl Into<String>) -> Failure {
+    Failure(NotAnIntegerError::new_err(message.into()))
+}
+
+/// An integer of more than 64 bits.
+#[cold]
+pub(crate) fn overflow(what: &str, object: &Bound<'_, PyAny>) -> Failure {
+    Failure(IntegerOverflowError::new_err(format!("{what} does not fit into 64 bits: {}", shown(object))))
+}
+
+/// A call after the store was closed.
+#[cold]
+pub(crate) fn closed() -> Failure {
+    Failure(ClosedError::new_err("the store is closed"))
+}
+
+/// The `KeyError` of a mapping without this key.
+#[cold]
+pub(crate) fn missing(key: &Bound<'_, PyAny>) -> Failure {
+    Failure(PyKeyError::new_err((key.clone().unbind(),)))
+}
+
+impl Failure {
+    /// The same, raised from `cause`.
+    pub(crate) fn caused_by(self, py: Python<'_>, cause: PyErr) -> Self {
+        self.0.set_cause(py, Some(cause));
+        self
+    }
+}
+
+/// An object in an error message, cut where it is long.
+pub(crate) fn shown(object: &Bound<'_, PyAny>) -> String {
+    static REPR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    REPR.import(object.py(), "reprlib", "repr")
+        .and_then(|repr| repr.call1((object,)))
+        .map_or_else(|_| "(no repr)".into(), |text| text.to_string())
+}
