@@ -1,0 +1,236 @@
+//! The jobs: what one process does with one system, and the rows that come of it.
+
+use serde::{Deserialize, Serialize};
+use twindex_benches::KeyList;
+
+use crate::keys;
+use crate::options::One;
+use crate::peer::{Peer, SortedSession};
+use crate::peers;
+use crate::work::{batch, churn, fill, latency, small, ycsb};
+
+/// Which half of the systems a job is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Half {
+    Hash,
+    Sorted,
+}
+
+/// What a figure counts, and with it which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) enum Unit {
+    /// Million operations per second.
+    Mops,
+    /// Bytes of memory: of a pair, or of a whole small table.
+    Bytes,
+    /// Nanoseconds.
+    Nanoseconds,
+}
+
+impl Unit {
+    pub(crate) fn of_row(row: &str) -> Self {
+        match row.rsplit('_').next() {
+            Some("bytes") => Self::Bytes,
+            Some("p50" | "p99" | "p9999" | "max") => Self::Nanoseconds,
+            _ => Self::Mops,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Mops => "Mops",
+            Self::Bytes => "bytes",
+            Self::Nanoseconds => "ns",
+        }
+    }
+}
+
+/// A job and its rows.
+pub(crate) struct Job {
+    pub(crate) name: &'static str,
+    pub(crate) half: Half,
+    /// Whether it is done with every number of threads, or with one.
+    pub(crate) threads: bool,
+    pub(crate) rows: &'static [&'static str],
+}
+
+pub(crate) const JOBS: &[Job] = &[
+    job(
+        "hash",
+        Half::Hash,
+        true,
+        &["hash_insert", "hash_select", "hash_absent", "hash_select_many", "hash_bytes"],
+    ),
+    job("hash_batch", Half::Hash, true, &["hash_insert_many"]),
+    job("ycsb_a", Half::Hash, true, &["ycsb_a", "ycsb_a_p50", "ycsb_a_p99"]),
+    job("ycsb_b", Half::Hash, true, &["ycsb_b", "ycsb_b_p50", "ycsb_b_p99"]),
+    job("ycsb_c", Half::Hash, true, &["ycsb_c", "ycsb_c_p50", "ycsb_c_p99"]),
+    job("hash_latency", Half::Hash, false, &["hash_insert_p50", "hash_insert_p9999", "hash_insert_max"]),
+    job("hash_churn", Half::Hash, false, &["hash_churn", "hash_churn_bytes"]),
+    job("hash_10", Half::Hash, false, &["hash_10_insert", "hash_10_select", "hash_10_bytes"]),
+    job("hash_100", Half::Hash, false, &["hash_100_insert", "hash_100_select", "hash_100_bytes"]),
+    job("hash_1000", Half::Hash, false, &["hash_1000_insert", "hash_1000_select", "hash_1000_bytes"]),
+    job(
+        "sorted",
+        Half::Sorted,
+        true,
+        &["sorted_insert", "sorted_select", "sorted_scan", "sorted_scan_many", "sorted_bytes"],
+    ),
+    job(
+        "sorted_seq",
+        Half::Sorted,
+        true,
+        &[
+            "sorted_seq_insert",
+            "sorted_seq_select",
+            "sorted_seq_scan",
+            "sorted_seq_scan_many",
+            "sorted_seq_bytes",
+        ],
+    ),
+    job(
+        "sorted_rev",
+        Half::Sorted,
+        true,
+        &[
+            "sorted_rev_insert",
+            "sorted_rev_select",
+            "sorted_rev_scan",
+            "sorted_rev_scan_many",
+            "sorted_rev_bytes",
+        ],
+    ),
+    job("sorted_batch", Half::Sorted, true, &["sorted_insert_many"]),
+    job("ycsb_e", Half::Sorted, true, &["ycsb_e", "ycsb_e_p50", "ycsb_e_p99"]),
+    job(
+        "sorted_latency",
+        Half::Sorted,
+        false,
+        &["sorted_insert_p50", "sorted_insert_p9999", "sorted_insert_max"],
+    ),
+    job("sorted_churn", Half::Sorted, false, &["sorted_churn", "sorted_churn_bytes"]),
+    job("sorted_10", Half::Sorted, false, &["sorted_10_insert", "sorted_10_select", "sorted_10_bytes"]),
+    job("sorted_100", Half::Sorted, false, &["sorted_100_insert", "sorted_100_select", "sorted_100_bytes"]),
+    job(
+        "sorted_1000",
+        Half::Sorted,
+        false,
+        &["sorted_1000_insert", "sorted_1000_select", "sorted_1000_bytes"],
+    ),
+];
+
+const fn job(name: &'static str, half: Half, threads: bool, rows: &'static [&'static str]) -> Job {
+    Job { name, half, threads, rows }
+}
+
+/// A system as the driver sees it.
+pub(crate) struct System {
+    pub(crate) name: &'static str,
+    pub(crate) half: Half,
+    pub(crate) threads: bool,
+    pub(crate) run: fn(&Task) -> Vec<Figure>,
+}
+
+pub(crate) const SYSTEMS: &[System] = &[
+    hash_system::<peers::TwindexHash>(),
+    hash_system::<peers::Hashbrown>(),
+    hash_system::<peers::Sharded>(),
+    hash_system::<peers::Papaya>(),
+    hash_system::<peers::Scc>(),
+    hash_system::<peers::Dashmap>(),
+    sorted_system::<peers::TwindexSorted>(),
+    sorted_system::<peers::BTree>(),
+    sorted_system::<peers::BTreeRwLock>(),
+    sorted_system::<peers::TreeIndex>(),
+    sorted_system::<peers::Masstree>(),
+    sorted_system::<peers::Skiplist>(),
+    sorted_system::<peers::Indexset>(),
+    sorted_system::<peers::Blart>(),
+    sorted_system::<peers::Lmdb>(),
+];
+
+const fn hash_system<P: Peer>() -> System {
+    System { name: P::NAME, half: Half::Hash, threads: P::THREADS, run: hash_job::<P> }
+}
+
+const fn sorted_system<P: Peer>() -> System
+where
+    for<'p> P::Session<'p>: SortedSession,
+{
+    System { name: P::NAME, half: Half::Sorted, threads: P::THREADS, run: sorted_job::<P> }
+}
+
+/// One figure of one row.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Figure {
+    pub(crate) row: String,
+    pub(crate) value: f64,
+}
+
+/// A job to be done by one process.
+pub(crate) struct Task {
+    pub(crate) one: One,
+    /// The keys in random order, numbered so.
+    pub(crate) keys: KeyList,
+}
+
+impl Task {
+    pub(crate) fn new(one: One) -> Self {
+        // A job that deletes or adds pairs as it goes needs keys for those too.
+        let spare = match one.job.as_str() {
+            "hash_churn" | "sorted_churn" => one.pairs,
+            "ycsb_e" => one.pairs / 10,
+            _ => 0,
+        };
+        let keys = keys::keys(&one.data, one.pairs + spare);
+        Self { one, keys }
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        usize::from(self.one.threads)
+    }
+
+    pub(crate) fn value_bytes(&self) -> usize {
+        self.one.data.value_bytes as usize
+    }
+
+    /// Whether someone asked for the row.
+    pub(crate) fn wants(&self, row: &str) -> bool {
+        self.one.rows.iter().any(|wanted| wanted == row)
+    }
+}
+
+fn hash_job<P: Peer>(task: &Task) -> Vec<Figure> {
+    match task.one.job.as_str() {
+        "hash" => fill::hash::<P>(task),
+        "hash_batch" => batch::run::<P>(task, "hash_insert_many"),
+        "ycsb_a" => ycsb::point::<P>(task, 50),
+        "ycsb_b" => ycsb::point::<P>(task, 5),
+        "ycsb_c" => ycsb::point::<P>(task, 0),
+        _ => either_job::<P>(task, "hash"),
+    }
+}
+
+fn sorted_job<P: Peer>(task: &Task) -> Vec<Figure>
+where
+    for<'p> P::Session<'p>: SortedSession,
+{
+    match task.one.job.as_str() {
+        "sorted" | "sorted_seq" | "sorted_rev" => fill::sorted::<P>(task),
+        "sorted_batch" => batch::run::<P>(task, "sorted_insert_many"),
+        "ycsb_e" => ycsb::scans::<P>(task),
+        _ => either_job::<P>(task, "sorted"),
+    }
+}
+
+/// The jobs that are the same for both halves.
+fn either_job<P: Peer>(task: &Task, half: &str) -> Vec<Figure> {
+    match task.one.job.strip_prefix(half) {
+        Some("_latency") => latency::run::<P>(task, half),
+        Some("_churn") => churn::run::<P>(task, half),
+        Some("_10") => small::run::<P>(task, half, 10),
+        Some("_100") => small::run::<P>(task, half, 100),
+        Some("_1000") => small::run::<P>(task, half, 1_000),
+        _ => panic!("there is no job {} for the {half} systems", task.one.job),
+    }
+}

@@ -1,0 +1,116 @@
+//! The command line, of the driver and of the processes that it starts.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Twindex beside its peers: the same work, in alternation, each system in a process of its own.
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true)]
+pub(crate) struct CommandLine {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) run: Run,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Prints the table of ratios from the JSON of earlier runs
+    Ratios {
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Lists the systems and the rows
+    List,
+    /// Does one job with one system and prints what it measured as JSON: what the driver starts
+    #[command(hide = true)]
+    One(One),
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Run {
+    /// How many pairs
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1000000", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) pairs: Vec<u32>,
+    /// Numbers of threads, for the rows that have them
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Vec<u16>,
+    /// The systems, all unless given
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) systems: Vec<String>,
+    /// The rows, all unless given; with a * at the end all that start so
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) rows: Vec<String>,
+    /// How often every system does every job
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) rounds: u16,
+    /// Writes all that was measured as JSON too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) data: Data,
+}
+
+/// What the pairs are like.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Data {
+    /// What the keys are: random hexadecimal text, a row of decimal numbers, file paths, or words of a file
+    #[arg(long, value_name = "KIND", value_enum, default_value_t = KeyKind::Hex)]
+    pub(crate) key_kind: KeyKind,
+    /// The file of words, one per line
+    #[arg(long, value_name = "FILE", required_if_eq("key_kind", "words"))]
+    pub(crate) keys_from: Option<PathBuf>,
+    /// The length of hex and seq keys
+    #[arg(long, value_name = "BYTES", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) key_bytes: u16,
+    /// The length of the values
+    #[arg(long, value_name = "BYTES", default_value_t = 16, value_parser = clap::value_parser!(u32).range(8..))]
+    pub(crate) value_bytes: u32,
+    /// The length of the values of the YCSB rows
+    #[arg(long, value_name = "BYTES", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(8..))]
+    pub(crate) ycsb_value_bytes: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeyKind {
+    /// Random hexadecimal text
+    Hex,
+    /// Decimal numbers from 0 on with leading zeros
+    Seq,
+    /// Made-up paths of files, of different lengths, with long common beginnings
+    Paths,
+    /// The lines of the file of --keys-from
+    Words,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct One {
+    #[arg(long)]
+    pub(crate) job: String,
+    #[arg(long)]
+    pub(crate) system: String,
+    #[arg(long)]
+    pub(crate) pairs: u32,
+    #[arg(long)]
+    pub(crate) threads: u16,
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) rows: Vec<String>,
+    #[command(flatten)]
+    pub(crate) data: Data,
+}
+
+impl Data {
+    /// The same options again, for a process that the driver starts.
+    pub(crate) fn to_args(&self) -> Vec<String> {
+        let kind = self.key_kind.to_possible_value().expect("every kind has a name");
+        let mut args = vec![
+            format!("--key-kind={}", kind.get_name()),
+            format!("--key-bytes={}", self.key_bytes),
+            format!("--value-bytes={}", self.value_bytes),
+            format!("--ycsb-value-bytes={}", self.ycsb_value_bytes),
+        ];
+        args.extend(self.keys_from.as_ref().map(|path| format!("--keys-from={}", path.display())));
+        args
+    }
+}

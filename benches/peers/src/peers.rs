@@ -1,0 +1,43 @@
+//! The systems.
+
+mod blart;
+mod btree;
+mod btree_rwlock;
+mod dashmap;
+mod hashbrown;
+mod indexset;
+mod lmdb;
+mod masstree;
+mod papaya;
+mod scc;
+mod sharded;
+mod skiplist;
+mod tree_index;
+mod twindex;
+
+pub(crate) use self::blart::Blart;
+pub(crate) use self::btree::BTree;
+pub(crate) use self::btree_rwlock::BTreeRwLock;
+pub(crate) use self::dashmap::Dashmap;
+pub(crate) use self::hashbrown::Hashbrown;
+pub(crate) use self::indexset::Indexset;
+pub(crate) use self::lmdb::Lmdb;
+pub(crate) use self::masstree::Masstree;
+pub(crate) use self::papaya::Papaya;
+pub(crate) use self::scc::Scc;
+pub(crate) use self::sharded::Sharded;
+pub(crate) use self::skiplist::Skiplist;
+pub(crate) use self::tree_index::TreeIndex;
+pub(crate) use self::twindex::{TwindexHash, TwindexSorted};
+
+/// What a hash map hashes with: fast, and the same for all, so that tables are compared and not hashes.
+type Hasher = foldhash::fast::RandomState;
+
+/// A new value of the same length is copied over the old one; of another length, it takes its place.
+fn replace(old: &mut Box<[u8]>, new: &[u8]) {
+    if old.len() == new.len() {
+        old.copy_from_slice(new);
+    } else {
+        *old = new.into();
+    }
+}

@@ -1,0 +1,61 @@
+//! The work of the jobs.
+
+pub(crate) mod batch;
+pub(crate) mod churn;
+pub(crate) mod fill;
+pub(crate) mod latency;
+pub(crate) mod small;
+pub(crate) mod ycsb;
+
+use std::ops::Range;
+use std::time::Duration;
+
+use twindex_benches::{KeyList, fill_value, is_value_start, resident_bytes};
+
+use crate::job::Figure;
+use crate::peer::Session;
+
+/// A read is measured over at least so many operations, in several walks over the keys if they are few.
+const LEAST_READS: usize = 500_000;
+
+fn walks(keys: usize) -> usize {
+    LEAST_READS.div_ceil(keys.max(1))
+}
+
+fn mops(row: impl Into<String>, operations: usize, time: Duration) -> Figure {
+    Figure { row: row.into(), value: operations as f64 / time.as_secs_f64() / 1e6 }
+}
+
+fn figure(row: impl Into<String>, value: f64) -> Figure {
+    Figure { row: row.into(), value }
+}
+
+/// Inserts the pairs at these positions.
+fn insert(session: &mut impl Session, list: &KeyList, positions: Range<usize>, value_bytes: usize) {
+    let mut value = vec![0; value_bytes];
+    for (number, key) in list.pairs(positions) {
+        fill_value(number, &mut value);
+        assert!(session.insert(key, &value), "the key {} was there before", key.escape_ascii());
+    }
+}
+
+/// Selects the keys at these positions and checks each value.
+fn select(session: &mut impl Session, list: &KeyList, positions: Range<usize>, value_bytes: usize) {
+    for (number, key) in list.pairs(positions) {
+        let right = session.select(key, |value| is_value_start(number, value_bytes, value));
+        check(right, key);
+    }
+}
+
+fn check(right: Option<bool>, key: &[u8]) {
+    match right {
+        Some(true) => {}
+        Some(false) => panic!("a wrong value was read for the key {}", key.escape_ascii()),
+        None => panic!("nothing was read for the key {}", key.escape_ascii()),
+    }
+}
+
+/// The resident size now. Where the system does not tell it, there are no rows of bytes.
+fn resident() -> Option<u64> {
+    resident_bytes()
+}

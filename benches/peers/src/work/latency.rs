@@ -1,0 +1,39 @@
+//! The slowest inserts while a table grows.
+//!
+//! What is counted is the work of the thread, by the processor's time that it got, so that what else the
+//! machine does is not in it; page faults are.
+
+use hdrhistogram::Histogram;
+use rustix::time::{ClockId, clock_gettime};
+use twindex_benches::fill_value;
+
+use super::figure;
+use crate::job::{Figure, Task};
+use crate::peer::{Peer, Session};
+
+pub(crate) fn run<P: Peer>(task: &Task, half: &str) -> Vec<Figure> {
+    let mut peer = P::new();
+    let histograms = peer.each_thread(1, |_, session| {
+        let mut histogram = Histogram::<u64>::new(3).expect("three digits are allowed");
+        let mut value = vec![0; task.value_bytes()];
+        for (number, key) in task.keys.pairs(0..task.keys.len()) {
+            fill_value(number, &mut value);
+            let start = thread_nanoseconds();
+            let inserted = session.insert(key, &value);
+            histogram.record(thread_nanoseconds() - start).expect("the histogram grows");
+            assert!(inserted, "the key {} was there before", key.escape_ascii());
+        }
+        histogram
+    });
+    let histogram = &histograms[0];
+    vec![
+        figure(format!("{half}_insert_p50"), histogram.value_at_quantile(0.5) as f64),
+        figure(format!("{half}_insert_p9999"), histogram.value_at_quantile(0.9999) as f64),
+        figure(format!("{half}_insert_max"), histogram.max() as f64),
+    ]
+}
+
+fn thread_nanoseconds() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
