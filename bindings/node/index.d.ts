@@ -90,9 +90,9 @@ export class TwindexError extends Error {
 
 export interface StoreOptions {
   /** Opens the process's store of this name: one store for all threads that open it. It lasts until the last lets go. */
-  shared?: string
+  shared?: string | undefined
   /** The most bytes that the store may hold. On a store that is open already it replaces the limit. */
-  memoryLimit?: number
+  memoryLimit?: number | null | undefined
 }
 
 export interface TableOptions<
@@ -101,27 +101,27 @@ export interface TableOptions<
   V extends ValueEncoding = ValueEncoding,
 > {
   /** The index, `hash` unless told. A table keeps the one it was created with. */
-  index?: I
+  index?: I | undefined
   /** How this handle sees keys, `utf8` unless told. */
-  keys?: K
+  keys?: K | undefined
   /** How this handle sees values, `utf8` unless told. */
-  values?: V
+  values?: V | undefined
 }
 
 /** A part of the keys in order. `prefix` stands alone; of `gt` and `gte`, and of `lt` and `lte`, there is at most one. */
 export interface RangeOptions<K extends KeyEncoding = 'utf8'> {
-  gt?: Input<K>
-  gte?: Input<K>
-  lt?: Input<K>
-  lte?: Input<K>
-  prefix?: Input<K>
+  gt?: Input<K> | undefined
+  gte?: Input<K> | undefined
+  lt?: Input<K> | undefined
+  lte?: Input<K> | undefined
+  prefix?: Input<K> | undefined
 }
 
 export interface ScanOptions<K extends KeyEncoding = 'utf8'> extends RangeOptions<K> {
   /** From the last key down. */
-  reverse?: boolean
+  reverse?: boolean | undefined
   /** The most pairs. */
-  limit?: number
+  limit?: number | undefined
 }
 
 /** A set of named tables in memory. */

@@ -126,7 +126,7 @@ pub(crate) fn amount<'c>(js: Js<'c>, argument: Value<'c>) -> Result<(i64, bool),
     /// Every integer up to here is a number of its own.
     const SAFE: f64 = 9_007_199_254_740_991.0;
     if let Some(number) = js.get_f64(argument) {
-        if number.trunc().to_bits() != number.to_bits() || number.is_nan() {
+        if !number.is_finite() || number.trunc().to_bits() != number.to_bits() {
             return Err(Fault::Type { needed: "an amount is an integer or a bigint", got: argument });
         }
         if number.abs() > SAFE {

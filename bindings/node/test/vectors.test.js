@@ -12,7 +12,10 @@ const { cases } = JSON.parse(
 function bytes(value) {
   if (typeof value === 'string') return Buffer.from(value)
   if (value?.hex !== undefined) return Buffer.from(value.hex, 'hex')
-  if (value?.repeat !== undefined) return Buffer.from(value.repeat.repeat(value.times), 'hex')
+  if (value?.repeat !== undefined) {
+    const pattern = Buffer.from(value.repeat, 'hex')
+    return Buffer.alloc(pattern.length * value.times, pattern)
+  }
   return value
 }
 

@@ -1,0 +1,217 @@
+// How keys and values are seen.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Store } from 'twindex'
+
+const store = new Store()
+let count = 0
+const open = (options) => store.table(`t${count++}`, options)
+
+const TEXTS = [
+  '',
+  'a',
+  '\0',
+  'ä',
+  'ÿĀ',
+  '€',
+  '𝒳',
+  'naïve 😀 text',
+  'x'.repeat(4095),
+  'x'.repeat(4096),
+  '€'.repeat(5000),
+]
+
+test('any well-formed string comes back, on every way out', () => {
+  const table = open({ index: 'sorted' })
+  for (const text of TEXTS) assert.ok(table.insert(text, text))
+  for (const text of TEXTS) assert.equal(table.select(text), text)
+  assert.deepEqual(table.selectMany(TEXTS), TEXTS)
+  const inOrder = TEXTS.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).map((text) => [
+    text,
+    text,
+  ])
+  assert.deepEqual([...table], inOrder)
+  assert.deepEqual([...table.scan({ reverse: true })], inOrder.toReversed())
+  assert.deepEqual(table.cursor().scanAscNextMany(100), inOrder)
+  const cursor = table.cursor()
+  for (const pair of inOrder) assert.deepEqual(cursor.scanAscNext(), pair)
+  assert.equal(cursor.scanAscNext(), undefined)
+})
+
+test('strings are stored as UTF-8', () => {
+  const texts = open()
+  texts.insert('ä€𝒳', 'ß')
+  const same = store.table(texts.name, { keys: 'buffer', values: 'buffer' })
+  assert.deepEqual([...same], [[Buffer.from('ä€𝒳'), Buffer.from('ß')]])
+})
+
+test('a lone surrogate is refused and not replaced', () => {
+  const table = open({ index: 'sorted' })
+  for (const bad of ['\ud800', 'a\udc00', '\ud83d x', `${'x'.repeat(9000)}\ud800`]) {
+    const isRefused = { name: 'TypeError', code: 'TWINDEX_TYPE', message: /lone surrogate/ }
+    assert.throws(() => table.insert(bad, ''), isRefused)
+    assert.throws(() => table.insert('a', bad), isRefused)
+    assert.throws(() => table.select(bad), isRefused)
+    assert.throws(
+      () =>
+        table.upsertMany([
+          ['a', 'b'],
+          [bad, 'c'],
+        ]),
+      isRefused,
+    )
+    assert.throws(() => table.scan({ gte: bad }), isRefused)
+    assert.throws(() => store.table(bad), isRefused)
+  }
+  assert.equal(table.size, 0)
+  assert.ok(table.insert('\ufffd', '\ufffd'))
+  assert.equal(table.select('\ufffd'), '\ufffd')
+})
+
+test('bytes that are not UTF-8 are not replaced either', () => {
+  const bytes = open({ index: 'sorted', keys: 'buffer', values: 'buffer' })
+  bytes.insert(Buffer.from('key'), Buffer.from([0xff, 0xfe]))
+  const texts = store.table(bytes.name, { index: 'sorted' })
+  const isRefused = { name: 'TwindexError', code: 'TWINDEX_ENCODING', message: /not UTF-8.*\\xff\\xfe/ }
+  assert.throws(() => texts.select('key'), isRefused)
+  assert.throws(() => texts.selectMany(['key']), isRefused)
+  assert.throws(() => texts.cursor().scanAscNext(), isRefused)
+  assert.throws(() => [...texts], isRefused)
+  assert.deepEqual([...texts.keys()], ['key'])
+  bytes.insert(Buffer.from([0x80]), Buffer.from('x'))
+  assert.throws(() => [...texts.keys()], { code: 'TWINDEX_ENCODING', message: /a key is not UTF-8/ })
+})
+
+for (const encoding of ['buffer', 'view']) {
+  const isOurs = (value) =>
+    encoding === 'buffer' ? Buffer.isBuffer(value) : Object.getPrototypeOf(value) === Uint8Array.prototype
+
+  test(`${encoding}: any view of bytes goes in, of any length`, () => {
+    const table = open({ index: 'sorted', keys: encoding, values: encoding })
+    for (const length of [0, 1, 63, 64, 65, 4095, 4096, 4097, 65535, 65536, 300_000]) {
+      const value = new Uint8Array(length).map((_, at) => at * 7)
+      const key = value.subarray(0, 65535)
+      table.upsert(key, value)
+      const found = table.select(key)
+      assert.ok(isOurs(found))
+      assert.ok(Buffer.compare(found, value) === 0)
+    }
+    for (const [key, value] of table) assert.ok(isOurs(key) && isOurs(value))
+    const wide = new Uint16Array([1, 2, 3]).subarray(1)
+    const shared = new Uint8Array(new SharedArrayBuffer(5000)).fill(9)
+    for (const view of [wide, new DataView(wide.buffer, 2, 4), new Float64Array([1.5]), shared]) {
+      table.upsert(view, view)
+      const bytes = Buffer.from(view.buffer, view.byteOffset, view.byteLength)
+      assert.ok(Buffer.compare(table.select(view), bytes) === 0)
+      assert.ok(Buffer.compare(table.selectMany([view])[0], bytes) === 0)
+    }
+  })
+
+  test(`${encoding}: what comes out is a copy`, () => {
+    const table = open({ index: 'sorted', keys: encoding, values: encoding })
+    const key = Buffer.from('key')
+    const value = Buffer.from('value')
+    table.insert(key, value)
+    value.fill(0)
+    const ways = [
+      () => [key, table.select(key)],
+      () => [key, table.selectMany([key])[0]],
+      () => [...table][0],
+      () => table.cursor().scanAscNext(),
+      () => table.cursor().scanDescNextMany(1)[0],
+    ]
+    for (const way of ways) {
+      const [outKey, outValue] = way()
+      assert.equal(Buffer.from(outValue).toString(), 'value')
+      if (outKey !== key) outKey.fill(1)
+      outValue.fill(1)
+    }
+    assert.deepEqual(table.select(key), table.select(key))
+    assert.equal(Buffer.from(table.select(key)).toString(), 'value')
+    assert.equal(table.size, 1)
+  })
+
+  test(`${encoding}: beside strings`, () => {
+    const pairs = Array.from({ length: 600 }, (_, at) => [`k${at}`.padEnd(5), Buffer.alloc(at % 50, at)])
+    const plain = ([key, value]) => [key, Buffer.from(value).toString('hex')]
+    const values = open({ index: 'sorted', values: encoding })
+    values.insertMany(pairs)
+    const wanted = pairs.map(plain).toSorted(([a], [b]) => (a < b ? -1 : 1))
+    assert.deepEqual([...values].map(plain), wanted)
+    assert.deepEqual(
+      values.selectMany(pairs.map(([key]) => key)).map((v) => Buffer.from(v).toString('hex')),
+      pairs.map((p) => plain(p)[1]),
+    )
+    const keys = open({ index: 'sorted', keys: encoding })
+    keys.insertMany(pairs.map(([key]) => [Buffer.from(key), key]))
+    assert.ok([...keys].every(([key, value]) => Buffer.from(key).toString() === value))
+  })
+}
+
+test('json: what JSON can say', () => {
+  const table = open({ values: 'json' })
+  for (const value of [null, true, 1.5, 'text', '\ud800', [1, [2]], { a: { b: [] } }]) {
+    table.set('k', value)
+    assert.deepEqual(table.get('k'), value)
+    assert.deepEqual(table.selectMany(['k', 'none']), [value, undefined])
+    assert.deepEqual([...table.values()], [value])
+  }
+  const circle = {}
+  circle.self = circle
+  for (const bad of [undefined, () => 1, Symbol('s'), 1n, circle]) {
+    assert.throws(() => table.set('k', bad), { name: 'TypeError', code: 'TWINDEX_TYPE' })
+  }
+  assert.throws(
+    () =>
+      table.insertMany([
+        ['x', 1],
+        ['y', undefined],
+      ]),
+    { code: 'TWINDEX_TYPE' },
+  )
+  assert.equal(table.has('x'), false)
+  store.table(table.name).set('k', 'no json')
+  assert.throws(() => table.get('k'), { code: 'TWINDEX_ENCODING', message: /not JSON/ })
+})
+
+test('json: null is a value, undefined is none', () => {
+  const table = open({ values: 'json' })
+  assert.ok(table.compareAndSwap('k', undefined, null))
+  assert.equal(table.get('k'), null)
+  assert.equal(table.compareAndSwap('k', undefined, 1), false)
+  assert.ok(table.compareAndSwap('k', null, { n: 1 }))
+  assert.ok(table.alter('k', (value) => ({ n: value.n + 1 })))
+  assert.equal(
+    table.alter('k', (value) => ({ ...value })),
+    false,
+  )
+  assert.deepEqual(table.get('k'), { n: 2 })
+  assert.ok(table.alter('k', () => undefined))
+  assert.equal(table.size, 0)
+})
+
+test('integers count, as numbers and as bigints', () => {
+  const table = open()
+  assert.equal(table.increment('n'), 1)
+  assert.equal(table.increment('n', -3), -2)
+  assert.equal(table.increment('n', 10n), 8n)
+  assert.equal(table.select('n'), '8')
+  assert.equal(table.increment('big', 2n ** 63n - 1n), 2n ** 63n - 1n)
+  assert.throws(() => table.increment('big'), { code: 'TWINDEX_OVERFLOW' })
+  assert.deepEqual(
+    table.incrementMany([
+      ['n', 1],
+      ['m', -1n],
+      ['n', 2n],
+    ]),
+    [9, -1n, 11n],
+  )
+  assert.equal(table.increment('zero', -0), 0)
+  for (const by of [1.5, Number.NaN, Number.POSITIVE_INFINITY, '1', null, true, {}]) {
+    assert.throws(() => table.increment('n', by), { name: 'TypeError', code: 'TWINDEX_TYPE' })
+  }
+  for (const by of [2 ** 53, -(2 ** 60), 2n ** 63n]) {
+    assert.throws(() => table.increment('n', by), { name: 'RangeError', code: 'TWINDEX_RANGE' })
+  }
+  assert.equal(table.select('n'), '11')
+})

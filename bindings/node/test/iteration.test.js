@@ -1,0 +1,147 @@
+// Scans and cursors, and what becomes of them when the table changes under them.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Store } from 'twindex'
+
+const COUNT = 1000
+const name = (i) => `k${String(i).padStart(4, '0')}`
+const ALL = Array.from({ length: COUNT }, (_, i) => [name(i), `v${i}`])
+
+function fill(index) {
+  const table = new Store().table('t', { index })
+  table.insertMany(ALL)
+  return table
+}
+
+test('a scan gives its range, either way, over any number of blocks', () => {
+  const table = fill('sorted')
+  const cases = [
+    [{}, ALL],
+    [{ gte: name(10) }, ALL.slice(10)],
+    [{ gt: name(10) }, ALL.slice(11)],
+    [{ lt: name(300) }, ALL.slice(0, 300)],
+    [{ lte: name(300) }, ALL.slice(0, 301)],
+    [{ gte: name(5), lt: name(905) }, ALL.slice(5, 905)],
+    [{ prefix: 'k01' }, ALL.slice(100, 200)],
+    [{ prefix: '' }, ALL],
+    [{ gte: name(20), lt: name(10) }, []],
+    [{ gt: undefined, lt: undefined, prefix: undefined }, ALL],
+  ]
+  for (const [range, pairs] of cases) {
+    assert.deepEqual([...table.scan(range)], pairs)
+    assert.deepEqual([...table.scan({ ...range, reverse: true })], pairs.toReversed())
+    for (const limit of [0, 1, 31, 32, 33, 160, 5000]) {
+      assert.deepEqual([...table.scan({ ...range, limit })], pairs.slice(0, limit))
+      assert.deepEqual(
+        [...table.scan({ ...range, limit, reverse: true })],
+        pairs.toReversed().slice(0, limit),
+      )
+      assert.deepEqual(table.cursor(range).scanAscNextMany(limit), pairs.slice(0, limit))
+      assert.deepEqual(table.cursor(range).scanDescNextMany(limit), pairs.toReversed().slice(0, limit))
+    }
+  }
+})
+
+test('blocks of large pairs are small', () => {
+  const table = new Store().table('t', { index: 'sorted', values: 'buffer' })
+  for (let i = 0; i < 50; i++) table.insert(name(i), Buffer.alloc(i * 3000, i))
+  const sizes = [...table.values()].map(({ length }) => length)
+  assert.deepEqual(
+    sizes,
+    Array.from({ length: 50 }, (_, i) => i * 3000),
+  )
+  assert.equal(table.cursor().scanAscNextMany(50).length, 50)
+})
+
+test('a cursor sees every write before the call', () => {
+  const table = new Store().table('t', { index: 'sorted' })
+  const cursor = table.cursor()
+  assert.equal(cursor.scanAscNext(), undefined)
+  table.set('b', '1')
+  assert.deepEqual(cursor.scanAscNext(), ['b', '1'])
+  assert.equal(cursor.scanAscNext(), undefined)
+  table.set('a', '0').set('c', '2')
+  assert.deepEqual(cursor.scanAscNext(), ['c', '2'])
+  table.delete('b')
+  assert.deepEqual(cursor.scanDescNext(), ['a', '0'])
+  assert.equal(cursor.scanDescNext(), undefined)
+  table.clear()
+  assert.equal(cursor.scanAscNext(), undefined)
+})
+
+for (const index of ['hash', 'sorted']) {
+  test(`${index}: a table may be changed while it is iterated`, () => {
+    const table = fill(index)
+    const seen = new Set()
+    for (const [key, value] of table) {
+      assert.ok(!seen.has(key))
+      seen.add(key)
+      table.set(key, `${value}!`)
+      if (seen.size <= COUNT) table.delete(name((seen.size * 7) % COUNT))
+      if (seen.size <= COUNT) table.set(`z${seen.size}`, 'new')
+    }
+    assert.ok(seen.size >= COUNT / 2)
+
+    const all = fill(index)
+    for (const key of all.keys()) assert.ok(all.delete(key))
+    assert.equal(all.size, 0)
+
+    const cleared = fill(index)
+    const first = cleared.entries()
+    first.next()
+    cleared.clear()
+    assert.ok([...first].length < COUNT)
+  })
+
+  test(`${index}: a change may use the table`, () => {
+    const table = fill(index)
+    const key = name(3)
+    let calls = 0
+    const took = table.alter(key, (value) => {
+      if (calls++ === 0) {
+        table.set(key, 'meanwhile')
+        table.delete(name(4))
+        for (const _ of table) break
+      }
+      return `${value}+`
+    })
+    assert.ok(took)
+    assert.equal(calls, 2)
+    assert.equal(table.get(key), 'meanwhile+')
+    assert.throws(
+      () =>
+        table.alter(key, () => {
+          throw new Error('no')
+        }),
+      /no/,
+    )
+    assert.equal(table.get(key), 'meanwhile+')
+    const visited = []
+    table.forEach((_, visit) => {
+      visited.push(visit)
+      table.delete(visit)
+    })
+    assert.equal(visited.length, COUNT - 1)
+    assert.equal(table.size, 0)
+  })
+
+  test(`${index}: nothing goes on after close`, () => {
+    const table = fill(index)
+    const iterator = table.entries()
+    for (let i = 0; i < 10; i++) iterator.next()
+    table.store.close()
+    assert.throws(() => [...iterator], { code: 'TWINDEX_CLOSED' })
+  })
+}
+
+test('a dropped table is empty to who still has it', () => {
+  const table = fill('sorted')
+  const [cursor, iterator] = [table.cursor(), table.entries()]
+  iterator.next()
+  assert.ok(table.store.dropTable('t'))
+  assert.equal(cursor.scanAscNext(), undefined)
+  assert.ok([...iterator].length < COUNT)
+  assert.equal(table.get(name(1)), undefined)
+  assert.throws(() => table.set('a', 'b'), { code: 'TWINDEX_TABLE_DROPPED' })
+  assert.equal(table.store.dropTable('t'), false)
+})

@@ -1,0 +1,114 @@
+// One store for all threads of the process.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { Store } from 'twindex'
+
+const script = new URL('./workers/writer.js', import.meta.url)
+const THREADS = 4
+const EACH = 2000
+
+/** A worker that inserts its keys and says how many were new. */
+function start(workerData) {
+  return new Worker(script, { workerData })
+}
+
+async function report(worker) {
+  const [message] = await once(worker, 'message')
+  return message
+}
+
+for (const index of ['hash', 'sorted']) {
+  test(`workers insert into one ${index} table, and all see all`, async () => {
+    const shared = `parallel-${index}`
+    const store = new Store({ shared })
+    const table = store.table('t', { index })
+    const workers = Array.from({ length: THREADS }, (_, at) =>
+      start({ shared, table: 't', options: { index }, from: at * EACH, to: (at + 1) * EACH }),
+    )
+    const reports = await Promise.all(workers.map(report))
+    await Promise.all(workers.map((worker) => worker.terminate()))
+    assert.deepEqual(
+      reports.map(({ inserted }) => inserted),
+      Array(THREADS).fill(EACH),
+    )
+    assert.equal(table.size, THREADS * EACH + 1)
+    assert.equal(table.select('sum'), String(THREADS * EACH))
+    for (let i = 0; i < THREADS * EACH; i++) assert.equal(table.select(`key-${i}`), `value-${i}`)
+    store.close()
+  })
+}
+
+test('workers that want the same keys get each key once', async () => {
+  const shared = 'contended'
+  const store = new Store({ shared })
+  const workers = Array.from({ length: THREADS }, () => start({ shared, table: 't', from: 0, to: EACH }))
+  const reports = await Promise.all(workers.map(report))
+  assert.equal(
+    reports.reduce((sum, { inserted }) => sum + inserted, 0),
+    EACH,
+  )
+  assert.equal(store.table('t').select('sum'), String(EACH))
+  store.close()
+})
+
+test('a worker that is ended in the middle leaves the store usable', async () => {
+  const shared = 'ended'
+  const store = new Store({ shared })
+  const table = store.table('t', { index: 'sorted' })
+  for (let round = 0; round < 5; round++) {
+    const worker = start({
+      shared,
+      table: 't',
+      options: { index: 'sorted' },
+      from: 0,
+      to: 100,
+      forever: true,
+    })
+    await report(worker)
+    const before = table.select('now')
+    while (table.select('now') === before) await new Promise(setImmediate)
+    await worker.terminate()
+    const after = table.select('now')
+    assert.ok(table.upsert('mine', 'here'))
+    assert.ok(table.delete('mine'))
+    assert.equal([...table].length, table.size)
+    assert.equal(table.select('now'), after)
+  }
+  store.close()
+})
+
+test('a worker that is ended lets go of the store', async () => {
+  const shared = 'abandoned'
+  const worker = start({ shared, table: 't', from: 0, to: 100, forever: true })
+  await report(worker)
+  const store = new Store({ shared })
+  assert.equal(store.table('t').select('key-7'), 'value-7')
+  store.close()
+  await worker.terminate()
+  assert.deepEqual(new Store({ shared }).tables(), [])
+})
+
+test('handles of one name are one store, and close on their own', () => {
+  const [first, second] = [new Store({ shared: 'handles' }), new Store({ shared: 'handles' })]
+  first.table('t').set('a', '1')
+  const table = second.table('t')
+  assert.equal(table.get('a'), '1')
+  first.close()
+  assert.throws(() => first.table('t'), { code: 'TWINDEX_CLOSED' })
+  assert.equal(table.get('a'), '1')
+  assert.equal(new Store({ shared: 'other' }).tables().length, 0)
+  second.close()
+  assert.deepEqual(new Store({ shared: 'handles' }).tables(), [])
+})
+
+test('a memory limit belongs to the store that is shared', () => {
+  const first = new Store({ shared: 'limited', memoryLimit: 1 << 20 })
+  const second = new Store({ shared: 'limited' })
+  assert.equal(second.memoryLimit, 1 << 20)
+  second.memoryLimit = 2 << 20
+  assert.equal(first.memoryLimit, 2 << 20)
+  first.close()
+  second.close()
+})
