@@ -1,0 +1,78 @@
+//! Bytes that are a dump, nearly one, or none: they are loaded or refused, and what is loaded can be dumped.
+//!
+//! Random bytes never pass a checksum, so most inputs are blocks that are given theirs here.
+
+#![no_main]
+
+#[path = "../../tests/common/dump_writer.rs"]
+mod dump_writer;
+
+use std::collections::BTreeMap;
+
+use dump_writer::{block, end, header, pair, pairs, table, varint};
+use libfuzzer_sys::arbitrary::{self, Arbitrary};
+use libfuzzer_sys::fuzz_target;
+use twindex::{Error, Store};
+
+#[derive(Arbitrary, Debug)]
+enum Input {
+    Bytes(Vec<u8>),
+    Begun(Vec<u8>),
+    Blocks(Vec<Block>),
+}
+
+#[derive(Arbitrary, Debug)]
+enum Block {
+    Table(u8, Vec<u8>),
+    Pairs(Vec<(u8, Vec<u8>, Vec<u8>)>),
+    /// A pair whose lengths are of no concern to what follows them.
+    Lengths([u64; 3], Vec<u8>),
+    Any(u8, Vec<u8>),
+    End(u8),
+}
+
+impl Block {
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Table(index, name) => table(index % 3, name),
+            Self::Pairs(list) => {
+                let encoded =
+                    list.iter().map(|(shared, rest, value)| pair(u64::from(shared % 4), rest, value));
+                pairs(&encoded.collect::<Vec<_>>())
+            }
+            Self::Lengths(lengths, rest) => {
+                block(2, &[lengths.map(varint).concat().as_slice(), rest].concat())
+            }
+            Self::Any(kind, payload) => block(*kind, payload),
+            Self::End(pairs) => end(u64::from(*pairs)),
+        }
+    }
+}
+
+fuzz_target!(|input: Input| {
+    let bytes = match input {
+        Input::Bytes(bytes) => bytes,
+        Input::Begun(bytes) => [header(1), bytes].concat(),
+        Input::Blocks(blocks) => {
+            blocks.iter().fold(header(1), |bytes, block| [bytes, block.bytes()].concat())
+        }
+    };
+    match Store::load(&mut bytes.as_slice()) {
+        Ok(store) => check_round_trip(&store),
+        Err(Error::Corrupt { offset, .. }) => assert!(offset <= bytes.len() as u64),
+        Err(error) => panic!("{error}"),
+    }
+});
+
+fn check_round_trip(store: &Store) {
+    let mut bytes = Vec::new();
+    store.dump(&mut bytes).expect("memory takes any dump");
+    let again = Store::load(&mut bytes.as_slice()).expect("a dump loads");
+    let (tables, tables_again) = (store.tables(), again.tables());
+    assert_eq!(tables.len(), tables_again.len());
+    for (one, two) in tables.iter().zip(&tables_again) {
+        assert_eq!((one.name(), one.index()), (two.name(), two.index()));
+        assert_eq!(one.len(), two.len());
+        assert!(one.iter().collect::<BTreeMap<_, _>>() == two.iter().collect());
+    }
+}
