@@ -1,0 +1,66 @@
+//! Every export of the module, with its type.
+
+use wasmtime::{AsContextMut, Instance, Result, TypedFunc};
+
+macro_rules! exports {
+    ($($field:ident = $name:literal ($($argument:ty),*);)*) => {
+        /// The typed functions of one instance.
+        pub(crate) struct Exports {
+            $(pub(crate) $field: TypedFunc<($($argument,)*), i32>,)*
+        }
+
+        impl Exports {
+            /// Finds all of them, or fails with the first that is missing or of another type.
+            pub(crate) fn new(instance: &Instance, mut store: impl AsContextMut) -> Result<Self> {
+                Ok(Self { $($field: instance.get_typed_func(&mut store, $name)?,)* })
+            }
+        }
+
+        /// Their names.
+        pub(crate) const NAMES: &[&str] = &[$($name,)*];
+    };
+}
+
+exports! {
+    abi_version = "twindex_abi_version" ();
+    answer = "twindex_answer" ();
+    last_error = "twindex_last_error" ();
+    alloc = "twindex_alloc" (u32);
+    free = "twindex_free" (u32);
+    close = "twindex_close" (u32);
+    store_new = "twindex_store_new" (u64);
+    table = "twindex_table" (u32, u32, u32, u32, u32);
+    tables = "twindex_tables" (u32);
+    drop_table = "twindex_drop_table" (u32, u32, u32);
+    memory = "twindex_memory" (u32);
+    memory_limit = "twindex_memory_limit" (u32);
+    set_memory_limit = "twindex_set_memory_limit" (u32, u64);
+    dump = "twindex_dump" (u32);
+    load = "twindex_load" (u32, u32);
+    insert = "twindex_insert" (u32, u32, u32, u32, u32);
+    update = "twindex_update" (u32, u32, u32, u32, u32);
+    upsert = "twindex_upsert" (u32, u32, u32, u32, u32);
+    delete = "twindex_delete" (u32, u32, u32);
+    select = "twindex_select" (u32, u32, u32);
+    contains = "twindex_contains" (u32, u32, u32);
+    increment = "twindex_increment" (u32, u32, u32, i64);
+    compare_and_swap = "twindex_compare_and_swap" (u32, u32, u32, u32, u32, u32, u32);
+    len = "twindex_len" (u32);
+    clear = "twindex_clear" (u32);
+    insert_many = "twindex_insert_many" (u32, u32, u32);
+    update_many = "twindex_update_many" (u32, u32, u32);
+    upsert_many = "twindex_upsert_many" (u32, u32, u32);
+    delete_many = "twindex_delete_many" (u32, u32, u32);
+    contains_many = "twindex_contains_many" (u32, u32, u32);
+    select_many = "twindex_select_many" (u32, u32, u32);
+    increment_many = "twindex_increment_many" (u32, u32, u32);
+    compare_and_swap_many = "twindex_compare_and_swap_many" (u32, u32, u32);
+    cursor = "twindex_cursor" (u32, u32, u32, u32, u32, u32, u32);
+    scan_asc_next = "twindex_scan_asc_next" (u32);
+    scan_desc_next = "twindex_scan_desc_next" (u32);
+    scan_asc_next_many = "twindex_scan_asc_next_many" (u32, u32, u32);
+    scan_desc_next_many = "twindex_scan_desc_next_many" (u32, u32, u32);
+    scan = "twindex_scan" (u32, u32, u32, u32, u32, u32, u32, u32, u32, u32);
+    iter = "twindex_iter" (u32);
+    iter_next_many = "twindex_iter_next_many" (u32, u32, u32);
+}

@@ -1,0 +1,159 @@
+//! What the module shows to a host, and what an instance is to another.
+
+use std::collections::BTreeSet;
+
+use wasmtime::{Config, ExternType};
+
+use crate::exports::NAMES;
+use crate::guest::{EXCLUDED, Guest, INCLUDED, NONE, PREFIX, compile};
+
+#[test]
+fn it_imports_nothing_and_exports_what_is_documented() {
+    let module = compile(&Config::new()).expect("the module compiles");
+    assert_eq!(module.imports().map(|import| import.name()).collect::<Vec<_>>(), [""; 0]);
+    let functions: BTreeSet<_> = module
+        .exports()
+        .filter(|export| matches!(export.ty(), ExternType::Func(_)))
+        .map(|export| export.name())
+        .collect();
+    assert_eq!(functions, NAMES.iter().copied().collect());
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/wasm.md"))
+        .expect("docs/wasm.md is there");
+    for name in NAMES {
+        assert!(page.contains(&format!("`{name}(")), "docs/wasm.md does not describe {name}");
+    }
+}
+
+#[test]
+fn the_version_of_the_abi_is_one() {
+    let mut guest = Guest::new();
+    let version = guest.exports.abi_version.call(&mut guest.store, ()).expect("no trap");
+    assert_eq!(version, 1);
+}
+
+#[test]
+fn there_is_no_last_error_before_a_call_has_failed() {
+    let mut guest = Guest::new();
+    let told = guest.exports.last_error.call(&mut guest.store, ()).expect("no trap");
+    assert_eq!(told, 0);
+    guest.close(1).expect_err("nothing is open");
+    let told = guest.exports.last_error.call(&mut guest.store, ()).expect("no trap");
+    assert_eq!(told, 1);
+}
+
+#[test]
+fn two_instances_know_nothing_of_each_other() {
+    let (mut one, mut other) = (Guest::new(), Guest::new());
+    let (store, stranger) = (one.store_new(None).unwrap(), other.store_new(None).unwrap());
+    assert_eq!(store, stranger, "each counts its own handles");
+    let (table, strange_table) =
+        (one.table(store, b"t", "hash").unwrap(), other.table(stranger, b"t", "hash").unwrap());
+    one.insert(table, b"k", b"one").unwrap();
+    other.insert(strange_table, b"k", b"other").unwrap();
+    one.close(store).unwrap();
+    assert_eq!(one.select(table, b"k").unwrap_err().code, "TWINDEX_CLOSED");
+    assert_eq!(other.select(strange_table, b"k").unwrap().unwrap(), b"other");
+}
+
+#[test]
+fn a_dump_of_one_instance_loads_in_another() {
+    let (mut one, mut other) = (Guest::new(), Guest::new());
+    let store = one.store_new(None).unwrap();
+    let table = one.table(store, b"t", "sorted").unwrap();
+    one.insert(table, b"k", b"v").unwrap();
+    let loaded = other.load(&one.dump(store).unwrap()).unwrap();
+    let loaded_table = other.table(loaded, b"t", "sorted").unwrap();
+    assert_eq!(other.select(loaded_table, b"k").unwrap().unwrap(), b"v");
+}
+
+#[test]
+fn memory_is_told_of_stores_and_of_tables() {
+    let mut guest = Guest::new();
+    let store = guest.store_new(None).unwrap();
+    let (a, b) = (guest.table(store, b"a", "hash").unwrap(), guest.table(store, b"b", "sorted").unwrap());
+    for number in 0..1000_u32 {
+        guest.insert(a, &number.to_le_bytes(), &[0; 100]).unwrap();
+    }
+    assert!(guest.memory_of(a).unwrap() > 100_000);
+    assert!(guest.memory_of(b).unwrap() < 100_000);
+    assert!(guest.memory_of(store).unwrap() >= guest.memory_of(a).unwrap());
+    let cursor = guest.cursor(b, (NONE, b""), (NONE, b"")).unwrap();
+    assert_eq!(guest.memory_of(cursor).unwrap_err().code, "TWINDEX_TYPE");
+}
+
+#[test]
+fn the_memory_limit_can_be_read_back() {
+    let mut guest = Guest::new();
+    for (limit, kept) in [(None, None), (Some(12_345), Some(12_345)), (Some(1 << 40), None)] {
+        let store = guest.store_new(limit).unwrap();
+        let status = guest.exports.memory_limit.call(&mut guest.store, (store,));
+        let told = guest.check(status).unwrap() == 1;
+        assert_eq!(told.then(|| guest.answer_number()), kept);
+    }
+}
+
+#[test]
+fn blocks_end_at_their_limits_and_are_gone_on_with() {
+    let mut guest = Guest::new();
+    let store = guest.store_new(None).unwrap();
+    let table = guest.table(store, b"t", "sorted").unwrap();
+    for number in 0..100_u8 {
+        guest.insert(table, &[number], &[number; 50]).unwrap();
+    }
+    let cursor = guest.cursor(table, (INCLUDED, &[10]), (EXCLUDED, &[90])).unwrap();
+    let mut blocks = Vec::new();
+    loop {
+        let status = guest.exports.scan_asc_next_many.call(&mut guest.store, (cursor, 30, 590));
+        guest.check(status).unwrap();
+        let pairs = guest.answered_pairs();
+        if pairs.is_empty() {
+            break;
+        }
+        blocks.push(pairs);
+    }
+    // A packed pair has 59 bytes here: ten of them are the first to reach 590.
+    assert_eq!(blocks.iter().map(Vec::len).collect::<Vec<_>>(), [10; 8]);
+    assert!(blocks.concat().iter().map(|(key, _)| key[0]).eq(10..90));
+
+    let last = guest.scan(table, (PREFIX, b""), (NONE, b""), true, 3).unwrap();
+    assert_eq!(last.iter().map(|(key, _)| key[0]).collect::<Vec<_>>(), [99, 98, 97]);
+}
+
+#[test]
+fn an_iterator_goes_over_a_hash_table_that_changes_meanwhile() {
+    let mut guest = Guest::new();
+    let store = guest.store_new(None).unwrap();
+    let table = guest.table(store, b"t", "hash").unwrap();
+    for number in 0..1000_u32 {
+        guest.insert(table, &number.to_le_bytes(), b"stays").unwrap();
+    }
+    let status = guest.exports.iter.call(&mut guest.store, (table,));
+    let iter = guest.check(status).unwrap().cast_unsigned();
+    let mut seen = BTreeSet::new();
+    for number in 0_u32.. {
+        let status = guest.exports.iter_next_many.call(&mut guest.store, (iter, 10, u32::MAX));
+        guest.check(status).unwrap();
+        if guest.answer_number() == 0 {
+            break;
+        }
+        for (key, value) in guest.answered_pairs() {
+            assert!(value != b"stays" || seen.insert(key), "a pair came twice");
+        }
+        guest.insert(table, format!("new {number}").as_bytes(), b"new").unwrap();
+    }
+    assert_eq!(seen.len(), 1000);
+}
+
+#[test]
+fn after_a_trap_every_call_is_refused() {
+    let mut guest = Guest::new();
+    let store = guest.store_new(None).unwrap();
+    let table = guest.table(store, b"t", "hash").unwrap();
+    let [(key, k), (value, v)] = guest.put([b"key", b"value"]);
+    guest.fuel(50);
+    guest.exports.insert.call(&mut guest.store, (table, key, k, value, v)).expect_err("out of fuel half way");
+    guest.fuel(u64::MAX);
+    let error = guest.insert(table, b"key", b"value").unwrap_err();
+    assert_eq!((error.number, error.code.as_str()), (13, "TWINDEX_CLOSED"));
+    assert!(error.text.contains("trapped"), "{error}");
+}
