@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
@@ -72,8 +73,13 @@ pub(crate) fn items<'py>(what: &str, sequence: &Bound<'py, PyAny>) -> Result<Vec
     if sequence.is_instance_of::<PyString>() || sequence.is_instance_of::<PyBytes>() {
         return Err(error::wrong_type(what, "iterable", sequence));
     }
-    let Ok(iterator) = sequence.try_iter() else { return Err(error::wrong_type(what, "iterable", sequence)) };
-    Ok(iterator.collect::<PyResult<_>>()?)
+    match sequence.try_iter() {
+        Ok(iterator) => Ok(iterator.collect::<PyResult<_>>()?),
+        Err(cause) if cause.is_instance_of::<PyTypeError>(sequence.py()) => {
+            Err(error::wrong_type(what, "iterable", sequence).caused_by(sequence.py(), cause))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 #[inline]
@@ -88,9 +94,5 @@ fn extend_by_group<'py, const N: usize>(
         Err(_) => flat.extend(items(what, group)?),
     }
     let found = flat.len() - before;
-    if found == N {
-        return Ok(());
-    }
-    let shown = error::shown(group);
-    Err(error::misuse(format!("{what} must be groups of {N} items, not of {found}: {shown}")))
+    if found == N { Ok(()) } else { Err(error::wrong_length(what, N, found, group)) }
 }

@@ -8,8 +8,8 @@ use pyo3::sync::PyOnceLock;
 
 use self::classes::{
     ArgumentTypeError, ClosedError, CorruptError, EncodingError, IntegerOverflowError, IoError,
-    KeyTooLongError, MemoryLimitError, NotAnIntegerError, OptionError, TableDroppedError, TableNameError,
-    UnknownIndexError, ValueTooLargeError, WrongIndexError,
+    KeyTooLongError, MemoryLimitError, NotAnIntegerError, OptionError, PairLengthError, TableDroppedError,
+    TableNameError, UnknownIndexError, ValueTooLargeError, WrongIndexError,
 };
 
 #[allow(missing_docs, reason = "the macro's types are documented where they are defined, in Python")]
@@ -27,6 +27,7 @@ mod classes {
     import_exception!(twindex.errors, MemoryLimitError);
     import_exception!(twindex.errors, NotAnIntegerError);
     import_exception!(twindex.errors, OptionError);
+    import_exception!(twindex.errors, PairLengthError);
     import_exception!(twindex.errors, TableDroppedError);
     import_exception!(twindex.errors, TableNameError);
     import_exception!(twindex.errors, UnknownIndexError);
@@ -97,6 +98,15 @@ fn errno(error: &io::Error) -> Option<i32> {
 pub(crate) fn wrong_type(what: &str, expected: &str, object: &Bound<'_, PyAny>) -> Failure {
     let kind = object.get_type().fully_qualified_name().map_or_else(|_| "?".into(), |name| name.to_string());
     Failure(ArgumentTypeError::new_err(format!("{what} must be {expected}, not {kind}: {}", shown(object))))
+}
+
+/// A group of more or fewer items than it should have.
+#[cold]
+pub(crate) fn wrong_length(what: &str, expected: usize, found: usize, group: &Bound<'_, PyAny>) -> Failure {
+    let shown = shown(group);
+    Failure(PairLengthError::new_err(format!(
+        "{what} must be groups of {expected} items, not of {found}: {shown}"
+    )))
 }
 
 /// A misuse that no type shows beforehand.

@@ -1,10 +1,10 @@
 """The types of the native module."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from types import GenericAlias, TracebackType
 from typing import Any, ClassVar, Final, Generic, Literal, Self, TypeAlias, final, overload
 
-from _typeshed import StrPath
+from _typeshed import StrPath, SupportsItems
 from typing_extensions import Buffer, TypeVar
 
 from ._views import ItemsView, KeysView, ValuesView
@@ -38,7 +38,7 @@ _V_co = TypeVar("_V_co", covariant=True)
 _A = TypeVar("_A")
 _B = TypeVar("_B")
 _Index: TypeAlias = Literal["hash", "sorted"]
-_Pairs: TypeAlias = Mapping[_A, _B] | Iterable[tuple[_A, _B]]
+_Pairs: TypeAlias = SupportsItems[_A, _B] | Iterable[tuple[_A, _B]]
 
 @final
 class Store:

@@ -26,6 +26,10 @@ class ArgumentTypeError(Error, TypeError):
     code = "TWINDEX_TYPE"
 
 
+class PairLengthError(ArgumentTypeError, ValueError):
+    """A pair or a swap in a batch with more or fewer items than it has; for pairs `dict` raises `ValueError` too."""
+
+
 class OptionError(Error, ValueError):
     """An option that is unknown, out of range, or in conflict with another."""
 

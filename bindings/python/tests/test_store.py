@@ -1,0 +1,212 @@
+"""Stores: tables, memory, dumps and files, closing, and what a store is not."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import twindex
+
+
+def filled() -> twindex.Store:
+    store = twindex.Store()
+    store.table("users").update({b"ada": b"1815", b"": b""})
+    store.table("log", "sorted", keys="int", values="json").update({2: [None], -1: {"é": "x"}})
+    store.table("empty", "sorted")
+    return store
+
+
+def contents(store: twindex.Store) -> dict[tuple[str, str], dict[bytes, bytes]]:
+    return {(name, index): dict(store.table(name, index).items()) for name, index in store.tables()}
+
+
+def test_a_table_is_one_under_all_its_handles() -> None:
+    store = twindex.Store()
+    store.table("users")[b"ada"] = b"1815"
+    assert store.table("users", index="hash")[b"ada"] == b"1815"
+    assert (store.table("users").name, store.table("users").index) == ("users", "hash")
+
+
+def test_dropped_tables() -> None:
+    store = filled()
+    users = store.table("users")
+    assert store.drop_table("users")
+    assert not store.drop_table("users")
+    assert users.select(b"ada") is None
+    with pytest.raises(twindex.TableDroppedError, match="users"):
+        users.insert(b"ada", b"")
+    assert len(store.table("users", "sorted")) == 0
+
+
+def test_memory_is_counted_and_returned() -> None:
+    store = twindex.Store()
+    empty = store.memory
+    table = store.table("t")
+    table.update({b"%06d" % number: bytes(100) for number in range(10_000)})
+    assert store.memory >= table.memory >= 10_000 * 106
+    table.clear()
+    assert table.memory < 1_000_000
+    assert store.drop_table("t")
+    assert store.memory <= empty + 65_536
+
+
+def test_the_memory_limit() -> None:
+    store = twindex.Store(memory_limit=4_000_000)
+    assert store.memory_limit == 4_000_000
+    table = store.table("t", "sorted")
+    table[b"small"] = b"1"
+    for call in (
+        lambda: table.insert(b"big", bytes(8_000_000)),
+        lambda: table.alter(b"small", lambda _: bytes(8_000_000)),
+        lambda: table.setdefault(b"big", bytes(8_000_000)),
+    ):
+        with pytest.raises(MemoryError, match="4000000") as raised:
+            call()
+        assert type(raised.value) is twindex.MemoryLimitError
+    assert dict(table.items()) == {b"small": b"1"}
+    store.memory_limit = None
+    assert store.memory_limit is None
+    assert table.insert(b"big", bytes(8_000_000))
+
+
+@pytest.mark.parametrize("source", [bytes, bytearray, memoryview])
+def test_a_dump_is_loaded_from_any_bytes(source: Callable[[bytes], Any]) -> None:
+    store = filled()
+    assert contents(twindex.Store.load(source(store.dump()))) == contents(store)
+
+
+@pytest.mark.parametrize("path_of", [str, Path])
+def test_a_file_is_loaded_from_any_path(tmp_path: Path, path_of: Callable[[Path], Any]) -> None:
+    store, path = filled(), path_of(tmp_path / "é.twx")
+    store.save(path)
+    store.table("users")[b"more"] = b"1"
+    store.save(path)
+    assert contents(twindex.Store.load(path)) == contents(store)
+    assert [file.name for file in tmp_path.iterdir()] == ["é.twx"]
+
+
+@given(st.dictionaries(st.binary(max_size=8), st.binary(), min_size=1), st.data())
+def test_a_damaged_dump_is_refused(pairs: dict[bytes, bytes], data: st.DataObject) -> None:
+    store = twindex.Store()
+    store.table("t").update(pairs)
+    dump = bytearray(store.dump())
+    at = data.draw(st.integers(0, len(dump) - 1))
+    dump[at] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(twindex.CorruptError, match="corrupt at byte"):
+        twindex.Store.load(dump)
+    with pytest.raises(twindex.CorruptError, match="corrupt at byte"):
+        twindex.Store.load(bytes(dump[:at]))
+
+
+def test_closing() -> None:
+    store = filled()
+    log = store.table("log", "sorted", keys="int", values="json")
+    cursor, scan, view = log.cursor(), log.scan(), log.items()
+    assert not store.closed
+    with store as same:
+        assert same is store
+    assert store.closed
+    store.close()
+    uses: list[Callable[[], object]] = [
+        store.tables,
+        store.dump,
+        lambda: store.table("log"),
+        lambda: store.memory,
+        lambda: store.memory_limit,
+        lambda: setattr(store, "memory_limit", 1),
+        lambda: store.drop_table("log"),
+        lambda: store.save("never.twx"),
+        store.__enter__,
+        lambda: log.memory,
+        lambda: len(log),
+        lambda: log[2],
+        lambda: 2 in log,
+        lambda: list(log),
+        lambda: list(reversed(log)),
+        lambda: log.update(3, 4),
+        lambda: log.update({3: 4}),
+        lambda: log.pop(2, None),
+        lambda: log.setdefault(2, 1),
+        log.popitem,
+        log.clear,
+        log.cursor,
+        log.scan,
+        lambda: log.select_many([]),
+        lambda: log.insert_many([]),
+        lambda: list(view),
+        lambda: log == {},
+        cursor.scan_asc_next,
+        cursor.scan_desc_next,
+        lambda: cursor.scan_asc_next_many(0),
+        lambda: next(scan),
+    ]
+    for use in uses:
+        with pytest.raises(twindex.ClosedError, match="closed"):
+            use()
+    assert (log.name, log.index) == ("log", "sorted")
+    assert (repr(store), repr(log)) == ("<twindex.Store: closed>", '<twindex.Table "log": sorted, closed>')
+
+
+def test_a_context_manager_lets_exceptions_pass() -> None:
+    with pytest.raises(ZeroDivisionError), twindex.Store() as store:
+        raise ZeroDivisionError
+    assert store.closed
+
+
+def test_repr() -> None:
+    store = filled()
+    assert repr(store) == f"<twindex.Store: 3 tables, {store.memory} bytes>"
+
+
+def handles() -> list[object]:
+    table = twindex.Store().table("t", "sorted")
+    return [twindex.Store(), table, table.cursor(), table.scan()]
+
+
+@pytest.mark.parametrize("handle", handles(), ids=lambda handle: type(handle).__name__)
+@pytest.mark.parametrize(
+    "copying",
+    [
+        copy.copy,
+        copy.deepcopy,
+        *(lambda it, p=p: pickle.dumps(it, p) for p in range(pickle.HIGHEST_PROTOCOL + 1)),
+    ],
+)
+def test_handles_are_not_copied_or_pickled(handle: object, copying: Callable[[object], object]) -> None:
+    with pytest.raises(TypeError, match=f"a {type(handle).__name__} cannot be pickled or copied"):
+        copying(handle)
+
+
+@pytest.mark.parametrize("handle", handles(), ids=lambda handle: type(handle).__name__)
+def test_handles_can_be_referred_to_weakly(handle: object) -> None:
+    assert weakref.ref(handle)() is handle
+
+
+@pytest.mark.parametrize("kind", [twindex.Table, twindex.Cursor, twindex.Scan])
+def test_only_stores_are_constructed(kind: Any) -> None:
+    with pytest.raises(TypeError, match="cannot create"):
+        kind()
+
+
+def test_version() -> None:
+    from importlib.metadata import version
+
+    assert twindex.__version__ == version("twindex")
+
+
+def test_limits() -> None:
+    assert (twindex.MAX_KEY_BYTES, twindex.MAX_VALUE_BYTES, twindex.MAX_NAME_BYTES) == (
+        65_535,
+        2**32 - 1,
+        255,
+    )
+    table = twindex.Store().table("n" * 255)
+    assert table.insert(bytes(65_535), b"")
