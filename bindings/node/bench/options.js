@@ -1,0 +1,69 @@
+// What the command line asks for.
+import { parseArgs } from 'node:util'
+
+const HELP = `node bench.mjs [options]
+  --test strings,sorted  the tests to run (both)
+  --pairs 1000000        pairs in all
+  --threads 1,2          threads, one run for each number
+  --key-bytes 16         length of the random keys, in hexadecimal digits
+  --value-bytes 16       length of the values
+  --rounds 3             rounds, of which the median counts
+  --keys-from FILE       keys from a file, one a line; --pairs caps their number
+  --json FILE            also write JSON there; - writes it instead of the table
+  --quiet                no progress bar`
+
+const FLAGS = {
+  test: { type: 'string', default: 'strings,sorted' },
+  pairs: { type: 'string' },
+  threads: { type: 'string', default: '1,2' },
+  'key-bytes': { type: 'string', default: '16' },
+  'value-bytes': { type: 'string', default: '16' },
+  rounds: { type: 'string', default: '3' },
+  'keys-from': { type: 'string' },
+  json: { type: 'string' },
+  quiet: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+}
+
+function count(text, flag, least) {
+  const number = Number(text)
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(number) || number < least) {
+    throw new Error(`--${flag} takes whole numbers from ${least} on, not "${text}"`)
+  }
+  return number
+}
+
+function tests(text) {
+  const names = text.split(',')
+  for (const name of names) {
+    if (name !== 'strings' && name !== 'sorted')
+      throw new Error(`--test takes strings and sorted, not "${name}"`)
+  }
+  return names
+}
+
+/** The options, or the end of the process for `--help`. */
+export function readOptions(argv) {
+  const { values } = parseArgs({ args: argv, options: FLAGS })
+  if (values.help) {
+    console.log(HELP)
+    process.exit()
+  }
+  const keysFrom = values['keys-from'] ?? null
+  return {
+    tests: tests(values.test),
+    pairs:
+      values.pairs === undefined
+        ? keysFrom === null
+          ? 1_000_000
+          : Infinity
+        : count(values.pairs, 'pairs', 1),
+    threads: values.threads.split(',').map((text) => count(text, 'threads', 1)),
+    keyBytes: count(values['key-bytes'], 'key-bytes', 1),
+    valueBytes: count(values['value-bytes'], 'value-bytes', 0),
+    rounds: count(values.rounds, 'rounds', 1),
+    keysFrom,
+    json: values.json,
+    quiet: values.quiet,
+  }
+}

@@ -1,0 +1,104 @@
+// The examples and the bench, run as a user runs them.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'twindex-'))
+after(() => rmSync(folder, { recursive: true }))
+
+const node = (...args) => promisify(execFile)(process.execPath, args, { cwd: folder })
+const write = (name, text) => writeFileSync(join(folder, name), text)
+
+// The examples as they are in a project that has the package.
+cpSync(join(root, '../../examples/node'), folder, {
+  recursive: true,
+  filter: (path) => !path.endsWith('node_modules'),
+})
+mkdirSync(join(folder, 'node_modules'))
+symlinkSync(root, join(folder, 'node_modules/twindex'), 'junction')
+
+test('leaderboard.js keeps the ranking', async () => {
+  const { stdout } = await node('leaderboard.js', '1000')
+  assert.match(stdout, /1 +│ +'edsger' +│ 1430 /)
+  assert.match(stdout, /2 +│ +'katherine' +│ 1430 /)
+  assert.match(stdout, /3 +│ +'barbara' +│ 1423 /)
+  assert.match(stdout, /just ahead of ada: barbara, katherine/)
+})
+
+test('word-index.js counts the words of all files', async () => {
+  write('one.txt', 'The tree, the Bark and the tree-trunk.')
+  write('two.txt', 'Trees: überall träge Bäume. trunk')
+  write('three.txt', 'tree')
+  const { stdout } = await node('word-index.js', 'tr', 'one.txt', 'two.txt', 'three.txt')
+  assert.equal(
+    stdout,
+    'tree 3 one.txt three.txt\ntrees 1 two.txt\ntrunk 2 one.txt two.txt\nträge 1 two.txt\n',
+  )
+})
+
+const bench = (...args) => node(join(root, 'bench.mjs'), '--quiet', ...args)
+
+/** The report of a bench, checked as far as it is the same for all. */
+async function report(...args) {
+  const { stdout } = await bench('--json', '-', ...args)
+  const all = JSON.parse(stdout)
+  assert.equal(all.host, 'node')
+  for (const each of all.results) {
+    assert.equal(each.keys, all.pairs)
+    assert.equal(each.rounds_ms.length, all.rounds)
+    assert.ok(each.rounds_ms.includes(each.milliseconds) && each.milliseconds > 0)
+    assert.ok(Math.abs(each.ops - (each.keys / each.milliseconds) * 1000) <= 1 + each.ops / 100)
+    assert.equal(each.bytes_per_pair > 0, each.step.endsWith('_write'))
+  }
+  return all
+}
+
+test('the bench runs both tests on any number of threads', async () => {
+  const { pairs, results } = await report('--pairs', '3001', '--threads', '1,3', '--rounds', '3')
+  assert.equal(pairs, 3001)
+  const steps = ['unordered_write', 'unordered_read', 'sorted_write', 'sorted_read']
+  assert.deepEqual([...new Set(results.map(({ step }) => step))], steps)
+  assert.deepEqual(
+    results.map(({ threads }) => threads),
+    [1, 1, 3, 3, 1, 1, 3, 3],
+  )
+  assert.ok(results[0].resident_bytes_per_pair >= 0)
+  assert.equal(results[2].resident_bytes_per_pair, null)
+})
+
+test('the bench takes keys from a file', async () => {
+  write('keys.txt', `zoë\n\n${Array.from({ length: 50 }, (_, at) => `wörd ${at % 25}\n`).join('')}`)
+  const flags = ['--keys-from', 'keys.txt', '--threads', '2', '--rounds', '1', '--value-bytes', '0']
+  const all = await report(...flags)
+  assert.equal(all.pairs, 26)
+  assert.equal(all.keys_from, 'keys.txt')
+  assert.equal((await report(...flags, '--pairs', '10')).pairs, 10)
+})
+
+test('the bench prints a table, and writes JSON beside it', async () => {
+  const flags = ['--pairs', '500', '--test', 'sorted', '--threads', '1', '--rounds', '1']
+  const { stdout } = await bench(...flags, '--json', 'report.json')
+  assert.match(stdout, /Steps.*Keys.*Threads.*System time \(ms\).*Operations\/s.*Bytes\/pair/)
+  assert.match(stdout, /sorted_write.*500.*1/)
+  assert.equal(JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8')).results.length, 2)
+})
+
+test('the bench refuses what it cannot run', async () => {
+  const cases = [
+    [['--threads', '0'], /--threads takes whole numbers from 1 on, not "0"/],
+    [['--pairs', '1e3'], /--pairs/],
+    [['--test', 'hash'], /--test takes strings and sorted, not "hash"/],
+    [['--key-bytes', '1', '--pairs', '100'], /too few keys/],
+    [['--keys-from', 'none.txt'], /none\.txt/],
+    [['--unknown'], /--unknown/],
+  ]
+  for (const [flags, message] of cases) {
+    await assert.rejects(bench(...flags), ({ code, stderr }) => code === 1 && message.test(stderr))
+  }
+})
