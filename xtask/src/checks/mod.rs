@@ -60,7 +60,7 @@ impl Room {
     fn test(self, workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
         match self {
             Self::Tree => tree::test(workspace, steps)?,
-            Self::Engine => rust::cargo_test("engine", "twindex", workspace, steps),
+            Self::Engine => rust::engine(workspace, steps),
             Self::Durable => rust::cargo_test("durable", "twindex-durable", workspace, steps),
             Self::Benches => rust::benches(workspace, steps),
             Self::Wasm => wasm::test(workspace, steps)?,

@@ -15,9 +15,9 @@ pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Faile
     })?;
     steps.must("python: pip install ./bindings/python", |log| venv.install_package(workspace, log))?;
     for (name, module, arguments) in [
-        ("ruff", "ruff", ["check", "."].as_slice()),
-        ("ruff format", "ruff", &["format", "--check", "."]),
-        ("mypy", "mypy", &["--strict", "."]),
+        ("ruff", "ruff", ["check", ".", "../../examples/python"].as_slice()),
+        ("ruff format", "ruff", &["format", "--check", ".", "../../examples/python"]),
+        ("mypy", "mypy", &["--strict"]),
         ("pytest", "pytest", &["--quiet"]),
     ] {
         steps.check(&format!("python: {name}"), |log| log.run(venv.module(module, folder).args(arguments)));

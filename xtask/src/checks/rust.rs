@@ -1,9 +1,17 @@
 //! The rooms that cargo alone tests.
 
+use std::process::Command;
+
 use crate::bench::{Build, Host, Options};
 use crate::run::command;
 use crate::steps::Steps;
 use crate::workspace::Workspace;
+
+/// The packages that no member of the workspace may depend on: they need other tools, or a great deal of others' code.
+pub(super) const FUZZ: &str = "engine/fuzz";
+pub(super) const PEERS: &str = "benches/peers";
+
+const DENY: [&str; 2] = ["--", "--deny=warnings"];
 
 /// Unit tests, integration tests and the examples in the documentation of one crate.
 pub(super) fn cargo_test(room: &str, package: &str, workspace: &Workspace, steps: &mut Steps) {
@@ -20,7 +28,28 @@ pub(super) fn smoke(room: &str, host: Host, workspace: &Workspace, steps: &mut S
     });
 }
 
+pub(super) fn engine(workspace: &Workspace, steps: &mut Steps) {
+    cargo_test("engine", "twindex", workspace, steps);
+    steps.check("engine: clippy of the fuzz targets", |log| {
+        // Linting links nothing, so the fuzzer's library, which would take a C++ compiler, need not be built.
+        log.run(of_own_workspace(workspace, FUZZ, "clippy").env("CUSTOM_LIBFUZZER_PATH", "/").args(DENY))
+    });
+}
+
 pub(super) fn benches(workspace: &Workspace, steps: &mut Steps) {
     cargo_test("benches", "twindex-benches", workspace, steps);
     smoke("benches", Host::Rust, workspace, steps);
+    steps.check("benches: clippy of the peers", |log| {
+        log.run(of_own_workspace(workspace, PEERS, "clippy").arg("--all-targets").args(DENY))
+    });
+    steps.check("benches: cargo test of the peers", |log| {
+        log.run(&mut of_own_workspace(workspace, PEERS, "test"))
+    });
+}
+
+/// A cargo command on a package that is a workspace of its own, which shares what both compile.
+fn of_own_workspace(workspace: &Workspace, folder: &str, verb: &str) -> Command {
+    let mut cargo = command("cargo", &workspace.path(folder));
+    cargo.args([verb, "--locked"]).env("CARGO_TARGET_DIR", workspace.target(""));
+    cargo
 }

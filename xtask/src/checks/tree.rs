@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::checks::rust::{FUZZ, PEERS};
 use crate::run::{Log, command};
 use crate::setup::WasmTarget;
 use crate::steps::{Failed, Steps};
@@ -11,7 +12,12 @@ use crate::workspace::Workspace;
 
 pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
     let root = &workspace.path("");
-    steps.check("tree: rustfmt", |log| log.run(command("cargo", root).args(["fmt", "--all", "--check"])));
+    steps.check("tree: rustfmt", |log| {
+        for folder in [root, &workspace.path(FUZZ), &workspace.path(PEERS)] {
+            log.run(command("cargo", folder).args(["fmt", "--all", "--check"]))?;
+        }
+        Ok(())
+    });
     steps.check("tree: Cargo.lock", |log| {
         log.read(command("cargo", root).args(["metadata", "--locked", "--format-version=1"])).map(drop)
     });

@@ -52,8 +52,8 @@ impl Venv {
         log.run(&mut pip).with_context(|| format!("installing {}", arguments.join(" ")))
     }
 
-    /// Installs the package from its sources, as a user would.
+    /// Installs the package from its sources, as a user would, with what its bench script needs.
     pub(crate) fn install_package(&self, workspace: &Workspace, log: &mut Log) -> Result<()> {
-        self.install(&workspace.path(""), &["--force-reinstall", "./bindings/python"], log)
+        self.install(&workspace.path(""), &["./bindings/python[bench]"], log)
     }
 }
