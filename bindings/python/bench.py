@@ -1,0 +1,316 @@
+"""The seeds' tests in plain Python: how fast pairs are written and read.
+
+`strings` inserts into a hash table and selects in another random order; `sorted` inserts into a sorted table in
+random order, then every thread scans its own part of the sorted keys. One call a pair, every result checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import itertools
+import json
+import random
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import twindex
+
+try:
+    from rich.console import Console
+    from rich.table import Table as Grid
+    from tqdm import tqdm
+except ModuleNotFoundError as missing:
+    sys.exit(f'error: bench.py needs {missing.name}: pip install "twindex[bench]"')
+
+#: Keys and orders are the same in every run.
+SEED = 64
+#: So many pairs between two steps of the progress bar.
+BLOCK = 10_000
+#: The steps of each test, write then read.
+STEPS = {"strings": ("unordered_write", "unordered_read"), "sorted": ("sorted_write", "sorted_read")}
+
+Pairs: TypeAlias = list[tuple[bytes, bytes]]
+Table: TypeAlias = "twindex.Table[bytes, bytes]"
+Work: TypeAlias = Callable[[Table, "Progress", Pairs], None]
+Progress: TypeAlias = "tqdm[Any]"
+
+
+class WrongResultError(Exception):
+    """The engine returned something that was not written."""
+
+
+@dataclass
+class Measure:
+    """What the rounds of one step came to."""
+
+    step: str
+    keys: int
+    threads: int
+    milliseconds: float
+    ops: int
+    rounds_ms: list[float]
+    bytes_per_pair: float | None = None
+    resident_bytes_per_pair: float | None = None
+
+
+@dataclass
+class Report:
+    """All that one run measured."""
+
+    host: str
+    version: str
+    pairs: int
+    key_bytes: int
+    value_bytes: int
+    keys_from: str | None
+    rounds: int
+    results: list[Measure]
+
+
+def insert_all(table: Table, progress: Progress, pairs: Pairs) -> None:
+    insert = table.insert
+    for start in range(0, len(pairs), BLOCK):
+        block = pairs[start : start + BLOCK]
+        for key, value in block:
+            if not insert(key, value):
+                raise WrongResultError(f"insert of {key!r} found it there")
+        progress.update(len(block))
+
+
+def select_all(table: Table, progress: Progress, pairs: Pairs) -> None:
+    select = table.select
+    for start in range(0, len(pairs), BLOCK):
+        block = pairs[start : start + BLOCK]
+        for key, value in block:
+            if select(key) != value:
+                raise WrongResultError(f"a wrong value was read for {key!r}: {select(key)!r}")
+        progress.update(len(block))
+
+
+def scan_all(table: Table, progress: Progress, pairs: Pairs) -> None:
+    if not pairs:
+        return
+    scan_asc_next = table.cursor(gte=pairs[0][0]).scan_asc_next
+    for start in range(0, len(pairs), BLOCK):
+        block = pairs[start : start + BLOCK]
+        for pair in block:
+            if (found := scan_asc_next()) != pair:
+                raise WrongResultError(f"a wrong pair was read for {pair[0]!r}: {found!r}")
+        progress.update(len(block))
+
+
+def time_threads(work: Work, table: Table, progress: Progress, groups: Sequence[Pairs]) -> float:
+    """The seconds from the first thread's start to the last one's end; all are there before the clock starts."""
+    barrier = threading.Barrier(len(groups))
+
+    def run(pairs: Pairs) -> tuple[float, float]:
+        barrier.wait()
+        start = time.perf_counter()
+        work(table, progress, pairs)
+        return start, time.perf_counter()
+
+    with ThreadPoolExecutor(len(groups)) as pool:
+        times = list(pool.map(run, groups))
+    return max(end for _, end in times) - min(start for start, _ in times)
+
+
+def measure(
+    test: str,
+    threads: int,
+    keys: list[bytes],
+    options: argparse.Namespace,
+    progress: Progress,
+    *,
+    first: bool,
+) -> list[Measure]:
+    """All rounds of one test with one number of threads, each on a fresh table."""
+    pairs = [(key, value_of(number, options.value_bytes)) for number, key in enumerate(keys)]
+    writes = in_groups(pairs, threads)
+    if test == "sorted":
+        reads = in_groups(sorted(pairs), threads)
+    else:
+        reads = [random.Random(SEED).sample(group, len(group)) for group in writes]
+    reads = [laid_out_in_order(group) for group in reads]
+    # The collector need not walk over what stays anyway.
+    gc.collect()
+    gc.freeze()
+    write_times, read_times, store, resident = [], [], twindex.Store(), None
+    for round_number in range(options.rounds):
+        store = twindex.Store()
+        table = store.table("t", "sorted" if test == "sorted" else "hash")
+        before = resident_bytes()
+        write_times.append(time_threads(insert_all, table, progress, writes))
+        after = resident_bytes()
+        # Says something about a store only where no other was freed before, by one thread.
+        if round_number == 0 and threads == 1 and first and before and after:
+            resident = max(after - before, 0) / len(keys)
+        read_times.append(time_threads(scan_all if test == "sorted" else select_all, table, progress, reads))
+    gc.unfreeze()
+    write, read = (
+        summary(step, len(keys), threads, times)
+        for step, times in zip(STEPS[test], (write_times, read_times), strict=True)
+    )
+    write.bytes_per_pair = store.memory / len(keys)
+    write.resident_bytes_per_pair = resident
+    return [write, read]
+
+
+def summary(step: str, keys: int, threads: int, seconds: list[float]) -> Measure:
+    median = statistics.median(seconds)
+    return Measure(step, keys, threads, median * 1e3, round(keys / median), [time * 1e3 for time in seconds])
+
+
+def in_groups(pairs: Pairs, count: int) -> list[Pairs]:
+    """The pairs in so many groups of the same size, give or take one."""
+    ends = [len(pairs) * group // count for group in range(count + 1)]
+    return [pairs[start:end] for start, end in itertools.pairwise(ends)]
+
+
+def laid_out_in_order(pairs: Pairs) -> Pairs:
+    """Copies of the pairs that lie in memory in the order in which they are used, as those to write do."""
+    return [(bytes(bytearray(key)), bytes(bytearray(value))) for key, value in pairs]
+
+
+def value_of(number: int, length: int) -> bytes:
+    """Eight bytes that only this number has, over and over."""
+    word = ((number + 1) * 0x9E3779B97F4A7C15 % 2**64).to_bytes(8, "little")
+    return (word * (length // 8 + 1))[:length]
+
+
+def random_keys(count: int, length: int) -> list[bytes]:
+    """Different keys of lowercase hexadecimal digits: the first of each are drawn without replacement."""
+    drawn = min(length, 15)
+    if count > 16**drawn:
+        raise ValueError(f"there are no {count} different keys of {length} hexadecimal digits")
+    rng = random.Random(SEED)
+    rest = length - drawn
+    return [
+        (f"{number:0{drawn}x}" + (f"{rng.getrandbits(4 * rest):0{rest}x}" if rest else "")).encode()
+        for number in rng.sample(range(16**drawn), count)
+    ]
+
+
+def keys_from(path: Path, limit: int) -> list[bytes]:
+    """The lines of a file in random order, without duplicates and empty ones."""
+    lines = path.read_bytes().replace(b"\r\n", b"\n").split(b"\n")
+    keys = [key for key in dict.fromkeys(lines) if key][:limit]
+    if not keys:
+        raise ValueError(f"{path}: the file holds no key")
+    random.Random(SEED).shuffle(keys)
+    return keys
+
+
+def resident_bytes() -> int | None:
+    """The memory that this process really occupies, where the system tells it (Linux)."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+    except OSError:
+        return None
+    kilobytes = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")]
+    return int(kilobytes[0]) * 1024 if kilobytes else None
+
+
+def at_least_one(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {number}")
+    return number
+
+
+def not_negative(text: str) -> int:
+    if (number := int(text)) < 0:
+        raise argparse.ArgumentTypeError(f"must not be negative, not {number}")
+    return number
+
+
+def list_of_counts(text: str) -> list[int]:
+    return [at_least_one(item) for item in text.split(",")]
+
+
+def list_of_tests(text: str) -> list[str]:
+    tests = text.split(",")
+    for test in tests:
+        if test not in STEPS:
+            raise argparse.ArgumentTypeError(f"unknown test {test!r}, it is 'strings' or 'sorted'")
+    return tests
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    option = parser.add_argument
+    option("--test", type=list_of_tests, default=list(STEPS), metavar="LIST", help="strings, sorted or both")
+    option("--pairs", type=at_least_one, default=1_000_000, metavar="N", help="how many pairs (1000000)")
+    option("--threads", type=list_of_counts, default=[1, 2], metavar="LIST", help="numbers of threads (1,2)")
+    option("--key-bytes", type=at_least_one, default=16, metavar="N", help="length of the random keys (16)")
+    option("--value-bytes", type=not_negative, default=16, metavar="N", help="length of the values (16)")
+    option(
+        "--rounds", type=at_least_one, default=3, metavar="N", help="rounds, the median of which counts (3)"
+    )
+    option("--keys-from", type=Path, metavar="FILE", help="keys from a file, one a line, at most --pairs")
+    option("--json", metavar="FILE", help="write JSON too, with - to standard output instead of the table")
+    option("--quiet", action="store_true", help="no progress bar")
+    return parser.parse_args(arguments)
+
+
+def run(options: argparse.Namespace) -> Report:
+    if options.keys_from is None:
+        keys = random_keys(options.pairs, options.key_bytes)
+    else:
+        keys = keys_from(options.keys_from, options.pairs)
+    total = 2 * len(keys) * len(options.test) * len(options.threads) * options.rounds
+    # `None` shows the bar on a terminal alone.
+    hidden = True if options.quiet else None
+    results: list[Measure] = []
+    with tqdm(total=total, unit=" pairs", unit_scale=True, disable=hidden, leave=False) as progress:
+        for test in options.test:
+            for threads in options.threads:
+                progress.set_description(f"{test}, {threads} threads")
+                results += measure(test, threads, keys, options, progress, first=not results)
+    source = None if options.keys_from is None else str(options.keys_from)
+    sizes = (len(keys), options.key_bytes, options.value_bytes)
+    return Report("python", twindex.__version__, *sizes, source, options.rounds, results)
+
+
+def grid(results: list[Measure]) -> Grid:
+    shown = Grid()
+    for number, title in enumerate(
+        ["Steps", "Keys", "Threads", "System time (ms)", "Operations/s", "Bytes/pair"]
+    ):
+        shown.add_column(title, justify="right" if number else "left", no_wrap=number == 0)
+    for result in results:
+        memory = "" if result.bytes_per_pair is None else f"{result.bytes_per_pair:.1f}"
+        time_shown = f"{result.milliseconds:.1f}"
+        shown.add_row(
+            result.step, f"{result.keys:,}", str(result.threads), time_shown, f"{result.ops:,}", memory
+        )
+    return shown
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    try:
+        report = run(options)
+        text = json.dumps(asdict(report), indent=2) + "\n"
+        if options.json == "-":
+            sys.stdout.write(text)
+            return 0
+        Console().print(grid(report.results))
+        if options.json is not None:
+            Path(options.json).write_text(text, encoding="utf-8")
+    except (WrongResultError, ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
