@@ -1,3 +1,5 @@
+/// <reference types="node" />
+
 /**
  * An in-memory key-value engine with two kinds of index that lives inside the program that uses it.
  *
@@ -140,6 +142,10 @@ export class Store {
     name: string,
     options?: TableOptions<'hash', K, V>,
   ): Table<K, V>
+  table<K extends KeyEncoding = 'utf8', V extends ValueEncoding = 'utf8'>(
+    name: string,
+    options: TableOptions<Index, K, V>,
+  ): Table<K, V> | SortedTable<K, V>
 
   /** The names and indexes of all tables, by name. */
   tables(): [name: string, index: Index][]

@@ -17,13 +17,14 @@ function fits(binary) {
 }
 
 async function install() {
-  if (existsSync(prebuilt) && fits(prebuilt)) {
-    console.error(`twindex: using the prebuilt native module for ${platform}`)
+  const name = platform()
+  if (existsSync(prebuilt(name)) && fits(prebuilt(name))) {
+    console.error(`twindex: using the prebuilt native module for ${name}`)
     return
   }
   if (!existsSync(join(root, 'Cargo.toml'))) {
     throw new Error(
-      `twindex: this package has no prebuilt native module for ${platform}, and no sources to build one from.\n` +
+      `twindex: this package has no prebuilt native module for ${name}, and no sources to build one from.\n` +
         'Install it from a checkout of the repository instead: npm install <checkout>/bindings/node',
     )
   }

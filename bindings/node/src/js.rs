@@ -3,7 +3,7 @@
 //! A [`Js`] exists only while Node calls into this module, on the thread that the environment belongs to; a
 //! [`Value`] is of the handle scope of that call. `'c` is that call. All `unsafe` below rests on it.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
 use std::ptr;
 
@@ -188,23 +188,23 @@ impl<'c> Js<'c> {
 
     /// A string from UTF-8; `None` where it is not UTF-8.
     pub(crate) fn text(self, bytes: &[u8]) -> Option<Answer<'c>> {
-        // Latin-1 is the cheaper way in, and ASCII is both.
-        let Ok(len) = isize::try_from(bytes.len()) else { return Some(Err(Fault::too_long(bytes.len()))) };
-        let data: *const c_char = bytes.as_ptr().cast();
         let answer = if bytes.is_ascii() {
-            value!(self, napi_create_string_latin1(data, len))
-        } else if std::str::from_utf8(bytes).is_ok() {
-            value!(self, napi_create_string_utf8(data, len))
+            // Latin-1 is the cheaper way in, and ASCII is both.
+            value!(self, napi_create_string_latin1(bytes.as_ptr().cast(), bytes.len().cast_signed()))
         } else {
-            return None;
+            let text = std::str::from_utf8(bytes).ok()?;
+            value!(self, napi_create_string_utf8(text.as_ptr().cast(), text.len().cast_signed()))
+                .or_else(|_| self.long_text(text))
         };
-        Some(answer.map_err(|fault| match fault {
-            // The only input that Node-API refuses is a string past V8's limit.
-            Fault::Node(Status::napi_invalid_arg | Status::napi_generic_failure) => {
-                Fault::too_long(bytes.len())
-            }
-            other => other,
-        }))
+        // No other input is refused than a string past V8's limit.
+        Some(answer.map_err(|_| Fault::too_long(bytes.len())))
+    }
+
+    /// A string of more bytes than Node-API takes, and perhaps of few enough units.
+    #[cold]
+    fn long_text(self, text: &str) -> Answer<'c> {
+        let units: Vec<u16> = text.encode_utf16().collect();
+        value!(self, napi_create_string_utf16(units.as_ptr(), units.len().cast_signed()))
     }
 
     /// A new `Buffer` with a copy of the bytes.

@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const { built, platform } = createRequire(import.meta.url)('../scripts/platform.cjs')
 const folder = mkdtempSync(join(tmpdir(), 'twindex-'))
 const installed = join(folder, 'package')
-const prebuilt = join(installed, 'prebuilds', `twindex.${platform}.node`)
+const prebuilt = join(installed, 'prebuilds', `twindex.${platform()}.node`)
 after(() => rmSync(folder, { recursive: true }))
 
 before(() => {

@@ -23,6 +23,9 @@ const json = store.table('json', { values: 'json' })
 json.set('a', { any: ['thing', null] })
 json.alter('a', (value) => (value === undefined ? { n: 1 } : { ...value, n: 2 }))
 
+const chosen = store.table('chosen', { index: process.argv[2] === 'sorted' ? 'sorted' : 'hash' })
+if ('scan' in chosen) for (const [key] of chosen.scan()) key.concat('')
+
 const sum: number = texts.increment('n')
 const big: bigint = texts.increment('n', 1n)
 const bigs: bigint[] = texts.incrementMany([['n', 1n]])
