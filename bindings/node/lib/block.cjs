@@ -6,6 +6,10 @@ const native = require('./native.cjs')
 /** The most items of a call, as in src/output.rs. */
 const BLOCK_ITEMS = 256
 
+/** The least room for the bytes of a call's arguments. */
+const FIRST_BYTES = 4096
+const NO_BYTES = new Uint8Array(0)
+
 /** The native half calls this with what it has; the engine makes an array of arguments fastest. */
 const collect = (...results) => results
 
@@ -32,14 +36,13 @@ class Block {
   next(codec) {
     const item = this.#results[this.#at++]
     if (!codec.isBytes || item === undefined) return codec.unpack(item)
-    if (item === 0) return codec.unpack(EMPTY)
+    if (item === 0) return codec.unpack(NO_BYTES)
     const start = this.#offset
     this.#offset += item
     return codec.unpack(this.#results[1].subarray(start, this.#offset))
   }
 }
 
-const EMPTY = new Uint8Array(0)
 const NO_BLOCK = new Block([false, undefined])
 
 /** All results that the native half holds ready, each as the codec shows it. */
@@ -53,31 +56,63 @@ function takeAll(codec) {
   return all
 }
 
-/** The lengths of the items that are bytes, and those bytes one after the other. */
-function joinBytes(items, codecs, first) {
-  const isBytes = (position) =>
-    codecs[(first + position) % codecs.length].isBytes && items[position] !== undefined
-  const bytes = Buffer.allocUnsafe(
-    items.reduce((sum, item, at) => (isBytes(at) ? sum + item.length : sum), 0),
-  )
-  let offset = 0
-  const lengths = items.map((item, at) => {
-    if (!isBytes(at)) return item
-    bytes.set(item, offset)
-    offset += item.length
-    return item.length
-  })
-  return [bytes, ...lengths]
-}
+/** One call's worth of arguments on their way in: the items, and the bytes of those that are bytes. */
+class Part {
+  items = []
+  #bytes = NO_BYTES
+  #used = 0
 
-/** Hands the items to the native half, which checks them; item by item they have the codecs in turn. */
-function stageAll(items, codecs) {
-  const isText = codecs.every((codec) => !codec.isBytes)
-  for (let first = 0; first < items.length; first += BLOCK_ITEMS) {
-    const block = items.slice(first, first + BLOCK_ITEMS)
-    if (isText) native.stage(undefined, ...block)
-    else native.stage(...joinBytes(block, codecs, first))
+  get isFull() {
+    return this.items.length >= BLOCK_ITEMS
+  }
+
+  get bytes() {
+    return this.#bytes.subarray(0, this.#used)
+  }
+
+  /** Copies the bytes, since a generator may use its buffer again; returns the item that stands for them. */
+  copy(bytes) {
+    const used = this.#used + bytes.length
+    if (used > this.#bytes.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(2 * used, FIRST_BYTES))
+      larger.set(this.bytes)
+      this.#bytes = larger
+    }
+    this.#bytes.set(bytes, this.#used)
+    this.#used = used
+    return bytes.length
   }
 }
 
-module.exports = { Block, NO_BLOCK, collect, takeAll, stageAll }
+/** Many arguments on their way in. */
+class Batch {
+  #parts = []
+  #last = undefined
+
+  /** Adds a key or value, once its codec has accepted it. */
+  add(codec, value, what) {
+    const item = codec.pack(value, what)
+    const { items } = this.#part()
+    items.push(codec.isBytes ? this.#last.copy(item) : item)
+  }
+
+  /** Adds what crosses as it is. */
+  push(item) {
+    this.#part().items.push(item)
+  }
+
+  /** Hands all to the native half, which checks the rest. */
+  stage() {
+    for (const { bytes, items } of this.#parts) native.stage(bytes, ...items)
+  }
+
+  #part() {
+    if (this.#last === undefined || this.#last.isFull) {
+      this.#last = new Part()
+      this.#parts.push(this.#last)
+    }
+    return this.#last
+  }
+}
+
+module.exports = { Block, NO_BLOCK, collect, takeAll, Batch }

@@ -2,7 +2,7 @@
 // How JavaScript sees bytes: the encodings of keys and values.
 //
 // Each codec turns a value of the user's into an item (`pack`) and back (`unpack`). An item is a string, which crosses
-// the border as it is, or a Uint8Array. A short array crosses through a buffer that the native half sees too, because
+// the border as it is, or a Uint8Array, of which `own` and `keep` make a copy that nobody else has. A short array crosses through a buffer that the native half sees too, because
 // asking a fresh small array for its own memory costs twenty times as much.
 
 const native = require('./native.cjs')
@@ -57,6 +57,7 @@ const utf8 = {
   encode: same,
   decode: same,
   pack: same,
+  own: same,
   cross: same,
   keep: same,
   unpack: same,
@@ -105,6 +106,7 @@ function bytesCodec(copy) {
     encode: (value, region, what) => cross(viewBytes(value, what), region),
     decode: (raw, region) => (raw === undefined ? undefined : copy(uncross(raw, region))),
     pack: viewBytes,
+    own: (item) => new Uint8Array(item),
     cross,
     keep: (raw, region) => (raw === undefined ? undefined : uncross(raw, region).slice()),
     unpack: (item) => (item === undefined ? undefined : copy(item)),

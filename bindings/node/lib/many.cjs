@@ -2,7 +2,7 @@
 // The verbs on many pairs. All arguments are read, converted and checked before the first write.
 
 const native = require('./native.cjs')
-const { stageAll, takeAll } = require('./block.cjs')
+const { Batch, takeAll } = require('./block.cjs')
 const { typeError } = require('./errors.cjs')
 
 /** What the native half calls the shapes of an item. */
@@ -10,9 +10,6 @@ const KEYS = 0
 const PAIRS = 1
 const AMOUNTS = 2
 const SWAPS = 3
-
-/** An amount crosses as it is. */
-const amountCodec = { isBytes: false, unpack: (amount) => amount }
 
 function readIterable(value, what) {
   // A string is an iterable too, and never meant as one here.
@@ -28,43 +25,49 @@ function readTuple(value, length, what) {
   return value
 }
 
-function stageKeys(handle, codecs, keys) {
-  const items = []
-  for (const key of readIterable(keys, 'the keys')) items.push(codecs.keys.pack(key, 'key'))
-  native.begin(handle, KEYS)
-  stageAll(items, [codecs.keys])
+/** Has the native half take a batch for a table, in one of its shapes. */
+function stage(handle, shape, batch) {
+  native.begin(handle, shape)
+  batch.stage()
 }
 
-function stagePairs(handle, codecs, pairs) {
-  const items = []
+function stageKeys(handle, { keys: codec }, keys) {
+  const batch = new Batch()
+  for (const key of readIterable(keys, 'the keys')) batch.add(codec, key, 'key')
+  stage(handle, KEYS, batch)
+}
+
+function stagePairs(handle, { keys, values }, pairs) {
+  const batch = new Batch()
   for (const pair of readIterable(pairs, 'the pairs')) {
     const [key, value] = readTuple(pair, 2, 'the pairs')
-    items.push(codecs.keys.pack(key, 'key'), codecs.values.pack(value, 'value'))
+    batch.add(keys, key, 'key')
+    batch.add(values, value, 'value')
   }
-  native.begin(handle, PAIRS)
-  stageAll(items, [codecs.keys, codecs.values])
+  stage(handle, PAIRS, batch)
 }
 
-function stageAmounts(handle, codecs, amounts) {
-  const items = []
+function stageAmounts(handle, { keys }, amounts) {
+  const batch = new Batch()
   for (const entry of readIterable(amounts, 'the amounts')) {
     const [key, by] = readTuple(entry, 2, 'the amounts')
-    items.push(codecs.keys.pack(key, 'key'), by)
+    batch.add(keys, key, 'key')
+    batch.push(by)
   }
-  native.begin(handle, AMOUNTS)
-  stageAll(items, [codecs.keys, amountCodec])
+  stage(handle, AMOUNTS, batch)
 }
 
-function stageSwaps(handle, codecs, swaps) {
-  const { keys, values } = codecs
-  const pack = (value) => (values.isNone(value) ? undefined : values.pack(value, 'value'))
-  const items = []
+function stageSwaps(handle, { keys, values }, swaps) {
+  const batch = new Batch()
   for (const swap of readIterable(swaps, 'the swaps')) {
-    const [key, expected, value] = readTuple(swap, 3, 'the swaps')
-    items.push(keys.pack(key, 'key'), pack(expected), pack(value))
+    const [key, ...wanted] = readTuple(swap, 3, 'the swaps')
+    batch.add(keys, key, 'key')
+    for (const value of wanted) {
+      if (values.isNone(value)) batch.push(undefined)
+      else batch.add(values, value, 'value')
+    }
   }
-  native.begin(handle, SWAPS)
-  stageAll(items, [keys, values, values])
+  stage(handle, SWAPS, batch)
 }
 
 /** The native half's booleans as an array. */
@@ -74,8 +77,11 @@ function booleans(bytes) {
   return result
 }
 
+/** A sum comes as it is. */
+const sumCodec = { isBytes: false, unpack: (sum) => sum }
+
 function takeSums() {
-  return takeAll(amountCodec)
+  return takeAll(sumCodec)
 }
 
 module.exports = { stageKeys, stagePairs, stageAmounts, stageSwaps, booleans, takeSums }

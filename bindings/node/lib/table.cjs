@@ -59,29 +59,22 @@ class Table {
   }
 
   // --- verbs
+  //
+  // Values are encoded before keys: JSON may run code of the user's, which may use the crossing buffer for keys.
 
   insert(key, value) {
-    return native.insert(
-      this.#handle,
-      this.#keys.encode(key, KEY, 'key'),
-      this.#values.encode(value, VALUE, 'value'),
-    )
+    const item = this.#values.encode(value, VALUE, 'value')
+    return native.insert(this.#handle, this.#keys.encode(key, KEY, 'key'), item)
   }
 
   update(key, value) {
-    return native.update(
-      this.#handle,
-      this.#keys.encode(key, KEY, 'key'),
-      this.#values.encode(value, VALUE, 'value'),
-    )
+    const item = this.#values.encode(value, VALUE, 'value')
+    return native.update(this.#handle, this.#keys.encode(key, KEY, 'key'), item)
   }
 
   upsert(key, value) {
-    return native.upsert(
-      this.#handle,
-      this.#keys.encode(key, KEY, 'key'),
-      this.#values.encode(value, VALUE, 'value'),
-    )
+    const item = this.#values.encode(value, VALUE, 'value')
+    return native.upsert(this.#handle, this.#keys.encode(key, KEY, 'key'), item)
   }
 
   delete(key) {
@@ -103,19 +96,15 @@ class Table {
   compareAndSwap(key, expected, value) {
     const values = this.#values
     const encode = (item, region) => (values.isNone(item) ? undefined : values.encode(item, region, 'value'))
-    return native.compareAndSwap(
-      this.#handle,
-      this.#keys.encode(key, KEY, 'key'),
-      encode(expected, EXPECTED),
-      encode(value, VALUE),
-    )
+    const items = [encode(expected, EXPECTED), encode(value, VALUE)]
+    return native.compareAndSwap(this.#handle, this.#keys.encode(key, KEY, 'key'), ...items)
   }
 
   alter(key, change) {
     readFunction(change, 'a change')
     const keys = this.#keys
     const values = this.#values
-    const item = keys.pack(key, 'key')
+    const item = keys.own(keys.pack(key, 'key'))
     const cross = (value, region) => (value === undefined ? undefined : values.cross(value, region))
     // The change runs outside of any lock, so it may do what it likes; where the value changed meanwhile, it runs again.
     for (;;) {

@@ -215,3 +215,61 @@ test('integers count, as numbers and as bigints', () => {
   }
   assert.equal(table.select('n'), '11')
 })
+
+test('json: code of the value may use the store', () => {
+  const table = open({ keys: 'buffer', values: 'json' })
+  const other = open({ keys: 'buffer', values: 'buffer' })
+  const value = {
+    toJSON() {
+      other.upsert(Buffer.from('other'), Buffer.from('thing'))
+      assert.equal(other.has(Buffer.from('none')), false)
+      return 'said'
+    },
+  }
+  const [key, swapped, many] = ['key', 'swapped', 'many'].map((text) => Buffer.from(text))
+  assert.ok(table.insert(key, value))
+  assert.ok(table.update(key, value))
+  assert.ok(table.compareAndSwap(swapped, undefined, value))
+  assert.ok(table.compareAndSwap(swapped, value, value))
+  assert.deepEqual(table.insertMany([[many, value]]), [true])
+  assert.ok(table.alter(key, () => [value]))
+  const wanted = [
+    [key, ['said']],
+    [swapped, 'said'],
+    [many, 'said'],
+  ]
+  for (const [at, said] of wanted) assert.deepEqual(table.select(at), said)
+  assert.equal(table.size, wanted.length)
+})
+
+test('a buffer may be used again as soon as it was passed', () => {
+  const table = open({ index: 'sorted', keys: 'buffer', values: 'buffer' })
+  const key = Buffer.alloc(4)
+  const numbers = Array.from({ length: 1000 }, (_, at) => at)
+  function* keys() {
+    for (const number of numbers) {
+      key.writeUInt32BE(number)
+      yield key
+    }
+  }
+  function* pairs() {
+    for (const each of keys()) yield [each, each]
+  }
+  assert.ok(table.insertMany(pairs()).every(Boolean))
+  assert.deepEqual(
+    Array.from(table, ([each, value]) => [each.readUInt32BE(), value.readUInt32BE()]),
+    numbers.map((number) => [number, number]),
+  )
+  assert.deepEqual(
+    table.selectMany(keys()).map((value) => value.readUInt32BE()),
+    numbers,
+  )
+  key.writeUInt32BE(7)
+  const took = table.alter(key, (value) => {
+    key.fill(0xff)
+    return value.fill(1)
+  })
+  assert.ok(took)
+  assert.equal(table.size, numbers.length)
+  assert.equal(table.select(Buffer.from([0, 0, 0, 7])).readUInt32BE(), 0x01010101)
+})
