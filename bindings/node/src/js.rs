@@ -107,8 +107,8 @@ impl<'c> Js<'c> {
         (status == Status::napi_ok).then_some((number, lossless))
     }
 
-    /// Copies the start of a string to `units`, which is not empty: the number of units, at most one less than there is room for,
-    /// or `None` where `value` is no string.
+    /// Copies the start of a string to `units`, which is not empty: the number of units, at most one less than
+    /// there is room for, or `None` where `value` is no string.
     pub(crate) fn get_utf16(self, value: Value<'c>, units: &mut [u16]) -> Option<usize> {
         let mut copied = 0;
         // SAFETY: `value` is of the running call, `units` is as long as said, `copied` a place for the answer.

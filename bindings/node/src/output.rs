@@ -87,8 +87,8 @@ impl Results {
         self.items.push(if is_bigint { Item::Bigint(sum) } else { Item::Number(sum) });
     }
 
-    /// Passes the next block to `collect(isMore, bytes, ...items)` and returns what that returns. An item that is bytes is
-    /// passed as its length: `bytes` has them one after the other.
+    /// Passes the next block to `collect(isMore, bytes, ...items)` and returns what that returns. An item that
+    /// is bytes is passed as its length: `bytes` has them one after the other.
     pub(crate) fn take<'c>(&mut self, js: Js<'c>, collect: Value<'c>, is_more: bool) -> Answer<'c> {
         let nothing = js.undefined()?;
         let mut arguments = [nothing; 2 + BLOCK_ITEMS];

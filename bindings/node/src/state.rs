@@ -1,7 +1,7 @@
 //! What one environment has open, by number.
 //!
-//! JavaScript's objects hold numbers, never pointers: a number costs less than unwrapping an object, and a wrong one is an
-//! error instead of a wild pointer.
+//! JavaScript's objects hold numbers, never pointers: a number costs less than unwrapping an object, and a wrong
+//! one is an error instead of a wild pointer.
 
 use std::sync::Arc;
 
@@ -162,7 +162,8 @@ pub(crate) struct Parts<'s> {
     pub(crate) crossing: &'s mut Crossing,
 }
 
-/// `prepare(raise)`: takes the function that makes errors, `(code, message, value?) => Error`, and returns the crossing buffer.
+/// `prepare(raise)`: takes the function that makes errors, `(code, message, value?) => Error`, and returns the
+/// crossing buffer.
 pub(crate) fn prepare<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let raise = call.js.keep(call.argument(0))?;
     let (crossing, buffer) = Crossing::new(call.js)?;
