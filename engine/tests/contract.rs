@@ -1,7 +1,6 @@
 //! What callers may rely on beyond the results of the verbs: limits, closures that panic or use the
 //! store, handles that outlive each other.
 
-use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -45,7 +44,8 @@ fn a_value_over_the_limit_is_refused_before_anything_is_written() {
         for result in refused {
             assert!(matches!(result, Err(Error::ValueTooLarge { len }) if len == 1 << 32));
         }
-        assert!(table.iter().collect::<BTreeMap<_, _>>() == three_pairs(index).iter().collect());
+        let left: std::collections::BTreeMap<_, _> = table.iter().collect();
+        assert!(left == three_pairs(index).iter().collect());
     }
 }
 

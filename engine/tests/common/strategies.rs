@@ -12,7 +12,13 @@ use crate::scale::scaled;
 /// `cases` histories, or a few under Miri.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
     let cases = scaled(cases as usize, 2) as u32;
-    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 10_000, ..ProptestConfig::default() }
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 10_000,
+        max_shrink_time: 20_000,
+        ..ProptestConfig::default()
+    }
 }
 
 /// Longest history.
