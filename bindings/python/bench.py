@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 import twindex
 
 try:
+    from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table as Grid
     from tqdm import tqdm
@@ -281,11 +282,11 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def grid(results: list[Measure]) -> Grid:
-    shown = Grid()
+    shown = Grid(box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for number, title in enumerate(
         ["Steps", "Keys", "Threads", "System time (ms)", "Operations/s", "Bytes/pair"]
     ):
-        shown.add_column(title, justify="right" if number else "left", no_wrap=number == 0)
+        shown.add_column(title, justify="right" if number else "left", no_wrap=True)
     for result in results:
         memory = "" if result.bytes_per_pair is None else f"{result.bytes_per_pair:.1f}"
         time_shown = f"{result.milliseconds:.1f}"

@@ -96,7 +96,7 @@ def test_a_file_is_loaded_from_any_path(tmp_path: Path, path_of: Callable[[Path]
 @given(st.dictionaries(st.binary(max_size=8), st.binary(), min_size=1), st.data())
 def test_a_damaged_dump_is_refused(pairs: dict[bytes, bytes], data: st.DataObject) -> None:
     store = twindex.Store()
-    store.table("t").update(pairs)
+    store.table("t", "sorted").update(pairs)
     dump = bytearray(store.dump())
     at = data.draw(st.integers(0, len(dump) - 1))
     dump[at] ^= data.draw(st.integers(1, 255))
