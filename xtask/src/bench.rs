@@ -8,7 +8,7 @@ use clap::Args;
 use twindex_benches::{Measure, Report};
 
 use crate::run::{Log, command};
-use crate::setup::{Venv, npm};
+use crate::setup::Venv;
 use crate::workspace::Workspace;
 
 /// The steps of the two tests, in their order.
@@ -104,25 +104,19 @@ impl Host {
     }
 
     fn command(self, workspace: &Workspace, build: Build) -> Command {
-        let root = workspace.path("");
-        match self {
-            Self::Rust => cargo(&root, build, &["run", "--package", "twindex-benches"], &["--release"]),
-            Self::Wasmtime => {
-                let verb = if build == Build::Release { "bench" } else { "test" };
-                cargo(&root, build, &[verb, "--package", "twindex-wasm", "--bench", "seeds"], &[])
+        match (self, build) {
+            (Self::Rust, Build::Release) => cargo(workspace, "run --release --package twindex-benches --"),
+            (Self::Rust, Build::Test) => cargo(workspace, "run --package twindex-benches --"),
+            (Self::Wasmtime, Build::Release) => {
+                cargo(workspace, "bench --profile wasmtime --package twindex-wasm --bench seeds --")
             }
-            Self::Python => {
-                let mut python =
-                    command(Venv::of_tests(workspace).python(), &workspace.path("bindings/python"));
-                python.arg("bench.py");
-                python
+            (Self::Wasmtime, Build::Test) => cargo(workspace, "test --package twindex-wasm --bench seeds --"),
+            (Self::Python, _) => {
+                let python = Venv::of_tests(workspace).python();
+                script(command(python, &workspace.path("bindings/python")), "bench.py")
             }
-            Self::Node => {
-                let mut node = command("node", &workspace.path("bindings/node"));
-                node.arg("bench.mjs");
-                node
-            }
-            Self::WasmNode => npm(&workspace.path("wasm/npm"), &["run", "--silent", "bench", "--"]),
+            (Self::Node, _) => script(command("node", &workspace.path("bindings/node")), "bench.mjs"),
+            (Self::WasmNode, _) => script(command("node", &workspace.path("wasm/npm")), "bench.mjs"),
         }
     }
 
@@ -148,14 +142,15 @@ impl Host {
     }
 }
 
-fn cargo(root: &Path, build: Build, arguments: &[&str], for_release: &[&str]) -> Command {
-    let mut cargo = command("cargo", root);
-    cargo.args(arguments);
-    if build == Build::Release {
-        cargo.args(for_release);
-    }
-    cargo.arg("--");
+fn cargo(workspace: &Workspace, words: &str) -> Command {
+    let mut cargo = command("cargo", &workspace.path(""));
+    cargo.args(words.split(' '));
     cargo
+}
+
+fn script(mut interpreter: Command, name: &str) -> Command {
+    interpreter.arg(name);
+    interpreter
 }
 
 /// Whether a report is of `host`, and has sound figures of every step with every number of threads.

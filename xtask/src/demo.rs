@@ -45,14 +45,8 @@ fn build(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
         log.run(wasm.apply(&mut npm(&workspace.path("wasm/npm"), &["run", "build"])))
     })?;
     steps.must("build: wasmtime", |log| {
-        log.run(command("cargo", root).args([
-            "bench",
-            "--no-run",
-            "--package",
-            "twindex-wasm",
-            "--bench",
-            "seeds",
-        ]))
+        let seeds = "bench --no-run --profile wasmtime --package twindex-wasm --bench seeds";
+        log.run(command("cargo", root).args(seeds.split(' ')))
     })?;
     steps.must("build: report", |log| log.run(&mut npm(&workspace.path("xtask/report"), &["run", "build"])))
 }

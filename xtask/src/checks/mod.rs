@@ -30,11 +30,11 @@ pub(crate) enum Room {
     Benches,
     /// wasm/
     Wasm,
-    /// bindings/python/
+    /// bindings/python/ and examples/python/
     Python,
-    /// bindings/node/
+    /// bindings/node/ and examples/node/
     Node,
-    /// examples/
+    /// examples/rust/
     Examples,
     /// README.md, as a reader follows it
     Readme,
@@ -48,10 +48,9 @@ impl Room {
         match self {
             // The lints see the Python package's crate, which asks the interpreter how it was built.
             Self::Tree => &[Tool::C, Tool::Git, Tool::RustComponents, Tool::Python],
-            Self::Engine | Self::Durable | Self::Benches => &[Tool::C],
+            Self::Engine | Self::Durable | Self::Benches | Self::Examples => &[Tool::C],
             Self::Wasm | Self::Node | Self::Xtask => &[Tool::C, Tool::Node],
             Self::Python => &[Tool::C, Tool::Python],
-            Self::Examples => &[Tool::C, Tool::Python, Tool::Node],
             Self::Readme => &[Tool::C, Tool::Git, Tool::Python, Tool::Node],
         }
     }

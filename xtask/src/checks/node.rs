@@ -1,4 +1,4 @@
-//! bindings/node/
+//! bindings/node/ and examples/node/, whose programs the package's tests run
 
 use std::path::Path;
 

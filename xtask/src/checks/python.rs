@@ -1,4 +1,4 @@
-//! bindings/python/
+//! bindings/python/ and examples/python/
 
 use crate::bench::Host;
 use crate::checks::rust::smoke;
@@ -19,6 +19,11 @@ pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Faile
         ("ruff format", "ruff", &["format", "--check", ".", "../../examples/python"]),
         ("mypy", "mypy", &["--strict"]),
         ("pytest", "pytest", &["--quiet"]),
+        (
+            "pytest of the examples",
+            "pytest",
+            &["--quiet", "--config-file=pyproject.toml", "../../examples/python"],
+        ),
     ] {
         steps.check(&format!("python: {name}"), |log| log.run(venv.module(module, folder).args(arguments)));
     }
