@@ -12,10 +12,11 @@ use crate::handles::Object;
 use crate::state::call;
 use crate::store::open;
 
-/// The kinds of bound. A prefix is given as the lower one, and bounds both ends.
+/// The kinds of bound.
 const NONE: u32 = 0;
 const INCLUDED: u32 = 1;
 const EXCLUDED: u32 = 2;
+/// The end, on its side, of the keys that start with these bytes.
 const PREFIX: u32 = 3;
 
 /// One end of a range as the host gives it: the kind, and where its key is.
@@ -25,20 +26,21 @@ type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The range between two ends.
 fn range(buffers: &Buffers, lower: End, upper: End) -> Result<Range, Failure> {
-    let unknown = Failure::Bound { lower: lower.0, upper: upper.0 };
-    let bytes = |(_, address, length): End| buffers.bytes(address, length);
-    let bound = |end: End| match end.0 {
-        NONE => Some(Ok(Bound::Unbounded)),
-        INCLUDED => Some(bytes(end).map(|key| Bound::Included(key.to_vec()))),
-        EXCLUDED => Some(bytes(end).map(|key| Bound::Excluded(key.to_vec()))),
-        _ => None,
-    };
-    if lower.0 == PREFIX && upper.0 == NONE {
-        return Ok(prefix_range(bytes(lower)?));
-    }
-    match (bound(lower), bound(upper)) {
-        (Some(lower), Some(upper)) => Ok((lower?, upper?)),
-        _ => Err(unknown),
+    Ok((bound(buffers, lower, |(lower, _)| lower)?, bound(buffers, upper, |(_, upper)| upper)?))
+}
+
+fn bound(
+    buffers: &Buffers,
+    (kind, address, length): End,
+    side: fn(Range) -> Bound<Vec<u8>>,
+) -> Result<Bound<Vec<u8>>, Failure> {
+    let key = || buffers.bytes(address, length);
+    match kind {
+        NONE => Ok(Bound::Unbounded),
+        INCLUDED => Ok(Bound::Included(key()?.to_vec())),
+        EXCLUDED => Ok(Bound::Excluded(key()?.to_vec())),
+        PREFIX => Ok(side(prefix_range(key()?))),
+        _ => Err(Failure::Bound { kind }),
     }
 }
 
@@ -80,7 +82,7 @@ impl Way {
 }
 
 /// Opens a cursor on a sorted table, before the first pair of the range and after its last at once: its
-/// handle. A bound's kind is 0 none, 1 included, 2 excluded, or 3 prefix (lower alone, with upper none).
+/// handle. A bound's kind is 0 none, 1 included, 2 excluded, or 3 the end of a prefix on that side.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_cursor(
     table: u32,

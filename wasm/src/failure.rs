@@ -54,8 +54,8 @@ pub(crate) enum Failure {
     NoBuffer { address: usize },
     /// A packed block that does not end with its last item.
     Block { item: usize },
-    /// A number that names no bound, or a bound that cannot be combined with the other.
-    Bound { lower: u32, upper: u32 },
+    /// A number that names no kind of bound.
+    Bound { kind: u32 },
     /// A name that is not UTF-8.
     Encoding,
     /// The host refused to give the module more memory.
@@ -91,9 +91,7 @@ impl fmt::Display for Failure {
             }
             Self::NoBuffer { address } => write!(f, "address {address} is not the start of a buffer"),
             Self::Block { item } => write!(f, "the packed block ends within its item {item}"),
-            Self::Bound { lower, upper } => {
-                write!(f, "bounds of kind {lower} and {upper} are unknown, or cannot be combined")
-            }
+            Self::Bound { kind } => write!(f, "there is no bound of kind {kind}"),
             Self::Encoding => f.write_str("a name is not UTF-8"),
             Self::NoMemory { bytes } => write!(f, "the module got no memory for {bytes} bytes more"),
             Self::NoHandle => f.write_str("every handle has been given"),

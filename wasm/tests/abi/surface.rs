@@ -120,6 +120,25 @@ fn blocks_end_at_their_limits_and_are_gone_on_with() {
 }
 
 #[test]
+fn each_end_of_a_prefix_stands_by_itself() {
+    let mut guest = Guest::new();
+    let store = guest.store_new(None).unwrap();
+    let table = guest.table(store, b"t", "sorted").unwrap();
+    for key in ["a", "b", "ba", "bb", "c"] {
+        guest.insert(table, key.as_bytes(), b"").unwrap();
+    }
+    let mut keys = |lower, upper| -> Vec<String> {
+        let pairs = guest.scan(table, lower, upper, false, 9).unwrap();
+        pairs.into_iter().map(|(key, _)| String::from_utf8(key).unwrap()).collect()
+    };
+    assert_eq!(keys((PREFIX, b"b"), (PREFIX, b"b")), ["b", "ba", "bb"]);
+    assert_eq!(keys((EXCLUDED, b"b"), (PREFIX, b"b")), ["ba", "bb"]);
+    assert_eq!(keys((PREFIX, b"b"), (EXCLUDED, b"bb")), ["b", "ba"]);
+    assert_eq!(keys((PREFIX, b"b"), (NONE, b"")), ["b", "ba", "bb", "c"]);
+    assert_eq!(keys((NONE, b""), (PREFIX, b"b")), ["a", "b", "ba", "bb"]);
+}
+
+#[test]
 fn an_iterator_goes_over_a_hash_table_that_changes_meanwhile() {
     let mut guest = Guest::new();
     let store = guest.store_new(None).unwrap();

@@ -304,10 +304,7 @@ fn range(step: &Value) -> Fallible<(OwnedBound, OwnedBound)> {
         Ok(end)
     };
     let lower = end(&[("gt", EXCLUDED), ("gte", INCLUDED), ("prefix", PREFIX)])?;
-    let upper = end(&[("lt", EXCLUDED), ("lte", INCLUDED)])?;
-    if lower.0 == PREFIX && upper.0 != NONE {
-        return Err(cannot_say("TWINDEX_RANGE", step));
-    }
+    let upper = end(&[("lt", EXCLUDED), ("lte", INCLUDED), ("prefix", PREFIX)])?;
     Ok((lower, upper))
 }
 

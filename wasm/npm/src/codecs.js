@@ -1,0 +1,103 @@
+// How JavaScript sees bytes: the encodings of keys and values.
+//
+// Each turns a value of the user's into an item, which is a string or a Uint8Array, and back. Code of the user's runs
+// in `toItem` and `show` alone, so nothing can come between the writing of two items into the one input buffer.
+//
+//   toItem(value, what)                   the item, or a type error
+//   own(item)                             the item where the user cannot change it
+//   write(core, offset, item, what)       writes it into the input buffer: its length
+//   keep(bytes, at, length, what)         the item that these bytes are, as a copy
+//   show(item)                            the item as the user sees it
+//   read(bytes, at, length, what)         both in one
+
+import { describe, makeError, rangeError, typeError } from './errors.js'
+import { readText, writeText } from './text.js'
+
+const isNone = (value) => value === undefined || value === null
+const same = (value) => value
+
+const utf8 = {
+  toItem(value, what) {
+    if (typeof value !== 'string') throw typeError(`a ${what} of this table is a string`, value)
+    return value
+  },
+  own: same,
+  write: writeText,
+  keep: readText,
+  show: same,
+  read: readText,
+  isNone,
+  isEqual: (item, other) => item === other,
+}
+
+function parse(text) {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw Object.assign(makeError('TWINDEX_ENCODING', `a value is not JSON: ${cause.message}`), { cause })
+  }
+}
+
+const json = {
+  ...utf8,
+  toItem(value, what) {
+    let text
+    let cause
+    try {
+      text = JSON.stringify(value)
+    } catch (error) {
+      cause = error
+    }
+    if (text !== undefined) return text
+    throw Object.assign(typeError(`a ${what} of this table is what JSON can say`, value), cause && { cause })
+  },
+  show: parse,
+  read: (bytes, at, length, what) => parse(readText(bytes, at, length, what)),
+  isNone: (value) => value === undefined,
+}
+
+function viewBytes(value, what) {
+  if (value instanceof Uint8Array) return value
+  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+  throw typeError(`a ${what} of this table is a Uint8Array or another view of bytes`, value)
+}
+
+/** Not by `slice`, which on a Buffer shares memory. */
+const copy = (bytes) => new Uint8Array(bytes)
+
+/** Bytes, which `give` makes the user's own. */
+function bytesCodec(give) {
+  return {
+    toItem: viewBytes,
+    own: copy,
+    write(core, offset, item) {
+      core.room(offset, item.length)
+      core.bytes.set(item, core.input + offset)
+      return item.length
+    },
+    keep: (bytes, at, length) => bytes.slice(at, at + length),
+    show: give,
+    read: (bytes, at, length) => give(bytes.subarray(at, at + length)),
+    isNone,
+    isEqual: (item, other) =>
+      item?.length === other?.length && (item?.every((byte, at) => byte === other[at]) ?? true),
+  }
+}
+
+const { Buffer } = globalThis
+const view = bytesCodec(copy)
+
+/** Of keys. Only where there is a Buffer, there is its encoding. */
+const keyCodecs = { __proto__: null, utf8, ...(Buffer && { buffer: bytesCodec(Buffer.from) }), view }
+const valueCodecs = { __proto__: null, ...keyCodecs, json }
+
+function find(codecs, name, what) {
+  if (typeof name !== 'string') throw typeError(`the encoding of ${what} is a string`, name)
+  const codec = codecs[name]
+  if (codec !== undefined) return codec
+  throw rangeError(`unknown encoding ${describe(name)} of ${what}, it is ${Object.keys(codecs).join(', ')}`)
+}
+
+export const keyCodec = (name) => find(keyCodecs, name, 'keys')
+export const valueCodec = (name) => find(valueCodecs, name, 'values')
+export { viewBytes }

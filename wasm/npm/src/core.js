@@ -1,0 +1,116 @@
+// One instance of the core module: its memory, the buffer through which bytes go in, and its answers.
+
+import { makeError } from './errors.js'
+
+const ABI_VERSION = 1
+
+/** The length that stands for an absent value. */
+export const ABSENT = 0xffff_ffff
+
+/** The input buffer has this many bytes unless an argument needs more. */
+const INPUT_BYTES = 64 * 1024
+/** One that grew past this is given back when the next argument does not need it. */
+const KEEP_BYTES = 1024 * 1024
+/** The module's addresses have 32 bits. */
+const MOST_BYTES = 2 ** 32 - 1
+
+const decoder = new TextDecoder()
+
+export class Core {
+  /** Closes what JavaScript has forgotten. A handle that is closed already is never another's, so that is harmless. */
+  forgotten = new FinalizationRegistry((handle) => this.exports.twindex_close(handle))
+  /** Where the input buffer is. */
+  input = 0
+
+  #answer
+  #inputBytes = 0
+
+  constructor(instance) {
+    this.exports = instance.exports
+    if (this.exports.twindex_abi_version?.() !== ABI_VERSION) {
+      throw new TypeError(`this is no module of Twindex with version ${ABI_VERSION} of its interface`)
+    }
+    this.#answer = (this.exports.twindex_answer() >>> 0) / 4
+    this.#refresh()
+    this.room(0, INPUT_BYTES)
+  }
+
+  /** Makes new views of the memory, which a growing memory takes from the old ones. */
+  #refresh() {
+    const { buffer } = this.exports.memory
+    this.bytes = new Uint8Array(buffer)
+    this.words = new Uint32Array(buffer)
+    this.view = new DataView(buffer)
+  }
+
+  /** The status of a call, or the error that it stands for. */
+  status(status) {
+    if (this.bytes.length === 0) this.#refresh()
+    if (status < 0) throw this.#error()
+    return status
+  }
+
+  #error() {
+    this.exports.twindex_last_error()
+    if (this.bytes.length === 0) this.#refresh()
+    const at = this.answerAt
+    const codeEnd = at + 8 + this.view.getUint32(at, true)
+    const code = decoder.decode(this.bytes.subarray(at + 8, codeEnd))
+    const text = decoder.decode(this.bytes.subarray(codeEnd, codeEnd + this.view.getUint32(at + 4, true)))
+    return makeError(code, text)
+  }
+
+  // --- bytes in
+
+  /** Makes room for `bytes` in the input buffer from `offset` on, and keeps what is before that. */
+  room(offset, bytes) {
+    const needed = offset + bytes
+    const isTooLarge = offset === 0 && this.#inputBytes > KEEP_BYTES && bytes <= INPUT_BYTES
+    if (needed <= this.#inputBytes && !isTooLarge) return
+    // A block that is packed item by item grows by doubling.
+    const wanted = Math.max(INPUT_BYTES, offset === 0 ? needed : 2 * needed)
+    if (wanted > MOST_BYTES)
+      throw makeError('TWINDEX_MEMORY_LIMIT', `${needed} bytes are more than a module has`)
+    const input = this.exports.twindex_alloc(wanted) >>> 0
+    if (this.bytes.length === 0) this.#refresh()
+    if (input === 0) throw this.#error()
+    this.bytes.copyWithin(input, this.input, this.input + offset)
+    if (this.input !== 0) this.exports.twindex_free(this.input)
+    this.input = input
+    this.#inputBytes = wanted
+  }
+
+  // --- bytes out
+
+  /** Where the bytes of the last answer are. */
+  get answerAt() {
+    return this.words[this.#answer]
+  }
+
+  get answerLength() {
+    return this.words[this.#answer + 1]
+  }
+
+  /** The number of the last answer. */
+  get answerInteger() {
+    return this.view.getBigInt64(this.#answer * 4 + 8, true)
+  }
+
+  /** The number of the last answer, which counts something. */
+  get answerCount() {
+    return this.words[this.#answer + 2] + this.words[this.#answer + 3] * 2 ** 32
+  }
+
+  /** A copy of the bytes of the last answer. */
+  answerBytes() {
+    return this.bytes.slice(this.answerAt, this.answerAt + this.answerLength)
+  }
+
+  /** The bytes of the last answer, one for each outcome, as booleans. */
+  answerOutcomes() {
+    return Array.from(
+      this.bytes.subarray(this.answerAt, this.answerAt + this.answerLength),
+      (byte) => byte === 1,
+    )
+  }
+}

@@ -1,0 +1,140 @@
+// Packed blocks: many items in one call of the module. All arguments are read and converted before the first is packed,
+// and the module checks them before the first write.
+
+import { ABSENT } from './core.js'
+import { typeError } from './errors.js'
+import { readAmount } from './options.js'
+
+function readIterable(value, what) {
+  // A string is an iterable too, and never meant as one here.
+  if (value === null || typeof value !== 'object' || typeof value[Symbol.iterator] !== 'function')
+    throw typeError(`${what} are an array or another iterable`, value)
+  return value
+}
+
+function readTuple(value, length, what) {
+  if (Array.isArray(value) && value.length === length) return value
+  throw typeError(`each of ${what} is an array of ${length}`, value)
+}
+
+/** Packs items, which have the codecs in turn: the length of the block. */
+function pack(core, items, codecs) {
+  const step = codecs.length
+  const head = 4 * step
+  let offset = 0
+  for (let first = 0; first < items.length; first += step) {
+    core.room(offset, head)
+    let end = offset + head
+    for (let position = 0; position < step; position++) {
+      const item = items[first + position]
+      const what = position === 0 ? 'key' : 'value'
+      const length = item === undefined ? ABSENT : codecs[position].write(core, end, item, what)
+      core.view.setUint32(core.input + offset + 4 * position, length, true)
+      if (item !== undefined) end += length
+    }
+    offset = end
+  }
+  return offset
+}
+
+export function packKeys(core, { keys }, list) {
+  const items = []
+  for (const key of readIterable(list, 'the keys')) items.push(keys.toItem(key, 'key'))
+  return pack(core, items, [keys])
+}
+
+export function packPairs(core, { keys, values }, list) {
+  const items = []
+  for (const pair of readIterable(list, 'the pairs')) {
+    const [key, value] = readTuple(pair, 2, 'the pairs')
+    items.push(keys.toItem(key, 'key'), values.toItem(value, 'value'))
+  }
+  return pack(core, items, [keys, values])
+}
+
+export function packSwaps(core, { keys, values }, list) {
+  const toItem = (value) => (values.isNone(value) ? undefined : values.toItem(value, 'value'))
+  const items = []
+  for (const swap of readIterable(list, 'the swaps')) {
+    const [key, expected, value] = readTuple(swap, 3, 'the swaps')
+    items.push(keys.toItem(key, 'key'), toItem(expected), toItem(value))
+  }
+  return pack(core, items, [keys, values, values])
+}
+
+/** The length of the block, and the amounts as they were given. */
+export function packAmounts(core, { keys }, list) {
+  const items = []
+  const amounts = []
+  for (const entry of readIterable(list, 'the amounts')) {
+    const [key, by] = readTuple(entry, 2, 'the amounts')
+    items.push([keys.toItem(key, 'key'), readAmount(by)])
+    amounts.push(by)
+  }
+  let offset = 0
+  for (const [item, by] of items) {
+    core.room(offset, 12)
+    const length = keys.write(core, offset + 12, item, 'key')
+    core.view.setUint32(core.input + offset, length, true)
+    core.view.setBigInt64(core.input + offset + 4, by, true)
+    offset += 12 + length
+  }
+  return [offset, amounts]
+}
+
+/** The last answer's packed values, each possibly absent. */
+export function unpackValues(core, codec) {
+  const block = new Block(core)
+  return Array.from({ length: core.answerCount }, () => {
+    const length = block.length()
+    return length === ABSENT ? undefined : codec.read(block.bytes, block.take(length), length, 'value')
+  })
+}
+
+/** A copy of the last answer's packed block, and a place in it. Showing an item may run code that calls the module. */
+export class Block {
+  #view
+  #at = 0
+  /** Where the key that was taken last is. */
+  lastKey = [0, 0]
+
+  constructor(core) {
+    this.bytes = core.answerBytes()
+    this.#view = new DataView(this.bytes.buffer)
+  }
+
+  get isEmpty() {
+    return this.#at === this.bytes.length
+  }
+
+  length() {
+    return this.#view.getUint32(this.take(4), true)
+  }
+
+  /** Moves over so many bytes: where they start. */
+  take(length) {
+    const at = this.#at
+    this.#at += length
+    return at
+  }
+
+  /** The next pair, of which `want` says what to read. */
+  pair(codecs, want) {
+    const keyLength = this.length()
+    const valueLength = this.length()
+    const key = this.take(keyLength)
+    const value = this.take(valueLength)
+    this.lastKey = [key, key + keyLength]
+    if (want === KEYS) return codecs.keys.read(this.bytes, key, keyLength, 'key')
+    if (want === VALUES) return codecs.values.read(this.bytes, value, valueLength, 'value')
+    return [
+      codecs.keys.read(this.bytes, key, keyLength, 'key'),
+      codecs.values.read(this.bytes, value, valueLength, 'value'),
+    ]
+  }
+}
+
+/** What is read of a pair. */
+export const KEYS = 0
+export const VALUES = 1
+export const PAIRS = 2

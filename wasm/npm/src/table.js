@@ -1,0 +1,294 @@
+// Tables: the verbs, and the face of a Map.
+
+import { ABSENT } from './core.js'
+import { openCursor } from './cursor.js'
+import { typeError } from './errors.js'
+import { checkInternal, INSPECT, INTERNAL } from './internal.js'
+import { KEYS, PAIRS, packAmounts, packKeys, packPairs, packSwaps, unpackValues, VALUES } from './many.js'
+import {
+  like,
+  NO_RANGE,
+  RANGE,
+  readAmount,
+  readCount,
+  readFunction,
+  readOptions,
+  readRange,
+} from './options.js'
+import { putRange, RangeBlocks, TableBlocks, Walk } from './walk.js'
+
+export class Table {
+  #core
+  #handle
+  #store
+  #name
+  #index
+  #codecs
+  #keys
+  #values
+
+  constructor(internal, core, store, name, index, codecs, handle) {
+    checkInternal(internal, 'Table', 'store.table()')
+    this.#core = core
+    this.#handle = handle
+    this.#store = store
+    this.#name = name
+    this.#index = index
+    this.#codecs = codecs
+    this.#keys = codecs.keys
+    this.#values = codecs.values
+    core.forgotten.register(this, handle)
+  }
+
+  get store() {
+    return this.#store
+  }
+
+  get name() {
+    return this.#name
+  }
+
+  get index() {
+    return this.#index
+  }
+
+  get size() {
+    this.#core.status(this.#core.exports.twindex_len(this.#handle))
+    return this.#core.answerCount
+  }
+
+  get memory() {
+    this.#core.status(this.#core.exports.twindex_memory(this.#handle))
+    return this.#core.answerCount
+  }
+
+  // --- verbs
+
+  insert(key, value) {
+    return this.#write(this.#core.exports.twindex_insert, key, value)
+  }
+
+  update(key, value) {
+    return this.#write(this.#core.exports.twindex_update, key, value)
+  }
+
+  upsert(key, value) {
+    return this.#write(this.#core.exports.twindex_upsert, key, value)
+  }
+
+  delete(key) {
+    const core = this.#core
+    const length = this.#putKey(key)
+    return core.status(core.exports.twindex_delete(this.#handle, core.input, length)) === 1
+  }
+
+  select(key) {
+    const core = this.#core
+    const length = this.#putKey(key)
+    if (core.status(core.exports.twindex_select(this.#handle, core.input, length)) === 0) return undefined
+    return this.#values.read(core.bytes, core.answerAt, core.answerLength, 'value')
+  }
+
+  contains(key) {
+    const core = this.#core
+    const length = this.#putKey(key)
+    return core.status(core.exports.twindex_contains(this.#handle, core.input, length)) === 1
+  }
+
+  increment(key, by = 1) {
+    const core = this.#core
+    const item = this.#keys.toItem(key, 'key')
+    const amount = readAmount(by)
+    const length = this.#keys.write(core, 0, item, 'key')
+    core.status(core.exports.twindex_increment(this.#handle, core.input, length, amount))
+    return like(by, core.answerInteger)
+  }
+
+  compareAndSwap(key, expected, value) {
+    const values = this.#values
+    const toItem = (given) => (values.isNone(given) ? undefined : values.toItem(given, 'value'))
+    return this.#swap(this.#keys.toItem(key, 'key'), toItem(expected), toItem(value))
+  }
+
+  alter(key, change) {
+    readFunction(change, 'a change')
+    const values = this.#values
+    const item = this.#keys.own(this.#keys.toItem(key, 'key'))
+    // The change may do what it likes with the table; where it changed this value, it runs again.
+    for (;;) {
+      const seen = this.#keep(item)
+      const wanted = change(seen === undefined ? undefined : values.show(seen))
+      const next = values.isNone(wanted) ? undefined : values.toItem(wanted, 'value')
+      if (values.isEqual(seen, next)) {
+        // Nothing to write, and the engine is to say all the same whether the key and the table are good.
+        if (seen === undefined) this.#swap(item)
+        return false
+      }
+      if (this.#swap(item, seen, next)) return true
+    }
+  }
+
+  clear() {
+    this.#core.status(this.#core.exports.twindex_clear(this.#handle))
+  }
+
+  #putKey(key) {
+    return this.#keys.write(this.#core, 0, this.#keys.toItem(key, 'key'), 'key')
+  }
+
+  #write(verb, key, value) {
+    const core = this.#core
+    const keyItem = this.#keys.toItem(key, 'key')
+    const valueItem = this.#values.toItem(value, 'value')
+    const k = this.#keys.write(core, 0, keyItem, 'key')
+    const v = this.#values.write(core, k, valueItem, 'value')
+    return core.status(verb(this.#handle, core.input, k, core.input + k, v)) === 1
+  }
+
+  /** The key's value as an item, `undefined` where it is absent. */
+  #keep(item) {
+    const core = this.#core
+    const length = this.#keys.write(core, 0, item, 'key')
+    if (core.status(core.exports.twindex_select(this.#handle, core.input, length)) === 0) return undefined
+    return this.#values.keep(core.bytes, core.answerAt, core.answerLength, 'value')
+  }
+
+  #swap(key, expected, value) {
+    const core = this.#core
+    const put = (item, offset) => (item === undefined ? 0 : this.#values.write(core, offset, item, 'value'))
+    const k = this.#keys.write(core, 0, key, 'key')
+    const e = put(expected, k)
+    const v = put(value, k + e)
+    const lengthOf = (item, length) => (item === undefined ? ABSENT : length)
+    const status = core.exports.twindex_compare_and_swap(
+      ...[this.#handle, core.input, k],
+      ...[core.input + k, lengthOf(expected, e)],
+      ...[core.input + k + e, lengthOf(value, v)],
+    )
+    return core.status(status) === 1
+  }
+
+  // --- verbs on many
+
+  insertMany(pairs) {
+    return this.#many(packPairs, pairs, this.#core.exports.twindex_insert_many)
+  }
+
+  updateMany(pairs) {
+    return this.#many(packPairs, pairs, this.#core.exports.twindex_update_many)
+  }
+
+  upsertMany(pairs) {
+    return this.#many(packPairs, pairs, this.#core.exports.twindex_upsert_many)
+  }
+
+  deleteMany(keys) {
+    return this.#many(packKeys, keys, this.#core.exports.twindex_delete_many)
+  }
+
+  containsMany(keys) {
+    return this.#many(packKeys, keys, this.#core.exports.twindex_contains_many)
+  }
+
+  selectMany(keys) {
+    const core = this.#core
+    this.#run(core.exports.twindex_select_many, packKeys(core, this.#codecs, keys))
+    return unpackValues(core, this.#values)
+  }
+
+  incrementMany(amounts) {
+    const core = this.#core
+    const [length, given] = packAmounts(core, this.#codecs, amounts)
+    this.#run(core.exports.twindex_increment_many, length)
+    return given.map((by, at) => like(by, core.view.getBigInt64(core.answerAt + 8 * at, true)))
+  }
+
+  compareAndSwapMany(swaps) {
+    return this.#many(packSwaps, swaps, this.#core.exports.twindex_compare_and_swap_many)
+  }
+
+  #many(pack, items, verb) {
+    this.#run(verb, pack(this.#core, this.#codecs, items))
+    return this.#core.answerOutcomes()
+  }
+
+  #run(verb, length) {
+    this.#core.status(verb(this.#handle, this.#core.input, length))
+  }
+
+  // --- the face of a Map
+
+  get(key) {
+    return this.select(key)
+  }
+
+  set(key, value) {
+    this.upsert(key, value)
+    return this
+  }
+
+  has(key) {
+    return this.contains(key)
+  }
+
+  entries() {
+    return this.#walk(PAIRS)
+  }
+
+  keys() {
+    return this.#walk(KEYS)
+  }
+
+  values() {
+    return this.#walk(VALUES)
+  }
+
+  forEach(visit, thisArgument) {
+    readFunction(visit, 'a visit')
+    for (const [key, value] of this.entries()) visit.call(thisArgument, value, key, this)
+  }
+
+  [Symbol.iterator]() {
+    return this.entries()
+  }
+
+  get [Symbol.toStringTag]() {
+    return 'Table'
+  }
+
+  [INSPECT](_depth, options, inspect) {
+    return `Table ${inspect({ name: this.#name, index: this.#index }, options)}`
+  }
+
+  #walk(want) {
+    const blocks =
+      this.#index === 'sorted' ? this.#blocks(NO_RANGE, false) : new TableBlocks(this.#core, this.#handle)
+    return new Walk(this, blocks, this.#codecs, want)
+  }
+
+  #blocks(range, reverse) {
+    return new RangeBlocks(this.#core, this.#handle, this.#keys, range, reverse)
+  }
+
+  // --- order
+
+  cursor(options) {
+    const core = this.#core
+    const range = putRange(core, this.#keys, readRange(readOptions(options, 'a cursor', RANGE), this.#keys))
+    const handle = core.status(core.exports.twindex_cursor(this.#handle, ...range))
+    return openCursor(core, this, this.#codecs, handle)
+  }
+
+  scan(options) {
+    const read = readOptions(options, 'a scan', SCAN)
+    const { reverse = false, limit } = read
+    if (typeof reverse !== 'boolean') throw typeError('reverse is a boolean', reverse)
+    if (limit !== undefined) readCount(limit, 'a limit')
+    const blocks = this.#blocks(readRange(read, this.#keys), reverse)
+    return new Walk(this, blocks, this.#codecs, PAIRS, limit)
+  }
+}
+
+const SCAN = [...RANGE, 'reverse', 'limit']
+
+export const openTable = (...rest) => new Table(INTERNAL, ...rest)

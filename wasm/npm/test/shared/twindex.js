@@ -1,0 +1,3 @@
+import { load } from 'twindex-wasm'
+
+export const { Store, Table, Cursor, TwindexError } = await load()
