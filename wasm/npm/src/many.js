@@ -12,6 +12,10 @@ function readIterable(value, what) {
   return value
 }
 
+/** Between the items of a generator the user may write into a buffer that was given; those of an array come at once. */
+const owned = (list, codec) =>
+  Array.isArray(list) ? codec.toItem : (value, what) => codec.own(codec.toItem(value, what))
+
 function readTuple(value, length, what) {
   if (Array.isArray(value) && value.length === length) return value
   throw typeError(`each of ${what} is an array of ${length}`, value)
@@ -38,37 +42,41 @@ function pack(core, items, codecs) {
 }
 
 export function packKeys(core, { keys }, list) {
+  const toKey = owned(list, keys)
   const items = []
-  for (const key of readIterable(list, 'the keys')) items.push(keys.toItem(key, 'key'))
+  for (const key of readIterable(list, 'the keys')) items.push(toKey(key, 'key'))
   return pack(core, items, [keys])
 }
 
 export function packPairs(core, { keys, values }, list) {
+  const [toKey, toValue] = [owned(list, keys), owned(list, values)]
   const items = []
   for (const pair of readIterable(list, 'the pairs')) {
     const [key, value] = readTuple(pair, 2, 'the pairs')
-    items.push(keys.toItem(key, 'key'), values.toItem(value, 'value'))
+    items.push(toKey(key, 'key'), toValue(value, 'value'))
   }
   return pack(core, items, [keys, values])
 }
 
 export function packSwaps(core, { keys, values }, list) {
-  const toItem = (value) => (values.isNone(value) ? undefined : values.toItem(value, 'value'))
+  const [toKey, toValue] = [owned(list, keys), owned(list, values)]
+  const toItem = (value) => (values.isNone(value) ? undefined : toValue(value, 'value'))
   const items = []
   for (const swap of readIterable(list, 'the swaps')) {
     const [key, expected, value] = readTuple(swap, 3, 'the swaps')
-    items.push(keys.toItem(key, 'key'), toItem(expected), toItem(value))
+    items.push(toKey(key, 'key'), toItem(expected), toItem(value))
   }
   return pack(core, items, [keys, values, values])
 }
 
 /** The length of the block, and the amounts as they were given. */
 export function packAmounts(core, { keys }, list) {
+  const toKey = owned(list, keys)
   const items = []
   const amounts = []
   for (const entry of readIterable(list, 'the amounts')) {
     const [key, by] = readTuple(entry, 2, 'the amounts')
-    items.push([keys.toItem(key, 'key'), readAmount(by)])
+    items.push([toKey(key, 'key'), readAmount(by)])
     amounts.push(by)
   }
   let offset = 0
