@@ -234,3 +234,83 @@ fn either_job<P: Peer>(task: &Task, half: &str) -> Vec<Figure> {
         _ => panic!("there is no job {} for the {half} systems", task.one.job),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::options::{Command, CommandLine};
+
+    /// Does a job with a system over few pairs; a wrong value would panic.
+    fn figures(job: &Job, system: &System, threads: &str, kind: &str) -> Vec<Figure> {
+        let rows = job.rows.join(",");
+        let line = CommandLine::parse_from(
+            ["peers", "one", "--job", job.name, "--system", system.name].iter().chain(&[
+                "--pairs=2000",
+                "--rows",
+                &rows,
+                "--threads",
+                threads,
+                "--key-kind",
+                kind,
+            ]),
+        );
+        let Some(Command::One(one)) = line.command else { panic!("it is a command") };
+        (system.run)(&Task::new(one))
+    }
+
+    #[test]
+    fn every_system_does_every_job_and_gives_all_its_rows() {
+        for job in JOBS {
+            for system in SYSTEMS.iter().filter(|system| system.half == job.half) {
+                let figures = figures(job, system, "1", "hex");
+                let rows: Vec<_> = figures.iter().map(|figure| figure.row.as_str()).collect();
+                // LMDB is not for many small tables.
+                if system.name == "lmdb" && job.name.ends_with('0') {
+                    assert!(rows.is_empty());
+                    continue;
+                }
+                let expected =
+                    job.rows.iter().filter(|row| cfg!(target_os = "linux") || !row.ends_with("bytes"));
+                assert!(
+                    expected.clone().all(|row| rows.contains(row)),
+                    "{} {}: {rows:?}",
+                    system.name,
+                    job.name
+                );
+                assert_eq!(rows.len(), expected.count(), "{} {}: {rows:?}", system.name, job.name);
+                assert!(figures.iter().all(|figure| figure.value >= 0.0 && figure.value.is_finite()));
+            }
+        }
+    }
+
+    #[test]
+    fn threads_share_the_systems_that_say_so() {
+        for job in JOBS.iter().filter(|job| job.threads) {
+            for system in SYSTEMS.iter().filter(|system| system.half == job.half && system.threads) {
+                assert!(!figures(job, system, "3", "hex").is_empty(), "{} {}", system.name, job.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_kind_of_keys_fits_every_system() {
+        for job in JOBS.iter().filter(|job| ["hash", "sorted"].contains(&job.name)) {
+            for system in SYSTEMS.iter().filter(|system| system.half == job.half) {
+                for kind in ["seq", "paths"] {
+                    assert!(!figures(job, system, "1", kind).is_empty(), "{} {kind}", system.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_row_has_two_jobs() {
+        let mut rows: Vec<_> = JOBS.iter().flat_map(|job| job.rows).collect();
+        let count = rows.len();
+        rows.sort_unstable();
+        rows.dedup();
+        assert_eq!(rows.len(), count);
+    }
+}
