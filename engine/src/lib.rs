@@ -55,14 +55,29 @@
 //! store.table("t", twindex::Index::Hash);
 //! ```
 
-use std::collections::{BTreeMap, HashMap, btree_map, hash_map};
-use std::fmt;
-use std::hash::BuildHasher;
+#![expect(
+    clippy::cast_ptr_alignment,
+    reason = "blocks are aligned to 64, and what is in them by their layout"
+)]
+#![expect(clippy::inline_always, reason = "on the way to a hit a call costs more than it saves")]
+#![allow(clippy::wildcard_imports, reason = "the modules are chapters of one text")]
+
+use std::alloc::{self, Layout};
+use std::cell::UnsafeCell;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read, Write};
-use std::ops::{Bound, RangeBounds};
+use std::marker::PhantomData;
+use std::ops::{Bound, Deref, RangeBounds};
+use std::ptr::{self, NonNull};
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{
+    AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::{fmt, slice};
 
 // ---------------------------------------------------------------------------------------------------
 // Limits and errors
@@ -245,6 +260,3387 @@ fn check_value(value: &[u8]) -> Result<()> {
 }
 
 // ---------------------------------------------------------------------------------------------------
+// Reclamation
+// ---------------------------------------------------------------------------------------------------
+
+/// When memory that was unlinked may be used again: once every thread that could have seen it has moved on.
+///
+/// A reader *pins* the epoch for its store before it follows the first shared pointer and unpins after the
+/// last use. A slow reader keeps what its own store unlinks, and nothing of other stores.
+/// A writer unlinks memory, then puts it into a [`Limbo`], which hands it out again when no thread is
+/// pinned in an epoch in which it could still be reached. The usual price of this is a fence per read, to
+/// make the pin visible before the first load. Linux has a system call that runs such a fence on every
+/// core at once, so there the rare writer pays for all readers and a pin is two plain stores.
+mod epoch {
+    use super::Memory;
+    use std::cell::Cell;
+    use std::collections::VecDeque;
+    use std::marker::PhantomData;
+    use std::ptr;
+    use std::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU64, AtomicUsize,
+        Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
+        compiler_fence, fence,
+    };
+
+    /// The present. It only grows; 0 stands for "not pinned".
+    static NOW: AtomicU64 = AtomicU64::new(1);
+
+    /// Every slot that there ever was, newest first. Slots are reused and never freed.
+    static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
+
+    /// How many slots there are.
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+    /// Where one thread says in which epoch it reads. Two cache lines, as they are fetched in pairs.
+    #[repr(align(128))]
+    struct Slot {
+        /// The epoch it is pinned in, or 0.
+        pinned: AtomicU64,
+        /// The address of the store's `Memory` that it reads in, or 0 for more than one.
+        store: AtomicUsize,
+        taken: AtomicBool,
+        /// Whether this thread's pins lean on the writer's fence.
+        asymmetric: bool,
+        next: *const Slot,
+        number: usize,
+    }
+
+    /// A thread's slot, given back when the thread ends.
+    struct Seat(Cell<Option<&'static Slot>>);
+
+    impl Seat {
+        #[cold]
+        fn take(&self) -> &'static Slot {
+            let slot = take_slot();
+            self.0.set(Some(slot));
+            slot
+        }
+    }
+
+    impl Drop for Seat {
+        fn drop(&mut self) {
+            if let Some(slot) = self.0.take() {
+                slot.taken.store(false, Release);
+            }
+        }
+    }
+
+    thread_local! {
+        static SEAT: Seat = const { Seat(Cell::new(None)) };
+    }
+
+    fn take_slot() -> &'static Slot {
+        let mut at = SLOTS.load(Acquire).cast_const();
+        // SAFETY: the list holds leaked slots only, so each pointer is null or valid for ever.
+        while let Some(slot) = unsafe { at.as_ref() } {
+            if !slot.taken.load(Relaxed) && !slot.taken.swap(true, Acquire) {
+                return slot;
+            }
+            at = slot.next;
+        }
+        let slot = Box::leak(Box::new(Slot {
+            pinned: AtomicU64::new(0),
+            store: AtomicUsize::new(0),
+            taken: AtomicBool::new(true),
+            asymmetric: barrier::is_asymmetric(),
+            next: SLOTS.load(Acquire),
+            number: COUNT.fetch_add(1, Relaxed),
+        }));
+        while let Err(head) = SLOTS.compare_exchange(slot.next.cast_mut(), slot, AcqRel, Acquire) {
+            slot.next = head;
+        }
+        slot
+    }
+
+    /// The calling thread's slot. `None` in a thread that is about to end.
+    #[inline]
+    fn seat() -> Option<&'static Slot> {
+        let seat = SEAT.try_with(|seat| match seat.0.get() {
+            Some(slot) => slot,
+            None => seat.take(),
+        });
+        seat.ok()
+    }
+
+    /// While this lives, nothing of the store that the thread can reach is freed. Pins nest.
+    pub(super) struct Guard {
+        slot: &'static Slot,
+        /// The epoch and the store that the slot goes back to; 0 for no epoch, `PASSING` to give it up.
+        outer: u64,
+        outer_store: usize,
+        not_send: PhantomData<*const ()>,
+    }
+
+    const PASSING: u64 = u64::MAX;
+
+    #[inline]
+    pub(super) fn pin(memory: &Memory) -> Guard {
+        let store = ptr::from_ref(memory).addr();
+        let Some(slot) = seat() else { return pin_slot(take_slot(), PASSING, store) };
+        let outer = slot.pinned.load(Relaxed);
+        if outer == 0 { pin_slot(slot, 0, store) } else { pin_again(slot, outer, store) }
+    }
+
+    #[inline(always)]
+    fn pin_slot(slot: &'static Slot, outer: u64, store: usize) -> Guard {
+        slot.store.store(store, Relaxed);
+        slot.pinned.store(NOW.load(Acquire), Release);
+        slot.make_visible();
+        Guard { slot, outer, outer_store: 0, not_send: PhantomData }
+    }
+
+    #[cold]
+    fn pin_again(slot: &'static Slot, outer: u64, store: usize) -> Guard {
+        let outer_store = slot.store.load(Relaxed);
+        if outer_store != store {
+            slot.store.store(0, Release);
+            slot.make_visible();
+        }
+        Guard { slot, outer, outer_store, not_send: PhantomData }
+    }
+
+    impl Slot {
+        /// Makes a pin visible before the reads that follow.
+        #[inline(always)]
+        fn make_visible(&self) {
+            if self.asymmetric {
+                compiler_fence(SeqCst);
+            } else {
+                fence(SeqCst);
+            }
+        }
+
+        #[cold]
+        fn go_back(&self, outer: u64, store: usize) {
+            if outer == PASSING {
+                self.pinned.store(0, Release);
+                self.taken.store(false, Release);
+            } else {
+                self.store.store(store, Release);
+            }
+        }
+    }
+
+    impl Drop for Guard {
+        #[inline]
+        fn drop(&mut self) {
+            if self.outer == 0 {
+                self.slot.pinned.store(0, Release);
+            } else {
+                self.slot.go_back(self.outer, self.outer_store);
+            }
+        }
+    }
+
+    /// A small number that only threads that are about to end may share.
+    pub(super) fn thread_number() -> usize {
+        seat().map_or(0, |slot| slot.number)
+    }
+
+    /// Moves to the next epoch. Returns the one that ended and the oldest in which a thread reads this store.
+    fn advance(memory: &Memory) -> Option<(u64, u64)> {
+        // Either a reader's pin is seen below, or the reader sees all that was unlinked before this.
+        if !barrier::heavy() {
+            return None;
+        }
+        let ended = NOW.fetch_add(1, SeqCst);
+        let mut oldest = u64::MAX;
+        let mut at = SLOTS.load(Acquire).cast_const();
+        // SAFETY: as in `take_slot`.
+        while let Some(slot) = unsafe { at.as_ref() } {
+            let pinned = slot.pinned.load(Acquire);
+            let store = slot.store.load(Acquire);
+            if pinned != 0 && (store == 0 || store == ptr::from_ref(memory).addr()) {
+                oldest = oldest.min(pinned);
+            }
+            at = slot.next;
+        }
+        Some((ended, oldest))
+    }
+
+    /// What was unlinked and may still be in use.
+    pub(super) struct Limbo<T> {
+        fresh: Vec<T>,
+        /// By the epoch in which they were still reachable, oldest first.
+        aged: VecDeque<(u64, Vec<T>)>,
+    }
+
+    impl<T> Limbo<T> {
+        pub(super) const fn new() -> Self {
+            Self { fresh: Vec::new(), aged: VecDeque::new() }
+        }
+
+        /// Takes something that is unlinked already; how many have come since the last collection.
+        pub(super) fn push(&mut self, item: T) -> usize {
+            self.fresh.push(item);
+            self.fresh.len()
+        }
+
+        /// Takes out all that no thread can reach any more. What the caller's own pin covers comes out
+        /// at a later call.
+        pub(super) fn collect(&mut self, memory: &Memory) -> Vec<T> {
+            let mut free = Vec::new();
+            if let Some((ended, oldest)) = advance(memory) {
+                if !self.fresh.is_empty() {
+                    self.aged.push_back((ended, std::mem::take(&mut self.fresh)));
+                }
+                while self.aged.front().is_some_and(|&(epoch, _)| epoch < oldest) {
+                    let (_, items) = self.aged.pop_front().expect("the front was just looked at");
+                    if free.is_empty() { free = items } else { free.extend(items) }
+                }
+            }
+            free
+        }
+
+        pub(super) fn is_empty(&self) -> bool {
+            self.fresh.is_empty() && self.aged.is_empty()
+        }
+
+        /// Takes out everything, reachable or not.
+        pub(super) fn drain(&mut self) -> impl Iterator<Item = T> {
+            let aged = std::mem::take(&mut self.aged).into_iter().flat_map(|(_, items)| items);
+            std::mem::take(&mut self.fresh).into_iter().chain(aged)
+        }
+    }
+
+    /// The two halves of a fence between readers and a writer.
+    #[cfg(all(target_os = "linux", not(miri), not(twindex_plain_fences)))]
+    mod barrier {
+        use std::sync::OnceLock;
+        use std::sync::atomic::{Ordering::SeqCst, fence};
+
+        fn membarrier(command: libc::c_int) -> bool {
+            // SAFETY: the call takes three integers and touches no memory.
+            unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+        }
+
+        fn register() -> bool {
+            membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
+        }
+
+        pub(super) fn is_asymmetric() -> bool {
+            static ANSWER: OnceLock<bool> = OnceLock::new();
+            *ANSWER.get_or_init(register)
+        }
+
+        /// Whether every other thread of the process has passed a full fence.
+        pub(super) fn heavy() -> bool {
+            const RUN: libc::c_int = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
+            fence(SeqCst);
+            // A child of fork may have to register again.
+            !is_asymmetric() || membarrier(RUN) || (register() && membarrier(RUN))
+        }
+    }
+
+    #[cfg(not(all(target_os = "linux", not(miri), not(twindex_plain_fences))))]
+    mod barrier {
+        use std::sync::atomic::{Ordering::SeqCst, fence};
+
+        pub(super) fn is_asymmetric() -> bool {
+            false
+        }
+
+        pub(super) fn heavy() -> bool {
+            fence(SeqCst);
+            true
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------
+// Memory
+// ---------------------------------------------------------------------------------------------------
+
+/// What the tables of a store hold together, and the most they may.
+struct Memory {
+    used: AtomicUsize,
+    limit: AtomicUsize,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { used: AtomicUsize::new(0), limit: AtomicUsize::new(usize::MAX) }
+    }
+}
+
+impl Memory {
+    /// Counts `bytes` more, unless that takes the store past its limit.
+    fn reserve(&self, bytes: usize) -> Result<()> {
+        let limit = self.limit.load(Relaxed);
+        let grown = |used: usize| used.checked_add(bytes).filter(|&needed| needed <= limit);
+        self.used
+            .try_update(Relaxed, Relaxed, grown)
+            .map(drop)
+            .map_err(|used| Error::MemoryLimit { limit, needed: used.saturating_add(bytes) })
+    }
+
+    fn release(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Relaxed);
+    }
+
+    /// Counts and allocates; the system's refusal is a limit like any other.
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>> {
+        self.reserve(layout.size())?;
+        // SAFETY: no layout of this crate has size 0.
+        NonNull::new(unsafe { alloc::alloc(layout) }).ok_or_else(|| {
+            self.release(layout.size());
+            let used = self.used.load(Relaxed);
+            Error::MemoryLimit { limit: used, needed: used.saturating_add(layout.size()) }
+        })
+    }
+
+    /// # Safety
+    /// `block` came from `allocate` of this object with this layout, and nobody uses it any more.
+    unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { alloc::dealloc(block.as_ptr(), layout) };
+        self.release(layout.size());
+    }
+}
+
+/// A short critical section. Waiters spin, then let other threads run.
+struct Lock(AtomicU32);
+
+impl Lock {
+    const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    #[inline]
+    fn lock(&self) -> impl Drop + '_ {
+        struct Held<'l>(&'l Lock);
+        impl Drop for Held<'_> {
+            #[inline]
+            fn drop(&mut self) {
+                self.0.0.store(0, Release);
+            }
+        }
+        let mut waited = 0;
+        while self.0.compare_exchange_weak(0, 1, Acquire, Relaxed).is_err() {
+            wait(&mut waited);
+        }
+        Held(self)
+    }
+}
+
+/// One turn of waiting for another thread: soon it may not be running at all.
+#[cold]
+fn wait(turns: &mut u32) {
+    *turns += 1;
+    if turns.is_multiple_of(64) { std::thread::yield_now() } else { std::hint::spin_loop() }
+}
+
+/// Blocks of a table's memory, carved from large regions and kept for reuse by size.
+///
+/// A region of 2 MiB asks the system for a huge page, which is worth a quarter to a third of the time of
+/// every cache miss. The first 8 bytes of a block are an `AtomicU64` from its first use until the
+/// table ends: blocks are never joined or cut again, so whoever remembers a block may look at that word.
+struct Space {
+    memory: Arc<Memory>,
+    free: [Vec<NonNull<u8>>; Self::CLASSES],
+    bump: *mut u8,
+    left: usize,
+    regions: Vec<(NonNull<u8>, Layout)>,
+    bytes: usize,
+}
+
+// SAFETY: a `Space` owns its regions, and hands blocks to whoever holds it exclusively.
+unsafe impl Send for Space {}
+
+impl Space {
+    const CLASSES: usize = 47;
+    const MIN_REGION: usize = 4096;
+    const HUGE_PAGE: usize = 2 << 20;
+    const LARGEST: usize = 64 << 10;
+
+    fn new(memory: Arc<Memory>) -> Self {
+        let free = [const { Vec::new() }; Self::CLASSES];
+        Self { memory, free, bump: ptr::null_mut(), left: 0, regions: Vec::new(), bytes: 0 }
+    }
+
+    /// The class of blocks that hold `bytes`, and their size: steps of 64 bytes to 1 KiB, of 256 to 8 KiB,
+    /// then doubling. Larger blocks are regions of their own.
+    fn class(bytes: usize) -> (usize, usize) {
+        match bytes {
+            0..=1024 => (bytes.div_ceil(64).saturating_sub(1), bytes.next_multiple_of(64).max(64)),
+            1025..=8192 => (bytes.div_ceil(256) + 11, bytes.next_multiple_of(256)),
+            _ => (31 + bytes.next_power_of_two().trailing_zeros() as usize - 1, bytes.next_power_of_two()),
+        }
+    }
+
+    /// How many bytes a block for `bytes` really has.
+    fn rounded(bytes: usize) -> usize {
+        if bytes > Self::LARGEST { bytes } else { Self::class(bytes).1 }
+    }
+
+    /// A block of at least `bytes`, aligned to 64.
+    fn take(&mut self, bytes: usize) -> Result<NonNull<u8>> {
+        if bytes > Self::LARGEST {
+            return self.add_region(bytes, 64);
+        }
+        let (class, size) = Self::class(bytes);
+        if let Some(block) = self.free[class].pop() {
+            return Ok(block);
+        }
+        if self.left < size {
+            let grown = (self.bytes / 8 + 1).next_power_of_two() / 2;
+            let region = grown.clamp(Self::MIN_REGION.max(size), Self::HUGE_PAGE);
+            let align = if region == Self::HUGE_PAGE { region } else { 64 };
+            let fresh = self.add_region(region, align)?;
+            self.keep_rest();
+            (self.bump, self.left) = (fresh.as_ptr(), region);
+        }
+        let block = self.carve(size);
+        Ok(block)
+    }
+
+    /// Takes a block that fits off the current region.
+    fn carve(&mut self, size: usize) -> NonNull<u8> {
+        let block = NonNull::new(self.bump).expect("there is room in a region");
+        // SAFETY: at least `size` bytes are left, so this stays within the region or at its end.
+        self.bump = unsafe { self.bump.add(size) };
+        self.left -= size;
+        // SAFETY: fresh memory of at least 64 bytes that is aligned to 64; nobody else knows it yet.
+        unsafe { block.cast::<AtomicU64>().write(AtomicU64::new(0)) };
+        block
+    }
+
+    /// Files the rest of the current region as free blocks.
+    fn keep_rest(&mut self) {
+        while self.left >= 64 {
+            let mut size = self.left.min(8192);
+            if size > 1024 {
+                size -= size % 256;
+            }
+            let block = self.carve(size);
+            self.free[Self::class(size).0].push(block);
+        }
+    }
+
+    fn add_region(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>> {
+        let layout = Layout::from_size_align(bytes, align)
+            .map_err(|_| Error::MemoryLimit { limit: isize::MAX as usize, needed: bytes })?;
+        let region = self.memory.allocate(layout)?;
+        #[cfg(all(target_os = "linux", not(miri)))]
+        if align == Self::HUGE_PAGE {
+            // SAFETY: the region is ours; the advice changes nothing but its page size.
+            unsafe { libc::madvise(region.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+        }
+        if bytes > Self::LARGEST && align == 64 {
+            // SAFETY: fresh, aligned and large enough, as in `carve`.
+            unsafe { region.cast::<AtomicU64>().write(AtomicU64::new(0)) };
+        }
+        self.regions.push((region, layout));
+        self.bytes += bytes;
+        Ok(region)
+    }
+
+    /// Takes a block back.
+    ///
+    /// # Safety
+    /// It came from `take(bytes)` of this object, and nobody uses more of it than its first 8 bytes.
+    unsafe fn give(&mut self, block: NonNull<u8>, bytes: usize) {
+        if bytes <= Self::LARGEST {
+            self.free[Self::class(bytes).0].push(block);
+        } else if let Some(at) = self.regions.iter().rposition(|&(region, _)| region == block) {
+            let (region, layout) = self.regions.swap_remove(at);
+            self.bytes -= layout.size();
+            // SAFETY: the region was allocated with this layout.
+            unsafe { self.memory.free(region, layout) };
+        }
+    }
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        for &(region, layout) in &self.regions {
+            // SAFETY: allocated with this layout; the owner of the `Space` has no block left.
+            unsafe { self.memory.free(region, layout) };
+        }
+    }
+}
+
+/// An emptied table returns its memory from so many bytes on; less is soon used again.
+const WORTH_RETURNING: usize = 64 << 10;
+
+/// A key and a value too large to stand in an index: an allocation of its own, written once.
+#[repr(C)]
+struct Blob {
+    key_len: usize,
+    value_len: usize,
+}
+
+impl Blob {
+    fn layout(key_len: usize, value_len: usize) -> Option<Layout> {
+        let bytes = size_of::<Self>().checked_add(key_len)?.checked_add(value_len)?;
+        Layout::from_size_align(bytes, align_of::<Self>()).ok()
+    }
+
+    /// # Safety
+    /// `blob` is a whole blob that is not freed within `'b`.
+    unsafe fn parts<'b>(blob: *const Self) -> (&'b [u8], &'b [u8]) {
+        // SAFETY: `Blobs::add` wrote a header and that many bytes behind it, and nothing changes them.
+        unsafe {
+            let bytes = blob.add(1).cast::<u8>();
+            let Self { key_len, value_len } = *blob;
+            (slice::from_raw_parts(bytes, key_len), slice::from_raw_parts(bytes.add(key_len), value_len))
+        }
+    }
+}
+
+/// The blobs of one index.
+struct Blobs {
+    memory: Arc<Memory>,
+    bytes: AtomicUsize,
+}
+
+impl Blobs {
+    fn add(&self, key: &[u8], value: &[u8]) -> Result<*const Blob> {
+        let layout = Blob::layout(key.len(), value.len())
+            .ok_or(Error::MemoryLimit { limit: isize::MAX as usize, needed: usize::MAX })?;
+        let blob = self.memory.allocate(layout)?.cast::<Blob>();
+        self.bytes.fetch_add(layout.size(), Relaxed);
+        // SAFETY: the layout has room for the header, the key and the value, in this order.
+        unsafe {
+            blob.write(Blob { key_len: key.len(), value_len: value.len() });
+            let bytes = blob.add(1).cast::<u8>().as_ptr();
+            bytes.copy_from_nonoverlapping(key.as_ptr(), key.len());
+            bytes.add(key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
+        }
+        Ok(blob.as_ptr())
+    }
+
+    /// # Safety
+    /// `blob` came from `add` of this object, and nobody uses it any more.
+    unsafe fn free(&self, blob: *const Blob) {
+        // SAFETY: the blob is whole, so it says with which layout it was allocated.
+        unsafe {
+            let layout = Blob::layout((*blob).key_len, (*blob).value_len).expect("it was allocated with it");
+            self.bytes.fetch_sub(layout.size(), Relaxed);
+            self.memory.free(NonNull::new_unchecked(blob.cast_mut().cast()), layout);
+        }
+    }
+}
+
+/// Asks for a cache line that will be read soon.
+#[inline(always)]
+fn prefetch<T>(at: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch of any address is harmless.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    // SAFETY: a prefetch of any address is harmless.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(any(not(any(target_arch = "x86_64", target_arch = "aarch64")), miri))]
+    let _ = at;
+}
+
+/// What a change of an absent key comes to once the index has `grown`: another attempt, or where it could not, the
+/// error, but only if the change needs room at all.
+fn without_room<V, D: FnOnce(Option<&[u8]>) -> Result<Change<V>>>(
+    grown: Result<()>,
+    decide: &mut Option<D>,
+) -> Option<Result<bool>> {
+    let refused = grown.err()?;
+    Some(match decide.take()?(None) {
+        Ok(Change::Set(_)) => Err(refused),
+        other => other.map(|_| false),
+    })
+}
+
+/// A panic in a caller's closure poisons a lock, but the closure runs before anything is changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A number that many threads count up and down, each in a cache line of its own.
+#[derive(Default)]
+struct Counter([Stripe; Self::STRIPES]);
+
+#[derive(Default)]
+#[repr(align(64))]
+struct Stripe(AtomicIsize);
+
+impl Counter {
+    const STRIPES: usize = 8;
+
+    fn add(&self, by: isize) {
+        self.0[epoch::thread_number() % Self::STRIPES].0.fetch_add(by, Relaxed);
+    }
+
+    fn get(&self) -> usize {
+        self.0.iter().map(|stripe| stripe.0.load(Relaxed)).sum::<isize>().max(0).cast_unsigned()
+    }
+}
+
+/// Whether two byte strings are equal. Short ones are compared word by word without a call.
+#[inline(always)]
+fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    let len = a.len();
+    if len != b.len() || !(8..=32).contains(&len) {
+        return a == b;
+    }
+    let word = |bytes: &[u8], at: usize| {
+        debug_assert!(at + 8 <= bytes.len());
+        // SAFETY: `at` is at most `len - 8`, of both.
+        unsafe { bytes.as_ptr().add(at).cast::<u64>().read_unaligned() }
+    };
+    let differ = |at: usize| word(a, at) ^ word(b, at);
+    // Overlapping words cover every length: 8 to 16 bytes with two, up to 32 with four.
+    let mut difference = differ(0) | differ(len - 8);
+    if len > 16 {
+        difference |= differ(8) | differ(len - 16);
+    }
+    difference == 0
+}
+
+/// Something that readers follow while writers may put another in its place.
+struct Shared<T> {
+    now: AtomicPtr<T>,
+    old: Mutex<epoch::Limbo<Arc<T>>>,
+    memory: Arc<Memory>,
+}
+
+impl<T> Shared<T> {
+    fn new(first: T, memory: Arc<Memory>) -> Self {
+        let now = AtomicPtr::new(Arc::into_raw(Arc::new(first)).cast_mut());
+        Self { now, old: Mutex::new(epoch::Limbo::new()), memory }
+    }
+
+    #[inline]
+    fn get<'g>(&self, _pinned: &'g epoch::Guard) -> &'g T {
+        // SAFETY: what was current after the pin is dropped by `replace` only once the pin has ended.
+        unsafe { &*self.now.load(Acquire) }
+    }
+
+    fn get_arc(&self) -> Arc<T> {
+        let _pinned = epoch::pin(&self.memory);
+        let now = self.now.load(Acquire);
+        // SAFETY: it came from `Arc::into_raw`, and the pin keeps that count from reaching zero.
+        unsafe {
+            Arc::increment_strong_count(now);
+            Arc::from_raw(now)
+        }
+    }
+
+    /// Whether `one` is still the current one.
+    #[inline]
+    fn is(&self, one: &Arc<T>) -> bool {
+        ptr::eq(self.now.load(Acquire), Arc::as_ptr(one))
+    }
+
+    /// Puts `next` in place. The old one goes as soon as no reader is left in it.
+    fn replace(&self, next: T) {
+        let next = Arc::into_raw(Arc::new(next)).cast_mut();
+        let old = self.now.swap(next, AcqRel);
+        let mut limbo = lock(&self.old);
+        // SAFETY: `now` owned a count of it, which is ours since the swap.
+        limbo.push(unsafe { Arc::from_raw(old) });
+        // Readers are in it for less than a microsecond, unless they were put to sleep there.
+        for _ in 0..100 {
+            drop(limbo.collect(&self.memory));
+            if limbo.is_empty() {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl<T> Drop for Shared<T> {
+    fn drop(&mut self) {
+        // SAFETY: `now` owns a count, and no reader can be left: readers hold the `Shared`.
+        drop(unsafe { Arc::from_raw(*self.now.get_mut()) });
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------
+// The hash index
+// ---------------------------------------------------------------------------------------------------
+
+/// Pairs found by the hash of their key.
+///
+/// The hash's top bits choose an entry of the directory and with it a segment, its low bits the home bucket
+/// in that segment, eight more bits the tag.
+///
+/// ```text
+///  directory                segment: 64 buckets, 4 KiB      bucket: one cache line
+/// ┌───────────┐            ┌──────────┐                    ┌─────────────────────────────────────┐
+/// │ ptr·depth ├───────────>│ bucket 0 │                    │ 12 tags of 8 bits                   │
+/// │ ptr·depth ├─┐ same     │ bucket 1 │                    │ how many pairs went past this bucket│
+/// │ ptr·depth ├─┘ segment  │    ...   │                    │ 12 refs of 32 bits ─────> record    │
+/// └───────────┘            └──────────┘                    └─────────────────────────────────────┘
+///  record, in its shard's blocks:  key length u16 · value length u16 · key · value
+/// ```
+///
+/// A pair whose home bucket is full goes to the next one with room, and every bucket that it passed counts it.
+/// A full segment is split: two new ones take its refs and the directory's entries move on to them, while
+/// readers of the old one still find all that was in it.
+///
+/// Invariants
+///
+/// - **H1** Refs, once stored in a reachable bucket, name records that are whole and never change. A record
+///   is freed only through a limbo after its ref was replaced, so a pinned reader may follow any ref it
+///   loads.
+/// - **H2** A segment changes only under the lock of its shard, and only while the directory still leads to
+///   it. A segment that was split never changes again.
+/// - **H3** A pair stands at most once in its segment, between its home bucket and the first bucket from there
+///   that counts no pair past it.
+/// - **H4** A shard's records are those of segments whose hashes begin with the shard's bits.
+mod hash {
+    use super::*;
+
+    /// Records of one shard are numbered in units of 4 bytes by 32 bits, so each holds up to 16 GiB.
+    const SHARD_BITS: u32 = 6;
+    const SHARDS: usize = 1 << SHARD_BITS;
+
+    const SLOTS: usize = 12;
+    /// Buckets of a full segment.
+    const BUCKETS: usize = 64;
+    /// A full segment is split at this many pairs: 7/8 of its slots.
+    const SPLIT_AT: u32 = (BUCKETS * SLOTS * 7 / 8) as u32;
+    /// A segment is split too where a pair would stand further than this from its home bucket.
+    const MAX_STEPS: usize = 8;
+    /// No table of this world has this many segments; only chosen hash collisions would lead here.
+    const MAX_DEPTH: u32 = 40;
+
+    #[repr(C, align(64))]
+    struct Bucket {
+        /// A byte a slot, 0 where it is free.
+        tags: AtomicU64,
+        more_tags: AtomicU32,
+        /// In the low half how many pairs passed this bucket; in bucket 0's high half the segment's pairs.
+        counts: AtomicU32,
+        refs: [AtomicU32; SLOTS],
+    }
+
+    const _: () = assert!(size_of::<Bucket>() == 64);
+
+    impl Bucket {
+        /// A bit for each slot whose tag is `tag`.
+        #[inline]
+        fn slots_with(&self, tag: u8) -> u32 {
+            matches(self.tags.load(Relaxed), self.more_tags.load(Relaxed), tag)
+        }
+
+        /// The ref of the first of these slots.
+        #[inline]
+        fn first(&self, slots: u32) -> &AtomicU32 {
+            debug_assert!(slots != 0 && slots < 1 << SLOTS);
+            // SAFETY: the masks of `matches` have bits below `SLOTS` only, and callers pass none that is 0.
+            unsafe { self.refs.get_unchecked(slots.trailing_zeros() as usize) }
+        }
+
+        fn set_tag(&self, slot: usize, tag: u8) {
+            if slot < 8 {
+                let shift = slot * 8;
+                let tags = self.tags.load(Relaxed) & !(0xff << shift) | u64::from(tag) << shift;
+                self.tags.store(tags, Release);
+            } else {
+                let shift = (slot - 8) * 8;
+                let tags = self.more_tags.load(Relaxed) & !(0xff << shift) | u32::from(tag) << shift;
+                self.more_tags.store(tags, Release);
+            }
+        }
+
+        fn passed(&self) -> u32 {
+            self.counts.load(Acquire) & 0xffff
+        }
+
+        fn add_count(&self, by: u32) {
+            self.counts.store(self.counts.load(Relaxed).wrapping_add(by), Release);
+        }
+    }
+
+    const ONE_PASSED: u32 = 1;
+    const ONE_PAIR: u32 = 1 << 16;
+
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline(always)]
+    fn matches(tags: u64, more_tags: u32, tag: u8) -> u32 {
+        use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
+        // SAFETY: SSE2 is part of x86_64.
+        unsafe {
+            let all = _mm_set_epi64x(i64::from(more_tags), tags.cast_signed());
+            let found = _mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_set1_epi8(tag.cast_signed())));
+            found.cast_unsigned() & ((1 << SLOTS) - 1)
+        }
+    }
+
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    #[inline(always)]
+    fn matches(tags: u64, more_tags: u32, tag: u8) -> u32 {
+        /// A bit for each byte of `word` that is zero.
+        fn zero_bytes(word: u64) -> u32 {
+            const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+            let zeros = !(((word & LOW) + LOW) | word | LOW);
+            // Gathers the top bits of the bytes in the top byte.
+            ((zeros >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
+        }
+        let wanted = u64::from(tag) * 0x0101_0101_0101_0101;
+        zero_bytes(tags ^ wanted) | (zero_bytes(u64::from(more_tags) ^ wanted) & 0xf) << 8
+    }
+
+    /// Where a hash leads.
+    #[derive(Clone, Copy)]
+    struct Hash(u64);
+
+    impl Hash {
+        /// Never 0, which stands for a free slot.
+        #[inline]
+        fn tag(self) -> u8 {
+            let tag = (self.0 >> 6) as u8;
+            tag + u8::from(tag == 0)
+        }
+
+        #[inline]
+        fn top(self, bits: u32) -> usize {
+            // Shifted twice, as a shift by 64 is none.
+            (self.0 >> 1 >> (63 - bits)) as usize
+        }
+
+        /// The shard of a segment of this depth: the hash's first bits, as far as the segment fixes them.
+        #[inline]
+        fn shard(self, depth: u32) -> usize {
+            let first = self.top(SHARD_BITS);
+            if depth >= SHARD_BITS {
+                return first;
+            }
+            let open = SHARD_BITS - depth;
+            first >> open << open
+        }
+    }
+
+    /// A pointer aligned to 64 with a number under 64 in its low bits.
+    ///
+    /// In the directory: a segment, and its depth or, from `SMALL` on, the power of its number of buckets
+    /// where it is the only one and not full-grown. At the top: the directory and its own depth.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    struct Tagged(*mut u8);
+
+    const SMALL: usize = 58;
+    /// The bytes of a directory's entry.
+    const ENTRY: usize = size_of::<AtomicPtr<u8>>();
+
+    impl Tagged {
+        fn new<T>(block: NonNull<T>, number: usize) -> Self {
+            Self(block.as_ptr().cast::<u8>().map_addr(|address| address | number))
+        }
+
+        #[inline]
+        fn pointer<T>(self) -> *const T {
+            self.0.map_addr(|address| address & !63).cast()
+        }
+
+        #[inline]
+        fn number(self) -> usize {
+            self.0.addr() & 63
+        }
+
+        #[inline]
+        fn depth(self) -> u32 {
+            if self.number() >= SMALL { 0 } else { self.number() as u32 }
+        }
+
+        /// How many buckets the segment has.
+        #[inline]
+        fn buckets(self) -> usize {
+            if self.number() >= SMALL { 1 << (self.number() - SMALL) } else { BUCKETS }
+        }
+    }
+
+    /// The records of the segments whose hashes begin with its bits.
+    #[repr(align(64))]
+    struct Shard {
+        lock: Lock,
+        len: AtomicUsize,
+        /// The blocks' addresses, by number; replaced by a longer table as they become more.
+        blocks: AtomicPtr<AtomicPtr<u8>>,
+        state: UnsafeCell<ShardState>,
+    }
+
+    /// What only the holder of the shard's lock touches.
+    struct ShardState {
+        block_count: usize,
+        block_capacity: usize,
+        bytes: usize,
+        /// The free rest of the newest block, in units.
+        bump: u32,
+        bump_end: u32,
+        /// Heads of lists of free records by class; a free record's first word is the next one's ref.
+        free: Option<Box<[u32; CLASSES]>>,
+        limbo: epoch::Limbo<Retired>,
+        limbo_bytes: usize,
+    }
+
+    /// A record that was taken out of the index.
+    struct Retired {
+        reference: u32,
+        /// Whether its blob, if it has one, lives on under another record.
+        keeps_blob: bool,
+    }
+
+    // SAFETY: `state` is touched under `lock` alone.
+    unsafe impl Sync for Shard {}
+    // SAFETY: it owns what it points to.
+    unsafe impl Send for Shard {}
+
+    const UNIT: usize = 4;
+    /// A ref is a block's number above this many bits of units.
+    const BLOCK_UNITS_BITS: u32 = 14;
+    const MAX_BLOCK: usize = UNIT << BLOCK_UNITS_BITS;
+    const MIN_BLOCK: usize = 512;
+    const RECORD_HEAD: usize = 4;
+    /// Larger pairs are blobs: above this their own allocation's header no longer matters.
+    const MAX_RECORD: usize = 4096;
+    /// The key length that stands for a blob; inline keys are shorter.
+    const BLOB: u16 = u16::MAX;
+    const BLOB_RECORD: usize = RECORD_HEAD + size_of::<*const Blob>();
+    /// Classes of free records: each size to 64 units, then 32 steps a doubling.
+    const CLASSES: usize = 64 + 32 * 4 + 1;
+    const COLLECT_AT: usize = 128;
+    const COLLECT_AT_BYTES: usize = 64 << 10;
+
+    /// The class of a record of so many units, and the units that its class really gives.
+    fn class(units: usize) -> (usize, usize) {
+        if units <= 64 {
+            return (units, units);
+        }
+        let doubling = (units - 1).ilog2() - 6;
+        let step = 2_usize << doubling;
+        let units = units.next_multiple_of(step);
+        (64 + 32 * doubling as usize + (units - (64 << doubling)) / step, units)
+    }
+
+    /// # Safety
+    /// `record` is whole and lives for `'r`.
+    #[inline]
+    unsafe fn record_parts<'r>(record: *const u8) -> (&'r [u8], &'r [u8]) {
+        // SAFETY: H1: `add_record` wrote lengths, key and value or the blob's address, and nobody changes
+        // them.
+        unsafe {
+            let [key_len, value_len] = record.cast::<[u16; 2]>().read();
+            if key_len == BLOB {
+                return Blob::parts(blob_of(record));
+            }
+            let key = record.add(RECORD_HEAD);
+            let value = key.add(key_len.into());
+            (slice::from_raw_parts(key, key_len.into()), slice::from_raw_parts(value, value_len.into()))
+        }
+    }
+
+    /// # Safety
+    /// `record` is that of a blob.
+    unsafe fn blob_of(record: *const u8) -> *const Blob {
+        // SAFETY: a blob's record has its address behind the lengths.
+        unsafe { record.add(RECORD_HEAD).cast::<*const Blob>().read_unaligned() }
+    }
+
+    /// The bytes of a whole record, and its blob if it has one.
+    ///
+    /// # Safety
+    /// As for `record_parts`.
+    unsafe fn record_extent(record: *const u8) -> (usize, Option<*const Blob>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let [key_len, value_len] = record.cast::<[u16; 2]>().read();
+            if key_len == BLOB {
+                return (BLOB_RECORD, Some(blob_of(record)));
+            }
+            (RECORD_HEAD + usize::from(key_len) + usize::from(value_len), None)
+        }
+    }
+
+    pub(super) struct HashIndex {
+        hasher: foldhash::quality::RandomState,
+        /// The directory, null before the first pair.
+        directory: AtomicPtr<u8>,
+        shards: [AtomicPtr<Shard>; SHARDS],
+        /// Held to change the directory, and to take and give blocks.
+        space: Mutex<Blocks>,
+        blobs: Blobs,
+        /// Whether a shard has become empty lately, so that all may be.
+        pub(super) emptied: AtomicBool,
+    }
+
+    struct Blocks {
+        space: Space,
+        /// Whether the index has been shut because it was empty.
+        closed: bool,
+        limbo: epoch::Limbo<(NonNull<u8>, usize)>,
+    }
+
+    // SAFETY: the blocks in the limbo belong to `space`, which owns its memory.
+    unsafe impl Send for Blocks {}
+
+    impl Blocks {
+        fn retire(&mut self, block: NonNull<u8>, bytes: usize) {
+            if self.limbo.push((block, bytes)) >= 16 {
+                for (block, bytes) in self.limbo.collect(&self.space.memory) {
+                    // SAFETY: it came from `take` with these bytes, and no reader is left in it.
+                    unsafe { self.space.give(block, bytes) };
+                }
+            }
+        }
+    }
+
+    /// What a search of one segment found.
+    enum Place<'i> {
+        /// The pair's slot and record.
+        Taken { bucket: &'i Bucket, slot: usize, record: *const u8 },
+        /// The first free slot for it, `steps` buckets from home.
+        Free { bucket: &'i Bucket, slot: usize, steps: usize },
+        /// The segment must grow first.
+        Full,
+    }
+
+    impl HashIndex {
+        pub(super) fn new(memory: Arc<Memory>, hasher: foldhash::quality::RandomState) -> Self {
+            Self {
+                hasher,
+                directory: AtomicPtr::new(ptr::null_mut()),
+                shards: [const { AtomicPtr::new(ptr::null_mut()) }; SHARDS],
+                space: Mutex::new(Blocks {
+                    space: Space::new(Arc::clone(&memory)),
+                    closed: false,
+                    limbo: epoch::Limbo::new(),
+                }),
+                blobs: Blobs { memory, bytes: AtomicUsize::new(0) },
+                emptied: AtomicBool::new(false),
+            }
+        }
+
+        #[inline]
+        fn hash(&self, key: &[u8]) -> Hash {
+            let mut hasher = self.hasher.build_hasher();
+            hasher.write(key);
+            Hash(hasher.finish())
+        }
+
+        /// The pairs, counted shard by shard.
+        pub(super) fn len(&self) -> usize {
+            self.all_shards().map(|shard| shard.len.load(Relaxed)).sum()
+        }
+
+        pub(super) fn bytes(&self) -> usize {
+            lock(&self.space).space.bytes + self.blobs.bytes.load(Relaxed)
+        }
+
+        fn all_shards(&self) -> impl Iterator<Item = &Shard> {
+            // SAFETY: a shard lives as long as its index.
+            self.shards.iter().filter_map(|shard| unsafe { shard.load(Acquire).as_ref() })
+        }
+
+        /// The directory's entry for `hash`, `None` while there is no directory.
+        #[inline]
+        fn entry(&self, hash: Hash) -> Option<Tagged> {
+            let directory = Tagged(self.directory.load(Acquire));
+            let entries = directory.pointer::<AtomicPtr<u8>>();
+            if entries.is_null() {
+                return None;
+            }
+            // SAFETY: a directory of depth d has 2^d entries, and the caller's pin keeps it.
+            let entry = unsafe { &*entries.add(hash.top(directory.number() as u32)) };
+            Some(Tagged(entry.load(Acquire)))
+        }
+
+        #[inline]
+        fn shard(&self, entry: Tagged, hash: Hash) -> &Shard {
+            // SAFETY: a segment is reachable only after its shard exists.
+            unsafe { &*self.shards[hash.shard(entry.depth())].load(Acquire) }
+        }
+
+        // --- reading
+
+        /// The record under `key`. The caller is pinned.
+        #[inline]
+        fn find(&self, hash: Hash, key: &[u8]) -> Option<*const u8> {
+            let entry = self.entry(hash)?;
+            let shard = self.shard(entry, hash);
+            let mask = entry.buckets() - 1;
+            let segment = entry.pointer::<Bucket>();
+            let mut at = hash.0 as usize & mask;
+            let mut left = mask;
+            loop {
+                // SAFETY: the entry's segment has `mask + 1` buckets, and the pin keeps it.
+                let bucket = unsafe { &*segment.add(at) };
+                let mut slots = bucket.slots_with(hash.tag());
+                while slots != 0 {
+                    let record = shard.record(bucket.first(slots).load(Acquire));
+                    // SAFETY: H1.
+                    if !record.is_null() && unsafe { is_key(record, key) } {
+                        return Some(record);
+                    }
+                    slots &= slots - 1;
+                }
+                if bucket.passed() == 0 || left == 0 {
+                    return None;
+                }
+                at = (at + 1) & mask;
+                left -= 1;
+            }
+        }
+
+        /// The value of `key`, which lives as long as the caller's pin.
+        #[inline]
+        pub(super) fn get(&self, key: &[u8]) -> Option<&[u8]> {
+            // SAFETY: H1.
+            self.find(self.hash(key), key).map(|record| unsafe { record_parts(record) }.1)
+        }
+
+        /// Shows `read` each key's value. Groups of keys go through each step together, so that their
+        /// cache misses overlap: 32 at a time cost little more than one.
+        pub(super) fn get_many<K: AsRef<[u8]>>(
+            &self,
+            keys: &[K],
+            mut read: impl FnMut(usize, Option<&[u8]>),
+        ) {
+            const GROUP: usize = 32;
+            for (group, keys) in keys.chunks(GROUP).enumerate() {
+                let mut hashes = [Hash(0); GROUP];
+                for (hash, key) in hashes.iter_mut().zip(keys) {
+                    *hash = self.hash(key.as_ref());
+                    self.prefetch_bucket(*hash);
+                }
+                for &hash in &hashes[..keys.len()] {
+                    self.prefetch_record(hash);
+                }
+                for (at, (key, &hash)) in keys.iter().zip(&hashes).enumerate() {
+                    let record = self.find(hash, key.as_ref());
+                    // SAFETY: H1, and the caller's pin outlasts `read`.
+                    read(group * GROUP + at, record.map(|record| unsafe { record_parts(record) }.1));
+                }
+            }
+        }
+
+        #[inline]
+        fn home(&self, hash: Hash) -> Option<(Tagged, *const Bucket)> {
+            let entry = self.entry(hash)?;
+            let at = hash.0 as usize & (entry.buckets() - 1);
+            // SAFETY: `at` is less than the segment's number of buckets.
+            Some((entry, unsafe { entry.pointer::<Bucket>().add(at) }))
+        }
+
+        #[inline]
+        fn prefetch_bucket(&self, hash: Hash) {
+            if let Some((_, bucket)) = self.home(hash) {
+                prefetch(bucket);
+            }
+        }
+
+        /// Asks for the first record in the home bucket that has the hash's tag.
+        #[inline]
+        fn prefetch_record(&self, hash: Hash) {
+            if let Some((entry, bucket)) = self.home(hash) {
+                // SAFETY: the pin keeps the segment.
+                let bucket = unsafe { &*bucket };
+                let slots = bucket.slots_with(hash.tag());
+                if slots != 0 {
+                    let reference = bucket.first(slots).load(Acquire);
+                    prefetch(self.shard(entry, hash).record(reference));
+                }
+            }
+        }
+
+        /// Asks for what the next writes of these keys will need.
+        pub(super) fn prefetch<K: AsRef<[u8]>>(&self, keys: impl Iterator<Item = K>) {
+            keys.for_each(|key| self.prefetch_bucket(self.hash(key.as_ref())));
+        }
+
+        /// Shows `read` the pairs of the segment at `from` whose hashes are not less than it. Returns
+        /// where the next segment begins, or `None` after the last.
+        pub(super) fn walk(&self, from: u64, mut read: impl FnMut(&[u8], &[u8])) -> Option<u64> {
+            let entry = self.entry(Hash(from))?;
+            let shard = self.shard(entry, Hash(from));
+            let depth = entry.depth();
+            let span = u64::MAX >> depth;
+            // Only after the table was emptied can a segment begin before `from`.
+            let whole = from & span == 0;
+            // SAFETY: the segment has that many buckets, and the caller's pin keeps it.
+            let buckets = unsafe { slice::from_raw_parts(entry.pointer::<Bucket>(), entry.buckets()) };
+            for reference in buckets.iter().flat_map(|bucket| &bucket.refs) {
+                let record = shard.record(reference.load(Acquire));
+                if !record.is_null() {
+                    // SAFETY: H1.
+                    let (key, value) = unsafe { record_parts(record) };
+                    if whole || self.hash(key).0 >= from {
+                        read(key, value);
+                    }
+                }
+            }
+            (from | span).checked_add(1)
+        }
+
+        // --- writing
+
+        /// Does with the pair under `key` what `decide` says, which sees its value under the shard's lock;
+        /// whether a pair was written or removed. `None`, with `decide` unused, where the index has just
+        /// grown or closed and the caller is to try again.
+        pub(super) fn change<V: AsRef<[u8]>, D: FnOnce(Option<&[u8]>) -> Result<Change<V>>>(
+            &self,
+            key: &[u8],
+            decide: &mut Option<D>,
+        ) -> Option<Result<bool>> {
+            let hash = self.hash(key);
+            let Some(entry) = self.entry(hash) else { return without_room(self.start(), decide) };
+            let shard = self.shard(entry, hash);
+            let _held = shard.lock.lock();
+            if self.entry(hash) != Some(entry) {
+                return None;
+            }
+            // SAFETY: the lock is held to the end.
+            let state = unsafe { &mut *shard.state.get() };
+            let place = place(entry, shard, hash, key);
+            if let Place::Full = place {
+                return without_room(self.grow(entry, hash), decide);
+            }
+            let decide = decide.take()?;
+            Some(self.change_at(&place, entry, shard, state, hash, key, decide))
+        }
+
+        #[expect(clippy::too_many_arguments, reason = "all that a search found, to be used once")]
+        #[inline]
+        fn change_at<V: AsRef<[u8]>>(
+            &self,
+            place: &Place<'_>,
+            entry: Tagged,
+            shard: &Shard,
+            state: &mut ShardState,
+            hash: Hash,
+            key: &[u8],
+            decide: impl FnOnce(Option<&[u8]>) -> Result<Change<V>>,
+        ) -> Result<bool> {
+            match *place {
+                Place::Taken { bucket, slot, record } => {
+                    // SAFETY: H1.
+                    let change = decide(Some(unsafe { record_parts(record) }.1))?;
+                    let reference = bucket.refs[slot].load(Relaxed);
+                    match change {
+                        Change::Keep => return Ok(false),
+                        Change::Set(value) => {
+                            let new = self.add_record(shard, state, key, value.as_ref())?;
+                            bucket.refs[slot].store(new, Release);
+                        }
+                        Change::Delete => {
+                            remove(entry, shard, hash, bucket, slot);
+                            if shard.len.load(Relaxed) == 0 {
+                                self.emptied.store(true, Relaxed);
+                            }
+                        }
+                    }
+                    self.retire(shard, state, Retired { reference, keeps_blob: false });
+                }
+                Place::Free { bucket, slot, steps } => {
+                    let Change::Set(value) = decide(None)? else { return Ok(false) };
+                    let new = self.add_record(shard, state, key, value.as_ref())?;
+                    count_steps(entry, hash, steps, ONE_PASSED);
+                    bucket.refs[slot].store(new, Release);
+                    bucket.set_tag(slot, hash.tag());
+                    add_segment_len(entry, ONE_PAIR);
+                    shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
+                }
+                Place::Full => unreachable!("a full segment grows first"),
+            }
+            Ok(true)
+        }
+
+        /// Whether the index is empty, holds memory worth returning, and was shut to writers for that.
+        pub(super) fn close_if_empty(&self) -> bool {
+            if self.len() > 0 || self.bytes() < WORTH_RETURNING {
+                return false;
+            }
+            // In ascending order: a split makes its new shard above its own, whose lock it holds.
+            let mut held = Vec::new();
+            for shard in &self.shards {
+                // SAFETY: a shard lives as long as its index.
+                held.extend(unsafe { shard.load(Acquire).as_ref() }.map(|shard| shard.lock.lock()));
+            }
+            let mut blocks = lock(&self.space);
+            if self.len() > 0 || blocks.closed {
+                return false;
+            }
+            blocks.closed = true;
+            self.directory.store(ptr::null_mut(), Release);
+            true
+        }
+
+        fn add_record(&self, shard: &Shard, state: &mut ShardState, key: &[u8], value: &[u8]) -> Result<u32> {
+            let bytes = RECORD_HEAD + key.len() + value.len();
+            if bytes <= MAX_RECORD {
+                let reference = self.take_record(shard, state, bytes)?;
+                let record = shard.record(reference).cast_mut();
+                // SAFETY: the record has room for the lengths, the key and the value, and is ours.
+                unsafe {
+                    record.cast::<[u16; 2]>().write([key.len() as u16, value.len() as u16]);
+                    let bytes = record.add(RECORD_HEAD);
+                    bytes.copy_from_nonoverlapping(key.as_ptr(), key.len());
+                    bytes.add(key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
+                }
+                return Ok(reference);
+            }
+            let blob = self.blobs.add(key, value)?;
+            let reference = self.take_record(shard, state, BLOB_RECORD).inspect_err(|_| {
+                // SAFETY: the blob was made above and is not known to anybody.
+                unsafe { self.blobs.free(blob) };
+            })?;
+            let record = shard.record(reference).cast_mut();
+            // SAFETY: the record has room for the lengths and an address, and is ours.
+            unsafe {
+                record.cast::<[u16; 2]>().write([BLOB, 0]);
+                record.add(RECORD_HEAD).cast::<*const Blob>().write_unaligned(blob);
+            }
+            Ok(reference)
+        }
+
+        /// Room for a record, from a free one of its class or from the newest block.
+        fn take_record(&self, shard: &Shard, state: &mut ShardState, bytes: usize) -> Result<u32> {
+            let (class, units) = class(bytes.div_ceil(UNIT));
+            if let Some(free) = &mut state.free
+                && free[class] != 0
+            {
+                let reference = free[class];
+                // SAFETY: a free record's first word is the next one's ref; only this shard knows it.
+                free[class] = unsafe { shard.record(reference).cast::<u32>().read() };
+                return Ok(reference);
+            }
+            if state.bump + units as u32 > state.bump_end {
+                self.add_block(shard, state, units * UNIT)?;
+            }
+            let reference = state.bump;
+            state.bump += units as u32;
+            Ok(reference)
+        }
+
+        /// Gives the shard another block, an eighth of what it has.
+        fn add_block(&self, shard: &Shard, state: &mut ShardState, at_least: usize) -> Result<()> {
+            let wanted = (state.bytes / 8 + 1).next_power_of_two() / 2;
+            let bytes = Space::rounded(wanted.max(at_least + UNIT).clamp(MIN_BLOCK, MAX_BLOCK));
+            let number = state.block_count;
+            if number >> (32 - BLOCK_UNITS_BITS) != 0 {
+                return Err(Error::MemoryLimit { limit: state.bytes, needed: state.bytes + bytes });
+            }
+            let mut blocks = lock(&self.space);
+            let mut table = shard.blocks.load(Relaxed);
+            if number == state.block_capacity {
+                let longer = (number * 2).max(8);
+                let entry = size_of::<AtomicPtr<u8>>();
+                let fresh = blocks.space.take(longer * entry)?.cast::<AtomicPtr<u8>>();
+                for at in 0..number {
+                    // SAFETY: the old table has `number` entries, the new one more.
+                    unsafe { fresh.add(at).write(AtomicPtr::new((*table.add(at)).load(Relaxed))) };
+                }
+                shard.blocks.store(fresh.as_ptr(), Release);
+                if let Some(old) = NonNull::new(table) {
+                    blocks.retire(old.cast(), number * entry);
+                }
+                table = fresh.as_ptr();
+                state.block_capacity = longer;
+            }
+            let block = blocks.space.take(bytes)?;
+            // SAFETY: the table's capacity is greater than `number`. No ref leads to this entry yet.
+            unsafe { table.add(number).write(AtomicPtr::new(block.as_ptr())) };
+            state.block_count += 1;
+            state.bytes += bytes;
+            let first = (number << BLOCK_UNITS_BITS) as u32;
+            // Ref 0 stands for a free slot.
+            (state.bump, state.bump_end) = (first + u32::from(number == 0), first + (bytes / UNIT) as u32);
+            Ok(())
+        }
+
+        /// Frees a record whose ref was taken out of the index once no reader has it.
+        fn retire(&self, shard: &Shard, state: &mut ShardState, retired: Retired) {
+            // SAFETY: the record is whole until it is free, and so is its blob.
+            state.limbo_bytes += unsafe {
+                let (bytes, blob) = record_extent(shard.record(retired.reference));
+                bytes + blob.map_or(0, |blob| (*blob).value_len)
+            };
+            if state.limbo.push(retired) >= COLLECT_AT || state.limbo_bytes >= COLLECT_AT_BYTES {
+                state.limbo_bytes = 0;
+                for retired in state.limbo.collect(&self.blobs.memory) {
+                    self.free_record(shard, state, &retired);
+                }
+            }
+        }
+
+        fn free_record(&self, shard: &Shard, state: &mut ShardState, retired: &Retired) {
+            let record = shard.record(retired.reference).cast_mut();
+            // SAFETY: nobody else knows the record any more, and it is whole.
+            unsafe {
+                let (bytes, blob) = record_extent(record);
+                if let (Some(blob), false) = (blob, retired.keeps_blob) {
+                    self.blobs.free(blob);
+                }
+                let free = state.free.get_or_insert_with(|| Box::new([0; CLASSES]));
+                let head = &mut free[class(bytes.div_ceil(UNIT)).0];
+                record.cast::<u32>().write(*head);
+                *head = retired.reference;
+            }
+        }
+
+        // --- growing
+
+        /// Makes the first directory, of one entry, with a segment of one bucket.
+        fn start(&self) -> Result<()> {
+            let mut blocks = lock(&self.space);
+            if blocks.closed || !self.directory.load(Relaxed).is_null() {
+                return Ok(());
+            }
+            self.add_shard(0);
+            let segment = new_segment(&mut blocks.space, 1)?;
+            let directory = blocks.space.take(ENTRY)?.cast::<AtomicPtr<u8>>();
+            // SAFETY: the block has room for one entry and is not known to anybody else.
+            unsafe { directory.write(AtomicPtr::new(Tagged::new(segment, SMALL).0)) };
+            self.directory.store(Tagged::new(directory, 0).0, Release);
+            Ok(())
+        }
+
+        fn add_shard(&self, number: usize) -> &Shard {
+            if self.shards[number].load(Acquire).is_null() {
+                let shard = Box::new(Shard {
+                    lock: Lock::new(),
+                    len: AtomicUsize::new(0),
+                    blocks: AtomicPtr::new(ptr::null_mut()),
+                    state: UnsafeCell::new(ShardState {
+                        block_count: 0,
+                        block_capacity: 0,
+                        bytes: 0,
+                        bump: 0,
+                        bump_end: 0,
+                        free: None,
+                        limbo: epoch::Limbo::new(),
+                        limbo_bytes: 0,
+                    }),
+                });
+                self.shards[number].store(Box::into_raw(shard), Release);
+            }
+            // SAFETY: it is there now, and lives as long as the index.
+            unsafe { &*self.shards[number].load(Acquire) }
+        }
+
+        /// Replaces a full segment by a larger one or by two. The caller holds its shard's lock.
+        #[cold]
+        fn grow(&self, entry: Tagged, hash: Hash) -> Result<()> {
+            let shard = self.shard(entry, hash);
+            if entry.buckets() < BUCKETS {
+                let buckets = entry.buckets() * 2;
+                let segment = new_segment(&mut lock(&self.space).space, buckets)?;
+                let number = if buckets == BUCKETS { 0 } else { entry.number() + 1 };
+                let larger = Tagged::new(segment, number);
+                self.each_ref(entry, shard, |reference, hash| place_ref(larger, hash, reference));
+                self.set_entries(entry, hash, [larger; 2]);
+                return Ok(());
+            }
+            let depth = entry.depth() + 1;
+            self.deepen(depth)?;
+            let mut halves = [entry; 2];
+            for at in 0..2 {
+                let segment = new_segment(&mut lock(&self.space).space, BUCKETS);
+                halves[at] =
+                    Tagged::new(segment.inspect_err(|_| self.forget(&halves[..at]))?, depth as usize);
+            }
+            if depth > SHARD_BITS {
+                self.each_ref(entry, shard, |reference, hash| {
+                    place_ref(halves[hash.top(depth) & 1], hash, reference);
+                });
+            } else {
+                let number = (hash.top(depth) | 1) << (SHARD_BITS - depth);
+                self.move_high_half(entry, shard, halves, number).inspect_err(|_| self.forget(&halves))?;
+            }
+            self.set_entries(entry, hash, halves);
+            Ok(())
+        }
+
+        /// Gives back new segments that nobody was led to.
+        fn forget(&self, segments: &[Tagged]) {
+            for segment in segments {
+                let block =
+                    NonNull::new(segment.pointer::<u8>().cast_mut()).expect("a segment has an address");
+                // SAFETY: it was taken with these bytes, and nobody knows it.
+                unsafe { lock(&self.space).space.give(block, SEGMENT) };
+            }
+        }
+
+        /// Splits one of the first segments, whose upper half gets a shard of its own: its records move there.
+        fn move_high_half(
+            &self,
+            entry: Tagged,
+            low: &Shard,
+            halves: [Tagged; 2],
+            number: usize,
+        ) -> Result<()> {
+            let high = self.add_shard(number);
+            let _held = high.lock.lock();
+            // SAFETY: both locks are held; no segment leads to the high shard yet.
+            let (low_state, high_state) = unsafe { (&mut *low.state.get(), &mut *high.state.get()) };
+            let mut moved = Vec::new();
+            let mut result = Ok(());
+            self.each_ref(entry, low, |reference, hash| {
+                if hash.top(halves[1].depth()) & 1 == 0 {
+                    place_ref(halves[0], hash, reference);
+                } else if result.is_ok() {
+                    result = self.copy_record(low, reference, high, high_state).map(|copy| {
+                        place_ref(halves[1], hash, copy);
+                        moved.push((reference, copy));
+                    });
+                }
+            });
+            if result.is_err() {
+                for (_, copy) in moved {
+                    self.free_record(high, high_state, &Retired { reference: copy, keeps_blob: true });
+                }
+                return result;
+            }
+            low.len.store(low.len.load(Relaxed) - moved.len(), Relaxed);
+            high.len.store(moved.len(), Relaxed);
+            for (reference, _) in moved {
+                self.retire(low, low_state, Retired { reference, keeps_blob: true });
+            }
+            Ok(())
+        }
+
+        /// Copies a record, but not its blob, into another shard.
+        fn copy_record(
+            &self,
+            from: &Shard,
+            reference: u32,
+            to: &Shard,
+            state: &mut ShardState,
+        ) -> Result<u32> {
+            let record = from.record(reference);
+            // SAFETY: the record is whole.
+            let (bytes, _) = unsafe { record_extent(record) };
+            let copy = self.take_record(to, state, bytes)?;
+            // SAFETY: the copy has room for as many bytes and is ours.
+            unsafe { to.record(copy).cast_mut().copy_from_nonoverlapping(record, bytes) };
+            Ok(copy)
+        }
+
+        /// Shows `each` every ref of a segment with the hash of its key. The caller holds its lock.
+        fn each_ref(&self, entry: Tagged, shard: &Shard, mut each: impl FnMut(u32, Hash)) {
+            /// So many records are asked for before they are needed.
+            const AHEAD: usize = 16;
+            // SAFETY: the segment has that many buckets, and is current under its lock.
+            let buckets = unsafe { slice::from_raw_parts(entry.pointer::<Bucket>(), entry.buckets()) };
+            let refs: Vec<u32> = buckets
+                .iter()
+                .flat_map(|bucket| &bucket.refs)
+                .map(|reference| reference.load(Relaxed))
+                .filter(|&reference| reference != 0)
+                .collect();
+            refs.iter().take(AHEAD).for_each(|&reference| prefetch(shard.record(reference)));
+            for (at, &reference) in refs.iter().enumerate() {
+                if let Some(&ahead) = refs.get(at + AHEAD) {
+                    prefetch(shard.record(ahead));
+                }
+                // SAFETY: H1.
+                each(reference, self.hash(unsafe { record_parts(shard.record(reference)) }.0));
+            }
+        }
+
+        /// Makes the directory at least so deep.
+        fn deepen(&self, depth: u32) -> Result<()> {
+            let mut blocks = lock(&self.space);
+            let old = Tagged(self.directory.load(Relaxed));
+            if old.number() as u32 >= depth {
+                return Ok(());
+            }
+            if depth > MAX_DEPTH.min(usize::BITS - ENTRY.ilog2() - 2) {
+                let used = self.blobs.memory.used.load(Relaxed);
+                return Err(Error::MemoryLimit { limit: used, needed: used });
+            }
+            let entries = 1 << old.number();
+            let fresh = blocks.space.take(2 * entries * ENTRY)?.cast::<AtomicPtr<u8>>();
+            for at in 0..entries {
+                // SAFETY: the old directory has `entries` entries, the new one twice as many. Entries change
+                // only while `space` is locked.
+                unsafe {
+                    let entry = (*old.pointer::<AtomicPtr<u8>>().add(at)).load(Relaxed);
+                    fresh.add(2 * at).write(AtomicPtr::new(entry));
+                    fresh.add(2 * at + 1).write(AtomicPtr::new(entry));
+                }
+            }
+            self.directory.store(Tagged::new(fresh, old.number() + 1).0, Release);
+            let block = NonNull::new(old.pointer::<u8>().cast_mut()).expect("a directory has an address");
+            blocks.retire(block, entries * ENTRY);
+            Ok(())
+        }
+
+        /// Leads the entries of a segment to the two that take its place, each its half, and retires it.
+        fn set_entries(&self, old: Tagged, hash: Hash, halves: [Tagged; 2]) {
+            let mut blocks = lock(&self.space);
+            let directory = Tagged(self.directory.load(Relaxed));
+            let entries = 1_usize << (directory.number() as u32 - old.depth());
+            let first = hash.top(old.depth()) * entries;
+            for at in 0..entries {
+                // SAFETY: a segment of depth d is led to by all entries that begin with its d bits.
+                let entry = unsafe { &*directory.pointer::<AtomicPtr<u8>>().add(first + at) };
+                entry.store(halves[usize::from(at >= entries.div_ceil(2))].0, Release);
+            }
+            let block = NonNull::new(old.pointer::<u8>().cast_mut()).expect("a segment has an address");
+            blocks.retire(block, old.buckets() * size_of::<Bucket>());
+        }
+
+        /// Every record that the index leads to. For its end.
+        fn each_record(&mut self, mut each: impl FnMut(*const u8)) {
+            let mut from = Some(0);
+            while let Some(prefix) = from {
+                let Some(entry) = self.entry(Hash(prefix)) else { return };
+                let shard = self.shard(entry, Hash(prefix));
+                self.each_ref(entry, shard, |reference, _| each(shard.record(reference)));
+                from = (prefix | u64::MAX >> entry.depth()).checked_add(1);
+            }
+        }
+    }
+
+    const SEGMENT: usize = BUCKETS * size_of::<Bucket>();
+
+    impl Drop for HashIndex {
+        fn drop(&mut self) {
+            let mut blobs = Vec::new();
+            if *self.blobs.bytes.get_mut() > 0 {
+                // SAFETY: the records are whole.
+                self.each_record(|record| blobs.extend(unsafe { record_extent(record) }.1));
+            }
+            for shard in &self.shards {
+                let shard = shard.load(Relaxed);
+                if shard.is_null() {
+                    continue;
+                }
+                // SAFETY: it came from `Box::into_raw`, and nobody else has it any more.
+                let mut shard = unsafe { Box::from_raw(shard) };
+                let retired: Vec<Retired> = shard.state.get_mut().limbo.drain().collect();
+                for retired in retired.iter().filter(|retired| !retired.keeps_blob) {
+                    // SAFETY: a retired record is whole.
+                    blobs.extend(unsafe { record_extent(shard.record(retired.reference)) }.1);
+                }
+            }
+            for blob in blobs {
+                // SAFETY: each blob has one record, and nobody reads it any more.
+                unsafe { self.blobs.free(blob) };
+            }
+        }
+    }
+
+    impl Shard {
+        /// The address of a record; null for ref 0, that of a free slot.
+        #[inline]
+        fn record(&self, reference: u32) -> *const u8 {
+            if reference == 0 {
+                return ptr::null();
+            }
+            let number = (reference >> BLOCK_UNITS_BITS) as usize;
+            let unit = (reference & ((1 << BLOCK_UNITS_BITS) - 1)) as usize;
+            // SAFETY: a ref is stored only after its block is in the table, so a table loaded after it
+            // has the block; the pin or the lock keeps the table.
+            unsafe {
+                let block = (*self.blocks.load(Acquire).add(number)).load(Relaxed);
+                block.add(unit * UNIT)
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `record_parts`.
+    #[inline(always)]
+    unsafe fn is_key(record: *const u8, key: &[u8]) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let key_len = record.cast::<u16>().read();
+            if key_len == BLOB {
+                return Blob::parts(blob_of(record)).0 == key;
+            }
+            usize::from(key_len) == key.len()
+                && same_bytes(slice::from_raw_parts(record.add(RECORD_HEAD), key.len()), key)
+        }
+    }
+
+    fn new_segment(space: &mut Space, buckets: usize) -> Result<NonNull<Bucket>> {
+        let segment = space.take(buckets * size_of::<Bucket>())?.cast::<Bucket>();
+        // SAFETY: the block has room for the buckets, and a bucket of zeros is an empty one.
+        unsafe { segment.write_bytes(0, buckets) };
+        Ok(segment)
+    }
+
+    fn bucket(entry: Tagged, at: usize) -> &'static Bucket {
+        debug_assert!(at < entry.buckets());
+        // SAFETY: callers hold the lock of the segment's shard or have just made it, and drop this at once.
+        unsafe { &*entry.pointer::<Bucket>().add(at) }
+    }
+
+    fn segment_len(entry: Tagged) -> u32 {
+        bucket(entry, 0).counts.load(Relaxed) >> 16
+    }
+
+    fn add_segment_len(entry: Tagged, pairs: u32) {
+        bucket(entry, 0).add_count(pairs);
+    }
+
+    /// Where `key` is or could be in a segment. The caller holds the shard's lock.
+    fn place<'i>(entry: Tagged, shard: &'i Shard, hash: Hash, key: &[u8]) -> Place<'i> {
+        let mask = entry.buckets() - 1;
+        let home = hash.0 as usize & mask;
+        let mut free = None;
+        for steps in 0..=mask {
+            // SAFETY: the segment has `mask + 1` buckets; it is current under its lock.
+            let bucket = unsafe { &*entry.pointer::<Bucket>().add((home + steps) & mask) };
+            let mut slots = bucket.slots_with(hash.tag());
+            while slots != 0 {
+                let slot = slots.trailing_zeros() as usize;
+                let record = shard.record(bucket.refs[slot].load(Relaxed));
+                // SAFETY: H1; under the lock a tagged slot has a record.
+                if unsafe { is_key(record, key) } {
+                    return Place::Taken { bucket, slot, record };
+                }
+                slots &= slots - 1;
+            }
+            if free.is_none() && steps < MAX_STEPS {
+                let slots = bucket.slots_with(0);
+                if slots != 0 {
+                    free = Some(Place::Free { bucket, slot: slots.trailing_zeros() as usize, steps });
+                }
+            }
+            if bucket.passed() == 0 && (free.is_some() || steps >= MAX_STEPS) {
+                break;
+            }
+        }
+        let full = if mask + 1 == BUCKETS { SPLIT_AT } else { ((mask + 1) * SLOTS) as u32 };
+        match free {
+            Some(place) if segment_len(entry) < full => place,
+            _ => Place::Full,
+        }
+    }
+
+    /// Takes a pair out of its slot. Its record is still to be retired.
+    fn remove(entry: Tagged, shard: &Shard, hash: Hash, bucket: &Bucket, slot: usize) {
+        bucket.set_tag(slot, 0);
+        bucket.refs[slot].store(0, Release);
+        let first = entry.pointer::<Bucket>().addr();
+        let at = (ptr::from_ref(bucket).addr() - first) / size_of::<Bucket>();
+        let steps = at.wrapping_sub(hash.0 as usize) & (entry.buckets() - 1);
+        count_steps(entry, hash, steps, ONE_PASSED.wrapping_neg());
+        add_segment_len(entry, ONE_PAIR.wrapping_neg());
+        shard.len.store(shard.len.load(Relaxed) - 1, Relaxed);
+    }
+
+    /// Counts a pair at so many steps from home in the buckets that it passed.
+    fn count_steps(entry: Tagged, hash: Hash, steps: usize, by: u32) {
+        let mask = entry.buckets() - 1;
+        for step in 0..steps {
+            bucket(entry, (hash.0 as usize + step) & mask).add_count(by);
+        }
+    }
+
+    /// Puts a ref into the first free slot from its home in a segment that nobody else knows yet.
+    fn place_ref(entry: Tagged, hash: Hash, reference: u32) {
+        let mask = entry.buckets() - 1;
+        let home = hash.0 as usize & mask;
+        for steps in 0..=mask {
+            let bucket = bucket(entry, (home + steps) & mask);
+            let slots = bucket.slots_with(0);
+            if slots != 0 {
+                let slot = slots.trailing_zeros() as usize;
+                bucket.refs[slot].store(reference, Relaxed);
+                bucket.set_tag(slot, hash.tag());
+                add_segment_len(entry, ONE_PAIR);
+                count_steps(entry, hash, steps, ONE_PASSED);
+                return;
+            }
+        }
+        unreachable!("a new segment has more slots than the old one had pairs");
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------
+// The sorted index
+// ---------------------------------------------------------------------------------------------------
+
+/// Pairs found by their key, and in the order of their keys.
+///
+/// A tree whose leaves hold the pairs themselves. Within a leaf nothing moves: a new pair's cell goes below the
+/// cells before it and its slot behind the slots before it, so a leaf has a sorted run of slots and a short
+/// tail of newer ones. When the tail or the room is used up, a fresh leaf (or two) with all pairs in order
+/// takes its place in the tree. Readers need no version and no second look: what they find is written once.
+///
+/// ```text
+/// leaf: head · sorted slots ──> · tail slots ──> ·      free      · <── cells · prefix
+/// slot: first 4 key bytes after the prefix · key length · where its cell is · dead or alive
+/// cell: value length u16 · the rest of the key · the value       (or the address of a blob)
+///
+/// inner node: first 8 bytes of each separator · children · separators. Never changes but for its children.
+/// ```
+///
+/// Invariants
+///
+/// - **S1** A cell is written before the slot that names it, or before the count that covers that slot, is
+///   stored. Neither a cell nor the part of a slot that says what key it has ever changes.
+/// - **S2** A leaf changes only under its lock, and only while the tree leads to it. One that was replaced is
+///   marked so and never changes again; it is freed through a limbo, so a pinned reader may read on in it.
+/// - **S3** All keys that the tree leads to a leaf begin with the leaf's prefix. A key has at most one slot.
+/// - **S6** A slot owns its blob, dead or alive, since its key is there. The blob is retired once the slot names
+///   another cell or its leaf was replaced by one without it.
+/// - **S4** Child pointers change only under the tree's lock, which is taken after leaf locks.
+/// - **S5** The first word of a block is its `state` as long as the index lives: who remembers a leaf can tell
+///   later whether it is still as it was.
+mod sorted {
+    use super::*;
+
+    /// A leaf with more is split in two.
+    const LEAF: usize = 4096;
+    const MIN_LEAF: usize = 128;
+    /// Pairs with more bytes than this are blobs, so that a leaf holds several.
+    const MAX_CELL: usize = 512;
+    /// A tail of so many slots is sorted in.
+    const TAIL: usize = 16;
+    /// Most separators of an inner node.
+    const FANOUT: usize = 64;
+    const MAX_PREFIX: usize = 255;
+    const COLLECT_AT: usize = 64;
+    const COLLECT_AT_BYTES: usize = 256 << 10;
+
+    const HEAD: usize = size_of::<LeafHead>();
+    const SLOT: usize = size_of::<u64>();
+    const BLOB: u16 = u16::MAX;
+    const CELL_HEAD: usize = 2;
+    const BLOB_CELL: usize = CELL_HEAD + size_of::<*const Blob>();
+
+    /// The head of a leaf; slots and cells follow in the same block.
+    #[repr(C)]
+    struct LeafHead {
+        /// Bit 0: locked. Bit 1: replaced. Above: grows with every change.
+        state: AtomicU64,
+        /// Slots in the low half, how many of them are the sorted run in the high half.
+        counts: AtomicU32,
+        /// Where the lowest cell begins. Only the lock's holder uses this and the next two.
+        floor: AtomicU32,
+        /// Bytes of slots and cells that are dead.
+        garbage: AtomicU32,
+        live: AtomicU32,
+        size: u32,
+        prefix_len: u32,
+    }
+
+    const _: () = assert!(size_of::<LeafHead>() == 32);
+
+    /// A leaf that is there for `'g`. It is a pointer to the whole block, as a reference would cover the head alone.
+    #[derive(Clone, Copy)]
+    struct Leaf<'g> {
+        head: NonNull<LeafHead>,
+        there: PhantomData<&'g LeafHead>,
+    }
+
+    impl Deref for Leaf<'_> {
+        type Target = LeafHead;
+
+        #[inline]
+        fn deref(&self) -> &LeafHead {
+            // SAFETY: whoever makes a `Leaf` promises that it is there.
+            unsafe { self.head.as_ref() }
+        }
+    }
+
+    const LOCKED: u64 = 1;
+    const REPLACED: u64 = 2;
+    const CHANGED: u64 = 4;
+
+    /// What a slot says; see the drawing above.
+    #[derive(Clone, Copy)]
+    struct Slot(u64);
+
+    impl Slot {
+        fn new(head: u32, key_len: u16, cell: usize) -> Self {
+            Self(u64::from(head) << 32 | u64::from(key_len) << 16 | cell as u64)
+        }
+
+        #[inline]
+        fn head(self) -> u32 {
+            (self.0 >> 32) as u32
+        }
+
+        /// The length of the key after the prefix.
+        #[inline]
+        fn key_len(self) -> usize {
+            usize::from((self.0 >> 16) as u16)
+        }
+
+        /// Cells begin at even bytes, which leaves a bit.
+        #[inline]
+        fn cell(self) -> usize {
+            usize::from(self.0 as u16 & !1)
+        }
+
+        #[inline]
+        fn is_dead(self) -> bool {
+            self.0 & 1 != 0
+        }
+
+        fn dead(self) -> Self {
+            Self(self.0 | 1)
+        }
+    }
+
+    /// A key after its leaf's prefix, as slots and cells hold it.
+    #[derive(Clone, Copy)]
+    struct Suffix<'k> {
+        head: u32,
+        len: usize,
+        rest: &'k [u8],
+    }
+
+    impl<'k> Suffix<'k> {
+        #[inline]
+        fn new(key: &'k [u8]) -> Self {
+            if let Some((head, rest)) = key.split_first_chunk() {
+                return Self { head: u32::from_be_bytes(*head), len: key.len(), rest };
+            }
+            let mut head = [0; 4];
+            head[..key.len()].copy_from_slice(key);
+            Self { head: u32::from_be_bytes(head), len: key.len(), rest: &[] }
+        }
+
+        /// The order of keys: short ones have zeros in their head, so where all else is equal the length decides.
+        #[inline]
+        fn cmp(self, other: Suffix<'_>) -> Ordering {
+            (self.head.cmp(&other.head))
+                .then_with(|| self.rest.cmp(other.rest))
+                .then_with(|| self.len.cmp(&other.len))
+        }
+    }
+
+    /// A value where it lies.
+    #[derive(Clone, Copy)]
+    enum Body<'v> {
+        Inline(&'v [u8]),
+        Blob(*const Blob),
+    }
+
+    impl<'v> Body<'v> {
+        /// The value's bytes. A blob's are freed through a limbo after its slot changed.
+        #[inline]
+        fn bytes(self) -> &'v [u8] {
+            match self {
+                Body::Inline(value) => value,
+                // SAFETY: the pin or the leaf's lock that led to the slot keeps its blob.
+                Body::Blob(blob) => unsafe { Blob::parts(blob) }.1,
+            }
+        }
+    }
+
+    impl<'g> Leaf<'g> {
+        /// The first byte of the leaf's block.
+        #[inline]
+        fn base(self) -> *mut u8 {
+            self.head.as_ptr().cast()
+        }
+
+        #[inline]
+        fn counts(self) -> (usize, usize) {
+            let counts = self.counts.load(Acquire);
+            ((counts & 0xffff) as usize, (counts >> 16) as usize)
+        }
+
+        #[inline]
+        fn slot_word(self, at: usize) -> &'g AtomicU64 {
+            // SAFETY: slots stand behind the head; callers stay below the count, or below the cells.
+            unsafe { &*self.base().add(HEAD).cast::<AtomicU64>().add(at) }
+        }
+
+        #[inline]
+        fn slot(self, at: usize) -> Slot {
+            Slot(self.slot_word(at).load(Acquire))
+        }
+
+        #[inline]
+        fn prefix(self) -> &'g [u8] {
+            let len = self.prefix_len as usize;
+            // SAFETY: the prefix is the last part of the block and never changes.
+            unsafe { slice::from_raw_parts(self.base().add(self.size as usize - len), len) }
+        }
+
+        /// The rest of a slot's key and its value.
+        #[inline]
+        fn cell(self, slot: Slot) -> (&'g [u8], Body<'g>) {
+            // SAFETY: S1: the slot's cell is whole and never changes.
+            unsafe {
+                let cell = self.base().add(slot.cell());
+                let value_len = cell.cast::<u16>().read();
+                let bytes = cell.add(CELL_HEAD);
+                if value_len == BLOB {
+                    let blob = bytes.cast::<*const Blob>().read_unaligned();
+                    let (key, _) = Blob::parts(blob);
+                    return (key.get(self.prefix_len as usize + 4..).unwrap_or(&[]), Body::Blob(blob));
+                }
+                let rest = slot.key_len().saturating_sub(4);
+                let value = slice::from_raw_parts(bytes.add(rest), value_len.into());
+                (slice::from_raw_parts(bytes, rest), Body::Inline(value))
+            }
+        }
+
+        #[inline]
+        fn suffix(self, slot: Slot) -> Suffix<'g> {
+            Suffix { head: slot.head(), len: slot.key_len(), rest: self.cell(slot).0 }
+        }
+
+        #[inline]
+        fn cmp(self, slot: Slot, key: Suffix<'_>) -> Ordering {
+            // Most comparisons end at the head, without a look at the cell.
+            (slot.head().cmp(&key.head)).then_with(|| self.suffix(slot).cmp(key))
+        }
+
+        /// The first of the sorted slots that is not less than `key`.
+        #[inline]
+        fn lower_bound(self, sorted: usize, key: Suffix<'_>) -> usize {
+            let mut first = 0;
+            let mut len = sorted;
+            while len > 0 {
+                let half = len / 2;
+                // Without a branch: which way it goes cannot be predicted.
+                let less = Slot(self.slot_word(first + half).load(Relaxed)).head() < key.head;
+                first = if less { first + half + 1 } else { first };
+                len = if less { len - half - 1 } else { half };
+            }
+            if first + 1 >= sorted || self.slot(first + 1).head() != key.head {
+                let less = first < sorted && self.cmp(self.slot(first), key) == Ordering::Less;
+                return first + usize::from(less);
+            }
+            let (mut low, mut high) = (first, sorted);
+            while low < high {
+                let middle = usize::midpoint(low, high);
+                if self.cmp(self.slot(middle), key) == Ordering::Less {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            low
+        }
+
+        /// The place of `key`'s slot, dead or alive, or where in the sorted run it would belong.
+        #[inline]
+        fn find(self, key: Suffix<'_>) -> std::result::Result<usize, usize> {
+            let (count, sorted) = self.counts();
+            let first = self.lower_bound(sorted, key);
+            if first < sorted && self.cmp(self.slot(first), key) == Ordering::Equal {
+                return Ok(first);
+            }
+            (sorted..count).find(|&at| self.cmp(self.slot(at), key) == Ordering::Equal).ok_or(first)
+        }
+
+        /// The value of a key that the tree leads here for.
+        #[inline]
+        fn value(self, key: &[u8]) -> Option<&'g [u8]> {
+            // S3: the key begins with the prefix.
+            let slot = self.slot(self.find(Suffix::new(key.get(self.prefix_len as usize..)?)).ok()?);
+            (!slot.is_dead()).then(|| self.cell(slot).1.bytes())
+        }
+
+        /// Bytes between the slots and the cells.
+        fn room(self, count: usize) -> usize {
+            self.floor.load(Relaxed) as usize - HEAD - count * SLOT
+        }
+
+        /// Writes a cell below the others; where it is. The caller has the lock and has checked the room.
+        fn add_cell(self, cell: &[u8]) -> usize {
+            let at = self.floor.load(Relaxed) as usize - padded(cell.len());
+            // SAFETY: there is room between the slots and the floor, which no reader looks at yet.
+            unsafe { self.base().add(at).copy_from_nonoverlapping(cell.as_ptr(), cell.len()) };
+            self.floor.store(at as u32, Relaxed);
+            at
+        }
+
+        fn cell_len(self, slot: Slot) -> usize {
+            match self.cell(slot) {
+                (rest, Body::Inline(value)) => CELL_HEAD + rest.len() + value.len(),
+                (_, Body::Blob(_)) => BLOB_CELL,
+            }
+        }
+
+        fn blob(self, at: usize) -> Option<*const Blob> {
+            match self.cell(self.slot(at)).1 {
+                Body::Blob(blob) => Some(blob),
+                Body::Inline(_) => None,
+            }
+        }
+
+        fn cell_bytes(self, slot: Slot) -> &'g [u8] {
+            // SAFETY: S1.
+            unsafe { slice::from_raw_parts(self.base().add(slot.cell()), self.cell_len(slot)) }
+        }
+
+        /// The live pairs in order, on their way into another leaf.
+        fn items(self) -> Vec<Item<'g>> {
+            let mut slots = Vec::new();
+            self.live_slots(&mut slots);
+            let item = |slot| Item { prefix: self.prefix(), slot, cell: self.cell_bytes(slot) };
+            slots.into_iter().map(item).collect()
+        }
+
+        fn add(word: &AtomicU32, by: u32) {
+            word.store(word.load(Relaxed).wrapping_add(by), Relaxed);
+        }
+
+        /// Waits for the lock; `None` where the leaf was replaced.
+        #[inline]
+        fn lock(self) -> Option<Held<'g>> {
+            let mut waited = 0;
+            loop {
+                let state = self.state.load(Relaxed);
+                if state & REPLACED != 0 {
+                    // What replaced it is visible to who saw this.
+                    std::sync::atomic::fence(Acquire);
+                    return None;
+                }
+                if state & LOCKED == 0
+                    && self.state.compare_exchange_weak(state, state | LOCKED, Acquire, Relaxed).is_ok()
+                {
+                    return Some(Held { leaf: self, next: state });
+                }
+                wait(&mut waited);
+            }
+        }
+
+        fn try_lock(self) -> Option<Held<'g>> {
+            let state = self.state.load(Relaxed);
+            if state & (LOCKED | REPLACED) != 0 {
+                return None;
+            }
+            let locked = self.state.compare_exchange(state, state | LOCKED, Acquire, Relaxed);
+            locked.is_ok().then_some(Held { leaf: self, next: state })
+        }
+
+        /// The live slots in order. The tail is sorted in.
+        fn live_slots(self, slots: &mut Vec<Slot>) {
+            let (count, sorted) = self.counts();
+            slots.clear();
+            slots.extend((0..sorted).map(|at| self.slot(at)).filter(|slot| !slot.is_dead()));
+            for at in sorted..count {
+                let slot = self.slot(at);
+                if !slot.is_dead() {
+                    let suffix = self.suffix(slot);
+                    let place = slots.partition_point(|&other| self.cmp(other, suffix) == Ordering::Less);
+                    slots.insert(place, slot);
+                }
+            }
+        }
+    }
+
+    /// A leaf's lock, and the state that it will leave.
+    struct Held<'l> {
+        leaf: Leaf<'l>,
+        next: u64,
+    }
+
+    impl Held<'_> {
+        fn changed(&mut self) {
+            self.next += CHANGED;
+        }
+
+        fn replaced(&mut self) {
+            self.next = (self.next + CHANGED) | REPLACED;
+        }
+    }
+
+    impl Drop for Held<'_> {
+        #[inline]
+        fn drop(&mut self) {
+            self.leaf.state.store(self.next, Release);
+        }
+    }
+
+    /// Cells begin at even bytes.
+    const fn padded(bytes: usize) -> usize {
+        bytes.next_multiple_of(2)
+    }
+
+    // --- inner nodes
+
+    /// The head of an inner node. In the same block follow, for `count` separators: their first 8 bytes as
+    /// numbers, `count + 1` children, where each separator ends, the common prefix, the separators' bytes after it.
+    ///
+    /// Child `n` leads to the keys from separator `n - 1` on that are less than separator `n`.
+    #[repr(C)]
+    struct InnerHead {
+        /// S5. Not used here.
+        state: AtomicU64,
+        count: u32,
+        prefix_len: u32,
+        size: usize,
+    }
+
+    /// An inner node that is there for `'g`.
+    #[derive(Clone, Copy)]
+    struct Inner<'g> {
+        head: NonNull<InnerHead>,
+        there: PhantomData<&'g InnerHead>,
+    }
+
+    impl Deref for Inner<'_> {
+        type Target = InnerHead;
+
+        #[inline]
+        fn deref(&self) -> &InnerHead {
+            // SAFETY: whoever makes an `Inner` promises that it is there.
+            unsafe { self.head.as_ref() }
+        }
+    }
+
+    const INNER_HEAD: usize = size_of::<InnerHead>();
+
+    /// The first bytes of `bytes` as a number that orders like them.
+    fn head8(bytes: &[u8]) -> u64 {
+        if let Some(head) = bytes.first_chunk() {
+            return u64::from_be_bytes(*head);
+        }
+        let mut head = [0; 8];
+        head[..bytes.len()].copy_from_slice(bytes);
+        u64::from_be_bytes(head)
+    }
+
+    impl<'g> Inner<'g> {
+        fn base(self) -> *const u8 {
+            self.head.as_ptr().cast()
+        }
+
+        fn count(self) -> usize {
+            self.count as usize
+        }
+
+        fn heads(self) -> &'g [u64] {
+            // SAFETY: `new_inner` wrote `count` heads here, and nothing changes them.
+            unsafe { slice::from_raw_parts(self.base().add(INNER_HEAD).cast(), self.count()) }
+        }
+
+        #[inline]
+        fn child(self, at: usize) -> &'g AtomicPtr<u8> {
+            debug_assert!(at <= self.count());
+            // SAFETY: `count + 1` children stand behind the heads.
+            unsafe { &*self.base().add(INNER_HEAD + 8 * self.count()).cast::<AtomicPtr<u8>>().add(at) }
+        }
+
+        fn ends(self) -> &'g [u32] {
+            let at = INNER_HEAD + 8 * self.count() + size_of::<AtomicPtr<u8>>() * (self.count() + 1);
+            // SAFETY: `count` ends stand behind the children.
+            unsafe { slice::from_raw_parts(self.base().add(at).cast(), self.count()) }
+        }
+
+        fn bytes(self) -> *const u8 {
+            let at = INNER_HEAD + (8 + 4) * self.count() + size_of::<AtomicPtr<u8>>() * (self.count() + 1);
+            // SAFETY: the bytes stand behind the ends.
+            unsafe { self.base().add(at) }
+        }
+
+        fn prefix(self) -> &'g [u8] {
+            // SAFETY: the prefix stands behind the ends.
+            unsafe { slice::from_raw_parts(self.bytes(), self.prefix_len as usize) }
+        }
+
+        /// A separator after the prefix.
+        fn rest(self, at: usize) -> &'g [u8] {
+            let start = if at == 0 { 0 } else { self.ends()[at - 1] as usize };
+            let end = self.ends()[at] as usize;
+            // SAFETY: the separators' bytes stand behind the prefix, up to the last end.
+            unsafe { slice::from_raw_parts(self.bytes().add(self.prefix_len as usize + start), end - start) }
+        }
+
+        fn separator(self, at: usize) -> Vec<u8> {
+            [self.prefix(), self.rest(at)].concat()
+        }
+
+        fn separators(self) -> impl Iterator<Item = Separator<'g>> + use<'g> {
+            (0..self.count()).map(move |at| Separator { prefix: self.prefix(), rest: self.rest(at) })
+        }
+
+        fn children(self) -> impl Iterator<Item = Child> + use<'g> {
+            (0..=self.count()).map(move |at| Child(self.child(at).load(Acquire)))
+        }
+
+        /// How many separators are less than `key`, or, with `or_equal`, not greater.
+        #[inline]
+        fn child_of(self, key: &[u8], or_equal: bool) -> usize {
+            let prefix = self.prefix();
+            let Some(key) = key.strip_prefix(prefix) else {
+                return if key < prefix { 0 } else { self.count() };
+            };
+            let heads = self.heads();
+            let head = head8(key);
+            let mut first = 0;
+            let mut len = heads.len();
+            while len > 0 {
+                let half = len / 2;
+                let less = heads[first + half] < head;
+                first = if less { first + half + 1 } else { first };
+                len = if less { len - half - 1 } else { half };
+            }
+            let before = |at: usize| match self.rest(at).cmp(key) {
+                Ordering::Less => true,
+                Ordering::Equal => or_equal,
+                Ordering::Greater => false,
+            };
+            if first == heads.len() || heads[first] != head {
+                return first;
+            }
+            let equal = heads[first..].partition_point(|&other| other == head);
+            let (mut low, mut high) = (first, first + equal);
+            while low < high {
+                let middle = usize::midpoint(low, high);
+                if before(middle) { low = middle + 1 } else { high = middle }
+            }
+            low
+        }
+    }
+
+    /// A child: a leaf, or with the lowest bit set an inner node.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    struct Child(*mut u8);
+
+    enum Node<'g> {
+        Leaf(Leaf<'g>),
+        Inner(Inner<'g>),
+    }
+
+    impl Child {
+        fn of_leaf(leaf: NonNull<LeafHead>) -> Self {
+            Self(leaf.as_ptr().cast())
+        }
+
+        fn of_inner(inner: NonNull<InnerHead>) -> Self {
+            Self(inner.as_ptr().cast::<u8>().map_addr(|address| address | 1))
+        }
+
+        /// # Safety
+        /// The child is one of the tree's and is not freed within `'g`.
+        #[inline]
+        unsafe fn node<'g>(self) -> Node<'g> {
+            let block = self.0.map_addr(|address| address & !1);
+            // SAFETY: a child is not null.
+            let block = unsafe { NonNull::new_unchecked(block) };
+            if block.as_ptr() == self.0 {
+                Node::Leaf(Leaf { head: block.cast(), there: PhantomData })
+            } else {
+                Node::Inner(Inner { head: block.cast(), there: PhantomData })
+            }
+        }
+
+        /// The child's block and its size.
+        ///
+        /// # Safety
+        /// As for `node`.
+        unsafe fn block(self) -> (NonNull<u8>, usize) {
+            // SAFETY: the caller's promise.
+            match unsafe { self.node() } {
+                Node::Leaf(leaf) => (leaf.head.cast(), leaf.size as usize),
+                Node::Inner(inner) => (inner.head.cast(), inner.size),
+            }
+        }
+    }
+
+    // --- the tree
+
+    pub(super) struct SortedIndex {
+        /// Null before the first pair.
+        root: AtomicPtr<u8>,
+        len: Counter,
+        /// S4: held to change the tree above the leaves.
+        shape: Lock,
+        blocks: Mutex<Blocks>,
+        blobs: Blobs,
+        /// Whether a leaf has become empty lately, so that all may be.
+        pub(super) emptied: AtomicBool,
+    }
+
+    struct Blocks {
+        space: Space,
+        limbo: epoch::Limbo<Retired>,
+        limbo_bytes: usize,
+        /// Whether the index has been shut because it was empty.
+        closed: bool,
+    }
+
+    enum Retired {
+        Block(NonNull<u8>, usize),
+        Blob(*const Blob),
+    }
+
+    // SAFETY: what is retired belongs to the index that holds it.
+    unsafe impl Send for Blocks {}
+
+    /// The way from the root to a leaf: inner nodes, and which child was taken.
+    type Path<'g> = Vec<(Inner<'g>, usize)>;
+
+    /// A pair on its way into a new leaf: its slot's key, its cell, and the prefix that both lack.
+    #[derive(Clone, Copy)]
+    struct Item<'i> {
+        prefix: &'i [u8],
+        slot: Slot,
+        cell: &'i [u8],
+    }
+
+    impl Item<'_> {
+        /// The cell's length in a leaf with a prefix of `prefix_len`.
+        fn cell_len(&self, prefix_len: usize) -> usize {
+            if self.blob().is_some() {
+                return BLOB_CELL;
+            }
+            let rest = self.slot.key_len().saturating_sub(4);
+            let key = self.prefix.len() + self.slot.key_len() - prefix_len;
+            self.cell.len() - rest + key.saturating_sub(4)
+        }
+
+        fn blob(&self) -> Option<*const Blob> {
+            let (value_len, bytes) = self.cell.split_first_chunk().expect("a cell has a head");
+            // SAFETY: the cell of a blob holds its address.
+            (u16::from_ne_bytes(*value_len) == BLOB)
+                .then(|| unsafe { bytes.as_ptr().cast::<*const Blob>().read_unaligned() })
+        }
+
+        /// The cell with another rest of the key.
+        fn cell_with<'c>(&self, rest: &[u8], cell: &'c mut Vec<u8>) -> &'c [u8] {
+            cell.clear();
+            if self.blob().is_some() {
+                cell.extend_from_slice(self.cell);
+            } else {
+                cell.extend_from_slice(&self.cell[..CELL_HEAD]);
+                cell.extend_from_slice(rest);
+                cell.extend_from_slice(&self.cell[CELL_HEAD + self.slot.key_len().saturating_sub(4)..]);
+            }
+            cell
+        }
+
+        /// Writes the whole key into `key`.
+        fn write_key<'k>(&self, key: &'k mut Vec<u8>) -> &'k [u8] {
+            key.clear();
+            if let Some(blob) = self.blob() {
+                // SAFETY: the pair is live, so its blob is.
+                key.extend(unsafe { Blob::parts(blob) }.0);
+                return key;
+            }
+            key.extend(self.prefix);
+            let len = self.slot.key_len();
+            key.extend(&self.slot.head().to_be_bytes()[..len.min(4)]);
+            key.extend(&self.cell[CELL_HEAD..CELL_HEAD + len.saturating_sub(4)]);
+            key
+        }
+    }
+
+    impl SortedIndex {
+        pub(super) fn new(memory: Arc<Memory>) -> Self {
+            Self {
+                root: AtomicPtr::new(ptr::null_mut()),
+                len: Counter::default(),
+                shape: Lock::new(),
+                blocks: Mutex::new(Blocks {
+                    space: Space::new(Arc::clone(&memory)),
+                    limbo: epoch::Limbo::new(),
+                    limbo_bytes: 0,
+                    closed: false,
+                }),
+                blobs: Blobs { memory, bytes: AtomicUsize::new(0) },
+                emptied: AtomicBool::new(false),
+            }
+        }
+
+        pub(super) fn len(&self) -> usize {
+            self.len.get()
+        }
+
+        pub(super) fn bytes(&self) -> usize {
+            lock(&self.blocks).space.bytes + self.blobs.bytes.load(Relaxed)
+        }
+
+        // --- reading; callers are pinned
+
+        /// The leaf that `key` belongs to; with `below`, the one that holds the keys just below it.
+        #[inline]
+        fn leaf(&self, key: &[u8], below: bool) -> Option<Leaf<'_>> {
+            let mut at = Child(self.root.load(Acquire));
+            if at.0.is_null() {
+                return None;
+            }
+            loop {
+                // SAFETY: S2: the pin keeps what the tree led to.
+                match unsafe { at.node() } {
+                    Node::Leaf(leaf) => return Some(leaf),
+                    Node::Inner(inner) => {
+                        at = Child(inner.child(inner.child_of(key, !below)).load(Acquire));
+                        prefetch_node(at);
+                    }
+                }
+            }
+        }
+
+        /// The leaf that `key` belongs to and the way to it.
+        fn path(&self, key: &[u8]) -> (Path<'_>, Child) {
+            let mut path = Vec::new();
+            let mut at = Child(self.root.load(Acquire));
+            // SAFETY: as in `leaf`; callers know that the tree is not empty.
+            while let Node::Inner(inner) = unsafe { at.node() } {
+                let child = inner.child_of(key, true);
+                path.push((inner, child));
+                at = Child(inner.child(child).load(Acquire));
+            }
+            (path, at)
+        }
+
+        /// The value of `key`, which lives as long as the pin.
+        #[inline]
+        pub(super) fn get(&self, key: &[u8]) -> Option<&[u8]> {
+            self.leaf(key, false).and_then(|leaf| leaf.value(key))
+        }
+
+        /// Shows `read` each key's value. The keys of a group go down the tree side by side, so that their
+        /// cache misses overlap.
+        pub(super) fn get_many<K: AsRef<[u8]>>(
+            &self,
+            keys: &[K],
+            mut read: impl FnMut(usize, Option<&[u8]>),
+        ) {
+            const GROUP: usize = 16;
+            for (group, keys) in keys.chunks(GROUP).enumerate() {
+                let mut nodes = [Child(self.root.load(Acquire)); GROUP];
+                let mut inner_left = !nodes[0].0.is_null();
+                while inner_left {
+                    inner_left = false;
+                    for (node, key) in nodes.iter_mut().zip(keys) {
+                        // SAFETY: as in `leaf`.
+                        if let Node::Inner(inner) = unsafe { node.node() } {
+                            *node = Child(inner.child(inner.child_of(key.as_ref(), true)).load(Acquire));
+                            prefetch_node(*node);
+                            inner_left = true;
+                        }
+                    }
+                }
+                for (at, (node, key)) in nodes.iter().zip(keys).enumerate() {
+                    let leaf =
+                        NonNull::new(node.0).map(|leaf| Leaf { head: leaf.cast(), there: PhantomData });
+                    read(group * GROUP + at, leaf.and_then(|leaf| leaf.value(key.as_ref())));
+                }
+            }
+        }
+
+        /// Copies pairs into `block`, in order from `from` on, at most `limit` of them and not beyond `to`;
+        /// with `down` the other way. All are of one leaf, the first that has any.
+        pub(super) fn fill(
+            &self,
+            block: &mut Block,
+            from: Bound<&[u8]>,
+            to: Bound<&[u8]>,
+            down: bool,
+            limit: usize,
+        ) {
+            block.clear();
+            let mut from = from.map(<[u8]>::to_vec);
+            loop {
+                let Some((leaf, next)) = self.leaf_at(as_slice(&from), down) else { return };
+                let state = leaf.state.load(Acquire) & !LOCKED;
+                if state & REPLACED != 0 {
+                    continue;
+                }
+                let whole = copy_pairs(leaf, block, as_slice(&from), to, down, limit);
+                block.leaf = &raw const leaf.state;
+                block.state = state;
+                if !block.is_empty() {
+                    block.next = next.filter(|_| whole);
+                    return;
+                }
+                let Some(edge) = next.filter(|edge| !beyond(edge, to, down)) else { return };
+                from = if down { Bound::Excluded(edge) } else { Bound::Included(edge) };
+            }
+        }
+
+        /// The leaf where a scan from `from` begins, and the separator at its far side.
+        fn leaf_at(&self, from: Bound<&[u8]>, down: bool) -> Option<(Leaf<'_>, Option<Vec<u8>>)> {
+            let mut at = Child(self.root.load(Acquire));
+            if at.0.is_null() {
+                return None;
+            }
+            let mut edge = None;
+            loop {
+                // SAFETY: as in `leaf`.
+                let inner = match unsafe { at.node() } {
+                    Node::Leaf(leaf) => {
+                        return Some((leaf, edge.map(|(inner, at): (Inner<'_>, _)| inner.separator(at))));
+                    }
+                    Node::Inner(inner) => inner,
+                };
+                let child = match from {
+                    Bound::Unbounded if down => inner.count(),
+                    Bound::Unbounded => 0,
+                    Bound::Excluded(key) if down => inner.child_of(key, false),
+                    Bound::Included(key) | Bound::Excluded(key) => inner.child_of(key, true),
+                };
+                if down && child > 0 {
+                    edge = Some((inner, child - 1));
+                } else if !down && child < inner.count() {
+                    edge = Some((inner, child));
+                }
+                at = Child(inner.child(child).load(Acquire));
+                prefetch_node(at);
+            }
+        }
+
+        /// Asks for what the next writes of these keys will need.
+        pub(super) fn prefetch<K: AsRef<[u8]>>(&self, keys: impl Iterator<Item = K>) {
+            for key in keys {
+                let _leaf = self.leaf(key.as_ref(), false);
+            }
+        }
+
+        // --- writing; callers are pinned
+
+        /// As the hash index's `change`.
+        pub(super) fn change<V: AsRef<[u8]>, D: FnOnce(Option<&[u8]>) -> Result<Change<V>>>(
+            &self,
+            key: &[u8],
+            decide: &mut Option<D>,
+        ) -> Option<Result<bool>> {
+            let Some(leaf) = self.leaf(key, false) else { return without_room(self.start(), decide) };
+            let mut held = leaf.lock()?;
+            let decide = decide.take()?;
+            Some(self.change_in(&mut held, key, decide))
+        }
+
+        #[inline]
+        fn change_in<V: AsRef<[u8]>>(
+            &self,
+            held: &mut Held<'_>,
+            key: &[u8],
+            decide: impl FnOnce(Option<&[u8]>) -> Result<Change<V>>,
+        ) -> Result<bool> {
+            let leaf = held.leaf;
+            let suffix = Suffix::new(&key[leaf.prefix_len as usize..]);
+            let found = leaf.find(suffix);
+            let old = found.ok().map(|at| leaf.slot(at)).filter(|slot| !slot.is_dead());
+            let body = old.map(|slot| leaf.cell(slot).1);
+            match decide(body.map(Body::bytes))? {
+                Change::Keep => return Ok(false),
+                Change::Set(value) => self.set(held, key, suffix, found, value.as_ref())?,
+                Change::Delete => {
+                    let (Ok(at), Some(slot)) = (found, old) else { return Ok(false) };
+                    self.delete(held, key, at, slot);
+                    return Ok(true);
+                }
+            }
+            if old.is_none() {
+                self.len.add(1);
+            }
+            if let Some(Body::Blob(blob)) = body {
+                self.retire_blob(blob);
+            }
+            Ok(true)
+        }
+
+        /// Marks a slot dead. Where that leaves much waste, or a blob, the leaf is replaced.
+        fn delete(&self, held: &mut Held<'_>, key: &[u8], at: usize, slot: Slot) {
+            let leaf = held.leaf;
+            leaf.slot_word(at).store(slot.dead().0, Release);
+            Leaf::add(&leaf.garbage, (padded(leaf.cell_len(slot)) + SLOT) as u32);
+            Leaf::add(&leaf.live, 1_u32.wrapping_neg());
+            held.changed();
+            self.len.add(-1);
+            let live = leaf.live.load(Relaxed);
+            if live == 0 {
+                self.emptied.store(true, Relaxed);
+            }
+            let blob = matches!(leaf.cell(slot).1, Body::Blob(_));
+            if blob || live == 0 || leaf.garbage.load(Relaxed) > leaf.size / 2 {
+                self.shrink(held, key, blob);
+            }
+        }
+
+        /// Gives the key a new value, in the leaf where there is room, else in a new one.
+        fn set(
+            &self,
+            held: &mut Held<'_>,
+            key: &[u8],
+            suffix: Suffix<'_>,
+            found: std::result::Result<usize, usize>,
+            value: &[u8],
+        ) -> Result<()> {
+            let leaf = held.leaf;
+            let mut buffer = [0; MAX_CELL];
+            let cell = self.new_cell(&mut buffer, key, suffix, value)?;
+            let (count, sorted) = leaf.counts();
+            let room = leaf.room(count);
+            match found {
+                Ok(at) if padded(cell.len()) <= room => {
+                    let old = leaf.slot(at);
+                    let slot = Slot::new(suffix.head, suffix.len as u16, leaf.add_cell(cell));
+                    leaf.slot_word(at).store(slot.0, Release);
+                    if old.is_dead() {
+                        if let Body::Blob(blob) = leaf.cell(old).1 {
+                            self.retire_blob(blob);
+                        }
+                        Leaf::add(&leaf.live, 1);
+                        Leaf::add(&leaf.garbage, (SLOT as u32).wrapping_neg());
+                    } else {
+                        Leaf::add(&leaf.garbage, padded(leaf.cell_len(old)) as u32);
+                    }
+                }
+                // At the end of a leaf without a tail the sorted run just grows.
+                Err(at) if padded(cell.len()) + SLOT <= room && (at == count || count - sorted < TAIL) => {
+                    let slot = Slot::new(suffix.head, suffix.len as u16, leaf.add_cell(cell));
+                    leaf.slot_word(count).store(slot.0, Relaxed);
+                    let sorted = if at == count { sorted + 1 } else { sorted };
+                    leaf.counts.store((count + 1) as u32 | (sorted as u32) << 16, Release);
+                    Leaf::add(&leaf.live, 1);
+                }
+                _ => {
+                    let item = Item {
+                        prefix: leaf.prefix(),
+                        slot: Slot::new(suffix.head, suffix.len as u16, 0),
+                        cell,
+                    };
+                    self.rebuild(held, key, Some((suffix, item))).inspect_err(|_| {
+                        if let Some(blob) = item.blob() {
+                            // SAFETY: the blob was made above, and nobody else knows it.
+                            unsafe { self.blobs.free(blob) };
+                        }
+                    })?;
+                    return Ok(());
+                }
+            }
+            held.changed();
+            Ok(())
+        }
+
+        /// The cell of a pair, in `buffer`.
+        fn new_cell<'b>(
+            &self,
+            buffer: &'b mut [u8; MAX_CELL],
+            key: &[u8],
+            suffix: Suffix<'_>,
+            value: &[u8],
+        ) -> Result<&'b [u8]> {
+            let rest = suffix.rest;
+            let len = CELL_HEAD + rest.len() + value.len();
+            if len > MAX_CELL {
+                let blob = self.blobs.add(key, value)?;
+                buffer[..CELL_HEAD].copy_from_slice(&BLOB.to_ne_bytes());
+                // SAFETY: the buffer has room for an address.
+                unsafe {
+                    buffer.as_mut_ptr().add(CELL_HEAD).cast::<*const Blob>().write_unaligned(blob);
+                }
+                return Ok(&buffer[..BLOB_CELL]);
+            }
+            buffer[..CELL_HEAD].copy_from_slice(&(value.len() as u16).to_ne_bytes());
+            buffer[CELL_HEAD..CELL_HEAD + rest.len()].copy_from_slice(rest);
+            buffer[CELL_HEAD + rest.len()..len].copy_from_slice(value);
+            Ok(&buffer[..len])
+        }
+
+        /// Replaces a leaf by one, or two, with all its live pairs in order, and `new` among them.
+        fn rebuild(
+            &self,
+            held: &mut Held<'_>,
+            key: &[u8],
+            new: Option<(Suffix<'_>, Item<'_>)>,
+        ) -> Result<()> {
+            let leaf = held.leaf;
+            let (count, sorted) = leaf.counts();
+            let mut items = leaf.items();
+            let mut added = items.len();
+            if let Some((suffix, item)) = new {
+                added = items.partition_point(|item| leaf.cmp(item.slot, suffix) == Ordering::Less);
+                match items.get_mut(added) {
+                    Some(old) if leaf.cmp(old.slot, suffix) == Ordering::Equal => *old = item,
+                    _ => items.insert(added, item),
+                }
+            }
+            let prefix = leaf.prefix();
+            let content = leaf_content(&items, prefix.len());
+            if content + slack(content) <= LEAF || items.len() < 2 {
+                let fresh = self.new_leaf(prefix, &items, content + slack(content))?;
+                return self.publish(held, key, Child::of_leaf(fresh), None);
+            }
+            // Keys that come in order leave full leaves behind.
+            let in_order = count == sorted && added + 1 == items.len();
+            let (low_items, high_items) = items.split_at(if in_order { added } else { middle(&items) });
+            let (mut low_key, mut high_key) = (Vec::new(), Vec::new());
+            low_items[low_items.len() - 1].write_key(&mut low_key);
+            high_items[0].write_key(&mut high_key);
+            let separator = &high_key[..=common(&low_key, &high_key)];
+            let (path, _) = self.path(key);
+            let (lower, upper) = fences(&path);
+            let low_prefix = &separator[..shared_prefix(lower.as_deref(), Some(separator))];
+            let high_prefix = &separator[..shared_prefix(Some(separator), upper.as_deref())];
+            let low_size = leaf_content(low_items, low_prefix.len());
+            let high_size = leaf_content(high_items, high_prefix.len());
+            let low_slack = if in_order { 0 } else { slack(low_size) };
+            let low = self.new_leaf(low_prefix, low_items, low_size + low_slack)?;
+            let high = self
+                .new_leaf(high_prefix, high_items, high_size + slack(high_size))
+                .inspect_err(|_| self.give(&[Child::of_leaf(low)]))?;
+            self.publish(held, key, Child::of_leaf(low), Some((separator, Child::of_leaf(high))))
+        }
+
+        /// Replaces a leaf of which much is dead by a smaller one, together with a neighbour where both are small.
+        /// Where memory is refused it stays as it is.
+        #[cold]
+        fn shrink(&self, held: &mut Held<'_>, key: &[u8], in_any_case: bool) {
+            let content = leaf_content(&held.leaf.items(), held.leaf.prefix_len as usize);
+            if content > LEAF / 4 || !self.merge(held, key) {
+                let smaller =
+                    Space::rounded((content + slack(content)).max(MIN_LEAF)) < held.leaf.size as usize;
+                if smaller || in_any_case {
+                    let _refused = self.rebuild(held, key, None);
+                }
+            }
+        }
+
+        /// Puts a leaf and one of its neighbours into one new leaf; whether it did.
+        fn merge(&self, held: &mut Held<'_>, key: &[u8]) -> bool {
+            let _shape = self.shape.lock();
+            let (path, _) = self.path(key);
+            let Some((&(parent, at), above)) = path.split_last() else { return false };
+            for first in [Some(at), at.checked_sub(1)].into_iter().flatten() {
+                if first == parent.count() {
+                    continue;
+                }
+                let other = if first == at { at + 1 } else { first };
+                // SAFETY: S4: the tree's lock keeps its nodes.
+                let Node::Leaf(other) = (unsafe { Child(parent.child(other).load(Acquire)).node() }) else {
+                    continue;
+                };
+                let Some(mut other_held) = other.try_lock() else { continue };
+                let (low, high) = if first == at { (held.leaf, other) } else { (other, held.leaf) };
+                let mut items = low.items();
+                items.extend(high.items());
+                let (lower, upper) = fences(above);
+                let lower = if first > 0 { Some(parent.separator(first - 1)) } else { lower };
+                let upper =
+                    if first + 1 < parent.count() { Some(parent.separator(first + 1)) } else { upper };
+                let prefix_len = shared_prefix(lower.as_deref(), upper.as_deref());
+                let content = leaf_content(&items, prefix_len);
+                if content > LEAF / 2 {
+                    continue;
+                }
+                let prefix = lower.as_deref().unwrap_or_default().get(..prefix_len).unwrap_or_default();
+                let Ok(leaf) = self.new_leaf(prefix, &items, content + slack(content)) else { return false };
+                let merged = if parent.count() == 1 {
+                    Child::of_leaf(leaf)
+                } else {
+                    let mut separators: Vec<Separator<'_>> = parent.separators().collect();
+                    let mut children: Vec<Child> = parent.children().collect();
+                    separators.remove(first);
+                    children.remove(first + 1);
+                    children[first] = Child::of_leaf(leaf);
+                    match self.new_inner(&separators, &children) {
+                        Ok(inner) => Child::of_inner(inner),
+                        Err(_refused) => {
+                            self.give(&[Child::of_leaf(leaf)]);
+                            return false;
+                        }
+                    }
+                };
+                self.place_of(above).store(merged.0, Release);
+                self.retire_leaf(held);
+                self.retire_leaf(&mut other_held);
+                self.retire_node(Child::of_inner(parent.head));
+                return true;
+            }
+            false
+        }
+
+        /// Where the child below a path hangs.
+        fn place_of(&self, path: &[(Inner<'_>, usize)]) -> &AtomicPtr<u8> {
+            // SAFETY: the lifetime is that of the tree's lock, under which the path was walked.
+            path.last().map_or(&self.root, |&(inner, at)| unsafe { &*ptr::from_ref(inner.child(at)) })
+        }
+
+        /// Leads the tree to what replaces a leaf: `low`, and from a separator on `high`.
+        fn publish(
+            &self,
+            held: &mut Held<'_>,
+            key: &[u8],
+            low: Child,
+            split: Option<(&[u8], Child)>,
+        ) -> Result<()> {
+            let _shape = self.shape.lock();
+            let (path, _) = self.path(key);
+            match split {
+                None => self.place_of(&path).store(low.0, Release),
+                Some((separator, high)) => {
+                    self.split_up(&path, low, separator, high).inspect_err(|_| self.give(&[low, high]))?;
+                }
+            }
+            self.retire_leaf(held);
+            Ok(())
+        }
+
+        /// Gives the parent one more child, and where that is one too many, splits it, and so on upwards.
+        fn split_up(
+            &self,
+            path: &[(Inner<'_>, usize)],
+            low: Child,
+            separator: &[u8],
+            high: Child,
+        ) -> Result<()> {
+            let mut made = Vec::new();
+            let mut low = low;
+            let mut high = high;
+            let mut separator = separator.to_vec();
+            let mut above = path;
+            let result = loop {
+                let Some((&(parent, at), rest)) = above.split_last() else {
+                    break self.new_inner(&[Separator { prefix: &[], rest: &separator }], &[low, high]);
+                };
+                let mut separators: Vec<Separator<'_>> = parent.separators().collect();
+                let mut children: Vec<Child> = parent.children().collect();
+                separators.insert(at, Separator { prefix: &[], rest: &separator });
+                children[at] = low;
+                children.insert(at + 1, high);
+                if separators.len() <= FANOUT {
+                    above = rest;
+                    break self.new_inner(&separators, &children);
+                }
+                // A split at the right edge leaves a full node behind, as in a leaf.
+                let middle = if at + 1 == separators.len() { at - 1 } else { separators.len() / 2 };
+                let halves = self.new_inner(&separators[..middle], &children[..=middle]).and_then(|left| {
+                    made.push(Child::of_inner(left));
+                    self.new_inner(&separators[middle + 1..], &children[middle + 1..])
+                        .map(|right| (left, right))
+                });
+                match halves {
+                    Ok((left, right)) => {
+                        made.push(Child::of_inner(right));
+                        (low, high) = (Child::of_inner(left), Child::of_inner(right));
+                        separator = [separators[middle].prefix, separators[middle].rest].concat();
+                        above = rest;
+                    }
+                    Err(error) => break Err(error),
+                }
+            };
+            let top = result.inspect_err(|_| self.give(&made))?;
+            self.place_of(above).store(Child::of_inner(top).0, Release);
+            for &(inner, _) in &path[above.len()..] {
+                self.retire_node(Child::of_inner(inner.head));
+            }
+            Ok(())
+        }
+
+        // --- making and freeing nodes
+
+        fn start(&self) -> Result<()> {
+            let _shape = self.shape.lock();
+            if lock(&self.blocks).closed || !self.root.load(Relaxed).is_null() {
+                return Ok(());
+            }
+            let leaf = self.new_leaf(&[], &[], MIN_LEAF)?;
+            self.root.store(Child::of_leaf(leaf).0, Release);
+            Ok(())
+        }
+
+        /// A leaf of at least `size` bytes with these pairs, all in the sorted run.
+        fn new_leaf(&self, prefix: &[u8], items: &[Item<'_>], size: usize) -> Result<NonNull<LeafHead>> {
+            let size = Space::rounded(size.max(MIN_LEAF));
+            let block = lock(&self.blocks).space.take(size)?;
+            let floor = (size - prefix.len()) & !1;
+            // SAFETY: the block has `size` bytes and is ours. Its first word stays an atomic: S5.
+            let leaf = unsafe {
+                let state = block.cast::<AtomicU64>().as_ref();
+                state.store((state.load(Relaxed) & !(LOCKED | REPLACED)) + CHANGED, Relaxed);
+                let base = block.as_ptr();
+                base.add(size - prefix.len()).copy_from_nonoverlapping(prefix.as_ptr(), prefix.len());
+                let head: *mut LeafHead = base.cast();
+                let count = items.len() as u32;
+                (&raw mut (*head).counts).write(AtomicU32::new(count | count << 16));
+                (&raw mut (*head).floor).write(AtomicU32::new(floor as u32));
+                (&raw mut (*head).garbage).write(AtomicU32::new(0));
+                (&raw mut (*head).live).write(AtomicU32::new(count));
+                (&raw mut (*head).size).write(size as u32);
+                (&raw mut (*head).prefix_len).write(prefix.len() as u32);
+                Leaf { head: block.cast(), there: PhantomData }
+            };
+            let mut key = Vec::new();
+            let mut cell = Vec::new();
+            for (at, item) in items.iter().enumerate() {
+                let slot = if item.prefix.len() == prefix.len() {
+                    Slot::new(item.slot.head(), item.slot.key_len() as u16, leaf.add_cell(item.cell))
+                } else {
+                    let suffix = Suffix::new(&item.write_key(&mut key)[prefix.len()..]);
+                    let bytes = item.cell_with(suffix.rest, &mut cell);
+                    Slot::new(suffix.head, suffix.len as u16, leaf.add_cell(bytes))
+                };
+                leaf.slot_word(at).store(slot.0, Relaxed);
+            }
+            Ok(leaf.head)
+        }
+
+        fn new_inner(&self, separators: &[Separator<'_>], children: &[Child]) -> Result<NonNull<InnerHead>> {
+            let count = separators.len();
+            // They are in order, so what the first and the last share all share.
+            let prefix_len = separators[0].common(&separators[count - 1]);
+            let bytes: usize = separators.iter().map(|separator| separator.len() - prefix_len).sum();
+            let fixed = INNER_HEAD + 8 * count + size_of::<AtomicPtr<u8>>() * children.len() + 4 * count;
+            let size = fixed + prefix_len + bytes;
+            let block = lock(&self.blocks).space.take(size)?;
+            // SAFETY: the block has `size` bytes and is ours; the parts follow each other as `Inner` says, and
+            // each is aligned, as the wider ones come first. The first word stays an atomic: S5.
+            unsafe {
+                let base = block.as_ptr();
+                let head: *mut InnerHead = base.cast();
+                (&raw mut (*head).count).write(count as u32);
+                (&raw mut (*head).prefix_len).write(prefix_len as u32);
+                (&raw mut (*head).size).write(size);
+                let heads = base.add(INNER_HEAD).cast::<u64>();
+                let links = heads.add(count).cast::<AtomicPtr<u8>>();
+                let ends = links.add(children.len()).cast::<u32>();
+                let mut at = ends.add(count).cast::<u8>();
+                let mut buffer = Vec::new();
+                at.copy_from_nonoverlapping(separators[0].bytes(&mut buffer).as_ptr(), prefix_len);
+                at = at.add(prefix_len);
+                let mut end = 0;
+                for (number, separator) in separators.iter().enumerate() {
+                    let rest = &separator.bytes(&mut buffer)[prefix_len..];
+                    heads.add(number).write(head8(rest));
+                    at.add(end).copy_from_nonoverlapping(rest.as_ptr(), rest.len());
+                    end += rest.len();
+                    ends.add(number).write(end as u32);
+                }
+                for (number, child) in children.iter().enumerate() {
+                    links.add(number).write(AtomicPtr::new(child.0));
+                }
+                Ok(block.cast())
+            }
+        }
+
+        /// Takes back nodes that the tree never led to.
+        fn give(&self, nodes: &[Child]) {
+            let mut blocks = lock(&self.blocks);
+            for node in nodes {
+                // SAFETY: the node was made for a change that failed, and nobody else knows it.
+                unsafe {
+                    let (block, size) = node.block();
+                    blocks.space.give(block, size);
+                }
+            }
+        }
+
+        /// Retires a leaf that was replaced, and what its dead slots own.
+        fn retire_leaf(&self, held: &mut Held<'_>) {
+            held.replaced();
+            let leaf = held.leaf;
+            let dead = (0..leaf.counts().0).filter(|&at| leaf.slot(at).is_dead());
+            dead.filter_map(|at| leaf.blob(at)).for_each(|blob| self.retire_blob(blob));
+            self.retire_node(Child::of_leaf(leaf.head));
+        }
+
+        fn retire_blob(&self, blob: *const Blob) {
+            // SAFETY: it is retired only now, so still whole.
+            let bytes = unsafe { (*blob).value_len };
+            self.retire(Retired::Blob(blob), bytes);
+        }
+
+        fn retire_node(&self, node: Child) {
+            // SAFETY: the caller has taken the node out of the tree, and its memory is whole.
+            let (block, size) = unsafe { node.block() };
+            self.retire(Retired::Block(block, size), size);
+        }
+
+        fn retire(&self, retired: Retired, bytes: usize) {
+            let mut blocks = lock(&self.blocks);
+            blocks.limbo_bytes += bytes;
+            if blocks.limbo.push(retired) < COLLECT_AT && blocks.limbo_bytes < COLLECT_AT_BYTES {
+                return;
+            }
+            blocks.limbo_bytes = 0;
+            for retired in blocks.limbo.collect(&self.blobs.memory) {
+                // SAFETY: it was taken out of the tree, and no reader is left in it.
+                unsafe {
+                    match retired {
+                        Retired::Block(block, size) => blocks.space.give(block, size),
+                        Retired::Blob(blob) => self.blobs.free(blob),
+                    }
+                }
+            }
+        }
+
+        /// As the hash index's `close_if_empty`.
+        pub(super) fn close_if_empty(&self) -> bool {
+            if self.len() > 0 || self.bytes() < WORTH_RETURNING {
+                return false;
+            }
+            let _shape = self.shape.lock();
+            let root = Child(self.root.load(Acquire));
+            if root.0.is_null() {
+                return false;
+            }
+            let mut leaves = Vec::new();
+            // SAFETY: S4: the tree's lock keeps its nodes.
+            unsafe { each_leaf(root, &mut |leaf| leaves.push(leaf)) };
+            let held = leaves.iter().map(|leaf| leaf.try_lock().filter(|_| leaf.live.load(Relaxed) == 0));
+            let Some(mut held) = held.collect::<Option<Vec<_>>>() else { return false };
+            lock(&self.blocks).closed = true;
+            self.root.store(ptr::null_mut(), Release);
+            held.iter_mut().for_each(Held::replaced);
+            true
+        }
+    }
+
+    impl Drop for SortedIndex {
+        fn drop(&mut self) {
+            let blocks = self.blocks.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let root = Child(*self.root.get_mut());
+            let mut blobs: Vec<*const Blob> = blocks
+                .limbo
+                .drain()
+                .filter_map(|retired| match retired {
+                    Retired::Blob(blob) => Some(blob),
+                    Retired::Block(..) => None,
+                })
+                .collect();
+            if *self.blobs.bytes.get_mut() > 0 && !root.0.is_null() {
+                // SAFETY: the tree is whole and exclusively ours.
+                unsafe {
+                    each_leaf(root, &mut |leaf| {
+                        blobs.extend((0..leaf.counts().0).filter_map(|at| leaf.blob(at)));
+                    });
+                }
+            }
+            for blob in blobs {
+                // SAFETY: each blob has one slot or was retired once, and nobody reads it any more.
+                unsafe { self.blobs.free(blob) };
+            }
+        }
+    }
+
+    /// # Safety
+    /// The tree under `node` does not change within `'g`.
+    unsafe fn each_leaf<'g>(node: Child, each: &mut impl FnMut(Leaf<'g>)) {
+        // SAFETY: the caller's promise.
+        match unsafe { node.node() } {
+            Node::Leaf(leaf) => each(leaf),
+            // SAFETY: the same promise, one level down.
+            Node::Inner(inner) => inner.children().for_each(|child| unsafe { each_leaf(child, each) }),
+        }
+    }
+
+    /// A separator in two parts: what its node's separators share, and the rest.
+    #[derive(Clone, Copy)]
+    struct Separator<'s> {
+        prefix: &'s [u8],
+        rest: &'s [u8],
+    }
+
+    impl Separator<'_> {
+        fn len(&self) -> usize {
+            self.prefix.len() + self.rest.len()
+        }
+
+        fn common(&self, other: &Self) -> usize {
+            let bytes = |separator: &Self| {
+                separator.prefix.iter().chain(separator.rest).copied().collect::<Vec<u8>>()
+            };
+            common(&bytes(self), &bytes(other))
+        }
+
+        fn bytes<'b>(&self, buffer: &'b mut Vec<u8>) -> &'b [u8] {
+            buffer.clear();
+            buffer.extend_from_slice(self.prefix);
+            buffer.extend_from_slice(self.rest);
+            buffer
+        }
+    }
+
+    /// How many bytes two keys have in common from their start.
+    fn common(a: &[u8], b: &[u8]) -> usize {
+        a.iter().zip(b).take_while(|(a, b)| a == b).count()
+    }
+
+    /// The length of the prefix of all keys between two fences, `None` being an open end.
+    fn shared_prefix(lower: Option<&[u8]>, upper: Option<&[u8]>) -> usize {
+        match (lower, upper) {
+            (Some(lower), Some(upper)) => common(lower, upper).min(MAX_PREFIX),
+            _ => 0,
+        }
+    }
+
+    /// The separators on both sides of where a path leads.
+    fn fences(path: &[(Inner<'_>, usize)]) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+        let lower = path.iter().rev().find(|(_, at)| *at > 0).map(|(inner, at)| inner.separator(at - 1));
+        let upper =
+            path.iter().rev().find(|(inner, at)| *at < inner.count()).map(|(inner, at)| inner.separator(*at));
+        (lower, upper)
+    }
+
+    /// The bytes that a leaf with these pairs needs.
+    fn leaf_content(items: &[Item<'_>], prefix_len: usize) -> usize {
+        HEAD + padded(prefix_len)
+            + items.iter().map(|item| SLOT + padded(item.cell_len(prefix_len))).sum::<usize>()
+    }
+
+    /// The free bytes that a leaf begins with: more make writing quicker, fewer memory smaller.
+    fn slack(content: usize) -> usize {
+        content / 8 + 64
+    }
+
+    /// Where to split pairs so that both halves have about as many bytes. Neither is empty.
+    fn middle(items: &[Item<'_>]) -> usize {
+        let total: usize = items.iter().map(|item| item.cell.len() + SLOT).sum();
+        let mut bytes = 0;
+        let half = items.iter().take_while(|item| {
+            bytes += item.cell.len() + SLOT;
+            bytes <= total / 2
+        });
+        half.count().clamp(1, items.len() - 1)
+    }
+
+    /// Asks for the parts of a node that a search will look at.
+    #[inline]
+    fn prefetch_node(node: Child) {
+        for line in 0..PREFETCH_LINES {
+            prefetch(node.0.wrapping_add(64 * line));
+        }
+    }
+
+    const PREFETCH_LINES: usize = 8;
+
+    // --- scanning
+
+    /// Whether a scan that goes on at `from` has passed `to`.
+    fn beyond(from: &[u8], to: Bound<&[u8]>, down: bool) -> bool {
+        match to {
+            Bound::Unbounded => false,
+            Bound::Included(to) if !down => from > to,
+            Bound::Excluded(to) if !down => from >= to,
+            Bound::Included(to) | Bound::Excluded(to) => from <= to,
+        }
+    }
+
+    /// How many of a leaf's pairs are below a key; with `or_equal`, not above it.
+    fn pairs_below(leaf: Leaf<'_>, slots: &[Slot], key: &[u8], or_equal: bool) -> usize {
+        let Some(rest) = key.strip_prefix(leaf.prefix()) else {
+            return if key < leaf.prefix() { 0 } else { slots.len() };
+        };
+        let suffix = Suffix::new(rest);
+        slots.partition_point(|&slot| match leaf.cmp(slot, suffix) {
+            Ordering::Less => true,
+            Ordering::Equal => or_equal,
+            Ordering::Greater => false,
+        })
+    }
+
+    /// Copies a leaf's pairs between the bounds, at most `limit` of them; whether the scan has come to the leaf's
+    /// end.
+    fn copy_pairs(
+        leaf: Leaf<'_>,
+        block: &mut Block,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        down: bool,
+        limit: usize,
+    ) -> bool {
+        let mut slots = std::mem::take(&mut block.slots);
+        leaf.live_slots(&mut slots);
+        let (lower, upper) = if down { (to, from) } else { (from, to) };
+        let first = match lower {
+            Bound::Unbounded => 0,
+            Bound::Included(key) => pairs_below(leaf, &slots, key, false),
+            Bound::Excluded(key) => pairs_below(leaf, &slots, key, true),
+        };
+        let end = match upper {
+            Bound::Unbounded => slots.len(),
+            Bound::Included(key) => pairs_below(leaf, &slots, key, true),
+            Bound::Excluded(key) => pairs_below(leaf, &slots, key, false),
+        };
+        let mut left = limit.min(end.saturating_sub(first));
+        let (mut low, mut high) = (first, end.max(first));
+        while left > 0 && block.bytes.len() < MAX_BLOCK {
+            let slot = if down { slots[high - 1] } else { slots[low] };
+            block.push(leaf, slot);
+            if down {
+                high -= 1;
+            } else {
+                low += 1;
+            }
+            left -= 1;
+        }
+        let whole = if down { high == 0 } else { low == slots.len() };
+        block.slots = slots;
+        // Bounds that end within this leaf end the scan all the same.
+        whole || block.is_empty()
+    }
+
+    /// A block stops growing here, as blobs may be large.
+    const MAX_BLOCK: usize = 256 << 10;
+
+    /// Pairs copied from one leaf, and how to tell whether they are still all there is.
+    pub(super) struct Block {
+        bytes: Vec<u8>,
+        /// Where each key and each value end.
+        ends: Vec<(usize, usize)>,
+        leaf: *const AtomicU64,
+        state: u64,
+        /// The separator behind the leaf, where the block goes up to it.
+        pub(super) next: Option<Vec<u8>>,
+        slots: Vec<Slot>,
+    }
+
+    // SAFETY: the pointer is only followed by `is_current`, to an atomic.
+    unsafe impl Send for Block {}
+    // SAFETY: as above.
+    unsafe impl Sync for Block {}
+
+    impl Block {
+        pub(super) const fn new() -> Self {
+            Self {
+                bytes: Vec::new(),
+                ends: Vec::new(),
+                leaf: ptr::null(),
+                state: 0,
+                next: None,
+                slots: Vec::new(),
+            }
+        }
+
+        fn clear(&mut self) {
+            self.bytes.clear();
+            self.ends.clear();
+            self.next = None;
+        }
+
+        pub(super) fn is_empty(&self) -> bool {
+            self.ends.is_empty()
+        }
+
+        #[inline]
+        pub(super) fn len(&self) -> usize {
+            self.ends.len()
+        }
+
+        #[inline]
+        pub(super) fn pair(&self, at: usize) -> (&[u8], &[u8]) {
+            let start = if at == 0 { 0 } else { self.ends[at - 1].1 };
+            let (key_end, end) = self.ends[at];
+            (&self.bytes[start..key_end], &self.bytes[key_end..end])
+        }
+
+        /// Whether the leaf has not changed since. The caller holds the index that filled the block.
+        #[inline]
+        pub(super) fn is_current(&self) -> bool {
+            // SAFETY: S5.
+            !self.leaf.is_null() && unsafe { &*self.leaf }.load(Acquire) & !LOCKED == self.state
+        }
+
+        #[inline]
+        fn push(&mut self, leaf: Leaf<'_>, slot: Slot) {
+            let (rest, body) = leaf.cell(slot);
+            let head = slot.head().to_be_bytes();
+            self.bytes.extend_from_slice(leaf.prefix());
+            self.bytes.extend_from_slice(&head[..slot.key_len().min(4)]);
+            self.bytes.extend_from_slice(rest);
+            let key_end = self.bytes.len();
+            self.bytes.extend_from_slice(body.bytes());
+            self.ends.push((key_end, self.bytes.len()));
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------
 // Store
 // ---------------------------------------------------------------------------------------------------
 
@@ -319,7 +3715,7 @@ impl Store {
         if name.is_empty() || name.len() > MAX_NAME_BYTES {
             return Err(Error::TableName { name: name.into() });
         }
-        let mut tables = write(&self.inner.tables);
+        let mut tables = self.inner.tables.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(table) = tables.get(name) {
             table.needs(index)?;
             return Ok(table.clone());
@@ -331,40 +3727,40 @@ impl Store {
 
     /// The table called `name`, if there is one.
     pub fn find_table(&self, name: &str) -> Option<Table> {
-        read(&self.inner.tables).get(name).cloned()
+        self.inner.tables.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
     /// All tables, by name.
     pub fn tables(&self) -> Vec<Table> {
-        read(&self.inner.tables).values().cloned().collect()
+        self.inner.tables.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     /// Removes a table and its pairs; whether it was there.
     ///
     /// Handles of it find nothing from then on, and their writes fail with [`Error::TableDropped`].
     pub fn drop_table(&self, name: &str) -> bool {
-        let removed = write(&self.inner.tables).remove(name);
+        let removed = self.inner.tables.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         removed.is_some_and(|table| {
-            table.inner.dropped.store(true, Ordering::Release);
-            table.inner.pairs.clear(&table.inner);
+            table.inner.dropped.store(true, Release);
+            table.inner.clear();
             true
         })
     }
 
     /// The bytes that the store holds: pairs, indexes and free space kept for reuse.
     pub fn memory(&self) -> usize {
-        self.inner.memory.used.load(Ordering::Relaxed)
+        self.inner.memory.used.load(Relaxed)
     }
 
     /// The most bytes that the store may hold, or `None` where there is no limit.
     pub fn memory_limit(&self) -> Option<usize> {
-        let limit = self.inner.memory.limit.load(Ordering::Relaxed);
+        let limit = self.inner.memory.limit.load(Relaxed);
         (limit != usize::MAX).then_some(limit)
     }
 
     /// Sets the memory limit. A store that already holds more keeps its pairs, and refuses to grow.
     pub fn set_memory_limit(&self, limit: Option<usize>) {
-        self.inner.memory.limit.store(limit.unwrap_or(usize::MAX), Ordering::Relaxed);
+        self.inner.memory.limit.store(limit.unwrap_or(usize::MAX), Relaxed);
     }
 
     /// Writes every table to `writer`, in a form that [`load`](Self::load) reads on any platform.
@@ -388,32 +3784,6 @@ impl Store {
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Store").field("tables", &self.tables()).field("memory", &self.memory()).finish()
-    }
-}
-
-/// What the tables of a store hold together, and the most they may.
-struct Memory {
-    used: AtomicUsize,
-    limit: AtomicUsize,
-}
-
-impl Default for Memory {
-    fn default() -> Self {
-        Self { used: AtomicUsize::new(0), limit: AtomicUsize::new(usize::MAX) }
-    }
-}
-
-impl Memory {
-    /// Exchanges `old` bytes for `new` ones, unless that grows the store past its limit.
-    fn exchange(&self, old: usize, new: usize) -> Result<()> {
-        let limit = self.limit.load(Ordering::Relaxed);
-        self.used
-            .try_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-                let needed = used.saturating_sub(old).saturating_add(new);
-                (new <= old || needed <= limit).then_some(needed)
-            })
-            .map(drop)
-            .map_err(|used| Error::MemoryLimit { limit, needed: (used - old).saturating_add(new) })
     }
 }
 
@@ -445,32 +3815,73 @@ pub struct Table {
 
 struct TableInner {
     name: String,
-    index: Index,
     dropped: AtomicBool,
-    len: AtomicUsize,
-    bytes: AtomicUsize,
+    hasher: foldhash::quality::RandomState,
     memory: Arc<Memory>,
     pairs: Pairs,
 }
 
-impl Drop for TableInner {
-    fn drop(&mut self) {
-        self.memory.used.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
+/// The pairs of a table under its index. Emptying a table puts a new index in place.
+enum Pairs {
+    Hash(Shared<hash::HashIndex>),
+    Sorted(Shared<sorted::SortedIndex>),
+}
+
+impl TableInner {
+    fn new_hash(&self) -> hash::HashIndex {
+        hash::HashIndex::new(Arc::clone(&self.memory), self.hasher.clone())
+    }
+
+    fn new_sorted(&self) -> sorted::SortedIndex {
+        sorted::SortedIndex::new(Arc::clone(&self.memory))
+    }
+
+    fn pin(&self) -> epoch::Guard {
+        epoch::pin(&self.memory)
+    }
+
+    fn clear(&self) {
+        match &self.pairs {
+            Pairs::Hash(index) => index.replace(self.new_hash()),
+            Pairs::Sorted(index) => index.replace(self.new_sorted()),
+        }
+    }
+
+    /// Returns the memory of a table that has lost its last pair.
+    fn clear_if_empty(&self) {
+        match &self.pairs {
+            Pairs::Hash(index) => {
+                if index.get(&self.pin()).close_if_empty() {
+                    index.replace(self.new_hash());
+                }
+            }
+            Pairs::Sorted(index) => {
+                if index.get(&self.pin()).close_if_empty() {
+                    index.replace(self.new_sorted());
+                }
+            }
+        }
     }
 }
 
 impl Table {
     fn new(name: &str, index: Index, memory: Arc<Memory>) -> Self {
-        let inner = TableInner {
-            name: name.into(),
-            index,
-            dropped: AtomicBool::new(false),
-            len: AtomicUsize::new(0),
-            bytes: AtomicUsize::new(0),
-            memory,
-            pairs: Pairs::new(index),
+        let hasher = foldhash::quality::RandomState::default();
+        let pairs = match index {
+            Index::Hash => Pairs::Hash(Shared::new(
+                hash::HashIndex::new(Arc::clone(&memory), hasher.clone()),
+                Arc::clone(&memory),
+            )),
+            Index::Sorted => {
+                Pairs::Sorted(Shared::new(sorted::SortedIndex::new(Arc::clone(&memory)), Arc::clone(&memory)))
+            }
         };
+        let inner = TableInner { name: name.into(), dropped: AtomicBool::new(false), hasher, memory, pairs };
         Self { inner: Arc::new(inner) }
+    }
+
+    fn pin(&self) -> epoch::Guard {
+        self.inner.pin()
     }
 
     /// The name it has in its store.
@@ -480,12 +3891,18 @@ impl Table {
 
     /// The index it was created with.
     pub fn index(&self) -> Index {
-        self.inner.index
+        match self.inner.pairs {
+            Pairs::Hash(_) => Index::Hash,
+            Pairs::Sorted(_) => Index::Sorted,
+        }
     }
 
     /// The number of pairs.
     pub fn len(&self) -> usize {
-        self.inner.len.load(Ordering::Relaxed)
+        match &self.inner.pairs {
+            Pairs::Hash(index) => index.get(&self.pin()).len(),
+            Pairs::Sorted(index) => index.get(&self.pin()).len(),
+        }
     }
 
     /// Whether there is no pair.
@@ -495,7 +3912,10 @@ impl Table {
 
     /// The bytes that this table holds.
     pub fn memory(&self) -> usize {
-        self.inner.bytes.load(Ordering::Relaxed)
+        match &self.inner.pairs {
+            Pairs::Hash(index) => index.get(&self.pin()).bytes(),
+            Pairs::Sorted(index) => index.get(&self.pin()).bytes(),
+        }
     }
 
     /// Removes all pairs and returns their memory.
@@ -503,7 +3923,7 @@ impl Table {
     /// Pairs that other threads write meanwhile may stay.
     pub fn clear(&self) -> Result<()> {
         self.check_not_dropped()?;
-        self.inner.pairs.clear(&self.inner);
+        self.inner.clear();
         Ok(())
     }
 
@@ -515,7 +3935,7 @@ impl Table {
     }
 
     fn check_not_dropped(&self) -> Result<()> {
-        if self.inner.dropped.load(Ordering::Acquire) {
+        if self.inner.dropped.load(Acquire) {
             return Err(Error::TableDropped { table: self.inner.name.clone() });
         }
         Ok(())
@@ -601,14 +4021,35 @@ impl Table {
         decide: impl FnOnce(Option<&[u8]>) -> Result<Change<V>>,
     ) -> Result<bool> {
         check_key(key)?;
-        self.inner.pairs.change(&self.inner, key, |old| {
+        let mut decide = Some(|old: Option<&[u8]>| {
             self.check_not_dropped()?;
             let change = decide(old)?;
             if let Change::Set(value) = &change {
                 check_value(value.as_ref())?;
             }
             Ok(change)
-        })
+        });
+        let (changed, emptied) = loop {
+            let pinned = self.pin();
+            // An attempt ends without a result where the index grew or was replaced under it.
+            let attempt = match &self.inner.pairs {
+                Pairs::Hash(index) => {
+                    let index = index.get(&pinned);
+                    index.change(key, &mut decide).map(|changed| (changed, &index.emptied))
+                }
+                Pairs::Sorted(index) => {
+                    let index = index.get(&pinned);
+                    index.change(key, &mut decide).map(|changed| (changed, &index.emptied))
+                }
+            };
+            if let Some((changed, emptied)) = attempt {
+                break (changed, emptied.load(Relaxed) && emptied.swap(false, Relaxed));
+            }
+        };
+        if emptied {
+            self.inner.clear_if_empty();
+        }
+        changed
     }
 
     // --- write verbs over many
@@ -616,25 +4057,25 @@ impl Table {
     /// [`insert`](Self::insert) for each pair: whether each took effect.
     pub fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
         check_pairs(pairs)?;
-        pairs.iter().map(|(key, value)| self.insert(key, value)).collect()
+        self.each_prefetched(pairs, |(key, _)| key.as_ref(), |(key, value)| self.insert(key, value))
     }
 
     /// [`update`](Self::update) for each pair: whether each took effect.
     pub fn update_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
         check_pairs(pairs)?;
-        pairs.iter().map(|(key, value)| self.update(key, value)).collect()
+        self.each_prefetched(pairs, |(key, _)| key.as_ref(), |(key, value)| self.update(key, value))
     }
 
     /// [`upsert`](Self::upsert) for each pair: whether each took effect.
     pub fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
         check_pairs(pairs)?;
-        pairs.iter().map(|(key, value)| self.upsert(key, value)).collect()
+        self.each_prefetched(pairs, |(key, _)| key.as_ref(), |(key, value)| self.upsert(key, value))
     }
 
     /// [`delete`](Self::delete) for each key: whether each took effect.
     pub fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
         keys.iter().try_for_each(|key| check_key(key.as_ref()))?;
-        keys.iter().map(|key| self.delete(key)).collect()
+        self.each_prefetched(keys, AsRef::as_ref, |key| self.delete(key))
     }
 
     /// [`alter`](Self::alter) for each key, with its position in `keys`: whether each took effect.
@@ -663,6 +4104,29 @@ impl Table {
         swaps.iter().map(|(key, expected, new)| self.compare_and_swap(key, *expected, *new)).collect()
     }
 
+    /// Calls `each` with every item. Their keys' places in memory are asked for some items ahead.
+    fn each_prefetched<I, T>(
+        &self,
+        items: &[I],
+        key: impl Fn(&I) -> &[u8],
+        mut each: impl FnMut(&I) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        const GROUP: usize = 16;
+        let mut results = Vec::with_capacity(items.len());
+        for group in items.chunks(GROUP) {
+            let pinned = self.pin();
+            match &self.inner.pairs {
+                Pairs::Hash(index) => index.get(&pinned).prefetch(group.iter().map(&key)),
+                Pairs::Sorted(index) => index.get(&pinned).prefetch(group.iter().map(&key)),
+            }
+            drop(pinned);
+            for item in group {
+                results.push(each(item)?);
+            }
+        }
+        Ok(results)
+    }
+
     // --- read verbs
 
     /// A copy of the key's value, or `None` where the key is absent.
@@ -672,25 +4136,33 @@ impl Table {
 
     /// What `read` makes of the key's value, which is not copied, or `None` where the key is absent.
     pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        self.inner.pairs.get(key.as_ref()).map(|value| read(&value))
+        let pinned = self.pin();
+        match &self.inner.pairs {
+            Pairs::Hash(index) => index.get(&pinned).get(key.as_ref()).map(read),
+            Pairs::Sorted(index) => index.get(&pinned).get(key.as_ref()).map(read),
+        }
     }
 
     /// Whether the key is there.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
-        self.inner.pairs.get(key.as_ref()).is_some()
+        self.select_with(key, |_| ()).is_some()
     }
 
     /// Shows `read` every key's position in `keys` and its value, or `None` where it is absent. The
     /// positions come in order.
-    pub fn select_many<K: AsRef<[u8]>>(&self, keys: &[K], mut read: impl FnMut(usize, Option<&[u8]>)) {
-        for (position, key) in keys.iter().enumerate() {
-            read(position, self.inner.pairs.get(key.as_ref()).as_deref());
+    pub fn select_many<K: AsRef<[u8]>>(&self, keys: &[K], read: impl FnMut(usize, Option<&[u8]>)) {
+        let pinned = self.pin();
+        match &self.inner.pairs {
+            Pairs::Hash(index) => index.get(&pinned).get_many(keys, read),
+            Pairs::Sorted(index) => index.get(&pinned).get_many(keys, read),
         }
     }
 
     /// Whether each key is there.
     pub fn contains_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<bool> {
-        keys.iter().map(|key| self.contains(key)).collect()
+        let mut found = vec![false; keys.len()];
+        self.select_many(keys, |position, value| found[position] = value.is_some());
+        found
     }
 
     // --- order
@@ -709,7 +4181,18 @@ impl Table {
     pub fn try_cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
         self.needs(Index::Sorted)?;
         let (lower, upper) = (owned(range.start_bound()), owned(range.end_bound()));
-        Ok(Cursor { table: self.clone(), lower, upper, on: None })
+        let Pairs::Sorted(index) = &self.inner.pairs else { unreachable!("the index was just checked") };
+        Ok(Cursor {
+            table: self.clone(),
+            index: index.get_arc(),
+            lower,
+            upper,
+            on: None,
+            block: sorted::Block::new(),
+            at: 0,
+            down: false,
+            limit: Cursor::FIRST_BLOCK,
+        })
     }
 
     /// The pairs with keys in `range`, in order; `.rev()` for the other way.
@@ -735,9 +4218,9 @@ impl Table {
     /// come or not.
     pub fn iter(&self) -> Iter {
         match self.index() {
-            Index::Sorted => Iter(IterState::Sorted(self.scan(..))),
+            Index::Sorted => Iter(IterState::Sorted(Box::new(self.cursor(..)))),
             Index::Hash => {
-                Iter(IterState::Hash { table: self.clone(), shard: 0, pairs: Vec::new().into_iter() })
+                Iter(IterState::Hash { table: self.clone(), next: Some(0), pairs: Vec::new().into_iter() })
             }
         }
     }
@@ -797,33 +4280,94 @@ fn owned(bound: Bound<&&[u8]>) -> Bound<Vec<u8>> {
 /// The position is a key, not a place in memory: the cursor holds no lock, stays valid under any write,
 /// and sees every write that was finished before the call. At an end of its range it stays on the pair
 /// it returned last, so pairs that are appended later are found by asking again.
-#[derive(Clone)]
 pub struct Cursor {
     table: Table,
+    /// The index that filled the block.
+    index: Arc<sorted::SortedIndex>,
     lower: Bound<Vec<u8>>,
     upper: Bound<Vec<u8>>,
-    on: Option<Pair>,
+    /// The key of the pair it was on before the block was filled.
+    on: Option<Vec<u8>>,
+    block: sorted::Block,
+    /// How many of the block's pairs have been returned.
+    at: usize,
+    down: bool,
+    /// How many pairs the next block may have: few at first, as many scans are short.
+    limit: usize,
 }
 
 impl Cursor {
+    const FIRST_BLOCK: usize = 8;
+
     /// Moves to the next pair upwards and returns it, or `None` where there is none.
     ///
     /// A new cursor moves to the first pair of its range.
+    #[inline]
     pub fn scan_asc_next(&mut self) -> Option<(&[u8], &[u8])> {
-        let lower = self.on.as_ref().map_or_else(|| as_slice(&self.lower), |(key, _)| Bound::Excluded(key));
-        let next = self.table.inner.pairs.first(lower, as_slice(&self.upper))?;
-        let (key, value) = self.on.insert(next);
-        Some((key, value))
+        self.step(false)
     }
 
     /// Moves to the next pair downwards and returns it, or `None` where there is none.
     ///
     /// A new cursor moves to the last pair of its range.
+    #[inline]
     pub fn scan_desc_next(&mut self) -> Option<(&[u8], &[u8])> {
-        let upper = self.on.as_ref().map_or_else(|| as_slice(&self.upper), |(key, _)| Bound::Excluded(key));
-        let next = self.table.inner.pairs.last(as_slice(&self.lower), upper)?;
-        let (key, value) = self.on.insert(next);
-        Some((key, value))
+        self.step(true)
+    }
+
+    /// The key of the pair it is on.
+    fn on(&self) -> Option<&[u8]> {
+        if self.at > 0 { Some(self.block.pair(self.at - 1).0) } else { self.on.as_deref() }
+    }
+
+    #[inline]
+    fn step(&mut self, down: bool) -> Option<(&[u8], &[u8])> {
+        let ready = self.at < self.block.len() && self.down == down && self.is_current();
+        if !ready && !self.refill(down) {
+            return None;
+        }
+        self.at += 1;
+        Some(self.block.pair(self.at - 1))
+    }
+
+    /// Whether the block is what another look at the table would give.
+    #[inline]
+    fn is_current(&self) -> bool {
+        let Pairs::Sorted(index) = &self.table.inner.pairs else { return false };
+        index.is(&self.index) && self.block.is_current()
+    }
+
+    /// Copies the pairs that follow the position; whether there are any.
+    #[cold]
+    fn refill(&mut self, down: bool) -> bool {
+        let Pairs::Sorted(index) = &self.table.inner.pairs else { return false };
+        let current = self.is_current();
+        let mut edge = None;
+        if self.at > 0 {
+            let on = self.on.get_or_insert_default();
+            on.clear();
+            on.extend_from_slice(self.block.pair(self.at - 1).0);
+            if self.at == self.block.len() && self.down == down && current {
+                edge = self.block.next.take();
+            }
+        }
+        if !index.is(&self.index) {
+            self.index = index.get_arc();
+        }
+        let pinned = self.table.pin();
+        let (from, to) = if down { (&self.upper, &self.lower) } else { (&self.lower, &self.upper) };
+        let from = match (&edge, &self.on) {
+            (Some(edge), _) if down => Bound::Excluded(edge.as_slice()),
+            (Some(edge), _) => Bound::Included(edge.as_slice()),
+            (None, Some(on)) => Bound::Excluded(on.as_slice()),
+            (None, None) => as_slice(from),
+        };
+        self.index.fill(&mut self.block, from, as_slice(to), down, self.limit);
+        drop(pinned);
+        self.at = 0;
+        self.down = down;
+        self.limit = self.limit.saturating_mul(4);
+        !self.block.is_empty()
     }
 
     /// [`scan_asc_next`](Self::scan_asc_next) up to `limit` times, each pair shown to `read`; how many
@@ -847,7 +4391,26 @@ impl IntoIterator for Cursor {
 
     /// The pairs of the cursor's whole range, wherever it stands.
     fn into_iter(self) -> Scan {
-        Scan { table: self.table, lower: self.lower, upper: self.upper }
+        let fresh = || self.table.try_cursor((as_slice(&self.lower), as_slice(&self.upper)));
+        let [front, back] = [fresh(), fresh()].map(|cursor| cursor.expect("a cursor's table is sorted"));
+        Scan { front, back }
+    }
+}
+
+impl Clone for Cursor {
+    /// A cursor on the same pair.
+    fn clone(&self) -> Self {
+        Self {
+            table: self.table.clone(),
+            index: Arc::clone(&self.index),
+            lower: self.lower.clone(),
+            upper: self.upper.clone(),
+            on: self.on().map(<[u8]>::to_vec),
+            block: sorted::Block::new(),
+            at: 0,
+            down: false,
+            limit: Self::FIRST_BLOCK,
+        }
     }
 }
 
@@ -855,7 +4418,7 @@ impl fmt::Debug for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cursor")
             .field("table", &self.table.name())
-            .field("on", &self.on.as_ref().map(|(key, _)| excerpt(key)))
+            .field("on", &self.on().map(excerpt))
             .finish_non_exhaustive()
     }
 }
@@ -863,26 +4426,25 @@ impl fmt::Debug for Cursor {
 /// The pairs of a range of a sorted table, either way. Like a [`Cursor`], it stays valid under any write.
 #[derive(Clone, Debug)]
 pub struct Scan {
-    table: Table,
-    lower: Bound<Vec<u8>>,
-    upper: Bound<Vec<u8>>,
+    front: Cursor,
+    back: Cursor,
 }
 
 impl Iterator for Scan {
     type Item = (Vec<u8>, Vec<u8>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (key, value) = self.table.inner.pairs.first(as_slice(&self.lower), as_slice(&self.upper))?;
-        self.lower = Bound::Excluded(key.to_vec());
-        Some((key.into_vec(), value.to_vec()))
+        let (key, value) = self.front.scan_asc_next()?;
+        let met = self.back.on().is_some_and(|back| key >= back);
+        (!met).then(|| (key.to_vec(), value.to_vec()))
     }
 }
 
 impl DoubleEndedIterator for Scan {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let (key, value) = self.table.inner.pairs.last(as_slice(&self.lower), as_slice(&self.upper))?;
-        self.upper = Bound::Excluded(key.to_vec());
-        Some((key.into_vec(), value.to_vec()))
+        let (key, value) = self.back.scan_desc_next()?;
+        let met = self.front.on().is_some_and(|front| key <= front);
+        (!met).then(|| (key.to_vec(), value.to_vec()))
     }
 }
 
@@ -890,8 +4452,8 @@ impl DoubleEndedIterator for Scan {
 pub struct Iter(IterState);
 
 enum IterState {
-    Sorted(Scan),
-    Hash { table: Table, shard: usize, pairs: std::vec::IntoIter<(Vec<u8>, Vec<u8>)> },
+    Sorted(Box<Cursor>),
+    Hash { table: Table, next: Option<u64>, pairs: std::vec::IntoIter<(Vec<u8>, Vec<u8>)> },
 }
 
 impl Iterator for Iter {
@@ -899,13 +4461,18 @@ impl Iterator for Iter {
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
-            IterState::Sorted(scan) => scan.next(),
-            IterState::Hash { table, shard, pairs } => loop {
+            IterState::Sorted(cursor) => {
+                cursor.scan_asc_next().map(|(key, value)| (key.to_vec(), value.to_vec()))
+            }
+            IterState::Hash { table, next, pairs } => loop {
                 if let Some(pair) = pairs.next() {
                     return Some(pair);
                 }
-                *pairs = table.inner.pairs.copy_shard(*shard)?.into_iter();
-                *shard += 1;
+                let Pairs::Hash(index) = &table.inner.pairs else { return None };
+                let mut segment = Vec::new();
+                let read = |key: &[u8], value: &[u8]| segment.push((key.to_vec(), value.to_vec()));
+                *next = index.get(&table.pin()).walk((*next)?, read);
+                *pairs = segment.into_iter();
             },
         }
     }
@@ -914,191 +4481,6 @@ impl Iterator for Iter {
 impl fmt::Debug for Iter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Iter").finish_non_exhaustive()
-    }
-}
-
-// ---------------------------------------------------------------------------------------------------
-// The indexes
-// ---------------------------------------------------------------------------------------------------
-
-type Pair = (Box<[u8]>, Arc<[u8]>);
-type SortedMap = BTreeMap<Box<[u8]>, Arc<[u8]>>;
-type HashShard = HashMap<Box<[u8]>, Arc<[u8]>, foldhash::fast::RandomState>;
-
-/// The pairs of a table under its index. Values are immutable behind an `Arc`, so a reader holds no lock
-/// while it looks at one.
-enum Pairs {
-    Hash { hasher: foldhash::fast::RandomState, shards: Box<[RwLock<HashShard>]> },
-    Sorted(RwLock<SortedMap>),
-}
-
-/// Enough that a few dozen threads seldom meet.
-const SHARDS: usize = 64;
-
-/// What a pair costs beside its own bytes: two allocations' headers, two fat pointers, the `Arc`'s counts.
-const PAIR_OVERHEAD: usize = 64;
-
-fn pair_bytes(key: &[u8], value: &[u8]) -> usize {
-    PAIR_OVERHEAD + key.len() + value.len()
-}
-
-// A panic in a caller's closure poisons a lock, but no pair is half written then: the closure runs first.
-fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Pairs {
-    fn new(index: Index) -> Self {
-        match index {
-            Index::Hash => Self::Hash {
-                hasher: foldhash::fast::RandomState::default(),
-                shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
-            },
-            Index::Sorted => Self::Sorted(RwLock::default()),
-        }
-    }
-
-    fn get(&self, key: &[u8]) -> Option<Arc<[u8]>> {
-        match self {
-            Self::Hash { hasher, shards } => read(shard_of(hasher, shards, key)).get(key).cloned(),
-            Self::Sorted(map) => read(map).get(key).cloned(),
-        }
-    }
-
-    fn change<V: AsRef<[u8]>>(
-        &self,
-        table: &TableInner,
-        key: &[u8],
-        decide: impl FnOnce(Option<&[u8]>) -> Result<Change<V>>,
-    ) -> Result<bool> {
-        match self {
-            Self::Hash { hasher, shards } => {
-                let mut map = write(shard_of(hasher, shards, key));
-                let change = decide(map.get(key).map(AsRef::as_ref))?;
-                match map.entry(key.into()) {
-                    hash_map::Entry::Occupied(entry) => {
-                        table.account(key, Some(entry.get()), &change)?;
-                        match change {
-                            Change::Keep => return Ok(false),
-                            Change::Set(value) => *entry.into_mut() = value.as_ref().into(),
-                            Change::Delete => drop(entry.remove()),
-                        }
-                    }
-                    hash_map::Entry::Vacant(entry) => {
-                        table.account(key, None, &change)?;
-                        let Change::Set(value) = change else { return Ok(false) };
-                        entry.insert(value.as_ref().into());
-                    }
-                }
-                Ok(true)
-            }
-            Self::Sorted(map) => {
-                let mut map = write(map);
-                let change = decide(map.get(key).map(AsRef::as_ref))?;
-                match map.entry(key.into()) {
-                    btree_map::Entry::Occupied(entry) => {
-                        table.account(key, Some(entry.get()), &change)?;
-                        match change {
-                            Change::Keep => return Ok(false),
-                            Change::Set(value) => *entry.into_mut() = value.as_ref().into(),
-                            Change::Delete => drop(entry.remove()),
-                        }
-                    }
-                    btree_map::Entry::Vacant(entry) => {
-                        table.account(key, None, &change)?;
-                        let Change::Set(value) = change else { return Ok(false) };
-                        entry.insert(value.as_ref().into());
-                    }
-                }
-                Ok(true)
-            }
-        }
-    }
-
-    fn clear(&self, table: &TableInner) {
-        match self {
-            Self::Hash { shards, .. } => {
-                for shard in shards {
-                    table.forget(std::mem::take(&mut *write(shard)).iter());
-                }
-            }
-            Self::Sorted(map) => table.forget(std::mem::take(&mut *write(map)).iter()),
-        }
-    }
-
-    /// The pairs of one shard of a hash table, `None` past the last.
-    fn copy_shard(&self, position: usize) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
-        let Self::Hash { shards, .. } = self else { return None };
-        let shard = read(shards.get(position)?);
-        Some(shard.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect())
-    }
-
-    fn first(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<Pair> {
-        self.end_of_range(lower, upper, |mut range| range.next())
-    }
-
-    fn last(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<Pair> {
-        self.end_of_range(lower, upper, |mut range| range.next_back())
-    }
-
-    fn end_of_range(
-        &self,
-        lower: Bound<&[u8]>,
-        upper: Bound<&[u8]>,
-        pick: impl for<'m> FnOnce(
-            btree_map::Range<'m, Box<[u8]>, Arc<[u8]>>,
-        ) -> Option<(&'m Box<[u8]>, &'m Arc<[u8]>)>,
-    ) -> Option<Pair> {
-        let Self::Sorted(map) = self else { return None };
-        // `BTreeMap::range` panics on these.
-        match (lower, upper) {
-            (Bound::Excluded(a), Bound::Excluded(b)) if a >= b => return None,
-            (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) if a > b => {
-                return None;
-            }
-            _ => {}
-        }
-        pick(read(map).range::<[u8], _>((lower, upper))).map(|(key, value)| (key.clone(), Arc::clone(value)))
-    }
-}
-
-fn shard_of<'s>(
-    hasher: &foldhash::fast::RandomState,
-    shards: &'s [RwLock<HashShard>],
-    key: &[u8],
-) -> &'s RwLock<HashShard> {
-    &shards[hasher.hash_one(key) as usize % SHARDS]
-}
-
-impl TableInner {
-    /// Counts a change that is about to happen, or refuses it at the memory limit.
-    fn account<V: AsRef<[u8]>>(&self, key: &[u8], old: Option<&Arc<[u8]>>, change: &Change<V>) -> Result<()> {
-        let old_bytes = old.map_or(0, |value| pair_bytes(key, value));
-        let new_bytes = match change {
-            Change::Keep => return Ok(()),
-            Change::Set(value) => pair_bytes(key, value.as_ref()),
-            Change::Delete => 0,
-        };
-        self.memory.exchange(old_bytes, new_bytes)?;
-        self.bytes.fetch_add(new_bytes.wrapping_sub(old_bytes), Ordering::Relaxed);
-        self.len.fetch_add(
-            usize::from(new_bytes > 0).wrapping_sub(usize::from(old_bytes > 0)),
-            Ordering::Relaxed,
-        );
-        Ok(())
-    }
-
-    /// Counts pairs that were cleared.
-    fn forget<'p>(&self, pairs: impl ExactSizeIterator<Item = (&'p Box<[u8]>, &'p Arc<[u8]>)>) {
-        let len = pairs.len();
-        let bytes: usize = pairs.map(|(key, value)| pair_bytes(key, value)).sum();
-        self.len.fetch_sub(len, Ordering::Relaxed);
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        self.memory.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
