@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::clock::Clock;
 use crate::job::{Figure, JOBS, Job, SYSTEMS, System, Unit};
 use crate::options::Run;
 use crate::results::{Record, Results};
@@ -22,6 +23,11 @@ struct Turn<'r> {
 /// Does all that the options ask for.
 pub(crate) fn run(options: &Run) -> Result<Results, String> {
     check_names(options)?;
+    if options.data.clock == Clock::Processor && options.threads != [1] {
+        return Err(
+            "threads wait for each other, which the processor's clock does not show: give --threads 1".into(),
+        );
+    }
     let turns = turns(options);
     let processes: usize =
         turns.iter().map(|turn| turn.systems.len()).sum::<usize>() * usize::from(options.rounds);

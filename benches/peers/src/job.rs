@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use twindex_benches::KeyList;
 
+use crate::clock::Clock;
 use crate::keys;
 use crate::options::One;
 use crate::peer::{Peer, SortedSession};
@@ -188,6 +189,10 @@ impl Task {
 
     pub(crate) fn threads(&self) -> usize {
         usize::from(self.one.threads)
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        self.one.data.clock
     }
 
     pub(crate) fn value_bytes(&self) -> usize {

@@ -1,5 +1,6 @@
 //! Twindex beside its peers. `README.md` in the folder above says how this is measured.
 
+mod clock;
 mod driver;
 mod job;
 mod keys;

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::clock::Clock;
+
 /// Twindex beside its peers: the same work, in alternation, each system in a process of its own.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
@@ -52,7 +54,7 @@ pub(crate) struct Run {
     pub(crate) data: Data,
 }
 
-/// What the pairs are like.
+/// What the pairs are like, and how they are measured.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Data {
     /// What the keys are: random hexadecimal text, a row of decimal numbers, file paths, or words of a file
@@ -67,6 +69,10 @@ pub(crate) struct Data {
     /// The length of the values
     #[arg(long, value_name = "BYTES", default_value_t = 16, value_parser = clap::value_parser!(u32).range(8..))]
     pub(crate) value_bytes: u32,
+    /// What time is: the clock on the wall, or the processor's time of the thread, which other programs
+    /// disturb less; for one thread only
+    #[arg(long, value_name = "CLOCK", value_enum, default_value_t = Clock::Wall)]
+    pub(crate) clock: Clock,
     /// The length of the values of the YCSB rows
     #[arg(long, value_name = "BYTES", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(8..))]
     pub(crate) ycsb_value_bytes: u32,
@@ -103,9 +109,9 @@ pub(crate) struct One {
 impl Data {
     /// The same options again, for a process that the driver starts.
     pub(crate) fn to_args(&self) -> Vec<String> {
-        let kind = self.key_kind.to_possible_value().expect("every kind has a name");
         let mut args = vec![
-            format!("--key-kind={}", kind.get_name()),
+            format!("--key-kind={}", name(&self.key_kind)),
+            format!("--clock={}", name(&self.clock)),
             format!("--key-bytes={}", self.key_bytes),
             format!("--value-bytes={}", self.value_bytes),
             format!("--ycsb-value-bytes={}", self.ycsb_value_bytes),
@@ -113,4 +119,8 @@ impl Data {
         args.extend(self.keys_from.as_ref().map(|path| format!("--keys-from={}", path.display())));
         args
     }
+}
+
+fn name(choice: &impl ValueEnum) -> String {
+    choice.to_possible_value().expect("no choice is hidden").get_name().to_owned()
 }

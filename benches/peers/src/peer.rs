@@ -2,7 +2,9 @@
 
 use std::sync::Barrier;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::clock::Clock;
 
 /// A system that keeps pairs of byte strings, used the way its documents say is best.
 pub(crate) trait Peer: Sized + 'static {
@@ -99,8 +101,10 @@ pub(crate) fn spread<S, R: Send>(
     })
 }
 
-/// The time from the first thread's start to the last one's end.
+/// The time from the first thread's start to the last one's end; by the processor's clock, of which every
+/// thread has its own, the time of the thread that took longest.
 pub(crate) fn time<P: Peer>(
+    clock: Clock,
     peer: &mut P,
     threads: usize,
     work: impl Fn(usize, &mut P::Session<'_>) + Sync,
@@ -108,11 +112,16 @@ pub(crate) fn time<P: Peer>(
     let barrier = Barrier::new(threads);
     let times = peer.each_thread(threads, |thread, session| {
         barrier.wait();
-        let start = Instant::now();
+        let start = clock.now();
         work(thread, session);
-        (start, Instant::now())
+        (start, clock.now())
     });
-    let start = times.iter().map(|time| time.0).min().expect("there is a thread");
-    let end = times.iter().map(|time| time.1).max().expect("there is a thread");
-    end - start
+    let longest = match clock {
+        Clock::Wall => {
+            let start = times.iter().map(|time| time.0).min();
+            times.iter().map(|time| time.1).max().zip(start).map(|(end, start)| end.saturating_sub(start))
+        }
+        Clock::Processor => times.iter().map(|(start, end)| end.saturating_sub(*start)).max(),
+    };
+    longest.expect("there is a thread")
 }

@@ -12,7 +12,7 @@ use crate::peer::{Peer, Session, time};
 pub(crate) fn run<P: Peer>(task: &Task, row: &str) -> Vec<Figure> {
     let mut peer = P::new();
     let (list, threads) = (&task.keys, task.threads());
-    let time = time(&mut peer, threads, |thread, session| {
+    let time = time(task.clock(), &mut peer, threads, |thread, session| {
         insert_many(session, list, list.group(thread, threads), task.value_bytes());
     });
     peer.each_thread(1, |_, session| select(session, list, 0..list.len(), task.value_bytes()));

@@ -17,7 +17,7 @@ pub(crate) fn run<P: Peer>(task: &Task, half: &str) -> Vec<Figure> {
     let before = resident();
     let mut peer = P::new();
     peer.each_thread(1, |_, session| insert(session, &task.keys, 0..pairs, task.value_bytes()));
-    let time = time(&mut peer, 1, |_, session| {
+    let time = time(task.clock(), &mut peer, 1, |_, session| {
         let mut value = vec![0; task.value_bytes()];
         for ((_, old), (number, new)) in old.pairs(0..pairs).zip(task.keys.pairs(pairs..2 * pairs)) {
             assert!(session.delete(old), "{} is not there", old.escape_ascii());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use twindex_benches::{KeyList, is_value, is_value_start};
+use twindex_benches::{KeyList, is_value_start};
 
 use super::{check, figure, insert, mops, resident, select, walks};
 use crate::job::{Figure, Task};
@@ -59,7 +59,7 @@ fn row(task: &Task, verb: &str) -> String {
 /// Inserts all, and tells by how much the process grew over that.
 fn fill<P: Peer>(peer: &mut P, task: &Task, list: &KeyList) -> Vec<Figure> {
     let before = resident();
-    let time = time(peer, task.threads(), |thread, session| {
+    let time = time(task.clock(), peer, task.threads(), |thread, session| {
         insert(session, list, list.group(thread, task.threads()), task.value_bytes());
     });
     let growth = before.zip(resident()).map(|(before, after)| after.saturating_sub(before));
@@ -76,7 +76,7 @@ fn selects<P: Peer>(peer: &mut P, task: &Task, list: &KeyList) -> Option<Figure>
     let row = row(task, "select");
     task.wants(&row).then(|| {
         let walks = walks(list.len());
-        let time = time(peer, task.threads(), |thread, session| {
+        let time = time(task.clock(), peer, task.threads(), |thread, session| {
             for _ in 0..walks {
                 select(session, list, list.group(thread, task.threads()), task.value_bytes());
             }
@@ -95,7 +95,7 @@ fn absent<P: Peer>(peer: &mut P, task: &Task, list: &KeyList) -> Figure {
         })
         .collect();
     let walks = walks(list.len());
-    let time = time(peer, task.threads(), |thread, session| {
+    let time = time(task.clock(), peer, task.threads(), |thread, session| {
         for _ in 0..walks {
             for (_, key) in absent.pairs(absent.group(thread, task.threads())) {
                 assert!(session.select(key, |_| ()).is_none(), "{} is there", key.escape_ascii());
@@ -108,7 +108,7 @@ fn absent<P: Peer>(peer: &mut P, task: &Task, list: &KeyList) -> Figure {
 fn select_many<P: Peer>(peer: &mut P, task: &Task, list: &KeyList) -> Figure {
     let walks = walks(list.len());
     let keys: Vec<&[u8]> = list.pairs(0..list.len()).map(|(_, key)| key).collect();
-    let time = time(peer, task.threads(), |thread, session| {
+    let time = time(task.clock(), peer, task.threads(), |thread, session| {
         for _ in 0..walks {
             let group = list.group(thread, task.threads());
             for start in group.clone().step_by(BATCH) {
@@ -124,19 +124,19 @@ fn select_many<P: Peer>(peer: &mut P, task: &Task, list: &KeyList) -> Figure {
     mops("hash_select_many", list.len() * walks, time)
 }
 
-/// Every thread reads its own row of neighbours, and every key and value is checked.
+/// Every thread reads its own row of neighbours, and every key and the start of every value is checked.
 fn time_scan<P: Peer>(peer: &mut P, task: &Task, sorted: &KeyList, walks: usize, many: bool) -> Duration
 where
     for<'p> P::Session<'p>: SortedSession,
 {
     let value_bytes = task.value_bytes();
-    time(peer, task.threads(), |thread, session| {
+    time(task.clock(), peer, task.threads(), |thread, session| {
         let group = sorted.group(thread, task.threads());
         for _ in 0..walks {
             let mut position = group.start;
             let read = |key: &[u8], value: &[u8]| {
-                let right =
-                    key == sorted.key(position) && is_value(sorted.number(position), value_bytes, value);
+                let right = key == sorted.key(position)
+                    && is_value_start(sorted.number(position), value_bytes, value);
                 check(Some(right), key);
                 position += 1;
             };

@@ -4,10 +4,10 @@
 //! machine does is not in it; page faults are.
 
 use hdrhistogram::Histogram;
-use rustix::time::{ClockId, clock_gettime};
 use twindex_benches::fill_value;
 
 use super::figure;
+use crate::clock::Clock;
 use crate::job::{Figure, Task};
 use crate::peer::{Peer, Session};
 
@@ -18,9 +18,10 @@ pub(crate) fn run<P: Peer>(task: &Task, half: &str) -> Vec<Figure> {
         let mut value = vec![0; task.value_bytes()];
         for (number, key) in task.keys.pairs(0..task.keys.len()) {
             fill_value(number, &mut value);
-            let start = thread_nanoseconds();
+            let start = Clock::Processor.now();
             let inserted = session.insert(key, &value);
-            histogram.record(thread_nanoseconds() - start).expect("the histogram grows");
+            let took = Clock::Processor.since(start);
+            histogram.record(took.as_nanos() as u64).expect("the histogram grows");
             assert!(inserted, "the key {} was there before", key.escape_ascii());
         }
         histogram
@@ -31,9 +32,4 @@ pub(crate) fn run<P: Peer>(task: &Task, half: &str) -> Vec<Figure> {
         figure(format!("{half}_insert_p9999"), histogram.value_at_quantile(0.9999) as f64),
         figure(format!("{half}_insert_max"), histogram.max() as f64),
     ]
-}
-
-fn thread_nanoseconds() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -1,7 +1,5 @@
 //! Many small tables, one after the other: what a table costs before it has many pairs.
 
-use std::time::Instant;
-
 use twindex_benches::KeyList;
 
 use super::{figure, insert, mops, resident, select};
@@ -25,13 +23,13 @@ pub(crate) fn run<P: Peer>(task: &Task, half: &str, pairs: usize) -> Vec<Figure>
     let Some(mut peers) = P::several(tables) else { return Vec::new() };
     let value_bytes = task.value_bytes();
     let positions = |table: usize| table * pairs..(table + 1) * pairs;
-    let start = Instant::now();
+    let start = task.clock().now();
     for (table, peer) in peers.iter_mut().enumerate() {
         peer.each_thread(1, |_, session| insert(session, list, positions(table), value_bytes));
     }
-    let writing = start.elapsed();
+    let writing = task.clock().since(start);
     let growth = before.zip(resident()).map(|(before, after)| after.saturating_sub(before));
-    let start = Instant::now();
+    let start = task.clock().now();
     for (table, peer) in peers.iter_mut().enumerate() {
         peer.each_thread(1, |_, session| {
             for _ in 0..WALKS {
@@ -39,7 +37,7 @@ pub(crate) fn run<P: Peer>(task: &Task, half: &str, pairs: usize) -> Vec<Figure>
             }
         });
     }
-    let reading = start.elapsed();
+    let reading = task.clock().since(start);
     let row = |what| format!("{half}_{pairs}_{what}");
     let mut figures = vec![
         mops(row("insert"), tables * pairs, writing),

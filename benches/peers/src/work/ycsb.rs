@@ -5,7 +5,7 @@
 //! is checked whatever the other threads do.
 
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use rand::SeedableRng;
@@ -14,6 +14,7 @@ use rand_distr::{Distribution, Zipf};
 use twindex_benches::{KeyList, fill_value, is_value_start, number_of_value};
 
 use super::{check, figure, insert, mops};
+use crate::clock::Clock;
 use crate::job::{Figure, Task};
 use crate::keys::rng;
 use crate::peer::{Peer, Session, SortedSession, time};
@@ -102,18 +103,18 @@ fn loaded<P: Peer>(keys: &KeyList, value_bytes: usize) -> P {
 }
 
 /// A clock around every operation, where one is wanted.
-struct Laps(Option<(Histogram<u64>, Instant)>);
+struct Laps(Option<(Histogram<u64>, Clock, Duration)>);
 
 impl Laps {
-    fn started() -> Self {
-        Self(Some((Histogram::new(3).expect("three digits are allowed"), Instant::now())))
+    fn started(clock: Clock) -> Self {
+        Self(Some((Histogram::new(3).expect("three digits are allowed"), clock, clock.now())))
     }
 
     /// Ends the operation that began when the one before it ended.
     fn lap(&mut self) {
-        if let Some((histogram, start)) = &mut self.0 {
-            let end = Instant::now();
-            histogram.record((end - *start).as_nanos() as u64).expect("the histogram grows");
+        if let Some((histogram, clock, start)) = &mut self.0 {
+            let end = clock.now();
+            histogram.record(end.saturating_sub(*start).as_nanos() as u64).expect("the histogram grows");
             *start = end;
         }
     }
@@ -127,12 +128,13 @@ fn measure<P: Peer>(
     work: impl Fn(usize, &mut P::Session<'_>, &mut Laps) + Sync,
 ) -> Vec<Figure> {
     let job = &task.one.job;
-    let elapsed = time(peer, task.threads(), |thread, session| work(thread, session, &mut Laps(None)));
+    let elapsed =
+        time(task.clock(), peer, task.threads(), |thread, session| work(thread, session, &mut Laps(None)));
     let mut figures = vec![mops(job.as_str(), operations, elapsed)];
     let histograms = peer.each_thread(task.threads(), |thread, session| {
-        let mut laps = Laps::started();
+        let mut laps = Laps::started(task.clock());
         work(thread, session, &mut laps);
-        laps.0.map(|(histogram, _)| histogram)
+        laps.0.map(|(histogram, ..)| histogram)
     });
     let mut all = Histogram::<u64>::new(3).expect("three digits are allowed");
     for histogram in histograms.into_iter().flatten() {
