@@ -69,6 +69,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read, Write};
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::{Bound, Deref, RangeBounds};
 use std::ptr::{self, NonNull};
 use std::str::FromStr;
@@ -2291,23 +2292,48 @@ mod sorted {
             (slot.head().cmp(&key.head)).then_with(|| self.suffix(slot).cmp(key))
         }
 
-        /// The first of the sorted slots that is not less than `key`.
+        /// The first of the sorted slots whose head is not less than `head`.
         #[inline]
-        fn lower_bound(self, sorted: usize, key: Suffix<'_>) -> usize {
+        fn head_bound(self, sorted: usize, head: u32) -> usize {
             let mut first = 0;
             let mut len = sorted;
             while len > 0 {
                 let half = len / 2;
                 // Without a branch: which way it goes cannot be predicted.
-                let less = Slot(self.slot_word(first + half).load(Relaxed)).head() < key.head;
+                let less = Slot(self.slot_word(first + half).load(Relaxed)).head() < head;
                 first = if less { first + half + 1 } else { first };
                 len = if less { len - half - 1 } else { half };
             }
-            if first + 1 >= sorted || self.slot(first + 1).head() != key.head {
-                let less = first < sorted && self.cmp(self.slot(first), key) == Ordering::Less;
-                return first + usize::from(less);
+            first
+        }
+
+        /// The place of `key`'s slot, dead or alive, or where in the sorted run it would belong.
+        #[inline]
+        fn find(self, key: Suffix<'_>) -> std::result::Result<usize, usize> {
+            let (count, sorted) = self.counts();
+            let mut at = self.head_bound(sorted, key.head);
+            let run = at;
+            while at < sorted && self.slot(at).head() == key.head {
+                match self.cmp(self.slot(at), key) {
+                    Ordering::Less if at - run < 4 => at += 1,
+                    // Many keys have this head.
+                    Ordering::Less => {
+                        at = self.find_in(at + 1, sorted, key);
+                        if at < sorted && self.is_key(self.slot(at), key) {
+                            return Ok(at);
+                        }
+                        break;
+                    }
+                    Ordering::Equal => return Ok(at),
+                    Ordering::Greater => break,
+                }
             }
-            let (mut low, mut high) = (first, sorted);
+            (sorted..count).find(|&tail| self.is_key(self.slot(tail), key)).ok_or(at)
+        }
+
+        /// The first sorted slot from `low` on that is not less than `key`.
+        #[cold]
+        fn find_in(self, mut low: usize, mut high: usize, key: Suffix<'_>) -> usize {
             while low < high {
                 let middle = usize::midpoint(low, high);
                 if self.cmp(self.slot(middle), key) == Ordering::Less {
@@ -2319,15 +2345,9 @@ mod sorted {
             low
         }
 
-        /// The place of `key`'s slot, dead or alive, or where in the sorted run it would belong.
         #[inline]
-        fn find(self, key: Suffix<'_>) -> std::result::Result<usize, usize> {
-            let (count, sorted) = self.counts();
-            let first = self.lower_bound(sorted, key);
-            if first < sorted && self.cmp(self.slot(first), key) == Ordering::Equal {
-                return Ok(first);
-            }
-            (sorted..count).find(|&at| self.cmp(self.slot(at), key) == Ordering::Equal).ok_or(first)
+        fn is_key(self, slot: Slot, key: Suffix<'_>) -> bool {
+            slot.head() == key.head && slot.key_len() == key.len && same_bytes(self.cell(slot).0, key.rest)
         }
 
         /// The value of a key that the tree leads here for.
@@ -2562,8 +2582,10 @@ mod sorted {
         #[inline]
         fn child_of(self, key: &[u8], or_equal: bool) -> usize {
             let prefix = self.prefix();
-            let Some(key) = key.strip_prefix(prefix) else {
-                return if key < prefix { 0 } else { self.count() };
+            let key = match key.split_at_checked(prefix.len()) {
+                Some((start, rest)) if prefix.is_empty() || same_bytes(start, prefix) => rest,
+                _ if key < prefix => return 0,
+                _ => return self.count(),
             };
             let heads = self.heads();
             let head = head8(key);
@@ -2571,7 +2593,9 @@ mod sorted {
             let mut len = heads.len();
             while len > 0 {
                 let half = len / 2;
-                let less = heads[first + half] < head;
+                debug_assert!(first + half < heads.len());
+                // SAFETY: `first + len` stays at most the number of heads.
+                let less = unsafe { *heads.get_unchecked(first + half) } < head;
                 first = if less { first + half + 1 } else { first };
                 len = if less { len - half - 1 } else { half };
             }
@@ -2961,7 +2985,7 @@ mod sorted {
             value: &[u8],
         ) -> Result<()> {
             let leaf = held.leaf;
-            let mut buffer = [0; MAX_CELL];
+            let mut buffer = MaybeUninit::uninit();
             let cell = self.new_cell(&mut buffer, key, suffix, value)?;
             let (count, sorted) = leaf.counts();
             let room = leaf.room(count);
@@ -3010,26 +3034,31 @@ mod sorted {
         /// The cell of a pair, in `buffer`.
         fn new_cell<'b>(
             &self,
-            buffer: &'b mut [u8; MAX_CELL],
+            buffer: &'b mut MaybeUninit<[u8; MAX_CELL]>,
             key: &[u8],
             suffix: Suffix<'_>,
             value: &[u8],
         ) -> Result<&'b [u8]> {
             let rest = suffix.rest;
             let len = CELL_HEAD + rest.len() + value.len();
+            let cell: *mut u8 = buffer.as_mut_ptr().cast();
             if len > MAX_CELL {
                 let blob = self.blobs.add(key, value)?;
-                buffer[..CELL_HEAD].copy_from_slice(&BLOB.to_ne_bytes());
-                // SAFETY: the buffer has room for an address.
-                unsafe {
-                    buffer.as_mut_ptr().add(CELL_HEAD).cast::<*const Blob>().write_unaligned(blob);
-                }
-                return Ok(&buffer[..BLOB_CELL]);
+                // SAFETY: the buffer has room for the head and an address.
+                return Ok(unsafe {
+                    cell.cast::<[u8; CELL_HEAD]>().write(BLOB.to_ne_bytes());
+                    cell.add(CELL_HEAD).cast::<*const Blob>().write_unaligned(blob);
+                    slice::from_raw_parts(cell, BLOB_CELL)
+                });
             }
-            buffer[..CELL_HEAD].copy_from_slice(&(value.len() as u16).to_ne_bytes());
-            buffer[CELL_HEAD..CELL_HEAD + rest.len()].copy_from_slice(rest);
-            buffer[CELL_HEAD + rest.len()..len].copy_from_slice(value);
-            Ok(&buffer[..len])
+            // SAFETY: the buffer has room for `len` bytes: the head, the rest and the value.
+            Ok(unsafe {
+                cell.cast::<[u8; CELL_HEAD]>().write((value.len() as u16).to_ne_bytes());
+                let bytes = cell.add(CELL_HEAD);
+                bytes.copy_from_nonoverlapping(rest.as_ptr(), rest.len());
+                bytes.add(rest.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
+                slice::from_raw_parts(cell, len)
+            })
         }
 
         /// Replaces a leaf by one, or two, with all its live pairs in order, and `new` among them.
@@ -3548,6 +3577,7 @@ mod sorted {
             Bound::Excluded(key) => pairs_below(leaf, &slots, key, false),
         };
         let mut left = limit.min(end.saturating_sub(first));
+        block.reserve(leaf, left);
         let (mut low, mut high) = (first, end.max(first));
         while left > 0 && block.bytes.len() < MAX_BLOCK {
             let slot = if down { slots[high - 1] } else { slots[low] };
@@ -3578,6 +3608,27 @@ mod sorted {
         /// The separator behind the leaf, where the block goes up to it.
         pub(super) next: Option<Vec<u8>>,
         slots: Vec<Slot>,
+        /// The leaf's prefix where it is short, to be copied at one go.
+        prefix: [u8; 16],
+    }
+
+    /// So many bytes behind a copy's end may be read and written on the way.
+    const OVER: usize = 32;
+
+    /// Copies `len` bytes. Where `over`, the bytes behind may be touched, and short copies need no call.
+    ///
+    /// # Safety
+    /// As for `copy_nonoverlapping`, with `over` of `OVER` bytes more on both sides.
+    #[inline(always)]
+    unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize, over: bool) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if over && len <= OVER {
+                to.copy_from_nonoverlapping(from, OVER);
+            } else {
+                to.copy_from_nonoverlapping(from, len);
+            }
+        }
     }
 
     // SAFETY: the pointer is only followed by `is_current`, to an atomic.
@@ -3594,6 +3645,7 @@ mod sorted {
                 state: 0,
                 next: None,
                 slots: Vec::new(),
+                prefix: [0; 16],
             }
         }
 
@@ -3616,7 +3668,9 @@ mod sorted {
         pub(super) fn pair(&self, at: usize) -> (&[u8], &[u8]) {
             let start = if at == 0 { 0 } else { self.ends[at - 1].1 };
             let (key_end, end) = self.ends[at];
-            (&self.bytes[start..key_end], &self.bytes[key_end..end])
+            debug_assert!(start <= key_end && key_end <= end && end <= self.bytes.len());
+            // SAFETY: `push` wrote the ends in ascending order, up to the length of the bytes.
+            unsafe { (self.bytes.get_unchecked(start..key_end), self.bytes.get_unchecked(key_end..end)) }
         }
 
         /// Whether the leaf has not changed since. The caller holds the index that filled the block.
@@ -3626,16 +3680,54 @@ mod sorted {
             !self.leaf.is_null() && unsafe { &*self.leaf }.load(Acquire) & !LOCKED == self.state
         }
 
+        /// Makes room for `pairs` pairs of a leaf, blobs apart.
+        fn reserve(&mut self, leaf: Leaf<'_>, pairs: usize) {
+            let prefix = leaf.prefix();
+            if prefix.len() <= self.prefix.len() {
+                self.prefix[..prefix.len()].copy_from_slice(prefix);
+            }
+            // Head, rest and value take no more room here than slot and cell do there.
+            self.bytes.reserve(leaf.size as usize + pairs * leaf.prefix_len as usize + OVER);
+            self.ends.reserve(pairs);
+        }
+
         #[inline]
         fn push(&mut self, leaf: Leaf<'_>, slot: Slot) {
             let (rest, body) = leaf.cell(slot);
+            let prefix = leaf.prefix();
             let head = slot.head().to_be_bytes();
-            self.bytes.extend_from_slice(leaf.prefix());
-            self.bytes.extend_from_slice(&head[..slot.key_len().min(4)]);
-            self.bytes.extend_from_slice(rest);
-            let key_end = self.bytes.len();
-            self.bytes.extend_from_slice(body.bytes());
-            self.ends.push((key_end, self.bytes.len()));
+            let head_len = slot.key_len().min(4);
+            let key_len = prefix.len() + slot.key_len();
+            let start = self.bytes.len();
+            let Body::Inline(value) = body else {
+                self.bytes.extend_from_slice(prefix);
+                self.bytes.extend_from_slice(&head[..head_len]);
+                self.bytes.extend_from_slice(rest);
+                self.bytes.extend_from_slice(body.bytes());
+                self.ends.push((start + key_len, self.bytes.len()));
+                self.reserve(leaf, leaf.counts().0);
+                return;
+            };
+            let end = start + key_len + value.len();
+            debug_assert!(end + OVER <= self.bytes.capacity() && self.ends.len() < self.ends.capacity());
+            // SAFETY: `reserve` made room for this pair and `OVER` bytes more. In the cell the value follows
+            // the rest of the key, so one copy takes both.
+            unsafe {
+                let to = self.bytes.as_mut_ptr().add(start);
+                if prefix.len() <= self.prefix.len() {
+                    to.copy_from_nonoverlapping(self.prefix.as_ptr(), self.prefix.len());
+                } else {
+                    to.copy_from_nonoverlapping(prefix.as_ptr(), prefix.len());
+                }
+                let to = to.add(prefix.len());
+                to.cast::<[u8; 4]>().write(head);
+                let len = rest.len() + value.len();
+                // Within the block a copy may read on behind the cell.
+                let within = slot.cell() + CELL_HEAD + len + OVER <= leaf.size as usize;
+                copy_short(rest.as_ptr(), to.add(head_len), len, within);
+                self.bytes.set_len(end);
+            }
+            self.ends.push((start + key_len, end));
         }
     }
 }
