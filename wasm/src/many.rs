@@ -8,11 +8,11 @@ use crate::failure::Failure;
 use crate::state::call;
 use crate::{block, reserve};
 
-/// Beside its own bytes a pair may cost this much.
-const PAIR_OVERHEAD: usize = 128;
+/// What the engine needs for each pair while it works on many.
+const BYTES_EACH: usize = 64;
 
-fn ensure(pairs: usize, bytes: usize) -> std::result::Result<(), Failure> {
-    reserve::ensure(bytes.saturating_add(pairs.saturating_mul(PAIR_OVERHEAD)))
+fn ensure(pairs: usize) -> std::result::Result<(), Failure> {
+    reserve::ensure(pairs.saturating_mul(BYTES_EACH))
 }
 
 /// Answers with a byte for each outcome, 1 or 0, and their number.
@@ -33,7 +33,7 @@ fn write_pairs(
     call(|state| {
         let pairs = block::pairs(state.buffers.bytes(address, length)?)?;
         let table = state.handles.table(table)?;
-        ensure(pairs.len(), length)?;
+        ensure(pairs.len())?;
         answer_outcomes(&mut state.output, &verb(table, &pairs)?)
     })
 }
@@ -61,6 +61,7 @@ extern "C" fn twindex_upsert_many(table: u32, pairs: usize, length: usize) -> i3
 extern "C" fn twindex_delete_many(table: u32, keys: usize, length: usize) -> i32 {
     call(|state| {
         let keys = block::keys(state.buffers.bytes(keys, length)?)?;
+        ensure(keys.len())?;
         let outcomes = state.handles.table(table)?.delete_many(&keys)?;
         answer_outcomes(&mut state.output, &outcomes)
     })
@@ -71,6 +72,7 @@ extern "C" fn twindex_delete_many(table: u32, keys: usize, length: usize) -> i32
 extern "C" fn twindex_contains_many(table: u32, keys: usize, length: usize) -> i32 {
     call(|state| {
         let keys = block::keys(state.buffers.bytes(keys, length)?)?;
+        ensure(keys.len())?;
         let outcomes = state.handles.table(table)?.contains_many(&keys);
         answer_outcomes(&mut state.output, &outcomes)
     })
@@ -82,6 +84,7 @@ extern "C" fn twindex_contains_many(table: u32, keys: usize, length: usize) -> i
 extern "C" fn twindex_select_many(table: u32, keys: usize, length: usize) -> i32 {
     call(|state| {
         let keys = block::keys(state.buffers.bytes(keys, length)?)?;
+        ensure(keys.len())?;
         let output = state.output.start();
         let mut outcome = Ok(());
         state.handles.table(table)?.select_many(&keys, |_, value| {
@@ -100,7 +103,7 @@ extern "C" fn twindex_select_many(table: u32, keys: usize, length: usize) -> i32
 extern "C" fn twindex_increment_many(table: u32, amounts: usize, length: usize) -> i32 {
     call(|state| {
         let amounts = block::amounts(state.buffers.bytes(amounts, length)?)?;
-        ensure(amounts.len(), length)?;
+        ensure(amounts.len())?;
         let sums = state.handles.table(table)?.increment_many(&amounts)?;
         let output = state.output.start();
         for sum in &sums {
@@ -116,7 +119,7 @@ extern "C" fn twindex_increment_many(table: u32, amounts: usize, length: usize) 
 extern "C" fn twindex_compare_and_swap_many(table: u32, swaps: usize, length: usize) -> i32 {
     call(|state| {
         let swaps = block::swaps(state.buffers.bytes(swaps, length)?)?;
-        ensure(swaps.len(), length)?;
+        ensure(swaps.len())?;
         let outcomes = state.handles.table(table)?.compare_and_swap_many(&swaps)?;
         answer_outcomes(&mut state.output, &outcomes)
     })

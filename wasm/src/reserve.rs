@@ -1,10 +1,10 @@
 //! What happens when the host gives the module no more memory.
 //!
-//! The engine allocates where it has no way to fail, so a refused `memory.grow` in the middle of a write
-//! would end the module with a trap. Hence a reserve is laid by before the first write. The allocator
-//! gives it up when nothing else is left, so that the write which is under way can be finished; from then
-//! on writes fail with a memory error, until enough was deleted that the reserve can be laid by anew.
-//! Reading and deleting go on.
+//! The engine takes the large blocks in which it keeps pairs from the allocator with an error at hand. But what
+//! surrounds them, a list that grows or a text, allocates where it has no way to fail, so that a refused
+//! `memory.grow` would end the module with a trap. Hence a reserve is laid by before the first block.
+//! The allocator gives it up when nothing else is left for what cannot fail, and refuses blocks until enough has been
+//! freed that it can be laid by anew. Meanwhile reads, deletes, and writes into space that the engine has already go on.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
@@ -12,25 +12,33 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::failure::Failure;
 
-/// Covers what one write can need beside its own bytes: above all a step in the growth of an index.
+/// Covers what one call can need beside blocks.
 const RESERVE_BYTES: usize = 1024 * 1024;
 
-/// A write with this many bytes is tried for before it starts; smaller ones come out of the reserve.
-const LARGE_BYTES: usize = RESERVE_BYTES / 16;
+/// From here on a value has a block of its own, so that it is tried for before a write starts.
+const LARGE_BYTES: usize = 4096;
+
+/// The engine aligns what it cuts its blocks from to a cache line, as nothing else is that is large.
+const BLOCK_ALIGN: usize = 64;
 
 static RESERVE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 
-/// Makes sure that a write of `bytes` can be finished.
+/// Makes sure that there are `bytes` in one piece, where that is much, beside the reserve.
 pub(crate) fn ensure(bytes: usize) -> Result<(), Failure> {
-    if !is_whole() && !lay_by() {
-        return Err(Failure::NoMemory { bytes });
+    if bytes < LARGE_BYTES {
+        return Ok(());
     }
-    if bytes >= LARGE_BYTES { try_for(bytes) } else { Ok(()) }
+    if is_whole() { try_for(bytes) } else { Err(Failure::NoMemory { bytes }) }
 }
 
-/// Whether the reserve is there, unspent.
-pub(crate) fn is_whole() -> bool {
-    !RESERVE.load(Ordering::Relaxed).is_null()
+/// Whether the reserve is there, or can be laid by now.
+fn is_whole() -> bool {
+    !RESERVE.load(Ordering::Relaxed).is_null() || lay_by()
+}
+
+/// Whether the engine asks for a block, and so takes a refusal.
+fn is_block(layout: Layout) -> bool {
+    layout.align() >= BLOCK_ALIGN && layout.size() >= LARGE_BYTES
 }
 
 const fn layout_of_reserve() -> Layout {
@@ -100,6 +108,10 @@ impl Reserving {
 unsafe impl GlobalAlloc for Reserving {
     #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if is_block(layout) {
+            // SAFETY: the caller's promises are those that `System` asks for.
+            return if is_whole() { unsafe { System.alloc(layout) } } else { ptr::null_mut() };
+        }
         // SAFETY: the caller's promises are those that `System` asks for.
         Self::or_spend(layout.size(), || unsafe { System.alloc(layout) })
     }

@@ -1,14 +1,12 @@
 //! Stores.
 
-use std::io::{self, Read};
-
 use twindex::{Index, Store};
 
+use crate::answer;
 use crate::block;
 use crate::failure::Failure;
 use crate::handles::Object;
 use crate::state::call;
-use crate::{answer, reserve};
 
 /// The memory limit that stands for none.
 const NO_LIMIT: u64 = u64::MAX;
@@ -47,7 +45,6 @@ extern "C" fn twindex_table(
     call(|state| {
         let name = state.buffers.text(name, name_length)?;
         let index: Index = state.buffers.text(index, index_length)?.parse()?;
-        reserve::ensure(name.len())?;
         let table = state.handles.store(store)?.table(name, index)?;
         open(&mut state.handles, Object::Table { store, table })
     })
@@ -123,22 +120,8 @@ extern "C" fn twindex_dump(store: u32) -> i32 {
 #[unsafe(no_mangle)]
 extern "C" fn twindex_load(address: usize, length: usize) -> i32 {
     call(|state| {
-        let dump = state.buffers.bytes(address, length)?;
-        reserve::ensure(0)?;
-        let store = Store::load(&mut WhileMemoryLasts(dump))?;
+        let mut dump = state.buffers.bytes(address, length)?;
+        let store = Store::load(&mut dump)?;
         open(&mut state.handles, Object::Store(store))
     })
-}
-
-/// A dump that cannot be read any further once the host has refused memory, so that loading ends with an
-/// error before the reserve is used up.
-struct WhileMemoryLasts<'d>(&'d [u8]);
-
-impl Read for WhileMemoryLasts<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        if !reserve::is_whole() {
-            return Err(io::ErrorKind::OutOfMemory.into());
-        }
-        self.0.read(bytes)
-    }
 }

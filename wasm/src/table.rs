@@ -94,7 +94,6 @@ extern "C" fn twindex_contains(table: u32, key: usize, key_length: usize) -> i32
 extern "C" fn twindex_increment(table: u32, key: usize, key_length: usize, by: i64) -> i32 {
     call(|state| {
         let key = state.buffers.bytes(key, key_length)?;
-        reserve::ensure(key.len())?;
         answer::set_number(state.handles.table(table)?.increment(key, by)?);
         Ok(0)
     })
