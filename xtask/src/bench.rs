@@ -143,7 +143,7 @@ impl Host {
 }
 
 fn cargo(workspace: &Workspace, words: &str) -> Command {
-    let mut cargo = command("cargo", &workspace.path(""));
+    let mut cargo = command("cargo", workspace.root());
     cargo.args(words.split(' '));
     cargo
 }

@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
 }
 
 fn build(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
-    let root = &workspace.path("");
+    let root = workspace.root();
     let wasm = steps.must("set up: Rust for WebAssembly", WasmTarget::find)?;
     let venv = Venv::of_tests(workspace);
     steps.must("set up: Python", |log| venv.make(log))?;

@@ -29,9 +29,19 @@ impl Workspace {
         serde_json::from_str(&metadata).context("reading what cargo metadata says")
     }
 
+    /// The top of the checkout.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// A path from the top of the checkout.
     pub(crate) fn path(&self, below: &str) -> PathBuf {
         self.root.join(below)
+    }
+
+    /// The build directory.
+    pub(crate) fn build(&self) -> &Path {
+        &self.target
     }
 
     /// A path in the build directory.

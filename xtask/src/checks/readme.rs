@@ -36,7 +36,7 @@ pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Faile
     for example in &examples {
         steps.check(&format!("readme: {}", example.host), |log| {
             let folder = workspace.empty_folder(&format!("readme/{}", example.host.to_lowercase()))?;
-            Reader { example, checkout, build: workspace.target(""), folder, target }.follow(log)
+            Reader { example, checkout, build: workspace.build(), folder, target }.follow(log)
         });
     }
     Ok(())
@@ -82,7 +82,7 @@ impl Example {
 struct Reader<'a> {
     example: &'a Example,
     checkout: &'a Path,
-    build: PathBuf,
+    build: &'a Path,
     folder: PathBuf,
     target: WasmTarget,
 }
@@ -122,7 +122,7 @@ impl Reader<'_> {
 
     /// Lets what was compiled already serve again.
     fn with_build<'c>(&self, command: &'c mut Command) -> &'c mut Command {
-        command.env("CARGO_TARGET_DIR", &self.build)
+        command.env("CARGO_TARGET_DIR", self.build)
     }
 
     fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
@@ -135,7 +135,7 @@ impl Reader<'_> {
 /// Copies the files that belong to the project, and nothing that was built from them.
 fn copy_checkout(workspace: &Workspace, log: &mut Log) -> Result<PathBuf> {
     let copy = workspace.empty_folder("readme/twindex")?;
-    let listed = log.read(command("git", &workspace.path("")).args([
+    let listed = log.read(command("git", workspace.root()).args([
         "ls-files",
         "-z",
         "--cached",

@@ -16,7 +16,7 @@ const DENY: [&str; 2] = ["--", "--deny=warnings"];
 /// Unit tests, integration tests and the examples in the documentation of one crate.
 pub(super) fn cargo_test(room: &str, package: &str, workspace: &Workspace, steps: &mut Steps) {
     steps.check(&format!("{room}: cargo test"), |log| {
-        log.run(command("cargo", &workspace.path("")).args(["test", "--package", package]))
+        log.run(command("cargo", workspace.root()).args(["test", "--package", package]))
     });
 }
 
@@ -50,6 +50,6 @@ pub(super) fn benches(workspace: &Workspace, steps: &mut Steps) {
 /// A cargo command on a package that is a workspace of its own, which shares what both compile.
 fn of_own_workspace(workspace: &Workspace, folder: &str, verb: &str) -> Command {
     let mut cargo = command("cargo", &workspace.path(folder));
-    cargo.args([verb, "--locked"]).env("CARGO_TARGET_DIR", workspace.target(""));
+    cargo.args([verb, "--locked"]).env("CARGO_TARGET_DIR", workspace.build());
     cargo
 }

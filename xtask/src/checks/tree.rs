@@ -11,7 +11,7 @@ use crate::steps::{Failed, Steps};
 use crate::workspace::Workspace;
 
 pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
-    let root = &workspace.path("");
+    let root = workspace.root();
     steps.check("tree: rustfmt", |log| {
         for folder in [root, &workspace.path(FUZZ), &workspace.path(PEERS)] {
             log.run(command("cargo", folder).args(["fmt", "--all", "--check"]))?;

@@ -54,6 +54,6 @@ impl Venv {
 
     /// Installs the package from its sources, as a user would, with what its bench script needs.
     pub(crate) fn install_package(&self, workspace: &Workspace, log: &mut Log) -> Result<()> {
-        self.install(&workspace.path(""), &["./bindings/python[bench]"], log)
+        self.install(workspace.root(), &["./bindings/python[bench]"], log)
     }
 }
