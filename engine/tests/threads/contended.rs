@@ -31,7 +31,7 @@ fn increments_add_up_and_no_sum_comes_twice() {
 /// The sums of each key, in the order in which they came.
 fn increment_at_random(table: &Table, mut random: fastrand::Rng) -> [Vec<i64>; KEYS] {
     let mut sums = [const { Vec::new() }; KEYS];
-    for _ in 0..scaled(3000, 40) {
+    for _ in 0..scaled(5000, 40) {
         if random.bool() {
             let key = random.usize(..KEYS);
             sums[key].push(table.increment([key as u8], 1).unwrap());
@@ -85,7 +85,7 @@ fn inserts_and_deletes_of_a_key_take_turns() {
         let table = table(index);
         let counts = on_threads(|writer, mut random| {
             let mut counts = [(0_usize, 0_usize); KEYS];
-            for version in 0..scaled(5000, 60) {
+            for version in 0..scaled(10_000, 60) {
                 let number = random.usize(..KEYS);
                 let key = [number as u8; 9];
                 if random.bool() {
@@ -115,7 +115,7 @@ fn compare_and_swap_loses_no_step() {
     let number = |value: &[u8]| std::str::from_utf8(value).unwrap().parse::<usize>().unwrap();
     for index in BOTH {
         let table = table(index);
-        let rounds = scaled(1500, 20);
+        let rounds = scaled(3000, 20);
         let step = || {
             let old = table.select("n");
             let new = (old.as_deref().map_or(0, number) + 1).to_string();
@@ -152,12 +152,17 @@ fn compare_and_swap_of_absence_excludes_others() {
 fn alter_appends_each_item_once_and_in_order() {
     for index in BOTH {
         let table = table(index);
-        let items = scaled(1500, 40);
-        on_threads(|thread, mut random| {
+        let items = scaled(2500, 40);
+        on_threads(|writer, mut random| {
             for number in 0..items {
-                let item = (number as u64) << 8 | thread as u64;
-                let append =
-                    |old: Option<&[u8]>| Change::Set([old.unwrap_or_default(), &item.to_le_bytes()].concat());
+                let item = (number as u64) << 8 | writer as u64;
+                let pause = random.u8(..16) == 0;
+                let append = |old: Option<&[u8]>| {
+                    if pause {
+                        thread::yield_now();
+                    }
+                    Change::Set([old.unwrap_or_default(), &item.to_le_bytes()].concat())
+                };
                 let key = [random.usize(..KEYS) as u8];
                 if random.bool() {
                     assert!(table.alter(key, append).unwrap());

@@ -1,5 +1,8 @@
 //! Whole tables and stores beside writers: dumps, drops, clears and the memory limit.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
 use twindex::{Store, Table};
 
 use crate::churned::Churned;
@@ -129,5 +132,42 @@ fn the_memory_limit_holds_for_all_threads_together() {
         let refused: Vec<usize> = beside(|| on_threads(write), || assert!(store.memory() <= LIMIT));
         assert!(cfg!(miri) || refused.iter().sum::<usize>() > 0, "the limit was never met");
         assert_eq!(count_sound(&table), table.len());
+    }
+}
+
+/// Again and again, all threads at once want what is left for one of them.
+#[test]
+fn the_last_bytes_below_the_limit_are_given_once() {
+    const LIMIT: usize = 4 << 20;
+    let value = vec![1; LIMIT / 3 * 2];
+    for index in BOTH {
+        let store = Store::with_memory_limit(LIMIT);
+        let table = store.table("t", index).unwrap();
+        let arrived = AtomicUsize::new(0);
+        // A barrier that lets all go at once, as a sleeping one does not.
+        let meet = |meeting: usize| {
+            arrived.fetch_add(1, Ordering::AcqRel);
+            while arrived.load(Ordering::Acquire) < meeting * THREADS {
+                thread::yield_now();
+            }
+        };
+        // Told at the end: who fails amid the rounds leaves the others waiting.
+        let won = on_threads(|thread, _| {
+            let mut won = Vec::new();
+            for round in (0..scaled(500, 5)).map(|round| 3 * round) {
+                meet(round + 1);
+                let inserted = table.insert([thread as u8], &value);
+                won.push(usize::from(matches!(inserted, Ok(true))));
+                meet(round + 2);
+                if thread == 0 {
+                    table.clear().unwrap();
+                }
+                meet(round + 3);
+            }
+            won
+        });
+        for round in 0..won[0].len() {
+            assert_eq!(won.iter().map(|thread| thread[round]).sum::<usize>(), 1, "one of them has it");
+        }
     }
 }
