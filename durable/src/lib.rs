@@ -16,9 +16,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use twindex;
 use twindex::{Error, Result, Store};
@@ -67,10 +68,28 @@ fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Tells which file an error of the system is about.
+/// Tells which file an error of the system is about. The system's own error stays its source.
 fn name_path(error: Error, path: &Path) -> Error {
     match error {
-        Error::Io(error) => io::Error::new(error.kind(), format!("{}: {error}", path.display())).into(),
+        Error::Io(source) => io::Error::new(source.kind(), AtPath { path: path.into(), source }).into(),
         other => other,
+    }
+}
+
+#[derive(Debug)]
+struct AtPath {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl fmt::Display for AtPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.source)
+    }
+}
+
+impl std::error::Error for AtPath {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
     }
 }

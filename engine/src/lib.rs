@@ -3724,7 +3724,8 @@ mod sorted {
                 let len = rest.len() + value.len();
                 // Within the block a copy may read on behind the cell.
                 let within = slot.cell() + CELL_HEAD + len + OVER <= leaf.size as usize;
-                copy_short(rest.as_ptr(), to.add(head_len), len, within);
+                let from = leaf.base().add(slot.cell() + CELL_HEAD);
+                copy_short(from, to.add(head_len), len, within);
                 self.bytes.set_len(end);
             }
             self.ends.push((start + key_len, end));
@@ -3865,11 +3866,22 @@ impl Store {
 
     /// A store from the bytes that [`dump`](Self::dump) wrote, read up to the end of the dump.
     ///
-    /// Fails with [`Error::Corrupt`] on anything but a whole, undamaged dump.
+    /// Fails with [`Error::Corrupt`] on anything but a whole, undamaged dump. A dump writes what keys share
+    /// once, so it can be far smaller than its store: one that somebody else made is better loaded by
+    /// [`load_with_memory_limit`](Self::load_with_memory_limit).
     pub fn load<R: Read + ?Sized>(reader: &mut R) -> Result<Self> {
-        let store = Self::new();
-        dump::read_store(&store, reader)?;
-        Ok(store)
+        Self::new().filled_from(reader)
+    }
+
+    /// As [`load`](Self::load), into a store that holds at most `limit` bytes. Fails with
+    /// [`Error::MemoryLimit`] where the dump has more.
+    pub fn load_with_memory_limit<R: Read + ?Sized>(reader: &mut R, limit: usize) -> Result<Self> {
+        Self::with_memory_limit(limit).filled_from(reader)
+    }
+
+    fn filled_from<R: Read + ?Sized>(self, reader: &mut R) -> Result<Self> {
+        dump::read_store(&self, reader)?;
+        Ok(self)
     }
 }
 
@@ -4037,6 +4049,7 @@ impl Table {
 
     /// Adds the pair where the key is absent; whether it was.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        check_value(value.as_ref())?;
         self.change(key.as_ref(), |old| match old {
             None => Ok(Change::Set(value.as_ref())),
             Some(_) => Ok(Change::Keep),
@@ -4045,6 +4058,7 @@ impl Table {
 
     /// Replaces the value where the key is present; whether it was.
     pub fn update(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        check_value(value.as_ref())?;
         self.change(key.as_ref(), |old| match old {
             None => Ok(Change::Keep),
             Some(_) => Ok(Change::Set(value.as_ref())),
@@ -4094,6 +4108,7 @@ impl Table {
         expected: Option<&[u8]>,
         new: Option<&[u8]>,
     ) -> Result<bool> {
+        new.map_or(Ok(()), check_value)?;
         let mut matched = false;
         self.change(key.as_ref(), |old| {
             matched = old == expected;

@@ -42,7 +42,7 @@ pub(crate) struct Scan {
 }
 
 enum State {
-    Sorted(Blocks),
+    Sorted(Box<Blocks>),
     Hash(twindex::Iter),
 }
 
@@ -71,7 +71,7 @@ impl Scan {
     ) -> Self {
         let blocks =
             Blocks { cursor, reverse, block: Arena::default(), next: 0, size: FIRST_BLOCK, left: limit };
-        Self { store, keys, values, yields, state: Mutex::new(State::Sorted(blocks)) }
+        Self { store, keys, values, yields, state: Mutex::new(State::Sorted(Box::new(blocks))) }
     }
 
     pub(crate) fn over_table(
