@@ -65,16 +65,18 @@ impl Example {
         Ok(Self { host, install: install.trim().into(), program: format!("{program}\n") })
     }
 
-    /// What follows `program install` or the like in the line that installs, with paths into `checkout`.
-    fn install_arguments(&self, program: &str, checkout: &Path) -> Result<Vec<String>> {
-        let arguments = self.install.strip_prefix(program).and_then(|rest| rest.strip_prefix(' '));
-        let arguments =
-            arguments.with_context(|| format!("this does not start with {program}: {}", self.install))?;
+    /// What follows `program` in each line that installs, with paths into `checkout`.
+    fn installs(&self, program: &str, checkout: &Path) -> Result<Vec<Vec<String>>> {
         let from_top = |word: &str| match word.strip_prefix("./") {
             Some(path) => checkout.join(path).display().to_string(),
             None => word.into(),
         };
-        Ok(arguments.split_whitespace().map(from_top).collect())
+        let arguments = |line: &str| {
+            let mut words = line.split_whitespace();
+            ensure!(words.next() == Some(program), "this does not start with {program}: {line}");
+            Ok(words.map(from_top).collect())
+        };
+        self.install.lines().map(arguments).collect()
     }
 }
 
@@ -99,23 +101,26 @@ impl Reader<'_> {
     fn rust(&self, log: &mut Log) -> Result<()> {
         self.write("Cargo.toml", MANIFEST)?;
         self.write("src/main.rs", &self.example.program)?;
-        let arguments = self.example.install_arguments("cargo", self.checkout)?;
-        log.run(command("cargo", &self.folder).args(arguments))?;
+        for arguments in self.example.installs("cargo", self.checkout)? {
+            log.run(command("cargo", &self.folder).args(arguments))?;
+        }
         log.run(command("cargo", &self.folder).args(["run", "--quiet"]))
     }
 
     fn python(&self, log: &mut Log) -> Result<()> {
         let venv = Venv::at(self.folder.join("venv"));
         venv.make(log)?;
-        let arguments = self.example.install_arguments("pip", self.checkout)?;
-        log.run(self.with_build(venv.module("pip", &self.folder).args(arguments)))?;
+        for arguments in self.example.installs("pip", self.checkout)? {
+            log.run(self.with_build(venv.module("pip", &self.folder).args(arguments)))?;
+        }
         let program = self.write("example.py", &self.example.program)?;
         log.run(command(venv.python(), &self.folder).arg(program))
     }
 
     fn node(&self, log: &mut Log) -> Result<()> {
-        let arguments = self.example.install_arguments("npm", self.checkout)?;
-        log.run(self.with_build(self.target.apply(npm(&self.folder, &[]).args(arguments))))?;
+        for arguments in self.example.installs("npm", self.checkout)? {
+            log.run(self.with_build(self.target.apply(npm(&self.folder, &[]).args(arguments))))?;
+        }
         let program = self.write("example.mjs", &self.example.program)?;
         log.run(command("node", &self.folder).arg(program))
     }
@@ -169,8 +174,8 @@ mod tests {
         let example = Example::find(README, PYTHON)?;
         assert_eq!(example.install, "pip install ./b x");
         assert_eq!(example.program, "import t\n\nt()\n");
-        assert_eq!(example.install_arguments("pip", Path::new("/top"))?, ["install", "/top/b", "x"]);
-        assert!(example.install_arguments("npm", Path::new("/top")).is_err());
+        assert_eq!(example.installs("pip", Path::new("/top"))?, [["install", "/top/b", "x"]]);
+        assert!(example.installs("npm", Path::new("/top")).is_err());
         Ok(())
     }
 
