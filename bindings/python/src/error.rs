@@ -78,13 +78,20 @@ impl From<twindex::Error> for Failure {
     }
 }
 
-/// The number that `OSError.errno` shows: that of the system's error, which may be wrapped in others. A path
-/// that the system was never asked about, as it has a NUL, is an invalid argument.
+/// The number that `OSError.errno` shows: that of the system's error, which may be wrapped in others, or where
+/// a wrapper hides it, by the kind of error. Those of the kinds here are the same on every platform.
 fn errno(error: &io::Error) -> Option<i32> {
-    const EINVAL: i32 = 22;
     let inner = || std::error::Error::source(error)?.downcast_ref::<io::Error>().and_then(errno);
-    let invalid = (error.kind() == io::ErrorKind::InvalidInput).then_some(EINVAL);
-    error.raw_os_error().or_else(inner).or(invalid)
+    error.raw_os_error().or_else(inner).or(match error.kind() {
+        io::ErrorKind::NotFound => Some(2),
+        io::ErrorKind::PermissionDenied => Some(13),
+        io::ErrorKind::AlreadyExists => Some(17),
+        io::ErrorKind::NotADirectory => Some(20),
+        io::ErrorKind::IsADirectory => Some(21),
+        io::ErrorKind::InvalidInput => Some(22),
+        io::ErrorKind::StorageFull => Some(28),
+        _ => None,
+    })
 }
 
 /// `what` must be `expected`, but it is this object.
