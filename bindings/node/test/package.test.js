@@ -11,16 +11,18 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { built, platform } = createRequire(import.meta.url)('../scripts/platform.cjs')
 const folder = mkdtempSync(join(tmpdir(), 'twindex-'))
-const installed = join(folder, 'package')
+const installed = join(folder, 'node_modules', 'twindex')
 const prebuilt = join(installed, 'prebuilds', `twindex.${platform()}.node`)
 after(() => rmSync(folder, { recursive: true }))
 
+const npm = (cwd, ...flags) =>
+  execFileSync('npm', flags, { cwd, encoding: 'utf8', shell: process.platform === 'win32' })
+
 before(() => {
-  const flags = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]
   const [{ filename, files }] = JSON.parse(
-    execFileSync('npm', flags, { cwd: root, encoding: 'utf8', shell: process.platform === 'win32' }),
+    npm(root, 'pack', '--json', '--ignore-scripts', '--pack-destination', folder),
   )
-  execFileSync('tar', ['-xzf', filename], { cwd: folder })
+  npm(folder, 'install', '--ignore-scripts', '--offline', '--prefix', folder, join(folder, filename))
   assert.deepEqual(
     files.map(({ path }) => path).filter((path) => /test|bench|node_modules|\.node$|\.rs$/.test(path)),
     [],
