@@ -36,7 +36,7 @@ pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Faile
     for example in &examples {
         steps.check(&format!("readme: {}", example.host), |log| {
             let folder = workspace.empty_folder(&format!("readme/{}", example.host.to_lowercase()))?;
-            Reader { example, checkout, build: workspace.build(), folder, target }.follow(log)
+            Reader { example, checkout, build: workspace.target("readme/build"), folder, target }.follow(log)
         });
     }
     Ok(())
@@ -84,7 +84,7 @@ impl Example {
 struct Reader<'a> {
     example: &'a Example,
     checkout: &'a Path,
-    build: &'a Path,
+    build: PathBuf,
     folder: PathBuf,
     target: WasmTarget,
 }
@@ -102,9 +102,9 @@ impl Reader<'_> {
         self.write("Cargo.toml", MANIFEST)?;
         self.write("src/main.rs", &self.example.program)?;
         for arguments in self.example.installs("cargo", self.checkout)? {
-            log.run(command("cargo", &self.folder).args(arguments))?;
+            log.run(self.with_build(command("cargo", &self.folder).args(arguments)))?;
         }
-        log.run(command("cargo", &self.folder).args(["run", "--quiet"]))
+        log.run(self.with_build(command("cargo", &self.folder).args(["run", "--quiet"])))
     }
 
     fn python(&self, log: &mut Log) -> Result<()> {
@@ -125,9 +125,10 @@ impl Reader<'_> {
         log.run(command("node", &self.folder).arg(program))
     }
 
-    /// Lets what was compiled already serve again.
+    /// Keeps what is compiled of others for the next run. It cannot be the checkout's own build folder: to cargo
+    /// the copy and the original are the same package there, and one would pass for the other.
     fn with_build<'c>(&self, command: &'c mut Command) -> &'c mut Command {
-        command.env("CARGO_TARGET_DIR", self.build)
+        command.env("CARGO_TARGET_DIR", &self.build)
     }
 
     fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
