@@ -77,7 +77,7 @@ use std::sync::atomic::{
     AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::{fmt, slice};
 
 // ---------------------------------------------------------------------------------------------------
@@ -385,7 +385,7 @@ mod epoch {
 
     #[inline(always)]
     fn pin_slot(slot: &'static Slot, outer: u64, store: usize) -> Guard {
-        slot.store.store(store, Relaxed);
+        slot.store.store(store, Release);
         slot.pinned.store(NOW.load(Acquire), Release);
         slot.make_visible();
         Guard { slot, outer, outer_store: 0, not_send: PhantomData }
@@ -687,7 +687,8 @@ impl Space {
         if self.left < size {
             let grown = (self.bytes / 8 + 1).next_power_of_two() / 2;
             let region = grown.clamp(Self::MIN_REGION.max(size), Self::HUGE_PAGE);
-            let align = if region == Self::HUGE_PAGE { region } else { 64 };
+            let huge = cfg!(target_os = "linux") && region == Self::HUGE_PAGE;
+            let align = if huge { region } else { 64 };
             let fresh = self.add_region(region, align)?;
             self.keep_rest();
             (self.bump, self.left) = (fresh.as_ptr(), region);
@@ -929,16 +930,35 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Whether `one` is still the current one.
+    /// What is current now, to be recognised later: while this lives nothing else has its address, but it
+    /// does not keep what is there.
+    fn get_weak(&self) -> Weak<T> {
+        Arc::downgrade(&self.get_arc())
+    }
+
+    /// Whether `one` is the current one, and so stays while the caller is pinned.
     #[inline]
-    fn is(&self, one: &Arc<T>) -> bool {
-        ptr::eq(self.now.load(Acquire), Arc::as_ptr(one))
+    fn is(&self, one: &Weak<T>) -> bool {
+        ptr::eq(self.now.load(Acquire), one.as_ptr())
     }
 
     /// Puts `next` in place. The old one goes as soon as no reader is left in it.
     fn replace(&self, next: T) {
         let next = Arc::into_raw(Arc::new(next)).cast_mut();
-        let old = self.now.swap(next, AcqRel);
+        self.retire(self.now.swap(next, AcqRel));
+    }
+
+    /// As `replace`, but only while `one` is the current one.
+    fn replace_one(&self, one: &Arc<T>, next: T) {
+        let next = Arc::into_raw(Arc::new(next)).cast_mut();
+        match self.now.compare_exchange(Arc::as_ptr(one).cast_mut(), next, AcqRel, Relaxed) {
+            Ok(old) => self.retire(old),
+            // SAFETY: it was made above, and nobody else knows it.
+            Err(_) => drop(unsafe { Arc::from_raw(next) }),
+        }
+    }
+
+    fn retire(&self, old: *mut T) {
         let mut limbo = lock(&self.old);
         // SAFETY: `now` owned a count of it, which is ours since the swap.
         limbo.push(unsafe { Arc::from_raw(old) });
@@ -1456,22 +1476,25 @@ mod hash {
         /// Shows `read` the pairs of the segment at `from` whose hashes are not less than it. Returns
         /// where the next segment begins, or `None` after the last.
         pub(super) fn walk(&self, from: u64, mut read: impl FnMut(&[u8], &[u8])) -> Option<u64> {
-            let entry = self.entry(Hash(from))?;
-            let shard = self.shard(entry, Hash(from));
+            let (entry, shard, refs) = loop {
+                let entry = self.entry(Hash(from))?;
+                let shard = self.shard(entry, Hash(from));
+                let _held = shard.lock.lock();
+                if self.entry(Hash(from)) == Some(entry) {
+                    let buckets = (0..entry.buckets()).map(|at| bucket(entry, at));
+                    let refs = buckets.flat_map(|bucket| &bucket.refs).map(|one| one.load(Relaxed));
+                    break (entry, shard, refs.filter(|&one| one != 0).collect::<Vec<u32>>());
+                }
+            };
             let depth = entry.depth();
             let span = u64::MAX >> depth;
             // Only after the table was emptied can a segment begin before `from`.
             let whole = from & span == 0;
-            // SAFETY: the segment has that many buckets, and the caller's pin keeps it.
-            let buckets = unsafe { slice::from_raw_parts(entry.pointer::<Bucket>(), entry.buckets()) };
-            for reference in buckets.iter().flat_map(|bucket| &bucket.refs) {
-                let record = shard.record(reference.load(Acquire));
-                if !record.is_null() {
-                    // SAFETY: H1.
-                    let (key, value) = unsafe { record_parts(record) };
-                    if whole || self.hash(key).0 >= from {
-                        read(key, value);
-                    }
+            for reference in refs {
+                // SAFETY: H1.
+                let (key, value) = unsafe { record_parts(shard.record(reference)) };
+                if whole || self.hash(key).0 >= from {
+                    read(key, value);
                 }
             }
             (from | span).checked_add(1)
@@ -3405,7 +3428,9 @@ mod sorted {
             let Some(mut held) = held.collect::<Option<Vec<_>>>() else { return false };
             lock(&self.blocks).closed = true;
             self.root.store(ptr::null_mut(), Release);
-            held.iter_mut().for_each(Held::replaced);
+            for held in &mut held {
+                self.retire_leaf(held);
+            }
             true
         }
     }
@@ -3653,6 +3678,8 @@ mod sorted {
             self.bytes.clear();
             self.ends.clear();
             self.next = None;
+            // What filled it may be gone.
+            self.leaf = ptr::null();
         }
 
         pub(super) fn is_empty(&self) -> bool {
@@ -3673,11 +3700,11 @@ mod sorted {
             unsafe { (self.bytes.get_unchecked(start..key_end), self.bytes.get_unchecked(key_end..end)) }
         }
 
-        /// Whether the leaf has not changed since. The caller holds the index that filled the block.
+        /// Whether the leaf has not changed since. The index that filled the block is still there.
         #[inline]
         pub(super) fn is_current(&self) -> bool {
             // SAFETY: S5.
-            !self.leaf.is_null() && unsafe { &*self.leaf }.load(Acquire) & !LOCKED == self.state
+            !self.leaf.is_null() && unsafe { &*self.leaf }.load(Acquire) == self.state
         }
 
         /// Makes room for `pairs` pairs of a leaf, blobs apart.
@@ -3955,13 +3982,18 @@ impl TableInner {
     fn clear_if_empty(&self) {
         match &self.pairs {
             Pairs::Hash(index) => {
-                if index.get(&self.pin()).close_if_empty() {
-                    index.replace(self.new_hash());
+                let emptied = index.get_arc();
+                if emptied.close_if_empty() {
+                    index.replace_one(&emptied, self.new_hash());
                 }
             }
             Pairs::Sorted(index) => {
-                if index.get(&self.pin()).close_if_empty() {
-                    index.replace(self.new_sorted());
+                let emptied = index.get_arc();
+                let pinned = self.pin();
+                let closed = emptied.close_if_empty();
+                drop(pinned);
+                if closed {
+                    index.replace_one(&emptied, self.new_sorted());
                 }
             }
         }
@@ -4288,10 +4320,9 @@ impl Table {
     pub fn try_cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
         self.needs(Index::Sorted)?;
         let (lower, upper) = (owned(range.start_bound()), owned(range.end_bound()));
-        let Pairs::Sorted(index) = &self.inner.pairs else { unreachable!("the index was just checked") };
         Ok(Cursor {
             table: self.clone(),
-            index: index.get_arc(),
+            index: Weak::new(),
             lower,
             upper,
             on: None,
@@ -4389,8 +4420,8 @@ fn owned(bound: Bound<&&[u8]>) -> Bound<Vec<u8>> {
 /// it returned last, so pairs that are appended later are found by asking again.
 pub struct Cursor {
     table: Table,
-    /// The index that filled the block.
-    index: Arc<sorted::SortedIndex>,
+    /// The index that filled the block. A cursor that nobody moves must not keep a cleared table's memory.
+    index: Weak<sorted::SortedIndex>,
     lower: Bound<Vec<u8>>,
     upper: Bound<Vec<u8>>,
     /// The key of the pair it was on before the block was filled.
@@ -4441,6 +4472,8 @@ impl Cursor {
     #[inline]
     fn is_current(&self) -> bool {
         let Pairs::Sorted(index) = &self.table.inner.pairs else { return false };
+        // The pin keeps the leaf's block between the two questions.
+        let _pinned = self.table.pin();
         index.is(&self.index) && self.block.is_current()
     }
 
@@ -4448,20 +4481,22 @@ impl Cursor {
     #[cold]
     fn refill(&mut self, down: bool) -> bool {
         let Pairs::Sorted(index) = &self.table.inner.pairs else { return false };
-        let current = self.is_current();
+        let unchanged = self.is_current();
         let mut edge = None;
         if self.at > 0 {
             let on = self.on.get_or_insert_default();
             on.clear();
             on.extend_from_slice(self.block.pair(self.at - 1).0);
-            if self.at == self.block.len() && self.down == down && current {
+            if self.at == self.block.len() && self.down == down && unchanged {
                 edge = self.block.next.take();
             }
         }
-        if !index.is(&self.index) {
-            self.index = index.get_arc();
-        }
         let pinned = self.table.pin();
+        let mut current = index.get(&pinned);
+        while !ptr::eq(current, self.index.as_ptr()) {
+            self.index = index.get_weak();
+            current = index.get(&pinned);
+        }
         let (from, to) = if down { (&self.upper, &self.lower) } else { (&self.lower, &self.upper) };
         let from = match (&edge, &self.on) {
             (Some(edge), _) if down => Bound::Excluded(edge.as_slice()),
@@ -4469,7 +4504,7 @@ impl Cursor {
             (None, Some(on)) => Bound::Excluded(on.as_slice()),
             (None, None) => as_slice(from),
         };
-        self.index.fill(&mut self.block, from, as_slice(to), down, self.limit);
+        current.fill(&mut self.block, from, as_slice(to), down, self.limit);
         drop(pinned);
         self.at = 0;
         self.down = down;
@@ -4509,7 +4544,7 @@ impl Clone for Cursor {
     fn clone(&self) -> Self {
         Self {
             table: self.table.clone(),
-            index: Arc::clone(&self.index),
+            index: Weak::new(),
             lower: self.lower.clone(),
             upper: self.upper.clone(),
             on: self.on().map(<[u8]>::to_vec),

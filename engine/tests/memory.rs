@@ -49,6 +49,39 @@ fn clear_returns_memory_to_its_base() {
     }
 }
 
+/// A cursor that had stopped once kept the index that it had read, with all its memory, through a clear.
+#[test]
+fn a_cursor_that_nobody_moves_keeps_no_memory() {
+    let store = Store::new();
+    let table = store.table("t", Index::Sorted).unwrap();
+    let base = store.memory();
+    fill(&table, scaled(2000, 50));
+    let mut cursor = table.cursor(..);
+    assert!(cursor.scan_asc_next().is_some());
+    table.clear().unwrap();
+    assert_eq!(store.memory(), base);
+    assert_eq!(cursor.scan_asc_next(), None);
+    table.insert("later", "1").unwrap();
+    assert_eq!(cursor.scan_asc_next(), Some((b"later".as_slice(), b"1".as_slice())));
+}
+
+/// The last pairs to go once left the large values of those before them behind.
+#[test]
+fn deleting_all_pairs_returns_their_memory() {
+    for index in BOTH {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        for _ in 0..3 {
+            let pairs = scaled(1000, 50);
+            fill(&table, pairs);
+            for number in 0..pairs {
+                assert!(table.delete(format!("key/{number}")).unwrap());
+            }
+            assert!(store.memory() < 64 << 10, "{}", store.memory());
+        }
+    }
+}
+
 #[test]
 fn dropping_a_table_returns_its_memory() {
     for index in BOTH {
