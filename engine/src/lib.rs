@@ -958,6 +958,15 @@ impl<T> Shared<T> {
         }
     }
 
+    /// Drops what was replaced while readers were in it, once they are gone.
+    fn tidy(&self) {
+        if let Ok(mut old) = self.old.try_lock()
+            && !old.is_empty()
+        {
+            drop(old.collect(&self.memory));
+        }
+    }
+
     fn retire(&self, old: *mut T) {
         let mut limbo = lock(&self.old);
         // SAFETY: `now` owned a count of it, which is ours since the swap.
@@ -1179,7 +1188,8 @@ mod hash {
     #[repr(align(64))]
     struct Shard {
         lock: Lock,
-        len: AtomicUsize,
+        /// Pairs inserted less pairs removed here. What a split moved stays counted where it came in.
+        len: AtomicIsize,
         /// The blocks' addresses, by number; replaced by a longer table as they become more.
         blocks: AtomicPtr<AtomicPtr<u8>>,
         state: UnsafeCell<ShardState>,
@@ -1345,7 +1355,7 @@ mod hash {
 
         /// The pairs, counted shard by shard.
         pub(super) fn len(&self) -> usize {
-            self.all_shards().map(|shard| shard.len.load(Relaxed)).sum()
+            self.all_shards().map(|shard| shard.len.load(Relaxed)).sum::<isize>().max(0).cast_unsigned()
         }
 
         pub(super) fn bytes(&self) -> usize {
@@ -1552,7 +1562,7 @@ mod hash {
                         }
                         Change::Delete => {
                             remove(entry, shard, hash, bucket, slot);
-                            if shard.len.load(Relaxed) == 0 {
+                            if segment_len(entry) == 0 {
                                 self.emptied.store(true, Relaxed);
                             }
                         }
@@ -1645,7 +1655,7 @@ mod hash {
             let wanted = (state.bytes / 8 + 1).next_power_of_two() / 2;
             let bytes = Space::rounded(wanted.max(at_least + UNIT).clamp(MIN_BLOCK, MAX_BLOCK));
             let number = state.block_count;
-            if number >> (32 - BLOCK_UNITS_BITS) != 0 {
+            if (number + 1) >> (32 - BLOCK_UNITS_BITS) != 0 {
                 return Err(Error::MemoryLimit { limit: state.bytes, needed: state.bytes + bytes });
             }
             let mut blocks = lock(&self.space);
@@ -1681,7 +1691,7 @@ mod hash {
             // SAFETY: the record is whole until it is free, and so is its blob.
             state.limbo_bytes += unsafe {
                 let (bytes, blob) = record_extent(shard.record(retired.reference));
-                bytes + blob.map_or(0, |blob| (*blob).value_len)
+                bytes + blob.map_or(0, |blob| (*blob).key_len + (*blob).value_len)
             };
             if state.limbo.push(retired) >= COLLECT_AT || state.limbo_bytes >= COLLECT_AT_BYTES {
                 state.limbo_bytes = 0;
@@ -1727,7 +1737,7 @@ mod hash {
             if self.shards[number].load(Acquire).is_null() {
                 let shard = Box::new(Shard {
                     lock: Lock::new(),
-                    len: AtomicUsize::new(0),
+                    len: AtomicIsize::new(0),
                     blocks: AtomicPtr::new(ptr::null_mut()),
                     state: UnsafeCell::new(ShardState {
                         block_count: 0,
@@ -1819,8 +1829,6 @@ mod hash {
                 }
                 return result;
             }
-            low.len.store(low.len.load(Relaxed) - moved.len(), Relaxed);
-            high.len.store(moved.len(), Relaxed);
             for (reference, _) in moved {
                 self.retire(low, low_state, Retired { reference, keeps_blob: true });
             }
@@ -3383,7 +3391,7 @@ mod sorted {
 
         fn retire_blob(&self, blob: *const Blob) {
             // SAFETY: it is retired only now, so still whole.
-            let bytes = unsafe { (*blob).value_len };
+            let bytes = unsafe { (*blob).key_len + (*blob).value_len };
             self.retire(Retired::Blob(blob), bytes);
         }
 
@@ -4168,6 +4176,7 @@ impl Table {
             }
             Ok(change)
         });
+        let mut turns = 0;
         let (changed, emptied) = loop {
             let pinned = self.pin();
             // An attempt ends without a result where the index grew or was replaced under it.
@@ -4184,6 +4193,12 @@ impl Table {
             if let Some((changed, emptied)) = attempt {
                 break (changed, emptied.load(Relaxed) && emptied.swap(false, Relaxed));
             }
+            drop(pinned);
+            match &self.inner.pairs {
+                Pairs::Hash(index) => index.tidy(),
+                Pairs::Sorted(index) => index.tidy(),
+            }
+            wait(&mut turns);
         };
         if emptied {
             self.inner.clear_if_empty();
@@ -4289,6 +4304,9 @@ impl Table {
 
     /// Shows `read` every key's position in `keys` and its value, or `None` where it is absent. The
     /// positions come in order.
+    ///
+    /// Look-ups overlap, so a value is one that the key had during the call: what `read` writes may show in
+    /// those that follow or not.
     pub fn select_many<K: AsRef<[u8]>>(&self, keys: &[K], read: impl FnMut(usize, Option<&[u8]>)) {
         let pinned = self.pin();
         match &self.inner.pairs {

@@ -82,6 +82,36 @@ fn deleting_all_pairs_returns_their_memory() {
     }
 }
 
+/// Keys of large pairs once were not counted in what waits to be freed, so hundreds of megabytes could wait.
+#[test]
+fn deleting_long_keys_returns_their_memory() {
+    for index in BOTH {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        let keys: Vec<_> = (0..scaled(400, 10)).map(|number| format!("{number:060000}")).collect();
+        for key in &keys {
+            assert!(table.insert(key, "").unwrap());
+        }
+        for key in &keys[1..] {
+            assert!(table.delete(key).unwrap());
+        }
+        assert!(store.memory() < 16 << 20, "{}", store.memory());
+    }
+}
+
+/// What a reader was in while it was cleared once stayed until the next clear.
+#[test]
+fn a_clear_beside_a_reader_returns_memory_later() {
+    for index in BOTH {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        table.insert("large", vec![0; 10 << 20]).unwrap();
+        table.select_with("large", |_| table.clear().unwrap());
+        (0..scaled(2000, 100)).for_each(|number| assert!(table.insert(number.to_string(), "").unwrap()));
+        assert!(store.memory() < 1 << 20, "{}", store.memory());
+    }
+}
+
 #[test]
 fn dropping_a_table_returns_its_memory() {
     for index in BOTH {

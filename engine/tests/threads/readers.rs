@@ -221,3 +221,25 @@ fn short_lived_threads_leave_nothing_behind() {
         }
     }
 }
+
+/// A split that moves pairs to another shard once counted them twice, or not at all, for a moment.
+#[test]
+fn len_never_shrinks_while_pairs_only_come() {
+    for index in BOTH {
+        for _ in 0..scaled(20, 1) {
+            let table = Store::new().table("t", index).unwrap();
+            let pairs = scaled(8000, 100);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    (0..pairs).for_each(|number| assert!(table.insert(number.to_string(), "").unwrap()));
+                });
+                let mut before = 0;
+                while before < pairs {
+                    let len = table.len();
+                    assert!((before..=pairs).contains(&len), "{before} then {len}");
+                    before = len;
+                }
+            });
+        }
+    }
+}
