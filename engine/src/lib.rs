@@ -2460,7 +2460,8 @@ mod sorted {
                 return None;
             }
             let locked = self.state.compare_exchange(state, state | LOCKED, Acquire, Relaxed);
-            locked.is_ok().then_some(Held { leaf: self, next: state })
+            // Made only where the lock was won: to drop one gives the lock up.
+            locked.is_ok().then(|| Held { leaf: self, next: state })
         }
 
         /// The live slots in order. The tail is sorted in.
