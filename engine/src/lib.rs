@@ -2113,11 +2113,11 @@ mod hash {
 /// - **S2** A leaf changes only under its lock, and only while the tree leads to it. One that was replaced is
 ///   marked so and never changes again; it is freed through a limbo, so a pinned reader may read on in it.
 /// - **S3** All keys that the tree leads to a leaf begin with the leaf's prefix. A key has at most one slot.
-/// - **S6** A slot owns its blob, dead or alive, since its key is there. The blob is retired once the slot names
-///   another cell or its leaf was replaced by one without it.
 /// - **S4** Child pointers change only under the tree's lock, which is taken after leaf locks.
 /// - **S5** The first word of a block is its `state` as long as the index lives: who remembers a leaf can tell
 ///   later whether it is still as it was.
+/// - **S6** A slot owns its blob, dead or alive, since its key is there. The blob is retired once the slot names
+///   another cell or its leaf was replaced by one without it.
 mod sorted {
     use super::*;
 
