@@ -3897,7 +3897,8 @@ impl Store {
     /// Pairs that other threads write meanwhile may be in it or not. Writes go out in blocks of some
     /// 64 KiB, so `writer` need not be buffered; it is not flushed.
     pub fn dump<W: Write + ?Sized>(&self, writer: &mut W) -> Result<()> {
-        dump::write_store(self, writer)
+        let tables = (0..).zip(self.tables()).collect::<Vec<_>>();
+        dump::write(&tables, 0, writer, &mut |_| {}).map(drop)
     }
 
     /// A store from the bytes that [`dump`](Self::dump) wrote, read up to the end of the dump.
@@ -4649,86 +4650,318 @@ impl fmt::Debug for Iter {
 // Dump
 // ---------------------------------------------------------------------------------------------------
 
-/// A dump is a header and a row of blocks, all integers little-endian:
+/// What a store's file is made of: the parts from which `twindex-durable` builds files, and from which
+/// anybody may read them. [`Store::dump`] and [`Store::load`] are all that most programs need.
+///
+/// A file is a header and a row of records, all integers little-endian:
 ///
 /// ```text
-/// header   magic [8] · version u32 · crc32 u32 (of the 12 bytes before)
-/// block    kind u8 · length u64 · payload [length] · crc32 u32 (of all before it in the block)
-///   kind 1  a table: index u8 (0 hash, 1 sorted) · its name
-///   kind 2  pairs of the last table: for each, shared varint · rest varint · value varint
-///           · the key's last `rest` bytes · the value; `shared` bytes come from the key before it in the block
-///   kind 3  the end: number of pairs u64
+/// header   magic [8] · version u32 · salt u64 · crc32 u32 (of the 20 bytes before)
+/// record   kind u8 · length u40 · check u16 · crc u32 · payload [length]
+///   kind 1  a table: id varint · index u8 (0 hash, 1 sorted) · its name
+///   kind 2  pairs of one table: id varint · pairs, each:
+///           head u8 (bits 0-5 shared; bit 6 key as long as before; bit 7 value as long as before)
+///           · [shared - 63 varint, where the bits say 63] · [rest varint, where bit 6 is 0]
+///           · [value varint, where bit 7 is 0] · the key's last `rest` bytes · the value
+///   kind 3  the end of the dump: number of pairs u64
+///   kind 4  operations, all of them or none: see [`Operations`]
+///   kind 5  all before this offset was on disk when this was written: offset u64
 /// ```
-mod dump {
+///
+/// `crc` is the CRC-32 of the salt (u64), the record's offset in the file (u64), its first six bytes and its
+/// payload; `check` is the lower half of that CRC before the payload. So a record is valid in its file and
+/// its place alone, and its head is known from any other bytes without its payload. Kinds 1 to 3 are the
+/// dump, kinds 4 and 5 the log behind it; where the salt is 0 there is no log. `docs/file-format.md` has the
+/// whole of it.
+pub mod dump {
     use super::{
-        Error, Index, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_VALUE_BYTES, Read, Result, Store, Table, Write,
+        BTreeMap, Error, Index, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_VALUE_BYTES, Pairs, Read, Result, Store,
+        Table, Write,
     };
 
     /// Unlike any text, and damaged by what changes line ends.
     const MAGIC: [u8; 8] = *b"\x89TWX\r\n\x1a\n";
-    const VERSION: u32 = 1;
-    /// A block is closed once its payload has this many bytes.
-    const BLOCK_BYTES: usize = 64 * 1024;
+    /// The version that is written. Version 1 is read too: it had no salt, no log and other block heads.
+    const VERSION: u32 = 2;
+    /// The bytes of a header.
+    pub const HEADER_BYTES: usize = 24;
+    /// The bytes of a record before its payload.
+    pub const HEAD_BYTES: usize = 12;
+    /// A record of pairs is closed once it has this many bytes.
+    const RECORD_BYTES: usize = 64 * 1024;
+    /// The longest payload: a length has five bytes.
+    const MAX_LENGTH: u64 = (1 << 40) - 1;
 
-    const TABLE: u8 = 1;
-    const PAIRS: u8 = 2;
-    const END: u8 = 3;
-
-    pub(super) fn write_store<W: Write + ?Sized>(store: &Store, writer: &mut W) -> Result<()> {
-        let mut header = MAGIC.to_vec();
-        header.extend(VERSION.to_le_bytes());
-        header.extend(crc32fast::hash(&header).to_le_bytes());
-        writer.write_all(&header)?;
-
-        let mut pairs = 0_u64;
-        for table in store.tables() {
-            let index = [u8::from(table.index() == Index::Sorted)];
-            write_block(writer, TABLE, &[&index, table.name().as_bytes()].concat())?;
-            pairs += write_pairs(&table, writer)?;
-        }
-        write_block(writer, END, &pairs.to_le_bytes())
+    /// What a record holds.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Kind {
+        /// A table's id, index and name.
+        Table = 1,
+        /// Pairs of one table.
+        Pairs = 2,
+        /// The end of the dump.
+        End = 3,
+        /// Operations that took effect after the dump began.
+        Log = 4,
+        /// How much of the file was on disk.
+        Synced = 5,
     }
 
-    fn write_pairs<W: Write + ?Sized>(table: &Table, writer: &mut W) -> Result<u64> {
-        let mut payload = Vec::with_capacity(BLOCK_BYTES);
-        let mut before = Vec::new();
-        let mut pairs = 0;
-        for (key, value) in table {
-            let shared = before.iter().zip(&key).take_while(|(a, b)| a == b).count();
-            push_varint(&mut payload, shared as u64);
-            push_varint(&mut payload, (key.len() - shared) as u64);
-            push_varint(&mut payload, value.len() as u64);
-            payload.extend(&key[shared..]);
-            payload.extend(&value);
-            before = key;
-            pairs += 1;
-            if payload.len() >= BLOCK_BYTES {
-                write_block(writer, PAIRS, &payload)?;
-                payload.clear();
-                before.clear();
+    impl Kind {
+        fn of(byte: u8) -> Option<Self> {
+            [Self::Table, Self::Pairs, Self::End, Self::Log, Self::Synced]
+                .into_iter()
+                .find(|kind| *kind as u8 == byte)
+        }
+    }
+
+    /// How far a dump or a load has come.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Progress {
+        /// The pairs that were written or read.
+        pub pairs: u64,
+        /// The bytes of the file that were written or read.
+        pub bytes: u64,
+    }
+
+    /// The start of a file.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Header {
+        /// The version of the format.
+        pub version: u32,
+        /// What its records' checksums begin with; 0 where no log follows the dump.
+        pub salt: u64,
+    }
+
+    impl Header {
+        /// A header of the version that is written.
+        pub fn encode(salt: u64) -> [u8; HEADER_BYTES] {
+            let mut bytes = [0; HEADER_BYTES];
+            bytes[..8].copy_from_slice(&MAGIC);
+            bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+            bytes[12..20].copy_from_slice(&salt.to_le_bytes());
+            let crc = crc32fast::hash(&bytes[..20]);
+            bytes[20..].copy_from_slice(&crc.to_le_bytes());
+            bytes
+        }
+
+        /// Reads a header from a file's first bytes, of which there may be more.
+        pub fn decode(mut bytes: &[u8]) -> Result<Self> {
+            Source { reader: &mut bytes, offset: 0 }.header()
+        }
+    }
+
+    // --- records
+
+    /// A record's first bytes, of which `check` holds.
+    #[derive(Clone, Debug)]
+    pub struct Head {
+        /// What the record holds.
+        pub kind: Kind,
+        /// The bytes of its payload.
+        pub length: u64,
+        hasher: crc32fast::Hasher,
+        crc: u32,
+    }
+
+    fn head_hasher(salt: u64, offset: u64, start: &[u8]) -> crc32fast::Hasher {
+        let mut bytes = [0; 22];
+        bytes[..8].copy_from_slice(&salt.to_le_bytes());
+        bytes[8..16].copy_from_slice(&offset.to_le_bytes());
+        bytes[16..].copy_from_slice(start);
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&bytes);
+        hasher
+    }
+
+    impl Head {
+        /// The head of the record at `offset` of the file with this salt, or `None` where there is none.
+        pub fn decode(salt: u64, offset: u64, bytes: &[u8; HEAD_BYTES]) -> Option<Self> {
+            let kind = Kind::of(bytes[0])?;
+            let hasher = head_hasher(salt, offset, &bytes[..6]);
+            if bytes[6..8] != (hasher.clone().finalize() as u16).to_le_bytes() {
+                return None;
+            }
+            let mut length = [0; 8];
+            length[..5].copy_from_slice(&bytes[1..6]);
+            let [.., a, b, c, d] = *bytes;
+            Some(Self {
+                kind,
+                length: u64::from_le_bytes(length),
+                hasher,
+                crc: u32::from_le_bytes([a, b, c, d]),
+            })
+        }
+
+        /// Whether this is the payload that the record was written with.
+        pub fn matches(&self, payload: &[u8]) -> bool {
+            let mut hasher = self.hasher.clone();
+            hasher.update(payload);
+            hasher.finalize() == self.crc
+        }
+    }
+
+    /// Makes a record of `bytes`, of which the first [`HEAD_BYTES`] are left for its head, for `offset` of the
+    /// file with this salt.
+    ///
+    /// # Panics
+    /// Where there is no room for a head, or the payload has a tebibyte or more.
+    pub fn seal(kind: Kind, salt: u64, offset: u64, bytes: &mut [u8]) {
+        let (head, payload) = bytes.split_at_mut(HEAD_BYTES);
+        let length = payload.len() as u64;
+        assert!(length <= MAX_LENGTH, "a record of {length} bytes");
+        head[0] = kind as u8;
+        head[1..6].copy_from_slice(&length.to_le_bytes()[..5]);
+        let mut hasher = head_hasher(salt, offset, &head[..6]);
+        let check = hasher.clone().finalize() as u16;
+        head[6..8].copy_from_slice(&check.to_le_bytes());
+        hasher.update(payload);
+        head[8..].copy_from_slice(&hasher.finalize().to_le_bytes());
+    }
+
+    // --- writing a dump
+
+    /// Writes a header and the dump of these tables, whose ids are to differ; how much that was.
+    ///
+    /// Pairs that other threads write meanwhile may be in it or not. `progress` is told of every record.
+    pub fn write<W: Write + ?Sized>(
+        tables: &[(u32, Table)],
+        salt: u64,
+        writer: &mut W,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Progress> {
+        let mut sink = Sink { writer, salt, done: Progress::default(), progress };
+        sink.write(&Header::encode(salt))?;
+        for (id, table) in tables {
+            let mut record = record_of(*id);
+            record.push(u8::from(table.index() == Index::Sorted));
+            record.extend(table.name().as_bytes());
+            sink.record(Kind::Table, &mut record)?;
+            write_pairs(*id, table, &mut sink)?;
+        }
+        let mut record = vec![0; HEAD_BYTES];
+        record.extend(sink.done.pairs.to_le_bytes());
+        sink.record(Kind::End, &mut record)?;
+        Ok(sink.done)
+    }
+
+    /// Room for a head, and a table's id.
+    fn record_of(id: u32) -> Vec<u8> {
+        let mut record = vec![0; HEAD_BYTES];
+        push_varint(&mut record, u64::from(id));
+        record
+    }
+
+    struct Sink<'w, W: ?Sized> {
+        writer: &'w mut W,
+        salt: u64,
+        done: Progress,
+        progress: &'w mut dyn FnMut(Progress),
+    }
+
+    impl<W: Write + ?Sized> Sink<'_, W> {
+        fn record(&mut self, kind: Kind, record: &mut [u8]) -> Result<()> {
+            seal(kind, self.salt, self.done.bytes, record);
+            self.write(record)
+        }
+
+        fn write(&mut self, bytes: &[u8]) -> Result<()> {
+            self.writer.write_all(bytes)?;
+            self.done.bytes += bytes.len() as u64;
+            (self.progress)(self.done);
+            Ok(())
+        }
+    }
+
+    fn write_pairs<W: Write + ?Sized>(id: u32, table: &Table, sink: &mut Sink<'_, W>) -> Result<()> {
+        /// How many pairs a table shows before it is asked again, or not, as where writing failed.
+        const AT_ONCE: usize = 4096;
+        let empty = record_of(id);
+        let mut pairs =
+            PairsWriter { sink, record: empty.clone(), empty, before: Vec::new(), value: 0, result: Ok(()) };
+        match &table.inner.pairs {
+            Pairs::Sorted(_) => {
+                let mut cursor = table.cursor(..);
+                while cursor.scan_asc_next_many(AT_ONCE, |key, value| pairs.push(key, value)) == AT_ONCE
+                    && pairs.result.is_ok()
+                {}
+            }
+            Pairs::Hash(index) => {
+                let mut next = Some(0);
+                while let Some(from) = next.filter(|_| pairs.result.is_ok()) {
+                    next = index.get(&table.pin()).walk(from, |key, value| pairs.push(key, value));
+                }
             }
         }
-        if !payload.is_empty() {
-            write_block(writer, PAIRS, &payload)?;
+        pairs.finish()
+    }
+
+    struct PairsWriter<'s, 'w, W: ?Sized> {
+        sink: &'s mut Sink<'w, W>,
+        record: Vec<u8>,
+        /// A record without pairs.
+        empty: Vec<u8>,
+        /// The key before in the record.
+        before: Vec<u8>,
+        /// The length of the value before.
+        value: usize,
+        result: Result<()>,
+    }
+
+    impl<W: Write + ?Sized> PairsWriter<'_, '_, W> {
+        fn push(&mut self, key: &[u8], value: &[u8]) {
+            let shared = shared_len(&self.before, key);
+            let (same_key, same_value) = (key.len() == self.before.len(), value.len() == self.value);
+            self.record.push(shared.min(63) as u8 | u8::from(same_key) << 6 | u8::from(same_value) << 7);
+            if shared >= 63 {
+                push_varint(&mut self.record, shared as u64 - 63);
+            }
+            if !same_key {
+                push_varint(&mut self.record, (key.len() - shared) as u64);
+            }
+            if !same_value {
+                push_varint(&mut self.record, value.len() as u64);
+            }
+            self.record.extend_from_slice(&key[shared..]);
+            self.record.extend_from_slice(value);
+            self.before.truncate(shared);
+            self.before.extend_from_slice(&key[shared..]);
+            self.value = value.len();
+            self.sink.done.pairs += 1;
+            if self.record.len() >= RECORD_BYTES {
+                self.flush();
+            }
         }
-        Ok(pairs)
+
+        fn flush(&mut self) {
+            if self.result.is_ok() {
+                self.result = self.sink.record(Kind::Pairs, &mut self.record);
+            }
+            self.record.clear();
+            self.record.extend_from_slice(&self.empty);
+            self.before.clear();
+            self.value = 0;
+        }
+
+        fn finish(mut self) -> Result<()> {
+            if self.record.len() > self.empty.len() {
+                self.flush();
+            }
+            self.result
+        }
     }
 
-    fn write_block<W: Write + ?Sized>(writer: &mut W, kind: u8, payload: &[u8]) -> Result<()> {
-        let head = block_head(kind, payload.len() as u64);
-        let mut crc = crc32fast::Hasher::new();
-        crc.update(&head);
-        crc.update(payload);
-        writer.write_all(&head)?;
-        writer.write_all(payload)?;
-        writer.write_all(&crc.finalize().to_le_bytes())?;
-        Ok(())
-    }
-
-    fn block_head(kind: u8, length: u64) -> [u8; 9] {
-        let mut head = [kind; 9];
-        head[1..].copy_from_slice(&length.to_le_bytes());
-        head
+    /// How many bytes both begin with.
+    fn shared_len(one: &[u8], two: &[u8]) -> usize {
+        let mut len = 0;
+        for (a, b) in one.chunks_exact(8).zip(two.chunks_exact(8)) {
+            let [a, b] = [a, b].map(|word| u64::from_le_bytes(word.try_into().expect("chunks of eight")));
+            if a != b {
+                return len + (a ^ b).trailing_zeros() as usize / 8;
+            }
+            len += 8;
+        }
+        len + one[len..].iter().zip(&two[len..]).take_while(|(a, b)| a == b).count()
     }
 
     fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
@@ -4739,78 +4972,347 @@ mod dump {
         bytes.push(number as u8);
     }
 
-    pub(super) fn read_store<R: Read + ?Sized>(store: &Store, reader: &mut R) -> Result<()> {
-        let mut source = Source { reader, offset: 0 };
-        let mut header = [0; 16];
-        source.fill(&mut header, "it ends within the header")?;
-        if header[..8] != MAGIC {
-            return Err(Error::Corrupt { offset: 0, what: "this is no Twindex dump" });
+    // --- writing a log
+
+    /// A record of operations in the making. All that it holds is done or, where a crash cuts it, nothing.
+    ///
+    /// Its payload is a row of operations, each a head u8 (bits 0-2 what, bits 3-7 the table's id, where 31
+    /// means 31 more than the varint that follows) and what belongs to it:
+    ///
+    /// ```text
+    /// 0 put      key varint · value varint · the key · the value
+    /// 1 delete   key varint · the key
+    /// 2 create   length varint · index u8 · the name
+    /// 3 drop
+    /// 4 clear
+    /// ```
+    #[derive(Clone, Debug)]
+    pub struct Operations {
+        bytes: Vec<u8>,
+    }
+
+    const PUT: u8 = 0;
+    const DELETE: u8 = 1;
+    const CREATE: u8 = 2;
+    const DROP: u8 = 3;
+    const CLEAR: u8 = 4;
+
+    impl Operations {
+        /// None yet.
+        pub fn new() -> Self {
+            Self { bytes: vec![0; HEAD_BYTES] }
         }
-        if header[8..12] != VERSION.to_le_bytes() {
-            return Err(Error::Corrupt { offset: 8, what: "a version that this release does not know" });
+
+        /// Whether there are none.
+        pub fn is_empty(&self) -> bool {
+            self.bytes.len() == HEAD_BYTES
         }
-        if header[12..] != crc32fast::hash(&header[..12]).to_le_bytes() {
-            return Err(Error::Corrupt { offset: 12, what: "the header's checksum does not match" });
+
+        /// Forgets all of them.
+        pub fn clear(&mut self) {
+            self.bytes.truncate(HEAD_BYTES);
         }
-        let mut table = None;
-        let mut pairs = 0;
-        loop {
-            let offset = source.offset;
-            let corrupt = |what| Error::Corrupt { offset, what };
-            let (kind, payload) = source.block()?;
-            match (kind, &table) {
-                (TABLE, _) => {
-                    table = Some(read_table(store, &payload).ok_or_else(|| {
-                        corrupt("a table's name or index is not valid, or the table comes twice")
-                    })?);
+
+        /// The bytes that the record will have.
+        pub fn len(&self) -> usize {
+            self.bytes.len()
+        }
+
+        /// The key has this value from now on.
+        #[inline]
+        pub fn put(&mut self, table: u32, key: &[u8], value: &[u8]) {
+            self.head(PUT, table);
+            push_varint(&mut self.bytes, key.len() as u64);
+            push_varint(&mut self.bytes, value.len() as u64);
+            self.bytes.extend_from_slice(key);
+            self.bytes.extend_from_slice(value);
+        }
+
+        /// The key is absent from now on.
+        #[inline]
+        pub fn delete(&mut self, table: u32, key: &[u8]) {
+            self.head(DELETE, table);
+            push_varint(&mut self.bytes, key.len() as u64);
+            self.bytes.extend_from_slice(key);
+        }
+
+        /// There is a table under this id, which no table had before.
+        pub fn create(&mut self, table: u32, index: Index, name: &str) {
+            self.head(CREATE, table);
+            push_varint(&mut self.bytes, 1 + name.len() as u64);
+            self.bytes.push(u8::from(index == Index::Sorted));
+            self.bytes.extend_from_slice(name.as_bytes());
+        }
+
+        /// The table is no more.
+        pub fn drop_table(&mut self, table: u32) {
+            self.head(DROP, table);
+        }
+
+        /// The table has no pairs from now on.
+        pub fn clear_table(&mut self, table: u32) {
+            self.head(CLEAR, table);
+        }
+
+        #[inline]
+        fn head(&mut self, what: u8, table: u32) {
+            self.bytes.push(what | (table.min(31) as u8) << 3);
+            if table >= 31 {
+                push_varint(&mut self.bytes, u64::from(table - 31));
+            }
+        }
+
+        /// The record for `offset` of the file with this salt.
+        #[inline]
+        pub fn seal(&mut self, salt: u64, offset: u64) -> &[u8] {
+            seal(Kind::Log, salt, offset, &mut self.bytes);
+            &self.bytes
+        }
+    }
+
+    impl Default for Operations {
+        fn default() -> Self {
+            Self::new()
+        }
+    }
+
+    /// The record that says that all before `synced` is on disk, for `offset` of the file with this salt.
+    pub fn synced(salt: u64, offset: u64, synced: u64) -> [u8; HEAD_BYTES + 8] {
+        let mut bytes = [0; HEAD_BYTES + 8];
+        bytes[HEAD_BYTES..].copy_from_slice(&synced.to_le_bytes());
+        seal(Kind::Synced, salt, offset, &mut bytes);
+        bytes
+    }
+
+    // --- reading
+
+    /// A store that is filled from records.
+    #[derive(Debug)]
+    pub struct Loader {
+        store: Store,
+        tables: BTreeMap<u32, Table>,
+    }
+
+    const UNKNOWN_TABLE: &str = "an id that no table has";
+
+    impl Loader {
+        /// Fills this store, which is to be empty.
+        pub fn new(store: Store) -> Self {
+            Self { store, tables: BTreeMap::new() }
+        }
+
+        /// The store.
+        pub fn store(&self) -> &Store {
+            &self.store
+        }
+
+        /// The tables under their ids.
+        pub fn tables(&self) -> &BTreeMap<u32, Table> {
+            &self.tables
+        }
+
+        /// Creates the table of a record of [`Kind::Table`], which is at `offset`.
+        pub fn table(&mut self, offset: u64, payload: &[u8]) -> Result<()> {
+            let mut bytes = payload;
+            let id = take_id(&mut bytes);
+            id.and_then(|id| self.create(id, bytes)).ok_or(Error::Corrupt {
+                offset,
+                what: "a table's id, name or index is not valid, or the table comes twice",
+            })
+        }
+
+        /// Creates a table from its index and its name.
+        fn create(&mut self, id: u32, bytes: &[u8]) -> Option<()> {
+            let (index, name) = bytes.split_first()?;
+            let index = match index {
+                0 => Index::Hash,
+                1 => Index::Sorted,
+                _ => return None,
+            };
+            let name = std::str::from_utf8(name).ok().filter(|name| name.len() <= MAX_NAME_BYTES)?;
+            if self.tables.contains_key(&id) || self.store.find_table(name).is_some() {
+                return None;
+            }
+            self.tables.insert(id, self.store.table(name, index).ok()?);
+            Some(())
+        }
+
+        /// Inserts the pairs of a record of [`Kind::Pairs`], which is at `offset`; how many there were.
+        ///
+        /// Several threads may do so at once.
+        pub fn pairs(&self, offset: u64, mut payload: &[u8]) -> Result<u64> {
+            let table = take_id(&mut payload).and_then(|id| self.tables.get(&id));
+            let table = table.ok_or(Error::Corrupt { offset, what: UNKNOWN_TABLE })?;
+            insert_pairs(table, offset, payload, take_pair)
+        }
+
+        /// Does the operations of a record of [`Kind::Log`], which is at `offset`, once more; how many there
+        /// were. Those whose effect is there already change nothing.
+        pub fn replay(&mut self, offset: u64, mut payload: &[u8]) -> Result<u64> {
+            let mut done = 0;
+            while !payload.is_empty() {
+                let operation = take_operation(&mut payload).ok_or(Error::Corrupt {
+                    offset,
+                    what: "an operation runs over its limits or its record",
+                })?;
+                self.redo(offset, operation)?;
+                done += 1;
+            }
+            Ok(done)
+        }
+
+        fn redo(&mut self, offset: u64, (id, operation): (u32, Operation<'_>)) -> Result<()> {
+            let unknown = Error::Corrupt { offset, what: UNKNOWN_TABLE };
+            let Some(table) = self.tables.get(&id) else {
+                return match operation {
+                    Operation::Create(bytes) => self.create(id, bytes).ok_or(Error::Corrupt {
+                        offset,
+                        what: "a table's name or index is not valid, or the table comes twice",
+                    }),
+                    _ => Err(unknown),
+                };
+            };
+            match operation {
+                Operation::Put(key, value) => table.upsert(key, value).map(drop),
+                Operation::Delete(key) => table.delete(key).map(drop),
+                Operation::Clear => table.clear(),
+                Operation::Drop => {
+                    self.store.drop_table(table.name());
+                    self.tables.remove(&id);
+                    Ok(())
                 }
-                (PAIRS, Some(table)) => pairs += read_pairs(table, &payload, offset)?,
-                (END, _) if payload == u64::to_le_bytes(pairs) => return Ok(()),
-                (END, _) => return Err(corrupt("the number of pairs does not match")),
-                _ => return Err(corrupt("a block of unknown kind, or out of place")),
+                Operation::Create(_) => Err(unknown),
             }
         }
     }
 
-    fn read_table(store: &Store, payload: &[u8]) -> Option<Table> {
-        let (index, name) = payload.split_first()?;
-        let index = match index {
-            0 => Index::Hash,
-            1 => Index::Sorted,
+    enum Operation<'p> {
+        Put(&'p [u8], &'p [u8]),
+        Delete(&'p [u8]),
+        /// Index and name.
+        Create(&'p [u8]),
+        Drop,
+        Clear,
+    }
+
+    /// Takes the next operation and its table's id off `payload`.
+    fn take_operation<'p>(payload: &mut &'p [u8]) -> Option<(u32, Operation<'p>)> {
+        let head = *payload.split_off_first()?;
+        let mut id = u32::from(head >> 3);
+        if id == 31 {
+            id = take_id(payload)?.checked_add(31)?;
+        }
+        let operation = match head & 7 {
+            PUT => {
+                let key = take_length(payload, MAX_KEY_BYTES as u64)?;
+                let value = take_length(payload, MAX_VALUE_BYTES)?;
+                Operation::Put(payload.split_off(..key)?, payload.split_off(..value)?)
+            }
+            DELETE => {
+                let key = take_length(payload, MAX_KEY_BYTES as u64)?;
+                Operation::Delete(payload.split_off(..key)?)
+            }
+            CREATE => {
+                let length = take_length(payload, 1 + MAX_NAME_BYTES as u64)?;
+                Operation::Create(payload.split_off(..length)?)
+            }
+            DROP => Operation::Drop,
+            CLEAR => Operation::Clear,
             _ => return None,
         };
-        let name = std::str::from_utf8(name).ok().filter(|name| name.len() <= MAX_NAME_BYTES)?;
-        if store.find_table(name).is_some() {
-            return None;
-        }
-        store.table(name, index).ok()
+        Some((id, operation))
     }
 
-    fn read_pairs(table: &Table, mut payload: &[u8], offset: u64) -> Result<u64> {
-        let mut key = Vec::new();
-        let mut pairs = 0;
-        while !payload.is_empty() {
-            let value = take_pair(&mut payload, &mut key)
-                .ok_or(Error::Corrupt { offset, what: "a pair runs over its limits or its block" })?;
-            if !table.insert(&key, value)? {
-                return Err(Error::Corrupt { offset, what: "a key comes twice" });
+    /// Takes one pair off a payload: turns the key before into its key, and returns its value.
+    type TakePair = for<'p> fn(&mut &'p [u8], &mut Keys, value: usize) -> Option<&'p [u8]>;
+
+    /// Keys in one piece, since one after the other would be an allocation each.
+    #[derive(Default)]
+    struct Keys {
+        bytes: Vec<u8>,
+        /// Where the last key starts.
+        last: usize,
+    }
+
+    impl Keys {
+        fn last_len(&self) -> usize {
+            self.bytes.len() - self.last
+        }
+
+        /// Adds a key that begins as the last one does and ends in `rest` bytes of the payload.
+        fn push(&mut self, payload: &mut &[u8], shared: u64, rest: u64) -> Option<()> {
+            let (shared, rest) = (usize::try_from(shared).ok()?, usize::try_from(rest).ok()?);
+            if shared > self.last_len() || rest > MAX_KEY_BYTES - shared {
+                return None;
             }
-            pairs += 1;
+            let rest = payload.split_off(..rest)?;
+            let start = self.bytes.len();
+            self.bytes.extend_from_within(self.last..self.last + shared);
+            self.bytes.extend_from_slice(rest);
+            self.last = start;
+            Some(())
         }
-        Ok(pairs)
+
+        /// Keeps the last key alone.
+        fn keep_last(&mut self) {
+            self.bytes.drain(..self.last);
+            self.last = 0;
+        }
     }
 
-    /// Takes the next pair off `payload`: turns `key` into its key and returns its value.
-    fn take_pair<'p>(payload: &mut &'p [u8], key: &mut Vec<u8>) -> Option<&'p [u8]> {
-        let shared = usize::try_from(take_varint(payload)?).ok()?;
-        let rest = usize::try_from(take_varint(payload)?).ok()?;
-        let value = take_varint(payload)?;
-        if shared > key.len() || rest > MAX_KEY_BYTES - shared || value > MAX_VALUE_BYTES {
-            return None;
+    /// Inserts pairs that are all new; how many they were.
+    fn insert_pairs(table: &Table, offset: u64, mut payload: &[u8], take_pair: TakePair) -> Result<u64> {
+        /// How many pairs, and bytes of their keys, are unpacked at once. Keys that share much grow by that.
+        const GROUP: usize = 256;
+        const GROUP_BYTES: usize = 128 * 1024;
+        let corrupt = |what| Error::Corrupt { offset, what };
+        let mut keys = Keys::default();
+        let (mut value, mut count) = (0, 0);
+        while !payload.is_empty() {
+            let mut ends = Vec::with_capacity(GROUP);
+            keys.keep_last();
+            let start = keys.bytes.len();
+            while !payload.is_empty() && ends.len() < GROUP && keys.bytes.len() < GROUP_BYTES {
+                let found = take_pair(&mut payload, &mut keys, value)
+                    .ok_or_else(|| corrupt("a pair runs over its limits or its record"))?;
+                value = found.len();
+                ends.push((keys.bytes.len(), found));
+            }
+            let mut from = start;
+            let pairs = ends
+                .into_iter()
+                .map(|(end, value)| (&keys.bytes[std::mem::replace(&mut from, end)..end], value));
+            let inserted = table.insert_many(&pairs.collect::<Vec<_>>())?;
+            if inserted.contains(&false) {
+                return Err(corrupt("a key comes twice"));
+            }
+            count += inserted.len() as u64;
         }
-        key.truncate(shared);
-        key.extend(payload.split_off(..rest)?);
-        payload.split_off(..usize::try_from(value).ok()?)
+        Ok(count)
+    }
+
+    fn take_pair<'p>(payload: &mut &'p [u8], keys: &mut Keys, value: usize) -> Option<&'p [u8]> {
+        let head = *payload.split_off_first()?;
+        let mut shared = u64::from(head & 63);
+        if shared == 63 {
+            shared += take_length(payload, MAX_KEY_BYTES as u64)? as u64;
+        }
+        let rest = match head & 64 {
+            0 => take_length(payload, MAX_KEY_BYTES as u64)? as u64,
+            _ => (keys.last_len() as u64).checked_sub(shared)?,
+        };
+        let value = if head & 128 == 0 { take_length(payload, MAX_VALUE_BYTES)? } else { value };
+        keys.push(payload, shared, rest)?;
+        payload.split_off(..value)
+    }
+
+    /// A length of at most `most`.
+    fn take_length(bytes: &mut &[u8], most: u64) -> Option<usize> {
+        usize::try_from(take_varint(bytes).filter(|&length| length <= most)?).ok()
+    }
+
+    fn take_id(bytes: &mut &[u8]) -> Option<u32> {
+        u32::try_from(take_varint(bytes)?).ok()
     }
 
     fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
@@ -4825,12 +5327,136 @@ mod dump {
         None
     }
 
+    /// Reads a whole file: the dump, and the log where there is one.
+    pub(super) fn read_store<R: Read + ?Sized>(store: &Store, reader: &mut R) -> Result<()> {
+        let mut source = Source { reader, offset: 0 };
+        let Header { version, salt } = source.header()?;
+        if version == 1 {
+            return read_version_1(store, &mut source);
+        }
+        let mut loader = Loader::new(store.clone());
+        let mut payload = Vec::new();
+        let mut pairs = 0;
+        loop {
+            let offset = source.offset;
+            let corrupt = |what| Error::Corrupt { offset, what };
+            let mut head = [0; HEAD_BYTES];
+            source.fill(&mut head, "it ends without the end of a dump")?;
+            let head = Head::decode(salt, offset, &head).ok_or(corrupt("a record's head is damaged"))?;
+            source.payload(head.length, &mut payload)?;
+            if !head.matches(&payload) {
+                return Err(corrupt("a record's checksum does not match"));
+            }
+            match head.kind {
+                Kind::Table => loader.table(offset, &payload)?,
+                Kind::Pairs => pairs += loader.pairs(offset, &payload)?,
+                Kind::End if payload == u64::to_le_bytes(pairs) => break,
+                Kind::End => return Err(corrupt("the number of pairs does not match")),
+                Kind::Log | Kind::Synced => return Err(corrupt("a record out of place")),
+            }
+        }
+        if salt == 0 { Ok(()) } else { read_log(&mut loader, salt, &mut source) }
+    }
+
+    /// Reads on to the end of the file, which may be free space: bytes that are 0.
+    fn read_log<R: Read + ?Sized>(loader: &mut Loader, salt: u64, source: &mut Source<'_, R>) -> Result<()> {
+        let mut payload = Vec::new();
+        loop {
+            let offset = source.offset;
+            let torn = || Error::Corrupt { offset, what: "the log is torn or damaged from here on" };
+            source.payload_up_to(HEAD_BYTES as u64, &mut payload)?;
+            let head = <&[u8; HEAD_BYTES]>::try_from(payload.as_slice());
+            let Some(head) = head.ok().and_then(|head| Head::decode(salt, offset, head)) else {
+                while !payload.is_empty() {
+                    if payload.iter().any(|&byte| byte != 0) {
+                        return Err(torn());
+                    }
+                    source.payload_up_to(RECORD_BYTES as u64, &mut payload)?;
+                }
+                return Ok(());
+            };
+            source.payload_up_to(head.length, &mut payload)?;
+            if !head.matches(&payload) {
+                return Err(torn());
+            }
+            match head.kind {
+                Kind::Log => drop(loader.replay(offset, &payload)?),
+                Kind::Synced => {}
+                _ => return Err(Error::Corrupt { offset, what: "a record out of place" }),
+            }
+        }
+    }
+
+    // --- reading version 1
+
+    fn read_version_1<R: Read + ?Sized>(store: &Store, source: &mut Source<'_, R>) -> Result<()> {
+        let mut loader = Loader::new(store.clone());
+        let mut last = 0;
+        let mut pairs = 0;
+        loop {
+            let offset = source.offset;
+            let corrupt = |what| Error::Corrupt { offset, what };
+            let (kind, payload) = source.block()?;
+            match (Kind::of(kind), loader.tables.get(&last)) {
+                (Some(Kind::Table), _) => {
+                    last += 1;
+                    loader
+                        .create(last, &payload)
+                        .ok_or(corrupt("a table's name or index is not valid, or the table comes twice"))?;
+                }
+                (Some(Kind::Pairs), Some(table)) => {
+                    pairs += insert_pairs(table, offset, &payload, take_pair_of_version_1)?;
+                }
+                (Some(Kind::End), _) if payload == u64::to_le_bytes(pairs) => return Ok(()),
+                (Some(Kind::End), _) => return Err(corrupt("the number of pairs does not match")),
+                _ => return Err(corrupt("a block of unknown kind, or out of place")),
+            }
+        }
+    }
+
+    fn take_pair_of_version_1<'p>(payload: &mut &'p [u8], keys: &mut Keys, _: usize) -> Option<&'p [u8]> {
+        let (shared, rest) = (take_varint(payload)?, take_varint(payload)?);
+        let value = take_length(payload, MAX_VALUE_BYTES)?;
+        keys.push(payload, shared, rest)?;
+        payload.split_off(..value)
+    }
+
     struct Source<'r, R: ?Sized> {
         reader: &'r mut R,
         offset: u64,
     }
 
     impl<R: Read + ?Sized> Source<'_, R> {
+        fn header(&mut self) -> Result<Header> {
+            const CUT: &str = "it ends within the header";
+            const DAMAGED: &str = "the header's checksum does not match";
+            let mut bytes = [0; HEADER_BYTES];
+            self.fill(&mut bytes[..16], CUT)?;
+            if bytes[..8] != MAGIC {
+                return Err(Error::Corrupt { offset: 0, what: "this is no Twindex dump" });
+            }
+            let [a, b, c, d] = [8, 9, 10, 11].map(|at| bytes[at]);
+            let version = u32::from_le_bytes([a, b, c, d]);
+            let len = match version {
+                1 => 16,
+                VERSION => HEADER_BYTES,
+                _ => {
+                    return Err(Error::Corrupt {
+                        offset: 8,
+                        what: "a version that this release does not know",
+                    });
+                }
+            };
+            self.fill(&mut bytes[16..len], CUT)?;
+            let (summed, crc) = bytes[..len].split_at(len - 4);
+            if crc != crc32fast::hash(summed).to_le_bytes() {
+                return Err(Error::Corrupt { offset: len as u64 - 4, what: DAMAGED });
+            }
+            let salt =
+                if version == 1 { 0 } else { u64::from_le_bytes(bytes[12..20].try_into().expect("eight")) };
+            Ok(Header { version, salt })
+        }
+
         fn fill(&mut self, bytes: &mut [u8], at_end: &'static str) -> Result<()> {
             self.reader.read_exact(bytes).map_err(|error| match error.kind() {
                 std::io::ErrorKind::UnexpectedEof => Error::Corrupt { offset: self.offset, what: at_end },
@@ -4840,22 +5466,32 @@ mod dump {
             Ok(())
         }
 
+        /// Reads `length` bytes, or what there is of them. The memory for them grows with what is really
+        /// there: a false length must not claim any.
+        fn payload_up_to(&mut self, length: u64, payload: &mut Vec<u8>) -> Result<()> {
+            payload.clear();
+            self.offset += (&mut *self.reader).take(length).read_to_end(payload)? as u64;
+            Ok(())
+        }
+
+        fn payload(&mut self, length: u64, payload: &mut Vec<u8>) -> Result<()> {
+            self.payload_up_to(length, payload)?;
+            if (payload.len() as u64) < length {
+                return Err(Error::Corrupt { offset: self.offset, what: "it ends within a record" });
+            }
+            Ok(())
+        }
+
+        /// A block of version 1: kind u8, length u64, payload, crc32 of all that.
         fn block(&mut self) -> Result<(u8, Vec<u8>)> {
-            const CUT: &str = "it ends within a block";
             let start = self.offset;
             let mut head = [0; 9];
             self.fill(&mut head, "it ends without an end block")?;
             let [kind, length @ ..] = head;
-            let length = u64::from_le_bytes(length);
-            // Grows with what is really there: a false length must not claim memory.
             let mut payload = Vec::new();
-            let read = (&mut *self.reader).take(length).read_to_end(&mut payload)? as u64;
-            self.offset += read;
-            if read < length {
-                return Err(Error::Corrupt { offset: self.offset, what: CUT });
-            }
+            self.payload(u64::from_le_bytes(length), &mut payload)?;
             let mut crc = [0; 4];
-            self.fill(&mut crc, CUT)?;
+            self.fill(&mut crc, "it ends within a block")?;
             let mut expected = crc32fast::Hasher::new();
             expected.update(&head);
             expected.update(&payload);

@@ -8,7 +8,7 @@ mod scale;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 
-use dump_writer::{block, end, header, pair, pairs, table, varint};
+use dump_writer::{Record, dump as dump_of, end, file, lengths, pair, pairs, table, table_with_id, varint};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use scale::scaled;
@@ -97,15 +97,14 @@ proptest! {
     /// Blocks whose checksums are right, in any order and with anything in them.
     #[test]
     fn well_formed_nonsense_is_loaded_or_refused(
-        blocks in vec((0..5_u8, nonsense()), 0..6),
-        version in prop_oneof![9 => Just(1), 1 => any::<u32>()],
+        blocks in vec((0..6_u8, nonsense()), 0..6),
+        version in prop_oneof![9 => Just(2), 1 => any::<u32>()],
+        salt in prop_oneof![Just(0), any::<u64>()],
         end_of in 0..4_u64,
+        logged in vec((3..6_u8, nonsense()), 0..6),
     ) {
-        let mut bytes = header(version);
-        for (kind, payload) in &blocks {
-            bytes.extend(block(*kind, payload));
-        }
-        bytes.extend(end(end_of));
+        let records = [blocks, vec![end(end_of)], logged].concat();
+        let bytes = file(version, salt, &records);
         match load(&bytes) {
             Ok(store) => assert!(tables_of(&load(&dump(&store)).expect("a dump loads")) == tables_of(&store)),
             Err(Error::Corrupt { offset, .. }) => assert!(offset <= bytes.len() as u64),
@@ -115,7 +114,7 @@ proptest! {
 
     #[test]
     fn random_bytes_are_refused(bytes in vec(any::<u8>(), 0..500), begin_right in any::<bool>()) {
-        corrupt(&if begin_right { [header(1), bytes].concat() } else { bytes });
+        corrupt(&if begin_right { [file(2, 0, &[]), bytes].concat() } else { bytes });
     }
 }
 
@@ -124,11 +123,27 @@ fn nonsense() -> impl Strategy<Value = Vec<u8>> {
     let pair = (0..4_u64, vec(any::<u8>(), 0..4), vec(any::<u8>(), 0..4))
         .prop_map(|(shared, rest, value)| pair(shared, &rest, &value));
     prop_oneof![
-        3 => (0..3_u8, "[a-c]{0,2}").prop_map(|(index, name)| [&[index], name.as_bytes()].concat()),
-        3 => vec(pair, 0..4).prop_map(|pairs| pairs.concat()),
+        3 => (0..3_u64, 0..3_u8, "[a-c]{0,2}").prop_map(|(id, index, name)| table_with_id(id, index, name.as_bytes()).1),
+        3 => vec(pair, 0..4).prop_map(|list| pairs(&list).1),
+        3 => vec(operation(), 0..6).prop_map(|list| list.concat()),
         2 => vec(any::<u8>(), 0..20),
         1 => any::<u64>().prop_map(|number| [varint(number), vec![0; 4]].concat()),
     ]
+}
+
+/// One operation of a log.
+fn operation() -> impl Strategy<Value = Vec<u8>> {
+    let short = || vec(prop::sample::select(vec![0_u8, b'a', b'b']), 0..3);
+    let counted = |bytes: &[u8]| [varint(bytes.len() as u64).as_slice(), bytes].concat();
+    (0..6_u8, 0..3_u8, short(), short()).prop_map(move |(what, id, one, two)| {
+        let rest = match what {
+            0 => [vec![one.len() as u8, two.len() as u8], one, two].concat(),
+            1 => counted(&one),
+            2 => counted(&[&[id % 2], one.as_slice()].concat()),
+            _ => Vec::new(),
+        };
+        [vec![what | id << 3], rest].concat()
+    })
 }
 
 #[test]
@@ -178,16 +193,21 @@ fn a_reader_is_left_at_the_end_of_the_dump() {
 #[test]
 fn a_dump_made_by_hand_loads() {
     let tables = small();
-    let bytes = [
-        header(1),
-        table(1, b"log"),
+    // Its lengths are 3 and 4, as before.
+    let bob = [vec![0xc0], b"bob1906".to_vec()].concat();
+    let bytes = dump_of(&[
+        table_with_id(0, 1, b"log"),
         pairs(&[pair(0, b"2026-11-01", b"a"), pair(9, b"2", b""), pair(5, b"12", b"\xff\x00")]),
-        table(0, b"users"),
-        pairs(&[pair(0, b"", b"empty")]),
-        pairs(&[pair(0, b"ada", b"1815")]),
-        end(5),
-    ];
-    assert!(tables_of(&load(&bytes.concat()).expect("the format is this")) == tables);
+        table_with_id(300, 0, b"users"),
+        (2, [varint(300), pair(0, b"", b"empty")].concat()),
+        (2, [varint(300), pair(0, b"ada", b"1815"), bob].concat()),
+        end(6),
+    ]);
+    let found = load(&bytes).expect("the format is this");
+    let users = found.find_table("users").expect("it is there");
+    assert_eq!(users.select("bob").as_deref(), Some(b"1906".as_slice()));
+    assert!(users.delete("bob").expect("it is there"));
+    assert!(tables_of(&found) == tables);
 }
 
 // --- damage
@@ -234,56 +254,182 @@ fn what_is_no_dump_is_told_at_its_start() {
 
 #[test]
 fn an_unknown_version_is_refused() {
-    for version in [0, 2, u32::MAX] {
-        assert_eq!(corrupt(&[header(version), end(0)].concat()), 8);
+    for version in [0, 3, u32::MAX] {
+        assert_eq!(corrupt(&file(version, 0, &[end(0)])), 8);
     }
+}
+
+/// What release 0.1.0 wrote, before files had a salt and a log.
+#[test]
+fn a_dump_of_version_1_loads() {
+    let hex = "895457580d0a1a0a010000004157aab30102000000000000000074340b94f90205000000000000000001016131f759bcb9\
+               0308000000000000000100000000000000e835cc25";
+    let bytes: Vec<u8> = (0..hex.len() / 2)
+        .map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).expect("hexadecimal digits"))
+        .collect();
+    let store = load(&bytes).expect("every release loads it");
+    let pairs = [(b"a".to_vec(), b"1".to_vec())].into();
+    assert!(tables_of(&store) == [("t".into(), (Index::Hash, pairs))].into());
+    for length in 0..bytes.len() {
+        corrupt(&bytes[..length]);
+    }
+    for bit in 0..bytes.len() * 8 {
+        let mut damaged = bytes.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        corrupt(&damaged);
+    }
+}
+
+// --- logs
+
+const SALT: u64 = 0x0123_4567_89ab_cdef;
+
+/// A log of some operations of each kind, made by hand.
+fn logged() -> Vec<Record> {
+    let operations = |list: &[&[u8]]| (4, list.concat());
+    vec![
+        table_with_id(0, 0, b"users"),
+        pairs(&[pair(0, b"ada", b"1815"), pair(0, b"bob", b"1900")]),
+        table_with_id(31, 1, b"log"),
+        end(2),
+        operations(&[b"\x00\x03\x04ada1852", b"\x01\x03bob", b"\xf8\x00\x01\x00x"]),
+        (5, 24_u64.to_le_bytes().to_vec()),
+        operations(&[b"\x12\x04\x01new", b"\x10\x01\x01kv", b"\xfc\x00", b"\xf8\x00\x01\x00y"]),
+        operations(&[b"\x1a\x04\x00old", b"\x1b"]),
+    ]
+}
+
+#[test]
+fn a_log_made_by_hand_is_replayed() {
+    let expected: Tables = [
+        ("users", Index::Hash, vec![("ada", "1852")]),
+        ("log", Index::Sorted, vec![("y", "")]),
+        ("new", Index::Sorted, vec![("k", "v")]),
+    ]
+    .map(|(name, index, pairs)| {
+        (name.to_owned(), (index, pairs.into_iter().map(|(key, value)| (key.into(), value.into())).collect()))
+    })
+    .into();
+    let bytes = file(2, SALT, &logged());
+    assert!(tables_of(&load(&bytes).expect("the format is this")) == expected);
+    // Space that was set aside for more.
+    for free in [1, 11, 12, 100_000] {
+        let store = load(&[bytes.clone(), vec![0; free]].concat()).expect("the rest is free");
+        assert!(tables_of(&store) == expected);
+    }
+}
+
+/// Where a record ends, a shorter log is as whole as a longer one.
+#[test]
+fn a_log_that_is_cut_within_a_record_is_refused() {
+    let records = logged();
+    let bytes = file(2, SALT, &records);
+    let ends: Vec<usize> = (4..=records.len()).map(|count| file(2, SALT, &records[..count]).len()).collect();
+    for length in 0..=bytes.len() {
+        if ends.contains(&length) {
+            assert!(load(&bytes[..length]).is_ok(), "{length} bytes");
+        } else {
+            corrupt(&bytes[..length]);
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_a_log_is_refused() {
+    let bytes = file(2, SALT, &logged());
+    for bit in 0..bytes.len() * 8 {
+        let mut damaged = bytes.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        corrupt(&damaged);
+    }
+}
+
+#[test]
+fn a_log_that_contradicts_itself_is_refused() {
+    let contradictions: [(&str, Record); 14] = [
+        ("a table behind the dump", table_with_id(9, 0, b"t")),
+        ("pairs behind the dump", pairs(&[pair(0, b"x", b"")])),
+        ("a second end", end(2)),
+        ("a table that is not there", (4, b"\x08\x00\x00".to_vec())),
+        ("a table that was dropped", (4, b"\xfb\x00\xfc\x00".to_vec())),
+        ("a name that is taken", (4, b"\x0a\x06\x00users".to_vec())),
+        ("an id that is taken", (4, b"\x02\x02\x00t".to_vec())),
+        ("an unknown index", (4, b"\x0a\x02\x02t".to_vec())),
+        ("a table without a name", (4, b"\x0a\x01\x00".to_vec())),
+        ("a table without an index", (4, b"\x0a\x00".to_vec())),
+        ("an unknown operation", (4, b"\x05".to_vec())),
+        ("a key past its record", (4, b"\x01\x02k".to_vec())),
+        ("a key over the limit", (4, [b"\x01".to_vec(), varint(65_536), vec![b'k'; 65_536]].concat())),
+        ("an id over 32 bits", (4, [b"\xfc".to_vec(), varint(u64::from(u32::MAX) - 30)].concat())),
+    ];
+    for (name, contradiction) in contradictions {
+        let offset = file(2, SALT, &logged()).len() as u64;
+        let found = load(&file(2, SALT, &[logged(), vec![contradiction]].concat()));
+        assert!(matches!(found, Err(Error::Corrupt { offset: at, .. }) if at == offset), "{name}: {found:?}");
+    }
+}
+
+/// Its checksum holds in its place alone, and in its file alone.
+#[test]
+fn a_record_of_another_place_or_file_is_refused() {
+    let records = logged();
+    let whole = file(2, SALT, &records);
+    let last = file(2, SALT, &records[..records.len() - 1]).len();
+    corrupt(&[&whole[..], &whole[last..]].concat());
+    let other = file(2, SALT + 1, &records);
+    corrupt(&[&whole[..last], &other[last..]].concat());
 }
 
 /// Each is whole but for what it says; the offset is the block's.
 #[test]
 fn a_dump_that_contradicts_itself_is_refused() {
-    let begin = [header(1), table(1, b"t")].concat();
-    let offset = begin.len() as u64;
+    let offset = dump_of(&[table(1, b"t")]).len() as u64;
     let one = pair(0, b"a", b"1");
     let long = [b'k'].repeat(40_000);
-    let contradictions = [
-        ("an unknown kind of block", block(0, b"")),
-        ("another unknown kind of block", block(4, b"")),
-        ("a table twice", table(1, b"t")),
-        ("a table twice with another index", table(0, b"t")),
-        ("an unknown index", table(2, b"u")),
-        ("a table without an index", block(1, b"")),
-        ("an empty name", table(0, b"")),
-        ("a long name", table(0, &[b'n'; 256])),
-        ("a name that is no UTF-8", table(0, b"\xff")),
-        ("a key twice in a block", pairs(&[one.clone(), one.clone()])),
+    let no_pair = |lengths: Vec<u8>| pairs(&[[lengths, vec![b'k'; 8]].concat()]);
+    let contradictions: [(&str, Record); 25] = [
+        ("a table twice", table_with_id(1, 1, b"t")),
+        ("a table twice with another index", table_with_id(1, 0, b"t")),
+        ("an id twice", table(0, b"u")),
+        ("an id over 32 bits", table_with_id(1 << 32, 0, b"u")),
+        ("an unknown index", table_with_id(1, 2, b"u")),
+        ("a table without an index", (1, b"\x01".to_vec())),
+        ("an empty name", table_with_id(1, 0, b"")),
+        ("a long name", table_with_id(1, 0, &[b'n'; 256])),
+        ("a name that is no UTF-8", table_with_id(1, 0, b"\xff")),
+        ("pairs of no table", (2, [varint(1), one.clone()].concat())),
+        ("a key twice in a record", pairs(&[one.clone(), one.clone()])),
         ("a key twice through its prefix", pairs(&[one.clone(), pair(1, b"", b"2")])),
         ("more shared than the key before has", pairs(&[one.clone(), pair(2, b"", b"")])),
+        ("more shared than the key has", pairs(&[one.clone(), vec![64 + 2, 0]])),
         ("shared bytes without a key before", pairs(&[pair(1, b"a", b"")])),
         ("a key over the limit", pairs(&[pair(0, &[b'k'].repeat(MAX_KEY_BYTES + 1), b"")])),
         ("a key over the limit through its prefix", pairs(&[pair(0, &long, b""), pair(40_000, &long, b"")])),
         ("a cut pair", pairs(&[one.clone(), vec![0]])),
-        ("a key past its block", pairs(&[[varint(0), varint(9), varint(0), vec![b'k'; 8]].concat()])),
-        ("a value past its block", pairs(&[[varint(0), varint(1), varint(9), vec![b'k'; 9]].concat()])),
-        ("a value over the limit", pairs(&[[varint(0), varint(0), varint(1 << 32)].concat()])),
-        ("lengths over 64 bits", pairs(&[vec![0xff; 40]])),
-        ("lengths of 64 bits", pairs(&[[varint(u64::MAX), varint(u64::MAX), varint(u64::MAX)].concat()])),
+        ("a key past its record", no_pair(lengths(0, 9, 0))),
+        ("a value past its record", no_pair(lengths(0, 1, 8))),
+        ("a value over the limit", no_pair(lengths(0, 0, 1 << 32))),
+        ("lengths over 64 bits", pairs(&[vec![0x3f; 1], vec![0xff; 40]])),
+        ("lengths of 64 bits", no_pair(lengths(u64::MAX, u64::MAX, u64::MAX))),
         ("a number of pairs that is too high", end(1)),
-        ("a number of pairs that is too short", block(3, &[0; 7])),
+        ("a number of pairs that is too short", (3, vec![0; 7])),
     ];
     for (name, contradiction) in contradictions {
-        let found = load(&[begin.clone(), contradiction, end(0)].concat());
+        let found = load(&dump_of(&[table(1, b"t"), contradiction, end(0)]));
         assert!(matches!(found, Err(Error::Corrupt { offset: at, .. }) if at == offset), "{name}: {found:?}");
     }
 }
 
 #[test]
-fn blocks_out_of_place_are_refused() {
+fn records_out_of_place_are_refused() {
     let one = pairs(&[pair(0, b"a", b"1")]);
-    corrupt(&[header(1), one.clone(), end(1)].concat());
-    corrupt(&[header(1), table(0, b"t"), one.clone(), one.clone(), end(2)].concat());
-    corrupt(&[header(1), table(0, b"t"), one, end(0)].concat());
-    corrupt(&[header(1), table(0, b"t")].concat());
+    corrupt(&dump_of(&[one.clone(), end(1)]));
+    corrupt(&dump_of(&[table(0, b"t"), one.clone(), one.clone(), end(2)]));
+    corrupt(&dump_of(&[table(0, b"t"), one, end(0)]));
+    corrupt(&dump_of(&[table(0, b"t")]));
+    for kind in [0, 4, 5, 6, 255] {
+        corrupt(&dump_of(&[(kind, Vec::new()), end(0)]));
+    }
 }
 
 // --- readers and writers that fail or do little at once

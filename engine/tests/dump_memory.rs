@@ -5,8 +5,9 @@
 mod dump_writer;
 
 use std::io::Read;
+use std::sync::Mutex;
 
-use dump_writer::{end, header, pair, pairs, table, varint};
+use dump_writer::{dump, end, file, lengths, pair, pairs, table, table_with_id};
 use peak_alloc::PeakAlloc;
 use twindex::{Error, Store};
 
@@ -16,26 +17,50 @@ static ALLOCATOR: PeakAlloc = PeakAlloc;
 /// What the reader may claim beside what is really there.
 const ALLOWANCE: usize = 1 << 20;
 
+/// The tests count what the whole process allocates, so they run one by one.
+static ALONE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn false_lengths_claim_no_memory() {
-    let begin = [header(1), table(0, b"t")].concat();
-    let whole = [begin.clone(), pairs(&[pair(0, b"a", b"1")]), end(1)].concat();
+    let _alone = ALONE.lock();
+    let whole = dump(&[table(0, b"t"), pairs(&[pair(0, b"a", b"1")]), end(1)]);
     assert!(Store::load(&mut whole.as_slice()).is_ok(), "the dumps below are wrong in their lengths alone");
     for length in [1 << 20, 1 << 24, 1 << 31, 1 << 32, 1 << 40, u64::MAX >> 1, u64::MAX] {
-        for kind in 1..=3 {
-            let head = [[kind].as_slice(), &length.to_le_bytes(), b"a few bytes"].concat();
-            check(&[begin.as_slice(), &head].concat());
+        for kind in 1..=5 {
+            let last = (kind, b"a few bytes".to_vec());
+            check(&with_length(file(2, 0, &[table(0, b"t"), last.clone()]), length));
+            check(&with_length(file(2, 1, &[end(0), last]), length));
         }
-        let [no, one] = [varint(0), varint(1)];
-        let lengths = [
-            [varint(length), one.clone(), no.clone()],
-            [no.clone(), varint(length), no.clone()],
-            [no, one, varint(length)],
-        ];
-        for pair in lengths {
-            check(&[begin.clone(), pairs(&[pair.concat(), b"ab".to_vec()])].concat());
+        for lengths in [lengths(length, 1, 0), lengths(0, length, 0), lengths(0, 1, length)] {
+            check(&dump(&[table(0, b"t"), pairs(&[lengths, b"ab".to_vec()])]));
         }
     }
+}
+
+/// The file with a length in its last record that is not true, though the record's head says that it is.
+fn with_length(mut file: Vec<u8>, length: u64) -> Vec<u8> {
+    let at = file.len() - 12 - b"a few bytes".len();
+    file[at + 1..at + 6].copy_from_slice(&length.to_le_bytes()[..5]);
+    let place = [&file[12..20], &(at as u64).to_le_bytes(), &file[at..at + 6]].concat();
+    let check = crc32fast::hash(&place) as u16;
+    file[at + 6..at + 8].copy_from_slice(&check.to_le_bytes());
+    file
+}
+
+/// Keys that share what is before them can be far larger than their dump.
+#[test]
+fn keys_are_unpacked_a_few_at_a_time() {
+    let _alone = ALONE.lock();
+    let mut list = vec![pair(0, &[b'k'; 65_000], b"")];
+    list.extend((0..1000_u32).map(|number| pair(64_996, &number.to_be_bytes(), b"")));
+    list[1..].rotate_left(1);
+    let bytes = dump(&[table_with_id(0, 1, b"t"), pairs(&list), end(1001)]);
+    let before = ALLOCATOR.current_usage();
+    ALLOCATOR.reset_peak_usage();
+    let error = Store::load_with_memory_limit(&mut bytes.as_slice(), 16 << 20).unwrap_err();
+    assert!(matches!(error, Error::MemoryLimit { .. }), "{error}");
+    let claimed = ALLOCATOR.peak_usage() - before;
+    assert!(claimed < (16 << 20) + (4 << 20), "{claimed} bytes were claimed");
 }
 
 fn check(bytes: &[u8]) {

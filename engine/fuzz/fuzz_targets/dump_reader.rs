@@ -9,7 +9,7 @@ mod dump_writer;
 
 use std::collections::BTreeMap;
 
-use dump_writer::{block, end, header, pair, pairs, table, varint};
+use dump_writer::{Record, dump, end, lengths, pair, pairs, table_with_id};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use twindex::{Error, Store};
@@ -23,7 +23,7 @@ enum Input {
 
 #[derive(Arbitrary, Debug)]
 enum Block {
-    Table(u8, Vec<u8>),
+    Table(u8, u8, Vec<u8>),
     Pairs(Vec<(u8, Vec<u8>, Vec<u8>)>),
     /// A pair whose lengths are of no concern to what follows them.
     Lengths([u64; 3], Vec<u8>),
@@ -32,19 +32,17 @@ enum Block {
 }
 
 impl Block {
-    fn bytes(&self) -> Vec<u8> {
+    fn record(self) -> Record {
         match self {
-            Self::Table(index, name) => table(index % 3, name),
+            Self::Table(id, index, name) => table_with_id(u64::from(id % 3), index % 3, &name),
             Self::Pairs(list) => {
                 let encoded =
                     list.iter().map(|(shared, rest, value)| pair(u64::from(shared % 4), rest, value));
                 pairs(&encoded.collect::<Vec<_>>())
             }
-            Self::Lengths(lengths, rest) => {
-                block(2, &[lengths.map(varint).concat().as_slice(), rest].concat())
-            }
-            Self::Any(kind, payload) => block(*kind, payload),
-            Self::End(pairs) => end(u64::from(*pairs)),
+            Self::Lengths([shared, key, value], rest) => pairs(&[lengths(shared, key, value), rest]),
+            Self::Any(kind, payload) => (kind, payload),
+            Self::End(pairs) => end(u64::from(pairs)),
         }
     }
 }
@@ -52,10 +50,8 @@ impl Block {
 fuzz_target!(|input: Input| {
     let bytes = match input {
         Input::Bytes(bytes) => bytes,
-        Input::Begun(bytes) => [header(1), bytes].concat(),
-        Input::Blocks(blocks) => {
-            blocks.iter().fold(header(1), |bytes, block| [bytes, block.bytes()].concat())
-        }
+        Input::Begun(bytes) => [dump(&[]), bytes].concat(),
+        Input::Blocks(blocks) => dump(&blocks.into_iter().map(Block::record).collect::<Vec<_>>()),
     };
     match Store::load(&mut bytes.as_slice()) {
         Ok(store) => check_round_trip(&store),

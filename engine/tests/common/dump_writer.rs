@@ -1,31 +1,58 @@
-//! Dumps made by hand, true to the format in every checksum, so that what they say is judged and not
-//! only whether they are damaged.
+//! Files made by hand, true to the format in every checksum, so that what they say is judged and not only
+//! whether they are damaged.
 
-/// `crc32`s make a dump whole; `version` 1 is the one that this release knows.
-pub(crate) fn header(version: u32) -> Vec<u8> {
-    with_checksum([b"\x89TWX\r\n\x1a\n".as_slice(), &version.to_le_bytes()].concat())
+/// A record's kind and payload.
+pub(crate) type Record = (u8, Vec<u8>);
+
+/// A dump of these records, without a log.
+pub(crate) fn dump(records: &[Record]) -> Vec<u8> {
+    file(2, 0, records)
 }
 
-pub(crate) fn block(kind: u8, payload: &[u8]) -> Vec<u8> {
-    with_checksum([[kind].as_slice(), &(payload.len() as u64).to_le_bytes(), payload].concat())
+/// A file of these records. Version 2 is the one that this release writes; a salt of 0 means no log.
+pub(crate) fn file(version: u32, salt: u64, records: &[Record]) -> Vec<u8> {
+    let mut bytes = b"\x89TWX\r\n\x1a\n".to_vec();
+    bytes.extend(version.to_le_bytes());
+    bytes.extend(salt.to_le_bytes());
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    for (kind, payload) in records {
+        let mut start = vec![*kind];
+        start.extend(&(payload.len() as u64).to_le_bytes()[..5]);
+        let place = [salt.to_le_bytes(), (bytes.len() as u64).to_le_bytes()].concat();
+        let check = crc32fast::hash(&[place.as_slice(), &start].concat()) as u16;
+        let crc = crc32fast::hash(&[place.as_slice(), &start, payload].concat());
+        bytes.extend([start.as_slice(), &check.to_le_bytes(), &crc.to_le_bytes(), payload].concat());
+    }
+    bytes
 }
 
-pub(crate) fn table(index: u8, name: &[u8]) -> Vec<u8> {
-    block(1, &[[index].as_slice(), name].concat())
+/// A table whose id is 0.
+pub(crate) fn table(index: u8, name: &[u8]) -> Record {
+    table_with_id(0, index, name)
 }
 
-pub(crate) fn pairs(pairs: &[Vec<u8>]) -> Vec<u8> {
-    block(2, &pairs.concat())
+pub(crate) fn table_with_id(id: u64, index: u8, name: &[u8]) -> Record {
+    (1, [varint(id).as_slice(), &[index], name].concat())
+}
+
+/// Pairs of the table whose id is 0.
+pub(crate) fn pairs(pairs: &[Vec<u8>]) -> Record {
+    (2, [varint(0), pairs.concat()].concat())
 }
 
 /// A pair whose key has its first `shared` bytes from the key before it.
 pub(crate) fn pair(shared: u64, rest: &[u8], value: &[u8]) -> Vec<u8> {
-    let lengths = [varint(shared), varint(rest.len() as u64), varint(value.len() as u64)].concat();
-    [lengths.as_slice(), rest, value].concat()
+    [lengths(shared, rest.len() as u64, value.len() as u64).as_slice(), rest, value].concat()
 }
 
-pub(crate) fn end(pairs: u64) -> Vec<u8> {
-    block(3, &pairs.to_le_bytes())
+/// What comes before a pair's bytes.
+pub(crate) fn lengths(shared: u64, rest: u64, value: u64) -> Vec<u8> {
+    let more = if shared < 63 { Vec::new() } else { varint(shared - 63) };
+    [vec![shared.min(63) as u8], more, varint(rest), varint(value)].concat()
+}
+
+pub(crate) fn end(pairs: u64) -> Record {
+    (3, pairs.to_le_bytes().to_vec())
 }
 
 pub(crate) fn varint(mut number: u64) -> Vec<u8> {
@@ -35,10 +62,5 @@ pub(crate) fn varint(mut number: u64) -> Vec<u8> {
         number >>= 7;
     }
     bytes.push(number as u8);
-    bytes
-}
-
-fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
-    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
     bytes
 }
