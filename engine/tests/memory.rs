@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use scale::scaled;
-use twindex::{Error, Index, Store, Table};
+use twindex::{Change, Error, Index, Store, Table};
 
 const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
 
@@ -109,6 +109,62 @@ fn a_clear_beside_a_reader_returns_memory_later() {
         table.select_with("large", |_| table.clear().unwrap());
         (0..scaled(2000, 100)).for_each(|number| assert!(table.insert(number.to_string(), "").unwrap()));
         assert!(store.memory() < 1 << 20, "{}", store.memory());
+    }
+}
+
+/// A large value is made before its record or its leaf: where the limit refused these, it stayed for ever. The room
+/// grows by steps so small that every allocation is once the one that is refused.
+#[test]
+fn a_refused_write_leaves_no_large_value_behind() {
+    for index in BOTH {
+        let store = Store::new();
+        let base = store.memory();
+        let table = store.table("t", index).unwrap();
+        fill(&table, 40);
+        for room in (0..scaled(400, 8)).map(|step| step * if cfg!(miri) { 2000 } else { 40 }) {
+            for (number, length) in [9000, 5000, 4500, 600, 300, 40].into_iter().enumerate() {
+                store.set_memory_limit(Some(store.memory() + room));
+                let key = format!("key/{}", 4 + 5 * number);
+                let results = [
+                    table.update(&key, vec![1; length]),
+                    table.alter(&key, |_| Change::Set(vec![2; length + 1])),
+                    table.insert(format!("new/{room}/{length}"), vec![3; length]),
+                ];
+                let refused = |result| matches!(result, Err(Error::MemoryLimit { .. }));
+                assert!(results.into_iter().all(|result| matches!(result, Ok(true)) || refused(result)));
+            }
+        }
+        store.set_memory_limit(None);
+        store.drop_table("t");
+        drop(table);
+        assert_eq!(store.memory(), base);
+    }
+}
+
+/// As above with no room at all: an update that shrinks a large value still needs some.
+#[test]
+fn a_refused_shrinking_of_a_large_value_leaves_nothing_behind() {
+    for index in BOTH {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        let base = store.memory();
+        for length in [0, 10, 500, 3000, 4090, 5000] {
+            (0..20).for_each(|number| assert!(table.insert([number; 6], vec![7; 6000]).unwrap()));
+            store.set_memory_limit(Some(1));
+            for number in 0..20 {
+                let shorter = vec![8; length];
+                let shrunk = [
+                    table.update([number; 6], &shorter),
+                    table.alter([number; 6], |_| Change::Set(shorter.clone())),
+                    table.delete([number; 6]),
+                    table.update([number; 6], &shorter),
+                ];
+                assert!(matches!(shrunk, [_, _, Ok(true), Ok(false)]));
+            }
+            store.set_memory_limit(None);
+            table.clear().unwrap();
+            assert_eq!(store.memory(), base);
+        }
     }
 }
 
@@ -261,6 +317,7 @@ proptest! {
         ops in prop::collection::vec((0..40_u8, 0..5_u8, 0..64_usize << 10), 1..if cfg!(miri) { 10 } else { 120 }),
     ) {
         let store = Store::new();
+        let base = store.memory();
         let table = store.table("t", BOTH[usize::from(sorted)]).unwrap();
         let limit = store.memory() + room;
         store.set_memory_limit(Some(limit));
@@ -288,5 +345,8 @@ proptest! {
         }
         assert_eq!(table.len(), model.len());
         assert!(table.iter().collect::<BTreeMap<_, _>>() == model);
+        store.drop_table("t");
+        drop(table);
+        assert_eq!(store.memory(), base, "nothing was left behind");
     }
 }

@@ -5,6 +5,7 @@
 
 mod churned;
 mod contended;
+mod cursors;
 mod disjoint;
 #[path = "../common/history.rs"]
 mod history;
