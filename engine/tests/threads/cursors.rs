@@ -37,15 +37,16 @@ fn a_cursor_beside_clears_looks_at_no_memory_that_was_given_back() {
 fn a_cursor_sees_a_clear_by_another_thread_at_its_next_step() {
     let table = table(Index::Sorted);
     for _ in 0..3 {
-        for number in 0..scaled(5000, 40) {
-            table.insert(format!("{number:05}"), "old").unwrap();
-        }
-        let mut cursor = table.cursor(..);
-        assert!(cursor.scan_asc_next().is_some());
+        let keys: Vec<_> = (0..scaled(5000, 40)).map(|number| format!("{number:05}").into_bytes()).collect();
+        keys.iter().for_each(|key| assert!(table.insert(key, "old").unwrap()));
+        let mut cursors: Vec<_> = keys.iter().step_by(20).map(|key| table.cursor(key.as_slice()..)).collect();
+        assert!(cursors.iter_mut().all(|cursor| cursor.scan_asc_next().is_some()));
         thread::scope(|scope| drop(scope.spawn(|| table.clear().unwrap())));
-        assert_eq!(cursor.scan_asc_next(), None);
+        assert!(cursors.iter_mut().all(|cursor| cursor.scan_asc_next().is_none()));
         table.insert("new", "new").unwrap();
-        assert_eq!(cursor.scan_asc_next(), Some((b"new".as_slice(), b"new".as_slice())));
+        for cursor in &mut cursors {
+            assert_eq!(cursor.scan_asc_next(), Some((b"new".as_slice(), b"new".as_slice())));
+        }
         table.clear().unwrap();
     }
 }
