@@ -80,6 +80,15 @@ use std::sync::atomic::{
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::{fmt, slice};
 
+#[cfg(twindex_check)]
+#[path = "../tests/check/mod.rs"]
+mod check;
+
+/// The measured value of a constant, or one so small that tests meet every split, merge and growth all the time.
+const fn tuned(measured: usize, tiny: usize) -> usize {
+    if cfg!(twindex_tiny) { tiny } else { measured }
+}
+
 // ---------------------------------------------------------------------------------------------------
 // Limits and errors
 // ---------------------------------------------------------------------------------------------------
@@ -498,6 +507,11 @@ mod epoch {
             self.fresh.is_empty() && self.aged.is_empty()
         }
 
+        #[cfg(twindex_check)]
+        pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+            self.aged.iter().flat_map(|(_, items)| items).chain(&self.fresh)
+        }
+
         /// Takes out everything, reachable or not.
         pub(super) fn drain(&mut self) -> impl Iterator<Item = T> {
             let aged = std::mem::take(&mut self.aged).into_iter().flat_map(|(_, items)| items);
@@ -651,9 +665,9 @@ unsafe impl Send for Space {}
 
 impl Space {
     const CLASSES: usize = 47;
-    const MIN_REGION: usize = 4096;
-    const HUGE_PAGE: usize = 2 << 20;
-    const LARGEST: usize = 64 << 10;
+    const MIN_REGION: usize = tuned(4096, 256);
+    const HUGE_PAGE: usize = tuned(2 << 20, 8192);
+    const LARGEST: usize = tuned(64 << 10, 1024);
 
     fn new(memory: Arc<Memory>) -> Self {
         let free = [const { Vec::new() }; Self::CLASSES];
@@ -744,6 +758,11 @@ impl Space {
     /// It came from `take(bytes)` of this object, and nobody uses more of it than its first 8 bytes.
     unsafe fn give(&mut self, block: NonNull<u8>, bytes: usize) {
         if bytes <= Self::LARGEST {
+            #[cfg(twindex_check)]
+            // SAFETY: the caller's promise.
+            unsafe {
+                check::spoil(block.byte_add(8), Self::rounded(bytes) - 8);
+            };
             self.free[Self::class(bytes).0].push(block);
         } else if let Some(at) = self.regions.iter().rposition(|&(region, _)| region == block) {
             let (region, layout) = self.regions.swap_remove(at);
@@ -764,7 +783,7 @@ impl Drop for Space {
 }
 
 /// An emptied table returns its memory from so many bytes on; less is soon used again.
-const WORTH_RETURNING: usize = 64 << 10;
+const WORTH_RETURNING: usize = tuned(64 << 10, 1);
 
 /// A key and a value too large to stand in an index: an allocation of its own, written once.
 #[repr(C)]
@@ -1022,20 +1041,26 @@ impl<T> Drop for Shared<T> {
 /// - **H3** A pair stands at most once in its segment, between its home bucket and the first bucket from there
 ///   that counts no pair past it.
 /// - **H4** A shard's records are those of segments whose hashes begin with the shard's bits.
+#[path = "../tests/check"]
 mod hash {
     use super::*;
 
+    #[cfg(twindex_check)]
+    #[path = "hash.rs"]
+    mod check;
+
     /// Records of one shard are numbered in units of 4 bytes by 32 bits, so each holds up to 16 GiB.
-    const SHARD_BITS: u32 = 6;
+    const SHARD_BITS: u32 = tuned(6, 2) as u32;
     const SHARDS: usize = 1 << SHARD_BITS;
 
-    const SLOTS: usize = 12;
+    /// Slots of a bucket. The layout has room for 12.
+    const SLOTS: usize = tuned(12, 3);
     /// Buckets of a full segment.
-    const BUCKETS: usize = 64;
+    const BUCKETS: usize = tuned(64, 4);
     /// A full segment is split at this many pairs: 7/8 of its slots.
     const SPLIT_AT: u32 = (BUCKETS * SLOTS * 7 / 8) as u32;
     /// A segment is split too where a pair would stand further than this from its home bucket.
-    const MAX_STEPS: usize = 8;
+    const MAX_STEPS: usize = tuned(8, 2);
     /// No table of this world has this many segments; only chosen hash collisions would lead here.
     const MAX_DEPTH: u32 = 40;
 
@@ -1113,7 +1138,7 @@ mod hash {
             ((zeros >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
         }
         let wanted = u64::from(tag) * 0x0101_0101_0101_0101;
-        zero_bytes(tags ^ wanted) | (zero_bytes(u64::from(more_tags) ^ wanted) & 0xf) << 8
+        (zero_bytes(tags ^ wanted) | zero_bytes(u64::from(more_tags) ^ wanted) << 8) & ((1 << SLOTS) - 1)
     }
 
     /// Where a hash leads.
@@ -1223,19 +1248,19 @@ mod hash {
 
     const UNIT: usize = 4;
     /// A ref is a block's number above this many bits of units.
-    const BLOCK_UNITS_BITS: u32 = 14;
+    const BLOCK_UNITS_BITS: u32 = tuned(14, 8) as u32;
     const MAX_BLOCK: usize = UNIT << BLOCK_UNITS_BITS;
-    const MIN_BLOCK: usize = 512;
+    const MIN_BLOCK: usize = tuned(512, 64);
     const RECORD_HEAD: usize = 4;
     /// Larger pairs are blobs: above this their own allocation's header no longer matters.
-    const MAX_RECORD: usize = 4096;
+    const MAX_RECORD: usize = tuned(4096, 300);
     /// The key length that stands for a blob; inline keys are shorter.
     const BLOB: u16 = u16::MAX;
     const BLOB_RECORD: usize = RECORD_HEAD + size_of::<*const Blob>();
     /// Classes of free records: each size to 64 units, then 32 steps a doubling.
     const CLASSES: usize = 64 + 32 * 4 + 1;
-    const COLLECT_AT: usize = 128;
-    const COLLECT_AT_BYTES: usize = 64 << 10;
+    const COLLECT_AT: usize = tuned(128, 3);
+    const COLLECT_AT_BYTES: usize = tuned(64 << 10, 256);
 
     /// The class of a record of so many units, and the units that its class really gives.
     fn class(units: usize) -> (usize, usize) {
@@ -1311,7 +1336,7 @@ mod hash {
 
     impl Blocks {
         fn retire(&mut self, block: NonNull<u8>, bytes: usize) {
-            if self.limbo.push((block, bytes)) >= 16 {
+            if self.limbo.push((block, bytes)) >= tuned(16, 2) {
                 for (block, bytes) in self.limbo.collect(&self.space.memory) {
                     // SAFETY: it came from `take` with these bytes, and no reader is left in it.
                     unsafe { self.space.give(block, bytes) };
@@ -1709,6 +1734,8 @@ mod hash {
                 if let (Some(blob), false) = (blob, retired.keeps_blob) {
                     self.blobs.free(blob);
                 }
+                #[cfg(twindex_check)]
+                super::check::spoil(NonNull::new_unchecked(record), bytes);
                 let free = state.free.get_or_insert_with(|| Box::new([0; CLASSES]));
                 let head = &mut free[class(bytes.div_ceil(UNIT)).0];
                 record.cast::<u32>().write(*head);
@@ -2118,21 +2145,26 @@ mod hash {
 ///   later whether it is still as it was.
 /// - **S6** A slot owns its blob, dead or alive, since its key is there. The blob is retired once the slot names
 ///   another cell or its leaf was replaced by one without it.
+#[path = "../tests/check"]
 mod sorted {
     use super::*;
 
+    #[cfg(twindex_check)]
+    #[path = "sorted.rs"]
+    mod check;
+
     /// A leaf with more is split in two.
-    const LEAF: usize = 4096;
-    const MIN_LEAF: usize = 128;
+    const LEAF: usize = tuned(4096, 256);
+    const MIN_LEAF: usize = tuned(128, 64);
     /// Pairs with more bytes than this are blobs, so that a leaf holds several.
-    const MAX_CELL: usize = 512;
+    const MAX_CELL: usize = tuned(512, 64);
     /// A tail of so many slots is sorted in.
-    const TAIL: usize = 16;
+    const TAIL: usize = tuned(16, 3);
     /// Most separators of an inner node.
-    const FANOUT: usize = 64;
-    const MAX_PREFIX: usize = 255;
-    const COLLECT_AT: usize = 64;
-    const COLLECT_AT_BYTES: usize = 256 << 10;
+    const FANOUT: usize = tuned(64, 3);
+    const MAX_PREFIX: usize = tuned(255, 6);
+    const COLLECT_AT: usize = tuned(64, 2);
+    const COLLECT_AT_BYTES: usize = tuned(256 << 10, 256);
 
     const HEAD: usize = size_of::<LeafHead>();
     const SLOT: usize = size_of::<u64>();
@@ -3630,7 +3662,7 @@ mod sorted {
     }
 
     /// A block stops growing here, as blobs may be large.
-    const MAX_BLOCK: usize = 256 << 10;
+    const MAX_BLOCK: usize = tuned(256 << 10, 512);
 
     /// Pairs copied from one leaf, and how to tell whether they are still all there is.
     pub(super) struct Block {
@@ -4455,7 +4487,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    const FIRST_BLOCK: usize = 8;
+    const FIRST_BLOCK: usize = tuned(8, 2);
 
     /// Moves to the next pair upwards and returns it, or `None` where there is none.
     ///

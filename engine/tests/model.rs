@@ -4,6 +4,8 @@
 mod history;
 #[path = "common/scale.rs"]
 mod scale;
+#[path = "common/sound.rs"]
+mod sound;
 #[path = "common/strategies.rs"]
 mod strategies;
 
@@ -11,6 +13,7 @@ use std::collections::BTreeMap;
 
 use history::Checked;
 use proptest::prelude::*;
+use sound::assert_sound;
 use twindex::{Index, Store, Table};
 
 fn check(index: Index, ops: &[history::Op]) {
@@ -94,8 +97,11 @@ fn grow_and_shrink(index: Index) {
         assert_same(&table, &model);
         let mut doomed: Vec<_> = model.keys().filter(|_| random.u8(..) < 150).cloned().collect();
         random.shuffle(&mut doomed);
-        for batch in doomed.chunks(100) {
+        for (number, batch) in doomed.chunks(100).enumerate() {
             assert!(table.delete_many(batch).expect("no key is long").iter().all(|deleted| *deleted));
+            if number.is_multiple_of(16) {
+                assert_sound(&table);
+            }
         }
         for key in doomed {
             model.remove(&key);
@@ -151,6 +157,7 @@ fn insert_in_batches(
 }
 
 fn assert_same(table: &Table, model: &BTreeMap<Vec<u8>, Vec<u8>>) {
+    assert_sound(table);
     assert_eq!(table.len(), model.len());
     let mut pairs: Vec<_> = table.iter().collect();
     if table.index() == Index::Hash {

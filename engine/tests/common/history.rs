@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
 
+use crate::sound::assert_sound;
 use twindex::{Change, Cursor, Index, MAX_KEY_BYTES, Scan, Store, Table};
 
 /// Bytes that print short.
@@ -178,6 +179,8 @@ impl Checked {
         if self.own.is_empty() {
             assert_eq!(self.table.len(), self.model.len());
             assert_eq!(self.table.is_empty(), self.model.is_empty());
+            assert_sound(&self.table);
+            assert_eq!(self.store.memory(), self.table.memory(), "the store counts what its table holds");
         }
     }
 

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use twindex::{Index, Store, Table};
+use twindex::{Index, Store};
 
-use crate::on_threads;
 use crate::scale::scaled;
 use crate::stamped::{read_stamp, some_length, stamp};
+use crate::{Sound, on_threads};
 
 /// Keys with an even number stay, though their values change; the others come and go; and more are added
 /// for good, so that the index splits and merges under its readers.
 pub(crate) struct Churned {
     pub(crate) store: Store,
-    pub(crate) table: Table,
+    pub(crate) table: Sound,
     /// The keys that stay.
     pub(crate) stable: BTreeSet<Vec<u8>>,
     /// Numbers of keys are below.
@@ -22,7 +22,7 @@ pub(crate) struct Churned {
 impl Churned {
     pub(crate) fn new(index: Index) -> Self {
         let store = Store::new();
-        let table = store.table("t", index).expect("a new table");
+        let table = Sound(store.table("t", index).expect("a new table"));
         let numbers = scaled(800, 60);
         let stable: BTreeSet<_> = (0..numbers).step_by(2).map(Self::key).collect();
         for key in &stable {

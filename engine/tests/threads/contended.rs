@@ -172,7 +172,7 @@ fn alter_appends_each_item_once_and_in_order() {
             }
         });
         let mut seen = BTreeSet::new();
-        for (_, list) in &table {
+        for (_, list) in &*table {
             let mut last = [None; THREADS];
             for bytes in list.chunks(8) {
                 let item = u64::from_le_bytes(bytes.try_into().expect("whole items"));

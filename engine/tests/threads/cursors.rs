@@ -38,7 +38,9 @@ fn a_cursor_sees_a_clear_by_another_thread_at_its_next_step() {
     let table = table(Index::Sorted);
     for _ in 0..3 {
         let keys: Vec<_> = (0..scaled(5000, 40)).map(|number| format!("{number:05}").into_bytes()).collect();
-        keys.iter().for_each(|key| assert!(table.insert(key, "old").unwrap()));
+        for key in &keys {
+            assert!(table.insert(key, "old").unwrap());
+        }
         let mut cursors: Vec<_> = keys.iter().step_by(20).map(|key| table.cursor(key.as_slice()..)).collect();
         assert!(cursors.iter_mut().all(|cursor| cursor.scan_asc_next().is_some()));
         thread::scope(|scope| drop(scope.spawn(|| table.clear().unwrap())));

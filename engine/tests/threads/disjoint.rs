@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use twindex::{Index, Store};
 
 use crate::history::{Checked, Op};
-use crate::{join, strategies};
+use crate::{Sound, join, strategies};
 
 proptest! {
     #![proptest_config(strategies::config(12))]
@@ -33,7 +33,7 @@ fn histories() -> impl Strategy<Value = [Vec<Op>; 3]> {
 
 fn check(index: Index, histories: &[Vec<Op>; 3]) {
     let store = Store::new();
-    let table = store.table("t", index).expect("a new table");
+    let table = Sound(store.table("t", index).expect("a new table"));
     let start = Barrier::new(OWN.len());
     let run = |own, history: &[Op]| {
         let mut checked = Checked::new(store.clone(), table.clone(), own);

@@ -13,11 +13,14 @@ mod readers;
 #[path = "../common/scale.rs"]
 mod scale;
 mod scans;
+#[path = "../common/sound.rs"]
+mod sound;
 mod stamped;
 mod stores;
 #[path = "../common/strategies.rs"]
 mod strategies;
 
+use std::ops::Deref;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
@@ -28,8 +31,27 @@ const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
 /// More than there are cores, so that threads also stop in the middle of their work.
 const THREADS: usize = if cfg!(miri) { 2 } else { 4 };
 
-fn table(index: Index) -> Table {
-    Store::new().table("t", index).expect("a new table")
+fn table(index: Index) -> Sound {
+    Sound(Store::new().table("t", index).expect("a new table"))
+}
+
+/// A table whose structures are checked at the end of the test.
+struct Sound(Table);
+
+impl Deref for Sound {
+    type Target = Table;
+
+    fn deref(&self) -> &Table {
+        &self.0
+    }
+}
+
+impl Drop for Sound {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            sound::assert_sound(&self.0);
+        }
+    }
 }
 
 /// Runs `work` on every thread at once, with the thread's number and its own random numbers.

@@ -8,7 +8,7 @@ use twindex::{Index, Store, Table};
 
 use crate::scale::scaled;
 use crate::stamped::{read_stamp, some_length, stamp};
-use crate::{BOTH, THREADS, beside, on_threads, table};
+use crate::{BOTH, Sound, THREADS, beside, on_threads, table};
 
 fn zeros(count: usize) -> Vec<AtomicUsize> {
     (0..count).map(|_| AtomicUsize::new(0)).collect()
@@ -95,7 +95,7 @@ fn a_key_once_inserted_is_found_until_it_is_deleted() {
 
 /// Each thread inserts its numbered keys in batches, and deletes every third of them later.
 struct Growing {
-    table: Table,
+    table: Sound,
     keys: usize,
     /// For each thread: it has inserted all numbers below.
     inserted: Vec<AtomicUsize>,

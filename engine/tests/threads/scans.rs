@@ -17,7 +17,7 @@ type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 #[test]
 fn iterating_a_hash_table_meets_each_stable_pair_once() {
     let churned = Churned::new(Index::Hash);
-    beside(|| churned.churn(), || churned.check(&churned.table, |_| true));
+    beside(|| churned.churn(), || churned.check(&*churned.table, |_| true));
 }
 
 /// A walk read a segment slot by slot while it changed: a pair that was deleted and written again beside it, into
@@ -35,7 +35,7 @@ fn a_walk_meets_no_key_twice_that_comes_and_goes() {
     };
     let walk = || {
         let mut seen = BTreeSet::new();
-        for (key, _) in &table {
+        for (key, _) in &*table {
             assert!(seen.insert(key.clone()), "{} comes twice", key.escape_ascii());
         }
     };

@@ -8,7 +8,7 @@ use twindex::{Store, Table};
 use crate::churned::Churned;
 use crate::scale::scaled;
 use crate::stamped::{count_sound, read_stamp, some_length, stamp};
-use crate::{BOTH, THREADS, beside, on_threads};
+use crate::{BOTH, Sound, THREADS, beside, on_threads};
 
 #[test]
 fn a_dump_beside_writers_loads_cleanly() {
@@ -88,7 +88,7 @@ fn write_or_be_dropped(table: &Table, round: usize, thread: usize, random: &mut 
 #[test]
 fn emptying_from_two_sides_loses_nothing_written_since() {
     for index in BOTH {
-        let table = Store::new().table("t", index).unwrap();
+        let table = Sound(Store::new().table("t", index).unwrap());
         let large = vec![0; 100_000];
         for _ in 0..scaled(300, 3) {
             thread::scope(|scope| {
@@ -109,7 +109,7 @@ fn emptying_from_two_sides_loses_nothing_written_since() {
 fn clearing_beside_writers_leaves_a_whole_table() {
     for index in BOTH {
         let store = Store::new();
-        let table = store.table("t", index).unwrap();
+        let table = Sound(store.table("t", index).unwrap());
         let base = store.memory();
         let write = |thread: usize, mut random: fastrand::Rng| {
             for version in 0..scaled(3000, 30) {
@@ -120,11 +120,11 @@ fn clearing_beside_writers_leaves_a_whole_table() {
         };
         let read = || {
             table.clear().unwrap();
-            assert!(count_sound(&table) <= 40);
+            assert!(count_sound(&*table) <= 40);
         };
         beside(|| on_threads(write), read);
         table.upsert("last", stamp(b"last", 1, 0, 20)).unwrap();
-        assert_eq!(count_sound(&table), table.len());
+        assert_eq!(count_sound(&*table), table.len());
         table.clear().unwrap();
         assert_eq!((table.len(), store.memory()), (0, base));
     }
@@ -135,7 +135,7 @@ fn the_memory_limit_holds_for_all_threads_together() {
     const LIMIT: usize = 6 << 20;
     for index in BOTH {
         let store = Store::with_memory_limit(LIMIT);
-        let table = store.table("t", index).unwrap();
+        let table = Sound(store.table("t", index).unwrap());
         let write = |thread: usize, mut random: fastrand::Rng| {
             let mut refused = 0;
             for version in 0..scaled(600, 20) {
@@ -153,7 +153,7 @@ fn the_memory_limit_holds_for_all_threads_together() {
         };
         let refused: Vec<usize> = beside(|| on_threads(write), || assert!(store.memory() <= LIMIT));
         assert!(cfg!(miri) || refused.iter().sum::<usize>() > 0, "the limit was never met");
-        assert_eq!(count_sound(&table), table.len());
+        assert_eq!(count_sound(&*table), table.len());
     }
 }
 
@@ -164,7 +164,7 @@ fn the_last_bytes_below_the_limit_are_given_once() {
     let value = vec![1; LIMIT / 3 * 2];
     for index in BOTH {
         let store = Store::with_memory_limit(LIMIT);
-        let table = store.table("t", index).unwrap();
+        let table = Sound(store.table("t", index).unwrap());
         let arrived = AtomicUsize::new(0);
         // A barrier that lets all go at once, as a sleeping one does not.
         let meet = |meeting: usize| {

@@ -1,0 +1,158 @@
+//! Checks of the hash index, by the invariants that its module states.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+
+/// What the segments of one shard lead to.
+#[derive(Default)]
+struct Found {
+    /// The records by their refs, with their bytes.
+    live: BTreeMap<u32, usize>,
+}
+
+impl HashIndex {
+    pub(in super::super) fn check(&self) {
+        let directory = Tagged(self.directory.load(Acquire));
+        let mut found: [Found; SHARDS] = std::array::from_fn(|_| Found::default());
+        let mut blobs = Vec::new();
+        let mut blocks = Vec::new();
+        let mut pairs = 0;
+        if !directory.pointer::<u8>().is_null() {
+            let depth = directory.number() as u32;
+            assert!(depth <= MAX_DEPTH);
+            blocks.push((directory.pointer::<u8>().addr(), ENTRY << depth));
+            let mut at = 0;
+            while at < 1 << depth {
+                let entry = check_entry(directory, at);
+                blocks.push((entry.pointer::<u8>().addr(), entry.buckets() * size_of::<Bucket>()));
+                let prefix = (at as u64).checked_shl(64 - depth).unwrap_or(0);
+                pairs += self.check_segment(entry, Hash(prefix), &mut found, &mut blobs);
+                at += 1 << (depth - entry.depth());
+            }
+            let segments: BTreeSet<_> = blocks.iter().map(|block| block.0).collect();
+            assert_eq!(segments.len(), blocks.len(), "no segment has two places in the directory");
+        }
+        assert_eq!(self.len(), pairs, "the shards' counts add up");
+        let mut record_blocks = 0;
+        for (shard, found) in self.shards.iter().zip(&found) {
+            // SAFETY: a shard lives as long as its index.
+            let Some(shard) = (unsafe { shard.load(Acquire).as_ref() }) else {
+                assert!(found.live.is_empty());
+                continue;
+            };
+            // SAFETY: nobody writes.
+            let state = unsafe { &*shard.state.get() };
+            record_blocks += state.bytes;
+            blocks.push((shard.blocks.load(Acquire).addr(), state.block_capacity * ENTRY));
+            shard.check(state, found, &mut blobs);
+        }
+        self.blobs.check(blobs);
+        let space = lock(&self.space);
+        let retired = space.limbo.iter().map(|&(block, bytes)| (block.addr().get(), bytes));
+        blocks.retain(|&(_, bytes)| bytes > 0);
+        space.space.check(blocks.into_iter().chain(retired), record_blocks);
+    }
+
+    /// Checks a segment; how many pairs it has.
+    fn check_segment(
+        &self,
+        entry: Tagged,
+        prefix: Hash,
+        found: &mut [Found; SHARDS],
+        blobs: &mut Vec<*const Blob>,
+    ) -> usize {
+        let shard = self.shard(entry, prefix);
+        let live = &mut found[prefix.shard(entry.depth())].live;
+        let mask = entry.buckets() - 1;
+        let mut passed = vec![0; mask + 1];
+        let mut keys = BTreeSet::new();
+        for at in 0..=mask {
+            let bucket = bucket(entry, at);
+            let tags = [
+                bucket.tags.load(Relaxed).to_le_bytes(),
+                u64::from(bucket.more_tags.load(Relaxed)).to_le_bytes(),
+            ];
+            let tags = tags.as_flattened();
+            assert!(tags[SLOTS..].iter().all(|&tag| tag == 0), "there are no more slots");
+            for (slot, (reference, &tag)) in bucket.refs.iter().zip(tags).enumerate() {
+                let reference = reference.load(Relaxed);
+                assert_eq!(reference == 0, tag == 0, "a slot has a tag and a ref, or neither");
+                if reference == 0 {
+                    continue;
+                }
+                let record = shard.record(reference);
+                // SAFETY: H1.
+                let ((key, _), (bytes, blob)) = unsafe { (record_parts(record), record_extent(record)) };
+                let hash = self.hash(key);
+                assert_eq!(hash.tag(), tag, "the tag is that of the key");
+                assert_eq!(hash.top(entry.depth()), prefix.top(entry.depth()), "H4: the key belongs here");
+                assert!(keys.insert(key), "H3: a key stands once");
+                assert_eq!(live.insert(reference, bytes), None, "a record has one ref");
+                assert_eq!(self.find(hash, key), Some(record), "H3: the key is found, slot {slot}");
+                blobs.extend(blob);
+                let home = hash.0 as usize & mask;
+                let steps = at.wrapping_sub(home) & mask;
+                (0..steps).for_each(|step| passed[(home + step) & mask] += 1);
+            }
+        }
+        for (at, passed) in passed.into_iter().enumerate() {
+            assert_eq!(bucket(entry, at).passed(), passed, "a bucket counts the pairs that passed it");
+            assert!(
+                at == 0 || bucket(entry, at).counts.load(Relaxed) >> 16 == 0,
+                "bucket 0 alone counts pairs"
+            );
+        }
+        assert_eq!(segment_len(entry) as usize, keys.len(), "the segment counts its pairs");
+        keys.len()
+    }
+}
+
+/// The entry at a place where a segment's entries begin. All of them are the same.
+fn check_entry(directory: Tagged, at: usize) -> Tagged {
+    // SAFETY: a directory of depth d has 2^d entries, and nobody replaces it.
+    let entry = |at| Tagged(unsafe { &*directory.pointer::<AtomicPtr<u8>>().add(at) }.load(Acquire));
+    let first = entry(at);
+    let depth = directory.number() as u32;
+    assert!(first.depth() <= depth, "a segment is no deeper than the directory");
+    let entries = 1 << (depth - first.depth());
+    assert_eq!(at % entries, 0, "a segment's entries begin where its bits do");
+    assert!((at..at + entries).all(|at| entry(at) == first), "they lead to one segment");
+    first
+}
+
+impl Shard {
+    /// Checks that live, retired and free records are apart, and within the shard's blocks.
+    fn check(&self, state: &ShardState, found: &Found, blobs: &mut Vec<*const Blob>) {
+        let mut pieces: Vec<(u32, usize)> =
+            found.live.iter().map(|(&reference, bytes)| (reference, class(bytes.div_ceil(UNIT)).1)).collect();
+        for retired in state.limbo.iter() {
+            // SAFETY: a retired record is whole.
+            let (bytes, blob) = unsafe { record_extent(self.record(retired.reference)) };
+            pieces.push((retired.reference, class(bytes.div_ceil(UNIT)).1));
+            blobs.extend(blob.filter(|_| !retired.keeps_blob));
+        }
+        for units in 1..=MAX_RECORD.div_ceil(UNIT) {
+            let (class, rounded) = class(units);
+            let mut free = state.free.as_ref().map_or(0, |free| free[class]);
+            while rounded == units && free != 0 {
+                pieces.push((free, units));
+                // SAFETY: a free record's first word is the next one's ref.
+                free = unsafe { self.record(free).cast::<u32>().read() };
+            }
+        }
+        pieces.push((state.bump, (state.bump_end - state.bump) as usize));
+        pieces.retain(|&(_, units)| units > 0);
+        pieces.sort_unstable();
+        assert!(
+            pieces.is_sorted_by(|one, next| one.0 as usize + one.1 <= next.0 as usize),
+            "no unit is in two records, live, retired or free"
+        );
+        for (reference, units) in pieces {
+            let (first, last) =
+                (reference >> BLOCK_UNITS_BITS, (reference as usize + units - 1) >> BLOCK_UNITS_BITS);
+            assert_eq!(first as usize, last, "a record is in one block");
+            assert!(last < state.block_count, "that the shard has");
+        }
+    }
+}
