@@ -73,12 +73,26 @@ use std::mem::MaybeUninit;
 use std::ops::{Bound, Deref, RangeBounds};
 use std::ptr::{self, NonNull};
 use std::str::FromStr;
-use std::sync::atomic::{
+use std::sync::{Arc, PoisonError, Weak};
+use std::{fmt, slice};
+use sync::atomic::{
     AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
-use std::{fmt, slice};
+use sync::{Mutex, MutexGuard, RwLock};
+
+/// What threads share and wait by. A model of their interleavings puts its own in the place of these.
+#[cfg(not(twindex_shuttle))]
+mod sync {
+    pub(super) use std::hint::spin_loop;
+    pub(super) use std::sync::{Mutex, MutexGuard, RwLock, atomic};
+    pub(super) use std::thread::yield_now;
+    pub(super) use std::thread_local;
+}
+
+#[cfg(twindex_shuttle)]
+#[path = "../models/src/sync.rs"]
+mod sync;
 
 #[cfg(twindex_check)]
 #[path = "../tests/check/mod.rs"]
@@ -283,15 +297,16 @@ fn check_value(value: &[u8]) -> Result<()> {
 /// core at once, so there the rare writer pays for all readers and a pin is two plain stores.
 mod epoch {
     use super::Memory;
-    use std::cell::Cell;
-    use std::collections::VecDeque;
-    use std::marker::PhantomData;
-    use std::ptr;
-    use std::sync::atomic::{
+    use super::sync::atomic::{
         AtomicBool, AtomicPtr, AtomicU64, AtomicUsize,
         Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
         compiler_fence, fence,
     };
+    use super::sync::thread_local;
+    use std::cell::Cell;
+    use std::collections::VecDeque;
+    use std::marker::PhantomData;
+    use std::ptr;
 
     /// The present. It only grows; 0 stands for "not pinned".
     static NOW: AtomicU64 = AtomicU64::new(1);
@@ -643,7 +658,7 @@ impl Lock {
 #[cold]
 fn wait(turns: &mut u32) {
     *turns += 1;
-    if turns.is_multiple_of(64) { std::thread::yield_now() } else { std::hint::spin_loop() }
+    if turns.is_multiple_of(64) { sync::yield_now() } else { sync::spin_loop() }
 }
 
 /// Blocks of a table's memory, carved from large regions and kept for reuse by size.
@@ -996,7 +1011,7 @@ impl<T> Shared<T> {
             if limbo.is_empty() {
                 return;
             }
-            std::thread::yield_now();
+            sync::yield_now();
         }
     }
 }
@@ -2474,7 +2489,7 @@ mod sorted {
                 let state = self.state.load(Relaxed);
                 if state & REPLACED != 0 {
                     // What replaced it is visible to who saw this.
-                    std::sync::atomic::fence(Acquire);
+                    sync::atomic::fence(Acquire);
                     return None;
                 }
                 if state & LOCKED == 0

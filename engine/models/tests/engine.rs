@@ -1,0 +1,453 @@
+//! The real engine under schedulers that choose at every access to shared memory which thread goes on.
+//!
+//! Constants are tiny, memory that is given back is spoilt, and every structure is checked at the end. Times the
+//! environment's `TWINDEX_STRESS` for a long run.
+
+mod quarantine;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::thread;
+use shuttle::{Config, Runner};
+use twindex::{Change, Index, Store, Table};
+
+#[global_allocator]
+static QUARANTINE: quarantine::Quarantine = quarantine::Quarantine;
+
+const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
+
+/// Runs `body` under so many schedules of each kind.
+fn model(schedules: usize, body: impl Fn() + Clone + Send + Sync + 'static) {
+    let factor = std::env::var("TWINDEX_STRESS");
+    let schedules =
+        schedules * factor.map_or(1, |text| text.parse::<usize>().expect("TWINDEX_STRESS is a number"));
+    let mut config = Config::new();
+    config.stack_size = 1 << 20;
+    config.silence_warnings = true;
+    Runner::new(RandomScheduler::new(schedules), config.clone()).run(body.clone());
+    Runner::new(PctScheduler::new(3, schedules), config).run(body);
+}
+
+/// The same for both indexes.
+fn model_both(schedules: usize, body: impl Fn(Index) + Clone + Send + Sync + 'static) {
+    for index in BOTH {
+        let body = body.clone();
+        model(schedules, move || body(index));
+    }
+}
+
+type Work = Box<dyn FnOnce(&Table) + Send>;
+
+fn work(work: impl FnOnce(&Table) + Send + 'static) -> Work {
+    Box::new(work)
+}
+
+/// Runs each on a thread of its own, and checks the table when all are done.
+fn on_threads(table: &Table, all: impl IntoIterator<Item = Work>) {
+    let threads: Vec<_> = all
+        .into_iter()
+        .map(|work| {
+            let table = table.clone();
+            thread::spawn(move || work(&table))
+        })
+        .collect();
+    for thread in threads {
+        thread.join().expect("no thread panics");
+    }
+    table.check();
+}
+
+fn new_table(index: Index) -> Table {
+    Store::new().table("t", index).expect("a new table")
+}
+
+fn key(number: usize) -> Vec<u8> {
+    format!("key/{number:03}").into_bytes()
+}
+
+/// A value that shows whether it is whole and which key it is of.
+fn value(key: &[u8], version: u8, length: usize) -> Vec<u8> {
+    [key, &[version], &vec![version ^ key[key.len() - 1]; length]].concat()
+}
+
+/// The version of a value that was found under a key.
+fn read(key: &[u8], found: &[u8]) -> u8 {
+    let (start, rest) = found.split_at_checked(key.len()).expect("a value begins with its key");
+    assert_eq!(start, key, "a value of another key");
+    let (&version, fill) = rest.split_first().expect("a value has a version");
+    assert!(fill.iter().all(|&byte| byte == version ^ key[key.len() - 1]), "a value that is not whole");
+    version
+}
+
+fn fill(table: &Table, numbers: impl IntoIterator<Item = usize>) {
+    for number in numbers {
+        assert!(table.insert(key(number), value(&key(number), 0, 10)).unwrap());
+    }
+}
+
+/// Looks at a value twice, and lets others run in between.
+fn look(table: &Table, key: &[u8]) -> Option<u8> {
+    table.select_with(key, |found| {
+        let version = read(key, found);
+        thread::yield_now();
+        assert_eq!(read(key, found), version, "a value that a reader looks at changed");
+        version
+    })
+}
+
+#[test]
+fn a_pair_is_published_whole_or_not_at_all() {
+    model_both(300, |index| {
+        let table = new_table(index);
+        let lengths = [20, 400];
+        let writer = move |table: &Table| {
+            for (number, length) in lengths.into_iter().enumerate() {
+                assert!(table.insert(key(number), value(&key(number), 1, length)).unwrap());
+                assert!(table.update(key(number), value(&key(number), 2, length + 1)).unwrap());
+            }
+        };
+        let reader = |table: &Table| {
+            let mut seen = [0; 2];
+            for _ in 0..3 {
+                for (number, seen) in seen.iter_mut().enumerate() {
+                    let version = look(table, &key(number)).unwrap_or(0);
+                    assert!(version >= *seen, "a reader went back");
+                    *seen = version;
+                }
+            }
+        };
+        on_threads(&table, [work(writer), work(reader), work(reader)]);
+    });
+}
+
+/// Segments grow and split, leaves and inner nodes too, while what was there before is looked for.
+#[test]
+fn growth_hides_no_pair() {
+    model_both(150, |index| {
+        let table = new_table(index);
+        fill(&table, [0, 10, 20]);
+        let writer = |numbers: [usize; 8]| work(move |table: &Table| fill(table, numbers));
+        let reader = |table: &Table| {
+            for number in [20, 0, 10, 20, 10, 0] {
+                assert_eq!(look(table, &key(number)), Some(0), "a pair was missed");
+            }
+            assert_eq!(table.contains_many(&[key(0), key(10), key(99), key(20)]), [true, true, false, true]);
+        };
+        let (up, down) = ([1, 2, 3, 4, 5, 6, 7, 8], [39, 37, 35, 33, 31, 29, 27, 25]);
+        on_threads(&table, [writer(up), writer(down), work(reader)]);
+        assert_eq!(table.len(), 19);
+    });
+}
+
+/// Leaves and nodes merge and segments lose pairs beside scans and walks: what stays comes once, in order.
+#[test]
+fn a_scan_beside_deletes_and_inserts_meets_what_stays_once() {
+    model_both(120, |index| {
+        let table = new_table(index);
+        fill(&table, 0..24);
+        let churn = |numbers: std::ops::Range<usize>| {
+            work(move |table: &Table| {
+                for number in numbers.clone().filter(|number| number % 4 != 0) {
+                    assert!(table.delete(key(number)).unwrap());
+                }
+                fill(table, numbers.filter(|number| number % 4 == 1));
+            })
+        };
+        let reader = |table: &Table| {
+            let mut met = BTreeMap::new();
+            let mut order = Vec::new();
+            for (key, value) in table {
+                read(&key, &value);
+                order.push(key.clone());
+                assert_eq!(met.insert(key, value), None, "a key comes twice");
+            }
+            if table.index() == Index::Sorted {
+                assert!(order.is_sorted());
+                let down: Vec<_> = table.scan(..).rev().map(|(key, _)| key).collect();
+                assert!(down.iter().rev().is_sorted());
+                assert!((0..24).step_by(4).all(|number| down.contains(&key(number))), "a key was missed");
+            }
+            assert!((0..24).step_by(4).all(|number| met.contains_key(&key(number))), "a key was missed");
+        };
+        on_threads(&table, [churn(0..12), churn(12..24), work(reader)]);
+        assert_eq!(table.len(), 12);
+    });
+}
+
+/// A walk once met a key twice that was deleted and written again beside it, into another slot.
+#[test]
+fn a_walk_meets_no_key_twice_that_comes_and_goes() {
+    model(400, || {
+        let table = new_table(Index::Hash);
+        fill(&table, 0..3);
+        let churn = |table: &Table| {
+            assert!(table.delete(key(0)).unwrap());
+            assert!(table.delete(key(1)).unwrap());
+            fill(table, [1, 0]);
+            assert!(table.delete(key(2)).unwrap());
+            fill(table, [2]);
+        };
+        let walk = |table: &Table| {
+            let mut keys: Vec<_> = table.iter().map(|(key, _)| key).collect();
+            keys.sort();
+            assert!(keys.is_sorted_by(|one, next| one < next), "a key comes twice");
+        };
+        on_threads(&table, [work(churn), work(walk)]);
+    });
+}
+
+/// Memory is used again while readers look at what was in it.
+#[test]
+fn a_value_in_a_reader_s_hands_is_not_used_again() {
+    model_both(150, |index| {
+        let table = new_table(index);
+        fill(&table, 0..4);
+        let churn = |first: u8| {
+            work(move |table: &Table| {
+                for version in first..first + 4 {
+                    for number in 0..2 {
+                        table.delete(key(number)).unwrap();
+                        let length = [10, 10, 350][usize::from(version % 3)];
+                        table.upsert(key(number), value(&key(number), version, length)).unwrap();
+                    }
+                }
+            })
+        };
+        let reader = |table: &Table| {
+            for number in [0, 1, 0, 1, 2, 3] {
+                look(table, &key(number));
+            }
+        };
+        on_threads(&table, [churn(1), churn(11), work(reader), work(reader)]);
+    });
+}
+
+#[test]
+fn a_clear_beside_readers_and_writers_leaves_a_whole_table() {
+    model_both(150, |index| {
+        let table = new_table(index);
+        fill(&table, 0..6);
+        let reader = |table: &Table| {
+            (0..6).for_each(|number| _ = look(table, &key(number)));
+            table.iter().for_each(|(key, value)| _ = read(&key, &value));
+        };
+        let writer = |table: &Table| {
+            for number in 0..6 {
+                table.upsert(key(number), value(&key(number), 1, 60)).unwrap();
+            }
+        };
+        let clear = |table: &Table| (0..2).for_each(|_| table.clear().unwrap());
+        on_threads(&table, [work(reader), work(writer), work(clear)]);
+        assert!(table.len() <= 6);
+        table.clear().unwrap();
+        assert!(table.is_empty());
+    });
+}
+
+/// Whoever deletes the last pair closes the index, and beside it others write: none of that may be lost.
+#[test]
+fn a_table_that_becomes_empty_loses_nothing_written_since() {
+    model_both(250, |index| {
+        let table = new_table(index);
+        let visitor = |number: usize| {
+            work(move |table: &Table| {
+                for _ in 0..2 {
+                    fill(table, [number]);
+                    assert!(table.delete(key(number)).unwrap(), "what was written was lost");
+                }
+                fill(table, [number]);
+                assert_eq!(look(table, &key(number)), Some(0), "what was written was lost");
+            })
+        };
+        on_threads(&table, [visitor(0), visitor(1), visitor(2)]);
+        assert_eq!(table.len(), 3);
+    });
+}
+
+/// The same beside a clear, which may take away any pair but the one that is written after it.
+#[test]
+fn a_clear_beside_a_last_delete_loses_nothing_written_since() {
+    model_both(250, |index| {
+        let table = new_table(index);
+        let other = |table: &Table| {
+            table.insert(key(0), value(&key(0), 0, 400)).unwrap();
+            table.delete(key(0)).unwrap();
+        };
+        let clear = |table: &Table| {
+            table.clear().unwrap();
+            fill(table, [1]);
+            assert_eq!(look(table, &key(1)), Some(0));
+        };
+        on_threads(&table, [work(other), work(clear)]);
+        assert_eq!(look(&table, &key(1)), Some(0), "what was written after the clear was lost");
+    });
+}
+
+#[test]
+fn changes_of_one_key_take_turns() {
+    model_both(200, |index| {
+        let table = new_table(index);
+        let count = |table: &Table| {
+            (0..2).for_each(|_| _ = table.increment("n", 1).unwrap());
+            let append = |old: Option<&[u8]>| Change::Set([old.unwrap_or_default(), b"x"].concat());
+            (0..2).for_each(|_| assert!(table.alter("list", append).unwrap()));
+            // Others split and replace what these keys are in.
+            let own = key(shuttle::current::me().into());
+            table.upsert(&own, value(&own, 1, 50)).unwrap();
+            table.delete(&own).unwrap();
+        };
+        on_threads(&table, [work(count), work(count), work(count)]);
+        assert_eq!(table.select("n").as_deref(), Some(b"6".as_slice()));
+        assert_eq!(table.select("list").as_deref(), Some(b"xxxxxx".as_slice()));
+        assert_eq!(table.len(), 2);
+    });
+}
+
+/// A key is inserted by one thread and deleted by one.
+#[test]
+fn one_thread_wins() {
+    model_both(200, |index| {
+        let table = new_table(index);
+        let won = Arc::new(std::sync::Mutex::new((0, 0)));
+        let racer = |won: &Arc<std::sync::Mutex<(u32, u32)>>| {
+            let won = Arc::clone(won);
+            work(move |table: &Table| {
+                let inserted = table.insert("k", "v").unwrap();
+                let deleted = table.delete("k").unwrap();
+                let mut won = won.lock().unwrap();
+                won.0 += u32::from(inserted);
+                won.1 += u32::from(deleted);
+            })
+        };
+        on_threads(&table, [racer(&won), racer(&won), racer(&won)]);
+        let (inserted, deleted) = *won.lock().unwrap();
+        assert_eq!(inserted, deleted);
+        assert!(inserted >= 1 && table.is_empty());
+    });
+}
+
+/// A cursor once held a leaf for unchanged that was just being replaced, and so missed a delete that was finished
+/// before its step.
+#[test]
+fn a_cursor_sees_what_was_finished_before_its_step() {
+    model(600, || {
+        let table = new_table(Index::Sorted);
+        fill(&table, 0..6);
+        let own = |table: &Table| {
+            let mut cursor = table.cursor(key(1).as_slice()..);
+            assert_eq!(cursor.scan_asc_next().map(|(at, _)| at.to_vec()), Some(key(1)));
+            assert!(table.delete(key(2)).unwrap());
+            assert_ne!(
+                cursor.scan_asc_next().map(|(at, _)| at.to_vec()),
+                Some(key(2)),
+                "it was deleted before"
+            );
+            assert!(table.delete(key(4)).unwrap());
+            assert!(table.insert(key(2), value(&key(2), 1, 30)).unwrap());
+            assert_eq!(
+                cursor.scan_desc_next().map(|(at, _)| at.to_vec()),
+                Some(key(2)),
+                "it was inserted before"
+            );
+        };
+        let other = |table: &Table| {
+            for number in [10, 0, 11, 5] {
+                let _present = table.delete(key(number)).unwrap();
+                table.upsert(key(number + 50), value(&key(number + 50), 1, 50)).unwrap();
+                table.upsert(key(0), value(&key(0), 2, 20 + number)).unwrap();
+            }
+        };
+        on_threads(&table, [work(own), work(other)]);
+    });
+}
+
+/// A cursor looks at its leaf before each step, and another thread clears the table meanwhile.
+#[test]
+fn a_cursor_beside_a_clear_looks_at_no_memory_that_was_given_back() {
+    model(400, || {
+        let table = new_table(Index::Sorted);
+        fill(&table, 0..8);
+        let cursor = |table: &Table| {
+            let mut cursor = table.cursor(..);
+            for _ in 0..4 {
+                if let Some((key, value)) = cursor.scan_asc_next() {
+                    read(key, value);
+                }
+            }
+            for _ in 0..2 {
+                if let Some((key, value)) = cursor.scan_desc_next() {
+                    read(key, value);
+                }
+            }
+        };
+        let clear = |table: &Table| {
+            table.clear().unwrap();
+            fill(table, 2..5);
+            table.clear().unwrap();
+        };
+        on_threads(&table, [work(cursor), work(clear)]);
+        assert!(table.is_empty());
+    });
+}
+
+/// A reader in two stores at once keeps what it reads in both.
+#[test]
+fn a_reader_of_two_stores_keeps_both() {
+    model_both(200, |index| {
+        let (outer, inner) = (new_table(index), new_table(index));
+        fill(&outer, 0..2);
+        fill(&inner, 0..2);
+        let churn = |table: Table| {
+            work(move |_| {
+                for version in 1..5 {
+                    table.upsert(key(0), value(&key(0), version, 40)).unwrap();
+                    table.upsert(key(1), value(&key(1), version, 350)).unwrap();
+                }
+            })
+        };
+        let nested = inner.clone();
+        let reader = move |outer: &Table| {
+            for number in [0, 1] {
+                outer.select_with(key(number), |found| {
+                    let before = read(&key(number), found);
+                    look(&nested, &key(number));
+                    assert_eq!(read(&key(number), found), before);
+                });
+            }
+        };
+        on_threads(&outer, [churn(outer.clone()), churn(inner.clone()), work(reader)]);
+        inner.check();
+    });
+}
+
+/// A store's limit holds for all threads together, and what was refused changes nothing.
+#[test]
+fn a_memory_limit_is_never_passed() {
+    model_both(150, |index| {
+        let store = Store::new();
+        let table = store.table("t", index).unwrap();
+        fill(&table, 0..2);
+        let limit = store.memory() + 700;
+        store.set_memory_limit(Some(limit));
+        let writer = |first: usize| {
+            work(move |table: &Table| {
+                for number in first..first + 4 {
+                    let pair = value(&key(number), 1, 320);
+                    match table.insert(key(number), pair) {
+                        Ok(inserted) => assert!(inserted && look(table, &key(number)) == Some(1)),
+                        Err(error) => assert_eq!(
+                            (error.code(), table.contains(key(number))),
+                            ("TWINDEX_MEMORY_LIMIT", false)
+                        ),
+                    }
+                }
+            })
+        };
+        let watched = store.clone();
+        let watch = move |_: &Table| (0..8).for_each(|_| assert!(watched.memory() <= limit));
+        on_threads(&table, [writer(10), writer(20), work(watch)]);
+        assert_eq!(store.memory(), table.memory());
+    });
+}
