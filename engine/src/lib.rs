@@ -5138,14 +5138,17 @@ pub mod dump {
     pub struct Loader {
         store: Store,
         tables: BTreeMap<u32, Table>,
+        next_id: u32,
     }
 
     const UNKNOWN_TABLE: &str = "an id that no table has";
 
     impl Loader {
-        /// Fills this store, which is to be empty.
+        /// Fills this store. The tables that it has get the ids from 0 on, in the order of their names.
         pub fn new(store: Store) -> Self {
-            Self { store, tables: BTreeMap::new() }
+            let tables: BTreeMap<u32, Table> = (0..).zip(store.tables()).collect();
+            let next_id = tables.len() as u32;
+            Self { store, tables, next_id }
         }
 
         /// The store.
@@ -5156,6 +5159,11 @@ pub mod dump {
         /// The tables under their ids.
         pub fn tables(&self) -> &BTreeMap<u32, Table> {
             &self.tables
+        }
+
+        /// An id that no table has had.
+        pub fn next_id(&self) -> u32 {
+            self.next_id
         }
 
         /// Creates the table of a record of [`Kind::Table`], which is at `offset`.
@@ -5181,6 +5189,7 @@ pub mod dump {
                 return None;
             }
             self.tables.insert(id, self.store.table(name, index).ok()?);
+            self.next_id = self.next_id.max(id.saturating_add(1));
             Some(())
         }
 
@@ -5228,7 +5237,7 @@ pub mod dump {
                     self.tables.remove(&id);
                     Ok(())
                 }
-                Operation::Create(_) => Err(unknown),
+                Operation::Create(_) => Err(Error::Corrupt { offset, what: "an id that another table has" }),
             }
         }
     }

@@ -1,0 +1,278 @@
+//! What all handles of a store share.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use twindex::Index;
+use twindex::dump::Operations;
+
+use crate::compact::{self, Compaction};
+use crate::disk::{Disk, RealDisk};
+use crate::load::{self, Torn};
+use crate::lock::Lock;
+use crate::log::{End, Log};
+use crate::stripes::Stripes;
+use crate::{Durability, Error, Options, Result, background};
+
+/// A store: the engine's, and a file where it has one.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) engine: twindex::Store,
+    /// What a table is called in the file. Whoever holds it may create and drop tables.
+    ids: Mutex<BTreeMap<String, u32>>,
+    next_id: AtomicU32,
+    pub(crate) home: Option<Home>,
+}
+
+/// A store's file.
+#[derive(Debug)]
+pub(crate) struct Home {
+    pub(crate) path: PathBuf,
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) durability: Durability,
+    pub(crate) read_only: bool,
+    pub(crate) compact_by_hand: bool,
+    pub(crate) torn: Option<Torn>,
+    /// With `everysec` and `always`.
+    pub(crate) logged: Option<Logged>,
+    /// Batches hold it shared, and with `none` whoever saves holds it alone, so that no half of one is saved.
+    pub(crate) batches: RwLock<()>,
+    pub(crate) compaction: Compaction,
+    closed: AtomicBool,
+    lock: Mutex<Option<Lock>>,
+}
+
+/// A log, and what keeps its order.
+#[derive(Debug)]
+pub(crate) struct Logged {
+    pub(crate) log: Arc<Log>,
+    pub(crate) stripes: Stripes,
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A file in which more tables have ever been is written anew when it is opened, so that ids never run out.
+const MOST_IDS: u32 = 1 << 31;
+
+impl Core {
+    pub(crate) fn in_memory(engine: twindex::Store) -> Self {
+        let names = engine.tables();
+        let ids: BTreeMap<String, u32> =
+            (0..).zip(&names).map(|(id, table)| (table.name().into(), id)).collect();
+        let next_id = AtomicU32::new(ids.len() as u32);
+        Self { engine, ids: Mutex::new(ids), next_id, home: None }
+    }
+
+    pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Self>> {
+        Self::open_on(Arc::new(RealDisk), path, options)
+    }
+
+    /// Opens a store on any disk.
+    pub(crate) fn open_on(disk: Arc<dyn Disk>, path: &Path, options: Options) -> Result<Arc<Self>> {
+        let Options { durability, read_only, existing, memory_limit, compact_by_hand, progress } = options;
+        let mut progress = progress.unwrap_or_else(|| Box::new(|_| {}));
+        let lock = if read_only || !disk.is_shared() { None } else { Some(Lock::take(path)?) };
+        let failed = |error| Error::io(path, error);
+        let with_log = durability != Durability::None && !read_only;
+        let found = match disk.open(path, with_log) {
+            Ok(file) => Some(
+                load::load(&file, memory_limit, &mut *progress)
+                    .map_err(|error| Error::of_file(path, error))?,
+            ),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !existing && !read_only => None,
+            Err(error) => return Err(failed(error)),
+        };
+        let torn = found.as_ref().and_then(|found| found.torn);
+        let engine = found.as_ref().map_or_else(twindex::Store::new, |found| found.loader.store().clone());
+        engine.set_memory_limit(memory_limit);
+        let (mut ids, mut next_id, mut end) = (BTreeMap::new(), 0, None);
+        if let Some(found) = found {
+            next_id = found.loader.next_id();
+            ids = found.loader.tables().iter().map(|(id, table)| (table.name().to_owned(), *id)).collect();
+            end = found.end;
+        }
+        if next_id > MOST_IDS {
+            (0..).zip(ids.values_mut()).for_each(|(number, id)| *id = number);
+            (next_id, end) = (ids.len() as u32, None);
+        }
+        let logged = if with_log {
+            let end = match end {
+                Some(end) => make_ready(end, torn).map_err(failed)?,
+                // A file that is new, or cannot have a log.
+                None => compact::write_anew(&*disk, path, &tables_of(&engine, &ids), &mut |_| {})?,
+            };
+            let log = Arc::new(Log::new(path, durability, end));
+            if durability == Durability::EverySec {
+                background::sync_every_second(&log).map_err(failed)?;
+            }
+            Some(Logged { log, stripes: Stripes::new() })
+        } else {
+            None
+        };
+        let home = Home {
+            path: path.into(),
+            disk,
+            durability,
+            read_only,
+            compact_by_hand,
+            torn,
+            logged,
+            batches: RwLock::new(()),
+            compaction: Compaction::default(),
+            closed: AtomicBool::new(false),
+            lock: Mutex::new(lock),
+        };
+        Ok(Arc::new(Self {
+            engine,
+            ids: Mutex::new(ids),
+            next_id: AtomicU32::new(next_id),
+            home: Some(home),
+        }))
+    }
+
+    // --- tables
+
+    pub(crate) fn table(&self, name: &str, index: Index) -> Result<(u32, twindex::Table)> {
+        let mut ids = lock(&self.ids);
+        if let Some(id) = ids.get(name) {
+            return Ok((*id, self.engine.table(name, index)?));
+        }
+        self.check_writable()?;
+        let id = self.next_id.load(Relaxed);
+        let create = |operations: &mut Operations| operations.create(id, index, name);
+        let table = self.change_whole(|| Ok(self.engine.table(name, index)?), create)?;
+        ids.insert(name.into(), id);
+        self.next_id.store(id + 1, Relaxed);
+        Ok((id, table))
+    }
+
+    pub(crate) fn find_table(&self, name: &str) -> Option<(u32, twindex::Table)> {
+        let ids = lock(&self.ids);
+        Some((*ids.get(name)?, self.engine.find_table(name)?))
+    }
+
+    /// All tables and their ids, by name.
+    pub(crate) fn tables(&self) -> Vec<(u32, twindex::Table)> {
+        tables_of(&self.engine, &lock(&self.ids))
+    }
+
+    /// All tables and their ids, at a moment when no write is on its way from memory to the log, with what
+    /// `then` returns at that moment.
+    pub(crate) fn moment<T>(&self, then: impl FnOnce() -> T) -> (T, Vec<(u32, twindex::Table)>) {
+        let ids = lock(&self.ids);
+        let _held = self.logged().map(|logged| logged.stripes.hold_all());
+        (then(), tables_of(&self.engine, &ids))
+    }
+
+    pub(crate) fn drop_table(&self, name: &str) -> Result<bool> {
+        let mut ids = lock(&self.ids);
+        let Some(&id) = ids.get(name) else { return Ok(false) };
+        self.check_writable()?;
+        self.change_whole(|| Ok(self.engine.drop_table(name)), |operations| operations.drop_table(id))?;
+        ids.remove(name);
+        Ok(true)
+    }
+
+    /// A change of a whole table, with every writer kept out until it is in the log.
+    pub(crate) fn change_whole<T>(
+        &self,
+        apply: impl FnOnce() -> Result<T>,
+        fill: impl FnOnce(&mut Operations),
+    ) -> Result<T> {
+        let Some(Logged { log, stripes }) = self.logged() else { return apply() };
+        let held = stripes.hold_all();
+        let result = apply()?;
+        let written = log.append(fill)?;
+        drop(held);
+        log.acknowledge(written)?;
+        Ok(result)
+    }
+
+    // --- the file
+
+    /// That the file is not for reading alone, and its log did not fail.
+    pub(crate) fn check_flushable(&self) -> Result<()> {
+        match self.check_writable() {
+            Err(Error::Closed { .. }) => Ok(()),
+            checked => checked,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn logged(&self) -> Option<&Logged> {
+        self.home.as_ref()?.logged.as_ref()
+    }
+
+    /// That writes are allowed, and will be kept if any are.
+    #[inline]
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        match &self.home {
+            None => Ok(()),
+            Some(home) => home.check_writable(),
+        }
+    }
+
+    pub(crate) fn home(&self) -> Result<&Home> {
+        self.home.as_ref().ok_or(Error::NoFile)
+    }
+
+    /// Ends the use of the file; whatever the durability, all that is in memory is on disk then.
+    pub(crate) fn close(&self) -> Result<()> {
+        let Some(home) = &self.home else { return Ok(()) };
+        if home.closed.swap(true, Relaxed) {
+            return Ok(());
+        }
+        let _alone = home.compaction.stop();
+        let closed = match &home.logged {
+            Some(Logged { log, .. }) => log.close(),
+            None if home.read_only => Ok(()),
+            None => compact::save(self, home, &mut |_| {}),
+        };
+        drop(lock(&home.lock).take());
+        closed
+    }
+
+    /// Ends the use of the file because the last handle is gone, with nobody left to hear of an error.
+    pub(crate) fn abandon(&self) {
+        let Some(home) = &self.home else { return };
+        if home.logged.is_some() {
+            // What could not be synced now was told to its writer then, or is in the promised second.
+            let _ = self.close();
+        }
+        home.closed.store(true, Relaxed);
+        drop(lock(&home.lock).take());
+    }
+}
+
+impl Home {
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if self.read_only {
+            return Err(Error::ReadOnly { path: self.path.clone() });
+        }
+        if self.closed.load(Relaxed) {
+            return Err(Error::Closed { path: self.path.clone() });
+        }
+        match &self.logged {
+            Some(logged) => logged.log.check(),
+            None => Ok(()),
+        }
+    }
+}
+
+fn tables_of(engine: &twindex::Store, ids: &BTreeMap<String, u32>) -> Vec<(u32, twindex::Table)> {
+    ids.iter().filter_map(|(name, id)| Some((*id, engine.find_table(name)?))).collect()
+}
+
+/// Makes a file that was found ready for more records: what is torn is cut off, and what is there is on disk,
+/// since a process that was killed may have left it to the system's memory.
+fn make_ready(end: End, torn: Option<Torn>) -> std::io::Result<End> {
+    if torn.is_some() || end.file.len()? > end.at {
+        end.file.set_len(end.at)?;
+    }
+    end.file.sync()?;
+    Ok(end)
+}

@@ -1,0 +1,49 @@
+//! What a store needs of a file system, so that tests can put one in its place that fails and crashes.
+
+use std::fmt::Debug;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+mod real;
+
+pub(crate) use real::RealDisk;
+
+/// A file system.
+pub(crate) trait Disk: Debug + Send + Sync {
+    /// Opens a file that is there, for writing too or for reading alone.
+    fn open(&self, path: &Path, write: bool) -> io::Result<Arc<dyn File>>;
+    /// Makes an empty file, in place of what is there.
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>>;
+    /// Gives a file another name in the same folder, in place of what has it.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Returns once the names in the folder of `path` are on disk.
+    fn sync_folder(&self, path: &Path) -> io::Result<()>;
+    /// Whether other processes see it, so that files need locks.
+    fn is_shared(&self) -> bool;
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+}
+
+/// A file, written and read by offset.
+pub(crate) trait File: Debug + Send + Sync {
+    fn len(&self) -> io::Result<u64>;
+    /// Fills `bytes` from `offset` on as far as the file goes; how much that was.
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize>;
+    /// Writes all of `bytes`. They outlive this process at once, and a power cut after `sync`.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Cuts the file.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Extends the file with zeros to `len` bytes for which there is room on disk, if the system can.
+    fn reserve(&self, len: u64) -> io::Result<()>;
+    /// Returns once all that was written is on disk.
+    fn sync(&self) -> io::Result<()>;
+    /// A part of the file, which was reserved, as memory: what is written there is as good as by `write_at`.
+    /// `None` where the system has no such thing.
+    fn window(&self, offset: u64, len: usize) -> Option<Box<dyn Window>>;
+}
+
+/// A part of a file as memory.
+pub(crate) trait Window: Debug + Send {
+    fn bytes(&mut self) -> &mut [u8];
+}

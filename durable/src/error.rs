@@ -1,0 +1,160 @@
+//! What can go wrong with a store in a file.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fmt, io};
+
+/// What can go wrong, and with what.
+///
+/// A write that returns an error has changed nothing, with two exceptions: a `_many` form that met the memory
+/// limit, as in the engine, and a write that met [`LogFailed`](Error::LogFailed), which may be in memory but is
+/// not promised to be on disk.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The engine refused, without regard to any file.
+    Engine(twindex::Error),
+    /// The system refused.
+    Io {
+        /// The file that it was about.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another process, or another store of this one, has the file open for writing.
+    InUse {
+        /// The file.
+        path: PathBuf,
+        /// The process that has it, where it is known.
+        pid: Option<u32>,
+    },
+    /// Bytes that were on disk are not what was written there, or the file is no store.
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where, in bytes from its start.
+        offset: u64,
+        /// What is wrong there.
+        what: &'static str,
+    },
+    /// Writing or syncing the log failed, now or earlier, so nothing more can be promised. Reads go on; to
+    /// write again, open the file anew.
+    LogFailed {
+        /// The file.
+        path: PathBuf,
+        /// What the system said at first.
+        reason: Arc<str>,
+    },
+    /// The store was opened for reading alone.
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The store was closed.
+    Closed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The store has no file, so there is nothing that it could be saved to.
+    NoFile,
+    /// A name that is none of `none`, `everysec` and `always`.
+    UnknownDurability {
+        /// The name as given.
+        name: String,
+    },
+    /// A batch of one store was given a table of another.
+    ForeignTable {
+        /// The table's name.
+        table: String,
+    },
+}
+
+/// The result of a fallible operation of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// A stable name of the kind of error, the same in every language, such as `TWINDEX_IN_USE`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Engine(error) => error.code(),
+            Self::Io { .. } => "TWINDEX_IO",
+            Self::InUse { .. } => "TWINDEX_IN_USE",
+            Self::Damaged { .. } => "TWINDEX_CORRUPT",
+            Self::LogFailed { .. } => "TWINDEX_LOG_FAILED",
+            Self::ReadOnly { .. } => "TWINDEX_READ_ONLY",
+            Self::Closed { .. } => "TWINDEX_CLOSED",
+            Self::NoFile => "TWINDEX_NO_FILE",
+            Self::UnknownDurability { .. } => "TWINDEX_UNKNOWN_DURABILITY",
+            Self::ForeignTable { .. } => "TWINDEX_FOREIGN_TABLE",
+        }
+    }
+
+    /// An error of the system, about this file.
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io { path: path.into(), source }
+    }
+
+    /// An error met while this file was read or written by the engine.
+    pub(crate) fn of_file(path: &Path, error: twindex::Error) -> Self {
+        match error {
+            twindex::Error::Io(source) => Self::io(path, source),
+            twindex::Error::Corrupt { offset, what } => Self::Damaged { path: path.into(), offset, what },
+            other => Self::Engine(other),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Engine(error) => error.fmt(f),
+            Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::InUse { path, pid: Some(pid) } if *pid == std::process::id() => {
+                write!(f, "{} is in use by this process already (process {pid})", path.display())
+            }
+            Self::InUse { path, pid: Some(pid) } => {
+                write!(f, "{} is in use by process {pid}", path.display())
+            }
+            Self::InUse { path, pid: None } => write!(f, "{} is in use by another process", path.display()),
+            Self::Damaged { path, offset, what } => write!(
+                f,
+                "{} is damaged at byte {offset}: {what}. Nothing was changed; `twindex recover` writes what \
+                 can be saved to a new file",
+                path.display()
+            ),
+            Self::LogFailed { path, reason } => write!(
+                f,
+                "{}: the log failed, so no write can be kept any more ({reason}). What is in memory can still \
+                 be read",
+                path.display()
+            ),
+            Self::ReadOnly { path } => write!(f, "{} was opened for reading alone", path.display()),
+            Self::Closed { path } => write!(f, "the store of {} was closed", path.display()),
+            Self::NoFile => f.write_str("the store is in memory alone: it was not opened from a file"),
+            Self::UnknownDurability { name } => write!(
+                f,
+                "unknown durability \"{}\", it is \"none\", \"everysec\" or \"always\"",
+                name.chars().take(32).collect::<String>().escape_debug()
+            ),
+            Self::ForeignTable { table } => {
+                write!(f, "table \"{table}\" is of another store than the batch")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Engine(error) => Some(error),
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<twindex::Error> for Error {
+    fn from(error: twindex::Error) -> Self {
+        Self::Engine(error)
+    }
+}

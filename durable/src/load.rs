@@ -1,0 +1,314 @@
+//! Reading a file: the dump, by several threads, and the log behind it.
+
+use std::io::{self, BufReader, Read};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread;
+
+use twindex::Error::Corrupt;
+use twindex::Result;
+use twindex::dump::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Loader, Progress};
+
+use crate::disk::File;
+use crate::log::End;
+use crate::options::ProgressFn;
+
+/// What a power cut left unfinished: bytes of the log that were never promised to be on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Torn {
+    /// Where the log was cut, in bytes from the file's start.
+    pub offset: u64,
+    /// How many bytes were there.
+    pub bytes: u64,
+}
+
+/// What was found in a file.
+pub(crate) struct Found {
+    pub(crate) loader: Loader,
+    /// Where the log goes on, or `None` where the file cannot have one: it is of an old version, or without a
+    /// salt.
+    pub(crate) end: Option<End>,
+    pub(crate) torn: Option<Torn>,
+}
+
+/// More threads than this would wait for the one that reads.
+const MOST_THREADS: usize = 4;
+/// A log is read in pieces of this size, or of one record.
+const PIECE: usize = 1 << 20;
+
+/// Loads the file.
+pub(crate) fn load(
+    file: &Arc<dyn File>,
+    memory_limit: Option<usize>,
+    progress: &mut ProgressFn,
+) -> Result<Found> {
+    let len = file.len()?;
+    let mut bytes = [0; HEADER_BYTES];
+    let read = file.read_at(0, &mut bytes)?;
+    let header = Header::decode(&bytes[..read])?;
+    if header.version == 1 {
+        let mut reader = BufReader::with_capacity(1 << 18, FileReader { file: &**file, offset: 0 });
+        let store = twindex::Store::load_with_memory_limit(&mut reader, memory_limit.unwrap_or(usize::MAX));
+        return Ok(Found { loader: Loader::new(store?), end: None, torn: None });
+    }
+    let store = twindex::Store::new();
+    store.set_memory_limit(memory_limit);
+    let (mut loader, dump) = load_dump(&**file, header.salt, len, store, progress)?;
+    if header.salt == 0 {
+        return Ok(Found { loader, end: None, torn: None });
+    }
+    let mut log =
+        LogReader { file: &**file, salt: header.salt, len, at: dump, piece: Vec::new(), start: dump };
+    log.replay(&mut loader, progress)?;
+    let torn = log.torn()?;
+    let end = End { file: Arc::clone(file), salt: header.salt, at: log.at, dump };
+    Ok(Found { loader, end: Some(end), torn })
+}
+
+/// A file from the start to the end.
+struct FileReader<'f> {
+    file: &'f dyn File,
+    offset: u64,
+}
+
+impl Read for FileReader<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(self.offset, bytes)?;
+        self.offset += read as u64;
+        Ok(read)
+    }
+}
+
+// --- the dump
+
+/// What the threads share that read a dump.
+struct Shared<'s> {
+    file: &'s dyn File,
+    salt: u64,
+    len: u64,
+    loader: RwLock<Loader>,
+    next: Mutex<Next<'s>>,
+}
+
+struct Next<'s> {
+    offset: u64,
+    /// What the end record says, once it is read.
+    end: Option<u64>,
+    done: Progress,
+    progress: &'s mut ProgressFn,
+    failed: Option<twindex::Error>,
+}
+
+/// The tables, and where the dump ends.
+fn load_dump(
+    file: &dyn File,
+    salt: u64,
+    len: u64,
+    store: twindex::Store,
+    progress: &mut ProgressFn,
+) -> Result<(Loader, u64)> {
+    let next = Next {
+        offset: HEADER_BYTES as u64,
+        end: None,
+        done: Progress { pairs: 0, bytes: HEADER_BYTES as u64 },
+        progress,
+        failed: None,
+    };
+    let loader = RwLock::new(Loader::new(store));
+    let shared = Shared { file, salt, len, loader, next: Mutex::new(next) };
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    // Small files are loaded before a thread has started.
+    if threads == 1 || len < 4 << 20 {
+        shared.work();
+    } else {
+        thread::scope(|scope| {
+            for _ in 1..threads {
+                // Where no thread can be had, one fewer does the work.
+                let _ = thread::Builder::new().spawn_scoped(scope, || shared.work());
+            }
+            shared.work();
+        });
+    }
+    let next = shared.next.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(error) = next.failed {
+        return Err(error);
+    }
+    if next.end != Some(next.done.pairs) {
+        return Err(Corrupt { offset: next.offset, what: "the number of pairs does not match" });
+    }
+    Ok((shared.loader.into_inner().unwrap_or_else(PoisonError::into_inner), next.offset))
+}
+
+impl<'s> Shared<'s> {
+    /// Loads one record after the other, as long as there are any.
+    fn work(&self) {
+        let mut payload = Vec::new();
+        loop {
+            let worked = self.record(&mut payload);
+            match worked {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    self.next().failed.get_or_insert(error);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn next(&self) -> MutexGuard<'_, Next<'s>> {
+        // Only a panic in the caller's progress function leaves the lock poisoned, and that is passed on.
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Loads the next record; whether there was one.
+    fn record(&self, payload: &mut Vec<u8>) -> Result<bool> {
+        let mut next = self.next();
+        if next.failed.is_some() || next.end.is_some() {
+            return Ok(false);
+        }
+        let offset = next.offset;
+        let corrupt = |what| Corrupt { offset, what };
+        let mut head = [0; HEAD_BYTES];
+        if self.file.read_at(offset, &mut head)? < HEAD_BYTES {
+            return Err(corrupt("it ends without the end of a dump"));
+        }
+        let head = Head::decode(self.salt, offset, &head).ok_or(corrupt("a record's head is damaged"))?;
+        let start = offset + HEAD_BYTES as u64;
+        if head.length > self.len.saturating_sub(start) {
+            return Err(corrupt("it ends within a record"));
+        }
+        payload.resize(head.length as usize, 0);
+        if self.file.read_at(start, payload)? < payload.len() {
+            return Err(corrupt("it ends within a record"));
+        }
+        next.offset = start + head.length;
+        let damaged = || corrupt("a record's checksum does not match");
+        match head.kind {
+            Kind::Pairs => {
+                drop(next);
+                if !head.matches(payload) {
+                    return Err(damaged());
+                }
+                let loader = self.loader.read().unwrap_or_else(PoisonError::into_inner);
+                let pairs = loader.pairs(offset, payload)?;
+                let mut next = self.next();
+                next.done.pairs += pairs;
+                next.done.bytes += (HEAD_BYTES + payload.len()) as u64;
+                let done = next.done;
+                (next.progress)(done);
+            }
+            _ if !head.matches(payload) => return Err(damaged()),
+            Kind::Table => {
+                self.loader.write().unwrap_or_else(PoisonError::into_inner).table(offset, payload)?;
+            }
+            Kind::End => {
+                let pairs = payload.as_slice().try_into().ok().map(u64::from_le_bytes);
+                next.end = Some(pairs.ok_or(corrupt("the number of pairs does not match"))?);
+            }
+            Kind::Log | Kind::Synced => return Err(corrupt("a record out of place")),
+        }
+        Ok(true)
+    }
+}
+
+// --- the log
+
+/// A log, read in pieces.
+pub(crate) struct LogReader<'f> {
+    file: &'f dyn File,
+    salt: u64,
+    len: u64,
+    /// The end of the last record that was read.
+    at: u64,
+    piece: Vec<u8>,
+    /// The offset of the piece.
+    start: u64,
+}
+
+impl<'f> LogReader<'f> {
+    /// The records from `at`, where one starts, to `end`, where one ends.
+    pub(crate) fn new(end: &'f End, at: u64) -> Self {
+        Self { file: &*end.file, salt: end.salt, len: end.at, at, piece: Vec::new(), start: at }
+    }
+
+    fn replay(&mut self, loader: &mut Loader, progress: &mut ProgressFn) -> Result<()> {
+        let mut done = 0;
+        loop {
+            let offset = self.at;
+            let Some((kind, payload)) = self.record()? else { return Ok(()) };
+            match kind {
+                Kind::Log => done += loader.replay(offset, payload)?,
+                Kind::Synced => {}
+                _ => return Err(Corrupt { offset, what: "a record out of place" }),
+            }
+            if self.at >> 20 != offset >> 20 {
+                progress(Progress { pairs: done, bytes: self.at });
+            }
+        }
+    }
+
+    /// The next record, or `None` where no valid one follows.
+    pub(crate) fn record(&mut self) -> Result<Option<(Kind, &[u8])>> {
+        let (salt, at) = (self.salt, self.at);
+        let head = self.bytes(HEAD_BYTES as u64)?.and_then(|bytes| bytes.try_into().ok());
+        let Some(head) = head.and_then(|head| Head::decode(salt, at, head)) else { return Ok(None) };
+        let len = HEAD_BYTES as u64 + head.length;
+        if !self.bytes(len)?.is_some_and(|record| head.matches(&record[HEAD_BYTES..])) {
+            return Ok(None);
+        }
+        self.at += len;
+        let from = (at - self.start) as usize;
+        Ok(Some((head.kind, &self.piece[from + HEAD_BYTES..from + len as usize])))
+    }
+
+    /// The next `len` bytes, or `None` where there are fewer.
+    fn bytes(&mut self, len: u64) -> io::Result<Option<&[u8]>> {
+        if len > self.len.saturating_sub(self.at) {
+            return Ok(None);
+        }
+        let have = (self.start + self.piece.len() as u64).saturating_sub(self.at);
+        if have < len {
+            let room = len.max(PIECE as u64).min(self.len - self.at) as usize;
+            self.piece.resize(room, 0);
+            let read = self.file.read_at(self.at, &mut self.piece)?;
+            self.piece.truncate(read);
+            self.start = self.at;
+        }
+        let from = (self.at - self.start) as usize;
+        Ok(self.piece.get(from..from + len as usize))
+    }
+
+    /// What is behind the last valid record: nothing but zeros, or a torn end. Fails where it had been on disk.
+    fn torn(&mut self) -> Result<Option<Torn>> {
+        let end = self.at;
+        // The bytes that a record of this kind begins with, by which it is found quickly.
+        let start = [Kind::Synced as u8, 8, 0, 0, 0, 0];
+        let mut last = end;
+        let mut offset = end;
+        let mut piece = vec![0; PIECE];
+        while offset < self.len {
+            let read = self.file.read_at(offset, &mut piece)?;
+            let bytes = &piece[..read];
+            last = bytes.iter().rposition(|&byte| byte != 0).map_or(last, |at| offset + at as u64 + 1);
+            let found = bytes.windows(start.len()).enumerate().filter(|(_, window)| *window == start);
+            for (at, _) in found {
+                self.at = offset + at as u64;
+                let synced = match self.record()? {
+                    Some((Kind::Synced, payload)) => payload.try_into().ok().map(u64::from_le_bytes),
+                    _ => None,
+                };
+                if synced.is_some_and(|synced| synced > end) {
+                    let what = "a record that was on disk is damaged, and valid ones follow it";
+                    return Err(Corrupt { offset: end, what });
+                }
+            }
+            // A head that the piece cuts is found in the next one.
+            offset += if read < start.len() { read as u64 } else { (read - (start.len() - 1)) as u64 };
+            if offset + (start.len() as u64) > self.len {
+                break;
+            }
+        }
+        self.at = end;
+        Ok((last > end).then_some(Torn { offset: end, bytes: last - end }))
+    }
+}

@@ -1,0 +1,82 @@
+//! One writer a file.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use crate::{Error, Result};
+
+/// A lock on a store's file, by way of a small file beside it that names the process. The system lets go of it
+/// when the process ends, however it ends.
+///
+/// The store's file itself cannot carry the lock: compaction puts another in its place.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    path: PathBuf,
+    file: File,
+}
+
+impl Lock {
+    /// Locks the store's file at `path`, which need not be there yet.
+    pub(crate) fn take(path: &Path) -> Result<Self> {
+        let beside = crate::beside(path, ".lock");
+        let failed = |error| Error::io(&beside, error);
+        loop {
+            let mut file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&beside)
+                .map_err(failed)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Error::InUse { path: path.into(), pid: pid_in(&mut file) });
+                }
+                // A system without locks, such as WASI, has one process a file by other means or not at all.
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+            // Who had the lock before may have removed the file between our opening and our locking it.
+            if is_still_at(&file, &beside).map_err(failed)? {
+                file.set_len(0).map_err(failed)?;
+                file.write_all(std::process::id().to_string().as_bytes()).map_err(failed)?;
+                return Ok(Self { path: beside, file });
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // While it is still locked, so that nobody else's is removed.
+        if is_still_at(&self.file, &self.path).unwrap_or(false) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn pid_in(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.rewind().ok()?;
+    file.read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+#[cfg(unix)]
+fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let ours = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(there) => Ok((ours.dev(), ours.ino()) == (there.dev(), there.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Elsewhere a file that is open cannot be removed.
+#[cfg(not(unix))]
+fn is_still_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
+}

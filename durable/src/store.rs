@@ -1,0 +1,253 @@
+//! A store and its file.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::SystemTime;
+
+use twindex::Index;
+use twindex::dump::Progress;
+
+use crate::core::{Core, Logged, lock};
+use crate::{Batch, Durability, Options, Result, Table, Torn, compact};
+
+/// A store in one file, or in memory alone.
+///
+/// A handle: clones are the same store. With `everysec` and `always` the file is closed with the last handle
+/// of it and of its tables; [`close`](Self::close) does so at once and tells of errors.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) handle: Arc<Handle>,
+}
+
+/// What users of a store hold: its file is let go when they all have let go of this, though a thread of ours
+/// may still be at work.
+pub(crate) struct Handle(pub(crate) Arc<Core>);
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
+/// Figures of a store, as [`Store::stats`] returns them.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Stats {
+    /// The file, or `None` for a store in memory alone.
+    pub path: Option<PathBuf>,
+    /// When a change reaches the disk; `None` for a store in memory alone.
+    pub durability: Durability,
+    /// The number of tables.
+    pub tables: usize,
+    /// The number of pairs in all of them.
+    pub pairs: u64,
+    /// The bytes in memory.
+    pub memory: usize,
+    /// The bytes of the file's dump.
+    pub dump_bytes: u64,
+    /// The bytes of the log behind it.
+    pub log_bytes: u64,
+    /// Of these, the bytes that are not yet on disk.
+    pub unsynced_bytes: u64,
+    /// How often the log was put on disk since the store was opened.
+    pub syncs: u64,
+    /// When it was last.
+    pub last_sync: Option<SystemTime>,
+    /// How often the file was written anew since the store was opened.
+    pub compactions: u64,
+    /// Whether it is being written anew.
+    pub compacting: bool,
+    /// Why the last compaction in the background came to nothing, if it did.
+    pub compaction_error: Option<String>,
+    /// Why nothing more can be written, if so.
+    pub log_error: Option<String>,
+}
+
+impl Store {
+    /// An empty store in memory alone.
+    pub fn new() -> Self {
+        Self::from(twindex::Store::new())
+    }
+
+    /// Opens the store in the file at `path`, or makes one, with durability
+    /// [`EverySec`](Durability::EverySec). See [`Options`] for more.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Options::new().open(path)
+    }
+
+    pub(crate) fn open_with(path: &Path, options: Options) -> Result<Self> {
+        Ok(Self { handle: Arc::new(Handle(Core::open(path, options)?)) })
+    }
+
+    fn core(&self) -> &Arc<Core> {
+        &self.handle.0
+    }
+
+    fn wrap(&self, (id, engine): (u32, twindex::Table)) -> Table {
+        Table::new(self.clone(), id, engine)
+    }
+
+    // --- tables
+
+    /// Opens the table called `name`, or creates it with this index.
+    pub fn table(&self, name: &str, index: Index) -> Result<Table> {
+        Ok(self.wrap(self.core().table(name, index)?))
+    }
+
+    /// The table called `name`, if there is one.
+    pub fn find_table(&self, name: &str) -> Option<Table> {
+        Some(self.wrap(self.core().find_table(name)?))
+    }
+
+    /// All tables, by name.
+    pub fn tables(&self) -> Vec<Table> {
+        self.core().tables().into_iter().map(|table| self.wrap(table)).collect()
+    }
+
+    /// Removes a table and its pairs; whether it was there.
+    ///
+    /// Handles of it find nothing from then on, and their writes fail.
+    pub fn drop_table(&self, name: &str) -> Result<bool> {
+        self.core().drop_table(name)
+    }
+
+    /// A batch of writes that are done all or not at all.
+    pub fn batch(&self) -> Batch {
+        Batch::new(self.clone())
+    }
+
+    // --- memory
+
+    /// The bytes that the store holds in memory.
+    pub fn memory(&self) -> usize {
+        self.core().engine.memory()
+    }
+
+    /// The most bytes that it may hold, or `None` where there is no limit.
+    pub fn memory_limit(&self) -> Option<usize> {
+        self.core().engine.memory_limit()
+    }
+
+    /// Sets the memory limit. A store that already holds more keeps its pairs, and refuses to grow.
+    pub fn set_memory_limit(&self, limit: Option<usize>) {
+        self.core().engine.set_memory_limit(limit);
+    }
+
+    // --- the file
+
+    /// The file, or `None` for a store in memory alone.
+    pub fn path(&self) -> Option<&Path> {
+        self.core().home.as_ref().map(|home| &*home.path)
+    }
+
+    /// When a change reaches the disk.
+    pub fn durability(&self) -> Durability {
+        self.core().home.as_ref().map_or(Durability::None, |home| home.durability)
+    }
+
+    /// Whether it was opened for reading alone.
+    pub fn is_read_only(&self) -> bool {
+        self.core().home.as_ref().is_some_and(|home| home.read_only)
+    }
+
+    /// What a power cut had left unfinished at the end of the log when the file was opened, and was cut off:
+    /// changes that no call had promised yet.
+    pub fn torn(&self) -> Option<Torn> {
+        self.core().home.as_ref()?.torn
+    }
+
+    /// Returns once every change that was made before the call is on disk. With `none` that is what
+    /// [`save`](Self::save) is for, and this does nothing.
+    pub fn flush(&self) -> Result<()> {
+        self.core().check_flushable()?;
+        match self.core().logged() {
+            Some(Logged { log, .. }) => log.flush(),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the whole store to its file, which is replaced in one step. With a log this is what
+    /// [`compact`](Self::compact) does.
+    ///
+    /// Fails with [`Error::NoFile`](crate::Error::NoFile) where the store is in memory alone; for that there is
+    /// [`save_as`](Self::save_as).
+    pub fn save(&self) -> Result<()> {
+        self.compact_with(|_| {})
+    }
+
+    /// Writes the whole store to another file, as [`save`](crate::save) does.
+    pub fn save_as(&self, path: impl AsRef<Path>) -> Result<()> {
+        Ok(crate::save(&self.core().engine, path)?)
+    }
+
+    /// Writes the file anew without what has been overwritten since, while reads and writes go on. Happens by
+    /// itself where the log has outgrown the dump, unless [`Options::compact_by_hand`] says otherwise.
+    pub fn compact(&self) -> Result<()> {
+        self.compact_with(|_| {})
+    }
+
+    /// As [`compact`](Self::compact); `progress` is told how far it has come.
+    pub fn compact_with(&self, mut progress: impl FnMut(Progress)) -> Result<()> {
+        let home = self.core().home()?;
+        home.check_writable()?;
+        compact::compact(self.core(), home, &mut progress)
+    }
+
+    /// Puts all that is in memory on disk and lets go of the file. Writes fail from then on, reads go on. A
+    /// second call does nothing.
+    ///
+    /// Writes of other threads at the same time are either in the file or fail; with `none` they may be lost.
+    pub fn close(&self) -> Result<()> {
+        self.core().close()
+    }
+
+    /// Figures of the store and its file.
+    pub fn stats(&self) -> Stats {
+        let core = self.core();
+        let tables = core.tables();
+        let log = core.logged().map(|logged| logged.log.stats());
+        let home = core.home.as_ref();
+        Stats {
+            path: self.path().map(Path::to_owned),
+            durability: self.durability(),
+            tables: tables.len(),
+            pairs: tables.iter().map(|(_, table)| table.len() as u64).sum(),
+            memory: self.memory(),
+            dump_bytes: log.as_ref().map_or(0, |log| log.dump_bytes),
+            log_bytes: log.as_ref().map_or(0, |log| log.log_bytes),
+            unsynced_bytes: log.as_ref().map_or(0, |log| log.unsynced_bytes),
+            syncs: log.as_ref().map_or(0, |log| log.syncs),
+            last_sync: log.as_ref().and_then(|log| log.last_sync),
+            compactions: home.map_or(0, |home| home.compaction.count.load(Relaxed)),
+            compacting: home.is_some_and(|home| home.compaction.is_running()),
+            compaction_error: home
+                .and_then(|home| lock(&home.compaction.error).as_ref().map(ToString::to_string)),
+            log_error: log.and_then(|log| log.failed).map(|reason| reason.to_string()),
+        }
+    }
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl From<twindex::Store> for Store {
+    /// The same store in memory. Writes through either handle are seen by both.
+    fn from(engine: twindex::Store) -> Self {
+        Self { handle: Arc::new(Handle(Arc::new(Core::in_memory(engine)))) }
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("path", &self.path())
+            .field("durability", &self.durability())
+            .field("tables", &self.tables())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,50 @@
+//! Locks that keep the order of the log, for each key, the order of memory.
+
+use std::hash::BuildHasher;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A writer holds the lock of its key from before the change in memory until the change is in the log.
+///
+/// Locks are always taken in ascending order, so no two writers wait for each other.
+#[derive(Debug)]
+pub(crate) struct Stripes {
+    locks: Box<[Mutex<()>]>,
+    hasher: foldhash::fast::RandomState,
+}
+
+/// Two writers with 16 keys each meet in 6 of 100 cases.
+const COUNT: usize = 4096;
+
+type Held<'s> = MutexGuard<'s, ()>;
+
+impl Stripes {
+    pub(crate) fn new() -> Self {
+        let locks = (0..COUNT).map(|_| Mutex::new(())).collect();
+        Self { locks, hasher: foldhash::fast::RandomState::default() }
+    }
+
+    /// Which lock is that of a key. Tables share them.
+    #[inline]
+    pub(crate) fn of(&self, table: u32, key: &[u8]) -> usize {
+        let hash =
+            self.hasher.hash_one(key).wrapping_add(u64::from(table).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        (hash >> 52) as usize
+    }
+
+    #[inline]
+    pub(crate) fn hold(&self, stripe: usize) -> Held<'_> {
+        self.locks[stripe].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds each of them, which may be named more than once.
+    pub(crate) fn hold_many(&self, mut stripes: Vec<usize>) -> Vec<Held<'_>> {
+        stripes.sort_unstable();
+        stripes.dedup();
+        stripes.into_iter().map(|stripe| self.hold(stripe)).collect()
+    }
+
+    /// Keeps every writer out.
+    pub(crate) fn hold_all(&self) -> Vec<Held<'_>> {
+        (0..COUNT).map(|stripe| self.hold(stripe)).collect()
+    }
+}

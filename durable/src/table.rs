@@ -1,0 +1,448 @@
+//! The verbs of a table, with each write in the log.
+
+use std::fmt;
+use std::ops::RangeBounds;
+
+use twindex::dump::Operations;
+use twindex::{Change, Cursor, Index, Iter, MAX_KEY_BYTES, MAX_VALUE_BYTES, Scan, Swap};
+
+use crate::core::Logged;
+use crate::{Error, Result, Store, background};
+
+/// How many pairs a `_many` form writes under one set of locks and into one record: as many as the engine
+/// looks up at once.
+const GROUP: usize = 16;
+
+/// A named set of pairs under one index, with the verbs of [`twindex::Table`].
+///
+/// A handle: clones are the same table. Reads go straight to memory. Writes that take effect are in the log
+/// when they return, and on disk as the store's [`Durability`](crate::Durability) says; beside the engine's
+/// errors they fail with [`Error::LogFailed`], [`Error::ReadOnly`] and [`Error::Closed`].
+#[derive(Clone)]
+pub struct Table {
+    engine: twindex::Table,
+    pub(crate) id: u32,
+    pub(crate) store: Store,
+}
+
+/// What came of a write, and what is to be acknowledged before it may be told.
+type Written<T> = Result<(T, Option<u64>)>;
+
+impl Table {
+    pub(crate) fn new(store: Store, id: u32, engine: twindex::Table) -> Self {
+        Self { engine, id, store }
+    }
+
+    /// The name it has in its store.
+    pub fn name(&self) -> &str {
+        self.engine.name()
+    }
+
+    /// The index it was created with.
+    pub fn index(&self) -> Index {
+        self.engine.index()
+    }
+
+    /// The number of pairs.
+    pub fn len(&self) -> usize {
+        self.engine.len()
+    }
+
+    /// Whether there is no pair.
+    pub fn is_empty(&self) -> bool {
+        self.engine.is_empty()
+    }
+
+    /// The bytes that this table holds in memory.
+    pub fn memory(&self) -> usize {
+        self.engine.memory()
+    }
+
+    /// The table in memory, for reads. What is written to it directly is not in the log.
+    pub fn in_memory(&self) -> &twindex::Table {
+        &self.engine
+    }
+
+    // --- write verbs
+
+    /// Adds the pair where the key is absent; whether it was.
+    #[inline]
+    pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        self.acknowledged(self.write(
+            key,
+            || self.engine.insert(key, value),
+            |log| log.put(self.id, key, value),
+        ))
+    }
+
+    /// Replaces the value where the key is present; whether it was.
+    #[inline]
+    pub fn update(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        self.acknowledged(self.write(
+            key,
+            || self.engine.update(key, value),
+            |log| log.put(self.id, key, value),
+        ))
+    }
+
+    /// Gives the key this value, present or not. Always takes effect, so always true.
+    #[inline]
+    pub fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        self.acknowledged(self.write(
+            key,
+            || self.engine.upsert(key, value),
+            |log| log.put(self.id, key, value),
+        ))
+    }
+
+    /// Removes the pair; whether it was there.
+    #[inline]
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        let key = key.as_ref();
+        self.acknowledged(self.write(key, || self.engine.delete(key), |log| log.delete(self.id, key)))
+    }
+
+    /// Shows `change` the value of the key, or `None` where it is absent, and does what it returns, with no
+    /// other write to the key in between; whether a pair was written or removed.
+    ///
+    /// `change` runs under a lock: it must not use this store, or it may wait for itself for ever.
+    pub fn alter(&self, key: impl AsRef<[u8]>, change: impl FnOnce(Option<&[u8]>) -> Change) -> Result<bool> {
+        self.acknowledged(self.alter_unacknowledged(key.as_ref(), change))
+    }
+
+    /// Adds `by` to the value, a decimal integer in ASCII such as `-42`, and returns the sum. An absent key
+    /// counts as 0.
+    pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
+        self.acknowledged(self.increment_unacknowledged(key.as_ref(), by))
+    }
+
+    /// Gives the key the value `new`, or removes it for `None`, where its value is `expected`, `None` standing
+    /// for absent; whether it was.
+    pub fn compare_and_swap(
+        &self,
+        key: impl AsRef<[u8]>,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool> {
+        self.acknowledged(self.swap_unacknowledged(key.as_ref(), expected, new))
+    }
+
+    /// Removes all pairs and returns their memory.
+    pub fn clear(&self) -> Result<()> {
+        let core = &self.store.handle.0;
+        core.check_writable()?;
+        core.change_whole(|| Ok(self.engine.clear()?), |log| log.clear_table(self.id))
+    }
+
+    // --- write verbs over many
+
+    /// [`insert`](Self::insert) for each pair: whether each took effect.
+    pub fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
+        self.write_pairs(pairs, twindex::Table::insert_many)
+    }
+
+    /// [`update`](Self::update) for each pair: whether each took effect.
+    pub fn update_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
+        self.write_pairs(pairs, twindex::Table::update_many)
+    }
+
+    /// [`upsert`](Self::upsert) for each pair: whether each took effect.
+    pub fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
+        self.write_pairs(pairs, twindex::Table::upsert_many)
+    }
+
+    /// [`delete`](Self::delete) for each key: whether each took effect.
+    pub fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
+        keys.iter().try_for_each(|key| check_key(key.as_ref()))?;
+        self.write_many(
+            keys,
+            AsRef::as_ref,
+            |keys| self.engine.delete_many(keys),
+            |log, key| log.delete(self.id, key.as_ref()),
+        )
+    }
+
+    /// [`alter`](Self::alter) for each key, with its position in `keys`: whether each took effect.
+    pub fn alter_many<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        mut change: impl FnMut(usize, Option<&[u8]>) -> Change,
+    ) -> Result<Vec<bool>> {
+        keys.iter().try_for_each(|key| check_key(key.as_ref()))?;
+        self.each(keys.iter().enumerate(), |(position, key)| {
+            self.alter_unacknowledged(key.as_ref(), |old| change(position, old))
+        })
+    }
+
+    /// [`increment`](Self::increment) for each key and amount: the sums. Stops at the first that fails.
+    pub fn increment_many<K: AsRef<[u8]>>(&self, amounts: &[(K, i64)]) -> Result<Vec<i64>> {
+        amounts.iter().try_for_each(|(key, _)| check_key(key.as_ref()))?;
+        self.each(amounts, |(key, by)| self.increment_unacknowledged(key.as_ref(), *by))
+    }
+
+    /// [`compare_and_swap`](Self::compare_and_swap) for each key, expected and new value: whether each took
+    /// effect.
+    pub fn compare_and_swap_many<K: AsRef<[u8]>>(&self, swaps: &[Swap<'_, K>]) -> Result<Vec<bool>> {
+        for (key, _, new) in swaps {
+            check_key(key.as_ref())?;
+            new.map_or(Ok(()), check_value)?;
+        }
+        self.each(swaps, |(key, expected, new)| self.swap_unacknowledged(key.as_ref(), *expected, *new))
+    }
+
+    // --- read verbs
+
+    /// A copy of the key's value, or `None` where the key is absent.
+    pub fn select(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
+        self.engine.select(key)
+    }
+
+    /// What `read` makes of the key's value, which is not copied, or `None` where the key is absent.
+    pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        self.engine.select_with(key, read)
+    }
+
+    /// Whether the key is there.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
+        self.engine.contains(key)
+    }
+
+    /// Shows `read` every key's position in `keys` and its value, or `None` where it is absent.
+    pub fn select_many<K: AsRef<[u8]>>(&self, keys: &[K], read: impl FnMut(usize, Option<&[u8]>)) {
+        self.engine.select_many(keys, read);
+    }
+
+    /// Whether each key is there.
+    pub fn contains_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<bool> {
+        self.engine.contains_many(keys)
+    }
+
+    /// A cursor over the keys in `range`, before its first pair and after its last at once.
+    ///
+    /// # Panics
+    /// On a hash table; [`try_cursor`](Self::try_cursor) returns an error instead.
+    pub fn cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Cursor {
+        self.engine.cursor(range)
+    }
+
+    /// As [`cursor`](Self::cursor), with an error on a hash table.
+    pub fn try_cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
+        Ok(self.engine.try_cursor(range)?)
+    }
+
+    /// The pairs with keys in `range`, in order; `.rev()` for the other way.
+    ///
+    /// # Panics
+    /// On a hash table; `try_cursor(range)?.into_iter()` returns an error instead.
+    pub fn scan<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Scan {
+        self.engine.scan(range)
+    }
+
+    /// The pairs whose keys start with `prefix`, in order; `.rev()` for the other way.
+    ///
+    /// # Panics
+    /// On a hash table.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Scan {
+        self.engine.prefix(prefix)
+    }
+
+    /// Every pair: in the order of the keys in a sorted table, in no particular order in a hash table.
+    pub fn iter(&self) -> Iter {
+        self.engine.iter()
+    }
+
+    // --- how writes are kept
+
+    /// What came of the write, once it is as safe as the durability says.
+    #[inline]
+    fn acknowledged<T>(&self, written: Written<T>) -> Result<T> {
+        let (result, written) = written?;
+        if let (Some(written), Some(logged)) = (written, self.store.handle.0.logged()) {
+            self.acknowledge(logged, written)?;
+        }
+        Ok(result)
+    }
+
+    #[inline]
+    fn acknowledge(&self, logged: &Logged, written: u64) -> Result<()> {
+        if logged.log.is_due() {
+            background::compact(&self.store.handle.0);
+        }
+        logged.log.acknowledge(written)
+    }
+
+    /// Writes to one key: in memory, and where that took effect in the log.
+    #[inline]
+    fn write(
+        &self,
+        key: &[u8],
+        apply: impl FnOnce() -> twindex::Result<bool>,
+        fill: impl FnOnce(&mut Operations),
+    ) -> Written<bool> {
+        let core = &*self.store.handle.0;
+        core.check_writable()?;
+        let Some(Logged { log, stripes }) = core.logged() else { return Ok((apply()?, None)) };
+        let _held = stripes.hold(stripes.of(self.id, key));
+        if !apply()? {
+            return Ok((false, None));
+        }
+        Ok((true, Some(log.append(fill)?)))
+    }
+
+    fn alter_unacknowledged(
+        &self,
+        key: &[u8],
+        change: impl FnOnce(Option<&[u8]>) -> Change,
+    ) -> Written<bool> {
+        let new = std::cell::RefCell::new(None);
+        let apply = || {
+            self.engine.alter(key, |old| {
+                let change = change(old);
+                if let Change::Set(value) = &change {
+                    *new.borrow_mut() = Some(value.clone());
+                }
+                change
+            })
+        };
+        self.write(key, apply, |log| self.log_change(log, key, new.borrow().as_deref()))
+    }
+
+    fn increment_unacknowledged(&self, key: &[u8], by: i64) -> Written<i64> {
+        let sum = std::cell::Cell::new(0);
+        let apply = || self.engine.increment(key, by).map(|new| sum.set(new)).map(|()| true);
+        let (_, written) =
+            self.write(key, apply, |log| log.put(self.id, key, sum.get().to_string().as_bytes()))?;
+        Ok((sum.get(), written))
+    }
+
+    fn swap_unacknowledged(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Written<bool> {
+        let apply = || self.engine.compare_and_swap(key, expected, new);
+        self.write(key, apply, |log| self.log_change(log, key, new))
+    }
+
+    /// Logs what a key has become.
+    fn log_change(&self, log: &mut Operations, key: &[u8], new: Option<&[u8]>) {
+        match new {
+            Some(value) => log.put(self.id, key, value),
+            None => log.delete(self.id, key),
+        }
+    }
+
+    /// Writes one after the other, and acknowledges all at the end.
+    fn each<I, T>(
+        &self,
+        items: impl IntoIterator<Item = I>,
+        mut write: impl FnMut(I) -> Written<T>,
+    ) -> Result<Vec<T>> {
+        let mut last = None;
+        let mut results = Vec::new();
+        for item in items {
+            let (result, written) = write(item)?;
+            last = written.or(last);
+            results.push(result);
+        }
+        self.acknowledged(Ok((results, last)))
+    }
+
+    fn write_pairs<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        pairs: &[(K, V)],
+        apply: impl Fn(&twindex::Table, &[(K, V)]) -> twindex::Result<Vec<bool>>,
+    ) -> Result<Vec<bool>> {
+        for (key, value) in pairs {
+            check_key(key.as_ref())?;
+            check_value(value.as_ref())?;
+        }
+        self.write_many(
+            pairs,
+            |(key, _)| key.as_ref(),
+            |pairs| apply(&self.engine, pairs),
+            |log, (key, value)| log.put(self.id, key.as_ref(), value.as_ref()),
+        )
+    }
+
+    /// Writes group by group: in memory, and what took effect in the log.
+    fn write_many<I>(
+        &self,
+        items: &[I],
+        key: impl Fn(&I) -> &[u8],
+        apply: impl Fn(&[I]) -> twindex::Result<Vec<bool>>,
+        fill: impl Fn(&mut Operations, &I),
+    ) -> Result<Vec<bool>> {
+        let core = &*self.store.handle.0;
+        core.check_writable()?;
+        let Some(logged) = core.logged() else { return Ok(apply(items)?) };
+        let Logged { log, stripes } = logged;
+        let mut results = Vec::with_capacity(items.len());
+        let mut last = None;
+        for group in items.chunks(GROUP) {
+            let _held = stripes.hold_many(group.iter().map(|item| stripes.of(self.id, key(item))).collect());
+            log.check()?;
+            match apply(group) {
+                Ok(took) => {
+                    if took.contains(&true) {
+                        let took = group.iter().zip(&took).filter(|(_, took)| **took);
+                        last = Some(log.append(|log| took.for_each(|(item, _)| fill(log, item)))?);
+                    }
+                    results.extend(took);
+                }
+                // Some of them may be written. What their keys have become is in the log then.
+                Err(error) => {
+                    log.append(|log| {
+                        for key in group.iter().map(&key) {
+                            self.log_change(log, key, self.engine.select(key).as_deref());
+                        }
+                    })?;
+                    return Err(error.into());
+                }
+            }
+        }
+        if let Some(written) = last {
+            self.acknowledge(logged, written)?;
+        }
+        Ok(results)
+    }
+
+    // --- for batches
+
+    pub(crate) fn check_pair(&self, store: &Store, key: &[u8], value: &[u8]) -> Result<()> {
+        if !std::sync::Arc::ptr_eq(&store.handle, &self.store.handle) {
+            return Err(Error::ForeignTable { table: self.name().into() });
+        }
+        check_key(key)?;
+        check_value(value)
+    }
+}
+
+impl IntoIterator for &Table {
+    type Item = (Vec<u8>, Vec<u8>);
+    type IntoIter = Iter;
+
+    fn into_iter(self) -> Iter {
+        self.iter()
+    }
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.engine.fmt(f)
+    }
+}
+
+fn check_key(key: &[u8]) -> Result<()> {
+    if key.len() > MAX_KEY_BYTES {
+        let start = key[..32].escape_ascii().to_string() + "...";
+        return Err(twindex::Error::KeyTooLong { len: key.len(), start }.into());
+    }
+    Ok(())
+}
+
+fn check_value(value: &[u8]) -> Result<()> {
+    if value.len() as u64 > MAX_VALUE_BYTES {
+        return Err(twindex::Error::ValueTooLarge { len: value.len() as u64 }.into());
+    }
+    Ok(())
+}

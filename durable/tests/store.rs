@@ -1,0 +1,490 @@
+//! A store in a file, as its users see it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tempfile::{TempDir, tempdir};
+use twindex_durable::twindex::{self, Change, Index};
+use twindex_durable::{Durability, Error, Options, Result, Store, Table};
+
+const ALL: [Durability; 3] = [Durability::None, Durability::EverySec, Durability::Always];
+const LOGGED: [Durability; 2] = [Durability::EverySec, Durability::Always];
+
+type Tables = BTreeMap<String, (Index, BTreeMap<Vec<u8>, Vec<u8>>)>;
+
+fn folder() -> (TempDir, PathBuf) {
+    let folder = tempdir().expect("a folder for temporary files");
+    let path = folder.path().join("app.twx");
+    (folder, path)
+}
+
+fn open(path: &Path, durability: Durability) -> Store {
+    Options::new().durability(durability).open(path).unwrap()
+}
+
+fn tables_of(store: &Store) -> Tables {
+    let content = |table: &Table| (table.name().to_owned(), (table.index(), table.iter().collect()));
+    store.tables().iter().map(content).collect()
+}
+
+fn names(folder: &TempDir) -> Vec<String> {
+    let entries = fs::read_dir(folder.path()).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().expect("our own names")).collect();
+    names.sort();
+    names
+}
+
+/// Uses every verb once, with and without effect.
+fn use_all_verbs(store: &Store) -> Result<()> {
+    let users = store.table("users", Index::Hash)?;
+    let log = store.table("log", Index::Sorted)?;
+    for table in [&users, &log] {
+        assert!(table.insert("a", "1")?);
+        assert!(!table.insert("a", "2")?);
+        assert!(table.update("a", "3")?);
+        assert!(!table.update("b", "3")?);
+        assert!(table.upsert("c", "4")?);
+        assert!(table.insert("d", "5")? && table.delete("d")?);
+        assert!(!table.delete("d")?);
+        assert_eq!(table.increment("n", 41)?, 41);
+        assert_eq!(table.increment("n", 1)?, 42);
+        assert!(table.compare_and_swap("n", Some(b"42"), Some(b"43"))?);
+        assert!(!table.compare_and_swap("n", Some(b"42"), None)?);
+        assert!(table.compare_and_swap("a", Some(b"3"), None)?);
+        assert!(table.alter("e", |old| {
+            assert_eq!(old, None);
+            Change::Set(b"6".to_vec())
+        })?);
+        assert!(!table.alter("e", |_| Change::Keep)?);
+        assert!(table.insert("f", "7")? && table.alter("f", |_| Change::Delete)?);
+        let pairs: Vec<_> = (0..100).map(|number| (format!("k{number:02}"), format!("{number}"))).collect();
+        assert_eq!(table.insert_many(&pairs)?, [true; 100]);
+        assert_eq!(table.insert_many(&pairs[90..])?, [false; 10]);
+        assert_eq!(table.update_many(&[("k00", "x"), ("z", "y")])?, [true, false]);
+        assert_eq!(table.upsert_many(&[("k01", "x"), ("u", "y")])?, [true, true]);
+        assert_eq!(table.delete_many(&["k02", "k03", "none"])?, [true, true, false]);
+        assert_eq!(table.increment_many(&[("n", 1), ("m", 2)])?, [44, 2]);
+        assert_eq!(
+            table.compare_and_swap_many(&[("m", None, None), ("m", Some(b"2"), None)])?,
+            [false, true]
+        );
+        assert_eq!(
+            table.alter_many(&["k04", "k05"], |at, _| if at == 0 { Change::Keep } else { Change::Delete })?,
+            [false, true]
+        );
+    }
+    let dropped = store.table("dropped", Index::Hash)?;
+    dropped.insert("a", "1")?;
+    assert!(store.drop_table("dropped")? && !store.drop_table("dropped")?);
+    let again = store.table("dropped", Index::Sorted)?;
+    again.insert("b", "2")?;
+    let cleared = store.table("cleared", Index::Sorted)?;
+    cleared.insert("a", "1")?;
+    cleared.clear()?;
+    cleared.insert("c", "3")?;
+    let mut batch = store.batch();
+    batch.insert(&users, "b1", "1")?;
+    batch.insert(&users, "b1", "2")?;
+    batch.update(&log, "b1", "3")?;
+    batch.upsert(&log, "b2", "4")?;
+    batch.delete(&log, "n")?;
+    assert_eq!(batch.commit()?, [true, false, false, true, true]);
+    Ok(())
+}
+
+/// What `use_all_verbs` makes of an empty store, according to the engine alone.
+fn expected() -> Tables {
+    let store = Store::new();
+    use_all_verbs(&store).unwrap();
+    tables_of(&store)
+}
+
+#[test]
+fn what_is_closed_is_there_when_opened() {
+    for durability in ALL {
+        let (folder, path) = folder();
+        let store = open(&path, durability);
+        use_all_verbs(&store).unwrap();
+        store.close().unwrap();
+        store.close().unwrap();
+        assert_eq!(names(&folder), ["app.twx"], "nothing is left beside the file");
+        for again in ALL {
+            let store = open(&path, again);
+            assert!(tables_of(&store) == expected(), "{durability}, then {again}");
+            assert_eq!(store.torn(), None);
+            store.close().unwrap();
+        }
+        let loaded = twindex_durable::load(&path).unwrap();
+        assert!(tables_of(&loaded.into()) == expected());
+        let loaded = twindex::Store::load(&mut fs::read(&path).unwrap().as_slice()).unwrap();
+        assert!(tables_of(&loaded.into()) == expected(), "the engine reads the log too");
+    }
+}
+
+#[test]
+fn the_last_handle_closes_a_file_with_a_log() {
+    for durability in LOGGED {
+        let (folder, path) = folder();
+        let store = open(&path, durability);
+        let users = store.table("users", Index::Hash).unwrap();
+        drop(store);
+        users.insert("ada", "1815").unwrap();
+        drop(users);
+        assert_eq!(names(&folder), ["app.twx"]);
+        assert!(open(&path, durability).find_table("users").unwrap().contains("ada"));
+    }
+}
+
+#[test]
+fn without_a_log_the_file_is_written_by_save_and_close_alone() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::None);
+    let users = store.table("users", Index::Hash).unwrap();
+    users.insert("ada", "1815").unwrap();
+    assert!(!path.exists());
+    store.flush().unwrap();
+    store.save().unwrap();
+    users.insert("bob", "1900").unwrap();
+    drop((store, users));
+    let store = open(&path, Durability::None);
+    let users = store.table("users", Index::Hash).unwrap();
+    assert!(users.contains("ada") && !users.contains("bob"));
+}
+
+#[test]
+fn changes_of_one_opening_after_another_are_kept() {
+    let (_folder, path) = folder();
+    for round in 0..12_u32 {
+        let store = open(&path, ALL[round as usize % 3]);
+        let table = store.table("rounds", Index::Sorted).unwrap();
+        assert_eq!(table.len(), round as usize);
+        table.insert(round.to_be_bytes(), "").unwrap();
+        let own = store.table(&format!("of round {round}"), Index::Hash).unwrap();
+        own.insert("a", "").unwrap();
+        assert_eq!(store.tables().len(), round as usize + 2);
+        store.close().unwrap();
+    }
+}
+
+#[test]
+fn a_closed_store_can_be_read_and_not_written() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::EverySec);
+    let users = store.table("users", Index::Hash).unwrap();
+    users.insert("ada", "1815").unwrap();
+    store.close().unwrap();
+    assert_eq!(users.select("ada").as_deref(), Some(b"1815".as_slice()));
+    let closed = |result: Result<bool>| {
+        let error = result.unwrap_err();
+        assert!(matches!(error, Error::Closed { .. }), "{error}");
+        assert_eq!(error.code(), "TWINDEX_CLOSED");
+    };
+    closed(users.insert("bob", "1900"));
+    closed(users.insert_many(&[("bob", "1900")]).map(|_| true));
+    closed(users.clear().map(|()| true));
+    closed(store.table("new", Index::Hash).map(|_| true));
+    closed(store.drop_table("users"));
+    closed(store.compact().map(|()| true));
+    closed({
+        let mut batch = store.batch();
+        batch.delete(&users, "ada").unwrap();
+        batch.commit().map(|_| true)
+    });
+    assert_eq!(users.len(), 1);
+}
+
+#[test]
+fn a_file_is_opened_for_writing_once() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::EverySec);
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, Error::InUse { pid: Some(pid), .. } if pid == std::process::id()), "{error:?}");
+    assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+    store.close().unwrap();
+    Store::open(&path).unwrap();
+}
+
+#[test]
+fn a_file_in_use_is_opened_for_reading_as_it_is() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::EverySec);
+    let users = store.table("users", Index::Hash).unwrap();
+    users.insert("ada", "1815").unwrap();
+    let reader = Options::new().read_only(true).open(&path).unwrap();
+    users.insert("bob", "1900").unwrap();
+    let found = reader.table("users", Index::Hash).unwrap();
+    assert!(found.contains("ada") && !found.contains("bob"));
+    let error = found.insert("x", "").unwrap_err();
+    assert!(matches!(error, Error::ReadOnly { .. }), "{error}");
+    assert!(matches!(reader.save(), Err(Error::ReadOnly { .. })));
+    assert!(matches!(reader.table("new", Index::Hash), Err(Error::ReadOnly { .. })));
+    reader.close().unwrap();
+    store.close().unwrap();
+}
+
+#[test]
+fn a_file_that_is_not_there_is_made_only_where_that_is_asked_for() {
+    let (folder, path) = folder();
+    for options in [Options::new().existing(true), Options::new().read_only(true)] {
+        let error = options.open(&path).unwrap_err();
+        assert!(matches!(&error, Error::Io { path: named, .. } if *named == path), "{error:?}");
+        assert!(error.to_string().contains("app.twx"));
+    }
+    assert!(names(&folder).is_empty());
+    let nowhere = folder.path().join("none").join("app.twx");
+    assert!(matches!(Store::open(nowhere), Err(Error::Io { .. })));
+}
+
+#[test]
+fn what_is_no_store_is_refused_and_left_alone() {
+    let (folder, path) = folder();
+    fs::write(&path, "some notes, which are longer than a header").unwrap();
+    for durability in ALL {
+        let error = Options::new().durability(durability).open(&path).unwrap_err();
+        assert!(matches!(error, Error::Damaged { offset: 0, .. }), "{error:?}");
+        assert_eq!(error.code(), "TWINDEX_CORRUPT");
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), "some notes, which are longer than a header");
+    assert_eq!(names(&folder), ["app.twx"]);
+}
+
+#[test]
+fn a_dump_without_a_log_is_opened_with_one() {
+    for version_1 in [false, true] {
+        let (_folder, path) = folder();
+        let hex = "895457580d0a1a0a010000004157aab30102000000000000000074340b94f90205000000000000000001016131f759\
+                   bcb90308000000000000000100000000000000e835cc25";
+        if version_1 {
+            let digits = |at: usize| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap();
+            fs::write(&path, (0..hex.len() / 2).map(digits).collect::<Vec<_>>()).unwrap();
+        } else {
+            let store = twindex::Store::new();
+            store.table("t", Index::Hash).unwrap().insert("a", "1").unwrap();
+            let mut bytes = Vec::new();
+            store.dump(&mut bytes).unwrap();
+            fs::write(&path, bytes).unwrap();
+        }
+        let store = open(&path, Durability::Always);
+        let table = store.table("t", Index::Hash).unwrap();
+        assert_eq!(table.select("a").as_deref(), Some(b"1".as_slice()));
+        table.insert("b", "2").unwrap();
+        store.close().unwrap();
+        assert_eq!(open(&path, Durability::None).table("t", Index::Hash).unwrap().len(), 2);
+    }
+}
+
+#[test]
+fn a_file_is_smaller_once_it_is_compacted() {
+    for durability in LOGGED {
+        let (folder, path) = folder();
+        let store = Options::new().durability(durability).compact_by_hand(true).open(&path).unwrap();
+        let table = store.table("t", Index::Sorted).unwrap();
+        for round in 0..50 {
+            let pairs: Vec<_> = (0..100).map(|key| (format!("{key:04}"), format!("{round}"))).collect();
+            table.upsert_many(&pairs).unwrap();
+        }
+        let before = store.stats();
+        let mut told = 0;
+        store.compact_with(|progress| told = progress.pairs).unwrap();
+        assert_eq!(told, 100);
+        let after = store.stats();
+        assert!(after.dump_bytes + after.log_bytes < before.log_bytes / 10, "{before:?} {after:?}");
+        assert_eq!((after.compactions, after.log_bytes), (1, 0));
+        table.insert("new", "1").unwrap();
+        let expected = tables_of(&store);
+        store.close().unwrap();
+        assert!(tables_of(&open(&path, durability)) == expected);
+        assert_eq!(names(&folder), ["app.twx"]);
+    }
+}
+
+/// Writers go on all the while, and what they wrote is there.
+#[test]
+fn compaction_loses_nothing_that_is_written_meanwhile() {
+    for durability in LOGGED {
+        let (_folder, path) = folder();
+        let store = open(&path, durability);
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for writer in 0..3_u8 {
+                let (store, done) = (&store, &done);
+                scope.spawn(move || {
+                    let table = store.table(["a", "b"][usize::from(writer % 2)], Index::Sorted).unwrap();
+                    for number in 0_u32.. {
+                        if done.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        let key = [[writer].as_slice(), &(number % 1000).to_be_bytes()].concat();
+                        table.upsert(&key, number.to_string()).unwrap();
+                        if number % 7 == 0 {
+                            table.delete(&key).unwrap();
+                        }
+                        if number % 501 == 500 {
+                            let extra = format!("extra {writer}");
+                            store.table(&extra, Index::Hash).unwrap().increment("n", 1).unwrap();
+                            if number % 3 == 0 {
+                                store.drop_table(&extra).unwrap();
+                            }
+                        }
+                    }
+                });
+            }
+            for _ in 0..15 {
+                store.compact().unwrap();
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        let expected = tables_of(&store);
+        store.close().unwrap();
+        assert!(tables_of(&open(&path, durability)) == expected, "{durability}");
+    }
+}
+
+#[test]
+fn a_log_that_outgrows_the_dump_is_compacted_by_itself() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::EverySec);
+    let table = store.table("t", Index::Hash).unwrap();
+    let value = vec![7; 60_000];
+    let mut written = 0_u64;
+    while store.stats().compactions == 0 {
+        table.upsert("a", &value).unwrap();
+        written += 60_000;
+        assert!(written < 2 << 30, "{:?}", store.stats());
+    }
+    assert_eq!(store.stats().compaction_error, None);
+    store.close().unwrap();
+    assert!(fs::metadata(&path).unwrap().len() < written);
+    assert_eq!(open(&path, Durability::None).table("t", Index::Hash).unwrap().select("a").unwrap(), value);
+}
+
+#[test]
+fn a_batch_that_does_not_fit_changes_nothing() {
+    for durability in ALL {
+        let (_folder, path) = folder();
+        let store = open(&path, durability);
+        let table = store.table("t", Index::Sorted).unwrap();
+        table.insert("kept", "old").unwrap();
+        table.insert("gone", "old").unwrap();
+        let before = tables_of(&store);
+        store.set_memory_limit(Some(store.memory() + (1 << 20)));
+        let mut batch = store.batch();
+        batch.upsert(&table, "kept", "new").unwrap();
+        batch.delete(&table, "gone").unwrap();
+        batch.insert(&table, "new", "1").unwrap();
+        batch.insert(&table, "large", vec![1; 4 << 20]).unwrap();
+        let error = batch.commit().unwrap_err();
+        assert_eq!(error.code(), "TWINDEX_MEMORY_LIMIT");
+        assert!(tables_of(&store) == before);
+        assert!(store.memory_limit().is_some());
+        store.close().unwrap();
+        assert!(tables_of(&open(&path, durability)) == before);
+    }
+}
+
+/// Some pairs of the group fit, and the caller cannot tell which; memory and file must agree all the same.
+#[test]
+fn pairs_that_fit_before_one_that_does_not_are_kept() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::EverySec);
+    let table = store.table("t", Index::Hash).unwrap();
+    store.set_memory_limit(Some(store.memory() + (1 << 20)));
+    let pairs: Vec<_> =
+        (0..40_u8).map(|key| ([key], vec![key; if key == 20 { 4 << 20 } else { 10 }])).collect();
+    let error = table.insert_many(&pairs).unwrap_err();
+    assert_eq!(error.code(), "TWINDEX_MEMORY_LIMIT");
+    assert_eq!(table.len(), 20);
+    let expected = tables_of(&store);
+    store.close().unwrap();
+    assert!(tables_of(&open(&path, Durability::None)) == expected);
+}
+
+#[test]
+fn wrong_arguments_change_nothing() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::Always);
+    let table = store.table("t", Index::Hash).unwrap();
+    let long = vec![b'k'; 65_536];
+    for error in [
+        table.insert(&long, "").unwrap_err(),
+        table.insert_many(&[("a".as_bytes(), ""), (&long, "")]).unwrap_err(),
+        table.delete_many(&["a".as_bytes(), &long]).unwrap_err(),
+        store.batch().insert(&table, &long, "").unwrap_err(),
+    ] {
+        assert_eq!(error.code(), "TWINDEX_KEY_TOO_LONG");
+        assert!(error.to_string().contains("65536"), "{error}");
+    }
+    assert!(table.is_empty());
+    assert_eq!(store.table("t", Index::Sorted).unwrap_err().code(), "TWINDEX_WRONG_INDEX");
+    assert_eq!(store.table("", Index::Hash).unwrap_err().code(), "TWINDEX_TABLE_NAME");
+    let other = Store::new().table("other", Index::Hash).unwrap();
+    let error = store.batch().insert(&other, "a", "").unwrap_err();
+    assert!(matches!(&error, Error::ForeignTable { table } if table == "other"), "{error}");
+    assert!(matches!(Store::new().save(), Err(Error::NoFile)));
+    let error = "sometimes".parse::<Durability>().unwrap_err();
+    assert!(error.to_string().contains("sometimes") && error.to_string().contains("everysec"), "{error}");
+    store.close().unwrap();
+    assert!(open(&path, Durability::None).table("t", Index::Hash).unwrap().is_empty());
+}
+
+#[test]
+fn a_file_that_does_not_fit_the_memory_limit_is_refused() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::EverySec);
+    store.table("t", Index::Hash).unwrap().insert("a", vec![1; 4 << 20]).unwrap();
+    for _ in 0..2 {
+        let error = Options::new().read_only(true).memory_limit(1 << 20).open(&path).unwrap_err();
+        assert_eq!(error.code(), "TWINDEX_MEMORY_LIMIT");
+        store.compact().unwrap();
+    }
+    let loaded = Options::new().read_only(true).memory_limit(64 << 20).open(&path).unwrap();
+    assert_eq!(loaded.memory_limit(), Some(64 << 20));
+}
+
+#[test]
+fn stats_tell_of_the_file() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::Always);
+    let table = store.table("t", Index::Hash).unwrap();
+    let before = store.stats();
+    table.insert("ada", "1815").unwrap();
+    let after = store.stats();
+    assert_eq!(after.path.as_deref(), Some(path.as_path()));
+    assert_eq!((after.tables, after.pairs, after.unsynced_bytes), (1, 1, 0));
+    assert!(after.log_bytes > before.log_bytes && after.syncs > before.syncs && after.last_sync.is_some());
+    assert_eq!(after.log_error, None);
+    assert!(Store::new().stats().path.is_none());
+}
+
+/// Each thread increments counters that all share: a lost or doubled one would show in the sums.
+#[test]
+fn many_threads_write_and_nothing_is_lost() {
+    for durability in LOGGED {
+        let (_folder, path) = folder();
+        let store = open(&path, durability);
+        let counters = store.table("counters", Index::Hash).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..8_u32 {
+                let (store, counters) = (&store, &counters);
+                scope.spawn(move || {
+                    for number in 0..100_u32 {
+                        counters.increment((number % 5).to_string(), 1).unwrap();
+                        let mut batch = store.batch();
+                        batch.upsert(counters, format!("left {thread}"), number.to_string()).unwrap();
+                        batch.upsert(counters, format!("right {thread}"), number.to_string()).unwrap();
+                        batch.commit().unwrap();
+                    }
+                });
+            }
+        });
+        let expected = tables_of(&store);
+        store.close().unwrap();
+        let store = open(&path, durability);
+        assert!(tables_of(&store) == expected);
+        let counters = store.table("counters", Index::Hash).unwrap();
+        assert!((0..5).all(|number| counters.select(number.to_string()).unwrap() == b"160"));
+    }
+}
