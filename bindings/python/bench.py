@@ -2,6 +2,9 @@
 
 `strings` inserts into a hash table and selects in another random order; `sorted` inserts into a sorted table in
 random order, then every thread scans its own part of the sorted keys. One call a pair, every result checked.
+
+With --peers instead: the same work in dict, sortedcontainers, py-lmdb, sqlite3 and rocksdict, each in a process of
+its own, with the ratios (pip install "twindex[peers]").
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
+
+import bench_peers
 
 import twindex
 
@@ -243,6 +248,15 @@ def list_of_tests(text: str) -> list[str]:
     return tests
 
 
+def list_of_peers(text: str) -> list[str]:
+    peers = list(bench_peers.PEERS) if text == "all" else text.split(",")
+    for peer in peers:
+        if peer not in bench_peers.PEERS:
+            known = ", ".join(bench_peers.PEERS)
+            raise argparse.ArgumentTypeError(f"unknown peer {peer!r}, it is one of {known}")
+    return peers
+
+
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -259,6 +273,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     option("--keys-from", type=Path, metavar="FILE", help="keys from a file, one a line, at most --pairs")
     option("--json", metavar="FILE", help="write JSON too, with - to standard output instead of the table")
     option("--quiet", action="store_true", help="no progress bar")
+    option(
+        "--peers",
+        type=list_of_peers,
+        nargs="?",
+        const="all",
+        metavar="LIST",
+        help="compare with others (all)",
+    )
+    option("--chart", type=Path, metavar="FILE", help="with --peers: draw an .svg or .png too")
     return parser.parse_args(arguments)
 
 
@@ -296,9 +319,56 @@ def grid(results: list[Measure]) -> Grid:
     return shown
 
 
+def comparison(results: list[bench_peers.Result]) -> Grid:
+    """What each library did, and how many times that Twindex did, a sorted table where both are sorted."""
+    shown = Grid(box=SIMPLE, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    shown.add_column("")
+    for result in results:
+        shown.add_column(f"{result.peer}\n{result.version}", justify="right")
+    ours = {result.peer: result for result in results if result.peer.startswith("twindex")}
+    for work in [*bench_peers.WORK, bench_peers.MEMORY]:
+        cells = []
+        for result in results:
+            value, unit = bench_peers.shown_value(result, work)
+            kind = "sorted" if bench_peers.PEERS[result.peer].is_sorted else "hash"
+            own = None if result.peer in ours else ours.get(f"twindex {kind}")
+            own_value = None if own is None else bench_peers.shown_value(own, work)[0]
+            cell = "" if value is None else f"{value:.3g}{unit}"
+            cells.append(f"{cell}\n{own_value / value:.2f}x" if value and own_value else cell)
+        shown.add_row(work, *cells)
+    return shown
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Measures the libraries, prints the ratios, and draws them."""
+    sizes = bench_peers.Sizes(options.pairs, options.rounds, options.key_bytes, options.value_bytes)
+    hidden = True if options.quiet else None
+    with tqdm(total=len(options.peers) * (options.rounds + 1), disable=hidden, leave=False) as progress:
+
+        def started(what: str) -> None:
+            progress.set_description(what)
+            progress.update()
+
+        results = bench_peers.measure(options.peers, sizes, started)
+    text = json.dumps({"sizes": asdict(sizes), "results": [asdict(one) for one in results]}, indent=2) + "\n"
+    if options.json == "-":
+        sys.stdout.write(text)
+    else:
+        Console().print(comparison(results))
+        if options.json is not None:
+            Path(options.json).write_text(text, encoding="utf-8")
+    if options.chart is not None:
+        from bench_chart import draw
+
+        draw(results, sizes, options.chart)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     try:
+        if options.peers is not None:
+            compare(options)
+            return 0
         report = run(options)
         text = json.dumps(asdict(report), indent=2) + "\n"
         if options.json == "-":
@@ -307,6 +377,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Console().print(grid(report.results))
         if options.json is not None:
             Path(options.json).write_text(text, encoding="utf-8")
+    except ModuleNotFoundError as missing:
+        print(f'error: --peers needs {missing.name}: pip install "twindex[peers]"', file=sys.stderr)
+        return 1
     except (WrongResultError, ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

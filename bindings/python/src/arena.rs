@@ -32,12 +32,6 @@ impl Arena {
         self.spans.len()
     }
 
-    /// The byte string at this position; `None` for an absent one, or past the last.
-    #[inline]
-    pub(crate) fn get(&self, position: usize) -> Option<&[u8]> {
-        self.spans.get(position)?.clone().map(|span| &self.bytes[span])
-    }
-
     /// All of them in order.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = Option<&[u8]>> {
         self.spans.iter().map(|span| span.clone().map(|span| &self.bytes[span]))

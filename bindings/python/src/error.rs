@@ -35,20 +35,22 @@ mod classes {
     import_exception!(twindex.errors, WrongIndexError);
 }
 
-/// A Python exception, which the engine's errors turn into.
-pub(crate) struct Failure(PyErr);
+/// A Python exception, which the engine's errors turn into. In a box, so that a result is two words.
+pub(crate) struct Failure(Box<PyErr>);
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 impl From<PyErr> for Failure {
+    #[cold]
     fn from(error: PyErr) -> Self {
-        Self(error)
+        Self(Box::new(error))
     }
 }
 
 impl From<Failure> for PyErr {
+    #[cold]
     fn from(Failure(error): Failure) -> Self {
-        error
+        *error
     }
 }
 
@@ -58,7 +60,7 @@ impl From<twindex::Error> for Failure {
         use twindex::Error as Engine;
 
         let message = error.to_string();
-        Self(match error {
+        Self::from(match error {
             Engine::KeyTooLong { .. } => KeyTooLongError::new_err(message),
             Engine::ValueTooLarge { .. } => ValueTooLargeError::new_err(message),
             Engine::TableName { .. } => TableNameError::new_err(message),
@@ -98,14 +100,17 @@ fn errno(error: &io::Error) -> Option<i32> {
 #[cold]
 pub(crate) fn wrong_type(what: &str, expected: &str, object: &Bound<'_, PyAny>) -> Failure {
     let kind = object.get_type().fully_qualified_name().map_or_else(|_| "?".into(), |name| name.to_string());
-    Failure(ArgumentTypeError::new_err(format!("{what} must be {expected}, not {kind}: {}", shown(object))))
+    Failure::from(ArgumentTypeError::new_err(format!(
+        "{what} must be {expected}, not {kind}: {}",
+        shown(object)
+    )))
 }
 
 /// A group of more or fewer items than it should have.
 #[cold]
 pub(crate) fn wrong_length(what: &str, expected: usize, found: usize, group: &Bound<'_, PyAny>) -> Failure {
     let shown = shown(group);
-    Failure(PairLengthError::new_err(format!(
+    Failure::from(PairLengthError::new_err(format!(
         "{what} must be groups of {expected} items, not of {found}: {shown}"
     )))
 }
@@ -113,43 +118,46 @@ pub(crate) fn wrong_length(what: &str, expected: usize, found: usize, group: &Bo
 /// A misuse that no type shows beforehand.
 #[cold]
 pub(crate) fn misuse(message: impl Into<String>) -> Failure {
-    Failure(ArgumentTypeError::new_err(message.into()))
+    Failure::from(ArgumentTypeError::new_err(message.into()))
 }
 
 /// An option that is unknown, out of range, or not to be combined with another.
 #[cold]
 pub(crate) fn option(message: impl Into<String>) -> Failure {
-    Failure(OptionError::new_err(message.into()))
+    Failure::from(OptionError::new_err(message.into()))
 }
 
 /// A value that its codec cannot encode or decode.
 #[cold]
 pub(crate) fn encoding(message: impl Into<String>) -> Failure {
-    Failure(EncodingError::new_err(message.into()))
+    Failure::from(EncodingError::new_err(message.into()))
 }
 
 /// Bytes that an `int` codec was to read.
 #[cold]
 pub(crate) fn not_an_integer(message: impl Into<String>) -> Failure {
-    Failure(NotAnIntegerError::new_err(message.into()))
+    Failure::from(NotAnIntegerError::new_err(message.into()))
 }
 
 /// An integer of more than 64 bits.
 #[cold]
 pub(crate) fn overflow(what: &str, object: &Bound<'_, PyAny>) -> Failure {
-    Failure(IntegerOverflowError::new_err(format!("{what} does not fit into 64 bits: {}", shown(object))))
+    Failure::from(IntegerOverflowError::new_err(format!(
+        "{what} does not fit into 64 bits: {}",
+        shown(object)
+    )))
 }
 
 /// A call after the store was closed.
 #[cold]
 pub(crate) fn closed() -> Failure {
-    Failure(ClosedError::new_err("the store is closed"))
+    Failure::from(ClosedError::new_err("the store is closed"))
 }
 
 /// The `KeyError` of a mapping without this key.
 #[cold]
 pub(crate) fn missing(key: &Bound<'_, PyAny>) -> Failure {
-    Failure(PyKeyError::new_err((key.clone().unbind(),)))
+    Failure::from(PyKeyError::new_err((key.clone().unbind(),)))
 }
 
 impl Failure {

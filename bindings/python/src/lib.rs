@@ -21,7 +21,7 @@ mod store;
 mod table;
 
 /// The native module behind the package `twindex`.
-#[pyo3::pymodule]
+#[pyo3::pymodule(gil_used = true)]
 mod _twindex {
     use pyo3::prelude::*;
 

@@ -34,3 +34,36 @@ pub(crate) fn integer(py: Python<'_>, number: i64) -> PyResult<Bound<'_, PyAny>>
     // SAFETY: the result is a new reference, or null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyLong_FromLongLong(number)) }
 }
+
+/// A tuple of two objects.
+#[inline]
+pub(crate) fn pair<'py>(one: Bound<'py, PyAny>, other: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = one.py();
+    // SAFETY: a new tuple of two, or null with an exception set. Setting an item of it takes over the reference,
+    // and cannot fail as nobody else has the tuple.
+    unsafe {
+        let tuple = Bound::from_owned_ptr_or_err(py, ffi::PyTuple_New(2))?;
+        ffi::PyTuple_SetItem(tuple.as_ptr(), 0, one.into_ptr());
+        ffi::PyTuple_SetItem(tuple.as_ptr(), 1, other.into_ptr());
+        Ok(tuple)
+    }
+}
+
+/// Asks for the memory of an object that will be read soon.
+#[inline(always)]
+pub(crate) fn prefetch(object: &Bound<'_, PyAny>) {
+    let at = object.as_ptr().cast::<u8>();
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch of any address is harmless.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: a prefetch of any address is harmless.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = at;
+}

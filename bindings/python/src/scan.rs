@@ -1,20 +1,23 @@
 //! The iterators over tables.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use twindex::Index;
 
-use crate::arena::Arena;
 use crate::codec::{KeyCodec, ValueCodec};
 use crate::error::{self, Result};
+use crate::objects;
 use crate::store::Shared;
 
-/// A sorted table is read in blocks of this many pairs at first, then twice as many, up to the last.
+/// A table is read in blocks of this many pairs at first, then twice as many, up to the last.
 const FIRST_BLOCK: usize = 16;
 const LAST_BLOCK: usize = 256;
+
+/// A block that came to more bytes than this is followed by one of half as many pairs.
+const BLOCK_BYTES: usize = 1 << 20;
 
 /// What comes of each pair.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,44 +37,102 @@ pub(crate) enum Yields {
 #[pyclass(frozen, weakref, generic, module = "twindex")]
 pub(crate) struct Scan {
     store: Arc<Shared>,
-    keys: KeyCodec,
     values: ValueCodec,
     yields: Yields,
     /// Held over nothing that runs Python code or waits for the interpreter.
     state: Mutex<State>,
 }
 
-enum State {
-    Sorted(Box<Blocks>),
-    Hash(twindex::Iter),
-}
-
-/// Pairs of a sorted table that were read ahead.
-struct Blocks {
-    cursor: twindex::Cursor,
-    reverse: bool,
-    /// Keys and values by turns; the value of a pair is empty where only keys are asked for.
-    block: Arena,
-    /// The position of the next pair's key in the block.
-    next: usize,
+struct State {
+    ahead: Ahead,
+    source: Source,
     /// The size of the next block.
     size: usize,
     /// How many pairs may still be read.
     left: usize,
 }
 
+enum Source {
+    Ascending(Box<twindex::Cursor>),
+    Descending(Box<twindex::Cursor>),
+    Unordered(twindex::Iter),
+}
+
+/// Pairs that were read ahead, as objects: to make many in a row takes less time than to make each when it is due.
+struct Ahead {
+    made: VecDeque<Result<Made>>,
+    bytes: usize,
+    keys: KeyCodec,
+    values: ValueCodec,
+    yields: Yields,
+}
+
+/// A key, a value or both, without what it takes Python code to make of a value.
+struct Made(Py<PyAny>, Option<Py<PyAny>>);
+
+const _: () = assert!(size_of::<Result<Made>>() == 2 * size_of::<usize>());
+
+impl Ahead {
+    /// Runs no Python code.
+    #[inline]
+    fn push(&mut self, py: Python<'_>, key: &[u8], value: &[u8]) {
+        self.bytes += key.len() + value.len();
+        let made = self.make(py, key, value);
+        self.made.push_back(made);
+    }
+
+    #[inline]
+    fn make(&self, py: Python<'_>, key: &[u8], value: &[u8]) -> Result<Made> {
+        Ok(match self.yields {
+            Yields::Keys => Made(self.keys.make(py, key)?.unbind(), None),
+            Yields::Values => Made(self.values.make(py, value)?.unbind(), None),
+            Yields::Pairs => {
+                Made(self.keys.make(py, key)?.unbind(), Some(self.values.make(py, value)?.unbind()))
+            }
+        })
+    }
+}
+
+impl State {
+    #[inline]
+    fn next(&mut self, py: Python<'_>) -> Option<Result<Made>> {
+        if self.ahead.made.is_empty() {
+            self.read_ahead(py);
+        }
+        self.ahead.made.pop_front()
+    }
+
+    #[cold]
+    fn read_ahead(&mut self, py: Python<'_>) {
+        let Self { ahead, source, .. } = self;
+        let size = self.size.min(self.left);
+        ahead.bytes = 0;
+        let read = |key: &[u8], value: &[u8]| ahead.push(py, key, value);
+        let pairs = match source {
+            Source::Ascending(cursor) => cursor.scan_asc_next_many(size, read),
+            Source::Descending(cursor) => cursor.scan_desc_next_many(size, read),
+            Source::Unordered(pairs) => {
+                pairs.take(size).map(|(key, value)| ahead.push(py, &key, &value)).count()
+            }
+        };
+        // At the end of the range the iterator is exhausted for good, as Python wants it.
+        self.left = if pairs < size { 0 } else { self.left - pairs };
+        self.size = if ahead.bytes > BLOCK_BYTES { size.div_ceil(2) } else { (size * 2).min(LAST_BLOCK) };
+    }
+}
+
 impl Scan {
     pub(crate) fn over_range(
         store: Arc<Shared>,
         cursor: twindex::Cursor,
-        (keys, values): (KeyCodec, ValueCodec),
+        codecs: (KeyCodec, ValueCodec),
         yields: Yields,
         reverse: bool,
-        limit: usize,
+        limit: Option<usize>,
     ) -> Self {
-        let blocks =
-            Blocks { cursor, reverse, block: Arena::default(), next: 0, size: FIRST_BLOCK, left: limit };
-        Self { store, keys, values, yields, state: Mutex::new(State::Sorted(Box::new(blocks))) }
+        let cursor = Box::new(cursor);
+        let source = if reverse { Source::Descending(cursor) } else { Source::Ascending(cursor) };
+        Self::new(store, source, codecs, yields, limit)
     }
 
     pub(crate) fn over_table(
@@ -81,57 +142,23 @@ impl Scan {
         yields: Yields,
     ) -> Self {
         if table.index() == Index::Sorted {
-            return Self::over_range(store, table.cursor(..), codecs, yields, false, usize::MAX);
+            return Self::over_range(store, table.cursor(..), codecs, yields, false, None);
         }
-        let (keys, values) = codecs;
-        Self { store, keys, values, yields, state: Mutex::new(State::Hash(table.iter())) }
+        Self::new(store, Source::Unordered(table.iter()), codecs, yields, None)
     }
 
-    /// The object of a pair, without what runs Python code.
-    #[inline]
-    fn make<'py>(&self, py: Python<'py>, key: &[u8], value: &[u8]) -> Result<Made<'py>> {
-        Ok(match self.yields {
-            Yields::Keys => Made::Key(self.keys.make(py, key)?),
-            Yields::Values => Made::Value(self.values.make(py, value)?),
-            Yields::Pairs => Made::Pair(self.keys.make(py, key)?, self.values.make(py, value)?),
-        })
-    }
-}
-
-enum Made<'py> {
-    Key(Bound<'py, PyAny>),
-    Value(Bound<'py, PyAny>),
-    Pair(Bound<'py, PyAny>, Bound<'py, PyAny>),
-}
-
-impl Blocks {
-    #[inline]
-    fn next(&mut self) -> Option<(&[u8], &[u8])> {
-        if self.next >= self.block.len() {
-            self.read_ahead();
-        }
-        let pair = (self.block.get(self.next)?, self.block.get(self.next + 1)?);
-        self.next += 2;
-        Some(pair)
-    }
-
-    #[cold]
-    fn read_ahead(&mut self) {
-        let size = self.size.min(self.left);
-        self.block.clear();
-        self.next = 0;
-        let read = |key: &[u8], value: &[u8]| {
-            self.block.push(key);
-            self.block.push(value);
-        };
-        let pairs = if self.reverse {
-            self.cursor.scan_desc_next_many(size, read)
-        } else {
-            self.cursor.scan_asc_next_many(size, read)
-        };
-        // At the end of the range the iterator is exhausted for good, as Python wants it.
-        self.left = if pairs < size { 0 } else { self.left - pairs };
-        self.size = (self.size * 2).min(LAST_BLOCK);
+    fn new(
+        store: Arc<Shared>,
+        source: Source,
+        (keys, values): (KeyCodec, ValueCodec),
+        yields: Yields,
+        limit: Option<usize>,
+    ) -> Self {
+        // Who asks for so many pairs wants them all, who names no number may want few.
+        let size = limit.map_or(FIRST_BLOCK, |limit| limit.min(LAST_BLOCK));
+        let ahead = Ahead { made: VecDeque::with_capacity(size), bytes: 0, keys, values, yields };
+        let state = State { ahead, source, size, left: limit.unwrap_or(usize::MAX) };
+        Self { store, values, yields, state: Mutex::new(state) }
     }
 }
 
@@ -143,21 +170,18 @@ impl Scan {
 
     fn __next__<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
         self.store.check_open()?;
-        let made = {
-            let mut state = self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
-            match &mut *state {
-                State::Sorted(blocks) => blocks.next().map(|(key, value)| self.make(py, key, value)),
-                State::Hash(pairs) => pairs.next().map(|(key, value)| self.make(py, &key, &value)),
+        let made = self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).next(py);
+        Ok(match made.transpose()? {
+            None => None,
+            Some(Made(key, Some(value))) => {
+                let value = self.values.finish(value.into_bound(py))?;
+                Some(objects::pair(key.into_bound(py), value)?)
             }
-        };
-        match made.transpose()? {
-            None => Ok(None),
-            Some(Made::Key(key)) => Ok(Some(key)),
-            Some(Made::Value(value)) => self.values.finish(value).map(Some),
-            Some(Made::Pair(key, value)) => {
-                Ok(Some((key, self.values.finish(value)?).into_bound_py_any(py)?))
+            Some(Made(value, None)) if self.yields == Yields::Values => {
+                Some(self.values.finish(value.into_bound(py))?)
             }
-        }
+            Some(Made(key, None)) => Some(key.into_bound(py)),
+        })
     }
 
     fn __reduce__(_slf: &Bound<'_, Self>) -> Result<()> {

@@ -109,7 +109,11 @@ impl Table {
     }
 
     fn encode_keys<'a>(&self, keys: &'a [Bound<'_, PyAny>]) -> Result<Vec<Encoded<'a>>> {
-        keys.iter().map(|key| self.keys.encode(key)).collect()
+        let mut encoded = Vec::with_capacity(keys.len());
+        for key in keys {
+            encoded.push(self.keys.encode(key)?);
+        }
+        Ok(encoded)
     }
 
     /// Converts pairs, then writes them by `write` outside the interpreter.
@@ -119,12 +123,12 @@ impl Table {
         pairs: &Groups<'_, 2>,
         write: impl Send + FnOnce(&twindex::Table, &[(Encoded<'_>, Encoded<'_>)]) -> twindex::Result<Vec<bool>>,
     ) -> Result<Vec<bool>> {
-        let pairs = pairs
-            .iter()
-            .map(|[key, value]| Ok((self.keys.encode(key)?, self.values.encode(value)?)))
-            .collect::<Result<Vec<_>>>()?;
+        let mut encoded = Vec::with_capacity(pairs.len());
+        for [key, value] in pairs.iter() {
+            encoded.push((self.keys.encode(key)?, self.values.encode(value)?));
+        }
         let table = self.open()?;
-        Ok(py.detach(|| write(table, &pairs))?)
+        Ok(py.detach(|| write(table, &encoded))?)
     }
 
     fn iterate(&self, yields: Yields) -> Result<Scan> {
@@ -207,7 +211,7 @@ impl Table {
                     Given::Nothing => Groups::default(),
                 };
                 if let Some(keywords) = keywords {
-                    pairs.extend_by_dict(keywords)?;
+                    pairs.extend_by_dict(keywords);
                 }
                 self.write_many(py, &pairs, |table, pairs| table.upsert_many(pairs))?;
                 Ok(None)
@@ -483,7 +487,7 @@ impl Table {
     ) -> Result<Scan> {
         let cursor = self.cursor_over(&Range { gt, gte, lt, lte, prefix })?;
         let codecs = (self.keys, self.values);
-        let limit = limit.map_or(usize::MAX, |Count(pairs)| pairs);
+        let limit = limit.map(|Count(pairs)| pairs);
         Ok(Scan::over_range(Arc::clone(&self.store), cursor, codecs, Yields::Pairs, reverse, limit))
     }
 
@@ -516,7 +520,7 @@ impl Table {
     fn __reversed__(&self) -> Result<Scan> {
         let cursor = self.open()?.try_cursor(..)?;
         let codecs = (self.keys, self.values);
-        Ok(Scan::over_range(Arc::clone(&self.store), cursor, codecs, Yields::Keys, true, usize::MAX))
+        Ok(Scan::over_range(Arc::clone(&self.store), cursor, codecs, Yields::Keys, true, None))
     }
 
     /// The pairs, without the key look-ups of `collections.abc.ItemsView`.
@@ -615,7 +619,7 @@ impl Table {
             let dict = PyDict::new(py);
             for pair in Groups::pairs("pairs", mapping)?.iter() {
                 let [key, value] = pair;
-                dict.set_item(key, value)?;
+                dict.set_item(&**key, &**value)?;
             }
             PyResult::Ok(dict)
         };

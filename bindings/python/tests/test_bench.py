@@ -90,6 +90,7 @@ def test_keys_from_a_file(tmp_path: Path) -> None:
         (["--pairs", "-5"], "must be at least 1, not -5"),
         (["--value-bytes", "-1"], "must not be negative, not -1"),
         (["--test", "hash"], "unknown test 'hash'"),
+        (["--peers", "redis"], "unknown peer 'redis'"),
         (["--pairs", "300", "--key-bytes", "2"], "no 300 different keys of 2"),
         (["--keys-from", "/none/here"], "/none/here"),
     ],
@@ -138,3 +139,56 @@ sys.exit(bench.main(["--pairs", "10", "--rounds", "1", "--quiet"]))
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
     assert "wrong" in done.stderr or "found it there" in done.stderr
+
+
+def test_the_comparison(tmp_path: Path) -> None:
+    chart, report = tmp_path / "chart.svg", tmp_path / "report.json"
+    options = ("--pairs", "2500", "--rounds", "1", "--quiet", "--chart", str(chart), "--json", str(report))
+    done = bench("--peers", *options, COLUMNS="200")
+    assert (done.returncode, done.stderr) == (0, "")
+    results = {one["peer"]: one for one in json.loads(report.read_text(encoding="utf-8"))["results"]}
+    assert list(results) == [
+        "twindex hash",
+        "twindex sorted",
+        "dict",
+        "sortedcontainers",
+        "py-lmdb",
+        "sqlite3",
+        "rocksdict",
+    ]
+    for name, result in results.items():
+        kinds = {"insert", "select", "insert_many", "select_many", "select_many, 2 threads"}
+        if name not in {"twindex hash", "dict"}:
+            kinds |= {"scan", "range of 100"}
+        assert set(result["rates"]) == kinds
+        assert min(result["rates"].values()) > 0
+        assert name in done.stdout
+    ratio = results["twindex hash"]["rates"]["select"] / results["dict"]["rates"]["select"]
+    assert f"{ratio:.2f}x" in done.stdout
+    assert "rocksdict" in chart.read_text(encoding="utf-8")
+
+
+def test_a_missing_peer_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "lmdb.py").write_text("raise ModuleNotFoundError('hidden', name='lmdb')", encoding="utf-8")
+    done = bench("--peers", "py-lmdb", "--pairs", "10", "--rounds", "1", "--quiet", PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == 'error: --peers needs lmdb: pip install "twindex[peers]"\n'
+
+
+def test_a_peer_that_loses_pairs_is_an_error(tmp_path: Path) -> None:
+    script = tmp_path / "broken.py"
+    script.write_text(
+        f"""
+import sys
+sys.path.insert(0, {str(BENCH.parent)!r})
+import bench_peers
+bench_peers.Sqlite.insert = lambda self, pairs: None
+try:
+    bench_peers.measure_round("sqlite3", bench_peers.Sizes(10, 1))
+except ValueError as error:
+    sys.exit(str(error))
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "sqlite3 holds 0 pairs, not 10\n")
