@@ -1,7 +1,7 @@
 //! Arguments of other kinds than keys and values.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyString};
+use pyo3::types::{PyInt, PyString, PyTuple};
 
 use crate::codec;
 use crate::error::{self, Failure, shown};
@@ -54,6 +54,43 @@ impl FromPyObject<'_, '_> for Count {
         };
         let out_of_range = |_| error::option(format!("limit is out of range: {}", shown(&object)));
         number.extract().map(Self).map_err(out_of_range)
+    }
+}
+
+/// A pair's place in the order of the keys, counted from the end where it is negative.
+#[derive(Clone, Copy)]
+pub(crate) struct Position(pub(crate) isize);
+
+impl Position {
+    pub(crate) const LAST: Self = Self(-1);
+}
+
+impl FromPyObject<'_, '_> for Position {
+    type Error = Failure;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Failure> {
+        let Ok(number) = object.cast::<PyInt>() else {
+            return Err(error::wrong_type("index", "int", &object));
+        };
+        number.extract().map(Self).map_err(|_| error::position(shown(&object)))
+    }
+}
+
+/// Whether a range has its least and its greatest key.
+#[derive(Clone, Copy)]
+pub(crate) struct Inclusive(pub(crate) bool, pub(crate) bool);
+
+impl Inclusive {
+    pub(crate) const BOTH: Self = Self(true, true);
+}
+
+impl FromPyObject<'_, '_> for Inclusive {
+    type Error = Failure;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Failure> {
+        let both = object.cast::<PyTuple>().ok().and_then(|tuple| tuple.extract().ok());
+        both.map(|(lower, upper)| Self(lower, upper))
+            .ok_or_else(|| error::wrong_type("inclusive", "a tuple of two bools", &object))
     }
 }
 

@@ -35,13 +35,12 @@ impl<'py, const N: usize> Groups<'py, N> {
         let mut held = Vec::new();
         for group in &groups {
             let before = flat.len();
-            match group.cast::<PyTuple>() {
-                Ok(tuple) => lend_items(&mut flat, tuple)?,
-                Err(_) => {
-                    let items = items(what, group)?;
-                    flat.extend(items.iter().map(lend));
-                    held.extend(items);
-                }
+            if let Ok(tuple) = group.cast::<PyTuple>() {
+                lend_items(&mut flat, tuple)?;
+            } else {
+                let items = items(what, group)?;
+                flat.extend(items.iter().map(lend));
+                held.extend(items);
             }
             let found = flat.len() - before;
             if found != N {
@@ -60,7 +59,9 @@ impl<'py, const N: usize> Groups<'py, N> {
         let groups = self.flat.as_chunks().0;
         groups.iter().enumerate().map(|(at, group)| {
             if let Some(ahead) = groups.get(at + AHEAD) {
-                ahead.iter().for_each(|object| prefetch(object));
+                for object in ahead {
+                    prefetch(object);
+                }
             }
             group
         })

@@ -1,6 +1,6 @@
 //! The class `Cursor`.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -10,6 +10,7 @@ use crate::arena::Arena;
 use crate::arguments::Count;
 use crate::codec::{KeyCodec, ValueCodec};
 use crate::error::{self, Result};
+use crate::fork::Inherited;
 use crate::store::Shared;
 
 /// A position in a sorted table, on the pair that it returned last.
@@ -28,8 +29,9 @@ use crate::store::Shared;
 #[pyclass(frozen, weakref, generic, module = "twindex")]
 pub(crate) struct Cursor {
     store: Arc<Shared>,
+    table: String,
     /// Held over nothing that runs Python code or waits for the interpreter.
-    engine: Mutex<twindex::Cursor>,
+    engine: Mutex<Inherited<twindex::Cursor>>,
     keys: KeyCodec,
     values: ValueCodec,
 }
@@ -39,15 +41,11 @@ type KeyAndValue<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 impl Cursor {
     pub(crate) fn new(
         store: Arc<Shared>,
+        table: &str,
         engine: twindex::Cursor,
-        keys: KeyCodec,
-        values: ValueCodec,
+        (keys, values): (KeyCodec, ValueCodec),
     ) -> Self {
-        Self { store, engine: Mutex::new(engine), keys, values }
-    }
-
-    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, twindex::Cursor> {
-        self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+        Self { store, table: table.into(), engine: Mutex::new(Inherited::new(engine)), keys, values }
     }
 
     /// The next pair that `step` moves to.
@@ -59,11 +57,11 @@ impl Cursor {
     ) -> Result<Option<KeyAndValue<'py>>> {
         self.store.check_open()?;
         let (key, value) = {
-            let mut cursor = self.lock(py);
+            let mut cursor = self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
             let Some((key, value)) = step(&mut cursor) else { return Ok(None) };
             (self.keys.make(py, key), self.values.make(py, value))
         };
-        Ok(Some((key?, self.values.finish(value?)?)))
+        Ok(Some((self.keys.finish(key?)?, self.values.finish(value?)?)))
     }
 
     /// The pairs that `steps` shows to the closure it is given.
@@ -85,7 +83,7 @@ impl Cursor {
         let mut bytes = arena.iter().flatten();
         let mut pairs = Vec::with_capacity(arena.len() / 2);
         while let (Some(key), Some(value)) = (bytes.next(), bytes.next()) {
-            pairs.push((self.keys.make(py, key)?, self.values.decode(py, value)?));
+            pairs.push((self.keys.decode(py, key)?, self.values.decode(py, value)?));
         }
         Ok(PyList::new(py, pairs)?)
     }
@@ -119,6 +117,10 @@ impl Cursor {
         self.next_many(py, |cursor, read| {
             cursor.scan_desc_next_many(limit.0, read);
         })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<twindex.Cursor of {:?}>", self.table)
     }
 
     fn __reduce__(_slf: &Bound<'_, Self>) -> Result<()> {

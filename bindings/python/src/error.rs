@@ -2,12 +2,12 @@
 
 use std::io;
 
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use self::classes::{
-    ArgumentTypeError, ClosedError, CorruptError, EncodingError, IntegerOverflowError, IoError,
+    ArgumentTypeError, ClosedError, CorruptError, EncodingError, ForkedError, IntegerOverflowError, IoError,
     KeyTooLongError, MemoryLimitError, NotAnIntegerError, OptionError, PairLengthError, TableDroppedError,
     TableNameError, UnknownIndexError, ValueTooLargeError, WrongIndexError,
 };
@@ -21,6 +21,7 @@ mod classes {
     import_exception!(twindex.errors, ClosedError);
     import_exception!(twindex.errors, CorruptError);
     import_exception!(twindex.errors, EncodingError);
+    import_exception!(twindex.errors, ForkedError);
     import_exception!(twindex.errors, IntegerOverflowError);
     import_exception!(twindex.errors, IoError);
     import_exception!(twindex.errors, KeyTooLongError);
@@ -152,6 +153,21 @@ pub(crate) fn overflow(what: &str, object: &Bound<'_, PyAny>) -> Failure {
 #[cold]
 pub(crate) fn closed() -> Failure {
     Failure::from(ClosedError::new_err("the store is closed"))
+}
+
+/// A use of what belongs to the process that this one was forked from.
+#[cold]
+pub(crate) fn forked() -> Failure {
+    Failure::from(ForkedError::new_err(
+        "the store belongs to the process that this one was forked from; \
+         make or open a store in this process, or start processes by \"spawn\"",
+    ))
+}
+
+/// The `IndexError` of a table with fewer pairs.
+#[cold]
+pub(crate) fn position(index: impl std::fmt::Display) -> Failure {
+    Failure::from(PyIndexError::new_err(format!("the table has no pair at position {index}")))
 }
 
 /// The `KeyError` of a mapping without this key.

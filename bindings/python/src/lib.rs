@@ -8,12 +8,12 @@
 
 mod arena;
 mod arguments;
+mod attached;
 mod batch;
 mod codec;
 mod cursor;
-mod encoded;
 mod error;
-mod json;
+mod fork;
 mod objects;
 mod range;
 mod scan;
@@ -37,6 +37,7 @@ mod _twindex {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::fork::watch()?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

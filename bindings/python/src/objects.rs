@@ -50,7 +50,7 @@ pub(crate) fn pair<'py>(one: Bound<'py, PyAny>, other: Bound<'py, PyAny>) -> PyR
 }
 
 /// Asks for the memory of an object that will be read soon.
-#[inline(always)]
+#[inline]
 pub(crate) fn prefetch(object: &Bound<'_, PyAny>) {
     let at = object.as_ptr().cast::<u8>();
     #[cfg(target_arch = "x86_64")]

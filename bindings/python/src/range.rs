@@ -5,8 +5,7 @@ use std::ops::Bound as End;
 use pyo3::prelude::*;
 use twindex::prefix_range;
 
-use crate::codec::KeyCodec;
-use crate::encoded::Encoded;
+use crate::codec::{Encoded, KeyCodec};
 use crate::error::{self, Result, shown};
 
 type Key<'a, 'py> = Option<&'a Bound<'py, PyAny>>;

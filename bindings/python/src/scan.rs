@@ -1,14 +1,15 @@
 //! The iterators over tables.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use twindex::Index;
 
+use crate::attached::Attached;
 use crate::codec::{KeyCodec, ValueCodec};
 use crate::error::{self, Result};
+use crate::fork::Inherited;
 use crate::objects;
 use crate::store::Shared;
 
@@ -37,15 +38,15 @@ pub(crate) enum Yields {
 #[pyclass(frozen, weakref, generic, module = "twindex")]
 pub(crate) struct Scan {
     store: Arc<Shared>,
+    keys: KeyCodec,
     values: ValueCodec,
     yields: Yields,
-    /// Held over nothing that runs Python code or waits for the interpreter.
-    state: Mutex<State>,
+    state: Attached<State>,
 }
 
 struct State {
     ahead: Ahead,
-    source: Source,
+    source: Inherited<Source>,
     /// The size of the next block.
     size: usize,
     /// How many pairs may still be read.
@@ -108,7 +109,7 @@ impl State {
         let size = self.size.min(self.left);
         ahead.bytes = 0;
         let read = |key: &[u8], value: &[u8]| ahead.push(py, key, value);
-        let pairs = match source {
+        let pairs = match &mut **source {
             Source::Ascending(cursor) => cursor.scan_asc_next_many(size, read),
             Source::Descending(cursor) => cursor.scan_desc_next_many(size, read),
             Source::Unordered(pairs) => {
@@ -157,8 +158,23 @@ impl Scan {
         // Who asks for so many pairs wants them all, who names no number may want few.
         let size = limit.map_or(FIRST_BLOCK, |limit| limit.min(LAST_BLOCK));
         let ahead = Ahead { made: VecDeque::with_capacity(size), bytes: 0, keys, values, yields };
-        let state = State { ahead, source, size, left: limit.unwrap_or(usize::MAX) };
-        Self { store, values, yields, state: Mutex::new(state) }
+        let state = State { ahead, source: Inherited::new(source), size, left: limit.unwrap_or(usize::MAX) };
+        Self { store, keys, values, yields, state: Attached::new(state) }
+    }
+}
+
+impl Scan {
+    #[inline]
+    fn finish<'py>(&self, py: Python<'py>, Made(one, other): Made) -> Result<Bound<'py, PyAny>> {
+        let one = one.into_bound(py);
+        match other {
+            Some(value) => {
+                let (key, value) = (self.keys.finish(one)?, self.values.finish(value.into_bound(py))?);
+                Ok(objects::pair(key, value)?)
+            }
+            None if self.yields == Yields::Values => self.values.finish(one),
+            None => self.keys.finish(one),
+        }
     }
 }
 
@@ -170,18 +186,16 @@ impl Scan {
 
     fn __next__<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
         self.store.check_open()?;
-        let made = self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).next(py);
-        Ok(match made.transpose()? {
-            None => None,
-            Some(Made(key, Some(value))) => {
-                let value = self.values.finish(value.into_bound(py))?;
-                Some(objects::pair(key.into_bound(py), value)?)
-            }
-            Some(Made(value, None)) if self.yields == Yields::Values => {
-                Some(self.values.finish(value.into_bound(py))?)
-            }
-            Some(Made(key, None)) => Some(key.into_bound(py)),
-        })
+        let made = self.state.with(py, |state| state.next(py)).transpose()?;
+        made.map(|made| self.finish(py, made)).transpose()
+    }
+
+    fn __repr__(&self) -> &'static str {
+        match self.yields {
+            Yields::Keys => "<twindex.Scan of keys>",
+            Yields::Values => "<twindex.Scan of values>",
+            Yields::Pairs => "<twindex.Scan of pairs>",
+        }
     }
 
     fn __reduce__(_slf: &Bound<'_, Self>) -> Result<()> {

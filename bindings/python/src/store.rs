@@ -10,24 +10,28 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use crate::arguments::{Count, Text};
 use crate::codec::{KeyCodec, ValueCodec, copy_buffer};
 use crate::error::{self, Result};
+use crate::fork::Inherited;
 use crate::objects;
 use crate::table::Table;
 
 /// What a store and the handles of its tables share.
 pub(crate) struct Shared {
-    engine: twindex::Store,
+    engine: Inherited<twindex::Store>,
     closed: AtomicBool,
 }
 
 impl Shared {
     fn new(engine: twindex::Store) -> Arc<Self> {
-        Arc::new(Self { engine, closed: AtomicBool::new(false) })
+        Arc::new(Self { engine: Inherited::new(engine), closed: AtomicBool::new(false) })
     }
 
-    /// Nothing but this answers after `close`.
+    /// Nothing but this answers after `close`, or in a child of the process.
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
-        if self.is_closed() { Err(error::closed()) } else { Ok(()) }
+        if self.is_closed() {
+            return Err(error::closed());
+        }
+        if self.engine.is_foreign() { Err(error::forked()) } else { Ok(()) }
     }
 
     #[inline]
@@ -80,13 +84,21 @@ impl Store {
     /// The index is "hash", which finds single keys, or "sorted", which also scans keys in order. A table
     /// has one for good: asking for the other raises `WrongIndexError`.
     ///
-    /// Keys are "bytes", "str" or "int", values "bytes", "str", "int" or "json". That is not stored: it
-    /// is how this handle encodes. Integers have 64 bits, and `int` keys order as numbers.
+    /// Keys are "bytes", "str", "int" or "tuple", values "bytes", "str", "int", "json", "msgpack" or "pickle". That is
+    /// not stored: it is how this handle encodes. Integers have 64 bits. Keys that are `int` order as numbers, and
+    /// tuples of None, bytes, str, int, float and tuples as tuples do.
+    ///
+    /// "msgpack" needs the package msgpack. Reading "pickle" runs what the value says: never read values that
+    /// somebody else may have written.
     ///
     /// >>> ages = Store().table("ages", index="sorted", keys="str", values="int")
     /// >>> ages["ada"] = 36
     /// >>> ages.increment("ada")
     /// 37
+    /// >>> visits = Store().table("visits", index="sorted", keys="tuple", values="int")
+    /// >>> visits.update({("ada", 2026, 11): 3, ("ada", 2026, 2): 5, ("bob", 2025, 7): 1})
+    /// >>> list(visits.scan(prefix=("ada", 2026)))
+    /// [(('ada', 2026, 2), 5), (('ada', 2026, 11), 3)]
     #[pyo3(
         signature = (name, index=Text::from("hash"), *, keys=Text::from("bytes"), values=Text::from("bytes")),
         text_signature = "($self, name, index='hash', *, keys='bytes', values='bytes')"
@@ -94,7 +106,7 @@ impl Store {
     #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
     fn table(&self, py: Python<'_>, name: Text, index: Text, keys: Text, values: Text) -> Result<Table> {
         let store = self.open()?;
-        let (keys, values) = (KeyCodec::parse(&keys.0)?, ValueCodec::parse(&values.0)?);
+        let (keys, values) = (KeyCodec::parse(&keys.0)?, ValueCodec::parse(py, &values.0)?);
         let index = index.0.parse()?;
         let table = py.detach(|| store.table(&name.0, index))?;
         Ok(Table::new(Arc::clone(&self.0), table, keys, values))
@@ -211,7 +223,7 @@ impl Store {
     /// Closes the store and frees its memory. Every other use of it, of its tables and of their cursors
     /// raises `ClosedError` from then on; closing again does nothing.
     fn close(&self, py: Python<'_>) {
-        if !self.0.closed.swap(true, Ordering::AcqRel) {
+        if !self.0.closed.swap(true, Ordering::AcqRel) && !self.0.engine.is_foreign() {
             py.detach(|| {
                 for table in self.0.engine.tables() {
                     self.0.engine.drop_table(table.name());

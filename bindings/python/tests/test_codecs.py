@@ -5,6 +5,11 @@ from __future__ import annotations
 import array
 import enum
 import json
+import pickle
+import subprocess
+import sys
+from collections import OrderedDict
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -15,6 +20,8 @@ import twindex
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+FLOATS = st.floats(allow_nan=False)
+PARTS = st.sampled_from([st.none(), st.binary(max_size=4), st.text("a\0\xff", max_size=4), INT64, FLOATS])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
@@ -213,7 +220,8 @@ def test_json_null_is_a_value() -> None:
     [
         ({"keys": "utf8"}, "utf8"),
         ({"keys": "json"}, "json"),
-        ({"values": "pickle"}, "pickle"),
+        ({"keys": "pickle"}, "pickle"),
+        ({"values": "tuple"}, "tuple"),
         ({"values": ""}, '""'),
     ],
 )
@@ -222,3 +230,183 @@ def test_an_unknown_codec_is_refused(options: dict[str, Any], named: str) -> Non
     with pytest.raises(twindex.OptionError, match=named):
         store.table("t", **options)
     assert store.tables() == []
+
+
+def same_kinds(sizes: int) -> st.SearchStrategy[list[tuple[Any, ...]]]:
+    """Tuples of which each position has one type, so that Python can order them."""
+    rows = st.lists(PARTS, min_size=sizes, max_size=sizes).flatmap(lambda kinds: st.lists(st.tuples(*kinds)))
+    return rows.map(lambda tuples: [items[: len(items) - number % 2] for number, items in enumerate(tuples)])
+
+
+def order_of(items: tuple[Any, ...]) -> list[Any]:
+    """None cannot be compared, not even with itself."""
+    return [() if item is None else item.encode() if isinstance(item, str) else item for item in items]
+
+
+@given(st.integers(0, 4).flatmap(same_kinds))
+def test_tuples_order_as_tuples(keys: list[tuple[Any, ...]]) -> None:
+    table = twindex.Store().table("t", "sorted", keys="tuple")
+    table.update(dict.fromkeys(keys, b""))
+    assert list(table) == sorted(set(keys), key=order_of)
+
+
+NESTED = st.recursive(
+    st.none() | st.binary(max_size=3) | st.text(max_size=3).filter(str.isascii) | INT64 | FLOATS,
+    lambda inner: st.lists(inner, max_size=3).map(tuple),
+    max_leaves=6,
+)
+
+
+@given(st.lists(NESTED, max_size=3).map(tuple), st.lists(NESTED, max_size=3).map(tuple))
+def test_tuples_come_back_and_start_as_their_prefixes(prefix: tuple[Any, ...], rest: tuple[Any, ...]) -> None:
+    table = twindex.Store().table("t", "sorted", keys="tuple", values="int")
+    key = prefix + rest
+    table[key] = 1
+    assert (list(table), table.popitem(), len(table)) == ([key], (key, 1), 0)
+    table.update([(key, 2), ((*prefix, "~", "other"), 3), (("another",), 4)])
+    found = [other for other, _ in table.scan(prefix=prefix)]
+    assert key in found
+    assert all(other[: len(prefix)] == prefix for other in found)
+    assert set(found) == {other for other in table if other[: len(prefix)] == prefix}
+
+
+def test_kinds_in_tuples_have_an_order() -> None:
+    keys: list[tuple[Any, ...]] = [
+        (),
+        (None,),
+        (b"\xff",),
+        ("",),
+        ((),),
+        ((0,),),
+        (-(2**63),),
+        (-256,),
+        (-1,),
+    ]
+    keys += [(0,), (1,), (255,), (256,), (2**63 - 1,), (float("-inf"),), (-0.5,), (0.0,), (0.5,), (1e300,)]
+    table = twindex.Store().table("t", "sorted", keys="tuple")
+    table.update([(key, b"") for key in reversed(keys)])
+    assert list(table) == keys
+    assert (True,) in table
+    assert (-0.0,) in table
+    assert [type(item) for (item,) in list(table)[1:]] == [type(item) for (item,) in keys[1:]]
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "mentions"),
+    [
+        (["a"], twindex.ArgumentTypeError, "key must be tuple, not list"),
+        (("a", {}), twindex.ArgumentTypeError, "an item of a key must be None, bytes.*not dict"),
+        ((bytearray(b"a"),), twindex.ArgumentTypeError, "not bytearray"),
+        ((2**63,), twindex.IntegerOverflowError, "64 bits: 92233"),
+        ((float("nan"),), twindex.EncodingError, "nan"),
+        (("\ud800",), twindex.EncodingError, "ud800"),
+    ],
+    ids=repr,
+)
+def test_what_a_tuple_key_cannot_hold(key: Any, error: type[twindex.Error], mentions: str) -> None:
+    table = twindex.Store().table("t", keys="tuple")
+    with pytest.raises(error, match=mentions):
+        table[key] = b""
+    assert len(table) == 0
+
+
+def test_tuples_too_deep_are_refused() -> None:
+    store = twindex.Store()
+    table = store.table("t", keys="tuple")
+    key: tuple[Any, ...] = ()
+    for _ in range(64):
+        key = (key,)
+    table[key] = b""
+    assert list(table) == [key]
+    with pytest.raises(twindex.EncodingError, match="at most 64 deep"):
+        table[(key,)] = b""
+    table.clear()
+    store.table("t")[b"\x05" * 65_535] = b""
+    with pytest.raises(twindex.EncodingError, match=r"not a tuple.*\\x05"):
+        list(table)
+
+
+@given(st.binary(max_size=12))
+def test_bytes_that_are_no_tuple(key: bytes) -> None:
+    store = twindex.Store()
+    store.table("t", "sorted")[key] = b""
+    table = store.table("t", "sorted", keys="tuple")
+    for read in (
+        lambda: list(table),
+        lambda: [table.peekitem()[0]],
+        lambda: [table.cursor().scan_asc_next()],
+    ):
+        try:
+            found = read()
+        except twindex.EncodingError as error:
+            assert "not a tuple" in str(error)  # noqa: PT017
+        else:
+            assert isinstance(found[0], tuple)
+
+
+@given(st.dictionaries(INT64, JSON | st.binary() | st.dictionaries(st.integers(0, 9), st.binary())))
+def test_msgpack(pairs: dict[int, Any]) -> None:
+    in_range = {key: value for key, value in pairs.items() if "bignum" not in kinds_of(value)}
+    table = twindex.Store().table("t", keys="int", values="msgpack")
+    table.update(in_range)
+    assert dict(table.items()) == in_range
+
+
+def kinds_of(value: Any) -> set[str]:
+    match value:
+        case list():
+            return set().union(*map(kinds_of, value))
+        case dict():
+            return set().union(*map(kinds_of, value.values()))
+        case int() if not -(2**63) <= value < 2**64:
+            return {"bignum"}
+        case _:
+            return set()
+
+
+def test_what_msgpack_cannot_hold() -> None:
+    store = twindex.Store()
+    table = store.table("t", values="msgpack")
+    with pytest.raises(twindex.ArgumentTypeError, match="MessagePack"):
+        table[b"key"] = object()
+    for value in (2**64, "\ud800"):
+        with pytest.raises(twindex.EncodingError, match="MessagePack") as raised:
+            table[b"key"] = value
+        assert raised.value.__cause__ is not None
+    for stored in (b"", b"\xc1", b"\x91", b"\x01\x02"):
+        store.table("t")[b"key"] = stored
+        with pytest.raises(twindex.EncodingError, match="cannot be read as MessagePack"):
+            table[b"key"]
+
+
+def test_msgpack_without_its_package(tmp_path: Path) -> None:
+    (tmp_path / "msgpack.py").write_text("raise ModuleNotFoundError('hidden')", encoding="utf-8")
+    program = "import sys; sys.path.insert(0, sys.argv[1]); import twindex; twindex.Store().table('t', values='msgpack')"
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert 'pip install "twindex[msgpack]"' in done.stderr.splitlines()[-1]
+
+
+def test_pickle() -> None:
+    table = twindex.Store().table("t", keys="str", values="pickle")
+    value = OrderedDict(a={1, 2}, b=(3.5, None), c=complex(1, 2))
+    table["key"] = value
+    found = table["key"]
+    assert found == value
+    assert type(found) is OrderedDict
+    assert table.select_many(["key", "x"]) == [value, None]
+    assert table.alter("key", lambda found: {**(found or {}), "d": 4})
+    assert list(table["key"]) == ["a", "b", "c", "d"]
+
+
+def test_what_cannot_be_pickled() -> None:
+    store = twindex.Store()
+    table = store.table("t", values="pickle")
+    with pytest.raises(twindex.ArgumentTypeError, match="a pickle can hold"):
+        table[b"key"] = (number for number in range(3))
+    with pytest.raises(twindex.EncodingError, match="no form in a pickle"):
+        table[b"key"] = lambda: None
+    for stored in (b"", b"no pickle", pickle.dumps([1])[:-1]):
+        store.table("t")[b"key"] = stored
+        with pytest.raises(twindex.EncodingError, match="cannot be read as a pickle"):
+            table[b"key"]

@@ -22,6 +22,7 @@ BUILTINS = {
     "TWINDEX_TYPE": TypeError,
     "TWINDEX_RANGE": ValueError,
     "TWINDEX_CLOSED": ValueError,
+    "TWINDEX_FORKED": RuntimeError,
     "TWINDEX_ENCODING": ValueError,
     "TWINDEX_KEY_TOO_LONG": ValueError,
     "TWINDEX_VALUE_TOO_LARGE": ValueError,

@@ -117,6 +117,8 @@ def test_views(table: Texts) -> None:
 def test_reversed_needs_order() -> None:
     table = texts("sorted", b="2", a="1", c="3")
     assert list(reversed(table)) == list(reversed(table.keys())) == ["c", "b", "a"]
+    assert list(reversed(table.values())) == ["3", "2", "1"]
+    assert list(reversed(table.items())) == [("c", "3"), ("b", "2"), ("a", "1")]
 
 
 def test_get_pop_setdefault_popitem(table: Texts) -> None:
@@ -145,9 +147,25 @@ def test_setdefault_without_a_default() -> None:
         table.setdefault("bob")
 
 
-def test_popitem_takes_the_least_key_of_a_sorted_table() -> None:
-    table = texts("sorted", b="2", a="1", c="3")
-    assert [table.popitem() for _ in range(3)] == [("a", "1"), ("b", "2"), ("c", "3")]
+def test_popitem_of_a_sorted_table() -> None:
+    table = texts("sorted", b="2", a="1", c="3", d="4")
+    assert [table.popitem(), table.popitem(index=0), table.popitem(index=-2)] == [
+        ("d", "4"),
+        ("a", "1"),
+        ("b", "2"),
+    ]
+    with pytest.raises(IndexError, match="position 1"):
+        table.popitem(index=1)
+    assert table.popitem() == ("c", "3")
+    with pytest.raises(KeyError, match="empty"):
+        table.popitem(index=0)
+
+
+def test_a_hash_table_has_no_positions() -> None:
+    table = texts(a="1")
+    for call in (lambda: table.popitem(index=0), table.peekitem, lambda: table.bisect("a"), table.irange):
+        with pytest.raises(twindex.WrongIndexError, match='"texts"'):
+            call()
 
 
 def test_defaults_are_returned_as_they_are() -> None:
@@ -160,7 +178,7 @@ def test_defaults_are_returned_as_they_are() -> None:
 
 def test_truth_and_repr(table: Texts) -> None:
     assert table
-    assert repr(table) == f'<twindex.Table "texts": {table.index}, 2 pairs>'
+    assert repr(table) == f'<twindex.Table "texts": {table.index}, str keys, str values, 2 pairs>'
     table.clear()
     assert not table
     assert len(table) == 0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
+import sortedcontainers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -136,6 +137,56 @@ def test_clearing_and_dropping_while_iterating() -> None:
     store.drop_table("t")
     assert list(table) == []
     assert cursor.scan_asc_next() is None
+
+
+@given(st.sets(KEYS), KEYS, KEYS, st.booleans(), st.booleans(), st.booleans(), st.integers(-50, 50))
+def test_what_has_a_name_of_sortedcontainers_does_the_same(
+    keys: set[int], low: int, high: int, lower: bool, upper: bool, reverse: bool, index: int
+) -> None:
+    table = log(*keys)
+    model: Any = sortedcontainers.SortedDict({key: str(key) for key in keys})
+    ranges = [(low, high), (None, high), (low, None), (None, None)]
+    for minimum, maximum in ranges:
+        if minimum is None or maximum is None or minimum <= maximum:
+            found = table.irange(minimum, maximum, (lower, upper), reverse)
+            assert list(found) == list(model.irange(minimum, maximum, (lower, upper), reverse))
+    assert list(table.irange(reverse=reverse)) == list(model.irange(reverse=reverse))
+    assert table.bisect_left(low) == model.bisect_left(low)
+    assert table.bisect_right(low) == model.bisect_right(low)
+    assert table.bisect(low) == model.bisect(low)
+    pairs: list[tuple[Callable[[], Any], Callable[[], Any]]] = [
+        (lambda: table.peekitem(index), lambda: model.peekitem(index)),
+        (lambda: table.popitem(index=index), lambda: model.popitem(index=index)),
+    ]
+    for ours, theirs in pairs:
+        try:
+            expected = theirs()
+        except (IndexError, KeyError) as error:
+            with pytest.raises(type(error)):
+                ours()
+        else:
+            assert ours() == expected
+    assert list(table.items()) == list(model.items())
+
+
+def test_a_scan_of_large_values_reads_fewer_ahead() -> None:
+    """A block of 256 values of a mebibyte would be a quarter of a gibibyte that nobody asked for."""
+    table = twindex.Store().table("t", "sorted", keys="int")
+    table.update(dict.fromkeys(range(2000), b""))
+    table.update({key: bytes(1 << 20) for key in range(16, 40)})
+    scan = table.scan()
+    assert [next(scan)[0] for _ in range(25)] == list(range(25))
+    for key in range(33, 2000):
+        table.delete(key)
+    assert len(list(scan)) < 40
+
+
+def test_a_scan_of_a_limit_reads_no_more() -> None:
+    table = log(*range(100))
+    scan = table.scan(limit=40)
+    next(scan)
+    table.clear()
+    assert [key for key, _ in scan] == list(range(1, 40))
 
 
 def test_a_cursor_outlives_the_names_of_its_table_and_store() -> None:

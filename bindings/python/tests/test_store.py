@@ -152,7 +152,8 @@ def test_closing() -> None:
         with pytest.raises(twindex.ClosedError, match="closed"):
             use()
     assert (log.name, log.index) == ("log", "sorted")
-    assert (repr(store), repr(log)) == ("<twindex.Store: closed>", '<twindex.Table "log": sorted, closed>')
+    assert repr(store) == "<twindex.Store: closed>"
+    assert repr(log) == '<twindex.Table "log": sorted, int keys, json values, closed>'
 
 
 def test_a_context_manager_lets_exceptions_pass() -> None:
@@ -164,6 +165,12 @@ def test_a_context_manager_lets_exceptions_pass() -> None:
 def test_repr() -> None:
     store = filled()
     assert repr(store) == f"<twindex.Store: 3 tables, {store.memory} bytes>"
+    log = store.table("log", "sorted", keys="tuple", values="pickle")
+    assert repr(log) == '<twindex.Table "log": sorted, tuple keys, pickle values, 2 pairs>'
+    assert repr(log.cursor()) == '<twindex.Cursor of "log">'
+    kinds = ["pairs", "keys", "values", "pairs"]
+    scans: list[object] = [log.scan(), iter(log), iter(log.values()), iter(log.items())]
+    assert list(map(repr, scans)) == [f"<twindex.Scan of {kind}>" for kind in kinds]
 
 
 def handles() -> list[object]:

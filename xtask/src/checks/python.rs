@@ -18,6 +18,7 @@ pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Faile
         ("ruff", "ruff", ["check", ".", "../../examples/python"].as_slice()),
         ("ruff format", "ruff", &["format", "--check", ".", "../../examples/python"]),
         ("mypy", "mypy", &["--strict"]),
+        ("stubtest", "mypy.stubtest", &["twindex", "--mypy-config-file", "pyproject.toml"]),
         ("pytest", "pytest", &["--quiet"]),
         (
             "pytest of the examples",

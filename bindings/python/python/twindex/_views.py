@@ -38,6 +38,9 @@ class ValuesView(collections.abc.ValuesView[V]):
     def __iter__(self) -> Scan[V]:
         return self._mapping._iterate_values()
 
+    def __reversed__(self) -> Scan[V]:
+        return self._mapping._iterate_values(reverse=True)
+
     def __contains__(self, value: object) -> bool:
         return any(value is other or value == other for other in self)
 
@@ -50,3 +53,6 @@ class ItemsView(collections.abc.ItemsView[K, V]):
 
     def __iter__(self) -> Scan[tuple[K, V]]:
         return self._mapping._iterate_items()
+
+    def __reversed__(self) -> Scan[tuple[K, V]]:
+        return self._mapping._iterate_items(reverse=True)

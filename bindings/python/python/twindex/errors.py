@@ -42,6 +42,12 @@ class ClosedError(Error, ValueError):
     code = "TWINDEX_CLOSED"
 
 
+class ForkedError(Error, RuntimeError):
+    """A use of a store, or of its tables or cursors, in a process that was forked from the one that has it."""
+
+    code = "TWINDEX_FORKED"
+
+
 class EncodingError(Error, ValueError):
     """Something that its codec cannot encode, or stored bytes that it cannot decode."""
 

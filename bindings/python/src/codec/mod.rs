@@ -3,13 +3,18 @@
 //! `encode` may run Python code and comes before the engine is called. `make` runs none, so it may be
 //! called by the engine; what is left to do then is `finish`'s.
 
+mod encoded;
+mod foreign;
+mod tuple;
+
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt, PyMemoryView, PyString};
+use pyo3::types::{PyBytes, PyInt, PyMemoryView, PyString, PyTuple};
 
-use crate::encoded::Encoded;
+pub(crate) use self::encoded::Encoded;
+use self::foreign::Format;
 use crate::error::{self, Result, shown};
-use crate::{json, objects};
+use crate::objects;
 
 /// The encoding of keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,6 +23,8 @@ pub(crate) enum KeyCodec {
     Str,
     /// Eight bytes, in the order of the numbers.
     Int,
+    /// Bytes in the order of the tuples.
+    Tuple,
 }
 
 /// The encoding of values.
@@ -28,6 +35,8 @@ pub(crate) enum ValueCodec {
     /// Decimal text.
     Int,
     Json,
+    Msgpack,
+    Pickle,
 }
 
 impl KeyCodec {
@@ -36,9 +45,19 @@ impl KeyCodec {
             "bytes" => Ok(Self::Bytes),
             "str" => Ok(Self::Str),
             "int" => Ok(Self::Int),
+            "tuple" => Ok(Self::Tuple),
             _ => Err(error::option(format!(
-                "unknown codec of keys {name:?}, it is \"bytes\", \"str\" or \"int\""
+                "unknown codec of keys {name:?}, it is \"bytes\", \"str\", \"int\" or \"tuple\""
             ))),
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Str => "str",
+            Self::Int => "int",
+            Self::Tuple => "tuple",
         }
     }
 
@@ -48,14 +67,15 @@ impl KeyCodec {
             Self::Bytes => encode_bytes("key", key),
             Self::Str => encode_text("key", key),
             Self::Int => integer("key", key).map(Encoded::ordered_integer),
+            Self::Tuple => encode_tuple(key),
         }
     }
 
-    /// Runs no Python code.
+    /// The key, or what [`finish`](Self::finish) makes it from. Runs no Python code.
     #[inline]
     pub(crate) fn make<'py>(self, py: Python<'py>, key: &[u8]) -> Result<Bound<'py, PyAny>> {
         match self {
-            Self::Bytes => Ok(objects::bytes(py, key)?),
+            Self::Bytes | Self::Tuple => Ok(objects::bytes(py, key)?),
             Self::Str => make_text("key", py, key),
             Self::Int => match key.try_into() {
                 Ok(bytes) => Ok(objects::integer(py, i64::from_be_bytes(bytes) ^ i64::MIN)?),
@@ -67,18 +87,46 @@ impl KeyCodec {
             },
         }
     }
+
+    /// The key from what [`make`](Self::make) made.
+    #[inline]
+    pub(crate) fn finish(self, made: Bound<'_, PyAny>) -> Result<Bound<'_, PyAny>> {
+        match (self, made.cast::<PyBytes>()) {
+            (Self::Tuple, Ok(key)) => tuple::decode(key.py(), key.as_bytes()),
+            _ => Ok(made),
+        }
+    }
+
+    pub(crate) fn decode<'py>(self, py: Python<'py>, key: &[u8]) -> Result<Bound<'py, PyAny>> {
+        self.finish(self.make(py, key)?)
+    }
 }
 
 impl ValueCodec {
-    pub(crate) fn parse(name: &str) -> Result<Self> {
+    /// The codec of this name, once the package that it needs is there.
+    pub(crate) fn parse(py: Python<'_>, name: &str) -> Result<Self> {
         match name {
             "bytes" => Ok(Self::Bytes),
             "str" => Ok(Self::Str),
             "int" => Ok(Self::Int),
             "json" => Ok(Self::Json),
+            "msgpack" => Format::msgpack(py).map(|_| Self::Msgpack),
+            "pickle" => Ok(Self::Pickle),
             _ => Err(error::option(format!(
-                "unknown codec of values {name:?}, it is \"bytes\", \"str\", \"int\" or \"json\""
+                "unknown codec of values {name:?}, \
+                 it is \"bytes\", \"str\", \"int\", \"json\", \"msgpack\" or \"pickle\""
             ))),
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Str => "str",
+            Self::Int => "int",
+            Self::Json => "json",
+            Self::Msgpack => "msgpack",
+            Self::Pickle => "pickle",
         }
     }
 
@@ -88,7 +136,9 @@ impl ValueCodec {
             Self::Bytes => encode_bytes("value", value),
             Self::Str => encode_text("value", value),
             Self::Int => integer("value", value).map(Encoded::decimal_integer),
-            Self::Json => json::encode(value),
+            Self::Json => Format::json(value.py())?.encode(value),
+            Self::Msgpack => Format::msgpack(value.py())?.encode(value),
+            Self::Pickle => Format::pickle(value.py())?.encode(value),
         }
     }
 
@@ -101,7 +151,7 @@ impl ValueCodec {
     #[inline]
     pub(crate) fn make<'py>(self, py: Python<'py>, value: &[u8]) -> Result<Bound<'py, PyAny>> {
         match self {
-            Self::Bytes => Ok(objects::bytes(py, value)?),
+            Self::Bytes | Self::Msgpack | Self::Pickle => Ok(objects::bytes(py, value)?),
             Self::Str | Self::Json => make_text("value", py, value),
             Self::Int => match std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()) {
                 Some(number) => Ok(objects::integer(py, number)?),
@@ -116,7 +166,12 @@ impl ValueCodec {
     /// The value from what [`make`](Self::make) made.
     #[inline]
     pub(crate) fn finish(self, made: Bound<'_, PyAny>) -> Result<Bound<'_, PyAny>> {
-        if self == Self::Json { json::decode(&made) } else { Ok(made) }
+        match self {
+            Self::Bytes | Self::Str | Self::Int => Ok(made),
+            Self::Json => Format::json(made.py())?.decode(&made),
+            Self::Msgpack => Format::msgpack(made.py())?.decode(&made),
+            Self::Pickle => Format::pickle(made.py())?.decode(&made),
+        }
     }
 
     pub(crate) fn decode<'py>(self, py: Python<'py>, value: &[u8]) -> Result<Bound<'py, PyAny>> {
@@ -138,13 +193,22 @@ fn encode_bytes<'a>(what: &str, object: &'a Bound<'_, PyAny>) -> Result<Encoded<
 #[inline]
 fn encode_text<'a>(what: &str, object: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
     let Ok(text) = object.cast::<PyString>() else { return Err(error::wrong_type(what, "str", object)) };
-    match text.to_str() {
-        Ok(text) => Ok(Encoded::Borrowed(text.as_bytes())),
-        Err(cause) => {
-            let message = format!("the {what} has no form in UTF-8: {}", shown(object));
-            Err(error::encoding(message).caused_by(object.py(), cause))
-        }
-    }
+    utf8(what, text).map(|text| Encoded::Borrowed(text.as_bytes()))
+}
+
+#[inline]
+fn utf8<'a>(what: &str, text: &'a Bound<'_, PyString>) -> Result<&'a str> {
+    text.to_str().map_err(|cause| {
+        let message = format!("the {what} has no form in UTF-8: {}", shown(text));
+        error::encoding(message).caused_by(text.py(), cause)
+    })
+}
+
+fn encode_tuple<'a>(key: &Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+    let Ok(items) = key.cast::<PyTuple>() else { return Err(error::wrong_type("key", "tuple", key)) };
+    let mut bytes = Vec::new();
+    tuple::encode(&mut bytes, items, 0)?;
+    Ok(Encoded::Copied(bytes.into()))
 }
 
 /// The bytes of anything that has them in one piece, `None` for anything else.

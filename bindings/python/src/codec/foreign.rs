@@ -1,0 +1,123 @@
+//! Values by way of Python packages: JSON and pickles by the standard library, `MessagePack` by `msgpack`.
+
+use pyo3::exceptions::{
+    PyAttributeError, PyBufferError, PyEOFError, PyImportError, PyOverflowError, PyTypeError, PyValueError,
+};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyString};
+
+use super::encoded::Encoded;
+use crate::error::{self, Failure, Result, shown};
+
+/// A format and the functions that read and write it.
+pub(super) struct Format {
+    name: &'static str,
+    encode: Py<PyAny>,
+    decode: Py<PyAny>,
+    /// What else than `ValueError` the two raise of a value or of bytes that are not right.
+    refusal: Option<Py<PyAny>>,
+}
+
+impl Format {
+    pub(super) fn json(py: Python<'_>) -> Result<&Self> {
+        static FORMAT: PyOnceLock<Format> = PyOnceLock::new();
+        FORMAT.get_or_try_init(py, || {
+            let json = py.import("json")?;
+            let options = [("allow_nan", false), ("ensure_ascii", false)].into_py_dict(py)?;
+            options.set_item("separators", (",", ":"))?;
+            let encoder = json.getattr("JSONEncoder")?.call((), Some(&options))?;
+            Ok(Self {
+                name: "JSON",
+                encode: encoder.getattr("encode")?.unbind(),
+                decode: json.getattr("JSONDecoder")?.call0()?.getattr("decode")?.unbind(),
+                refusal: None,
+            })
+        })
+    }
+
+    /// Keys of maps may be anything, as those of a `dict` may.
+    pub(super) fn msgpack(py: Python<'_>) -> Result<&Self> {
+        static FORMAT: PyOnceLock<Format> = PyOnceLock::new();
+        FORMAT.get_or_try_init(py, || {
+            let msgpack = py.import("msgpack").map_err(|cause| {
+                let message =
+                    "the codec \"msgpack\" needs the package msgpack: pip install \"twindex[msgpack]\"";
+                Failure::from(PyImportError::new_err(message)).caused_by(py, cause)
+            })?;
+            let options = [("strict_map_key", false)].into_py_dict(py)?;
+            Ok(Self {
+                name: "MessagePack",
+                encode: msgpack.getattr("packb")?.unbind(),
+                decode: partial(py, &msgpack.getattr("unpackb")?, &options)?,
+                refusal: None,
+            })
+        })
+    }
+
+    pub(super) fn pickle(py: Python<'_>) -> Result<&Self> {
+        static FORMAT: PyOnceLock<Format> = PyOnceLock::new();
+        FORMAT.get_or_try_init(py, || {
+            let pickle = py.import("pickle")?;
+            let options = [("protocol", 5)].into_py_dict(py)?;
+            Ok(Self {
+                name: "a pickle",
+                encode: partial(py, &pickle.getattr("dumps")?, &options)?,
+                decode: pickle.getattr("loads")?.unbind(),
+                refusal: Some(
+                    (pickle.getattr("PickleError")?, py.get_type::<PyAttributeError>())
+                        .into_pyobject(py)?
+                        .into_any()
+                        .unbind(),
+                ),
+            })
+        })
+    }
+
+    pub(super) fn encode<'a>(&self, object: &Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+        let py = object.py();
+        let encoded = self.encode.bind(py).call1((object,)).map_err(|cause| self.refuse(object, cause))?;
+        if let Ok(bytes) = encoded.cast::<PyBytes>() {
+            return Ok(Encoded::Copied(bytes.as_bytes().into()));
+        }
+        let text = encoded.cast::<PyString>().map_err(PyErr::from)?;
+        let text = text.to_str().map_err(|cause| self.refuse(object, cause))?;
+        Ok(Encoded::Copied(text.as_bytes().into()))
+    }
+
+    /// The object that these bytes or this text stands for.
+    pub(super) fn decode<'py>(&self, stored: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        let py = stored.py();
+        self.decode.bind(py).call1((stored,)).map_err(|cause| {
+            if self.is_refusal(py, &cause) || cause.is_instance_of::<PyEOFError>(py) {
+                let message = format!("the value cannot be read as {}: {}", self.name, shown(stored));
+                return error::encoding(message).caused_by(py, cause);
+            }
+            cause.into()
+        })
+    }
+
+    /// What the encoder says of an object; an exception of the object's own methods passes as it is.
+    fn refuse(&self, object: &Bound<'_, PyAny>, cause: PyErr) -> Failure {
+        let py = object.py();
+        if cause.is_instance_of::<PyTypeError>(py) || cause.is_instance_of::<PyBufferError>(py) {
+            let expected = format!("what {} can hold", self.name);
+            return error::wrong_type("value", &expected, object).caused_by(py, cause);
+        }
+        if self.is_refusal(py, &cause) || cause.is_instance_of::<PyOverflowError>(py) {
+            let message = format!("the value has no form in {}: {}", self.name, shown(object));
+            return error::encoding(message).caused_by(py, cause);
+        }
+        cause.into()
+    }
+
+    fn is_refusal(&self, py: Python<'_>, cause: &PyErr) -> bool {
+        cause.is_instance_of::<PyValueError>(py)
+            || self.refusal.as_ref().is_some_and(|kind| cause.is_instance(py, kind.bind(py)))
+    }
+}
+
+/// The function with these options.
+fn partial(py: Python<'_>, function: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> Result<Py<PyAny>> {
+    Ok(py.import("functools")?.getattr("partial")?.call((function,), Some(options))?.unbind())
+}

@@ -1,0 +1,158 @@
+//! The verbs for many keys, which work outside the interpreter.
+
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use super::Table;
+use crate::arena::Arena;
+use crate::batch::{Groups, items};
+use crate::codec::{Encoded, integer};
+use crate::error::Result;
+
+/// So many values at a time are read outside the interpreter: enough to make leaving it cheap, few enough
+/// to stay in the processor's cache until they are objects.
+const READ_AT_ONCE: usize = 1024;
+
+impl Table {
+    fn encode_keys<'a>(&self, keys: &'a [Bound<'_, PyAny>]) -> Result<Vec<Encoded<'a>>> {
+        let mut encoded = Vec::with_capacity(keys.len());
+        for key in keys {
+            encoded.push(self.keys.encode(key)?);
+        }
+        Ok(encoded)
+    }
+
+    /// Converts pairs, then writes them by `write` outside the interpreter.
+    pub(super) fn write_many(
+        &self,
+        py: Python<'_>,
+        pairs: &Groups<'_, 2>,
+        write: impl Send + FnOnce(&twindex::Table, &[(Encoded<'_>, Encoded<'_>)]) -> twindex::Result<Vec<bool>>,
+    ) -> Result<Vec<bool>> {
+        let mut encoded = Vec::with_capacity(pairs.len());
+        for [key, value] in pairs.iter() {
+            encoded.push((self.keys.encode(key)?, self.values.encode(value)?));
+        }
+        let table = self.open()?;
+        Ok(py.detach(|| write(table, &encoded))?)
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// `insert` for each pair of a mapping or an iterable: whether each took effect.
+    ///
+    /// >>> users = Store().table("users")
+    /// >>> users.insert_many([(b"ada", b"1815"), (b"bob", b"1900"), (b"ada", b"1852")])
+    /// [True, True, False]
+    #[pyo3(signature = (pairs, /))]
+    fn insert_many(&self, pairs: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
+        let groups = Groups::pairs("pairs", pairs)?;
+        self.write_many(pairs.py(), &groups, |table, pairs| table.insert_many(pairs))
+    }
+
+    /// `update` for each pair of a mapping or an iterable: whether each took effect.
+    #[pyo3(signature = (pairs, /))]
+    fn update_many(&self, pairs: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
+        let groups = Groups::pairs("pairs", pairs)?;
+        self.write_many(pairs.py(), &groups, |table, pairs| table.update_many(pairs))
+    }
+
+    /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
+    #[pyo3(signature = (pairs, /))]
+    fn upsert_many(&self, pairs: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
+        let groups = Groups::pairs("pairs", pairs)?;
+        self.write_many(pairs.py(), &groups, |table, pairs| table.upsert_many(pairs))
+    }
+
+    /// `delete` for each key: whether each took effect.
+    #[pyo3(signature = (keys, /))]
+    fn delete_many(&self, keys: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
+        let py = keys.py();
+        let keys = items("keys", keys)?;
+        let keys = self.encode_keys(&keys)?;
+        let table = self.open()?;
+        Ok(py.detach(|| table.delete_many(&keys))?)
+    }
+
+    /// The value of each key, None for those that are absent.
+    ///
+    /// >>> users = Store().table("users")
+    /// >>> users[b"ada"] = b"1815"
+    /// >>> users.select_many([b"ada", b"bob"])
+    /// [b'1815', None]
+    #[pyo3(signature = (keys, /))]
+    fn select_many<'py>(&self, keys: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>> {
+        let py = keys.py();
+        let keys = items("keys", keys)?;
+        let mut values = Vec::with_capacity(keys.len());
+        let mut arena = Arena::default();
+        for keys in keys.chunks(READ_AT_ONCE) {
+            let keys = self.encode_keys(keys)?;
+            let table = self.open()?;
+            arena.clear();
+            py.detach(|| {
+                table.select_many(&keys, |_, value| match value {
+                    Some(value) => arena.push(value),
+                    None => arena.push_absent(),
+                });
+            });
+            for value in arena.iter() {
+                values.push(value.map(|value| self.values.decode(py, value)).transpose()?);
+            }
+        }
+        self.store.check_open()?;
+        Ok(PyList::new(py, values)?)
+    }
+
+    /// Whether each key is there.
+    #[pyo3(signature = (keys, /))]
+    fn contains_many(&self, keys: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
+        let py = keys.py();
+        let keys = items("keys", keys)?;
+        let keys = self.encode_keys(&keys)?;
+        let table = self.open()?;
+        Ok(py.detach(|| table.contains_many(&keys)))
+    }
+
+    /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that
+    /// fails.
+    ///
+    /// >>> hits = Store().table("hits", keys="str", values="int")
+    /// >>> hits.increment_many([("/", 1), ("/", 10)])
+    /// [1, 11]
+    #[pyo3(signature = (amounts, /))]
+    fn increment_many(&self, amounts: &Bound<'_, PyAny>) -> Result<Vec<i64>> {
+        let py = amounts.py();
+        let amounts = Groups::pairs("amounts", amounts)?;
+        let amounts = amounts
+            .iter()
+            .map(|[key, by]| Ok((self.keys.encode(key)?, integer("amount", by)?)))
+            .collect::<Result<Vec<_>>>()?;
+        let table = self.open()?;
+        Ok(py.detach(|| table.increment_many(&amounts))?)
+    }
+
+    /// `compare_and_swap` for each key, expected and new value: whether each took effect.
+    #[pyo3(signature = (swaps, /))]
+    fn compare_and_swap_many(&self, swaps: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
+        let py = swaps.py();
+        let swaps = Groups::<3>::new("swaps", swaps)?;
+        let swaps = swaps
+            .iter()
+            .map(|[key, expected, new]| {
+                let (expected, new) =
+                    (self.values.encode_present(expected)?, self.values.encode_present(new)?);
+                Ok((self.keys.encode(key)?, expected, new))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let swaps: Vec<twindex::Swap<'_, &Encoded<'_>>> = swaps
+            .iter()
+            .map(|(key, expected, new)| {
+                (key, expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref))
+            })
+            .collect();
+        let table = self.open()?;
+        Ok(py.detach(|| table.compare_and_swap_many(&swaps))?)
+    }
+}

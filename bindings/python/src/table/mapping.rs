@@ -1,0 +1,196 @@
+//! What makes a table a mapping.
+
+use std::sync::Arc;
+
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyMapping};
+use twindex::Index;
+
+use super::{KeyAndValue, Table};
+use crate::arguments::{Given, Position};
+use crate::batch::Groups;
+use crate::error::{self, Result};
+use crate::scan::{Scan, Yields};
+
+impl Table {
+    /// Removes the pair and returns its value. A value that cannot be read stays.
+    fn take<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
+        let py = key.py();
+        let key = self.keys.encode(key)?;
+        loop {
+            let table = self.open()?;
+            let Some(bytes) = table.select(&key) else { return Ok(None) };
+            let value = self.values.decode(py, &bytes)?;
+            if table.compare_and_swap(&key, Some(&bytes), None)? {
+                return Ok(Some(value));
+            }
+            py.check_signals()?;
+        }
+    }
+
+    fn iterate(&self, yields: Yields) -> Result<Scan> {
+        Ok(Scan::over_table(Arc::clone(&self.store), self.open()?, self.codecs(), yields))
+    }
+
+    fn iterate_back(&self, yields: Yields) -> Result<Scan> {
+        let cursor = self.open()?.try_cursor(..)?;
+        Ok(Scan::over_range(Arc::clone(&self.store), cursor, self.codecs(), yields, true, None))
+    }
+}
+
+#[pymethods]
+impl Table {
+    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        self.find(key)?.ok_or_else(|| error::missing(key))
+    }
+
+    fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<()> {
+        self.upsert(key, value).map(drop)
+    }
+
+    fn __delitem__(&self, key: &Bound<'_, PyAny>) -> Result<()> {
+        if self.delete(key)? { Ok(()) } else { Err(error::missing(key)) }
+    }
+
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
+        self.contains(key)
+    }
+
+    fn __len__(&self) -> Result<usize> {
+        Ok(self.open()?.len())
+    }
+
+    fn __iter__(&self) -> Result<Scan> {
+        self.iterate(Yields::Keys)
+    }
+
+    fn __reversed__(&self) -> Result<Scan> {
+        self.iterate_back(Yields::Keys)
+    }
+
+    /// The pairs, without the key look-ups of `collections.abc.ItemsView`.
+    #[pyo3(signature = (*, reverse=false))]
+    fn _iterate_items(&self, reverse: bool) -> Result<Scan> {
+        if reverse { self.iterate_back(Yields::Pairs) } else { self.iterate(Yields::Pairs) }
+    }
+
+    /// The values, without the key look-ups of `collections.abc.ValuesView`.
+    #[pyo3(signature = (*, reverse=false))]
+    fn _iterate_values(&self, reverse: bool) -> Result<Scan> {
+        if reverse { self.iterate_back(Yields::Values) } else { self.iterate(Yields::Values) }
+    }
+
+    /// A set-like view of the keys.
+    fn keys<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        static VIEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        VIEW.import(slf.py(), "twindex._views", "KeysView")?.call1((slf,))
+    }
+
+    /// A view of the values.
+    fn values<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        static VIEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        VIEW.import(slf.py(), "twindex._views", "ValuesView")?.call1((slf,))
+    }
+
+    /// A set-like view of the pairs.
+    fn items<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        static VIEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        VIEW.import(slf.py(), "twindex._views", "ItemsView")?.call1((slf,))
+    }
+
+    /// The key's value, or `default` where the key is absent.
+    #[pyo3(signature = (key, default=None, /))]
+    fn get<'py>(
+        &self,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> Result<Option<Bound<'py, PyAny>>> {
+        Ok(self.find(key)?.or(default))
+    }
+
+    /// Removes the key and returns its value; where it is absent returns `default`, or raises `KeyError`
+    /// where that is not given.
+    #[pyo3(
+        signature = (key, default=Given::Nothing, /),
+        text_signature = "($self, key, default=..., /)"
+    )]
+    fn pop<'py>(&self, key: &Bound<'py, PyAny>, default: Given<'_, 'py>) -> Result<Bound<'py, PyAny>> {
+        match (self.take(key)?, default) {
+            (Some(value), _) => Ok(value),
+            (None, Given::Object(default)) => Ok(default.to_owned()),
+            (None, Given::Nothing) => Err(error::missing(key)),
+        }
+    }
+
+    /// Removes a pair and returns it; raises `KeyError` where there is none.
+    ///
+    /// From a sorted table that is the pair at a position, as `peekitem` takes it: the last one unless told. A hash table
+    /// takes no position and gives any pair.
+    ///
+    /// >>> log = Store().table("log", index="sorted", keys="int", values="str")
+    /// >>> log.update([(10, "a"), (20, "b"), (30, "c")])
+    /// >>> log.popitem(), log.popitem(index=0)
+    /// ((30, 'c'), (10, 'a'))
+    #[pyo3(signature = (*, index=None))]
+    fn popitem<'py>(&self, py: Python<'py>, index: Option<Position>) -> Result<KeyAndValue<'py>> {
+        loop {
+            let table = self.open()?;
+            if table.is_empty() {
+                return Err(error::missing(&"the table is empty".into_bound_py_any(py)?));
+            }
+            let (key, value) = match (table.index(), index) {
+                (Index::Hash, None) => match table.iter().next() {
+                    Some(pair) => pair,
+                    None => continue,
+                },
+                (_, index) => match self.pair_at(py, index.unwrap_or(Position::LAST)) {
+                    Err(_) if table.is_empty() => continue,
+                    found => found?,
+                },
+            };
+            let pair = (self.keys.decode(py, &key)?, self.values.decode(py, &value)?);
+            if self.open()?.compare_and_swap(&key, Some(&value), None)? {
+                return Ok(pair);
+            }
+            py.check_signals()?;
+        }
+    }
+
+    /// The key's value; where it is absent gives it the value `default` and returns that.
+    #[pyo3(signature = (key, default=None, /))]
+    fn setdefault<'py>(
+        &self,
+        key: &Bound<'py, PyAny>,
+        default: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        loop {
+            if let Some(value) = self.find(key)? {
+                return Ok(value);
+            }
+            let default = default.map_or_else(|| key.py().None().into_bound(key.py()), Clone::clone);
+            if self.insert(key, &default)? {
+                return Ok(default);
+            }
+            key.py().check_signals()?;
+        }
+    }
+
+    fn __eq__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        if other.cast::<PyMapping>().is_err() {
+            return Ok(py.NotImplemented().into_bound(py));
+        }
+        let as_dict = |mapping: &Bound<'py, PyAny>| {
+            let dict = PyDict::new(py);
+            for pair in Groups::pairs("pairs", mapping)?.iter() {
+                let [key, value] = pair;
+                dict.set_item(&**key, &**value)?;
+            }
+            PyResult::Ok(dict)
+        };
+        let equal = as_dict(&Self::items(slf)?)?.eq(as_dict(&other.call_method0("items")?)?)?;
+        equal.into_bound_py_any(py)
+    }
+}

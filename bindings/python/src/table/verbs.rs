@@ -1,0 +1,189 @@
+//! The verbs for one key.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use twindex::Change;
+
+use super::Table;
+use crate::arguments::{Amount, Given};
+use crate::batch::Groups;
+use crate::codec::Encoded;
+use crate::error::{self, Result};
+
+impl Table {
+    /// One try at `alter`; `None` where another write came in between.
+    fn try_alter(&self, key: &Encoded<'_>, change: &Bound<'_, PyAny>) -> Result<Option<bool>> {
+        let py = change.py();
+        let bytes = self.open()?.select(key);
+        let value = bytes.as_deref().map(|bytes| self.values.decode(py, bytes)).transpose()?;
+        let new = change.call1((value,))?;
+        let new = self.values.encode_present(&new)?;
+        let (old, new) = (bytes.as_deref(), new.as_ref().map(AsRef::as_ref));
+        let table = self.open()?;
+        if old == new {
+            return Ok(Some(table.alter(key, |_| Change::Keep)?));
+        }
+        Ok(table.compare_and_swap(key, old, new)?.then_some(true))
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// Adds the pair where the key is absent; whether it was.
+    ///
+    /// >>> users = Store().table("users")
+    /// >>> users.insert(b"ada", b"1815"), users.insert(b"ada", b"1852")
+    /// (True, False)
+    #[pyo3(signature = (key, value, /))]
+    pub(super) fn insert(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<bool> {
+        let table = self.open()?;
+        Ok(table.insert(self.keys.encode(key)?, self.values.encode(value)?)?)
+    }
+
+    /// With a key and a value: replaces the value where the key is present; whether it was.
+    ///
+    /// >>> users = Store().table("users", keys="str", values="int")
+    /// >>> users.update("ada", 1815)
+    /// False
+    ///
+    /// With anything else: writes the pairs of a mapping or an iterable and of the keywords, as `dict`
+    /// does, all of them converted before the first is written.
+    ///
+    /// >>> users.update([("ada", 1815)], bob=1900)
+    /// >>> sorted(users.items())
+    /// [('ada', 1815), ('bob', 1900)]
+    #[pyo3(
+        signature = (key_or_pairs=Given::Nothing, value=Given::Nothing, /, **keywords),
+        text_signature = "($self, key_or_pairs=(), value=..., /, **keywords)"
+    )]
+    fn update(
+        &self,
+        py: Python<'_>,
+        key_or_pairs: Given<'_, '_>,
+        value: Given<'_, '_>,
+        keywords: Option<&Bound<'_, PyDict>>,
+    ) -> Result<Option<bool>> {
+        match (key_or_pairs, value, keywords) {
+            (Given::Object(key), Given::Object(value), None) => {
+                let table = self.open()?;
+                Ok(Some(table.update(self.keys.encode(&key)?, self.values.encode(&value)?)?))
+            }
+            (_, Given::Object(_), Some(_)) => {
+                Err(error::misuse("update() takes a key and a value, or pairs and keywords"))
+            }
+            (source, _, keywords) => {
+                let mut pairs = match source {
+                    Given::Object(source) => Groups::pairs("pairs", &source)?,
+                    Given::Nothing => Groups::default(),
+                };
+                if let Some(keywords) = keywords {
+                    pairs.extend_by_dict(keywords);
+                }
+                self.write_many(py, &pairs, |table, pairs| table.upsert_many(pairs))?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Gives the key this value, present or not. Always takes effect, so always True.
+    ///
+    /// >>> users = Store().table("users")
+    /// >>> users.upsert(b"ada", b"1815"), users.upsert(b"ada", b"1852")
+    /// (True, True)
+    #[pyo3(signature = (key, value, /))]
+    pub(super) fn upsert(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<bool> {
+        let table = self.open()?;
+        Ok(table.upsert(self.keys.encode(key)?, self.values.encode(value)?)?)
+    }
+
+    /// Removes the pair; whether it was there.
+    ///
+    /// >>> users = Store().table("users")
+    /// >>> users.delete(b"ada")
+    /// False
+    #[pyo3(signature = (key, /))]
+    pub(super) fn delete(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
+        Ok(self.open()?.delete(self.keys.encode(key)?)?)
+    }
+
+    /// Removes all pairs. Those that other threads write meanwhile may stay.
+    fn clear(&self, py: Python<'_>) -> Result<()> {
+        let table = self.open()?;
+        Ok(py.detach(|| table.clear())?)
+    }
+
+    /// The key's value, or None where the key is absent.
+    ///
+    /// >>> users = Store().table("users")
+    /// >>> users[b"ada"] = b"1815"
+    /// >>> users.select(b"ada"), users.select(b"bob")
+    /// (b'1815', None)
+    #[pyo3(signature = (key, /))]
+    fn select<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
+        self.find(key)
+    }
+
+    /// Whether the key is there.
+    #[pyo3(signature = (key, /))]
+    pub(super) fn contains(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
+        Ok(self.open()?.contains(self.keys.encode(key)?))
+    }
+
+    /// Calls `change` with the key's value, or None where the key is absent, and gives the key the value
+    /// that it returns, None removing the pair; whether a pair was written or removed. Returning an equal
+    /// value changes nothing.
+    ///
+    /// `change` may use the store. Where another write to the key came in between, it is called again.
+    ///
+    /// >>> lists = Store().table("lists", keys="str", values="json")
+    /// >>> lists.alter("primes", lambda found: (found or []) + [2])
+    /// True
+    /// >>> lists["primes"]
+    /// [2]
+    /// >>> lists.alter("primes", lambda found: None), len(lists)
+    /// (True, 0)
+    #[pyo3(signature = (key, change, /))]
+    fn alter(&self, key: &Bound<'_, PyAny>, change: &Bound<'_, PyAny>) -> Result<bool> {
+        if !change.is_callable() {
+            return Err(error::wrong_type("change", "callable", change));
+        }
+        let key = self.keys.encode(key)?;
+        loop {
+            if let Some(took_effect) = self.try_alter(&key, change)? {
+                return Ok(took_effect);
+            }
+            change.py().check_signals()?;
+        }
+    }
+
+    /// Adds `by` to the value, decimal text in whatever codec, and returns the sum. An absent key counts
+    /// as 0.
+    ///
+    /// >>> hits = Store().table("hits", keys="str", values="int")
+    /// >>> hits.increment("/"), hits.increment("/", 10), hits["/"]
+    /// (1, 11, 11)
+    #[pyo3(signature = (key, by=Amount(1), /), text_signature = "($self, key, by=1, /)")]
+    fn increment(&self, key: &Bound<'_, PyAny>, by: Amount) -> Result<i64> {
+        Ok(self.open()?.increment(self.keys.encode(key)?, by.0)?)
+    }
+
+    /// Gives the key the value `new`, or removes it for None, where its value is `expected`, None standing
+    /// for absent; whether it was.
+    ///
+    /// >>> users = Store().table("users")
+    /// >>> users.compare_and_swap(b"ada", None, b"1"), users.compare_and_swap(b"ada", b"2", b"3")
+    /// (True, False)
+    #[pyo3(signature = (key, expected, new, /))]
+    fn compare_and_swap(
+        &self,
+        key: &Bound<'_, PyAny>,
+        expected: &Bound<'_, PyAny>,
+        new: &Bound<'_, PyAny>,
+    ) -> Result<bool> {
+        let key = self.keys.encode(key)?;
+        let expected = self.values.encode_present(expected)?;
+        let new = self.values.encode_present(new)?;
+        let (expected, new) = (expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref));
+        Ok(self.open()?.compare_and_swap(key, expected, new)?)
+    }
+}

@@ -1,0 +1,123 @@
+"""What a child of `fork` may do with what its parent made: nothing, and that is an error, not a crash."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+
+import pytest
+
+import twindex
+
+if sys.platform == "win32":
+    pytest.skip("there is no fork", allow_module_level=True)
+
+
+def in_child(body: Callable[[], None]) -> None:
+    """Runs it in a child, and fails where it does."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            body()
+        except BaseException:  # noqa: BLE001
+            os.write(writer, traceback.format_exc().encode())
+            os._exit(1)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        report = pipe.read().decode()
+    assert os.waitpid(child, 0)[1] == 0, report
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_every_use_in_a_child_is_an_error() -> None:
+    store = twindex.Store()
+    table = store.table("t", "sorted", keys="int", values="int")
+    table.update({key: key for key in range(1000)})
+    cursor, scan, view = table.cursor(), table.scan(), table.items()
+    assert next(scan) == cursor.scan_asc_next() == (0, 0)
+
+    def child() -> None:
+        uses: list[Callable[[], object]] = [
+            store.tables,
+            store.dump,
+            lambda: store.table("t", "sorted"),
+            lambda: store.memory,
+            store.__enter__,
+            lambda: len(table),
+            lambda: table[1],
+            lambda: table.insert(1, 1),
+            lambda: table.select_many([1]),
+            lambda: table.upsert_many([(1, 1)]),
+            lambda: list(view),
+            cursor.scan_asc_next,
+            lambda: next(scan),
+        ]
+        for use in uses:
+            with pytest.raises(twindex.ForkedError, match="forked"):
+                use()
+        assert not store.closed
+        own = twindex.Store().table("t")
+        own[b"a"] = b"1"
+        assert own[b"a"] == b"1"
+        store.close()
+        with pytest.raises(twindex.ClosedError):
+            store.tables()
+
+    in_child(child)
+    assert list(scan) == [(key, key) for key in range(1, 1000)]
+    assert len(table) == 1000
+    store.close()
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_what_was_inherited_goes_quietly_while_other_threads_wrote() -> None:
+    """The child has no such threads: to drop a table that one of them held a lock of would take for ever."""
+    store = twindex.Store()
+    handles = [store.table("t", "sorted"), store.table("h")]
+    done = threading.Event()
+
+    def write(table: twindex.Table[bytes, bytes]) -> None:
+        pairs = [(b"%d" % number, bytes(100)) for number in range(2000)]
+        while not done.is_set():
+            table.upsert_many(pairs)
+            table.clear()
+
+    writers = [threading.Thread(target=write, args=[table]) for table in handles]
+    for writer in writers:
+        writer.start()
+
+    def child() -> None:
+        nonlocal store, handles, writers
+        kept = [iter(table) for table in handles if not table.index]
+        del store, handles, writers, kept
+        gc.collect()
+
+    try:
+        for _ in range(10):
+            in_child(child)
+    finally:
+        done.set()
+        for writer in writers:
+            writer.join()
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_grandchild_is_a_child_too() -> None:
+    def child() -> None:
+        store = twindex.Store()
+        store.table("t")[b"a"] = b"1"
+
+        def grandchild() -> None:
+            with pytest.raises(twindex.ForkedError):
+                store.table("t")
+
+        in_child(grandchild)
+        assert store.table("t")[b"a"] == b"1"
+
+    in_child(child)

@@ -1,0 +1,166 @@
+"""Whatever a caller passes, a call does what it does or raises an error of those that it may, and nothing breaks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import twindex
+
+Index: TypeAlias = Literal["hash", "sorted"]
+
+
+class Hostile:
+    """Whose every method fails."""
+
+    def fail(self, *_: object) -> Any:
+        raise LookupError("mine")
+
+    __iter__ = __len__ = __eq__ = __bool__ = __index__ = __getitem__ = __fspath__ = __call__ = keys = fail
+    __hash__ = object.__hash__
+
+
+class Endless:
+    """Whose iterator returns itself as every pair."""
+
+    def __iter__(self) -> Iterator[object]:
+        return iter([self, self])
+
+
+class Subclass(bytes):
+    """Bytes with another idea of themselves."""
+
+    def __len__(self) -> int:
+        return 10**9
+
+
+def recursive() -> list[Any]:
+    items: list[Any] = []
+    items.append(items)
+    return items
+
+
+def generator() -> Iterator[Any]:
+    yield b"a", b"b"
+    raise LookupError("mine")
+
+
+JUNK = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(-3, 3),
+    st.floats(),
+    st.text(max_size=3),
+    st.sampled_from(["\ud800", "bytes", "sorted", "\0"]),
+    st.binary(max_size=3),
+    st.binary(max_size=3).map(bytearray),
+    st.just(memoryview(b"abcdef")[::2]),
+    st.just(memoryview(b"ab")),
+    st.just(bytes(70_000)),
+    st.tuples(st.binary(max_size=2), st.binary(max_size=2)),
+    st.lists(st.tuples(st.binary(max_size=2), st.binary(max_size=2)), max_size=2),
+    st.lists(st.tuples(st.integers(-2, 2), st.text(max_size=2)), max_size=2),
+    st.dictionaries(st.integers(-2, 2), st.text(max_size=2), max_size=2),
+    st.lists(st.none() | st.binary(max_size=2) | st.tuples(st.none())),
+    st.builds(object),
+    st.builds(Hostile),
+    st.builds(Endless),
+    st.builds(Subclass),
+    st.builds(recursive),
+    st.builds(generator),
+    st.builds(set),
+    st.just(Decimal(1)),
+    st.just(1j),
+    st.just(int),
+    st.just(len),
+    st.just(...),
+    st.just(slice(1, 2)),
+)
+
+CODECS: list[dict[str, Any]] = [
+    {},
+    {"keys": "int", "values": "str"},
+    {"keys": "str", "values": "json"},
+    {"keys": "tuple", "values": "pickle"},
+    {"keys": "bytes", "values": "msgpack"},
+]
+
+#: What a caller may expect: our errors, those of mappings and sequences, wrong calls, and the caller's own.
+EXPECTED = (twindex.Error, KeyError, IndexError, TypeError, LookupError)
+
+OPTIONS = ["gt", "gte", "lt", "lte", "prefix", "reverse", "limit", "minimum", "inclusive", "no_such_option"]
+
+
+def methods(kind: type) -> list[str]:
+    special = ["__getitem__", "__setitem__", "__delitem__", "__contains__", "__eq__", "__ne__"]
+    public = [name for name, member in vars(kind).items() if name[0] != "_" and callable(member)]
+    return sorted(public) + [name for name in special if name in vars(kind)]
+
+
+def call(target: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> None:
+    with suppress(*EXPECTED):
+        result = getattr(target, name)(*arguments, **options)
+        if isinstance(result, Iterator):
+            list(result)
+
+
+@pytest.mark.parametrize("name", methods(twindex.Table))
+@pytest.mark.parametrize("index", ["hash", "sorted"])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.sampled_from(CODECS),
+    st.lists(JUNK, max_size=4),
+    st.dictionaries(st.sampled_from(OPTIONS), JUNK, max_size=2),
+)
+def test_tables(
+    index: Index, name: str, codecs: dict[str, Any], arguments: list[Any], options: dict[str, Any]
+) -> None:
+    store = twindex.Store()
+    table = store.table("t", index, **codecs)
+    call(table, name, arguments, options)
+    assert len(list(table.items())) == len(table)
+    assert twindex.Store.load(store.dump()).table("t", index, **codecs) == table
+
+
+@pytest.mark.parametrize("name", methods(twindex.Cursor))
+@given(st.lists(JUNK, max_size=2))
+def test_cursors(name: str, arguments: list[Any]) -> None:
+    table = twindex.Store().table("t", "sorted")
+    table[b"a"] = b"1"
+    cursor = table.cursor()
+    call(cursor, name, arguments, {})
+    assert cursor.scan_asc_next() in {None, (b"a", b"1")}
+
+
+@pytest.mark.parametrize("name", methods(twindex.Store))
+@given(
+    arguments=st.lists(JUNK, max_size=3), options=st.dictionaries(st.sampled_from(OPTIONS), JUNK, max_size=1)
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_stores(
+    name: str,
+    arguments: list[Any],
+    options: dict[str, Any],
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.getbasetemp())
+    store = twindex.Store()
+    call(store, name, arguments, options)
+    if not store.closed:
+        assert store.tables() == store.load(store.dump()).tables()
+
+
+def test_the_methods_are_those_of_the_documentation() -> None:
+    """A method that this module would not find is one that it would not test."""
+    for kind in (twindex.Table, twindex.Cursor, twindex.Store):
+        assert set(methods(kind)) <= {name for name, _ in inspect.getmembers(kind)}
+        assert "update" in methods(twindex.Table)
