@@ -76,7 +76,7 @@ use std::str::FromStr;
 use std::sync::{Arc, PoisonError, Weak};
 use std::{fmt, slice};
 use sync::atomic::{
-    AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
+    AtomicBool, AtomicIsize, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use sync::{Mutex, MutexGuard, RwLock};
@@ -859,6 +859,50 @@ impl Blobs {
     }
 }
 
+/// The blocks of one index, and what was taken out of it while readers may still be in it.
+struct Blocks {
+    space: Space,
+    /// Whether the index has been shut because it was empty.
+    closed: bool,
+    limbo: epoch::Limbo<Retired>,
+    limbo_bytes: usize,
+}
+
+enum Retired {
+    Block(NonNull<u8>, usize),
+    Blob(*const Blob),
+}
+
+// SAFETY: what is retired belongs to the index that holds it.
+unsafe impl Send for Blocks {}
+
+impl Blocks {
+    const COLLECT_AT: usize = tuned(64, 2);
+    const COLLECT_AT_BYTES: usize = tuned(256 << 10, 256);
+
+    fn new(memory: Arc<Memory>) -> Self {
+        Self { space: Space::new(memory), closed: false, limbo: epoch::Limbo::new(), limbo_bytes: 0 }
+    }
+
+    /// Frees so many bytes, which nobody can find any more, once no reader is left in them.
+    fn retire(&mut self, retired: Retired, bytes: usize, blobs: &Blobs) {
+        self.limbo_bytes += bytes;
+        if self.limbo.push(retired) < Self::COLLECT_AT && self.limbo_bytes < Self::COLLECT_AT_BYTES {
+            return;
+        }
+        self.limbo_bytes = 0;
+        for retired in self.limbo.collect(&blobs.memory) {
+            // SAFETY: it came from `space` with these bytes or from `blobs`, and no reader is left in it.
+            unsafe {
+                match retired {
+                    Retired::Block(block, size) => self.space.give(block, size),
+                    Retired::Blob(blob) => blobs.free(blob),
+                }
+            }
+        }
+    }
+}
+
 /// Asks for a cache line that will be read soon.
 #[inline(always)]
 fn prefetch<T>(at: *const T) {
@@ -917,22 +961,39 @@ impl Counter {
 /// Whether two byte strings are equal. Short ones are compared word by word without a call.
 #[inline(always)]
 fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    /// # Safety
+    /// There are 8 or 4 bytes at `at`.
+    #[inline(always)]
+    unsafe fn word<W>(bytes: &[u8], at: usize) -> W {
+        debug_assert!(at + size_of::<W>() <= bytes.len());
+        // SAFETY: the caller's promise.
+        unsafe { bytes.as_ptr().add(at).cast::<W>().read_unaligned() }
+    }
     let len = a.len();
-    if len != b.len() || !(8..=32).contains(&len) {
-        return a == b;
+    if len != b.len() {
+        return false;
     }
-    let word = |bytes: &[u8], at: usize| {
-        debug_assert!(at + 8 <= bytes.len());
-        // SAFETY: `at` is at most `len - 8`, of both.
-        unsafe { bytes.as_ptr().add(at).cast::<u64>().read_unaligned() }
-    };
-    let differ = |at: usize| word(a, at) ^ word(b, at);
-    // Overlapping words cover every length: 8 to 16 bytes with two, up to 32 with four.
-    let mut difference = differ(0) | differ(len - 8);
-    if len > 16 {
-        difference |= differ(8) | differ(len - 16);
+    // Overlapping words cover every length.
+    // SAFETY: no word begins later than its size before the end.
+    unsafe {
+        match len {
+            0 => true,
+            1..=3 => (a[0] ^ b[0]) | (a[len / 2] ^ b[len / 2]) | (a[len - 1] ^ b[len - 1]) == 0,
+            4..=7 => {
+                let differ = |at| word::<u32>(a, at) ^ word::<u32>(b, at);
+                differ(0) | differ(len - 4) == 0
+            }
+            8..=16 => {
+                let differ = |at| word::<u64>(a, at) ^ word::<u64>(b, at);
+                differ(0) | differ(len - 8) == 0
+            }
+            17..=32 => {
+                let differ = |at| word::<u64>(a, at) ^ word::<u64>(b, at);
+                differ(0) | differ(8) | differ(len - 16) | differ(len - 8) == 0
+            }
+            _ => a == b,
+        }
     }
-    difference == 0
 }
 
 /// Something that readers follow while writers may put another in its place.
@@ -1245,12 +1306,12 @@ mod hash {
         bump_end: u32,
         /// Heads of lists of free records by class; a free record's first word is the next one's ref.
         free: Option<Box<[u32; CLASSES]>>,
-        limbo: epoch::Limbo<Retired>,
+        limbo: epoch::Limbo<Removed>,
         limbo_bytes: usize,
     }
 
     /// A record that was taken out of the index.
-    struct Retired {
+    struct Removed {
         reference: u32,
         /// Whether its blob, if it has one, lives on under another record.
         keeps_blob: bool,
@@ -1339,27 +1400,6 @@ mod hash {
         pub(super) emptied: AtomicBool,
     }
 
-    struct Blocks {
-        space: Space,
-        /// Whether the index has been shut because it was empty.
-        closed: bool,
-        limbo: epoch::Limbo<(NonNull<u8>, usize)>,
-    }
-
-    // SAFETY: the blocks in the limbo belong to `space`, which owns its memory.
-    unsafe impl Send for Blocks {}
-
-    impl Blocks {
-        fn retire(&mut self, block: NonNull<u8>, bytes: usize) {
-            if self.limbo.push((block, bytes)) >= tuned(16, 2) {
-                for (block, bytes) in self.limbo.collect(&self.space.memory) {
-                    // SAFETY: it came from `take` with these bytes, and no reader is left in it.
-                    unsafe { self.space.give(block, bytes) };
-                }
-            }
-        }
-    }
-
     /// What a search of one segment found.
     enum Place<'i> {
         /// The pair's slot and record.
@@ -1376,11 +1416,7 @@ mod hash {
                 hasher,
                 directory: AtomicPtr::new(ptr::null_mut()),
                 shards: [const { AtomicPtr::new(ptr::null_mut()) }; SHARDS],
-                space: Mutex::new(Blocks {
-                    space: Space::new(Arc::clone(&memory)),
-                    closed: false,
-                    limbo: epoch::Limbo::new(),
-                }),
+                space: Mutex::new(Blocks::new(Arc::clone(&memory))),
                 blobs: Blobs { memory, bytes: AtomicUsize::new(0) },
                 emptied: AtomicBool::new(false),
             }
@@ -1519,8 +1555,8 @@ mod hash {
         }
 
         /// Asks for what the next writes of these keys will need.
-        pub(super) fn prefetch<K: AsRef<[u8]>>(&self, keys: impl Iterator<Item = K>) {
-            keys.for_each(|key| self.prefetch_bucket(self.hash(key.as_ref())));
+        pub(super) fn prefetch(&self, keys: &[&[u8]]) {
+            keys.iter().for_each(|key| self.prefetch_bucket(self.hash(key)));
         }
 
         /// Shows `read` the pairs of the segment at `from` whose hashes are not less than it. Returns
@@ -1607,7 +1643,7 @@ mod hash {
                             }
                         }
                     }
-                    self.retire(shard, state, Retired { reference, keeps_blob: false });
+                    self.retire(shard, state, Removed { reference, keeps_blob: false });
                 }
                 Place::Free { bucket, slot, steps } => {
                     let Change::Set(value) = decide(None)? else { return Ok(false) };
@@ -1710,7 +1746,7 @@ mod hash {
                 }
                 shard.blocks.store(fresh.as_ptr(), Release);
                 if let Some(old) = NonNull::new(table) {
-                    blocks.retire(old.cast(), number * entry);
+                    blocks.retire(Retired::Block(old.cast(), number * entry), number * entry, &self.blobs);
                 }
                 table = fresh.as_ptr();
                 state.block_capacity = longer;
@@ -1727,7 +1763,7 @@ mod hash {
         }
 
         /// Frees a record whose ref was taken out of the index once no reader has it.
-        fn retire(&self, shard: &Shard, state: &mut ShardState, retired: Retired) {
+        fn retire(&self, shard: &Shard, state: &mut ShardState, retired: Removed) {
             // SAFETY: the record is whole until it is free, and so is its blob.
             state.limbo_bytes += unsafe {
                 let (bytes, blob) = record_extent(shard.record(retired.reference));
@@ -1741,7 +1777,7 @@ mod hash {
             }
         }
 
-        fn free_record(&self, shard: &Shard, state: &mut ShardState, retired: &Retired) {
+        fn free_record(&self, shard: &Shard, state: &mut ShardState, retired: &Removed) {
             let record = shard.record(retired.reference).cast_mut();
             // SAFETY: nobody else knows the record any more, and it is whole.
             unsafe {
@@ -1867,12 +1903,12 @@ mod hash {
             });
             if result.is_err() {
                 for (_, copy) in moved {
-                    self.free_record(high, high_state, &Retired { reference: copy, keeps_blob: true });
+                    self.free_record(high, high_state, &Removed { reference: copy, keeps_blob: true });
                 }
                 return result;
             }
             for (reference, _) in moved {
-                self.retire(low, low_state, Retired { reference, keeps_blob: true });
+                self.retire(low, low_state, Removed { reference, keeps_blob: true });
             }
             Ok(())
         }
@@ -1940,7 +1976,7 @@ mod hash {
             }
             self.directory.store(Tagged::new(fresh, old.number() + 1).0, Release);
             let block = NonNull::new(old.pointer::<u8>().cast_mut()).expect("a directory has an address");
-            blocks.retire(block, entries * ENTRY);
+            blocks.retire(Retired::Block(block, entries * ENTRY), entries * ENTRY, &self.blobs);
             Ok(())
         }
 
@@ -1956,7 +1992,8 @@ mod hash {
                 entry.store(halves[usize::from(at >= entries.div_ceil(2))].0, Release);
             }
             let block = NonNull::new(old.pointer::<u8>().cast_mut()).expect("a segment has an address");
-            blocks.retire(block, old.buckets() * size_of::<Bucket>());
+            let bytes = old.buckets() * size_of::<Bucket>();
+            blocks.retire(Retired::Block(block, bytes), bytes, &self.blobs);
         }
 
         /// Every record that the index leads to. For its end.
@@ -1987,7 +2024,7 @@ mod hash {
                 }
                 // SAFETY: it came from `Box::into_raw`, and nobody else has it any more.
                 let mut shard = unsafe { Box::from_raw(shard) };
-                let retired: Vec<Retired> = shard.state.get_mut().limbo.drain().collect();
+                let retired: Vec<Removed> = shard.state.get_mut().limbo.drain().collect();
                 for retired in retired.iter().filter(|retired| !retired.keeps_blob) {
                     // SAFETY: a retired record is whole.
                     blobs.extend(unsafe { record_extent(shard.record(retired.reference)) }.1);
@@ -2135,31 +2172,32 @@ mod hash {
 
 /// Pairs found by their key, and in the order of their keys.
 ///
-/// A tree whose leaves hold the pairs themselves. Within a leaf nothing moves: a new pair's cell goes below the
-/// cells before it and its slot behind the slots before it, so a leaf has a sorted run of slots and a short
-/// tail of newer ones. When the tail or the room is used up, a fresh leaf (or two) with all pairs in order
-/// takes its place in the tree. Readers need no version and no second look: what they find is written once.
+/// A tree whose leaves hold the pairs themselves. The slots of a leaf are in the order of the keys, its cells in the
+/// order in which they came. A new pair's cell goes below the cells before it, then the slots above its place
+/// move up by one. When the room is used up, a larger leaf, or two, takes the leaf's place in the tree.
 ///
 /// ```text
-/// leaf: head · sorted slots ──> · tail slots ──> ·      free      · <── cells · prefix
-/// slot: first 4 key bytes after the prefix · key length · where its cell is · dead or alive
+/// leaf: head · prefix · slots, in order ──> ·      free      · <── cells
+/// slot: first 4 key bytes after the prefix u32 · length of the key after it u16 · where its cell is u16
 /// cell: value length u16 · the rest of the key · the value       (or the address of a blob)
 ///
-/// inner node: first 8 bytes of each separator · children · separators. Never changes but for its children.
+/// inner node: head · prefix · first 4 bytes of each separator after it · children · ends · separators.
+///             Never changes but for its children.
 /// ```
 ///
 /// Invariants
 ///
-/// - **S1** A cell is written before the slot that names it, or before the count that covers that slot, is
-///   stored. Neither a cell nor the part of a slot that says what key it has ever changes.
+/// - **S1** A cell is written before a slot that names it is stored, and never changes. Every slot below the count is
+///   whole at every moment.
 /// - **S2** A leaf changes only under its lock, and only while the tree leads to it. One that was replaced is
 ///   marked so and never changes again; it is freed through a limbo, so a pinned reader may read on in it.
-/// - **S3** All keys that the tree leads to a leaf begin with the leaf's prefix. A key has at most one slot.
+/// - **S3** All keys of a leaf begin with its prefix. A key has one slot, but for the time in which `state` says that slots
+///   move: then it may have two that are equal, never none. So what a reader finds is there, and what it does not
+///   find is absent if `state` was the same before and after.
 /// - **S4** Child pointers change only under the tree's lock, which is taken after leaf locks.
 /// - **S5** The first word of a block is its `state` as long as the index lives: who remembers a leaf can tell
 ///   later whether it is still as it was.
-/// - **S6** A slot owns its blob, dead or alive, since its key is there. The blob is retired once the slot names
-///   another cell or its leaf was replaced by one without it.
+/// - **S6** A slot below the count owns its blob. The blob is retired once the slot is gone or names another cell.
 #[path = "../tests/check"]
 mod sorted {
     use super::*;
@@ -2171,15 +2209,13 @@ mod sorted {
     /// A leaf with more is split in two.
     const LEAF: usize = tuned(4096, 256);
     const MIN_LEAF: usize = tuned(128, 64);
+    /// Up to this size a leaf's prefix is found anew whenever it grows.
+    const SMALL_LEAF: usize = tuned(1024, 128);
     /// Pairs with more bytes than this are blobs, so that a leaf holds several.
     const MAX_CELL: usize = tuned(512, 64);
-    /// A tail of so many slots is sorted in.
-    const TAIL: usize = tuned(16, 3);
     /// Most separators of an inner node.
     const FANOUT: usize = tuned(64, 3);
     const MAX_PREFIX: usize = tuned(255, 6);
-    const COLLECT_AT: usize = tuned(64, 2);
-    const COLLECT_AT_BYTES: usize = tuned(256 << 10, 256);
 
     const HEAD: usize = size_of::<LeafHead>();
     const SLOT: usize = size_of::<u64>();
@@ -2187,23 +2223,23 @@ mod sorted {
     const CELL_HEAD: usize = 2;
     const BLOB_CELL: usize = CELL_HEAD + size_of::<*const Blob>();
 
-    /// The head of a leaf; slots and cells follow in the same block.
+    /// The head of a leaf; prefix, slots and cells follow in the same block.
     #[repr(C)]
     struct LeafHead {
-        /// Bit 0: locked. Bit 1: replaced. Above: grows with every change.
+        /// The bits below, and above them a number that grows with every change.
         state: AtomicU64,
-        /// Slots in the low half, how many of them are the sorted run in the high half.
-        counts: AtomicU32,
-        /// Where the lowest cell begins. Only the lock's holder uses this and the next two.
-        floor: AtomicU32,
-        /// Bytes of slots and cells that are dead.
-        garbage: AtomicU32,
-        live: AtomicU32,
-        size: u32,
-        prefix_len: u32,
+        count: AtomicU16,
+        /// Where the lowest cell begins. Only the lock's holder uses this and the next.
+        floor: AtomicU16,
+        /// Bytes of cells that no slot names.
+        garbage: AtomicU16,
+        size: u16,
+        prefix_len: u16,
+        /// Where the slots begin.
+        slots: u16,
     }
 
-    const _: () = assert!(size_of::<LeafHead>() == 32);
+    const _: () = assert!(size_of::<LeafHead>() == 24);
 
     /// A leaf that is there for `'g`. It is a pointer to the whole block, as a reference would cover the head alone.
     #[derive(Clone, Copy)]
@@ -2224,15 +2260,17 @@ mod sorted {
 
     const LOCKED: u64 = 1;
     const REPLACED: u64 = 2;
-    const CHANGED: u64 = 4;
+    const MOVING: u64 = 4;
+    const CHANGED: u64 = 8;
 
     /// What a slot says; see the drawing above.
     #[derive(Clone, Copy)]
     struct Slot(u64);
 
     impl Slot {
-        fn new(head: u32, key_len: u16, cell: usize) -> Self {
-            Self(u64::from(head) << 32 | u64::from(key_len) << 16 | cell as u64)
+        /// The slot of a key whose cell is still to be written.
+        fn new(key: Suffix<'_>) -> Self {
+            Self(u64::from(key.head) << 32 | (key.len as u64) << 16)
         }
 
         #[inline]
@@ -2246,19 +2284,13 @@ mod sorted {
             usize::from((self.0 >> 16) as u16)
         }
 
-        /// Cells begin at even bytes, which leaves a bit.
         #[inline]
         fn cell(self) -> usize {
-            usize::from(self.0 as u16 & !1)
+            usize::from(self.0 as u16)
         }
 
-        #[inline]
-        fn is_dead(self) -> bool {
-            self.0 & 1 != 0
-        }
-
-        fn dead(self) -> Self {
-            Self(self.0 | 1)
+        fn with_cell(self, cell: usize) -> Self {
+            Self(self.0 & !0xffff | cell as u64)
         }
     }
 
@@ -2273,20 +2305,45 @@ mod sorted {
     impl<'k> Suffix<'k> {
         #[inline]
         fn new(key: &'k [u8]) -> Self {
-            if let Some((head, rest)) = key.split_first_chunk() {
-                return Self { head: u32::from_be_bytes(*head), len: key.len(), rest };
-            }
-            let mut head = [0; 4];
-            head[..key.len()].copy_from_slice(key);
-            Self { head: u32::from_be_bytes(head), len: key.len(), rest: &[] }
+            Self { head: head4(key), len: key.len(), rest: key.get(4..).unwrap_or_default() }
         }
+    }
 
-        /// The order of keys: short ones have zeros in their head, so where all else is equal the length decides.
-        #[inline]
-        fn cmp(self, other: Suffix<'_>) -> Ordering {
-            (self.head.cmp(&other.head))
-                .then_with(|| self.rest.cmp(other.rest))
-                .then_with(|| self.len.cmp(&other.len))
+    /// The first bytes of `bytes` as a number that orders like them.
+    #[inline(always)]
+    fn head4(bytes: &[u8]) -> u32 {
+        if let Some(head) = bytes.first_chunk() {
+            return u32::from_be_bytes(*head);
+        }
+        bytes.iter().zip([24, 16, 8]).fold(0, |head, (&byte, shift)| head | u32::from(byte) << shift)
+    }
+
+    /// `key` after a node's prefix, or how it compares to all keys that begin with the prefix.
+    ///
+    /// # Safety
+    /// At `prefix` are `len` bytes, and as many more as make whole words of 8.
+    #[inline(always)]
+    unsafe fn strip(key: &[u8], prefix: *const u8, len: usize) -> std::result::Result<&[u8], Ordering> {
+        if len == 0 {
+            return Ok(key);
+        }
+        if let (Some(start), 1..=8) = (key.first_chunk(), len) {
+            let beyond = 64 - 8 * len;
+            // SAFETY: the caller's promise.
+            let prefix = u64::from_be(unsafe { prefix.cast::<u64>().read_unaligned() }) >> beyond;
+            let start = u64::from_be_bytes(*start) >> beyond;
+            // SAFETY: the key has at least 8 bytes.
+            return if start == prefix {
+                Ok(unsafe { key.get_unchecked(len..) })
+            } else {
+                Err(start.cmp(&prefix))
+            };
+        }
+        // SAFETY: the caller's promise.
+        let prefix = unsafe { slice::from_raw_parts(prefix, len) };
+        match key.split_at_checked(len) {
+            Some((start, rest)) if same_bytes(start, prefix) => Ok(rest),
+            _ => Err(key.cmp(prefix)),
         }
     }
 
@@ -2317,15 +2374,14 @@ mod sorted {
         }
 
         #[inline]
-        fn counts(self) -> (usize, usize) {
-            let counts = self.counts.load(Acquire);
-            ((counts & 0xffff) as usize, (counts >> 16) as usize)
+        fn count(self) -> usize {
+            self.count.load(Acquire).into()
         }
 
         #[inline]
         fn slot_word(self, at: usize) -> &'g AtomicU64 {
-            // SAFETY: slots stand behind the head; callers stay below the count, or below the cells.
-            unsafe { &*self.base().add(HEAD).cast::<AtomicU64>().add(at) }
+            // SAFETY: slots stand behind the prefix; callers stay below the count, or below the cells.
+            unsafe { &*self.base().add(self.slots.into()).cast::<AtomicU64>().add(at) }
         }
 
         #[inline]
@@ -2335,9 +2391,15 @@ mod sorted {
 
         #[inline]
         fn prefix(self) -> &'g [u8] {
-            let len = self.prefix_len as usize;
-            // SAFETY: the prefix is the last part of the block and never changes.
-            unsafe { slice::from_raw_parts(self.base().add(self.size as usize - len), len) }
+            // SAFETY: the prefix stands behind the head and never changes.
+            unsafe { slice::from_raw_parts(self.base().add(HEAD), self.prefix_len.into()) }
+        }
+
+        /// What of a key stands in slot and cell, or which side of all keys of this leaf it is on.
+        #[inline]
+        fn strip(self, key: &[u8]) -> std::result::Result<Suffix<'_>, Ordering> {
+            // SAFETY: the slots, which are aligned to 8, stand behind the prefix.
+            unsafe { strip(key, self.base().add(HEAD), self.prefix_len.into()) }.map(Suffix::new)
         }
 
         /// The rest of a slot's key and its value.
@@ -2346,12 +2408,13 @@ mod sorted {
             // SAFETY: S1: the slot's cell is whole and never changes.
             unsafe {
                 let cell = self.base().add(slot.cell());
-                let value_len = cell.cast::<u16>().read();
+                let value_len = cell.cast::<u16>().read_unaligned();
                 let bytes = cell.add(CELL_HEAD);
                 if value_len == BLOB {
                     let blob = bytes.cast::<*const Blob>().read_unaligned();
                     let (key, _) = Blob::parts(blob);
-                    return (key.get(self.prefix_len as usize + 4..).unwrap_or(&[]), Body::Blob(blob));
+                    let rest = key.get(usize::from(self.prefix_len) + 4..).unwrap_or_default();
+                    return (rest, Body::Blob(blob));
                 }
                 let rest = slot.key_len().saturating_sub(4);
                 let value = slice::from_raw_parts(bytes.add(rest), value_len.into());
@@ -2359,68 +2422,12 @@ mod sorted {
             }
         }
 
-        #[inline]
-        fn suffix(self, slot: Slot) -> Suffix<'g> {
-            Suffix { head: slot.head(), len: slot.key_len(), rest: self.cell(slot).0 }
-        }
-
-        #[inline]
+        /// The order of keys: short ones have zeros in their head, so where all else is equal the length decides.
         fn cmp(self, slot: Slot, key: Suffix<'_>) -> Ordering {
             // Most comparisons end at the head, without a look at the cell.
-            (slot.head().cmp(&key.head)).then_with(|| self.suffix(slot).cmp(key))
-        }
-
-        /// The first of the sorted slots whose head is not less than `head`.
-        #[inline]
-        fn head_bound(self, sorted: usize, head: u32) -> usize {
-            let mut first = 0;
-            let mut len = sorted;
-            while len > 0 {
-                let half = len / 2;
-                // Without a branch: which way it goes cannot be predicted.
-                let less = Slot(self.slot_word(first + half).load(Relaxed)).head() < head;
-                first = if less { first + half + 1 } else { first };
-                len = if less { len - half - 1 } else { half };
-            }
-            first
-        }
-
-        /// The place of `key`'s slot, dead or alive, or where in the sorted run it would belong.
-        #[inline]
-        fn find(self, key: Suffix<'_>) -> std::result::Result<usize, usize> {
-            let (count, sorted) = self.counts();
-            let mut at = self.head_bound(sorted, key.head);
-            let run = at;
-            while at < sorted && self.slot(at).head() == key.head {
-                match self.cmp(self.slot(at), key) {
-                    Ordering::Less if at - run < 4 => at += 1,
-                    // Many keys have this head.
-                    Ordering::Less => {
-                        at = self.find_in(at + 1, sorted, key);
-                        if at < sorted && self.is_key(self.slot(at), key) {
-                            return Ok(at);
-                        }
-                        break;
-                    }
-                    Ordering::Equal => return Ok(at),
-                    Ordering::Greater => break,
-                }
-            }
-            (sorted..count).find(|&tail| self.is_key(self.slot(tail), key)).ok_or(at)
-        }
-
-        /// The first sorted slot from `low` on that is not less than `key`.
-        #[cold]
-        fn find_in(self, mut low: usize, mut high: usize, key: Suffix<'_>) -> usize {
-            while low < high {
-                let middle = usize::midpoint(low, high);
-                if self.cmp(self.slot(middle), key) == Ordering::Less {
-                    low = middle + 1;
-                } else {
-                    high = middle;
-                }
-            }
-            low
+            (slot.head().cmp(&key.head))
+                .then_with(|| self.cell(slot).0.cmp(key.rest))
+                .then_with(|| slot.key_len().cmp(&key.len))
         }
 
         #[inline]
@@ -2428,26 +2435,141 @@ mod sorted {
             slot.head() == key.head && slot.key_len() == key.len && same_bytes(self.cell(slot).0, key.rest)
         }
 
-        /// The value of a key that the tree leads here for.
+        /// The first of `count` slots whose head is not less than `head`.
+        #[inline(always)]
+        fn bound(self, count: usize, head: u32) -> usize {
+            let mut at = 0;
+            let mut len = count;
+            while len > 0 {
+                let half = len / 2;
+                // Without a branch: which way it goes cannot be predicted.
+                let less = self.slot(at + half).head() < head;
+                at = if less { at + half + 1 } else { at };
+                len = if less { len - half - 1 } else { half };
+            }
+            at
+        }
+
+        /// The place of `key`'s slot among the first `count`, and what it says; or where it would belong.
         #[inline]
-        fn value(self, key: &[u8]) -> Option<&'g [u8]> {
-            // S3: the key begins with the prefix.
-            let slot = self.slot(self.find(Suffix::new(key.get(self.prefix_len as usize..)?)).ok()?);
-            (!slot.is_dead()).then(|| self.cell(slot).1.bytes())
+        fn seek(self, count: usize, key: Suffix<'_>) -> Found {
+            let at = self.bound(count, key.head);
+            if at == count {
+                return Err(at);
+            }
+            let slot = self.slot(at);
+            if slot.head() != key.head {
+                return Err(at);
+            }
+            if self.is_key(slot, key) {
+                return Ok((at, slot));
+            }
+            self.seek_beyond(at, count, key)
+        }
+
+        /// As `seek`, from `at` on, where several keys have the same head.
+        #[cold]
+        fn seek_beyond(self, mut at: usize, mut end: usize, key: Suffix<'_>) -> Found {
+            while at < end {
+                let middle = usize::midpoint(at, end);
+                let slot = self.slot(middle);
+                match self.cmp(slot, key) {
+                    Ordering::Less => at = middle + 1,
+                    Ordering::Equal => return Ok((middle, slot)),
+                    Ordering::Greater => end = middle,
+                }
+            }
+            Err(at)
+        }
+
+        /// Whether no slot has moved or changed since `state` was loaded. The slots were loaded with `Acquire`.
+        #[inline]
+        fn is_still(self, state: u64) -> bool {
+            state & MOVING == 0 && (self.state.load(Acquire) ^ state) & !LOCKED == 0
+        }
+
+        /// The slot of a key, for a reader.
+        #[inline]
+        fn find(self, key: &[u8]) -> Option<Slot> {
+            let suffix = self.strip(key).ok()?;
+            let mut turns = 0;
+            loop {
+                let state = self.state.load(Acquire);
+                if let Ok((_, slot)) = self.seek(self.count(), suffix) {
+                    return Some(slot);
+                }
+                if self.is_still(state) {
+                    return None;
+                }
+                wait(&mut turns);
+            }
+        }
+
+        /// Asks for the cell that a look-up of a key will read. The slots should be there already.
+        #[inline]
+        fn prefetch_cell(self, key: &[u8]) {
+            let Ok(suffix) = self.strip(key) else { return };
+            let count = self.count();
+            let at = self.bound(count, suffix.head);
+            if at < count {
+                prefetch(self.base().wrapping_add(self.slot(at).cell()));
+            }
+        }
+
+        /// Copies the slots as they are at one moment; the state at that moment.
+        fn copy_slots(self, slots: &mut Vec<Slot>) -> u64 {
+            let mut turns = 0;
+            loop {
+                let state = self.state.load(Acquire);
+                slots.clear();
+                slots.extend((0..self.count()).map(|at| self.slot(at)));
+                if self.is_still(state) {
+                    return state & !LOCKED;
+                }
+                wait(&mut turns);
+            }
         }
 
         /// Bytes between the slots and the cells.
         fn room(self, count: usize) -> usize {
-            self.floor.load(Relaxed) as usize - HEAD - count * SLOT
+            usize::from(self.floor.load(Relaxed)) - usize::from(self.slots) - count * SLOT
         }
 
-        /// Writes a cell below the others; where it is. The caller has the lock and has checked the room.
+        /// Takes room for a cell below the others. The caller has the lock and has checked that there is some.
+        fn take_cell(self, bytes: usize) -> usize {
+            let at = usize::from(self.floor.load(Relaxed)) - bytes;
+            self.floor.store(at as u16, Relaxed);
+            at
+        }
+
+        /// Writes a cell; where it is.
         fn add_cell(self, cell: &[u8]) -> usize {
-            let at = self.floor.load(Relaxed) as usize - padded(cell.len());
+            let at = self.take_cell(cell.len());
             // SAFETY: there is room between the slots and the floor, which no reader looks at yet.
             unsafe { self.base().add(at).copy_from_nonoverlapping(cell.as_ptr(), cell.len()) };
-            self.floor.store(at as u32, Relaxed);
             at
+        }
+
+        /// Adds a pair before the slot at `at`, where there is room. If others know the leaf, either `at` is its end or
+        /// `state` says that slots move.
+        #[inline]
+        fn put(self, at: usize, item: Item<'_>) {
+            let slot = item.slot.with_cell(self.add_cell(item.cell));
+            let count = self.count();
+            for moved in (at..count).rev() {
+                self.slot_word(moved + 1).store(self.slot(moved).0, Release);
+            }
+            self.slot_word(at).store(slot.0, Release);
+            self.count.store(count as u16 + 1, Release);
+        }
+
+        /// Takes a slot out, while `state` says that slots move.
+        fn remove(self, at: usize) {
+            let count = self.count();
+            for moved in at + 1..count {
+                self.slot_word(moved - 1).store(self.slot(moved).0, Release);
+            }
+            self.count.store(count as u16 - 1, Release);
         }
 
         fn cell_len(self, slot: Slot) -> usize {
@@ -2457,34 +2579,33 @@ mod sorted {
             }
         }
 
-        fn blob(self, at: usize) -> Option<*const Blob> {
-            match self.cell(self.slot(at)).1 {
+        fn add_garbage(self, bytes: usize) {
+            self.garbage.store(self.garbage.load(Relaxed) + bytes as u16, Relaxed);
+        }
+
+        fn blobs(self) -> impl Iterator<Item = *const Blob> {
+            (0..self.count()).filter_map(move |at| match self.cell(self.slot(at)).1 {
                 Body::Blob(blob) => Some(blob),
                 Body::Inline(_) => None,
-            }
+            })
         }
 
-        fn cell_bytes(self, slot: Slot) -> &'g [u8] {
-            // SAFETY: S1.
-            unsafe { slice::from_raw_parts(self.base().add(slot.cell()), self.cell_len(slot)) }
-        }
-
-        /// The live pairs in order, on their way into another leaf.
+        /// The pairs, on their way into another leaf. The caller has the lock.
         fn items(self) -> Vec<Item<'g>> {
-            let mut slots = Vec::new();
-            self.live_slots(&mut slots);
-            let item = |slot| Item { prefix: self.prefix(), slot, cell: self.cell_bytes(slot) };
-            slots.into_iter().map(item).collect()
+            (0..self.count()).map(|at| self.item(at)).collect()
         }
 
-        fn add(word: &AtomicU32, by: u32) {
-            word.store(word.load(Relaxed).wrapping_add(by), Relaxed);
+        fn item(self, at: usize) -> Item<'g> {
+            let slot = self.slot(at);
+            // SAFETY: S1.
+            let cell = unsafe { slice::from_raw_parts(self.base().add(slot.cell()), self.cell_len(slot)) };
+            Item { prefix: self.prefix(), slot, cell }
         }
 
         /// Waits for the lock; `None` where the leaf was replaced.
         #[inline]
         fn lock(self) -> Option<Held<'g>> {
-            let mut waited = 0;
+            let mut turns = 0;
             loop {
                 let state = self.state.load(Relaxed);
                 if state & REPLACED != 0 {
@@ -2497,7 +2618,7 @@ mod sorted {
                 {
                     return Some(Held { leaf: self, next: state });
                 }
-                wait(&mut waited);
+                wait(&mut turns);
             }
         }
 
@@ -2509,21 +2630,6 @@ mod sorted {
             let locked = self.state.compare_exchange(state, state | LOCKED, Acquire, Relaxed);
             // Made only where the lock was won: to drop one gives the lock up.
             locked.is_ok().then(|| Held { leaf: self, next: state })
-        }
-
-        /// The live slots in order. The tail is sorted in.
-        fn live_slots(self, slots: &mut Vec<Slot>) {
-            let (count, sorted) = self.counts();
-            slots.clear();
-            slots.extend((0..sorted).map(|at| self.slot(at)).filter(|slot| !slot.is_dead()));
-            for at in sorted..count {
-                let slot = self.slot(at);
-                if !slot.is_dead() {
-                    let suffix = self.suffix(slot);
-                    let place = slots.partition_point(|&other| self.cmp(other, suffix) == Ordering::Less);
-                    slots.insert(place, slot);
-                }
-            }
         }
     }
 
@@ -2538,8 +2644,18 @@ mod sorted {
             self.next += CHANGED;
         }
 
+        /// Tells readers that slots move while `change` does its `Release` stores.
+        #[inline]
+        fn while_moving(&mut self, change: impl FnOnce(Leaf<'_>)) {
+            self.changed();
+            self.leaf.state.store(self.next | LOCKED | MOVING, Relaxed);
+            change(self.leaf);
+            self.leaf.state.store(self.next | LOCKED, Release);
+        }
+
         fn replaced(&mut self) {
-            self.next = (self.next + CHANGED) | REPLACED;
+            self.changed();
+            self.next |= REPLACED;
         }
     }
 
@@ -2550,24 +2666,19 @@ mod sorted {
         }
     }
 
-    /// Cells begin at even bytes.
-    const fn padded(bytes: usize) -> usize {
-        bytes.next_multiple_of(2)
-    }
-
     // --- inner nodes
 
-    /// The head of an inner node. In the same block follow, for `count` separators: their first 8 bytes as
-    /// numbers, `count + 1` children, where each separator ends, the common prefix, the separators' bytes after it.
+    /// The head of an inner node. In the same block follow, for `count` separators: their common prefix, the first 4 bytes
+    /// after it as numbers, `count + 1` children, where each separator ends, and the separators' bytes after the prefix.
     ///
     /// Child `n` leads to the keys from separator `n - 1` on that are less than separator `n`.
     #[repr(C)]
     struct InnerHead {
         /// S5. Not used here.
         state: AtomicU64,
-        count: u32,
-        prefix_len: u32,
-        size: usize,
+        size: u32,
+        count: u16,
+        prefix_len: u16,
     }
 
     /// An inner node that is there for `'g`.
@@ -2588,69 +2699,76 @@ mod sorted {
     }
 
     const INNER_HEAD: usize = size_of::<InnerHead>();
+    /// Heads are compared so many at a time; the rest of the last row is `i32::MAX`.
+    const ROW: usize = 4;
 
-    /// The first bytes of `bytes` as a number that orders like them.
-    fn head8(bytes: &[u8]) -> u64 {
-        if let Some(head) = bytes.first_chunk() {
-            return u64::from_be_bytes(*head);
-        }
-        let mut head = [0; 8];
-        head[..bytes.len()].copy_from_slice(bytes);
-        u64::from_be_bytes(head)
+    /// A separator's head in the order of signed numbers, which is what SSE2 compares.
+    #[inline(always)]
+    fn signed_head(bytes: &[u8]) -> i32 {
+        (head4(bytes) ^ 1 << 31).cast_signed()
+    }
+
+    /// Where the parts of an inner node of so many separators begin: heads, children, ends, bytes.
+    #[inline(always)]
+    fn inner_parts(prefix_len: usize, count: usize) -> (usize, usize, usize, usize) {
+        let heads = INNER_HEAD + prefix_len.next_multiple_of(8);
+        let children = heads + size_of::<i32>() * count.next_multiple_of(ROW);
+        let ends = children + size_of::<AtomicPtr<u8>>() * (count + 1);
+        (heads, children, ends, ends + size_of::<u32>() * count)
     }
 
     impl<'g> Inner<'g> {
-        fn base(self) -> *const u8 {
+        #[inline]
+        fn base(self) -> *mut u8 {
             self.head.as_ptr().cast()
         }
 
+        #[inline]
         fn count(self) -> usize {
-            self.count as usize
+            self.count.into()
         }
 
-        fn heads(self) -> &'g [u64] {
-            // SAFETY: `new_inner` wrote `count` heads here, and nothing changes them.
-            unsafe { slice::from_raw_parts(self.base().add(INNER_HEAD).cast(), self.count()) }
+        #[inline]
+        fn parts(self) -> (usize, usize, usize, usize) {
+            inner_parts(self.prefix_len.into(), self.count())
+        }
+
+        #[inline]
+        fn heads(self) -> &'g [i32] {
+            let len = self.count().next_multiple_of(ROW);
+            // SAFETY: `new_inner` wrote that many heads here, and nothing changes them.
+            unsafe { slice::from_raw_parts(self.base().add(self.parts().0).cast(), len) }
         }
 
         #[inline]
         fn child(self, at: usize) -> &'g AtomicPtr<u8> {
             debug_assert!(at <= self.count());
             // SAFETY: `count + 1` children stand behind the heads.
-            unsafe { &*self.base().add(INNER_HEAD + 8 * self.count()).cast::<AtomicPtr<u8>>().add(at) }
-        }
-
-        fn ends(self) -> &'g [u32] {
-            let at = INNER_HEAD + 8 * self.count() + size_of::<AtomicPtr<u8>>() * (self.count() + 1);
-            // SAFETY: `count` ends stand behind the children.
-            unsafe { slice::from_raw_parts(self.base().add(at).cast(), self.count()) }
-        }
-
-        fn bytes(self) -> *const u8 {
-            let at = INNER_HEAD + (8 + 4) * self.count() + size_of::<AtomicPtr<u8>>() * (self.count() + 1);
-            // SAFETY: the bytes stand behind the ends.
-            unsafe { self.base().add(at) }
+            unsafe { &*self.base().add(self.parts().1).cast::<AtomicPtr<u8>>().add(at) }
         }
 
         fn prefix(self) -> &'g [u8] {
-            // SAFETY: the prefix stands behind the ends.
-            unsafe { slice::from_raw_parts(self.bytes(), self.prefix_len as usize) }
+            // SAFETY: the prefix stands behind the head.
+            unsafe { slice::from_raw_parts(self.base().add(INNER_HEAD), self.prefix_len.into()) }
         }
 
         /// A separator after the prefix.
         fn rest(self, at: usize) -> &'g [u8] {
-            let start = if at == 0 { 0 } else { self.ends()[at - 1] as usize };
-            let end = self.ends()[at] as usize;
-            // SAFETY: the separators' bytes stand behind the prefix, up to the last end.
-            unsafe { slice::from_raw_parts(self.bytes().add(self.prefix_len as usize + start), end - start) }
+            let (_, _, ends, bytes) = self.parts();
+            // SAFETY: `count` ends stand behind the children, and behind them the bytes up to the last end.
+            unsafe {
+                let ends = self.base().add(ends).cast::<u32>();
+                let start = if at == 0 { 0 } else { *ends.add(at - 1) as usize };
+                slice::from_raw_parts(self.base().add(bytes + start), *ends.add(at) as usize - start)
+            }
         }
 
-        fn separator(self, at: usize) -> Vec<u8> {
-            [self.prefix(), self.rest(at)].concat()
+        fn separator(self, at: usize) -> Separator<'g> {
+            Separator { prefix: self.prefix(), rest: self.rest(at) }
         }
 
         fn separators(self) -> impl Iterator<Item = Separator<'g>> + use<'g> {
-            (0..self.count()).map(move |at| Separator { prefix: self.prefix(), rest: self.rest(at) })
+            (0..self.count()).map(move |at| self.separator(at))
         }
 
         fn children(self) -> impl Iterator<Item = Child> + use<'g> {
@@ -2660,39 +2778,29 @@ mod sorted {
         /// How many separators are less than `key`, or, with `or_equal`, not greater.
         #[inline]
         fn child_of(self, key: &[u8], or_equal: bool) -> usize {
-            let prefix = self.prefix();
-            let key = match key.split_at_checked(prefix.len()) {
-                Some((start, rest)) if prefix.is_empty() || same_bytes(start, prefix) => rest,
-                _ if key < prefix => return 0,
-                _ => return self.count(),
+            // SAFETY: the heads begin at a multiple of 8 behind the prefix.
+            let key = match unsafe { strip(key, self.base().add(INNER_HEAD), self.prefix_len.into()) } {
+                Ok(rest) => rest,
+                Err(Ordering::Less) => return 0,
+                Err(_) => return self.count(),
             };
             let heads = self.heads();
-            let head = head8(key);
-            let mut first = 0;
-            let mut len = heads.len();
-            while len > 0 {
-                let half = len / 2;
-                debug_assert!(first + half < heads.len());
-                // SAFETY: `first + len` stays at most the number of heads.
-                let less = unsafe { *heads.get_unchecked(first + half) } < head;
-                first = if less { first + half + 1 } else { first };
-                len = if less { len - half - 1 } else { half };
+            let head = signed_head(key);
+            // No branch, and no step waits for the one before.
+            let at = heads.iter().map(|&other| u32::from(other < head)).sum::<u32>() as usize;
+            if at >= self.count() || heads[at] != head { at } else { self.child_among(at, key, or_equal) }
+        }
+
+        /// As `child_of`, from `at` on, where separators have the key's head. Both are taken after the prefix.
+        #[cold]
+        fn child_among(self, mut at: usize, key: &[u8], or_equal: bool) -> usize {
+            let mut end = self.count();
+            while at < end {
+                let middle = usize::midpoint(at, end);
+                let order = self.rest(middle).cmp(key);
+                if order.is_lt() || or_equal && order.is_eq() { at = middle + 1 } else { end = middle }
             }
-            let before = |at: usize| match self.rest(at).cmp(key) {
-                Ordering::Less => true,
-                Ordering::Equal => or_equal,
-                Ordering::Greater => false,
-            };
-            if first == heads.len() || heads[first] != head {
-                return first;
-            }
-            let equal = heads[first..].partition_point(|&other| other == head);
-            let (mut low, mut high) = (first, first + equal);
-            while low < high {
-                let middle = usize::midpoint(low, high);
-                if before(middle) { low = middle + 1 } else { high = middle }
-            }
-            low
+            at
         }
     }
 
@@ -2735,13 +2843,26 @@ mod sorted {
         unsafe fn block(self) -> (NonNull<u8>, usize) {
             // SAFETY: the caller's promise.
             match unsafe { self.node() } {
-                Node::Leaf(leaf) => (leaf.head.cast(), leaf.size as usize),
-                Node::Inner(inner) => (inner.head.cast(), inner.size),
+                Node::Leaf(leaf) => (leaf.head.cast(), leaf.size.into()),
+                Node::Inner(inner) => (inner.head.cast(), inner.size as usize),
+            }
+        }
+
+        /// Asks for the parts of a node that a search will look at.
+        #[inline(always)]
+        fn prefetch(self) {
+            for line in 0..PREFETCH_LINES {
+                prefetch(self.0.wrapping_add(64 * line));
             }
         }
     }
 
+    const PREFETCH_LINES: usize = 10;
+
     // --- the tree
+
+    /// So many keys of a batch go down the tree side by side.
+    const GROUP: usize = 16;
 
     pub(super) struct SortedIndex {
         /// Null before the first pair.
@@ -2755,79 +2876,8 @@ mod sorted {
         pub(super) emptied: AtomicBool,
     }
 
-    struct Blocks {
-        space: Space,
-        limbo: epoch::Limbo<Retired>,
-        limbo_bytes: usize,
-        /// Whether the index has been shut because it was empty.
-        closed: bool,
-    }
-
-    enum Retired {
-        Block(NonNull<u8>, usize),
-        Blob(*const Blob),
-    }
-
-    // SAFETY: what is retired belongs to the index that holds it.
-    unsafe impl Send for Blocks {}
-
     /// The way from the root to a leaf: inner nodes, and which child was taken.
     type Path<'g> = Vec<(Inner<'g>, usize)>;
-
-    /// A pair on its way into a new leaf: its slot's key, its cell, and the prefix that both lack.
-    #[derive(Clone, Copy)]
-    struct Item<'i> {
-        prefix: &'i [u8],
-        slot: Slot,
-        cell: &'i [u8],
-    }
-
-    impl Item<'_> {
-        /// The cell's length in a leaf with a prefix of `prefix_len`.
-        fn cell_len(&self, prefix_len: usize) -> usize {
-            if self.blob().is_some() {
-                return BLOB_CELL;
-            }
-            let rest = self.slot.key_len().saturating_sub(4);
-            let key = self.prefix.len() + self.slot.key_len() - prefix_len;
-            self.cell.len() - rest + key.saturating_sub(4)
-        }
-
-        fn blob(&self) -> Option<*const Blob> {
-            let (value_len, bytes) = self.cell.split_first_chunk().expect("a cell has a head");
-            // SAFETY: the cell of a blob holds its address.
-            (u16::from_ne_bytes(*value_len) == BLOB)
-                .then(|| unsafe { bytes.as_ptr().cast::<*const Blob>().read_unaligned() })
-        }
-
-        /// The cell with another rest of the key.
-        fn cell_with<'c>(&self, rest: &[u8], cell: &'c mut Vec<u8>) -> &'c [u8] {
-            cell.clear();
-            if self.blob().is_some() {
-                cell.extend_from_slice(self.cell);
-            } else {
-                cell.extend_from_slice(&self.cell[..CELL_HEAD]);
-                cell.extend_from_slice(rest);
-                cell.extend_from_slice(&self.cell[CELL_HEAD + self.slot.key_len().saturating_sub(4)..]);
-            }
-            cell
-        }
-
-        /// Writes the whole key into `key`.
-        fn write_key<'k>(&self, key: &'k mut Vec<u8>) -> &'k [u8] {
-            key.clear();
-            if let Some(blob) = self.blob() {
-                // SAFETY: the pair is live, so its blob is.
-                key.extend(unsafe { Blob::parts(blob) }.0);
-                return key;
-            }
-            key.extend(self.prefix);
-            let len = self.slot.key_len();
-            key.extend(&self.slot.head().to_be_bytes()[..len.min(4)]);
-            key.extend(&self.cell[CELL_HEAD..CELL_HEAD + len.saturating_sub(4)]);
-            key
-        }
-    }
 
     impl SortedIndex {
         pub(super) fn new(memory: Arc<Memory>) -> Self {
@@ -2835,12 +2885,7 @@ mod sorted {
                 root: AtomicPtr::new(ptr::null_mut()),
                 len: Counter::default(),
                 shape: Lock::new(),
-                blocks: Mutex::new(Blocks {
-                    space: Space::new(Arc::clone(&memory)),
-                    limbo: epoch::Limbo::new(),
-                    limbo_bytes: 0,
-                    closed: false,
-                }),
+                blocks: Mutex::new(Blocks::new(Arc::clone(&memory))),
                 blobs: Blobs { memory, bytes: AtomicUsize::new(0) },
                 emptied: AtomicBool::new(false),
             }
@@ -2856,9 +2901,9 @@ mod sorted {
 
         // --- reading; callers are pinned
 
-        /// The leaf that `key` belongs to; with `below`, the one that holds the keys just below it.
+        /// The leaf that `key` belongs to.
         #[inline]
-        fn leaf(&self, key: &[u8], below: bool) -> Option<Leaf<'_>> {
+        fn leaf(&self, key: &[u8]) -> Option<Leaf<'_>> {
             let mut at = Child(self.root.load(Acquire));
             if at.0.is_null() {
                 return None;
@@ -2868,8 +2913,8 @@ mod sorted {
                 match unsafe { at.node() } {
                     Node::Leaf(leaf) => return Some(leaf),
                     Node::Inner(inner) => {
-                        at = Child(inner.child(inner.child_of(key, !below)).load(Acquire));
-                        prefetch_node(at);
+                        at = Child(inner.child(inner.child_of(key, true)).load(Acquire));
+                        at.prefetch();
                     }
                 }
             }
@@ -2891,7 +2936,8 @@ mod sorted {
         /// The value of `key`, which lives as long as the pin.
         #[inline]
         pub(super) fn get(&self, key: &[u8]) -> Option<&[u8]> {
-            self.leaf(key, false).and_then(|leaf| leaf.value(key))
+            let leaf = self.leaf(key)?;
+            Some(leaf.cell(leaf.find(key)?).1.bytes())
         }
 
         /// Shows `read` each key's value. The keys of a group go down the tree side by side, so that their
@@ -2901,27 +2947,45 @@ mod sorted {
             keys: &[K],
             mut read: impl FnMut(usize, Option<&[u8]>),
         ) {
-            const GROUP: usize = 16;
             for (group, keys) in keys.chunks(GROUP).enumerate() {
-                let mut nodes = [Child(self.root.load(Acquire)); GROUP];
-                let mut inner_left = !nodes[0].0.is_null();
-                while inner_left {
-                    inner_left = false;
-                    for (node, key) in nodes.iter_mut().zip(keys) {
-                        // SAFETY: as in `leaf`.
-                        if let Node::Inner(inner) = unsafe { node.node() } {
-                            *node = Child(inner.child(inner.child_of(key.as_ref(), true)).load(Acquire));
-                            prefetch_node(*node);
-                            inner_left = true;
-                        }
-                    }
+                let leaves = self.leaves(keys);
+                let mut found = [None; GROUP];
+                for ((found, leaf), key) in found.iter_mut().zip(leaves).zip(keys) {
+                    *found = leaf.and_then(|leaf| {
+                        let slot = leaf.find(key.as_ref())?;
+                        Some((leaf, slot))
+                    });
                 }
-                for (at, (node, key)) in nodes.iter().zip(keys).enumerate() {
-                    let leaf =
-                        NonNull::new(node.0).map(|leaf| Leaf { head: leaf.cast(), there: PhantomData });
-                    read(group * GROUP + at, leaf.and_then(|leaf| leaf.value(key.as_ref())));
+                for (at, found) in found[..keys.len()].iter().enumerate() {
+                    read(group * GROUP + at, found.map(|(leaf, slot)| leaf.cell(slot).1.bytes()));
                 }
             }
+        }
+
+        /// The leaves that a group of keys belongs to, and in each the line where its key's cell should be.
+        fn leaves<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Leaf<'_>>; GROUP] {
+            let mut nodes = [Child(self.root.load(Acquire)); GROUP];
+            let mut inner_left = !nodes[0].0.is_null();
+            while inner_left {
+                inner_left = false;
+                for (node, key) in nodes.iter_mut().zip(keys) {
+                    // SAFETY: as in `leaf`.
+                    if let Node::Inner(inner) = unsafe { node.node() } {
+                        *node = Child(inner.child(inner.child_of(key.as_ref(), true)).load(Acquire));
+                        node.prefetch();
+                        inner_left = true;
+                    }
+                }
+            }
+            let leaf =
+                |node: Child| NonNull::new(node.0).map(|leaf| Leaf { head: leaf.cast(), there: PhantomData });
+            let leaves = nodes.map(leaf);
+            for (leaf, key) in leaves.iter().zip(keys) {
+                if let Some(leaf) = leaf {
+                    leaf.prefetch_cell(key.as_ref());
+                }
+            }
+            leaves
         }
 
         /// Copies pairs into `block`, in order from `from` on, at most `limit` of them and not beyond `to`;
@@ -2938,7 +3002,7 @@ mod sorted {
             let mut from = from.map(<[u8]>::to_vec);
             loop {
                 let Some((leaf, next)) = self.leaf_at(as_slice(&from), down) else { return };
-                let state = leaf.state.load(Acquire) & !LOCKED;
+                let state = leaf.copy_slots(&mut block.slots);
                 if state & REPLACED != 0 {
                     continue;
                 }
@@ -2965,7 +3029,8 @@ mod sorted {
                 // SAFETY: as in `leaf`.
                 let inner = match unsafe { at.node() } {
                     Node::Leaf(leaf) => {
-                        return Some((leaf, edge.map(|(inner, at): (Inner<'_>, _)| inner.separator(at))));
+                        let edge = edge.map(|(inner, at): (Inner<'_>, _)| inner.separator(at).to_vec());
+                        return Some((leaf, edge));
                     }
                     Node::Inner(inner) => inner,
                 };
@@ -2981,14 +3046,14 @@ mod sorted {
                     edge = Some((inner, child));
                 }
                 at = Child(inner.child(child).load(Acquire));
-                prefetch_node(at);
+                at.prefetch();
             }
         }
 
         /// Asks for what the next writes of these keys will need.
-        pub(super) fn prefetch<K: AsRef<[u8]>>(&self, keys: impl Iterator<Item = K>) {
-            for key in keys {
-                let _leaf = self.leaf(key.as_ref(), false);
+        pub(super) fn prefetch(&self, keys: &[&[u8]]) {
+            for keys in keys.chunks(GROUP) {
+                let _leaves = self.leaves(keys);
             }
         }
 
@@ -3000,7 +3065,7 @@ mod sorted {
             key: &[u8],
             decide: &mut Option<D>,
         ) -> Option<Result<bool>> {
-            let Some(leaf) = self.leaf(key, false) else { return without_room(self.start(), decide) };
+            let Some(leaf) = self.leaf(key) else { return without_room(self.start(), decide) };
             let mut held = leaf.lock()?;
             let decide = decide.take()?;
             Some(self.change_in(&mut held, key, decide))
@@ -3014,43 +3079,38 @@ mod sorted {
             decide: impl FnOnce(Option<&[u8]>) -> Result<Change<V>>,
         ) -> Result<bool> {
             let leaf = held.leaf;
-            let suffix = Suffix::new(&key[leaf.prefix_len as usize..]);
-            let found = leaf.find(suffix);
-            let old = found.ok().map(|at| leaf.slot(at)).filter(|slot| !slot.is_dead());
-            let body = old.map(|slot| leaf.cell(slot).1);
-            match decide(body.map(Body::bytes))? {
+            let suffix = leaf.strip(key);
+            let found = match suffix {
+                Ok(suffix) => leaf.seek(leaf.count(), suffix),
+                Err(Ordering::Less) => Err(0),
+                Err(_) => Err(leaf.count()),
+            };
+            let old = found.ok().map(|(_, slot)| leaf.cell(slot).1);
+            match decide(old.map(Body::bytes))? {
                 Change::Keep => return Ok(false),
-                Change::Set(value) => self.set(held, key, suffix, found, value.as_ref())?,
+                Change::Set(value) => self.set(held, key, suffix.ok(), found, value.as_ref())?,
                 Change::Delete => {
-                    let (Ok(at), Some(slot)) = (found, old) else { return Ok(false) };
+                    let Ok((at, slot)) = found else { return Ok(false) };
                     self.delete(held, key, at, slot);
-                    return Ok(true);
                 }
             }
-            if old.is_none() {
-                self.len.add(1);
-            }
-            if let Some(Body::Blob(blob)) = body {
+            if let Some(Body::Blob(blob)) = old {
                 self.retire_blob(blob);
             }
             Ok(true)
         }
 
-        /// Marks a slot dead. Where that leaves much waste, or a blob, the leaf is replaced.
+        /// Takes a slot out. Where that leaves much waste, the leaf is replaced.
         fn delete(&self, held: &mut Held<'_>, key: &[u8], at: usize, slot: Slot) {
             let leaf = held.leaf;
-            leaf.slot_word(at).store(slot.dead().0, Release);
-            Leaf::add(&leaf.garbage, (padded(leaf.cell_len(slot)) + SLOT) as u32);
-            Leaf::add(&leaf.live, 1_u32.wrapping_neg());
-            held.changed();
+            held.while_moving(|leaf| leaf.remove(at));
+            leaf.add_garbage(leaf.cell_len(slot));
             self.len.add(-1);
-            let live = leaf.live.load(Relaxed);
-            if live == 0 {
+            if leaf.count() == 0 {
                 self.emptied.store(true, Relaxed);
             }
-            let blob = matches!(leaf.cell(slot).1, Body::Blob(_));
-            if blob || live == 0 || leaf.garbage.load(Relaxed) > leaf.size / 2 {
-                self.shrink(held, key, blob);
+            if leaf.count() == 0 || leaf.garbage.load(Relaxed) > leaf.size / 2 {
+                self.shrink(held, key);
             }
         }
 
@@ -3059,54 +3119,46 @@ mod sorted {
             &self,
             held: &mut Held<'_>,
             key: &[u8],
-            suffix: Suffix<'_>,
-            found: std::result::Result<usize, usize>,
+            suffix: Option<Suffix<'_>>,
+            found: Found,
             value: &[u8],
         ) -> Result<()> {
             let leaf = held.leaf;
+            let (prefix, after) =
+                suffix.map_or((&[][..], Suffix::new(key)), |suffix| (leaf.prefix(), suffix));
             let mut buffer = MaybeUninit::uninit();
-            let cell = self.new_cell(&mut buffer, key, suffix, value)?;
-            let (count, sorted) = leaf.counts();
-            let room = leaf.room(count);
+            let cell = self.new_cell(&mut buffer, key, after, value)?;
+            let item = Item { prefix, slot: Slot::new(after), cell };
+            let count = leaf.count();
+            // A key without the leaf's prefix has no room in it.
+            let room = if suffix.is_some() { leaf.room(count) } else { 0 };
             match found {
-                Ok(at) if padded(cell.len()) <= room => {
-                    let old = leaf.slot(at);
-                    let slot = Slot::new(suffix.head, suffix.len as u16, leaf.add_cell(cell));
+                Ok((at, old)) if cell.len() <= room => {
+                    let slot = item.slot.with_cell(leaf.add_cell(cell));
                     leaf.slot_word(at).store(slot.0, Release);
-                    if old.is_dead() {
-                        if let Body::Blob(blob) = leaf.cell(old).1 {
-                            self.retire_blob(blob);
-                        }
-                        Leaf::add(&leaf.live, 1);
-                        Leaf::add(&leaf.garbage, (SLOT as u32).wrapping_neg());
+                    leaf.add_garbage(leaf.cell_len(old));
+                    held.changed();
+                }
+                Err(at) if cell.len() + SLOT <= room => {
+                    if at == count {
+                        leaf.put(at, item);
+                        held.changed();
                     } else {
-                        Leaf::add(&leaf.garbage, padded(leaf.cell_len(old)) as u32);
+                        held.while_moving(|leaf| leaf.put(at, item));
                     }
                 }
-                // At the end of a leaf without a tail the sorted run just grows.
-                Err(at) if padded(cell.len()) + SLOT <= room && (at == count || count - sorted < TAIL) => {
-                    let slot = Slot::new(suffix.head, suffix.len as u16, leaf.add_cell(cell));
-                    leaf.slot_word(count).store(slot.0, Relaxed);
-                    let sorted = if at == count { sorted + 1 } else { sorted };
-                    leaf.counts.store((count + 1) as u32 | (sorted as u32) << 16, Release);
-                    Leaf::add(&leaf.live, 1);
-                }
                 _ => {
-                    let item = Item {
-                        prefix: leaf.prefix(),
-                        slot: Slot::new(suffix.head, suffix.len as u16, 0),
-                        cell,
-                    };
-                    self.rebuild(held, key, Some((suffix, item))).inspect_err(|_| {
+                    self.make_room(held, key, found, item).inspect_err(|_| {
                         if let Some(blob) = item.blob() {
                             // SAFETY: the blob was made above, and nobody else knows it.
                             unsafe { self.blobs.free(blob) };
                         }
                     })?;
-                    return Ok(());
                 }
             }
-            held.changed();
+            if found.is_err() {
+                self.len.add(1);
+            }
             Ok(())
         }
 
@@ -3118,10 +3170,9 @@ mod sorted {
             suffix: Suffix<'_>,
             value: &[u8],
         ) -> Result<&'b [u8]> {
-            let rest = suffix.rest;
-            let len = CELL_HEAD + rest.len() + value.len();
             let cell: *mut u8 = buffer.as_mut_ptr().cast();
-            if len > MAX_CELL {
+            // The whole key counts, as the leaf's prefix may become shorter.
+            if CELL_HEAD + key.len() + value.len() > MAX_CELL {
                 let blob = self.blobs.add(key, value)?;
                 // SAFETY: the buffer has room for the head and an address.
                 return Ok(unsafe {
@@ -3130,71 +3181,122 @@ mod sorted {
                     slice::from_raw_parts(cell, BLOB_CELL)
                 });
             }
-            // SAFETY: the buffer has room for `len` bytes: the head, the rest and the value.
+            let rest = suffix.rest;
+            // SAFETY: the buffer has room for the head, the rest and the value.
             Ok(unsafe {
                 cell.cast::<[u8; CELL_HEAD]>().write((value.len() as u16).to_ne_bytes());
                 let bytes = cell.add(CELL_HEAD);
                 bytes.copy_from_nonoverlapping(rest.as_ptr(), rest.len());
                 bytes.add(rest.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
-                slice::from_raw_parts(cell, len)
+                slice::from_raw_parts(cell, CELL_HEAD + rest.len() + value.len())
             })
         }
 
-        /// Replaces a leaf by one, or two, with all its live pairs in order, and `new` among them.
-        fn rebuild(
-            &self,
-            held: &mut Held<'_>,
-            key: &[u8],
-            new: Option<(Suffix<'_>, Item<'_>)>,
-        ) -> Result<()> {
+        /// Replaces a leaf without room for a pair by one, or two, that have the pair too.
+        fn make_room(&self, held: &mut Held<'_>, key: &[u8], found: Found, new: Item<'_>) -> Result<()> {
             let leaf = held.leaf;
-            let (count, sorted) = leaf.counts();
-            let mut items = leaf.items();
-            let mut added = items.len();
-            if let Some((suffix, item)) = new {
-                added = items.partition_point(|item| leaf.cmp(item.slot, suffix) == Ordering::Less);
-                match items.get_mut(added) {
-                    Some(old) if leaf.cmp(old.slot, suffix) == Ordering::Equal => *old = item,
-                    _ => items.insert(added, item),
+            let count = leaf.count();
+            let used = usize::from(leaf.size) - leaf.room(count) + new.cell.len() + SLOT;
+            let size = used + slack(used);
+            let garbage = usize::from(leaf.garbage.load(Relaxed));
+            let is_clean = garbage <= used / 16 && new.prefix.len() == usize::from(leaf.prefix_len);
+            if let (Err(at), true) = (found, is_clean && used > SMALL_LEAF) {
+                if size <= LEAF {
+                    // Most often all that is missing is room.
+                    let fresh = self.resized(leaf, size)?;
+                    fresh.put(at, new);
+                    return self.publish(held, key, Child::of_leaf(fresh.head), None);
+                }
+                // Keys that come in order leave full leaves behind, and begin new ones.
+                let last = leaf.floor.load(Relaxed);
+                if at == count && leaf.slot(at - 1).cell() == last.into() {
+                    return self.begin_leaf(held, key, at - 1, new);
+                }
+                if at == 0 && leaf.slot(0).cell() == last.into() {
+                    return self.begin_leaf(held, key, 0, new);
                 }
             }
-            let prefix = leaf.prefix();
-            let content = leaf_content(&items, prefix.len());
+            let mut items = leaf.items();
+            match found {
+                Ok((at, _)) => items[at] = new,
+                Err(at) => items.insert(at, new),
+            }
+            self.rebuild(held, key, &items)
+        }
+
+        /// Puts a pair into a new leaf beside a full one, whose slot at `beside` is next to it.
+        fn begin_leaf(&self, held: &mut Held<'_>, key: &[u8], beside: usize, new: Item<'_>) -> Result<()> {
+            let leaf = held.leaf;
+            let mut other = Vec::new();
+            leaf.item(beside).write_key(&mut other);
+            let shared = common(key, &other);
+            let fresh = Child::of_leaf(self.new_leaf(&[new], shared.min(MAX_PREFIX), LEAF)?);
+            let full = self.resized(leaf, usize::from(leaf.size) - leaf.room(leaf.count()));
+            let full = Child::of_leaf(full.inspect_err(|_| self.give(&[fresh]))?.head);
+            if key > other.as_slice() {
+                self.publish(held, key, full, Some((&key[..=shared], fresh)))
+            } else {
+                self.publish(held, key, fresh, Some((&other[..=shared], full)))
+            }
+        }
+
+        /// The same leaf with more room, or less.
+        fn resized(&self, leaf: Leaf<'_>, size: usize) -> Result<Leaf<'_>> {
+            let fresh = self.empty_leaf(leaf.prefix(), size)?;
+            let count = leaf.count();
+            let floor = usize::from(leaf.floor.load(Relaxed));
+            let cells = usize::from(leaf.size) - floor;
+            let further = usize::from(fresh.size).wrapping_sub(leaf.size.into());
+            // SAFETY: all cells go from the end of one block to the end of another, which has room for them and is ours.
+            unsafe {
+                let to = fresh.base().add(fresh.take_cell(cells));
+                to.copy_from_nonoverlapping(leaf.base().add(floor), cells);
+            }
+            for at in 0..count {
+                let slot = leaf.slot(at);
+                fresh.slot_word(at).store(slot.with_cell(slot.cell().wrapping_add(further)).0, Relaxed);
+            }
+            fresh.garbage.store(leaf.garbage.load(Relaxed), Relaxed);
+            fresh.count.store(count as u16, Relaxed);
+            Ok(fresh)
+        }
+
+        /// Replaces a leaf by one, or two, with these pairs.
+        fn rebuild(&self, held: &mut Held<'_>, key: &[u8], items: &[Item<'_>]) -> Result<()> {
+            let (prefix_len, content) = leaf_content(items);
             if content + slack(content) <= LEAF || items.len() < 2 {
-                let fresh = self.new_leaf(prefix, &items, content + slack(content))?;
+                let fresh = self.new_leaf(items, prefix_len, content + slack(content))?;
                 return self.publish(held, key, Child::of_leaf(fresh), None);
             }
-            // Keys that come in order leave full leaves behind.
-            let in_order = count == sorted && added + 1 == items.len();
-            let (low_items, high_items) = items.split_at(if in_order { added } else { middle(&items) });
+            let (low_items, high_items) = items.split_at(middle(items));
             let (mut low_key, mut high_key) = (Vec::new(), Vec::new());
             low_items[low_items.len() - 1].write_key(&mut low_key);
             high_items[0].write_key(&mut high_key);
             let separator = &high_key[..=common(&low_key, &high_key)];
-            let (path, _) = self.path(key);
-            let (lower, upper) = fences(&path);
-            let low_prefix = &separator[..shared_prefix(lower.as_deref(), Some(separator))];
-            let high_prefix = &separator[..shared_prefix(Some(separator), upper.as_deref())];
-            let low_size = leaf_content(low_items, low_prefix.len());
-            let high_size = leaf_content(high_items, high_prefix.len());
-            let low_slack = if in_order { 0 } else { slack(low_size) };
-            let low = self.new_leaf(low_prefix, low_items, low_size + low_slack)?;
-            let high = self
-                .new_leaf(high_prefix, high_items, high_size + slack(high_size))
-                .inspect_err(|_| self.give(&[Child::of_leaf(low)]))?;
-            self.publish(held, key, Child::of_leaf(low), Some((separator, Child::of_leaf(high))))
+            let [low, high] = [low_items, high_items].map(|items| {
+                let (prefix_len, content) = leaf_content(items);
+                self.new_leaf(items, prefix_len, content + slack(content)).map(Child::of_leaf)
+            });
+            let (low, high) = match (low, high) {
+                (Ok(low), Ok(high)) => (low, high),
+                (low, high) => {
+                    self.give(&[&low, &high].into_iter().flatten().copied().collect::<Vec<_>>());
+                    return low.and(high).map(drop);
+                }
+            };
+            self.publish(held, key, low, Some((separator, high)))
         }
 
         /// Replaces a leaf of which much is dead by a smaller one, together with a neighbour where both are small.
         /// Where memory is refused it stays as it is.
         #[cold]
-        fn shrink(&self, held: &mut Held<'_>, key: &[u8], in_any_case: bool) {
-            let content = leaf_content(&held.leaf.items(), held.leaf.prefix_len as usize);
+        fn shrink(&self, held: &mut Held<'_>, key: &[u8]) {
+            let items = held.leaf.items();
+            let (_, content) = leaf_content(&items);
             if content > LEAF / 4 || !self.merge(held, key) {
-                let smaller =
-                    Space::rounded((content + slack(content)).max(MIN_LEAF)) < held.leaf.size as usize;
-                if smaller || in_any_case {
-                    let _refused = self.rebuild(held, key, None);
+                let smaller = Space::rounded((content + slack(content)).max(MIN_LEAF));
+                if smaller < held.leaf.size.into() {
+                    let _refused = self.rebuild(held, key, &items);
                 }
             }
         }
@@ -3217,17 +3319,13 @@ mod sorted {
                 let (low, high) = if first == at { (held.leaf, other) } else { (other, held.leaf) };
                 let mut items = low.items();
                 items.extend(high.items());
-                let (lower, upper) = fences(above);
-                let lower = if first > 0 { Some(parent.separator(first - 1)) } else { lower };
-                let upper =
-                    if first + 1 < parent.count() { Some(parent.separator(first + 1)) } else { upper };
-                let prefix_len = shared_prefix(lower.as_deref(), upper.as_deref());
-                let content = leaf_content(&items, prefix_len);
+                let (prefix_len, content) = leaf_content(&items);
                 if content > LEAF / 2 {
                     continue;
                 }
-                let prefix = lower.as_deref().unwrap_or_default().get(..prefix_len).unwrap_or_default();
-                let Ok(leaf) = self.new_leaf(prefix, &items, content + slack(content)) else { return false };
+                let Ok(leaf) = self.new_leaf(&items, prefix_len, content + slack(content)) else {
+                    return false;
+                };
                 let merged = if parent.count() == 1 {
                     Child::of_leaf(leaf)
                 } else {
@@ -3259,7 +3357,7 @@ mod sorted {
             path.last().map_or(&self.root, |&(inner, at)| unsafe { &*ptr::from_ref(inner.child(at)) })
         }
 
-        /// Leads the tree to what replaces a leaf: `low`, and from a separator on `high`.
+        /// Leads the tree to what takes a leaf's place: `low`, and from a separator on `high`.
         fn publish(
             &self,
             held: &mut Held<'_>,
@@ -3316,7 +3414,7 @@ mod sorted {
                     Ok((left, right)) => {
                         made.push(Child::of_inner(right));
                         (low, high) = (Child::of_inner(left), Child::of_inner(right));
-                        separator = [separators[middle].prefix, separators[middle].rest].concat();
+                        separator = separators[middle].to_vec();
                         above = rest;
                     }
                     Err(error) => break Err(error),
@@ -3337,83 +3435,86 @@ mod sorted {
             if lock(&self.blocks).closed || !self.root.load(Relaxed).is_null() {
                 return Ok(());
             }
-            let leaf = self.new_leaf(&[], &[], MIN_LEAF)?;
-            self.root.store(Child::of_leaf(leaf).0, Release);
+            let leaf = self.empty_leaf(&[], MIN_LEAF)?;
+            self.root.store(Child::of_leaf(leaf.head).0, Release);
             Ok(())
         }
 
-        /// A leaf of at least `size` bytes with these pairs, all in the sorted run.
-        fn new_leaf(&self, prefix: &[u8], items: &[Item<'_>], size: usize) -> Result<NonNull<LeafHead>> {
+        /// A leaf of at least `size` bytes that nobody else knows yet.
+        fn empty_leaf(&self, prefix: &[u8], size: usize) -> Result<Leaf<'_>> {
             let size = Space::rounded(size.max(MIN_LEAF));
             let block = lock(&self.blocks).space.take(size)?;
-            let floor = (size - prefix.len()) & !1;
-            // SAFETY: the block has `size` bytes and is ours. Its first word stays an atomic: S5.
-            let leaf = unsafe {
+            let slots = HEAD + prefix.len().next_multiple_of(8);
+            // SAFETY: the block has `size` bytes, more than the prefix needs, and is ours. Its first word stays an
+            // atomic: S5.
+            unsafe {
                 let state = block.cast::<AtomicU64>().as_ref();
-                state.store((state.load(Relaxed) & !(LOCKED | REPLACED)) + CHANGED, Relaxed);
-                let base = block.as_ptr();
-                base.add(size - prefix.len()).copy_from_nonoverlapping(prefix.as_ptr(), prefix.len());
-                let head: *mut LeafHead = base.cast();
-                let count = items.len() as u32;
-                (&raw mut (*head).counts).write(AtomicU32::new(count | count << 16));
-                (&raw mut (*head).floor).write(AtomicU32::new(floor as u32));
-                (&raw mut (*head).garbage).write(AtomicU32::new(0));
-                (&raw mut (*head).live).write(AtomicU32::new(count));
-                (&raw mut (*head).size).write(size as u32);
-                (&raw mut (*head).prefix_len).write(prefix.len() as u32);
-                Leaf { head: block.cast(), there: PhantomData }
-            };
-            let mut key = Vec::new();
-            let mut cell = Vec::new();
-            for (at, item) in items.iter().enumerate() {
-                let slot = if item.prefix.len() == prefix.len() {
-                    Slot::new(item.slot.head(), item.slot.key_len() as u16, leaf.add_cell(item.cell))
-                } else {
-                    let suffix = Suffix::new(&item.write_key(&mut key)[prefix.len()..]);
-                    let bytes = item.cell_with(suffix.rest, &mut cell);
-                    Slot::new(suffix.head, suffix.len as u16, leaf.add_cell(bytes))
-                };
-                leaf.slot_word(at).store(slot.0, Relaxed);
+                state.store((state.load(Relaxed) & !(CHANGED - 1)) + CHANGED, Relaxed);
+                let head: *mut LeafHead = block.as_ptr().cast();
+                (&raw mut (*head).count).write(AtomicU16::new(0));
+                (&raw mut (*head).floor).write(AtomicU16::new(size as u16));
+                (&raw mut (*head).garbage).write(AtomicU16::new(0));
+                (&raw mut (*head).size).write(size as u16);
+                (&raw mut (*head).prefix_len).write(prefix.len() as u16);
+                (&raw mut (*head).slots).write(slots as u16);
+                write_prefix(block.add(HEAD), prefix);
             }
+            Ok(Leaf { head: block.cast(), there: PhantomData })
+        }
+
+        /// A leaf of at least `size` bytes with these pairs, whose keys share their first `prefix_len` bytes.
+        fn new_leaf(&self, items: &[Item<'_>], prefix_len: usize, size: usize) -> Result<NonNull<LeafHead>> {
+            let mut key = Vec::new();
+            if let Some(first) = items.first() {
+                first.write_key(&mut key);
+            }
+            let leaf = self.empty_leaf(&key[..prefix_len], size)?;
+            for (at, item) in items.iter().enumerate() {
+                leaf.slot_word(at).store(item.write(leaf, &mut key).0, Relaxed);
+            }
+            leaf.count.store(items.len() as u16, Relaxed);
             Ok(leaf.head)
         }
 
         fn new_inner(&self, separators: &[Separator<'_>], children: &[Child]) -> Result<NonNull<InnerHead>> {
             let count = separators.len();
             // They are in order, so what the first and the last share all share.
-            let prefix_len = separators[0].common(&separators[count - 1]);
-            let bytes: usize = separators.iter().map(|separator| separator.len() - prefix_len).sum();
-            let fixed = INNER_HEAD + 8 * count + size_of::<AtomicPtr<u8>>() * children.len() + 4 * count;
-            let size = fixed + prefix_len + bytes;
+            let (first, last) = (separators[0].to_vec(), separators[count - 1].to_vec());
+            let prefix_len = common(&first, &last);
+            let lengths = separators.iter().map(|separator| separator.len() - prefix_len);
+            let (heads, links, ends, bytes) = inner_parts(prefix_len, count);
+            let size = bytes + lengths.sum::<usize>();
             let block = lock(&self.blocks).space.take(size)?;
-            // SAFETY: the block has `size` bytes and is ours; the parts follow each other as `Inner` says, and
-            // each is aligned, as the wider ones come first. The first word stays an atomic: S5.
+            // SAFETY: the block has `size` bytes and is ours; the parts follow each other as `inner_parts` says, and
+            // each is aligned. The first word stays an atomic: S5.
             unsafe {
                 let base = block.as_ptr();
                 let head: *mut InnerHead = base.cast();
-                (&raw mut (*head).count).write(count as u32);
-                (&raw mut (*head).prefix_len).write(prefix_len as u32);
-                (&raw mut (*head).size).write(size);
-                let heads = base.add(INNER_HEAD).cast::<u64>();
-                let links = heads.add(count).cast::<AtomicPtr<u8>>();
-                let ends = links.add(children.len()).cast::<u32>();
-                let mut at = ends.add(count).cast::<u8>();
-                let mut buffer = Vec::new();
-                at.copy_from_nonoverlapping(separators[0].bytes(&mut buffer).as_ptr(), prefix_len);
-                at = at.add(prefix_len);
+                (&raw mut (*head).size).write(size as u32);
+                (&raw mut (*head).count).write(count as u16);
+                (&raw mut (*head).prefix_len).write(prefix_len as u16);
+                write_prefix(block.add(INNER_HEAD), &first[..prefix_len]);
+                let heads = base.add(heads).cast::<i32>();
+                let ends = base.add(ends).cast::<u32>();
+                let bytes = base.add(bytes);
                 let mut end = 0;
-                for (number, separator) in separators.iter().enumerate() {
-                    let rest = &separator.bytes(&mut buffer)[prefix_len..];
-                    heads.add(number).write(head8(rest));
-                    at.add(end).copy_from_nonoverlapping(rest.as_ptr(), rest.len());
-                    end += rest.len();
-                    ends.add(number).write(end as u32);
+                for (at, separator) in separators.iter().enumerate() {
+                    for part in separator.after(prefix_len) {
+                        bytes.add(end).copy_from_nonoverlapping(part.as_ptr(), part.len());
+                        end += part.len();
+                    }
+                    ends.add(at).write(end as u32);
+                    let start = end + prefix_len - separator.len();
+                    heads.add(at).write(signed_head(slice::from_raw_parts(bytes.add(start), end - start)));
                 }
-                for (number, child) in children.iter().enumerate() {
-                    links.add(number).write(AtomicPtr::new(child.0));
+                for at in count..count.next_multiple_of(ROW) {
+                    heads.add(at).write(i32::MAX);
                 }
-                Ok(block.cast())
+                for (at, child) in children.iter().enumerate() {
+                    base.add(links).cast::<AtomicPtr<u8>>().add(at).write(AtomicPtr::new(child.0));
+                }
             }
+            Ok(block.cast())
         }
 
         /// Takes back nodes that the tree never led to.
@@ -3428,43 +3529,21 @@ mod sorted {
             }
         }
 
-        /// Retires a leaf that was replaced, and what its dead slots own.
         fn retire_leaf(&self, held: &mut Held<'_>) {
             held.replaced();
-            let leaf = held.leaf;
-            let dead = (0..leaf.counts().0).filter(|&at| leaf.slot(at).is_dead());
-            dead.filter_map(|at| leaf.blob(at)).for_each(|blob| self.retire_blob(blob));
-            self.retire_node(Child::of_leaf(leaf.head));
+            self.retire_node(Child::of_leaf(held.leaf.head));
         }
 
         fn retire_blob(&self, blob: *const Blob) {
             // SAFETY: it is retired only now, so still whole.
             let bytes = unsafe { (*blob).key_len + (*blob).value_len };
-            self.retire(Retired::Blob(blob), bytes);
+            lock(&self.blocks).retire(Retired::Blob(blob), bytes, &self.blobs);
         }
 
         fn retire_node(&self, node: Child) {
             // SAFETY: the caller has taken the node out of the tree, and its memory is whole.
             let (block, size) = unsafe { node.block() };
-            self.retire(Retired::Block(block, size), size);
-        }
-
-        fn retire(&self, retired: Retired, bytes: usize) {
-            let mut blocks = lock(&self.blocks);
-            blocks.limbo_bytes += bytes;
-            if blocks.limbo.push(retired) < COLLECT_AT && blocks.limbo_bytes < COLLECT_AT_BYTES {
-                return;
-            }
-            blocks.limbo_bytes = 0;
-            for retired in blocks.limbo.collect(&self.blobs.memory) {
-                // SAFETY: it was taken out of the tree, and no reader is left in it.
-                unsafe {
-                    match retired {
-                        Retired::Block(block, size) => blocks.space.give(block, size),
-                        Retired::Blob(blob) => self.blobs.free(blob),
-                    }
-                }
-            }
+            lock(&self.blocks).retire(Retired::Block(block, size), size, &self.blobs);
         }
 
         /// As the hash index's `close_if_empty`.
@@ -3480,7 +3559,7 @@ mod sorted {
             let mut leaves = Vec::new();
             // SAFETY: S4: the tree's lock keeps its nodes.
             unsafe { each_leaf(root, &mut |leaf| leaves.push(leaf)) };
-            let held = leaves.iter().map(|leaf| leaf.try_lock().filter(|_| leaf.live.load(Relaxed) == 0));
+            let held = leaves.iter().map(|leaf| leaf.try_lock().filter(|_| leaf.count() == 0));
             let Some(mut held) = held.collect::<Option<Vec<_>>>() else { return false };
             lock(&self.blocks).closed = true;
             self.root.store(ptr::null_mut(), Release);
@@ -3505,11 +3584,7 @@ mod sorted {
                 .collect();
             if *self.blobs.bytes.get_mut() > 0 && !root.0.is_null() {
                 // SAFETY: the tree is whole and exclusively ours.
-                unsafe {
-                    each_leaf(root, &mut |leaf| {
-                        blobs.extend((0..leaf.counts().0).filter_map(|at| leaf.blob(at)));
-                    });
-                }
+                unsafe { each_leaf(root, &mut |leaf| blobs.extend(leaf.blobs())) };
             }
             for blob in blobs {
                 // SAFETY: each blob has one slot or was retired once, and nobody reads it any more.
@@ -3529,6 +3604,69 @@ mod sorted {
         }
     }
 
+    /// Where a key's slot is and what it says, or where it would belong.
+    type Found = std::result::Result<(usize, Slot), usize>;
+
+    /// A pair on its way into a new leaf: its slot's key, its cell, and the prefix that both lack.
+    #[derive(Clone, Copy)]
+    struct Item<'i> {
+        prefix: &'i [u8],
+        slot: Slot,
+        cell: &'i [u8],
+    }
+
+    impl<'i> Item<'i> {
+        /// The rest of the key, and the value; nothing of a blob.
+        fn parts(&self) -> (&'i [u8], &'i [u8]) {
+            self.cell[CELL_HEAD..].split_at(self.slot.key_len().saturating_sub(4))
+        }
+
+        fn blob(&self) -> Option<*const Blob> {
+            let (value_len, bytes) = self.cell.split_first_chunk().expect("a cell has a head");
+            // SAFETY: the cell of a blob holds its address.
+            (u16::from_ne_bytes(*value_len) == BLOB)
+                .then(|| unsafe { bytes.as_ptr().cast::<*const Blob>().read_unaligned() })
+        }
+
+        /// The cell's length in a leaf with a prefix of `prefix_len`.
+        fn cell_len(&self, prefix_len: usize) -> usize {
+            if self.blob().is_some() {
+                return BLOB_CELL;
+            }
+            let key = self.prefix.len() + self.slot.key_len() - prefix_len;
+            self.cell.len() - self.slot.key_len().saturating_sub(4) + key.saturating_sub(4)
+        }
+
+        /// Writes the whole key into `key`.
+        fn write_key(&self, key: &mut Vec<u8>) {
+            key.clear();
+            if let Some(blob) = self.blob() {
+                // SAFETY: the pair is live, so its blob is.
+                key.extend(unsafe { Blob::parts(blob) }.0);
+                return;
+            }
+            key.extend(self.prefix);
+            key.extend(&self.slot.head().to_be_bytes()[..self.slot.key_len().min(4)]);
+            key.extend(self.parts().0);
+        }
+
+        /// Writes the cell into a leaf whose prefix may be another; the slot for it. `key` is room to work in.
+        fn write(&self, leaf: Leaf<'_>, key: &mut Vec<u8>) -> Slot {
+            let prefix_len = usize::from(leaf.prefix_len);
+            if self.prefix.len() == prefix_len {
+                return self.slot.with_cell(leaf.add_cell(self.cell));
+            }
+            self.write_key(key);
+            let suffix = Suffix::new(&key[prefix_len..]);
+            if self.blob().is_none() {
+                leaf.add_cell(self.parts().1);
+                leaf.add_cell(suffix.rest);
+                return Slot::new(suffix).with_cell(leaf.add_cell(&self.cell[..CELL_HEAD]));
+            }
+            Slot::new(suffix).with_cell(leaf.add_cell(self.cell))
+        }
+    }
+
     /// A separator in two parts: what its node's separators share, and the rest.
     #[derive(Clone, Copy)]
     struct Separator<'s> {
@@ -3536,23 +3674,29 @@ mod sorted {
         rest: &'s [u8],
     }
 
-    impl Separator<'_> {
+    impl<'s> Separator<'s> {
         fn len(&self) -> usize {
             self.prefix.len() + self.rest.len()
         }
 
-        fn common(&self, other: &Self) -> usize {
-            let bytes = |separator: &Self| {
-                separator.prefix.iter().chain(separator.rest).copied().collect::<Vec<u8>>()
-            };
-            common(&bytes(self), &bytes(other))
+        fn to_vec(self) -> Vec<u8> {
+            [self.prefix, self.rest].concat()
         }
 
-        fn bytes<'b>(&self, buffer: &'b mut Vec<u8>) -> &'b [u8] {
-            buffer.clear();
-            buffer.extend_from_slice(self.prefix);
-            buffer.extend_from_slice(self.rest);
-            buffer
+        /// What comes after the first bytes.
+        fn after(&self, bytes: usize) -> [&'s [u8]; 2] {
+            let more = bytes.saturating_sub(self.prefix.len());
+            [self.prefix.get(bytes..).unwrap_or_default(), &self.rest[more..]]
+        }
+    }
+
+    /// # Safety
+    /// At `to` is room for the prefix and as many bytes more as make whole words of 8.
+    unsafe fn write_prefix(to: NonNull<u8>, prefix: &[u8]) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            to.write_bytes(0, prefix.len().next_multiple_of(8));
+            to.copy_from_nonoverlapping(NonNull::from(prefix).cast(), prefix.len());
         }
     }
 
@@ -3561,26 +3705,17 @@ mod sorted {
         a.iter().zip(b).take_while(|(a, b)| a == b).count()
     }
 
-    /// The length of the prefix of all keys between two fences, `None` being an open end.
-    fn shared_prefix(lower: Option<&[u8]>, upper: Option<&[u8]>) -> usize {
-        match (lower, upper) {
-            (Some(lower), Some(upper)) => common(lower, upper).min(MAX_PREFIX),
-            _ => 0,
+    /// The length of the prefix that a leaf with these pairs has, and the bytes that it needs.
+    fn leaf_content(items: &[Item<'_>]) -> (usize, usize) {
+        let (mut first, mut last) = (Vec::new(), Vec::new());
+        if let [low, .., high] = items {
+            low.write_key(&mut first);
+            high.write_key(&mut last);
         }
-    }
-
-    /// The separators on both sides of where a path leads.
-    fn fences(path: &[(Inner<'_>, usize)]) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
-        let lower = path.iter().rev().find(|(_, at)| *at > 0).map(|(inner, at)| inner.separator(at - 1));
-        let upper =
-            path.iter().rev().find(|(inner, at)| *at < inner.count()).map(|(inner, at)| inner.separator(*at));
-        (lower, upper)
-    }
-
-    /// The bytes that a leaf with these pairs needs.
-    fn leaf_content(items: &[Item<'_>], prefix_len: usize) -> usize {
-        HEAD + padded(prefix_len)
-            + items.iter().map(|item| SLOT + padded(item.cell_len(prefix_len))).sum::<usize>()
+        // They are in order, so what the first and the last share all share.
+        let prefix_len = common(&first, &last).min(MAX_PREFIX);
+        let pairs = items.iter().map(|item| SLOT + item.cell_len(prefix_len));
+        (prefix_len, HEAD + prefix_len.next_multiple_of(8) + pairs.sum::<usize>())
     }
 
     /// The free bytes that a leaf begins with: more make writing quicker, fewer memory smaller.
@@ -3599,16 +3734,6 @@ mod sorted {
         half.count().clamp(1, items.len() - 1)
     }
 
-    /// Asks for the parts of a node that a search will look at.
-    #[inline]
-    fn prefetch_node(node: Child) {
-        for line in 0..PREFETCH_LINES {
-            prefetch(node.0.wrapping_add(64 * line));
-        }
-    }
-
-    const PREFETCH_LINES: usize = 8;
-
     // --- scanning
 
     /// Whether a scan that goes on at `from` has passed `to`.
@@ -3623,19 +3748,18 @@ mod sorted {
 
     /// How many of a leaf's pairs are below a key; with `or_equal`, not above it.
     fn pairs_below(leaf: Leaf<'_>, slots: &[Slot], key: &[u8], or_equal: bool) -> usize {
-        let Some(rest) = key.strip_prefix(leaf.prefix()) else {
-            return if key < leaf.prefix() { 0 } else { slots.len() };
-        };
-        let suffix = Suffix::new(rest);
-        slots.partition_point(|&slot| match leaf.cmp(slot, suffix) {
-            Ordering::Less => true,
-            Ordering::Equal => or_equal,
-            Ordering::Greater => false,
-        })
+        match leaf.strip(key) {
+            Err(Ordering::Less) => 0,
+            Err(_) => slots.len(),
+            Ok(suffix) => slots.partition_point(|&slot| {
+                let order = leaf.cmp(slot, suffix);
+                order.is_lt() || or_equal && order.is_eq()
+            }),
+        }
     }
 
-    /// Copies a leaf's pairs between the bounds, at most `limit` of them; whether the scan has come to the leaf's
-    /// end.
+    /// Copies the pairs of a leaf's `block.slots` between the bounds, at most `limit` of them; whether the scan has come
+    /// to the leaf's end.
     fn copy_pairs(
         leaf: Leaf<'_>,
         block: &mut Block,
@@ -3644,8 +3768,7 @@ mod sorted {
         down: bool,
         limit: usize,
     ) -> bool {
-        let mut slots = std::mem::take(&mut block.slots);
-        leaf.live_slots(&mut slots);
+        let slots = std::mem::take(&mut block.slots);
         let (lower, upper) = if down { (to, from) } else { (from, to) };
         let first = match lower {
             Bound::Unbounded => 0,
@@ -3788,7 +3911,7 @@ mod sorted {
                 self.bytes.extend_from_slice(rest);
                 self.bytes.extend_from_slice(body.bytes());
                 self.ends.push((start + key_len, self.bytes.len()));
-                self.reserve(leaf, leaf.counts().0);
+                self.reserve(leaf, leaf.count());
                 return;
             };
             let end = start + key_len + value.len();
@@ -4317,10 +4440,13 @@ impl Table {
         const GROUP: usize = 16;
         let mut results = Vec::with_capacity(items.len());
         for group in items.chunks(GROUP) {
+            let mut keys = [&[][..]; GROUP];
+            keys.iter_mut().zip(group).for_each(|(to, item)| *to = key(item));
+            let keys = &keys[..group.len()];
             let pinned = self.pin();
             match &self.inner.pairs {
-                Pairs::Hash(index) => index.get(&pinned).prefetch(group.iter().map(&key)),
-                Pairs::Sorted(index) => index.get(&pinned).prefetch(group.iter().map(&key)),
+                Pairs::Hash(index) => index.get(&pinned).prefetch(keys),
+                Pairs::Sorted(index) => index.get(&pinned).prefetch(keys),
             }
             drop(pinned);
             for item in group {
