@@ -49,7 +49,10 @@ impl HashIndex {
         }
         self.blobs.check(blobs);
         let space = lock(&self.space);
-        let retired = space.limbo.iter().map(|&(block, bytes)| (block.addr().get(), bytes));
+        let retired = space.limbo.iter().map(|retired| match *retired {
+            Retired::Block(block, bytes) => (block.addr().get(), bytes),
+            Retired::Blob(_) => unreachable!("a shard retires its blobs itself"),
+        });
         blocks.retain(|&(_, bytes)| bytes > 0);
         space.space.check(blocks.into_iter().chain(retired), record_blocks);
     }

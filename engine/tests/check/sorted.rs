@@ -56,17 +56,18 @@ impl Inner<'_> {
     /// Checks a node's own parts; its separators.
     fn check(self, lower: Option<&[u8]>, upper: Option<&[u8]>, met: &mut Met) -> Vec<Vec<u8>> {
         assert!((1..=FANOUT).contains(&self.count()), "an inner node has two children and not too many");
-        let separators: Vec<_> = (0..self.count()).map(|at| self.separator(at)).collect();
+        let separators: Vec<_> = self.separators().map(Separator::to_vec).collect();
         let fences = [lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec)];
         let [lower, upper] = &fences;
         assert!(lower.iter().chain(&separators).chain(upper).is_sorted_by(|one, next| one < next));
         let shared = common(&separators[0], &separators[separators.len() - 1]);
         assert_eq!(self.prefix().len(), shared, "what all separators share is the prefix");
-        assert!((0..self.count()).all(|at| self.heads()[at] == head8(self.rest(at))));
-        let end = self.ends().last().expect("it has a separator");
-        let size = self.bytes().addr() - self.base().addr() + self.prefix().len() + *end as usize;
-        assert_eq!(size, self.size);
-        met.blocks.push((self.base().addr(), self.size));
+        let (heads, fill) = self.heads().split_at(self.count());
+        assert!(heads.iter().enumerate().all(|(at, &head)| head == signed_head(self.rest(at))));
+        assert!(fill.iter().all(|&head| head == i32::MAX), "the last row is filled up");
+        let rests: usize = separators.iter().map(|separator| separator.len() - shared).sum();
+        assert_eq!(self.parts().3 + rests, self.size as usize);
+        met.blocks.push((self.base().addr(), self.size as usize));
         separators
     }
 }
@@ -74,58 +75,43 @@ impl Inner<'_> {
 impl Leaf<'_> {
     /// Checks that S1, S3 and S6 hold in a leaf, and that it counts what it has.
     fn check(self, lower: Option<&[u8]>, upper: Option<&[u8]>, met: &mut Met) {
-        assert_eq!(
-            self.state.load(Acquire) & (LOCKED | REPLACED),
-            0,
-            "S2: the tree leads to no replaced leaf"
-        );
-        let prefix = self.prefix();
-        assert!(
-            prefix.len() <= shared_prefix(lower, upper),
-            "S3: all keys between the fences have the prefix"
-        );
-        assert!(lower.is_none_or(|lower| lower.starts_with(prefix)));
-        let (count, sorted) = self.counts();
-        let floor = self.floor.load(Relaxed) as usize;
-        let top = (self.size as usize - prefix.len()) & !1;
-        assert!(sorted <= count && HEAD + count * SLOT <= floor && floor <= top, "slots and cells are apart");
-        assert!(
-            (1..sorted).all(|at| self.cmp(self.slot(at - 1), self.suffix(self.slot(at))) == Ordering::Less)
-        );
+        let state = self.state.load(Acquire);
+        assert_eq!(state & (LOCKED | MOVING), 0, "nobody is in it");
+        assert_eq!(state & REPLACED, 0, "S2: the tree leads to no replaced leaf");
+        let slots = usize::from(self.slots);
+        assert_eq!(slots, HEAD + self.prefix().len().next_multiple_of(8));
+        let count = self.count();
+        let floor = usize::from(self.floor.load(Relaxed));
+        let size = usize::from(self.size);
+        assert!(slots + count * SLOT <= floor && floor <= size, "slots and cells are apart");
         let mut cells = Vec::new();
-        let mut live = 0;
         for at in 0..count {
             let slot = self.slot(at);
-            let len = padded(self.cell_len(slot));
-            assert!(floor <= slot.cell() && slot.cell() + len <= top, "S1: a cell is among the cells");
-            let key = self.key(slot);
-            met.blobs.extend(self.blob(at));
-            if let Some(blob) = self.blob(at) {
+            let len = self.cell_len(slot);
+            assert!(floor <= slot.cell() && slot.cell() + len <= size, "S1: a cell is among the cells");
+            let mut key = Vec::new();
+            self.item(at).write_key(&mut key);
+            if let Body::Blob(blob) = self.cell(slot).1 {
                 // SAFETY: S6.
                 assert_eq!(unsafe { Blob::parts(blob) }.0, key, "a blob has its slot's key");
+                met.blobs.push(blob);
             }
-            assert_eq!(self.find(Suffix::new(&key[prefix.len()..])), Ok(at), "S3: a key has one slot");
+            let suffix = self.strip(&key).expect("S3: all keys have the prefix");
+            let found = self.seek(count, suffix).map(|(at, slot)| (at, slot.0));
+            assert_eq!(found, Ok((at, slot.0)), "S3: a key has one slot");
             assert!(lower.is_none_or(|lower| lower <= key.as_slice()), "a key is not below its fence");
             assert!(upper.is_none_or(|upper| key.as_slice() < upper), "a key is below the next fence");
             cells.push((slot.cell(), len));
-            live += usize::from(!slot.is_dead());
+            met.keys.push(key);
         }
-        assert_eq!(self.live.load(Relaxed) as usize, live);
         cells.sort_unstable();
         assert!(cells.is_sorted_by(|one, next| one.0 + one.1 <= next.0), "no byte is in two cells");
-        let used = (0..count).map(|at| self.slot(at)).filter(|slot| !slot.is_dead());
-        let used: usize = used.map(|slot| padded(self.cell_len(slot))).sum();
-        let waste = (top - floor) - used + (count - live) * SLOT;
-        assert_eq!(self.garbage.load(Relaxed) as usize, waste, "what is dead is counted");
-        let mut slots = Vec::new();
-        self.live_slots(&mut slots);
-        assert_eq!(slots.len(), live);
-        met.keys.extend(slots.into_iter().map(|slot| self.key(slot)));
-        met.blocks.push((self.base().addr(), self.size as usize));
-    }
-
-    fn key(self, slot: Slot) -> Vec<u8> {
-        let head = slot.head().to_be_bytes();
-        [self.prefix(), &head[..slot.key_len().min(4)], self.cell(slot).0].concat()
+        let used: usize = cells.iter().map(|cell| cell.1).sum();
+        assert_eq!(
+            usize::from(self.garbage.load(Relaxed)),
+            size - floor - used,
+            "what no slot names is counted"
+        );
+        met.blocks.push((self.base().addr(), size));
     }
 }
