@@ -1556,7 +1556,9 @@ mod hash {
 
         /// Asks for what the next writes of these keys will need.
         pub(super) fn prefetch(&self, keys: &[&[u8]]) {
-            keys.iter().for_each(|key| self.prefetch_bucket(self.hash(key)));
+            for key in keys {
+                self.prefetch_bucket(self.hash(key));
+            }
         }
 
         /// Shows `read` the pairs of the segment at `from` whose hashes are not less than it. Returns
@@ -2348,11 +2350,8 @@ mod sorted {
             let prefix = u64::from_be(unsafe { prefix.cast::<u64>().read_unaligned() }) >> beyond;
             let start = u64::from_be_bytes(*start) >> beyond;
             // SAFETY: the key has at least 8 bytes.
-            return if start == prefix {
-                Ok(unsafe { key.get_unchecked(len..) })
-            } else {
-                Err(start.cmp(&prefix))
-            };
+            let rest = unsafe { key.get_unchecked(len..) };
+            return if start == prefix { Ok(rest) } else { Err(start.cmp(&prefix)) };
         }
         // SAFETY: the caller's promise.
         let prefix = unsafe { slice::from_raw_parts(prefix, len) };

@@ -124,6 +124,7 @@ pub(super) mod atomic {
 
     atomic!(AtomicBool, bool);
     atomic!(AtomicPtr<T>, *mut T);
+    number!(AtomicU16, u16);
     number!(AtomicU32, u32);
     number!(AtomicU64, u64);
     number!(AtomicUsize, usize);
