@@ -120,6 +120,11 @@ impl Store {
 
     // --- memory
 
+    /// The store in memory, for reads and for dumps. What is written to it directly is not in the log.
+    pub fn in_memory(&self) -> &twindex::Store {
+        &self.core().engine
+    }
+
     /// The bytes that the store holds in memory.
     pub fn memory(&self) -> usize {
         self.core().engine.memory()

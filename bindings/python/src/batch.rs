@@ -1,163 +1,145 @@
-//! The arguments of the `_many` verbs.
-//!
-//! They are collected first: Python code that runs while they are read cannot change them afterwards, and
-//! a reference to each keeps its memory while the batch is outside the interpreter.
+//! The class `Batch`.
 
-use std::mem::ManuallyDrop;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::PyTypeError;
-use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use pyo3::sync::MutexExt;
 
 use crate::error::{self, Result};
-use crate::objects::prefetch;
+use crate::fork::Inherited;
+use crate::store::Shared;
+use crate::table::Table;
 
-/// So many objects ahead are asked for: what a batch is made of seldom lies in the processor's cache.
-const AHEAD: usize = 16;
-
-/// An object that something else keeps alive.
-type Lent<'py> = ManuallyDrop<Bound<'py, PyAny>>;
-
-/// Keys with what belongs to each, `N` objects a group, one group after another.
-#[derive(Default)]
-pub(crate) struct Groups<'py, const N: usize> {
-    /// Each is in `held`, or in a tuple that is, which has its items for as long as it lives.
-    flat: Vec<Lent<'py>>,
-    held: Vec<Bound<'py, PyAny>>,
+/// Writes that are done all or not at all, made by `Store.batch`.
+///
+/// They are done by `commit`, or at the end of a `with` block that no exception left. After a crash the file has
+/// all of them or none, and where one fails, as at the memory limit, none is done.
+///
+/// >>> store = Store()
+/// >>> accounts = store.table("accounts", keys="str", values="int")
+/// >>> with store.batch() as batch:
+/// ...     batch.upsert(accounts, "ada", 90)
+/// ...     batch.upsert(accounts, "bob", 10)
+/// >>> sorted(accounts.items())
+/// [('ada', 90), ('bob', 10)]
+#[pyclass(frozen, weakref, module = "twindex")]
+pub(crate) struct Batch {
+    store: Arc<Shared>,
+    /// None once it has ended. Held over nothing that runs Python code or waits for the interpreter.
+    writes: Mutex<Option<Inherited<twindex_durable::Batch>>>,
 }
 
-impl<'py, const N: usize> Groups<'py, N> {
-    /// From a sequence of groups.
-    pub(crate) fn new(what: &str, sequence: &Bound<'py, PyAny>) -> Result<Self> {
-        let groups = items(what, sequence)?;
-        let mut flat = Vec::with_capacity(N * groups.len());
-        let mut held = Vec::new();
-        for group in &groups {
-            let before = flat.len();
-            if let Ok(tuple) = group.cast::<PyTuple>() {
-                lend_items(&mut flat, tuple)?;
-            } else {
-                let items = items(what, group)?;
-                flat.extend(items.iter().map(lend));
-                held.extend(items);
-            }
-            let found = flat.len() - before;
-            if found != N {
-                return Err(error::wrong_length(what, N, found, group));
-            }
-        }
-        held.extend(groups);
-        Ok(Self { flat, held })
+impl Batch {
+    pub(crate) fn new(store: Arc<Shared>, writes: twindex_durable::Batch) -> Self {
+        Self { store, writes: Mutex::new(Some(Inherited::new(writes))) }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.flat.len() / N
+    fn with<T>(
+        &self,
+        py: Python<'_>,
+        body: impl FnOnce(&mut twindex_durable::Batch) -> twindex_durable::Result<T>,
+    ) -> Result<T> {
+        self.store.check_open()?;
+        let mut writes = self.writes.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        let writes = writes.as_mut().ok_or_else(error::ended)?;
+        Ok(body(writes)?)
     }
 
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &[Lent<'py>; N]> {
-        let groups = self.flat.as_chunks().0;
-        groups.iter().enumerate().map(|(at, group)| {
-            if let Some(ahead) = groups.get(at + AHEAD) {
-                for object in ahead {
-                    prefetch(object);
-                }
-            }
-            group
-        })
+    fn end(&self, py: Python<'_>) -> Option<Inherited<twindex_durable::Batch>> {
+        self.writes.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-impl<'py> Groups<'py, 2> {
-    /// From a mapping, or from a sequence of pairs, as `dict.update` does.
-    pub(crate) fn pairs(what: &str, source: &Bound<'py, PyAny>) -> Result<Self> {
-        if let Ok(dict) = source.cast_exact::<PyDict>() {
-            let mut pairs = Self::default();
-            pairs.extend_by_dict(dict);
-            return Ok(pairs);
+#[pymethods]
+impl Batch {
+    /// Adds the pair where the key is absent.
+    #[pyo3(signature = (table, key, value, /))]
+    fn insert(
+        &self,
+        table: &Bound<'_, PyAny>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> Result<()> {
+        let (py, table) = (table.py(), Table::of(table)?);
+        let (key, value) = (table.encode_key(key)?, table.encode_value(value)?);
+        self.with(py, |batch| batch.insert(table.engine(), key, value))
+    }
+
+    /// Replaces the value where the key is present.
+    #[pyo3(signature = (table, key, value, /))]
+    fn update(
+        &self,
+        table: &Bound<'_, PyAny>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> Result<()> {
+        let (py, table) = (table.py(), Table::of(table)?);
+        let (key, value) = (table.encode_key(key)?, table.encode_value(value)?);
+        self.with(py, |batch| batch.update(table.engine(), key, value))
+    }
+
+    /// Gives the key this value, present or not.
+    #[pyo3(signature = (table, key, value, /))]
+    fn upsert(
+        &self,
+        table: &Bound<'_, PyAny>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> Result<()> {
+        let (py, table) = (table.py(), Table::of(table)?);
+        let (key, value) = (table.encode_key(key)?, table.encode_value(value)?);
+        self.with(py, |batch| batch.upsert(table.engine(), key, value))
+    }
+
+    /// Removes the pair.
+    #[pyo3(signature = (table, key, /))]
+    fn delete(&self, table: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> Result<()> {
+        let (py, table) = (table.py(), Table::of(table)?);
+        let key = table.encode_key(key)?;
+        self.with(py, |batch| batch.delete(table.engine(), key))
+    }
+
+    /// Does all of them: whether each took effect. The batch ends, even where that fails.
+    fn commit(&self, py: Python<'_>) -> Result<Vec<bool>> {
+        self.store.check_open()?;
+        let writes = self.end(py).ok_or_else(error::ended)?;
+        Ok(py.detach(|| writes.into_inner().commit())?)
+    }
+
+    /// The number of writes in it.
+    fn __len__(&self, py: Python<'_>) -> Result<usize> {
+        self.with(py, |batch| Ok(batch.len()))
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> Result<PyRef<'_, Self>> {
+        slf.with(slf.py(), |_| Ok(()))?;
+        Ok(slf)
+    }
+
+    #[pyo3(signature = (kind, error, traceback, /))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        error: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> Result<()> {
+        let _ = (error, traceback);
+        if kind.is_none() {
+            return self.commit(py).map(drop);
         }
-        if source.cast_exact::<PyList>().is_ok() || !source.hasattr("keys")? {
-            return Self::new(what, source);
-        }
-        let mut pairs = Self::default();
-        for key in source.call_method0("keys")?.try_iter()? {
-            let key = key?;
-            let value = source.get_item(&key)?;
-            pairs.hold(key, value);
-        }
-        Ok(pairs)
+        drop(self.end(py));
+        Ok(())
     }
 
-    pub(crate) fn extend_by_dict(&mut self, dict: &Bound<'py, PyDict>) {
-        for (key, value) in dict {
-            self.hold(key, value);
+    fn __repr__(&self, py: Python<'_>) -> String {
+        match self.with(py, |batch| Ok(batch.len())) {
+            Ok(writes) => format!("<twindex.Batch: {writes} writes>"),
+            Err(_) => "<twindex.Batch: ended>".into(),
         }
     }
 
-    fn hold(&mut self, key: Bound<'py, PyAny>, value: Bound<'py, PyAny>) {
-        self.flat.extend([lend(&key), lend(&value)]);
-        self.held.extend([key, value]);
+    fn __reduce__(_slf: &Bound<'_, Self>) -> Result<()> {
+        Err(error::misuse("a Batch cannot be pickled or copied"))
     }
-}
-
-/// The items of a list, a tuple or anything else to iterate over.
-pub(crate) fn items<'py>(what: &str, sequence: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
-    if let Ok(list) = sequence.cast::<PyList>() {
-        return Ok(items_of_list(list));
-    }
-    if let Ok(tuple) = sequence.cast::<PyTuple>() {
-        return Ok(tuple.iter().collect());
-    }
-    // One string or byte string is iterable too, but it is a key, not keys.
-    if sequence.is_instance_of::<PyString>() || sequence.is_instance_of::<PyBytes>() {
-        return Err(error::wrong_type(what, "iterable", sequence));
-    }
-    match sequence.try_iter() {
-        Ok(iterator) => Ok(iterator.collect::<PyResult<_>>()?),
-        Err(cause) if cause.is_instance_of::<PyTypeError>(sequence.py()) => {
-            Err(error::wrong_type(what, "iterable", sequence).caused_by(sequence.py(), cause))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Counts references only once the objects have had time to come into the cache.
-fn items_of_list<'py>(list: &Bound<'py, PyList>) -> Vec<Bound<'py, PyAny>> {
-    let py = list.py();
-    // SAFETY: the positions are in the list. No Python code runs before each item has a reference of its own,
-    // and the module is loaded only where one thread at a time runs the interpreter, so the list stays as it is.
-    let lent: Vec<Lent<'py>> = (0..list.len().cast_signed())
-        .map(|at| unsafe {
-            ManuallyDrop::new(Bound::from_owned_ptr(py, ffi::PyList_GetItem(list.as_ptr(), at)))
-        })
-        .collect();
-    let ahead = lent.iter().skip(AHEAD).map(Some).chain(std::iter::repeat(None));
-    lent.iter()
-        .zip(ahead)
-        .map(|(object, ahead)| {
-            if let Some(ahead) = ahead {
-                prefetch(ahead);
-            }
-            Bound::clone(object)
-        })
-        .collect()
-}
-
-/// The object without a reference of its own.
-fn lend<'py>(object: &Bound<'py, PyAny>) -> Lent<'py> {
-    // SAFETY: the pointer is valid, and what is made of it never drops a reference.
-    ManuallyDrop::new(unsafe { Bound::from_owned_ptr(object.py(), object.as_ptr()) })
-}
-
-/// The items of a tuple without references of their own.
-#[inline]
-fn lend_items<'py>(flat: &mut Vec<Lent<'py>>, tuple: &Bound<'py, PyTuple>) -> Result<()> {
-    let py = tuple.py();
-    for at in 0..tuple.len().cast_signed() {
-        // SAFETY: the position is in the tuple, so this is an item that lives as long as the tuple.
-        flat.push(unsafe {
-            ManuallyDrop::new(Bound::from_owned_ptr_or_err(py, ffi::PyTuple_GetItem(tuple.as_ptr(), at))?)
-        });
-    }
-    Ok(())
 }

@@ -2,14 +2,16 @@
 
 use std::io;
 
+use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use self::classes::{
-    ArgumentTypeError, ClosedError, CorruptError, EncodingError, ForkedError, IntegerOverflowError, IoError,
-    KeyTooLongError, MemoryLimitError, NotAnIntegerError, OptionError, PairLengthError, TableDroppedError,
-    TableNameError, UnknownIndexError, ValueTooLargeError, WrongIndexError,
+    ArgumentTypeError, ClosedError, CorruptError, EncodingError, ForeignTableError, ForkedError, InUseError,
+    IntegerOverflowError, IoError, KeyTooLongError, LogFailedError, MemoryLimitError, NoFileError,
+    NotAnIntegerError, OptionError, PairLengthError, ReadOnlyError, TableDroppedError, TableNameError,
+    UnknownDurabilityError, UnknownIndexError, ValueTooLargeError, WrongIndexError,
 };
 
 #[allow(missing_docs, reason = "the macro's types are documented where they are defined, in Python")]
@@ -21,16 +23,22 @@ mod classes {
     import_exception!(twindex.errors, ClosedError);
     import_exception!(twindex.errors, CorruptError);
     import_exception!(twindex.errors, EncodingError);
+    import_exception!(twindex.errors, ForeignTableError);
     import_exception!(twindex.errors, ForkedError);
+    import_exception!(twindex.errors, InUseError);
     import_exception!(twindex.errors, IntegerOverflowError);
     import_exception!(twindex.errors, IoError);
     import_exception!(twindex.errors, KeyTooLongError);
+    import_exception!(twindex.errors, LogFailedError);
     import_exception!(twindex.errors, MemoryLimitError);
+    import_exception!(twindex.errors, NoFileError);
     import_exception!(twindex.errors, NotAnIntegerError);
     import_exception!(twindex.errors, OptionError);
     import_exception!(twindex.errors, PairLengthError);
+    import_exception!(twindex.errors, ReadOnlyError);
     import_exception!(twindex.errors, TableDroppedError);
     import_exception!(twindex.errors, TableNameError);
+    import_exception!(twindex.errors, UnknownDurabilityError);
     import_exception!(twindex.errors, UnknownIndexError);
     import_exception!(twindex.errors, ValueTooLargeError);
     import_exception!(twindex.errors, WrongIndexError);
@@ -55,6 +63,28 @@ impl From<Failure> for PyErr {
     }
 }
 
+impl From<twindex_durable::Error> for Failure {
+    #[cold]
+    fn from(error: twindex_durable::Error) -> Self {
+        use twindex_durable::Error as Durable;
+
+        let message = error.to_string();
+        Self::from(match error {
+            Durable::Engine(error) => return error.into(),
+            Durable::Io { source, .. } => os_error::<IoError>(errno(&source), message),
+            Durable::InUse { .. } => InUseError::new_err(message),
+            Durable::Damaged { .. } => CorruptError::new_err(message),
+            Durable::LogFailed { .. } => LogFailedError::new_err(message),
+            Durable::ReadOnly { .. } => ReadOnlyError::new_err(message),
+            Durable::Closed { .. } => ClosedError::new_err(message),
+            Durable::NoFile => NoFileError::new_err(message),
+            Durable::UnknownDurability { .. } => UnknownDurabilityError::new_err(message),
+            Durable::ForeignTable { .. } => ForeignTableError::new_err(message),
+            _ => classes::Error::new_err(message),
+        })
+    }
+}
+
 impl From<twindex::Error> for Failure {
     #[cold]
     fn from(error: twindex::Error) -> Self {
@@ -72,12 +102,17 @@ impl From<twindex::Error> for Failure {
             Engine::NotAnInteger { .. } => NotAnIntegerError::new_err(message),
             Engine::Overflow { .. } => IntegerOverflowError::new_err(message),
             Engine::Corrupt { .. } => CorruptError::new_err(message),
-            Engine::Io(error) => match errno(&error) {
-                Some(number) => IoError::new_err((number, message)),
-                None => IoError::new_err(message),
-            },
+            Engine::Io(error) => os_error::<IoError>(errno(&error), message),
             _ => classes::Error::new_err(message),
         })
+    }
+}
+
+/// An `OSError`, with its number where that is known.
+fn os_error<T: PyTypeInfo>(number: Option<i32>, message: String) -> PyErr {
+    match number {
+        Some(number) => PyErr::new::<T, _>((number, message)),
+        None => PyErr::new::<T, _>(message),
     }
 }
 
@@ -162,6 +197,12 @@ pub(crate) fn forked() -> Failure {
         "the store belongs to the process that this one was forked from; \
          make or open a store in this process, or start processes by \"spawn\"",
     ))
+}
+
+/// A use of a batch after its end.
+#[cold]
+pub(crate) fn ended() -> Failure {
+    Failure::from(ClosedError::new_err("the batch has ended: it was committed or given up"))
 }
 
 /// The `IndexError` of a table with fewer pairs.

@@ -46,6 +46,12 @@ impl<T> Inherited<T> {
         Self { part: ManuallyDrop::new(part), generation: generation() }
     }
 
+    pub(crate) fn into_inner(self) -> T {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: this is its end: it is neither dropped nor used afterwards.
+        unsafe { ManuallyDrop::take(&mut this.part) }
+    }
+
     /// Whether it came from a parent.
     #[inline]
     pub(crate) fn is_foreign(&self) -> bool {

@@ -14,6 +14,7 @@ mod codec;
 mod cursor;
 mod error;
 mod fork;
+mod groups;
 mod objects;
 mod range;
 mod scan;
@@ -26,7 +27,7 @@ mod _twindex {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::{cursor::Cursor, scan::Scan, store::Store, table::Table};
+    use super::{batch::Batch, cursor::Cursor, scan::Scan, store::Store, store::open, table::Table};
 
     #[pymodule_export]
     const MAX_KEY_BYTES: usize = twindex::MAX_KEY_BYTES;

@@ -21,7 +21,7 @@ pub(crate) struct Range<'a, 'py> {
 
 impl Range<'_, '_> {
     /// A cursor over this range of the table.
-    pub(crate) fn cursor(&self, table: &twindex::Table, keys: KeyCodec) -> Result<twindex::Cursor> {
+    pub(crate) fn cursor(&self, table: &twindex_durable::Table, keys: KeyCodec) -> Result<twindex::Cursor> {
         if let Some(prefix) = self.prefix {
             return self.prefix_cursor(prefix, table, keys);
         }
@@ -33,7 +33,7 @@ impl Range<'_, '_> {
     fn prefix_cursor(
         &self,
         prefix: &Bound<'_, PyAny>,
-        table: &twindex::Table,
+        table: &twindex_durable::Table,
         keys: KeyCodec,
     ) -> Result<twindex::Cursor> {
         for (name, bound) in [("gt", self.gt), ("gte", self.gte), ("lt", self.lt), ("lte", self.lte)] {

@@ -1,13 +1,16 @@
 //! The class `Store`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use twindex::Index;
+use twindex_durable::{Durability, Options};
 
 use crate::arguments::{Count, Text};
+use crate::batch::Batch;
 use crate::codec::{KeyCodec, ValueCodec, copy_buffer};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
@@ -16,13 +19,16 @@ use crate::table::Table;
 
 /// What a store and the handles of its tables share.
 pub(crate) struct Shared {
-    engine: Inherited<twindex::Store>,
+    engine: Inherited<twindex_durable::Store>,
+    waits_for_disk: bool,
     closed: AtomicBool,
 }
 
 impl Shared {
-    fn new(engine: twindex::Store) -> Arc<Self> {
-        Arc::new(Self { engine: Inherited::new(engine), closed: AtomicBool::new(false) })
+    fn new(engine: impl Into<twindex_durable::Store>) -> Arc<Self> {
+        let engine = engine.into();
+        let waits_for_disk = engine.durability() == Durability::Always;
+        Arc::new(Self { engine: Inherited::new(engine), waits_for_disk, closed: AtomicBool::new(false) })
     }
 
     /// Nothing but this answers after `close`, or in a child of the process.
@@ -38,11 +44,21 @@ impl Shared {
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
+
+    /// Whether a write returns once it is on disk, and takes that long.
+    #[inline]
+    pub(crate) fn waits_for_disk(&self) -> bool {
+        self.waits_for_disk
+    }
+
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.engine.path()
+    }
 }
 
-/// A set of named tables in memory.
+/// A set of named tables, in memory alone or in a file that `twindex.open` opened.
 ///
-/// Threads share a store and its tables freely.
+/// Threads share a store and its tables freely. `Store()` makes one in memory:
 ///
 /// >>> store = Store()
 /// >>> users = store.table("users")
@@ -63,10 +79,66 @@ impl Shared {
 pub(crate) struct Store(Arc<Shared>);
 
 impl Store {
-    fn open(&self) -> Result<&twindex::Store> {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.0
+    }
+
+    fn open(&self) -> Result<&twindex_durable::Store> {
         self.0.check_open()?;
         Ok(&self.0.engine)
     }
+}
+
+/// Opens the store in the file at `path`, or makes one.
+///
+/// `durability` says when a change is on disk: with "always" before the write returns, with "everysec" within a
+/// second, so that a power cut loses at most the last second and a killed process nothing, with "none" when `save` or
+/// `close` is called and not otherwise.
+///
+/// The file is locked: one store at a time may write to it, others raise `InUseError`. With `read_only` it is not, and
+/// the store is what the file held when it was opened. With `existing` a file that is not there is an error.
+///
+/// Raises `CorruptError` where the file is damaged. What a power cut left unfinished at its end is none: that is cut
+/// off, and `Store.torn` tells of it.
+///
+/// >>> from tempfile import TemporaryDirectory
+/// >>> from pathlib import Path
+/// >>> with TemporaryDirectory() as folder:
+/// ...     with twindex.open(Path(folder) / "app.twx", durability="always") as store:
+/// ...         store.table("users")[b"ada"] = b"1815"
+/// ...     with twindex.open(Path(folder) / "app.twx", read_only=True) as store:
+/// ...         store.table("users")[b"ada"]
+/// b'1815'
+#[pyfunction]
+#[pyo3(
+    signature = (
+        path, *, durability=Text::from("everysec"), read_only=false, existing=false, memory_limit=None
+    ),
+    text_signature = "(path, *, durability='everysec', read_only=False, existing=False, memory_limit=None)"
+)]
+#[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
+pub(crate) fn open<'py>(
+    path: &Bound<'py, PyAny>,
+    durability: Text,
+    read_only: bool,
+    existing: bool,
+    memory_limit: Option<Count>,
+) -> Result<Bound<'py, Store>> {
+    let py = path.py();
+    let Some(file) = path_of(path)? else {
+        return Err(error::wrong_type("path", "str or os.PathLike", path));
+    };
+    // Other threads, and a pickle, may see another working folder.
+    let file = std::path::absolute(&file).unwrap_or(file);
+    let mut options =
+        Options::new().durability(durability.0.parse()?).read_only(read_only).existing(existing);
+    if let Some(Count(bytes)) = memory_limit {
+        options = options.memory_limit(bytes);
+    }
+    let engine = py.detach(|| options.open(&file))?;
+    let store = Bound::new(py, Store(Shared::new(engine)))?;
+    py.import("twindex._files")?.getattr("remember")?.call1((&store,))?;
+    Ok(store)
 }
 
 #[pymethods]
@@ -104,12 +176,12 @@ impl Store {
         text_signature = "($self, name, index='hash', *, keys='bytes', values='bytes')"
     )]
     #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
-    fn table(&self, py: Python<'_>, name: Text, index: Text, keys: Text, values: Text) -> Result<Table> {
-        let store = self.open()?;
+    fn table(slf: &Bound<'_, Self>, name: Text, index: Text, keys: Text, values: Text) -> Result<Table> {
+        let (py, store) = (slf.py(), slf.get().open()?);
         let (keys, values) = (KeyCodec::parse(&keys.0)?, ValueCodec::parse(py, &values.0)?);
-        let index = index.0.parse()?;
+        let index = index.0.parse::<Index>()?;
         let table = py.detach(|| store.table(&name.0, index))?;
-        Ok(Table::new(Arc::clone(&self.0), table, keys, values))
+        Ok(Table::new(slf, table, keys, values))
     }
 
     /// The name and index of every table, by name.
@@ -135,7 +207,7 @@ impl Store {
     #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
     fn drop_table(&self, py: Python<'_>, name: Text) -> Result<bool> {
         let store = self.open()?;
-        Ok(py.detach(|| store.drop_table(&name.0)))
+        Ok(py.detach(|| store.drop_table(&name.0))?)
     }
 
     /// The bytes that the store holds: pairs, indexes and free space kept for reuse.
@@ -173,12 +245,14 @@ impl Store {
         let store = self.open()?;
         let dump = py.detach(|| {
             let mut bytes = Vec::new();
-            store.dump(&mut bytes).map(|()| bytes)
+            store.in_memory().dump(&mut bytes).map(|()| bytes)
         })?;
         Ok(objects::bytes(py, &dump)?)
     }
 
     /// Writes the whole store to a file, which is replaced in one step once the new one is on disk.
+    ///
+    /// Without a path that is the store's own file, which then holds nothing that was overwritten since.
     ///
     /// >>> from tempfile import TemporaryDirectory
     /// >>> from pathlib import Path
@@ -188,13 +262,82 @@ impl Store {
     /// ...     store.save(Path(folder) / "app.twx")
     /// ...     Store.load(Path(folder) / "app.twx").table("users")[b"ada"]
     /// b'1815'
-    #[pyo3(signature = (path))]
-    fn save(&self, path: &Bound<'_, PyAny>) -> Result<()> {
+    #[pyo3(signature = (path=None))]
+    fn save(&self, py: Python<'_>, path: Option<&Bound<'_, PyAny>>) -> Result<()> {
         let store = self.open()?;
+        let Some(path) = path else { return Ok(py.detach(|| store.save())?) };
         let Some(target) = path_of(path)? else {
-            return Err(error::wrong_type("path", "str or os.PathLike", path));
+            return Err(error::wrong_type("path", "str, os.PathLike or None", path));
         };
-        Ok(path.py().detach(|| twindex_durable::save(store, &target))?)
+        Ok(py.detach(|| store.save_as(&target))?)
+    }
+
+    /// Returns once every change that was made before the call is on disk. With durability "none" that is what `save`
+    /// is for, and this does nothing.
+    fn flush(&self, py: Python<'_>) -> Result<()> {
+        let store = self.open()?;
+        Ok(py.detach(|| store.flush())?)
+    }
+
+    /// Writes the store's file anew without what has been overwritten since, while reads and writes go on. Happens by
+    /// itself when it is worth it.
+    fn compact(&self, py: Python<'_>) -> Result<()> {
+        let store = self.open()?;
+        Ok(py.detach(|| store.compact())?)
+    }
+
+    /// A `Batch`: writes that are done all or not at all.
+    fn batch(&self) -> Result<Batch> {
+        Ok(Batch::new(Arc::clone(&self.0), self.open()?.batch()))
+    }
+
+    /// The store's file, or None for a store in memory alone.
+    #[getter]
+    fn path(&self) -> Option<&Path> {
+        self.0.path()
+    }
+
+    /// When a change reaches the disk: "none", "everysec" or "always".
+    #[getter]
+    fn durability(&self) -> &'static str {
+        self.0.engine.durability().name()
+    }
+
+    /// Whether it was opened for reading alone.
+    #[getter]
+    fn read_only(&self) -> bool {
+        self.0.engine.is_read_only()
+    }
+
+    /// Where, and how many bytes, a power cut had left unfinished at the end of the file when it was opened; None
+    /// where it had not. No call had promised these changes yet.
+    #[getter]
+    fn torn(&self) -> Option<(u64, u64)> {
+        self.0.engine.torn().map(|torn| (torn.offset, torn.bytes))
+    }
+
+    /// Figures of the store and its file, by name: pairs, bytes in memory and on disk, how often it was synced.
+    ///
+    /// >>> store = Store()
+    /// >>> store.table("users")[b"ada"] = b"1815"
+    /// >>> store.stats()["pairs"]
+    /// 1
+    fn stats<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+        let stats = self.open()?.stats();
+        let dict = PyDict::new(py);
+        dict.set_item("tables", stats.tables)?;
+        dict.set_item("pairs", stats.pairs)?;
+        dict.set_item("memory", stats.memory)?;
+        dict.set_item("dump_bytes", stats.dump_bytes)?;
+        dict.set_item("log_bytes", stats.log_bytes)?;
+        dict.set_item("unsynced_bytes", stats.unsynced_bytes)?;
+        dict.set_item("syncs", stats.syncs)?;
+        dict.set_item("last_sync", stats.last_sync)?;
+        dict.set_item("compactions", stats.compactions)?;
+        dict.set_item("compacting", stats.compacting)?;
+        dict.set_item("compaction_error", stats.compaction_error)?;
+        dict.set_item("log_error", stats.log_error)?;
+        Ok(dict)
     }
 
     /// A store from the bytes of `dump`, or from the path of a file that `save` wrote.
@@ -220,16 +363,21 @@ impl Store {
         Ok(Self(Shared::new(engine?)))
     }
 
-    /// Closes the store and frees its memory. Every other use of it, of its tables and of their cursors
-    /// raises `ClosedError` from then on; closing again does nothing.
-    fn close(&self, py: Python<'_>) {
-        if !self.0.closed.swap(true, Ordering::AcqRel) && !self.0.engine.is_foreign() {
-            py.detach(|| {
-                for table in self.0.engine.tables() {
-                    self.0.engine.drop_table(table.name());
-                }
-            });
+    /// Puts all that is not yet there on disk, lets go of the file, and frees the memory. Every other use of the store,
+    /// of its tables and of their cursors raises `ClosedError` from then on; closing again does nothing.
+    fn close(&self, py: Python<'_>) -> Result<()> {
+        let engine = &self.0.engine;
+        if self.0.closed.swap(true, Ordering::AcqRel) || engine.is_foreign() {
+            return Ok(());
         }
+        Ok(py.detach(|| {
+            let closed = engine.close();
+            for table in engine.tables() {
+                // Fails only where the table was dropped, and then it is empty.
+                let _ = table.in_memory().clear();
+            }
+            closed
+        })?)
     }
 
     /// Whether the store was closed.
@@ -244,21 +392,31 @@ impl Store {
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
-        self.close(py);
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> Result<()> {
+        self.close(py)
     }
 
     fn __repr__(&self) -> String {
+        let file =
+            self.path().map_or_else(String::new, |path| format!(" in {path:?}, {}", self.durability()));
         match self.open() {
             Ok(store) => {
-                format!("<twindex.Store: {} tables, {} bytes>", store.tables().len(), store.memory())
+                format!("<twindex.Store{file}: {} tables, {} bytes>", store.tables().len(), store.memory())
             }
-            Err(_) => "<twindex.Store: closed>".into(),
+            Err(_) => format!("<twindex.Store{file}: closed>"),
         }
     }
 
-    fn __reduce__(_slf: &Bound<'_, Self>) -> Result<()> {
-        Err(error::misuse("a Store cannot be pickled or copied; Store.load(store.dump()) is a copy of one"))
+    /// A store in a file is pickled by its path, and opened there.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let Some(path) = self.path() else {
+            return Err(error::misuse(
+                "a Store in memory alone cannot be pickled or copied; Store.load(store.dump()) is a copy of one",
+            ));
+        };
+        let reopen = py.import("twindex._files")?.getattr("reopen")?;
+        let arguments = (path, self.durability(), self.read_only(), self.memory_limit()?);
+        Ok((reopen, arguments).into_pyobject(py)?.into_any())
     }
 }
 

@@ -15,7 +15,7 @@ import twindex
 from twindex import errors
 
 README = Path(__file__).parents[1] / "README.md"
-CLASSES = [twindex.Store, twindex.Table, twindex.Cursor, twindex.Scan]
+CLASSES = [twindex.Store, twindex.Table, twindex.Cursor, twindex.Scan, twindex.Batch]
 PUBLIC = [
     (f"{kind.__name__}.{name}", member)
     for kind in CLASSES
@@ -25,7 +25,12 @@ PUBLIC = [
 
 
 def documented() -> dict[str, Any]:
-    objects: dict[str, Any] = {"twindex": twindex, "twindex.errors": errors, **dict(PUBLIC)}
+    objects: dict[str, Any] = {
+        "twindex": twindex,
+        "twindex.errors": errors,
+        "twindex.open": twindex.open,
+        **dict(PUBLIC),
+    }
     return objects | {kind.__name__: kind for kind in CLASSES}
 
 

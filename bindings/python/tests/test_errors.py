@@ -23,6 +23,12 @@ BUILTINS = {
     "TWINDEX_RANGE": ValueError,
     "TWINDEX_CLOSED": ValueError,
     "TWINDEX_FORKED": RuntimeError,
+    "TWINDEX_IN_USE": OSError,
+    "TWINDEX_LOG_FAILED": OSError,
+    "TWINDEX_READ_ONLY": PermissionError,
+    "TWINDEX_NO_FILE": ValueError,
+    "TWINDEX_UNKNOWN_DURABILITY": ValueError,
+    "TWINDEX_FOREIGN_TABLE": ValueError,
     "TWINDEX_ENCODING": ValueError,
     "TWINDEX_KEY_TOO_LONG": ValueError,
     "TWINDEX_VALUE_TOO_LARGE": ValueError,
@@ -62,6 +68,8 @@ TEXTS = loosely(STORE.table("texts", keys="str", values="str"))
 NUMBERS = loosely(STORE.table("numbers", index="sorted", keys="int", values="int"))
 LOAD: Any = twindex.Store.load
 STORE_OF: Any = twindex.Store
+OPEN: Any = twindex.open
+BATCH: Any = STORE.batch()
 
 
 @pytest.mark.parametrize(
@@ -117,11 +125,30 @@ STORE_OF: Any = twindex.Store
         (lambda: BYTES.insert(b"k" * 65_536, b""), errors.KeyTooLongError, 'key of 65536 bytes.*"kkkk'),
         (lambda: LOAD(b"no dump"), errors.CorruptError, "corrupt at byte 0"),
         (lambda: LOAD(bytearray(b"no dump")), errors.CorruptError, "corrupt at byte 0"),
+        (lambda: OPEN(42), errors.ArgumentTypeError, "path must be str or os.PathLike, not int: 42"),
+        (lambda: OPEN("x", durability="sync"), errors.UnknownDurabilityError, '"sync"'),
+        (lambda: OPEN("x", durability=1), errors.ArgumentTypeError, "name must be str, not int: 1"),
+        (lambda: OPEN("x", memory_limit=-1), errors.OptionError, "-1"),
+        (lambda: STORE.save(), errors.NoFileError, "in memory alone"),
+        (lambda: STORE.compact(), errors.NoFileError, "in memory alone"),
+        (
+            lambda: BATCH.insert(42, b"", b""),
+            errors.ArgumentTypeError,
+            "table must be twindex.Table, not int",
+        ),
+        (lambda: BATCH.insert(BYTES, 42, b""), errors.ArgumentTypeError, "key must be bytes"),
+        (lambda: BATCH.upsert(BYTES, b"", 42), errors.ArgumentTypeError, "value must be bytes"),
+        (lambda: BATCH.delete(BYTES, bytes(70_000)), errors.KeyTooLongError, "70000"),
+        (
+            lambda: BATCH.delete(twindex.Store().table("t"), b""),
+            errors.ForeignTableError,
+            '"t" is of another store',
+        ),
         (lambda: LOAD(42), errors.ArgumentTypeError, "source must be bytes.*not int: 42"),
         (
             lambda: STORE_OF().save(42),
             errors.ArgumentTypeError,
-            "path must be str or os.PathLike, not int: 42",
+            "path must be str, os.PathLike or None, not int: 42",
         ),
     ],
 )

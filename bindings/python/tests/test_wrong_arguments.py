@@ -159,8 +159,17 @@ def test_stores(
         assert store.tables() == store.load(store.dump()).tables()
 
 
+@pytest.mark.parametrize("name", methods(twindex.Batch))
+@given(st.lists(JUNK, max_size=3), st.booleans())
+def test_batches(name: str, arguments: list[Any], with_table: bool) -> None:
+    store = twindex.Store()
+    table = store.table("t")
+    call(store.batch(), name, [table, *arguments] if with_table else arguments, {})
+    assert len(table) == 0
+
+
 def test_the_methods_are_those_of_the_documentation() -> None:
     """A method that this module would not find is one that it would not test."""
-    for kind in (twindex.Table, twindex.Cursor, twindex.Store):
+    for kind in (twindex.Table, twindex.Cursor, twindex.Store, twindex.Batch):
         assert set(methods(kind)) <= {name for name, _ in inspect.getmembers(kind)}
         assert "update" in methods(twindex.Table)

@@ -1,8 +1,22 @@
 """The types of the native module."""
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from datetime import datetime
+from pathlib import Path
 from types import GenericAlias, TracebackType
-from typing import Any, ClassVar, Final, Generic, Literal, Self, TypeAlias, final, overload
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    Self,
+    TypeAlias,
+    TypedDict,
+    final,
+    overload,
+    type_check_only,
+)
 
 from _typeshed import StrPath, SupportsItems
 from typing_extensions import Buffer, TypeVar
@@ -13,11 +27,13 @@ __all__ = [
     "MAX_KEY_BYTES",
     "MAX_NAME_BYTES",
     "MAX_VALUE_BYTES",
+    "Batch",
     "Cursor",
     "Scan",
     "Store",
     "Table",
     "__version__",
+    "open",
 ]
 
 __version__: Final[str]
@@ -37,8 +53,18 @@ _V_co = TypeVar("_V_co", covariant=True)
 
 _A = TypeVar("_A")
 _B = TypeVar("_B")
+_Durability: TypeAlias = Literal["none", "everysec", "always"]
 _Index: TypeAlias = Literal["hash", "sorted"]
 _Pairs: TypeAlias = SupportsItems[_A, _B] | Iterable[tuple[_A, _B]]
+
+def open(
+    path: StrPath,
+    *,
+    durability: _Durability = "everysec",
+    read_only: bool = False,
+    existing: bool = False,
+    memory_limit: int | None = None,
+) -> Store: ...
 
 @final
 class Store:
@@ -141,12 +167,74 @@ class Store:
     @memory_limit.setter
     def memory_limit(self, value: int | None, /) -> None: ...
     def dump(self) -> bytes: ...
-    def save(self, path: StrPath) -> None: ...
+    def save(self, path: StrPath | None = None) -> None: ...
+    def flush(self) -> None: ...
+    def compact(self) -> None: ...
+    def batch(self) -> Batch: ...
+    @property
+    def path(self) -> Path | None: ...
+    @property
+    def durability(self) -> _Durability: ...
+    @property
+    def read_only(self) -> bool: ...
+    @property
+    def torn(self) -> tuple[int, int] | None: ...
+    def stats(self) -> _Stats: ...
     @staticmethod
     def load(source: Buffer | StrPath, /) -> Store: ...
     def close(self) -> None: ...
     @property
     def closed(self) -> bool: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+@type_check_only
+class _Stats(TypedDict):
+    tables: int
+    pairs: int
+    memory: int
+    dump_bytes: int
+    log_bytes: int
+    unsynced_bytes: int
+    syncs: int
+    last_sync: datetime | None
+    compactions: int
+    compacting: bool
+    compaction_error: str | None
+    log_error: str | None
+
+@final
+class Batch:
+    def insert(
+        self,
+        table: Table[Any, Any, _A, _B],
+        key: _A,
+        value: _B,
+        /,
+    ) -> None: ...
+    def update(
+        self,
+        table: Table[Any, Any, _A, _B],
+        key: _A,
+        value: _B,
+        /,
+    ) -> None: ...
+    def upsert(
+        self,
+        table: Table[Any, Any, _A, _B],
+        key: _A,
+        value: _B,
+        /,
+    ) -> None: ...
+    def delete(self, table: Table[Any, Any, _A, Any], key: _A, /) -> None: ...
+    def commit(self) -> list[bool]: ...
+    def __len__(self) -> int: ...
     def __enter__(self) -> Self: ...
     def __exit__(
         self,

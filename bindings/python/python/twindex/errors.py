@@ -114,6 +114,42 @@ class CorruptError(Error, ValueError):
     code = "TWINDEX_CORRUPT"
 
 
+class InUseError(Error, OSError):
+    """A file that another process, or another store of this one, has open for writing."""
+
+    code = "TWINDEX_IN_USE"
+
+
+class LogFailedError(Error, OSError):
+    """A write after writing to the disk had failed: nothing more can be kept, what is in memory can be read."""
+
+    code = "TWINDEX_LOG_FAILED"
+
+
+class ReadOnlyError(Error, PermissionError):
+    """A write to a store that was opened for reading alone."""
+
+    code = "TWINDEX_READ_ONLY"
+
+
+class NoFileError(Error, ValueError):
+    """A use of the file of a store that has none."""
+
+    code = "TWINDEX_NO_FILE"
+
+
+class UnknownDurabilityError(Error, ValueError):
+    """A durability that is neither "none" nor "everysec" nor "always"."""
+
+    code = "TWINDEX_UNKNOWN_DURABILITY"
+
+
+class ForeignTableError(Error, ValueError):
+    """A batch of one store was given a table of another."""
+
+    code = "TWINDEX_FOREIGN_TABLE"
+
+
 class IoError(Error, OSError):
     """A file that could not be read or written; `errno` tells why where that is known."""
 

@@ -32,6 +32,11 @@ impl Inline {
 }
 
 impl Encoded<'_> {
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.as_ref().len()
+    }
+
     /// As a key: eight bytes whose order is that of the numbers.
     pub(crate) fn ordered_integer(number: i64) -> Self {
         Self::Inline(Inline::new(&(number ^ i64::MIN).to_be_bytes()))

@@ -5,9 +5,9 @@ use pyo3::types::PyList;
 
 use super::Table;
 use crate::arena::Arena;
-use crate::batch::{Groups, items};
 use crate::codec::{Encoded, integer};
 use crate::error::Result;
+use crate::groups::{Groups, items};
 
 /// So many values at a time are read outside the interpreter: enough to make leaving it cheap, few enough
 /// to stay in the processor's cache until they are objects.
@@ -27,7 +27,11 @@ impl Table {
         &self,
         py: Python<'_>,
         pairs: &Groups<'_, 2>,
-        write: impl Send + FnOnce(&twindex::Table, &[(Encoded<'_>, Encoded<'_>)]) -> twindex::Result<Vec<bool>>,
+        write: impl Send
+        + FnOnce(
+            &twindex_durable::Table,
+            &[(Encoded<'_>, Encoded<'_>)],
+        ) -> twindex_durable::Result<Vec<bool>>,
     ) -> Result<Vec<bool>> {
         let mut encoded = Vec::with_capacity(pairs.len());
         for [key, value] in pairs.iter() {

@@ -10,8 +10,8 @@ use twindex::Index;
 
 use super::{KeyAndValue, Table};
 use crate::arguments::{Given, Position};
-use crate::batch::Groups;
 use crate::error::{self, Result};
+use crate::groups::Groups;
 use crate::scan::{Scan, Yields};
 
 impl Table {
@@ -20,10 +20,9 @@ impl Table {
         let py = key.py();
         let key = self.keys.encode(key)?;
         loop {
-            let table = self.open()?;
-            let Some(bytes) = table.select(&key) else { return Ok(None) };
+            let Some(bytes) = self.open()?.select(&key) else { return Ok(None) };
             let value = self.values.decode(py, &bytes)?;
-            if table.compare_and_swap(&key, Some(&bytes), None)? {
+            if self.write(py, 0, |table| table.compare_and_swap(&key, Some(&bytes), None))? {
                 return Ok(Some(value));
             }
             py.check_signals()?;
@@ -31,7 +30,7 @@ impl Table {
     }
 
     fn iterate(&self, yields: Yields) -> Result<Scan> {
-        Ok(Scan::over_table(Arc::clone(&self.store), self.open()?, self.codecs(), yields))
+        Ok(Scan::over_table(Arc::clone(&self.store), self.open()?.in_memory(), self.codecs(), yields))
     }
 
     fn iterate_back(&self, yields: Yields) -> Result<Scan> {
@@ -151,7 +150,7 @@ impl Table {
                 },
             };
             let pair = (self.keys.decode(py, &key)?, self.values.decode(py, &value)?);
-            if self.open()?.compare_and_swap(&key, Some(&value), None)? {
+            if self.write(py, 0, |table| table.compare_and_swap(&key, Some(&value), None))? {
                 return Ok(pair);
             }
             py.check_signals()?;

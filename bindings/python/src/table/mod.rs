@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use crate::codec::{KeyCodec, ValueCodec};
+use crate::codec::{Encoded, KeyCodec, ValueCodec};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
-use crate::store::Shared;
+use crate::store::{Shared, Store};
 
 /// A named set of pairs under one index: a mapping, with the verbs of Twindex on top.
 ///
@@ -35,27 +35,65 @@ use crate::store::Shared;
 #[pyclass(frozen, mapping, weakref, generic, module = "twindex")]
 pub(crate) struct Table {
     store: Arc<Shared>,
-    engine: Inherited<twindex::Table>,
+    /// The object that holds `store`, which a pickle of the table has too.
+    owner: Py<Store>,
+    engine: Inherited<twindex_durable::Table>,
     keys: KeyCodec,
     values: ValueCodec,
 }
+
+/// To copy so many bytes takes several times as long as to leave the interpreter and come back.
+const WORTH_LEAVING: usize = 64 << 10;
 
 type KeyAndValue<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 impl Table {
     pub(crate) fn new(
-        store: Arc<Shared>,
-        engine: twindex::Table,
+        owner: &Bound<'_, Store>,
+        engine: twindex_durable::Table,
         keys: KeyCodec,
         values: ValueCodec,
     ) -> Self {
-        Self { store, engine: Inherited::new(engine), keys, values }
+        let store = Arc::clone(owner.get().shared());
+        Self { store, owner: owner.clone().unbind(), engine: Inherited::new(engine), keys, values }
+    }
+
+    /// The table that this object is.
+    pub(crate) fn of<'a>(object: &'a Bound<'_, PyAny>) -> Result<&'a Self> {
+        object.cast::<Self>().map(Bound::get).map_err(|_| error::wrong_type("table", "twindex.Table", object))
+    }
+
+    pub(crate) fn engine(&self) -> &twindex_durable::Table {
+        &self.engine
+    }
+
+    pub(crate) fn encode_key<'a>(&self, key: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+        self.keys.encode(key)
+    }
+
+    pub(crate) fn encode_value<'a>(&self, value: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+        self.values.encode(value)
     }
 
     #[inline]
-    fn open(&self) -> Result<&twindex::Table> {
+    fn open(&self) -> Result<&twindex_durable::Table> {
         self.store.check_open()?;
         Ok(&self.engine)
+    }
+
+    /// Writes so many bytes: outside the interpreter where that takes longer than leaving it.
+    #[inline]
+    fn write<T: Send>(
+        &self,
+        py: Python<'_>,
+        bytes: usize,
+        write: impl Send + FnOnce(&twindex_durable::Table) -> twindex_durable::Result<T>,
+    ) -> Result<T> {
+        let table = self.open()?;
+        if bytes > WORTH_LEAVING || self.store.waits_for_disk() {
+            return Ok(py.detach(|| write(table))?);
+        }
+        Ok(write(table)?)
     }
 
     fn codecs(&self) -> (KeyCodec, ValueCodec) {
@@ -103,9 +141,16 @@ impl Table {
         }
     }
 
-    fn __reduce__(_slf: &Bound<'_, Self>) -> Result<()> {
-        Err(error::misuse(
-            "a Table cannot be pickled or copied; Store.load(store.dump()) is a copy of its store",
-        ))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        let (py, table) = (slf.py(), slf.get());
+        if table.store.path().is_none() {
+            return Err(error::misuse(
+                "a Table in memory alone cannot be pickled or copied; Store.load(store.dump()) is a copy of its store",
+            ));
+        }
+        let reopen = py.import("twindex._files")?.getattr("reopen_table")?;
+        let codecs = (table.keys.name(), table.values.name());
+        let arguments = (&table.owner, table.name(), table.index(), codecs.0, codecs.1);
+        Ok((reopen, arguments).into_pyobject(py)?.into_any())
     }
 }

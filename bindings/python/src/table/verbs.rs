@@ -6,9 +6,9 @@ use twindex::Change;
 
 use super::Table;
 use crate::arguments::{Amount, Given};
-use crate::batch::Groups;
 use crate::codec::Encoded;
 use crate::error::{self, Result};
+use crate::groups::Groups;
 
 impl Table {
     /// One try at `alter`; `None` where another write came in between.
@@ -19,11 +19,12 @@ impl Table {
         let new = change.call1((value,))?;
         let new = self.values.encode_present(&new)?;
         let (old, new) = (bytes.as_deref(), new.as_ref().map(AsRef::as_ref));
-        let table = self.open()?;
+        let bytes = new.map_or(0, <[u8]>::len);
         if old == new {
-            return Ok(Some(table.alter(key, |_| Change::Keep)?));
+            return self.write(py, bytes, |table| table.alter(key, |_| Change::Keep)).map(Some);
         }
-        Ok(table.compare_and_swap(key, old, new)?.then_some(true))
+        let swapped = self.write(py, bytes, |table| table.compare_and_swap(key, old, new))?;
+        Ok(swapped.then_some(true))
     }
 }
 
@@ -36,8 +37,8 @@ impl Table {
     /// (True, False)
     #[pyo3(signature = (key, value, /))]
     pub(super) fn insert(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<bool> {
-        let table = self.open()?;
-        Ok(table.insert(self.keys.encode(key)?, self.values.encode(value)?)?)
+        let (py, key, value) = (key.py(), self.keys.encode(key)?, self.values.encode(value)?);
+        self.write(py, value.len(), |table| table.insert(&key, &value))
     }
 
     /// With a key and a value: replaces the value where the key is present; whether it was.
@@ -65,8 +66,8 @@ impl Table {
     ) -> Result<Option<bool>> {
         match (key_or_pairs, value, keywords) {
             (Given::Object(key), Given::Object(value), None) => {
-                let table = self.open()?;
-                Ok(Some(table.update(self.keys.encode(&key)?, self.values.encode(&value)?)?))
+                let (key, value) = (self.keys.encode(&key)?, self.values.encode(&value)?);
+                self.write(py, value.len(), |table| table.update(&key, &value)).map(Some)
             }
             (_, Given::Object(_), Some(_)) => {
                 Err(error::misuse("update() takes a key and a value, or pairs and keywords"))
@@ -92,8 +93,8 @@ impl Table {
     /// (True, True)
     #[pyo3(signature = (key, value, /))]
     pub(super) fn upsert(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<bool> {
-        let table = self.open()?;
-        Ok(table.upsert(self.keys.encode(key)?, self.values.encode(value)?)?)
+        let (py, key, value) = (key.py(), self.keys.encode(key)?, self.values.encode(value)?);
+        self.write(py, value.len(), |table| table.upsert(&key, &value))
     }
 
     /// Removes the pair; whether it was there.
@@ -103,7 +104,8 @@ impl Table {
     /// False
     #[pyo3(signature = (key, /))]
     pub(super) fn delete(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
-        Ok(self.open()?.delete(self.keys.encode(key)?)?)
+        let (py, key) = (key.py(), self.keys.encode(key)?);
+        self.write(py, 0, |table| table.delete(&key))
     }
 
     /// Removes all pairs. Those that other threads write meanwhile may stay.
@@ -164,7 +166,8 @@ impl Table {
     /// (1, 11, 11)
     #[pyo3(signature = (key, by=Amount(1), /), text_signature = "($self, key, by=1, /)")]
     fn increment(&self, key: &Bound<'_, PyAny>, by: Amount) -> Result<i64> {
-        Ok(self.open()?.increment(self.keys.encode(key)?, by.0)?)
+        let (py, key) = (key.py(), self.keys.encode(key)?);
+        self.write(py, 0, |table| table.increment(&key, by.0))
     }
 
     /// Gives the key the value `new`, or removes it for None, where its value is `expected`, None standing
@@ -180,10 +183,10 @@ impl Table {
         expected: &Bound<'_, PyAny>,
         new: &Bound<'_, PyAny>,
     ) -> Result<bool> {
-        let key = self.keys.encode(key)?;
+        let (py, key) = (key.py(), self.keys.encode(key)?);
         let expected = self.values.encode_present(expected)?;
         let new = self.values.encode_present(new)?;
         let (expected, new) = (expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref));
-        Ok(self.open()?.compare_and_swap(key, expected, new)?)
+        self.write(py, new.map_or(0, <[u8]>::len), |table| table.compare_and_swap(&key, expected, new))
     }
 }

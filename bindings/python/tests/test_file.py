@@ -1,0 +1,325 @@
+"""Stores in files: durability, batches, locks, damage, pickles, and what a killed process leaves."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import errno
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import pytest
+
+import twindex
+
+Durability: TypeAlias = Literal["none", "everysec", "always"]
+ALL: list[Durability] = ["none", "everysec", "always"]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "app.twx"
+
+
+@pytest.mark.parametrize("durability", ALL)
+def test_what_was_written_is_there_again(path: Path, durability: Durability) -> None:
+    with twindex.open(path, durability=durability) as store:
+        users = store.table("users")
+        log = store.table("log", "sorted", keys="int", values="json")
+        users.update({b"ada": b"1815", b"bob": b"1900"})
+        assert users.insert(b"carol", b"2000")
+        assert users.update(b"carol", b"2001")
+        assert users.delete(b"bob")
+        assert log.insert_many([(2, [2]), (1, [1])]) == [True, True]
+        assert log.compare_and_swap(1, [1], [3])
+        assert log.alter(2, lambda found: [*(found or []), 4])
+        assert store.table("hits", keys="str", values="int").increment("/", 5) == 5
+        assert log.pop(1) == [3]
+        assert log.popitem() == (2, [2, 4])
+        log[7] = "seven"
+    assert store.closed
+    with twindex.open(path, durability=durability, existing=True) as store:
+        assert store.tables() == [("hits", "hash"), ("log", "sorted"), ("users", "hash")]
+        assert dict(store.table("users")) == {b"ada": b"1815", b"carol": b"2001"}
+        assert dict(store.table("log", "sorted", keys="int", values="json")) == {7: "seven"}
+        assert store.table("hits", values="int")[b"/"] == 5
+        store.drop_table("hits")
+        store.table("users").clear()
+    with twindex.open(str(path), read_only=True) as store:
+        assert store.tables() == [("log", "sorted"), ("users", "hash")]
+        assert len(store.table("users")) == 0
+
+
+def test_properties(path: Path) -> None:
+    with twindex.open(path) as store:
+        assert (store.path, store.durability, store.read_only, store.torn) == (path, "everysec", False, None)
+        assert repr(store).startswith(f'<twindex.Store in "{path}", everysec: 0 tables, ')
+        store.table("t")[b"a"] = b"1"
+        store.flush()
+        stats = store.stats()
+        assert (stats["tables"], stats["pairs"], stats["unsynced_bytes"]) == (1, 1, 0)
+        assert stats["log_bytes"] > 0
+        assert stats["syncs"] > 0
+        assert isinstance(stats["last_sync"], datetime.datetime)
+        assert stats["log_error"] is None
+        store.compact()
+        assert store.stats()["compactions"] == 1
+        assert store.stats()["log_bytes"] < stats["log_bytes"]
+    assert (store.path, store.durability) == (path, "everysec")
+    assert repr(store) == f'<twindex.Store in "{path}", everysec: closed>'
+    memory = twindex.Store()
+    assert (memory.path, memory.durability, memory.read_only, memory.torn) == (None, "none", False, None)
+    memory.flush()
+
+
+def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = twindex.open("app.twx", durability="none")
+    monkeypatch.chdir("/")
+    assert store.path == tmp_path / "app.twx"
+    store.table("t")[b"a"] = b"1"
+    store.save()
+    store.close()
+    assert twindex.Store.load(tmp_path / "app.twx").table("t")[b"a"] == b"1"
+
+
+def test_a_store_without_durability_is_saved_on_request(path: Path) -> None:
+    store = twindex.open(path, durability="none")
+    store.table("t")[b"a"] = b"1"
+    assert not path.exists()
+    store.save()
+    assert twindex.Store.load(path).table("t")[b"a"] == b"1"
+    store.table("t")[b"b"] = b"2"
+    store.save(path.with_name("copy.twx"))
+    assert len(twindex.Store.load(path).table("t")) == 1
+    assert len(twindex.Store.load(path.with_name("copy.twx")).table("t")) == 2
+    store.close()
+    assert len(twindex.Store.load(path).table("t")) == 2
+
+
+def test_one_writer_a_file(path: Path) -> None:
+    with twindex.open(path) as store:
+        store.table("t")[b"a"] = b"1"
+        with pytest.raises(twindex.InUseError, match=f"{os.getpid()}"):
+            twindex.open(path)
+        with twindex.open(path, read_only=True) as reader:
+            assert reader.read_only
+            table = reader.table("t")
+            assert table[b"a"] == b"1"
+            for write in (
+                lambda: table.insert(b"b", b""),
+                lambda: table.upsert_many([(b"b", b"")]),
+                lambda: table.clear(),
+                lambda: reader.table("new"),
+                lambda: reader.drop_table("t"),
+                lambda: reader.save(),
+            ):
+                with pytest.raises(PermissionError, match="reading alone") as raised:
+                    write()
+                assert type(raised.value) is twindex.ReadOnlyError
+            assert dict(table) == {b"a": b"1"}
+    twindex.open(path).close()
+
+
+def test_missing_files(path: Path) -> None:
+    calls: list[Callable[[], twindex.Store]] = [
+        lambda: twindex.open(path, existing=True),
+        lambda: twindex.open(path, read_only=True),
+    ]
+    for call in calls:
+        with pytest.raises(twindex.IoError, match=r"app\.twx") as raised:
+            call()
+        assert raised.value.errno == errno.ENOENT
+    with pytest.raises(twindex.IoError) as raised:
+        twindex.open(path / "none" / "app.twx")
+    assert raised.value.errno in {errno.ENOENT, errno.ENOTDIR}
+
+
+def test_damage_is_refused_and_a_torn_end_is_cut(path: Path) -> None:
+    with twindex.open(path) as store:
+        store.table("t", "sorted").update({b"%03d" % number: bytes(100) for number in range(100)})
+        store.compact()
+        end = path.stat().st_size
+        store.table("t", "sorted")[b"last"] = bytes(1000)
+        store.flush()
+        whole = path.read_bytes()
+    path.write_bytes(whole[: end + 50])
+    with twindex.open(path) as store:
+        assert store.torn is not None
+        assert store.torn[1] > 0
+        assert len(store.table("t", "sorted")) == 100
+    damaged = bytearray(whole)
+    damaged[end // 2] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(twindex.CorruptError, match="damaged at byte"):
+        twindex.open(path)
+    assert path.read_bytes() == damaged
+
+
+@pytest.mark.parametrize("durability", ALL)
+def test_batches(path: Path, durability: Durability) -> None:
+    with twindex.open(path, durability=durability) as store:
+        accounts = store.table("accounts", keys="str", values="int")
+        log = store.table("log", "sorted", keys="int", values="json")
+        with store.batch() as batch:
+            batch.insert(accounts, "ada", 100)
+            batch.upsert(accounts, "bob", 0)
+            batch.insert(log, 1, ["opened", 2])
+            assert len(batch) == 3
+            assert len(accounts) == len(log) == 0
+            assert repr(batch) == "<twindex.Batch: 3 writes>"
+        assert dict(accounts.items()) == {"ada": 100, "bob": 0}
+        batch = store.batch()
+        batch.update(accounts, "ada", 90)
+        batch.update(accounts, "carol", 1)
+        batch.delete(accounts, "bob")
+        assert batch.commit() == [True, False, True]
+        assert repr(batch) == "<twindex.Batch: ended>"
+        for use in (
+            batch.commit,
+            lambda: batch.insert(accounts, "x", 1),
+            batch.__enter__,
+            lambda: len(batch),
+        ):
+            with pytest.raises(twindex.ClosedError, match="ended"):
+                use()
+        with pytest.raises(ZeroDivisionError), store.batch() as given_up:
+            given_up.upsert(accounts, "ada", 1 // 0)
+    with twindex.open(path) as store:
+        assert dict(store.table("accounts", keys="str", values="int")) == {"ada": 90}
+
+
+def test_a_batch_that_fails_changes_nothing() -> None:
+    store = twindex.Store(memory_limit=4_000_000)
+    table = store.table("t")
+    table[b"a"] = b"1"
+    batch = store.batch()
+    batch.upsert(table, b"a", b"2")
+    batch.insert(table, b"b", bytes(8_000_000))
+    with pytest.raises(twindex.MemoryLimitError):
+        batch.commit()
+    assert dict(table) == {b"a": b"1"}
+
+
+def test_other_threads_run_while_one_waits_for_the_disk(path: Path) -> None:
+    """With the interpreter held over each sync, as many writers would take as many syncs one after another."""
+    with twindex.open(path, durability="always") as store:
+        table = store.table("t", keys="int", values="int")
+        before = store.stats()["syncs"]
+        barrier = threading.Barrier(8)
+
+        def write(thread: int) -> None:
+            barrier.wait()
+            for number in range(50):
+                table[thread * 1000 + number] = number
+
+        threads = [threading.Thread(target=write, args=[number]) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(table) == 400
+        assert store.stats()["syncs"] - before < 400
+
+
+CHILD = """
+import sys, twindex
+store = twindex.open(sys.argv[1], durability=sys.argv[2])
+table = store.table("t", keys="int", values="int")
+number = len(table)
+while True:
+    table[number] = number
+    number += 1
+    print(number, flush=True)
+"""
+
+
+@pytest.mark.parametrize("durability", ["everysec", "always"])
+def test_a_killed_process_loses_nothing(path: Path, durability: Durability) -> None:
+    promised = 0
+    for _ in range(3):
+        command = [sys.executable, "-c", CHILD, str(path), durability]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            for _, line in zip(range(100), child.stdout, strict=False):
+                promised = int(line)
+            child.kill()
+            rest = child.stdout.read().split(b"\n")[:-1]
+        promised = int(rest[-1]) if rest else promised
+        with twindex.open(path) as store:
+            table = store.table("t", keys="int", values="int")
+            assert promised <= len(table) <= promised + 1
+            assert all(table[number] == number for number in range(promised))
+
+
+def test_a_store_that_is_let_go_lets_go_of_its_file(path: Path) -> None:
+    store = twindex.open(path)
+    table: Any = store.table("t")
+    table[b"a"] = b"1"
+    del store, table
+    with twindex.open(path) as again:
+        assert again.table("t")[b"a"] == b"1"
+
+
+def test_pickles_name_the_file(path: Path) -> None:
+    with twindex.open(path, durability="always", memory_limit=10_000_000) as store:
+        table = store.table("t", "sorted", keys="tuple", values="json")
+        table["a", 1] = [1]
+        pickled = pickle.dumps((store, table))
+        same, same_table = pickle.loads(pickled)
+        assert same is store
+        assert copy.copy(store) is store
+        assert copy.deepcopy(table) == table
+        assert same_table["a", 1] == [1]
+    again, table = pickle.loads(pickled)
+    assert (again.path, again.durability, again.memory_limit) == (path, "always", 10_000_000)
+    assert table["a", 1] == [1]
+    again.close()
+    path.unlink()
+    with pytest.raises(twindex.IoError, match=r"app\.twx"):
+        pickle.loads(pickled)
+
+
+def read(table: twindex.Table[str, int], key: str) -> int:
+    """What another process does with a table that it is given."""
+    return table[key]
+
+
+@pytest.mark.parametrize("start", ["spawn", "forkserver"])
+def test_other_processes_read_by_way_of_a_pickle(path: Path, start: str) -> None:
+    with twindex.open(path) as store:
+        store.table("t", keys="str", values="int").update(a=1, b=2)
+    with twindex.open(path, read_only=True) as store:
+        table = store.table("t", keys="str", values="int")
+        context = multiprocessing.get_context(start)
+        with ProcessPoolExecutor(2, mp_context=context) as pool:
+            assert list(pool.map(read, [table] * 8, "abababab")) == [1, 2] * 4
+
+
+def test_a_file_is_let_go_while_a_child_lives_on(path: Path) -> None:
+    """The child inherits the file's lock, which must not outlast the store of its parent."""
+    if sys.platform == "win32":
+        pytest.skip("there is no fork")
+    store = twindex.open(path)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(writer)
+        os.read(reader, 1)
+        os._exit(0)
+    os.close(reader)
+    try:
+        store.table("t")[b"a"] = b"1"
+        store.close()
+        twindex.open(path).close()
+    finally:
+        os.close(writer)
+        os.waitpid(child, 0)
