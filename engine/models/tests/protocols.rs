@@ -1,0 +1,407 @@
+//! The engine's small protocols under every order that weak memory allows.
+//!
+//! Each mirrors a few lines of the engine, which it names, with the same orderings. What a reader reads and a writer
+//! writes without atomics is a cell that knows whether the one happens before the other.
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, fence};
+use loom::thread;
+
+fn model(body: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(body);
+}
+
+/// Plain bytes: written while nobody else may know them, and again when they are given back.
+struct Bytes(UnsafeCell<u32>);
+
+// SAFETY: loom fails the model where two threads access the cell and neither access happens before the other.
+unsafe impl Sync for Bytes {}
+
+const SPOILT: u32 = 0xa5a5_a5a5;
+
+impl Bytes {
+    fn new(value: u32) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    fn write(&self, value: u32) {
+        // SAFETY: loom checks that nobody else accesses it.
+        self.0.with_mut(|bytes| unsafe { bytes.write(value) });
+    }
+
+    fn read(&self) -> u32 {
+        // SAFETY: loom checks that nobody else writes it.
+        self.0.with(|bytes| unsafe { bytes.read() })
+    }
+}
+
+// --- reclamation
+
+/// A slot as in `epoch::Slot`.
+struct Slot {
+    pinned: AtomicU64,
+    store: AtomicUsize,
+}
+
+/// The epoch, one reader's slot, and for each of two stores which of two blocks its word leads to.
+struct Epoch {
+    now: AtomicU64,
+    slot: Slot,
+    leads_to: [AtomicUsize; 2],
+    blocks: [[Bytes; 2]; 2],
+}
+
+/// Stores by number, where 0 stands for more than one.
+const ONE: usize = 1;
+const TWO: usize = 2;
+
+impl Epoch {
+    fn new() -> Self {
+        let block = || [Bytes::new(1), Bytes::new(2)];
+        Self {
+            now: AtomicU64::new(1),
+            slot: Slot { pinned: AtomicU64::new(0), store: AtomicUsize::new(0) },
+            leads_to: [AtomicUsize::new(0), AtomicUsize::new(0)],
+            blocks: [block(), block()],
+        }
+    }
+
+    /// `pin_slot`, with the fence of a reader whom no system call helps.
+    fn pin(&self, store: usize) {
+        self.slot.store.store(store, Release);
+        self.slot.pinned.store(self.now.load(Acquire), Release);
+        fence(SeqCst);
+    }
+
+    /// `Drop for Guard`.
+    fn unpin(&self) {
+        self.slot.pinned.store(0, Release);
+    }
+
+    /// What a pinned reader does.
+    fn read(&self, store: usize) -> u32 {
+        let block = self.leads_to[store - 1].load(Acquire);
+        self.blocks[store - 1][block].read()
+    }
+
+    /// A writer takes a block out, and frees it where `Limbo::collect` would; whether it did.
+    fn replace(&self, store: usize) -> bool {
+        self.leads_to[store - 1].store(1, Release);
+        // `advance`
+        fence(SeqCst);
+        let ended = self.now.fetch_add(1, SeqCst);
+        let pinned = self.slot.pinned.load(Acquire);
+        let reads = self.slot.store.load(Acquire);
+        let oldest = if pinned != 0 && (reads == 0 || reads == store) { pinned } else { u64::MAX };
+        let free = ended < oldest;
+        if free {
+            self.blocks[store - 1][0].write(SPOILT);
+        }
+        free
+    }
+}
+
+#[test]
+fn what_a_pinned_reader_can_reach_is_not_freed() {
+    model(|| {
+        let epoch = Arc::new(Epoch::new());
+        let reader = {
+            let epoch = Arc::clone(&epoch);
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    epoch.pin(ONE);
+                    assert_ne!(epoch.read(ONE), SPOILT);
+                    epoch.unpin();
+                }
+            })
+        };
+        epoch.replace(ONE);
+        reader.join().unwrap();
+    });
+}
+
+/// `pin_again`: a reader within a reader says that it reads in more than one store.
+#[test]
+fn a_reader_of_two_stores_keeps_both() {
+    model(|| {
+        let epoch = Arc::new(Epoch::new());
+        let reader = {
+            let epoch = Arc::clone(&epoch);
+            thread::spawn(move || {
+                epoch.pin(ONE);
+                epoch.slot.store.store(0, Release);
+                fence(SeqCst);
+                assert_ne!(epoch.read(TWO), SPOILT);
+                // `go_back`
+                epoch.slot.store.store(ONE, Release);
+                assert_ne!(epoch.read(ONE), SPOILT);
+                epoch.unpin();
+            })
+        };
+        epoch.replace(TWO);
+        epoch.replace(ONE);
+        reader.join().unwrap();
+    });
+}
+
+/// A thread that goes from one store to another is taken for a reader of the one it is in.
+#[test]
+fn a_reader_that_changes_stores_keeps_the_new_one() {
+    model(|| {
+        let epoch = Arc::new(Epoch::new());
+        let reader = {
+            let epoch = Arc::clone(&epoch);
+            thread::spawn(move || {
+                for store in [ONE, TWO] {
+                    epoch.pin(store);
+                    assert_ne!(epoch.read(store), SPOILT);
+                    epoch.unpin();
+                }
+            })
+        };
+        epoch.replace(TWO);
+        reader.join().unwrap();
+    });
+}
+
+/// Without a reader all is freed, or the models above would show nothing.
+#[test]
+fn what_nobody_can_reach_is_freed() {
+    model(|| {
+        let epoch = Epoch::new();
+        epoch.pin(ONE);
+        assert!(!epoch.replace(ONE));
+        assert!(epoch.replace(TWO));
+        epoch.unpin();
+        assert!(epoch.replace(ONE));
+    });
+}
+
+/// `take_slot`: one thread at a time has a slot, and sees what the one before did in it.
+#[test]
+fn a_slot_has_one_thread_at_a_time() {
+    model(|| {
+        let taken = Arc::new((AtomicU32::new(0), Bytes::new(0)));
+        let visit = |taken: &(AtomicU32, Bytes)| {
+            if taken.0.load(Relaxed) == 0 && taken.0.swap(1, Acquire) == 0 {
+                taken.1.write(taken.1.read() + 1);
+                // `Drop for Seat`
+                taken.0.store(0, Release);
+            }
+        };
+        let other = Arc::clone(&taken);
+        let other = thread::spawn(move || visit(&other));
+        visit(&taken);
+        other.join().unwrap();
+    });
+}
+
+// --- publication
+
+/// `hash::change_at` and `find`: a record, and the table of blocks that it is found by, are whole before the ref is
+/// there; a tag may come before or after it.
+#[test]
+fn a_ref_leads_to_a_whole_record() {
+    model(|| {
+        struct Bucket {
+            tag: AtomicU32,
+            reference: AtomicU32,
+            /// Which table of blocks is the shard's.
+            blocks: AtomicUsize,
+            /// The second table, and its entry for the record's block.
+            table: Bytes,
+            entry: AtomicUsize,
+            record: Bytes,
+        }
+        let bucket = Arc::new(Bucket {
+            tag: AtomicU32::new(0),
+            reference: AtomicU32::new(0),
+            blocks: AtomicUsize::new(0),
+            table: Bytes::new(0),
+            entry: AtomicUsize::new(0),
+            record: Bytes::new(0),
+        });
+        let reader = {
+            let bucket = Arc::clone(&bucket);
+            thread::spawn(move || {
+                if bucket.tag.load(Relaxed) == 7 && bucket.reference.load(Acquire) != 0 {
+                    // `Shard::record`
+                    assert_eq!(bucket.blocks.load(Acquire), 1);
+                    assert_eq!((bucket.table.read(), bucket.entry.load(Relaxed)), (5, 3));
+                    assert_eq!(bucket.record.read(), 42);
+                }
+            })
+        };
+        // `add_block`
+        bucket.table.write(5);
+        bucket.blocks.store(1, Release);
+        bucket.entry.store(3, Relaxed);
+        bucket.record.write(42);
+        bucket.reference.store(1, Release);
+        bucket.tag.store(7, Release);
+        reader.join().unwrap();
+    });
+}
+
+/// `sorted::set` and `find`: a new slot is covered by the count, a changed one is published itself.
+#[test]
+fn a_slot_leads_to_a_whole_cell() {
+    model(|| {
+        struct Leaf {
+            count: AtomicU32,
+            slot: AtomicU64,
+            cells: [Bytes; 3],
+        }
+        let cells = [Bytes::new(0), Bytes::new(0), Bytes::new(0)];
+        let leaf = Arc::new(Leaf { count: AtomicU32::new(0), slot: AtomicU64::new(0), cells });
+        let reader = {
+            let leaf = Arc::clone(&leaf);
+            thread::spawn(move || {
+                if leaf.count.load(Acquire) == 1 {
+                    // `head_bound` looks first, without an order.
+                    let _head = leaf.slot.load(Relaxed);
+                    let cell = leaf.slot.load(Acquire) as usize;
+                    assert_eq!(leaf.cells[cell].read() as usize, 10 + cell);
+                }
+            })
+        };
+        leaf.cells[1].write(11);
+        leaf.slot.store(1, Relaxed);
+        leaf.count.store(1, Release);
+        leaf.cells[2].write(12);
+        leaf.slot.store(2, Release);
+        reader.join().unwrap();
+    });
+}
+
+// --- the leaf's state
+
+const LOCKED: u64 = 1;
+const REPLACED: u64 = 2;
+const CHANGED: u64 = 4;
+
+/// The leaf that the tree leads to, and the states of two leaves.
+struct Tree {
+    root: AtomicUsize,
+    states: [AtomicU64; 2],
+    /// What the holder of a leaf's lock changes without more.
+    held: [Bytes; 2],
+}
+
+impl Tree {
+    fn new() -> Self {
+        let states = [AtomicU64::new(0), AtomicU64::new(0)];
+        Self { root: AtomicUsize::new(0), states, held: [Bytes::new(0), Bytes::new(0)] }
+    }
+
+    /// `Leaf::lock`.
+    fn lock(&self, leaf: usize) -> Option<u64> {
+        loop {
+            let state = self.states[leaf].load(Relaxed);
+            if state & REPLACED != 0 {
+                fence(Acquire);
+                return None;
+            }
+            if state & LOCKED == 0
+                && self.states[leaf].compare_exchange(state, state | LOCKED, Acquire, Relaxed).is_ok()
+            {
+                return Some(state);
+            }
+            thread::yield_now();
+        }
+    }
+
+    /// `Drop for Held`.
+    fn unlock(&self, leaf: usize, next: u64) {
+        self.states[leaf].store(next, Release);
+    }
+
+    /// `rebuild` and `publish`: the second leaf takes the place of the first.
+    fn replace(&self) {
+        let state = self.lock(0).expect("it is replaced here alone");
+        self.held[1].write(self.held[0].read() + 10);
+        self.root.store(1, Release);
+        self.unlock(0, (state + CHANGED) | REPLACED);
+    }
+
+    /// `change` with its retries; the leaf that it changed.
+    fn change(&self) -> usize {
+        loop {
+            let leaf = self.root.load(Acquire);
+            if let Some(state) = self.lock(leaf) {
+                self.held[leaf].write(self.held[leaf].read() + 1);
+                self.unlock(leaf, state + CHANGED);
+                return leaf;
+            }
+            assert_eq!(self.root.load(Acquire), 1, "who saw the mark sees what replaced the leaf");
+        }
+    }
+}
+
+#[test]
+fn changes_of_a_leaf_exclude_each_other_and_follow_it_when_it_is_replaced() {
+    model(|| {
+        let tree = Arc::new(Tree::new());
+        let other = Arc::clone(&tree);
+        let other = thread::spawn(move || other.change());
+        tree.replace();
+        other.join().unwrap();
+        // Whether it came before or after, the change is in the leaf that the tree leads to.
+        assert_eq!(tree.held[1].read(), 11);
+    });
+}
+
+/// `Block::is_current`: a leaf of which a cursor remembers the state is not taken for unchanged once the cursor's own
+/// thread has changed the leaf that replaced it.
+#[test]
+fn a_leaf_that_was_replaced_is_not_unchanged() {
+    model(|| {
+        let tree = Arc::new(Tree::new());
+        let other = Arc::clone(&tree);
+        let other = thread::spawn(move || other.replace());
+        // `fill`
+        let remembered = tree.states[0].load(Acquire) & !LOCKED;
+        if remembered & REPLACED == 0 {
+            let _changed = tree.change();
+            assert_ne!(tree.states[0].load(Acquire), remembered, "the change is not in what was copied");
+        }
+        other.join().unwrap();
+    });
+}
+
+// --- what readers follow while another is put in its place
+
+/// `Shared`: two threads put their own in place; each of the three is given back once, by who took it out.
+#[test]
+fn what_is_replaced_is_retired_once() {
+    model(|| {
+        struct Shared {
+            now: AtomicUsize,
+            given_back: [Bytes; 3],
+        }
+        let given_back = [Bytes::new(0), Bytes::new(0), Bytes::new(0)];
+        let shared = Arc::new(Shared { now: AtomicUsize::new(0), given_back });
+        let retire =
+            |shared: &Shared, old: usize| shared.given_back[old].write(shared.given_back[old].read() + 1);
+        let other = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                // `replace_one`, of what was there at first
+                if let Ok(old) = shared.now.compare_exchange(0, 2, AcqRel, Relaxed) {
+                    retire(&shared, old);
+                }
+            })
+        };
+        // `replace`
+        retire(&shared, shared.now.swap(1, AcqRel));
+        other.join().unwrap();
+        let now = shared.now.load(Acquire);
+        let counts: Vec<u32> = shared.given_back.iter().map(Bytes::read).collect();
+        assert_eq!(counts[0], 1);
+        assert!(now == 1 && counts[1] == 0 && counts[2] <= 1);
+    });
+}
