@@ -247,7 +247,7 @@ fn a_ref_leads_to_a_whole_record() {
     });
 }
 
-/// `sorted::set` and `find`: a new slot is covered by the count, a changed one is published itself.
+/// `Leaf::put` and `seek`: a slot leads to a whole cell, whether the count covers it newly or it was written over.
 #[test]
 fn a_slot_leads_to_a_whole_cell() {
     model(|| {
@@ -262,15 +262,13 @@ fn a_slot_leads_to_a_whole_cell() {
             let leaf = Arc::clone(&leaf);
             thread::spawn(move || {
                 if leaf.count.load(Acquire) == 1 {
-                    // `head_bound` looks first, without an order.
-                    let _head = leaf.slot.load(Relaxed);
                     let cell = leaf.slot.load(Acquire) as usize;
                     assert_eq!(leaf.cells[cell].read() as usize, 10 + cell);
                 }
             })
         };
         leaf.cells[1].write(11);
-        leaf.slot.store(1, Relaxed);
+        leaf.slot.store(1, Release);
         leaf.count.store(1, Release);
         leaf.cells[2].write(12);
         leaf.slot.store(2, Release);
@@ -282,7 +280,70 @@ fn a_slot_leads_to_a_whole_cell() {
 
 const LOCKED: u64 = 1;
 const REPLACED: u64 = 2;
-const CHANGED: u64 = 4;
+const MOVING: u64 = 4;
+const CHANGED: u64 = 8;
+
+/// Slots in order that move when one comes or goes, as in `Held::while_moving`, `Leaf::put` and `Leaf::remove`.
+struct Moving {
+    state: AtomicU64,
+    count: AtomicUsize,
+    slots: [AtomicU64; 3],
+}
+
+impl Moving {
+    fn new(slots: [u64; 2]) -> Self {
+        let [first, second] = slots.map(AtomicU64::new);
+        let slots = [first, second, AtomicU64::new(0)];
+        Self { state: AtomicU64::new(LOCKED), count: AtomicUsize::new(2), slots }
+    }
+
+    /// The holder of the lock, who gives it up in the end.
+    fn while_moving(&self, change: impl FnOnce(&Self)) {
+        self.state.store(CHANGED | LOCKED | MOVING, Relaxed);
+        change(self);
+        self.state.store(CHANGED | LOCKED, Release);
+        self.state.store(CHANGED, Release);
+    }
+
+    fn put_first(&self, slot: u64) {
+        for moved in [1, 0] {
+            self.slots[moved + 1].store(self.slots[moved].load(Acquire), Release);
+        }
+        self.slots[0].store(slot, Release);
+        self.count.store(3, Release);
+    }
+
+    fn remove_first(&self) {
+        self.slots[0].store(self.slots[1].load(Acquire), Release);
+        self.count.store(1, Release);
+    }
+
+    /// `find`, which believes a miss only where nothing moved meanwhile. `None` where it would look again.
+    fn finds(&self, key: u64) -> Option<bool> {
+        let state = self.state.load(Acquire);
+        let count = self.count.load(Acquire);
+        let found = self.slots[..count].iter().any(|slot| slot.load(Acquire) == key);
+        let is_still = state & MOVING == 0 && (self.state.load(Acquire) ^ state) & !LOCKED == 0;
+        (found || is_still).then_some(found)
+    }
+}
+
+#[test]
+fn a_slot_that_moves_is_not_missed() {
+    for removes in [false, true] {
+        model(move || {
+            let leaf = Arc::new(Moving::new([10, 20]));
+            let reader = {
+                let leaf = Arc::clone(&leaf);
+                thread::spawn(move || assert_ne!(leaf.finds(20), Some(false), "it was there all the while"))
+            };
+            leaf.while_moving(|leaf| if removes { leaf.remove_first() } else { leaf.put_first(5) });
+            assert_eq!(leaf.finds(20), Some(true));
+            assert_eq!((leaf.finds(5), leaf.finds(10)), (Some(!removes), Some(!removes)));
+            reader.join().unwrap();
+        });
+    }
+}
 
 /// The leaf that the tree leads to, and the states of two leaves.
 struct Tree {
