@@ -2189,8 +2189,8 @@ mod hash {
 ///
 /// Invariants
 ///
-/// - **S1** A cell is written before a slot that names it is stored, and never changes. Every slot below the count is
-///   whole at every moment.
+/// - **S1** A cell is written before a slot that names it is stored, and never changes. A slot is whole
+///   from then on, also above the count, where a reader may still be.
 /// - **S2** A leaf changes only under its lock, and only while the tree leads to it. One that was replaced is
 ///   marked so and never changes again; it is freed through a limbo, so a pinned reader may read on in it.
 /// - **S3** All keys of a leaf begin with its prefix. A key has one slot, but for the time in which `state` says that slots
@@ -2231,7 +2231,10 @@ mod sorted {
         /// The bits below, and above them a number that grows with every change.
         state: AtomicU64,
         count: AtomicU16,
-        /// Where the lowest cell begins. Only the lock's holder uses this and the next.
+        /// The most slots that there ever were: a reader may still be at the last. The lock's holder alone uses this
+        /// and the next two.
+        most: AtomicU16,
+        /// Where the lowest cell begins.
         floor: AtomicU16,
         /// Bytes of cells that no slot names.
         garbage: AtomicU16,
@@ -2536,8 +2539,14 @@ mod sorted {
         }
 
         /// Bytes between the slots and the cells.
-        fn room(self, count: usize) -> usize {
-            usize::from(self.floor.load(Relaxed)) - usize::from(self.slots) - count * SLOT
+        fn room(self) -> usize {
+            let slots = usize::from(self.most.load(Relaxed)) * SLOT;
+            usize::from(self.floor.load(Relaxed)) - usize::from(self.slots) - slots
+        }
+
+        /// The bytes that another slot takes from the room.
+        fn slot_room(self) -> usize {
+            if self.count.load(Relaxed) < self.most.load(Relaxed) { 0 } else { SLOT }
         }
 
         /// Takes room for a cell below the others. The caller has the lock and has checked that there is some.
@@ -2565,6 +2574,7 @@ mod sorted {
                 self.slot_word(moved + 1).store(self.slot(moved).0, Release);
             }
             self.slot_word(at).store(slot.0, Release);
+            self.most.store(self.most.load(Relaxed).max(count as u16 + 1), Relaxed);
             self.count.store(count as u16 + 1, Release);
         }
 
@@ -3139,7 +3149,7 @@ mod sorted {
             let item = Item { prefix, slot: Slot::new(after), cell };
             let count = leaf.count();
             // A key without the leaf's prefix has no room in it.
-            let room = if suffix.is_some() { leaf.room(count) } else { 0 };
+            let room = if suffix.is_some() { leaf.room() } else { 0 };
             match found {
                 Ok((at, old)) if cell.len() <= room => {
                     let slot = item.slot.with_cell(leaf.add_cell(cell));
@@ -3147,7 +3157,7 @@ mod sorted {
                     leaf.add_garbage(leaf.cell_len(old));
                     held.changed();
                 }
-                Err(at) if cell.len() + SLOT <= room => {
+                Err(at) if cell.len() + leaf.slot_room() <= room => {
                     if at == count {
                         leaf.put(at, item);
                         held.changed();
@@ -3204,7 +3214,7 @@ mod sorted {
         fn make_room(&self, held: &mut Held<'_>, key: &[u8], found: Found, new: Item<'_>) -> Result<()> {
             let leaf = held.leaf;
             let count = leaf.count();
-            let used = usize::from(leaf.size) - leaf.room(count) + new.cell.len() + SLOT;
+            let used = usize::from(leaf.size) - leaf.room() + new.cell.len() + SLOT;
             let size = used + slack(used);
             let garbage = usize::from(leaf.garbage.load(Relaxed));
             let is_clean = garbage <= used / 16 && new.prefix.len() == usize::from(leaf.prefix_len);
@@ -3239,7 +3249,7 @@ mod sorted {
             leaf.item(beside).write_key(&mut other);
             let shared = common(key, &other);
             let fresh = Child::of_leaf(self.new_leaf(&[new], shared.min(MAX_PREFIX), LEAF)?);
-            let full = self.resized(leaf, usize::from(leaf.size) - leaf.room(leaf.count()));
+            let full = self.resized(leaf, usize::from(leaf.size) - leaf.room());
             let full = Child::of_leaf(full.inspect_err(|_| self.give(&[fresh]))?.head);
             if key > other.as_slice() {
                 self.publish(held, key, full, Some((&key[..=shared], fresh)))
@@ -3265,6 +3275,7 @@ mod sorted {
                 fresh.slot_word(at).store(slot.with_cell(slot.cell().wrapping_add(further)).0, Relaxed);
             }
             fresh.garbage.store(leaf.garbage.load(Relaxed), Relaxed);
+            fresh.most.store(count as u16, Relaxed);
             fresh.count.store(count as u16, Relaxed);
             Ok(fresh)
         }
@@ -3460,6 +3471,7 @@ mod sorted {
                 state.store((state.load(Relaxed) & !(CHANGED - 1)) + CHANGED, Relaxed);
                 let head: *mut LeafHead = block.as_ptr().cast();
                 (&raw mut (*head).count).write(AtomicU16::new(0));
+                (&raw mut (*head).most).write(AtomicU16::new(0));
                 (&raw mut (*head).floor).write(AtomicU16::new(size as u16));
                 (&raw mut (*head).garbage).write(AtomicU16::new(0));
                 (&raw mut (*head).size).write(size as u16);
@@ -3480,6 +3492,7 @@ mod sorted {
             for (at, item) in items.iter().enumerate() {
                 leaf.slot_word(at).store(item.write(leaf, &mut key).0, Relaxed);
             }
+            leaf.most.store(items.len() as u16, Relaxed);
             leaf.count.store(items.len() as u16, Relaxed);
             Ok(leaf.head)
         }

@@ -83,7 +83,8 @@ impl Leaf<'_> {
         let count = self.count();
         let floor = usize::from(self.floor.load(Relaxed));
         let size = usize::from(self.size);
-        assert!(slots + count * SLOT <= floor && floor <= size, "slots and cells are apart");
+        let most = usize::from(self.most.load(Relaxed));
+        assert!(count <= most && slots + most * SLOT <= floor && floor <= size, "slots and cells are apart");
         let mut cells = Vec::new();
         for at in 0..count {
             let slot = self.slot(at);
