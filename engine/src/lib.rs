@@ -1238,12 +1238,8 @@ mod hash {
         /// The shard of a segment of this depth: the hash's first bits, as far as the segment fixes them.
         #[inline]
         fn shard(self, depth: u32) -> usize {
-            let first = self.top(SHARD_BITS);
-            if depth >= SHARD_BITS {
-                return first;
-            }
-            let open = SHARD_BITS - depth;
-            first >> open << open
+            let open = SHARD_BITS.saturating_sub(depth);
+            self.top(SHARD_BITS) >> open << open
         }
     }
 
@@ -1509,18 +1505,38 @@ mod hash {
         ) {
             const GROUP: usize = 32;
             for (group, keys) in keys.chunks(GROUP).enumerate() {
-                let mut hashes = [Hash(0); GROUP];
-                for (hash, key) in hashes.iter_mut().zip(keys) {
-                    *hash = self.hash(key.as_ref());
-                    self.prefetch_bucket(*hash);
+                let mut homes = [None; GROUP];
+                for (home, key) in homes.iter_mut().zip(keys) {
+                    let hash = self.hash(key.as_ref());
+                    *home = self.home(hash).map(|home| (hash, home));
+                    if let Some((_, (_, bucket))) = *home {
+                        prefetch(bucket);
+                    }
                 }
-                for &hash in &hashes[..keys.len()] {
-                    self.prefetch_record(hash);
+                let mut records = [ptr::null(); GROUP];
+                for (record, home) in records.iter_mut().zip(homes) {
+                    let Some((hash, (entry, bucket))) = home else { continue };
+                    // SAFETY: the pin keeps the segment.
+                    let bucket = unsafe { &*bucket };
+                    let slots = bucket.slots_with(hash.tag());
+                    if slots != 0 {
+                        *record = self.shard(entry, hash).record(bucket.first(slots).load(Acquire));
+                        prefetch(*record);
+                        // Most records are shorter than a line, but reach into the next.
+                        prefetch(record.wrapping_add(32));
+                    }
                 }
-                for (at, (key, &hash)) in keys.iter().zip(&hashes).enumerate() {
-                    let record = self.find(hash, key.as_ref());
+                for (at, (key, &(mut record))) in keys.iter().zip(&records).enumerate() {
+                    let key = key.as_ref();
+                    // SAFETY: H1.
+                    if record.is_null() || !unsafe { is_key(record, key) } {
+                        // Another pair has the tag, or the home bucket was full.
+                        let found = homes[at].and_then(|(hash, _)| self.find(hash, key));
+                        record = found.unwrap_or(ptr::null());
+                    }
                     // SAFETY: H1, and the caller's pin outlasts `read`.
-                    read(group * GROUP + at, record.map(|record| unsafe { record_parts(record) }.1));
+                    let value = (!record.is_null()).then(|| unsafe { record_parts(record) }.1);
+                    read(group * GROUP + at, value);
                 }
             }
         }
@@ -1533,31 +1549,12 @@ mod hash {
             Some((entry, unsafe { entry.pointer::<Bucket>().add(at) }))
         }
 
-        #[inline]
-        fn prefetch_bucket(&self, hash: Hash) {
-            if let Some((_, bucket)) = self.home(hash) {
-                prefetch(bucket);
-            }
-        }
-
-        /// Asks for the first record in the home bucket that has the hash's tag.
-        #[inline]
-        fn prefetch_record(&self, hash: Hash) {
-            if let Some((entry, bucket)) = self.home(hash) {
-                // SAFETY: the pin keeps the segment.
-                let bucket = unsafe { &*bucket };
-                let slots = bucket.slots_with(hash.tag());
-                if slots != 0 {
-                    let reference = bucket.first(slots).load(Acquire);
-                    prefetch(self.shard(entry, hash).record(reference));
-                }
-            }
-        }
-
         /// Asks for what the next writes of these keys will need.
         pub(super) fn prefetch(&self, keys: &[&[u8]]) {
             for key in keys {
-                self.prefetch_bucket(self.hash(key));
+                if let Some((_, bucket)) = self.home(self.hash(key)) {
+                    prefetch(bucket);
+                }
             }
         }
 
@@ -2520,7 +2517,9 @@ mod sorted {
             let count = self.count();
             let at = self.bound(count, suffix.head);
             if at < count {
-                prefetch(self.base().wrapping_add(self.slot(at).cell()));
+                let cell = self.base().wrapping_add(self.slot(at).cell());
+                prefetch(cell);
+                prefetch(cell.wrapping_add(32));
             }
         }
 
