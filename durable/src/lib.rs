@@ -28,6 +28,8 @@ mod compact;
 mod core;
 mod disk;
 mod error;
+#[cfg(test)]
+mod faults;
 mod load;
 mod lock;
 mod log;

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 mod real;
+#[cfg(test)]
+pub(crate) mod sim;
 
 pub(crate) use real::RealDisk;
 

@@ -1,0 +1,335 @@
+//! A disk for tests that fails and crashes as real ones do, at the step that a test chooses.
+//!
+//! What is written is seen at once by whoever reads, and is on disk only once it was synced. A power cut does
+//! with every write that was not synced, each by itself, one of four things: it is on disk, it is not, its
+//! first part is, or other bytes are in its place. Names change in order: a power cut keeps the first few of
+//! the changes that were not synced.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use fastrand::Rng;
+
+use super::{Disk, File, Window};
+
+/// What happens at the step of a test's choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Everything ends, with that step begun.
+    Crash,
+    /// That step alone fails, with nothing done or, if it writes, with a part of it done.
+    Error(ErrorKind),
+}
+
+/// The steps are the calls that change something, from 0 on.
+#[derive(Clone, Debug)]
+pub(crate) struct SimDisk(Arc<Mutex<State>>);
+
+#[derive(Clone, Debug)]
+struct State {
+    files: Vec<Content>,
+    names: BTreeMap<PathBuf, usize>,
+    names_on_disk: BTreeMap<PathBuf, usize>,
+    /// Every state of the names since they were on disk.
+    names_since: Vec<BTreeMap<PathBuf, usize>>,
+    steps: usize,
+    fault: Option<(usize, Fault)>,
+    crashed: bool,
+    rng: Rng,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Content {
+    seen: Vec<u8>,
+    on_disk: Vec<u8>,
+    unsynced: Vec<Change>,
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Write(usize, Vec<u8>),
+    Len(usize),
+}
+
+impl Change {
+    fn apply(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Len(len) => bytes.resize(*len, 0),
+            Self::Write(offset, new) => {
+                let end = offset + new.len();
+                bytes.resize(bytes.len().max(end), 0);
+                bytes[*offset..end].copy_from_slice(new);
+            }
+        }
+    }
+
+    /// What a power cut makes of it.
+    fn after_power_cut(&self, rng: &mut Rng) -> Option<Self> {
+        match (self, rng.u8(..8)) {
+            (_, 0..4) => Some(self.clone()),
+            (Self::Write(offset, bytes), 4) => {
+                Some(Self::Write(*offset, bytes[..rng.usize(..=bytes.len())].to_vec()))
+            }
+            (Self::Write(offset, bytes), 5) => {
+                Some(Self::Write(*offset, bytes.iter().map(|_| rng.u8(..)).collect()))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl SimDisk {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            files: Vec::new(),
+            names: BTreeMap::new(),
+            names_on_disk: BTreeMap::new(),
+            names_since: Vec::new(),
+            steps: 0,
+            fault: None,
+            crashed: false,
+            rng: Rng::with_seed(seed),
+        })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().expect("no test panics with the disk in hand")
+    }
+
+    /// How many steps there were.
+    pub(crate) fn steps(&self) -> usize {
+        self.state().steps
+    }
+
+    /// Something happens at the step that is `after` steps from now.
+    pub(crate) fn fail_after(&self, after: usize, fault: Fault) {
+        let mut state = self.state();
+        state.fault = Some((state.steps + after, fault));
+    }
+
+    /// The disk as the next process finds it, when this one was killed.
+    pub(crate) fn after_kill(&self) -> Self {
+        let mut state = self.state().clone();
+        (state.crashed, state.fault) = (false, None);
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    /// The disk as the next process finds it, when the power was cut.
+    pub(crate) fn after_power_cut(&self) -> Self {
+        let mut rng = self.state().rng.fork();
+        let mut state = self.state().clone();
+        // Often enough all of it is there, or nothing.
+        let all = match rng.u8(..8) {
+            0 => Some(true),
+            1 => Some(false),
+            _ => None,
+        };
+        for content in &mut state.files {
+            for change in content.unsynced.drain(..) {
+                let change = match all {
+                    Some(there) => there.then_some(change),
+                    None => change.after_power_cut(&mut rng),
+                };
+                if let Some(change) = change {
+                    change.apply(&mut content.on_disk);
+                }
+            }
+            content.seen = content.on_disk.clone();
+        }
+        let kept = rng.usize(..=state.names_since.len());
+        if kept > 0 {
+            state.names_on_disk = state.names_since[kept - 1].clone();
+        }
+        state.names_since.clear();
+        state.names = state.names_on_disk.clone();
+        (state.crashed, state.fault, state.rng) = (false, None, rng);
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    /// The bytes of a file.
+    pub(crate) fn bytes(&self, path: &Path) -> Vec<u8> {
+        let state = self.state();
+        state.files[state.names[path]].seen.clone()
+    }
+
+    /// The names of all files.
+    pub(crate) fn names(&self) -> Vec<PathBuf> {
+        self.state().names.keys().cloned().collect()
+    }
+}
+
+fn power_is_off() -> io::Error {
+    io::Error::other("the power is off")
+}
+
+impl State {
+    /// Begins a step. Where it is to fail, `partly` is given the chance to do some of it.
+    fn step(&mut self, partly: impl FnOnce(&mut Self)) -> io::Result<()> {
+        self.check()?;
+        let step = self.steps;
+        self.steps += 1;
+        match self.fault {
+            Some((at, fault)) if at == step => {
+                partly(self);
+                match fault {
+                    Fault::Crash => {
+                        self.crashed = true;
+                        Err(power_is_off())
+                    }
+                    Fault::Error(kind) => Err(kind.into()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check(&self) -> io::Result<()> {
+        if self.crashed { Err(power_is_off()) } else { Ok(()) }
+    }
+
+    fn change(&mut self, file: usize, change: Change) {
+        change.apply(&mut self.files[file].seen);
+        self.files[file].unsynced.push(change);
+    }
+
+    fn change_names(&mut self, change: impl FnOnce(&mut BTreeMap<PathBuf, usize>)) {
+        change(&mut self.names);
+        self.names_since.push(self.names.clone());
+    }
+}
+
+impl Disk for SimDisk {
+    fn open(&self, path: &Path, _: bool) -> io::Result<Arc<dyn File>> {
+        let state = self.state();
+        state.check()?;
+        let file = *state.names.get(path).ok_or(ErrorKind::NotFound)?;
+        Ok(Arc::new(SimFile { disk: self.clone(), file }))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let mut state = self.state();
+        state.step(|_| {})?;
+        let file = state.files.len();
+        state.files.push(Content::default());
+        state.change_names(|names| {
+            names.insert(path.into(), file);
+        });
+        Ok(Arc::new(SimFile { disk: self.clone(), file }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        let crashes = matches!(state.fault, Some((_, Fault::Crash)));
+        let rename = |state: &mut State| {
+            state.change_names(|names| {
+                let file = names.remove(from).expect("only what is there is renamed");
+                names.insert(to.into(), file);
+            });
+        };
+        // A rename is done as a whole or not, but a crash may come when it is done.
+        state.step(|state| {
+            if crashes {
+                rename(state);
+            }
+        })?;
+        rename(&mut state);
+        Ok(())
+    }
+
+    fn sync_folder(&self, _: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.step(|_| {})?;
+        state.names_on_disk = state.names.clone();
+        state.names_since.clear();
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.step(|_| {})?;
+        state.names.get(path).ok_or(ErrorKind::NotFound)?;
+        state.change_names(|names| {
+            names.remove(path);
+        });
+        Ok(())
+    }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
+}
+
+#[derive(Debug)]
+struct SimFile {
+    disk: SimDisk,
+    file: usize,
+}
+
+impl File for SimFile {
+    fn len(&self) -> io::Result<u64> {
+        let state = self.disk.state();
+        state.check()?;
+        Ok(state.files[self.file].seen.len() as u64)
+    }
+
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
+        let state = self.disk.state();
+        state.check()?;
+        let there = state.files[self.file].seen.get(offset as usize..).unwrap_or_default();
+        let read = there.len().min(bytes.len());
+        bytes[..read].copy_from_slice(&there[..read]);
+        Ok(read)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.disk.state();
+        state.step(|state| {
+            let part = state.rng.usize(..=bytes.len());
+            state.change(self.file, Change::Write(offset as usize, bytes[..part].to_vec()));
+        })?;
+        state.change(self.file, Change::Write(offset as usize, bytes.to_vec()));
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let mut state = self.disk.state();
+        state.step(|_| {})?;
+        state.change(self.file, Change::Len(len as usize));
+        Ok(())
+    }
+
+    fn reserve(&self, len: u64) -> io::Result<()> {
+        // As small as this, so that a test meets the end of the room, and files stay small.
+        let len = (len as usize).min(self.disk.state().files[self.file].seen.len() + 1000);
+        let mut state = self.disk.state();
+        state.step(|_| {})?;
+        let len = len.max(state.files[self.file].seen.len());
+        state.change(self.file, Change::Len(len));
+        Ok(())
+    }
+
+    /// Where it fails, nobody knows what is on disk, and a later sync does not tell: the system has given up
+    /// what it could not write.
+    fn sync(&self) -> io::Result<()> {
+        let mut state = self.disk.state();
+        state.step(|state| {
+            let State { files, rng, .. } = state;
+            let content = &mut files[self.file];
+            for change in content.unsynced.drain(..) {
+                if let Some(change) = change.after_power_cut(rng) {
+                    change.apply(&mut content.on_disk);
+                }
+            }
+        })?;
+        let content = &mut state.files[self.file];
+        content.on_disk.clone_from(&content.seen);
+        content.unsynced.clear();
+        Ok(())
+    }
+
+    fn window(&self, _: u64, _: usize) -> Option<Box<dyn Window>> {
+        None
+    }
+}

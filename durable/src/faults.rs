@@ -1,0 +1,450 @@
+//! Random work on a disk that crashes at every step, or fails at every step, and what is found then.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use twindex::Index;
+
+use crate::core::{Core, Logged};
+use crate::disk::sim::{Fault, SimDisk};
+use crate::store::Handle;
+use crate::{Durability, Error, Options, Result, Store};
+
+type Tables = BTreeMap<String, (Index, BTreeMap<Vec<u8>, Vec<u8>>)>;
+type Pair = (u8, Option<u8>);
+
+/// One call, or a few that belong together.
+#[derive(Clone, Debug)]
+enum Action {
+    /// Opens or creates a table, whose index is that of its name.
+    Table(u8),
+    Drop(u8),
+    Clear(u8),
+    /// The value of a key, or none.
+    Write(u8, Pair),
+    Many(u8, Vec<Pair>),
+    /// Any of these tables and keys.
+    Batch(Vec<(u8, Pair)>),
+    Increment(u8, u8),
+    Flush,
+    /// What the thread of `everysec` does.
+    Tick,
+    Compact,
+    Reopen,
+}
+
+/// How many pairs a `_many` form writes in one record.
+const GROUP: usize = 16;
+
+fn actions(most: usize) -> impl Strategy<Value = Vec<Action>> {
+    let table = || 0..3_u8;
+    let pair = || (0..12_u8, prop::option::weighted(0.7, any::<u8>()));
+    let action = prop_oneof![
+        3 => table().prop_map(Action::Table),
+        1 => table().prop_map(Action::Drop),
+        1 => table().prop_map(Action::Clear),
+        12 => (table(), pair()).prop_map(|(table, pair)| Action::Write(table, pair)),
+        3 => (table(), vec(pair(), 0..40)).prop_map(|(table, pairs)| Action::Many(table, pairs)),
+        4 => vec((table(), pair()), 0..6).prop_map(Action::Batch),
+        2 => (table(), 0..3_u8).prop_map(|(table, key)| Action::Increment(table, key)),
+        2 => Just(Action::Flush),
+        2 => Just(Action::Tick),
+        2 => Just(Action::Compact),
+        1 => Just(Action::Reopen),
+    ];
+    vec(action, 1..most)
+}
+
+fn name(table: u8) -> String {
+    format!("table {table}")
+}
+
+fn index(table: u8) -> Index {
+    if table.is_multiple_of(2) { Index::Hash } else { Index::Sorted }
+}
+
+fn key(key: u8) -> Vec<u8> {
+    format!("key {key}").into()
+}
+
+/// Some values are as long as a few sectors of a disk.
+fn value(value: u8) -> Vec<u8> {
+    vec![value; if value.is_multiple_of(16) { 2000 } else { usize::from(value % 16) }]
+}
+
+/// What an action makes of the tables: all the states on the way, the last one included.
+fn model(tables: &Tables, action: &Action) -> Vec<Tables> {
+    let mut tables = tables.clone();
+    let write = |tables: &mut Tables, table: u8, (at, new): Pair| {
+        let pairs = &mut tables.entry(name(table)).or_insert((index(table), BTreeMap::new())).1;
+        match new {
+            Some(new) => drop(pairs.insert(key(at), value(new))),
+            None => drop(pairs.remove(&key(at))),
+        }
+    };
+    let mut states = Vec::new();
+    let create = |tables: &mut Tables, states: &mut Vec<Tables>, table: u8| {
+        tables.entry(name(table)).or_insert((index(table), BTreeMap::new()));
+        states.push(tables.clone());
+    };
+    match action {
+        Action::Table(table) => create(&mut tables, &mut states, *table),
+        Action::Drop(table) => drop(tables.remove(&name(*table))),
+        Action::Clear(table) => {
+            create(&mut tables, &mut states, *table);
+            tables.get_mut(&name(*table)).expect("it was created").1.clear();
+        }
+        Action::Write(table, pair) => {
+            create(&mut tables, &mut states, *table);
+            write(&mut tables, *table, *pair);
+        }
+        Action::Many(table, pairs) => {
+            create(&mut tables, &mut states, *table);
+            let puts: Vec<Pair> = pairs.iter().filter(|(_, new)| new.is_some()).copied().collect();
+            let deletes = pairs.iter().filter(|(_, new)| new.is_none()).copied().collect();
+            for list in [puts, deletes] {
+                for group in list.chunks(GROUP) {
+                    for pair in group {
+                        write(&mut tables, *table, *pair);
+                    }
+                    states.push(tables.clone());
+                }
+            }
+        }
+        Action::Batch(list) => {
+            for (table, _) in list {
+                create(&mut tables, &mut states, *table);
+            }
+            for (table, pair) in list {
+                write(&mut tables, *table, *pair);
+            }
+        }
+        Action::Increment(table, at) => {
+            create(&mut tables, &mut states, *table);
+            let pairs = &mut tables.get_mut(&name(*table)).expect("it was created").1;
+            let count =
+                pairs.entry(b"count of ".iter().copied().chain([*at]).collect()).or_insert(b"0".to_vec());
+            let sum =
+                std::str::from_utf8(count).expect("our own digits").parse::<i64>().expect("a number") + 7;
+            *count = sum.to_string().into();
+        }
+        Action::Flush | Action::Tick | Action::Compact | Action::Reopen => {}
+    }
+    states.push(tables);
+    states
+}
+
+fn path() -> PathBuf {
+    "app.twx".into()
+}
+
+fn open(disk: &SimDisk, durability: Durability) -> Result<Store> {
+    let options = Options::new().durability(durability).compact_by_hand(true);
+    let core = Core::open_on(Arc::new(disk.clone()), &path(), options)?;
+    Ok(Store { handle: Arc::new(Handle(core)) })
+}
+
+fn tables_of(store: &Store) -> Tables {
+    let tables = store.tables();
+    tables.iter().map(|table| (table.name().into(), (table.index(), table.iter().collect()))).collect()
+}
+
+/// Does what the action says.
+fn perform(store: &mut Option<Store>, disk: &SimDisk, durability: Durability, action: &Action) -> Result<()> {
+    if let Action::Reopen = action {
+        let closed = store.as_ref().map_or(Ok(()), Store::close);
+        *store = None;
+        *store = Some(open(disk, durability)?);
+        return closed;
+    }
+    if store.is_none() {
+        *store = Some(open(disk, durability)?);
+    }
+    let store = store.as_ref().expect("it was opened");
+    let table = |table: u8| store.table(&name(table), index(table));
+    match action {
+        Action::Table(at) => table(*at).map(drop),
+        Action::Drop(at) => store.drop_table(&name(*at)).map(drop),
+        Action::Clear(at) => table(*at)?.clear(),
+        Action::Write(at, (k, Some(v))) => table(*at)?.upsert(key(*k), value(*v)).map(drop),
+        Action::Write(at, (k, None)) => table(*at)?.delete(key(*k)).map(drop),
+        Action::Many(at, pairs) => {
+            let table = table(*at)?;
+            let puts: Vec<_> = pairs.iter().filter_map(|(k, v)| v.map(|v| (key(*k), value(v)))).collect();
+            table.upsert_many(&puts)?;
+            let deletes: Vec<_> = pairs.iter().filter(|(_, v)| v.is_none()).map(|(k, _)| key(*k)).collect();
+            table.delete_many(&deletes).map(drop)
+        }
+        Action::Batch(list) => {
+            let mut batch = store.batch();
+            for (at, (k, v)) in list {
+                match v {
+                    Some(v) => batch.upsert(&table(*at)?, key(*k), value(*v))?,
+                    None => batch.delete(&table(*at)?, key(*k))?,
+                }
+            }
+            batch.commit().map(drop)
+        }
+        Action::Increment(at, k) => {
+            table(*at)?.increment([b"count of ".as_slice(), &[*k]].concat(), 7).map(drop)
+        }
+        Action::Flush => store.flush(),
+        Action::Tick => match store.handle.0.logged() {
+            Some(Logged { log, .. }) => log.tick(),
+            None => Ok(()),
+        },
+        Action::Compact => store.compact(),
+        Action::Reopen => unreachable!("it was done above"),
+    }
+}
+
+/// What was done until something went wrong, or to the end.
+struct Run {
+    disk: SimDisk,
+    store: Option<Store>,
+    /// Every state that the store may have been in, in order. The last ones are of the action that failed.
+    states: Vec<Tables>,
+    /// All up to this one must survive a killed process.
+    acknowledged: usize,
+    /// All up to this one must survive a power cut.
+    promised: usize,
+    error: Option<Error>,
+}
+
+impl Run {
+    /// Does one action after the other, up to one after which nothing more can be written.
+    fn new(actions: &[Action], durability: Durability, fault: Option<(usize, Fault)>, seed: u64) -> Self {
+        let disk = SimDisk::new(seed);
+        if let Some((after, fault)) = fault {
+            disk.fail_after(after, fault);
+        }
+        let mut run = Self {
+            disk,
+            store: None,
+            states: vec![Tables::new()],
+            acknowledged: 0,
+            promised: 0,
+            error: None,
+        };
+        for action in actions {
+            let before = run.states.last().expect("there is always one").clone();
+            let done = perform(&mut run.store, &run.disk, durability, action);
+            match (&done, action) {
+                // The file is as it was, and the log goes on.
+                (Err(Error::Io { .. }), Action::Compact) => continue,
+                // With `none`, what was not saved is gone with the store.
+                (Err(_), Action::Reopen) => {
+                    run.store = None;
+                    break;
+                }
+                _ => run.states.extend(model(&before, action)),
+            }
+            match done {
+                Ok(()) => {
+                    let now = run.states.len() - 1;
+                    let saves = match action {
+                        Action::Compact | Action::Reopen => true,
+                        Action::Flush | Action::Tick => durability != Durability::None,
+                        _ => durability == Durability::Always,
+                    };
+                    if durability != Durability::None || saves {
+                        run.acknowledged = now;
+                    }
+                    if saves {
+                        run.promised = now;
+                    }
+                }
+                Err(error) => {
+                    run.error = Some(error);
+                    break;
+                }
+            }
+        }
+        run
+    }
+
+    /// That the disk, as another process finds it, holds one of the states from `least` on.
+    #[track_caller]
+    fn check(&self, disk: &SimDisk, durability: Durability, least: usize, what: &str) {
+        let store = open(disk, durability).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let found = tables_of(&store);
+        let at = self.states.iter().rposition(|state| *state == found);
+        assert!(
+            at.is_some_and(|at| at >= least),
+            "{what}: found state {at:?} of {}, at least {least} was promised\n{found:?}\n{:?}",
+            self.states.len(),
+            self.states[least]
+        );
+        // And it works on as ever.
+        let table = store.table("after", Index::Sorted).expect("the disk works again");
+        table.insert("a", "1").expect("the disk works again");
+        let expected = tables_of(&store);
+        store.close().expect("the disk works again");
+        assert!(tables_of(&open(disk, durability).expect("it was closed")) == expected, "{what}");
+    }
+}
+
+const ALL: [Durability; 3] = [Durability::None, Durability::EverySec, Durability::Always];
+
+/// How many cases to run: few in every test run, many times more by the variable `TWINDEX_FAULTS`.
+fn cases(few: u32) -> ProptestConfig {
+    let times =
+        std::env::var("TWINDEX_FAULTS").map_or(1, |times| times.parse().expect("TWINDEX_FAULTS: a number"));
+    ProptestConfig { cases: few * times, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(cases(6))]
+
+    /// The heart of the matter: whenever the power is cut or the process killed, what was promised is there,
+    /// and nothing that is half done.
+    #[test]
+    fn a_crash_at_any_step_keeps_what_was_promised(actions in actions(25), seed in any::<u64>()) {
+        for durability in ALL {
+            let steps = Run::new(&actions, durability, None, seed).disk.steps();
+            for step in 0..=steps {
+                let run = Run::new(&actions, durability, Some((step, Fault::Crash)), seed ^ step as u64);
+                let what = format!("{durability}, crash at step {step} of {steps}");
+                run.check(&run.disk.after_kill(), durability, run.acknowledged, &format!("{what}, killed"));
+                for _ in 0..3 {
+                    let cut = run.disk.after_power_cut();
+                    run.check(&cut.after_kill(), durability, run.promised, &format!("{what}, power cut"));
+                    // The power is cut again while the file is opened.
+                    cut.fail_after(step % 7, Fault::Crash);
+                    drop(open(&cut, durability));
+                    run.check(&cut.after_power_cut(), durability, run.promised, &format!("{what}, cut twice"));
+                }
+            }
+        }
+    }
+
+    /// An error of the disk is told to whoever waits for it. After one in the log nothing can be written, all
+    /// can be read, and the file still has what was promised.
+    #[test]
+    fn an_error_at_any_step_keeps_what_was_promised(
+        actions in actions(25),
+        seed in any::<u64>(),
+        kind in prop::sample::select(vec![ErrorKind::StorageFull, ErrorKind::Other]),
+    ) {
+        for durability in ALL {
+            let steps = Run::new(&actions, durability, None, seed).disk.steps();
+            for step in 0..steps {
+                let run = Run::new(&actions, durability, Some((step, Fault::Error(kind))), seed ^ step as u64);
+                let what = format!("{durability}, {kind} at step {step} of {steps}");
+                if let (Some(store), Some(error)) = (&run.store, &run.error) {
+                    assert!(matches!(error, Error::LogFailed { .. }), "{what}: {error:?}");
+                    let again = store.table("more", Index::Hash).expect_err("the log failed");
+                    assert!(matches!(again, Error::LogFailed { .. }), "{what}: {again:?}");
+                    assert!(matches!(store.flush(), Err(Error::LogFailed { .. })), "{what}");
+                    assert!(store.stats().log_error.is_some());
+                    let found = tables_of(store);
+                    assert!(run.states[run.acknowledged..].contains(&found), "{what}: reads go on");
+                }
+                run.check(&run.disk.after_power_cut(), durability, run.promised, &what);
+            }
+        }
+    }
+}
+
+// --- damage
+
+/// A file whose log has been synced, with every kind of operation in it, and its state after each record.
+fn file() -> (SimDisk, Vec<Tables>) {
+    let actions = [
+        Action::Write(0, (1, Some(1))),
+        Action::Write(1, (1, Some(2))),
+        Action::Compact,
+        Action::Write(1, (2, Some(3))),
+        Action::Tick,
+        Action::Batch(vec![(0, (1, None)), (1, (3, Some(4)))]),
+        Action::Increment(2, 1),
+        Action::Drop(0),
+        Action::Clear(1),
+        Action::Tick,
+        Action::Write(1, (5, Some(5))),
+    ];
+    let run = Run::new(&actions, Durability::EverySec, None, 1);
+    assert!(run.error.is_none());
+    (run.disk.after_kill(), run.states)
+}
+
+/// The disk with other bytes in the file.
+fn with_bytes(bytes: &[u8]) -> SimDisk {
+    use crate::disk::Disk as _;
+    let disk = SimDisk::new(0);
+    let file = disk.create(Path::new("app.twx")).expect("the disk works");
+    file.write_at(0, bytes).and_then(|()| file.sync()).expect("the disk works");
+    disk
+}
+
+#[test]
+fn every_truncation_gives_an_earlier_state_or_an_error() {
+    let (disk, states) = file();
+    let bytes = disk.bytes(&path());
+    let mut last = None;
+    for length in 0..=bytes.len() {
+        match open(&with_bytes(&bytes[..length]), Durability::EverySec) {
+            Ok(store) => {
+                let at =
+                    states.iter().rposition(|state| *state == tables_of(&store)).expect("one of the states");
+                assert!(last <= Some(at), "a longer file has no earlier state");
+                last = Some(at);
+            }
+            Err(Error::Damaged { offset, .. }) => {
+                assert!(last.is_none(), "the dump is whole, and a shorter log is one that ends earlier");
+                assert!(offset <= length as u64);
+            }
+            Err(error) => panic!("{length} bytes: {error}"),
+        }
+    }
+    assert_eq!(last, Some(states.len() - 1));
+}
+
+/// In what was synced, a flipped bit is an error; in what came after, it may end the log.
+#[test]
+fn every_flipped_bit_gives_a_promised_state_or_an_error() {
+    let (disk, states) = file();
+    let bytes = disk.bytes(&path());
+    let least = states.len() - 3;
+    let (mut refused, mut opened) = (0, 0);
+    for bit in 0..bytes.len() * 8 {
+        let mut damaged = bytes.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        let disk = with_bytes(&damaged);
+        match open(&disk, Durability::EverySec) {
+            Ok(store) => {
+                let found = tables_of(&store);
+                assert!(states[least..].contains(&found), "bit {bit}: {found:?}");
+                opened += 1;
+            }
+            Err(Error::Damaged { .. }) => {
+                assert_eq!(disk.bytes(&path()), damaged, "a file that is refused is left as it was");
+                assert_eq!(disk.names(), [path()]);
+                refused += 1;
+            }
+            Err(error) => panic!("bit {bit}: {error}"),
+        }
+    }
+    assert!(refused > 0 && opened > 0, "{refused} refused, {opened} opened");
+}
+
+/// What follows a torn record is cut off before anything is appended, so that it never comes back.
+#[test]
+fn a_torn_end_is_reported_and_cut() {
+    let (disk, _) = file();
+    let mut bytes = disk.bytes(&path());
+    let whole = bytes.iter().rposition(|byte| *byte != 0).expect("it is no empty file") + 1;
+    bytes.truncate(whole);
+    bytes[whole - 1] ^= 1;
+    let disk = with_bytes(&bytes);
+    let store = open(&disk, Durability::Always).expect("it is torn, not damaged");
+    let torn = store.torn().expect("it is torn");
+    assert_eq!(torn.offset + torn.bytes, whole as u64);
+    assert_eq!(disk.bytes(&path()).len() as u64, torn.offset);
+    drop(store);
+    assert_eq!(open(&disk, Durability::Always).expect("it was cut").torn(), None);
+}
