@@ -37,6 +37,7 @@ mod options;
 mod store;
 mod stripes;
 mod table;
+mod verify;
 mod whole;
 
 use std::ffi::OsString;
@@ -51,6 +52,7 @@ pub use crate::load::Torn;
 pub use crate::options::{Durability, Options};
 pub use crate::store::{Stats, Store};
 pub use crate::table::Table;
+pub use crate::verify::{Damage, Recovery, Report, check, recover};
 pub use crate::whole::{load, save};
 
 /// Opens the store in the file at `path`, or makes one: see [`Store::open`].

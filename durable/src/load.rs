@@ -56,8 +56,7 @@ pub(crate) fn load(
     if header.salt == 0 {
         return Ok(Found { loader, end: None, torn: None });
     }
-    let mut log =
-        LogReader { file: &**file, salt: header.salt, len, at: dump, piece: Vec::new(), start: dump };
+    let mut log = LogReader::of_file(&**file, header.salt, len, dump);
     log.replay(&mut loader, progress)?;
     let torn = log.torn()?;
     let end = End { file: Arc::clone(file), salt: header.salt, at: log.at, dump };
@@ -228,7 +227,38 @@ pub(crate) struct LogReader<'f> {
 impl<'f> LogReader<'f> {
     /// The records from `at`, where one starts, to `end`, where one ends.
     pub(crate) fn new(end: &'f End, at: u64) -> Self {
-        Self { file: &*end.file, salt: end.salt, len: end.at, at, piece: Vec::new(), start: at }
+        Self::of_file(&*end.file, end.salt, end.at, at)
+    }
+
+    /// The records from `at`, up to the end of the file.
+    pub(crate) fn of_file(file: &'f dyn File, salt: u64, len: u64, at: u64) -> Self {
+        Self { file, salt, len, at, piece: Vec::new(), start: at }
+    }
+
+    /// Looks for the next record there.
+    pub(crate) fn go_to(&mut self, offset: u64) {
+        (self.at, self.start) = (offset, offset);
+        self.piece.clear();
+    }
+
+    /// Where the next record is looked for.
+    pub(crate) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Goes on from the next place, after this one, where there is a valid record; whether there is one.
+    pub(crate) fn find_next(&mut self) -> Result<bool> {
+        let mut at = self.at;
+        while at + (HEAD_BYTES as u64) < self.len {
+            at += 1;
+            self.at = at;
+            if self.record()?.is_some() {
+                self.at = at;
+                return Ok(true);
+            }
+        }
+        self.at = self.len;
+        Ok(false)
     }
 
     fn replay(&mut self, loader: &mut Loader, progress: &mut ProgressFn) -> Result<()> {
@@ -279,7 +309,7 @@ impl<'f> LogReader<'f> {
     }
 
     /// What is behind the last valid record: nothing but zeros, or a torn end. Fails where it had been on disk.
-    fn torn(&mut self) -> Result<Option<Torn>> {
+    pub(crate) fn torn(&mut self) -> Result<Option<Torn>> {
         let end = self.at;
         // The bytes that a record of this kind begins with, by which it is found quickly.
         let start = [Kind::Synced as u8, 8, 0, 0, 0, 0];

@@ -71,9 +71,11 @@ struct Out {
     buffer: Vec<u8>,
     /// All the bytes ever appended, over all files: what a writer waits for.
     written: u64,
-    /// Up to where the file was on disk, and whether a record behind says so.
+    /// The end of the last record of operations.
+    last: u64,
+    /// Up to where the file is on disk, and up to where a record says so.
     synced: u64,
-    said: bool,
+    said: u64,
 }
 
 /// What is on disk.
@@ -116,14 +118,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Log {
     pub(crate) fn new(path: &Path, durability: Durability, end: End) -> Self {
         let out = Out {
+            last: end.at,
             synced: end.at,
+            said: end.at,
             reserved: end.at,
             end,
             buffered: durability == Durability::Always,
             window: None,
             buffer: Vec::new(),
             written: 0,
-            said: true,
         };
         let tail = Tail { operations: Operations::new(), out, closed: false };
         Self {
@@ -176,7 +179,7 @@ impl Log {
         } else {
             *operations = Operations::new();
         }
-        out.said = false;
+        out.last = out.end.at;
         appended.map_err(|error| self.fail(&error))?;
         Ok(out.written)
     }
@@ -295,11 +298,13 @@ impl Out {
         Ok(())
     }
 
-    /// Appends the record that tells how much of the file is on disk, where none behind that does.
+    /// Appends the record that tells how much of the file is on disk, where there are operations of which none
+    /// tells that yet.
     fn say_synced(&mut self) -> io::Result<()> {
-        if mem::replace(&mut self.said, true) {
+        if self.said >= self.synced.min(self.last) {
             return Ok(());
         }
+        self.said = self.synced;
         self.append(&synced(self.end.salt, self.end.at, self.synced))
     }
 
@@ -400,7 +405,7 @@ impl Leader<'_> {
         }
         let end = change(&out.end)?;
         out.window = None;
-        (out.reserved, out.synced, out.said) = (end.at, end.at, true);
+        (out.reserved, out.last, out.synced, out.said) = (end.at, end.at, end.at, end.at);
         out.end = end;
         let written = out.written;
         drop(tail);

@@ -5322,6 +5322,30 @@ pub mod dump {
             })
         }
 
+        /// Makes a table for every id in a record of pairs or operations that no table has, with a sorted index
+        /// and a name such as `recovered 7`: for files in which the tables' own records are lost.
+        pub fn adopt(&mut self, kind: Kind, mut payload: &[u8]) {
+            match kind {
+                Kind::Pairs => drop(take_id(&mut payload).map(|id| self.adopt_one(id))),
+                Kind::Log => {
+                    while let Some((id, operation)) = take_operation(&mut payload) {
+                        match operation {
+                            Operation::Create(_) => {}
+                            _ => self.adopt_one(id),
+                        }
+                    }
+                }
+                Kind::Table | Kind::End | Kind::Synced => {}
+            }
+        }
+
+        fn adopt_one(&mut self, id: u32) {
+            if !self.tables.contains_key(&id) {
+                let name = format!("recovered {id}");
+                self.create(id, &[&[1], name.as_bytes()].concat());
+            }
+        }
+
         /// Creates a table from its index and its name.
         fn create(&mut self, id: u32, bytes: &[u8]) -> Option<()> {
             let (index, name) = bytes.split_first()?;

@@ -26,6 +26,8 @@ pub(crate) enum Room {
     Engine,
     /// durable/
     Durable,
+    /// cli/
+    Cli,
     /// benches/
     Benches,
     /// wasm/
@@ -48,7 +50,7 @@ impl Room {
         match self {
             // The lints see the Python package's crate, which asks the interpreter how it was built.
             Self::Tree => &[Tool::C, Tool::Git, Tool::RustComponents, Tool::Python],
-            Self::Engine | Self::Durable | Self::Benches | Self::Examples => &[Tool::C],
+            Self::Engine | Self::Durable | Self::Cli | Self::Benches | Self::Examples => &[Tool::C],
             Self::Wasm | Self::Node | Self::Xtask => &[Tool::C, Tool::Node],
             Self::Python => &[Tool::C, Tool::Python],
             Self::Readme => &[Tool::C, Tool::Git, Tool::Python, Tool::Node],
@@ -61,6 +63,7 @@ impl Room {
             Self::Tree => tree::test(workspace, steps)?,
             Self::Engine => rust::engine(workspace, steps),
             Self::Durable => rust::cargo_test("durable", "twindex-durable", workspace, steps),
+            Self::Cli => rust::cargo_test("cli", "twindex-cli", workspace, steps),
             Self::Benches => rust::benches(workspace, steps),
             Self::Wasm => wasm::test(workspace, steps)?,
             Self::Python => python::test(workspace, steps)?,

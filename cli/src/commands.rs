@@ -1,0 +1,257 @@
+//! What each command does.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
+
+use indicatif::{HumanBytes, HumanCount, ProgressBar};
+use twindex_durable::twindex::Index;
+use twindex_durable::{Durability, Options, Report, Store, Table};
+
+use crate::lines::{Line, Pair};
+use crate::{DAMAGED, Failure, OK, bar, tell};
+
+type Done = Result<u8, Failure>;
+
+/// How many pairs are written at once.
+const GROUP: usize = 1024;
+
+pub(crate) fn info(path: &Path) -> Done {
+    let report = checked(path, "Reading")?;
+    let store = if report.damage.is_empty() { Some(read(path)?) } else { None };
+    let mut lines = vec![
+        ("file".to_owned(), path.display().to_string()),
+        ("format".to_owned(), format!("version {}", report.version)),
+        ("size".to_owned(), HumanBytes(report.bytes).to_string()),
+        (
+            "dump".to_owned(),
+            format!("{}, {} pairs", HumanBytes(report.dump_bytes), HumanCount(report.dump_pairs)),
+        ),
+        (
+            "log".to_owned(),
+            format!("{}, {} operations", HumanBytes(report.log_bytes), HumanCount(report.operations)),
+        ),
+    ];
+    if let Some(store) = &store {
+        lines.push(("memory".to_owned(), HumanBytes(store.memory() as u64).to_string()));
+        for table in store.tables() {
+            let pairs = HumanCount(table.len() as u64);
+            lines.push((
+                format!("table {}", table.name().escape_debug()),
+                format!("{}, {pairs} pairs", table.index()),
+            ));
+        }
+    }
+    let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+    let mut output = io::stdout().lock();
+    for (name, value) in lines {
+        writeln!(output, "{name:<width$}  {value}").map_err(|error| to_stdout(&error))?;
+    }
+    tell_damage(path, &report);
+    Ok(if report.damage.is_empty() { OK } else { DAMAGED })
+}
+
+pub(crate) fn check(path: &Path) -> Done {
+    let report = checked(path, "Checking")?;
+    tell_damage(path, &report);
+    if !report.damage.is_empty() {
+        return Ok(DAMAGED);
+    }
+    let (records, bytes) = (HumanCount(report.records), HumanBytes(report.bytes));
+    writeln!(io::stdout(), "{}: {records} records in {bytes} are whole", path.display())
+        .map_err(|error| to_stdout(&error))?;
+    Ok(OK)
+}
+
+pub(crate) fn recover(path: &Path, new: &Path) -> Done {
+    let bar = bar::over_bytes(path, "Recovering");
+    let recovery = twindex_durable::recover(path, new, bar::bytes(&bar))?;
+    bar.finish_and_clear();
+    tell_damage(path, &recovery.report);
+    let mut output = io::stdout().lock();
+    for (name, index, pairs) in &recovery.tables {
+        let name = name.escape_debug();
+        writeln!(output, "table {name}: {index}, {} pairs saved", HumanCount(*pairs as u64))
+            .map_err(|error| to_stdout(&error))?;
+    }
+    Ok(if recovery.report.damage.is_empty() { OK } else { DAMAGED })
+}
+
+pub(crate) fn export(path: &Path, output: Option<&Path>, only: Option<&str>) -> Done {
+    let store = read(path)?;
+    let tables = match only {
+        None => store.tables(),
+        Some(name) => {
+            let missing = || Failure::Other(format!("{}: there is no table \"{name}\"", path.display()));
+            vec![store.find_table(name).ok_or_else(missing)?]
+        }
+    };
+    let Some(target) = output else {
+        return write_lines(&tables, &mut BufWriter::new(io::stdout().lock()))
+            .map_err(|error| to_stdout(&error));
+    };
+    let written = File::create_new(target).and_then(|file| {
+        let mut output = BufWriter::new(file);
+        write_lines(&tables, &mut output)?;
+        output.into_inner()?.sync_all()
+    });
+    written.map_err(|error| Failure::Other(format!("{}: {error}", target.display())))?;
+    Ok(OK)
+}
+
+fn write_lines(tables: &[Table], output: &mut impl Write) -> io::Result<u8> {
+    let bar = bar::over_pairs(tables.iter().map(|table| table.len() as u64).sum(), "Exporting");
+    for table in tables {
+        write_line(&Line::of_table(table.name(), table.index().name()), output)?;
+        for (key, value) in table {
+            write_line(&Line::of_pair(table.name(), &key, &value), output)?;
+            bar.inc(1);
+        }
+    }
+    output.flush()?;
+    bar.finish_and_clear();
+    Ok(OK)
+}
+
+fn write_line(line: &Line<'_>, output: &mut impl Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *output, line)?;
+    output.write_all(b"\n")
+}
+
+pub(crate) fn import(path: &Path, input: Option<&Path>) -> Done {
+    let named = input.map_or("the standard input".into(), |input| input.display().to_string());
+    let failed = |error: io::Error| Failure::Other(format!("{named}: {error}"));
+    let mut reader: Box<dyn BufRead> = match input {
+        Some(input) => Box::new(BufReader::with_capacity(1 << 18, File::open(input).map_err(failed)?)),
+        None => Box::new(io::stdin().lock()),
+    };
+    let store = open(path, false)?;
+    let mut import = Import { store: &store, groups: BTreeMap::new() };
+    let bar = bar::counting("Importing");
+    let mut text = String::new();
+    for number in 1_u64.. {
+        text.clear();
+        if reader.read_line(&mut text).map_err(failed)? == 0 {
+            break;
+        }
+        if !text.trim().is_empty() {
+            let wrong = |what: String| Failure::Other(format!("{named}, line {number}: {what}"));
+            let line = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+            import.line(&line, wrong)?;
+        }
+        bar.inc(1);
+    }
+    import.finish()?;
+    bar.finish_and_clear();
+    store.close()?;
+    Ok(OK)
+}
+
+/// Pairs on their way into a store.
+struct Import<'s> {
+    store: &'s Store,
+    /// The tables that have come, and the pairs that are not yet written.
+    groups: BTreeMap<String, (Table, Vec<Pair>)>,
+}
+
+impl Import<'_> {
+    fn line(&mut self, line: &Line<'_>, wrong: impl Fn(String) -> Failure) -> Result<(), Failure> {
+        let index = line.index.as_deref().map(str::parse).transpose();
+        let index: Option<Index> = index.map_err(|error| wrong(format!("{error}")))?;
+        let pair = line.pair().map_err(&wrong)?;
+        let refused = |error: twindex_durable::Error| wrong(error.to_string());
+        if !self.groups.contains_key(&*line.table) || index.is_some() {
+            let table = match (index, self.store.find_table(&line.table)) {
+                (None, Some(table)) => table,
+                (index, _) => self.store.table(&line.table, index.unwrap_or(Index::Hash)).map_err(refused)?,
+            };
+            self.groups.entry(line.table.to_string()).or_insert((table, Vec::new()));
+        }
+        let (table, pairs) = self.groups.get_mut(&*line.table).expect("it was just put there");
+        pairs.extend(pair);
+        if pairs.len() >= GROUP {
+            table.upsert_many(pairs).map_err(refused)?;
+            pairs.clear();
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        for (table, pairs) in self.groups.into_values() {
+            table.upsert_many(&pairs)?;
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn compact(path: &Path) -> Done {
+    let before = size_of(path);
+    let store = open(path, true)?;
+    let bar = bar::over_pairs(store.stats().pairs, "Compacting");
+    store.compact_with(|progress| bar.set_position(progress.pairs))?;
+    bar.finish_and_clear();
+    store.close()?;
+    let (before, after) = (HumanBytes(before), HumanBytes(size_of(path)));
+    writeln!(io::stdout(), "{}: {before} before, {after} now", path.display())
+        .map_err(|error| to_stdout(&error))?;
+    Ok(OK)
+}
+
+fn size_of(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |file| file.len())
+}
+
+fn checked(path: &Path, what: &'static str) -> Result<Report, Failure> {
+    let bar = bar::over_bytes(path, what);
+    let report = twindex_durable::check(path, bar::bytes(&bar))?;
+    bar.finish_and_clear();
+    Ok(report)
+}
+
+/// Opens the file as it is.
+fn read(path: &Path) -> Result<Store, Failure> {
+    let bar = bar::over_bytes(path, "Loading");
+    opened(Options::new().read_only(true), path, &bar)
+}
+
+/// Opens the file for writing.
+fn open(path: &Path, existing: bool) -> Result<Store, Failure> {
+    let bar = bar::over_bytes(path, "Loading");
+    let options =
+        Options::new().durability(Durability::EverySec).existing(existing).compact_by_hand(existing);
+    opened(options, path, &bar)
+}
+
+fn opened(options: Options, path: &Path, bar: &ProgressBar) -> Result<Store, Failure> {
+    let store = options.progress(bar::bytes(bar)).open(path)?;
+    bar.finish_and_clear();
+    if let Some(torn) = store.torn() {
+        tell_torn(path, torn);
+    }
+    Ok(store)
+}
+
+fn tell_damage(path: &Path, report: &Report) {
+    for damage in &report.damage {
+        let (offset, bytes) = (damage.offset, damage.bytes);
+        tell(&format!("{}: damaged at byte {offset}, {bytes} bytes: {}", path.display(), damage.what));
+    }
+    if let Some(torn) = report.torn {
+        tell_torn(path, torn);
+    }
+}
+
+fn tell_torn(path: &Path, torn: twindex_durable::Torn) {
+    tell(&format!(
+        "{}: the last {} bytes, from byte {}, are of changes that were not finished when the power or the \
+         process went; nothing that was promised is missing",
+        path.display(),
+        torn.bytes,
+        torn.offset
+    ));
+}
+
+fn to_stdout(error: &io::Error) -> Failure {
+    Failure::Other(format!("the standard output: {error}"))
+}

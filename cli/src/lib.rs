@@ -1,0 +1,143 @@
+//! The command-line tool `twindex` as a function, so that `python -m twindex` and `npx twindex` are the same.
+//!
+//! | command | what it does |
+//! |---|---|
+//! | `twindex info FILE` | tells what is in a file |
+//! | `twindex check FILE` | verifies every checksum and says where damage is |
+//! | `twindex recover FILE NEW` | writes what can be saved to a new file |
+//! | `twindex export FILE [OUTPUT]` | writes every pair as a line of JSON |
+//! | `twindex import FILE [INPUT]` | reads such lines |
+//! | `twindex compact FILE` | writes the file anew, without what has been overwritten |
+//!
+//! Exit codes: 0 where all went well, 1 where it failed, 2 where the command line is wrong, 3 where the file is
+//! damaged.
+
+mod bar;
+mod commands;
+mod lines;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+use twindex_durable::Error;
+
+/// Looks after stores in files.
+#[derive(Parser)]
+#[command(name = "twindex", version, about, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Tells what is in a file: its tables, their pairs, and the sizes of dump and log
+    Info {
+        /// The store's file
+        file: PathBuf,
+    },
+    /// Verifies every checksum of a file and says where damage is
+    Check {
+        /// The store's file
+        file: PathBuf,
+    },
+    /// Writes what can be saved of a damaged file to a new one, and leaves the old one as it is
+    Recover {
+        /// The damaged file
+        file: PathBuf,
+        /// The file to write, which must not be there yet
+        new: PathBuf,
+    },
+    /// Writes every pair as a line of JSON
+    ///
+    /// A line {"table": "t", "index": "hash"} comes before a table's pairs, and each pair is a line {"table":
+    /// "t", "key": "k", "value": "v"}. Bytes that are not text are in base64, under "key64" and "value64".
+    #[command(verbatim_doc_comment)]
+    Export {
+        /// The store's file
+        file: PathBuf,
+        /// Where the lines go; the standard output unless told
+        output: Option<PathBuf>,
+        /// This table alone
+        #[arg(long)]
+        table: Option<String>,
+    },
+    /// Reads lines of JSON, as `export` writes them, into a file, which may be new
+    ///
+    /// A key that is there gets the new value. Unless a line says otherwise, a new table has a hash index.
+    Import {
+        /// The store's file
+        file: PathBuf,
+        /// Where the lines come from; the standard input unless told
+        input: Option<PathBuf>,
+    },
+    /// Writes the file anew, without what has been overwritten or deleted
+    Compact {
+        /// The store's file
+        file: PathBuf,
+    },
+}
+
+/// What ended a command early.
+#[derive(Debug)]
+enum Failure {
+    Store(Error),
+    /// A file that is not a store's.
+    Other(String),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<twindex_durable::twindex::Error> for Failure {
+    fn from(error: twindex_durable::twindex::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+const OK: u8 = 0;
+const FAILED: u8 = 1;
+const WRONG: u8 = 2;
+const DAMAGED: u8 = 3;
+
+/// Runs the command that `arguments`, the program's name first, ask for; the exit code.
+pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> u8 {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Nobody is left to be told where that cannot be printed.
+            let _ = error.print();
+            return if error.use_stderr() { WRONG } else { OK };
+        }
+    };
+    let done = match arguments.command {
+        Command::Info { file } => commands::info(&file),
+        Command::Check { file } => commands::check(&file),
+        Command::Recover { file, new } => commands::recover(&file, &new),
+        Command::Export { file, output, table } => {
+            commands::export(&file, output.as_deref(), table.as_deref())
+        }
+        Command::Import { file, input } => commands::import(&file, input.as_deref()),
+        Command::Compact { file } => commands::compact(&file),
+    };
+    match done {
+        Ok(code) => code,
+        Err(Failure::Store(error)) => {
+            tell(&error.to_string());
+            if matches!(error, Error::Damaged { .. }) { DAMAGED } else { FAILED }
+        }
+        Err(Failure::Other(what)) => {
+            tell(&what);
+            FAILED
+        }
+    }
+}
+
+fn tell(what: &str) {
+    let _ = writeln!(io::stderr(), "twindex: {what}");
+}

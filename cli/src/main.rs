@@ -1,0 +1,7 @@
+//! The command-line tool `twindex`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(twindex_cli::run(std::env::args_os()))
+}

@@ -1,0 +1,186 @@
+//! The tool as its users run it.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::{TempDir, tempdir};
+use twindex_durable::twindex::Index;
+use twindex_durable::{Store, Table};
+
+/// What a command printed, and how it ended.
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn twindex(arguments: &[&dyn AsRef<std::ffi::OsStr>]) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_twindex"));
+    command.args(arguments.iter().map(AsRef::as_ref)).stdin(Stdio::null());
+    ran(&command.output().unwrap())
+}
+
+fn ran(output: &Output) -> Ran {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    Ran { code: output.status.code().unwrap(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+impl Ran {
+    #[track_caller]
+    fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{}{}", self.out, self.err);
+        self
+    }
+}
+
+fn store() -> (TempDir, PathBuf, Store) {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    let store = Store::open(&path).unwrap();
+    let users = store.table("users", Index::Hash).unwrap();
+    users.insert("ada", "1815").unwrap();
+    users.insert([0xff, 0x00], "no text").unwrap();
+    let log = store.table("log \"2\"", Index::Sorted).unwrap();
+    log.insert("line\nbreak", [0x80]).unwrap();
+    log.insert("", "é").unwrap();
+    store.table("empty", Index::Sorted).unwrap();
+    store.close().unwrap();
+    (folder, path, store)
+}
+
+#[track_caller]
+fn assert_same(path: &Path, store: &Store) {
+    let content = |store: &Store| {
+        let pairs = |table: &Table| {
+            let mut pairs: Vec<_> = table.iter().collect();
+            pairs.sort();
+            (table.name().to_owned(), table.index(), pairs)
+        };
+        store.tables().iter().map(pairs).collect::<Vec<_>>()
+    };
+    assert_eq!(content(&Store::open(path).unwrap()), content(store));
+}
+
+#[test]
+fn info_tells_of_every_table() {
+    let (_folder, path, _store) = store();
+    let ran = twindex(&[&"info", &path]).expect(0);
+    for part in ["version 2", "table users", "hash, 2 pairs", "sorted, 0 pairs", "log \\\"2\\\""] {
+        assert!(ran.out.contains(part), "{part}: {}", ran.out);
+    }
+    assert_eq!(ran.err, "", "no bar is drawn where nobody looks");
+}
+
+#[test]
+fn what_is_exported_is_imported_as_it_was() {
+    let (folder, path, store) = store();
+    let (lines, new) = (folder.path().join("lines"), folder.path().join("new.twx"));
+    twindex(&[&"export", &path, &lines]).expect(0);
+    let text = fs::read_to_string(&lines).unwrap();
+    assert_eq!(text.lines().count(), 3 + 4);
+    assert!(text.contains(r#"{"table":"users","key":"ada","value":"1815"}"#), "{text}");
+    assert!(text.contains(r#"{"table":"users","key64":"/wA=","value":"no text"}"#), "{text}");
+    twindex(&[&"import", &new, &lines]).expect(0);
+    assert_same(&new, &store);
+    // A second time changes nothing, and the standard streams do as well.
+    let mut import = Command::new(env!("CARGO_BIN_EXE_twindex"));
+    let mut import = import.args(["import".as_ref(), new.as_os_str()]).stdin(Stdio::piped()).spawn().unwrap();
+    import.stdin.take().unwrap().write_all(twindex(&[&"export", &path]).expect(0).out.as_bytes()).unwrap();
+    assert!(import.wait().unwrap().success());
+    assert_same(&new, &store);
+}
+
+#[test]
+fn one_table_alone_is_exported() {
+    let (_folder, path, _store) = store();
+    let ran = twindex(&[&"export", &path, &"--table", &"users"]).expect(0);
+    assert_eq!(ran.out.lines().count(), 3);
+    let ran = twindex(&[&"export", &path, &"--table", &"none"]).expect(1);
+    assert!(ran.err.contains("no table \"none\""), "{}", ran.err);
+}
+
+#[test]
+fn a_wrong_line_is_named() {
+    let (folder, path, _store) = store();
+    let lines = folder.path().join("lines");
+    for (line, part) in [
+        ("{", "EOF"),
+        ("[]", "invalid"),
+        (r#"{"table":"t"}"#, "no \"key\""),
+        (r#"{"table":"t","key":"k"}"#, "no \"value\""),
+        (r#"{"table":"t","key":"k","key64":"aw==","value":""}"#, "both"),
+        (r#"{"table":"t","key64":"?","value":""}"#, "base64"),
+        (r#"{"table":"t","index":"tree"}"#, "tree"),
+        (r#"{"table":"users","index":"sorted"}"#, "hash index"),
+        (r#"{"table":"","key":"k","value":"v"}"#, "table name"),
+        (r#"{"table":"t","key":"k","valeu":"v"}"#, "valeu"),
+    ] {
+        fs::write(&lines, format!("\n{line}\n")).unwrap();
+        let ran = twindex(&[&"import", &path, &lines]).expect(1);
+        assert!(ran.err.contains("line 2") && ran.err.contains(part), "{line}: {}", ran.err);
+    }
+}
+
+#[test]
+fn damage_is_told_and_what_is_left_is_saved() {
+    let (folder, path, store) = store();
+    twindex(&[&"check", &path]).expect(0);
+    let whole = fs::read(&path).unwrap();
+    let mut damaged = whole.clone();
+    let at = whole.windows(4).position(|bytes| bytes == b"1815").unwrap();
+    damaged[at] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    for verb in ["check", "info"] {
+        let ran = twindex(&[&verb, &path]).expect(3);
+        assert!(ran.err.contains("damaged at byte"), "{}", ran.err);
+    }
+    for verb in ["compact", "export"] {
+        let ran = twindex(&[&verb, &path]).expect(3);
+        assert!(ran.err.contains("recover"), "{}", ran.err);
+    }
+    let new = folder.path().join("new.twx");
+    let ran = twindex(&[&"recover", &path, &new]).expect(3);
+    assert!(ran.out.contains("table users: hash, 1 pairs saved"), "{}", ran.out);
+    assert_eq!(fs::read(&path).unwrap(), damaged, "the old file is left as it is");
+    store.find_table("users").unwrap().in_memory().delete("ada").unwrap();
+    assert_same(&new, &store);
+    let ran = twindex(&[&"recover", &path, &new]).expect(1);
+    assert!(ran.err.contains("new.twx"), "{}", ran.err);
+}
+
+#[test]
+fn compacting_makes_a_file_smaller() {
+    let (_folder, path, _store) = store();
+    let store = Store::open(&path).unwrap();
+    let table = store.table("users", Index::Hash).unwrap();
+    (0..1000).for_each(|number| assert!(table.upsert("ada", format!("{number}")).unwrap()));
+    let ran = twindex(&[&"compact", &path]).expect(1);
+    assert!(ran.err.contains(&format!("in use by process {}", std::process::id())), "{}", ran.err);
+    store.close().unwrap();
+    let before = fs::metadata(&path).unwrap().len();
+    twindex(&[&"compact", &path]).expect(0);
+    assert!(fs::metadata(&path).unwrap().len() < before / 10);
+    assert_same(&path, &store);
+}
+
+#[test]
+fn what_is_not_there_or_wrong_is_an_error() {
+    let folder = tempdir().unwrap();
+    let none = folder.path().join("none.twx");
+    for verb in ["info", "check", "export", "compact"] {
+        let ran = twindex(&[&verb, &none]).expect(1);
+        assert!(ran.err.contains("none.twx"), "{}", ran.err);
+        assert!(!none.exists());
+    }
+    let notes = folder.path().join("notes.txt");
+    fs::write(&notes, "some notes, which are longer than a header").unwrap();
+    for verb in ["info", "check", "export", "compact"] {
+        twindex(&[&verb, &notes]).expect(3);
+    }
+    twindex(&[&"explode", &notes]).expect(2);
+    twindex(&[]).expect(2);
+    assert!(twindex(&[&"--help"]).expect(0).out.contains("recover"));
+    assert!(twindex(&[&"--version"]).expect(0).out.contains(env!("CARGO_PKG_VERSION")));
+}

@@ -1,0 +1,238 @@
+//! Looking for damage in a file, and saving what is left.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+use twindex::Index;
+use twindex::dump::{HEADER_BYTES, Header, Kind, Loader, Progress};
+
+use crate::disk::{Disk, File, RealDisk};
+use crate::load::LogReader;
+use crate::{Error, Result, Torn};
+
+/// Bytes of a file that are not what was written there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Where they start.
+    pub offset: u64,
+    /// How many there are, up to the next valid record or the end of the file.
+    pub bytes: u64,
+    /// What is wrong.
+    pub what: &'static str,
+}
+
+/// What [`check`] found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The version of the format.
+    pub version: u32,
+    /// The bytes of the file.
+    pub bytes: u64,
+    /// The bytes up to the end of the dump.
+    pub dump_bytes: u64,
+    /// The bytes of the log behind it, up to its last record.
+    pub log_bytes: u64,
+    /// The records in the dump and in the log.
+    pub records: u64,
+    /// The pairs in the dump.
+    pub dump_pairs: u64,
+    /// The operations in the log.
+    pub operations: u64,
+    /// What is damaged, from the start of the file to its end.
+    pub damage: Vec<Damage>,
+    /// What a power cut left unfinished: no damage.
+    pub torn: Option<Torn>,
+}
+
+/// What [`recover`] saved.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// The damage that it was saved from.
+    pub report: Report,
+    /// The tables that were saved: their names, indexes and pairs. Those whose names were lost are called
+    /// `recovered` and a number, and are sorted.
+    pub tables: Vec<(String, Index, usize)>,
+}
+
+/// Reads the whole file at `path` and verifies every checksum, and that what is under it can be loaded.
+///
+/// Fails with [`Error::Damaged`] where the file is not a store at all; any other damage is in the report.
+pub fn check(path: impl AsRef<Path>, mut progress: impl FnMut(Progress)) -> Result<Report> {
+    let path = path.as_ref();
+    Ok(read(path, &mut progress).map_err(|error| Error::of_file(path, error))?.0)
+}
+
+/// Writes what can be saved of the file `from` to a new file `to`. The old one is left as it is.
+///
+/// What is damaged is left out, and what was done to the same keys later is still done. Fails with
+/// [`Error::Io`] where `to` is there already, and as [`check`] does.
+pub fn recover(
+    from: impl AsRef<Path>,
+    to: impl AsRef<Path>,
+    mut progress: impl FnMut(Progress),
+) -> Result<Recovery> {
+    let (from, to) = (from.as_ref(), to.as_ref());
+    if to.exists() {
+        return Err(Error::io(to, ErrorKind::AlreadyExists.into()));
+    }
+    let (report, store) = read(from, &mut progress).map_err(|error| Error::of_file(from, error))?;
+    crate::save(&store, to).map_err(|error| Error::of_file(to, error))?;
+    let tables =
+        store.tables().iter().map(|table| (table.name().to_owned(), table.index(), table.len())).collect();
+    Ok(Recovery { report, tables })
+}
+
+/// Reads a file as far as it can be read.
+fn read(path: &Path, progress: &mut dyn FnMut(Progress)) -> twindex::Result<(Report, twindex::Store)> {
+    let file = RealDisk.open(path, false)?;
+    let len = file.len()?;
+    let mut header = [0; HEADER_BYTES];
+    let read = file.read_at(0, &mut header)?;
+    let mut report = Report { bytes: len, ..Report::default() };
+    let salt = match Header::decode(&header[..read]) {
+        Ok(Header { version: 1, .. }) => return read_version_1(&file, report),
+        Ok(Header { version, salt }) => {
+            report.version = version;
+            salt
+        }
+        // Its salt may be whole all the same, and if it is, the records say so.
+        Err(twindex::Error::Corrupt { offset, what }) if offset > 8 && read == HEADER_BYTES => {
+            report.damage.push(Damage { offset: 0, bytes: HEADER_BYTES as u64, what });
+            u64::from_le_bytes(header[12..20].try_into().expect("eight bytes"))
+        }
+        Err(error) => return Err(error),
+    };
+    let mut reading = Reading {
+        loader: Loader::new(twindex::Store::new()),
+        reader: LogReader::of_file(&*file, salt, len, HEADER_BYTES as u64),
+        report,
+        progress,
+    };
+    reading.dump()?;
+    if salt != 0 {
+        reading.log()?;
+    }
+    Ok((reading.report, reading.loader.store().clone()))
+}
+
+/// A file of version 1 is whole or not at all.
+fn read_version_1(file: &Arc<dyn File>, mut report: Report) -> twindex::Result<(Report, twindex::Store)> {
+    let found = crate::load::load(file, None, &mut |_| {})?;
+    let store = found.loader.store().clone();
+    (report.version, report.dump_bytes) = (1, report.bytes);
+    report.dump_pairs = store.tables().iter().map(|table| table.len() as u64).sum();
+    Ok((report, store))
+}
+
+struct Reading<'r> {
+    loader: Loader,
+    reader: LogReader<'r>,
+    report: Report,
+    progress: &'r mut dyn FnMut(Progress),
+}
+
+const BAD_RECORD: &str = "a record is damaged";
+
+impl Reading<'_> {
+    /// Everything up to the end of the dump.
+    fn dump(&mut self) -> twindex::Result<()> {
+        loop {
+            let offset = self.reader.at();
+            let Some((kind, payload)) = self.reader.record()? else {
+                let found = self.reader.find_next()?;
+                self.damage(offset, BAD_RECORD);
+                if found {
+                    continue;
+                }
+                self.report.dump_bytes = self.report.bytes;
+                return Ok(());
+            };
+            self.report.records += 1;
+            if !self.report.damage.is_empty() {
+                self.loader.adopt(kind, payload);
+            }
+            let loaded = match kind {
+                Kind::Table => self.loader.table(offset, payload),
+                Kind::Pairs => {
+                    self.loader.pairs(offset, payload).map(|pairs| self.report.dump_pairs += pairs)
+                }
+                Kind::End => {
+                    let pairs = payload.try_into().map(u64::from_le_bytes).unwrap_or_default();
+                    let lost = !self.report.damage.is_empty();
+                    self.report.dump_bytes = self.reader.at();
+                    if !lost && pairs != self.report.dump_pairs {
+                        self.damage(offset, "the number of pairs does not match");
+                    }
+                    return Ok(());
+                }
+                // The end of the dump is among what is damaged.
+                Kind::Log | Kind::Synced => {
+                    self.report.records -= 1;
+                    self.report.dump_bytes = offset;
+                    self.reader.go_to(offset);
+                    return Ok(());
+                }
+            };
+            self.note(loaded)?;
+            self.tell();
+        }
+    }
+
+    /// The log, up to where it ends or is torn.
+    fn log(&mut self) -> twindex::Result<()> {
+        loop {
+            let offset = self.reader.at();
+            let Some((kind, payload)) = self.reader.record()? else {
+                match self.reader.torn() {
+                    Ok(torn) => {
+                        self.report.torn = torn;
+                        self.report.log_bytes = offset - self.report.dump_bytes;
+                        return Ok(());
+                    }
+                    Err(twindex::Error::Corrupt { what, .. }) => {
+                        self.reader.go_to(offset);
+                        self.reader.find_next()?;
+                        self.damage(offset, what);
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
+            };
+            self.report.records += 1;
+            if kind == Kind::Log {
+                if !self.report.damage.is_empty() {
+                    self.loader.adopt(kind, payload);
+                }
+                let replayed = self.loader.replay(offset, payload).map(|done| self.report.operations += done);
+                self.note(replayed)?;
+            } else if kind != Kind::Synced {
+                self.damage(offset, "a record out of place");
+            }
+            self.tell();
+        }
+    }
+
+    /// What is under a checksum is damage too where it makes no sense, and only that is left out.
+    fn note(&mut self, loaded: twindex::Result<()>) -> twindex::Result<()> {
+        match loaded {
+            Err(twindex::Error::Corrupt { offset, what }) => {
+                self.damage(offset, what);
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Notes that all from `offset` to the next record is damaged.
+    fn damage(&mut self, offset: u64, what: &'static str) {
+        self.report.damage.push(Damage { offset, bytes: self.reader.at() - offset, what });
+    }
+
+    fn tell(&mut self) {
+        let pairs = self.report.dump_pairs + self.report.operations;
+        (self.progress)(Progress { pairs, bytes: self.reader.at() });
+    }
+}

@@ -1,0 +1,144 @@
+//! Finding damage in a file, and saving what is left of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::{TempDir, tempdir};
+use twindex_durable::twindex::{self, Index};
+use twindex_durable::{Durability, Error, Options, Report, Store, check, recover};
+
+/// A file with several records in the dump and in the log, and what is in it.
+fn file() -> (TempDir, PathBuf, Store) {
+    let folder = tempdir().expect("a folder for temporary files");
+    let path = folder.path().join("app.twx");
+    let store = Options::new().durability(Durability::Always).compact_by_hand(true).open(&path).unwrap();
+    let users = store.table("users", Index::Hash).unwrap();
+    let log = store.table("log", Index::Sorted).unwrap();
+    for table in [&users, &log] {
+        let pairs: Vec<_> = (0..700).map(|key| (format!("dumped {key:05}"), [b'v'; 100])).collect();
+        table.insert_many(&pairs).unwrap();
+    }
+    store.compact().unwrap();
+    for number in 0..50 {
+        log.insert(format!("logged {number:02}"), "1").unwrap();
+    }
+    store.close().unwrap();
+    (folder, path, store)
+}
+
+fn checked(path: &Path) -> Report {
+    check(path, |_| {}).unwrap()
+}
+
+/// Pairs that both have, though the table's name may be lost.
+fn common(found: &twindex::Store, whole: &Store) -> usize {
+    let count = |table: &twindex_durable::Table| {
+        let renamed = |found: &twindex::Table| found.name().starts_with("recovered ");
+        let found: Vec<_> = found
+            .tables()
+            .into_iter()
+            .filter(|found| found.name() == table.name() || renamed(found))
+            .collect();
+        table
+            .iter()
+            .filter(|(key, value)| found.iter().any(|found| found.select(key).as_ref() == Some(value)))
+            .count()
+    };
+    whole.tables().iter().map(count).sum()
+}
+
+#[test]
+fn a_whole_file_has_no_damage() {
+    let (folder, path, store) = file();
+    let mut told = 0;
+    let report = check(&path, |progress| told = progress.bytes).unwrap();
+    assert_eq!((report.version, report.damage.len(), report.torn), (2, 0, None));
+    assert_eq!((report.dump_pairs, report.operations), (1400, 50));
+    assert_eq!(report.bytes, fs::metadata(&path).unwrap().len());
+    assert_eq!(report.dump_bytes + report.log_bytes, report.bytes);
+    assert!(told <= report.bytes && told > report.bytes / 2);
+    let to = folder.path().join("new.twx");
+    let recovery = recover(&path, &to, |_| {}).unwrap();
+    assert_eq!(recovery.report, report);
+    assert_eq!(
+        recovery.tables,
+        [("log".to_owned(), Index::Sorted, 750), ("users".to_owned(), Index::Hash, 700)]
+    );
+    assert_eq!(common(&twindex_durable::load(&to).unwrap(), &store), 1450);
+}
+
+/// Wherever one byte is damaged, check finds it, nothing opens the file as if it were whole, and no more than a
+/// record or two is lost.
+#[test]
+fn one_damaged_byte_is_found_and_costs_little() {
+    let (folder, path, store) = file();
+    let whole = fs::read(&path).unwrap();
+    let log = checked(&path).dump_bytes as usize;
+    let to = folder.path().join("new.twx");
+    let last = whole.len() - 20;
+    for at in [12, 21].into_iter().chain((24..last).step_by(whole.len() / 37)).chain((log..last).step_by(29))
+    {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x41;
+        fs::write(&path, &damaged).unwrap();
+        let report = checked(&path);
+        let here = |damage: &twindex_durable::Damage| {
+            (damage.offset..damage.offset + damage.bytes.max(1)).contains(&(at as u64))
+        };
+        // Where the salt is damaged, no record can be told from any other bytes.
+        let salt = (12..20).contains(&at);
+        assert!(report.damage.iter().any(here), "byte {at}: {:?}", report.damage);
+        assert!(matches!(Options::new().open(&path), Err(Error::Damaged { .. })), "byte {at}");
+        recover(&path, &to, |_| {}).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), damaged, "the damaged file is never written to");
+        let common = common(&twindex_durable::load(&to).unwrap(), &store);
+        if !salt {
+            assert!(common >= 1450 - 700, "byte {at}: {common} pairs of 1450");
+        }
+        fs::remove_file(&to).unwrap();
+    }
+}
+
+#[test]
+fn pairs_whose_table_is_lost_are_saved() {
+    let (folder, path, _store) = file();
+    let mut bytes = fs::read(&path).unwrap();
+    // The first record, which is the table "log".
+    bytes[30] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let to = folder.path().join("new.twx");
+    let recovery = recover(&path, &to, |_| {}).unwrap();
+    let lost = recovery.tables.iter().find(|(name, ..)| name.starts_with("recovered ")).unwrap();
+    assert_eq!((lost.1, lost.2), (Index::Sorted, 750));
+}
+
+#[test]
+fn a_torn_log_is_no_damage() {
+    let (_folder, path, _store) = file();
+    let mut bytes = fs::read(&path).unwrap();
+    let whole = bytes.len();
+    bytes.extend_from_slice(b"half a record");
+    fs::write(&path, &bytes).unwrap();
+    let report = checked(&path);
+    assert!(report.damage.is_empty());
+    assert_eq!(report.torn.map(|torn| (torn.offset, torn.bytes)), Some((whole as u64, 13)));
+}
+
+#[test]
+fn a_file_that_is_there_is_not_written_over() {
+    let (folder, path, _store) = file();
+    let to = folder.path().join("notes.txt");
+    fs::write(&to, "notes").unwrap();
+    let error = recover(&path, &to, |_| {}).unwrap_err();
+    assert!(matches!(&error, Error::Io { path, .. } if *path == to), "{error}");
+    assert_eq!(fs::read_to_string(&to).unwrap(), "notes");
+}
+
+#[test]
+fn what_is_no_store_is_an_error() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("notes.txt");
+    fs::write(&path, "some notes, which are longer than a header").unwrap();
+    assert!(matches!(check(&path, |_| {}), Err(Error::Damaged { offset: 0, .. })));
+    assert!(matches!(check(folder.path().join("none"), |_| {}), Err(Error::Io { .. })));
+}
