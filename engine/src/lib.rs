@@ -378,6 +378,21 @@ mod epoch {
         slot
     }
 
+    /// Gives up all slots but the calling thread's: in a child of fork the other threads are no more.
+    #[cfg(all(target_os = "linux", not(miri), not(twindex_plain_fences)))]
+    extern "C" fn leave_others() {
+        let own = SEAT.try_with(|seat| seat.0.get()).ok().flatten().map_or(ptr::null(), ptr::from_ref);
+        let mut at = SLOTS.load(Acquire).cast_const();
+        // SAFETY: as in `take_slot`.
+        while let Some(slot) = unsafe { at.as_ref() } {
+            if at != own {
+                slot.pinned.store(0, Release);
+                slot.taken.store(false, Release);
+            }
+            at = slot.next;
+        }
+    }
+
     /// The calling thread's slot. `None` in a thread that is about to end.
     #[inline]
     fn seat() -> Option<&'static Slot> {
@@ -545,13 +560,20 @@ mod epoch {
             unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
         }
 
+        /// Before the first pin of a process.
+        fn start() -> bool {
+            // SAFETY: the handler only stores to atomics. Where it finds no room, children keep what was pinned.
+            unsafe { libc::pthread_atfork(None, None, Some(super::leave_others)) };
+            register()
+        }
+
         fn register() -> bool {
             membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
         }
 
         pub(super) fn is_asymmetric() -> bool {
             static ANSWER: OnceLock<bool> = OnceLock::new();
-            *ANSWER.get_or_init(register)
+            *ANSWER.get_or_init(start)
         }
 
         /// Whether every other thread of the process has passed a full fence.
@@ -3579,6 +3601,8 @@ mod sorted {
             let mut leaves = Vec::new();
             // SAFETY: S4: the tree's lock keeps its nodes.
             unsafe { each_leaf(root, &mut |leaf| leaves.push(leaf)) };
+            // Whoever holds a leaf now looks here afterwards, and tries again.
+            self.emptied.store(true, Relaxed);
             let held = leaves.iter().map(|leaf| leaf.try_lock().filter(|_| leaf.count() == 0));
             let Some(mut held) = held.collect::<Option<Vec<_>>>() else { return false };
             lock(&self.blocks).closed = true;
