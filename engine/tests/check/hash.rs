@@ -44,6 +44,7 @@ impl HashIndex {
             // SAFETY: nobody writes.
             let state = unsafe { &*shard.state.get() };
             record_blocks += state.bytes;
+            assert_eq!(state.pairs, found.live.len(), "a shard counts its pairs");
             blocks.push((shard.blocks.load(Acquire).addr(), state.block_capacity * ENTRY));
             shard.check(state, found, &mut blobs);
         }
@@ -101,12 +102,7 @@ impl HashIndex {
         }
         for (at, passed) in passed.into_iter().enumerate() {
             assert_eq!(bucket(entry, at).passed(), passed, "a bucket counts the pairs that passed it");
-            assert!(
-                at == 0 || bucket(entry, at).counts.load(Relaxed) >> 16 == 0,
-                "bucket 0 alone counts pairs"
-            );
         }
-        assert_eq!(segment_len(entry) as usize, keys.len(), "the segment counts its pairs");
         keys.len()
     }
 }
