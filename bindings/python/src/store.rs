@@ -397,8 +397,9 @@ impl Store {
     }
 
     fn __repr__(&self) -> String {
-        let file =
-            self.path().map_or_else(String::new, |path| format!(" in {path:?}, {}", self.durability()));
+        let file = self
+            .path()
+            .map_or_else(String::new, |path| format!(" in \"{}\", {}", path.display(), self.durability()));
         match self.open() {
             Ok(store) => {
                 format!("<twindex.Store{file}: {} tables, {} bytes>", store.tables().len(), store.memory())
