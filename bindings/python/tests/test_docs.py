@@ -5,7 +5,8 @@ from __future__ import annotations
 import doctest
 import inspect
 import re
-import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,14 @@ import twindex
 from twindex import errors
 
 README = Path(__file__).parents[1] / "README.md"
+PAGES = [README, *sorted((README.parents[2] / "docs" / "python").glob("*.md"))]
+PROGRAMS = [
+    pytest.param(program, id=f"{page.stem} {number}")
+    for page in PAGES
+    for number, program in enumerate(
+        re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    )
+]
 CLASSES = [twindex.Store, twindex.Table, twindex.Cursor, twindex.Scan, twindex.Batch]
 PUBLIC = [
     (f"{kind.__name__}.{name}", member)
@@ -49,19 +58,25 @@ def test_there_are_examples() -> None:
     assert examples > 20
 
 
-def test_readme_sessions() -> None:
-    check(README.read_text(encoding="utf-8"), "README.md")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_sessions(page: Path) -> None:
+    check(page.read_text(encoding="utf-8").replace("```", ""), page.name)
 
 
-@pytest.mark.parametrize(
-    "program", re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-)
-def test_readme_program(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert "assert" in program
-    script = tmp_path / "readme.py"
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_program(program: str, tmp_path: Path) -> None:
+    """In a process of its own, as a reader would run it: one of them starts others."""
+    script = tmp_path / "program.py"
     script.write_text(program, encoding="utf-8")
-    runpy.run_path(str(script))
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_there_are_pages() -> None:
+    assert len(PAGES) > 6
+    assert len(PROGRAMS) > 5
 
 
 def check(text: str, name: str) -> None:
