@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,17 @@ def test_the_program_keeps_its_index(tmp_path: Path, capsys: pytest.CaptureFixtu
         text.unlink(missing_ok=True)
     assert word_index.main([str(text)]) == 2
     assert "PREFIX" in capsys.readouterr().err
+
+
+def test_a_real_text() -> None:
+    """The design of this project, in which "the" is the most frequent of all words."""
+    text = (Path(__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")
+    store = twindex.Store()
+    word_index.build(store, text)
+    words = store.table("words", index="sorted", keys="str", values="int")
+    assert len(words) > 500
+    assert list(words) == sorted(words)
+    assert sum(words.values()) == len(re.findall(r"\w+", text)) > 2000
+    assert word_index.complete(store, "", limit=1) == [("the", words["the"])]
+    completions = word_index.complete(store, "inde", limit=2)
+    assert {word for word, _ in completions} == {"index", "indexes"}

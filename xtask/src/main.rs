@@ -1,4 +1,4 @@
-//! Sets up, builds, shows and tests every room of Twindex: `cargo xtask demo` and `cargo xtask test`.
+//! Sets up, builds, shows and tests every room of Twindex: `cargo xtask demo`, `docs` and `test`.
 
 mod bench;
 mod checks;
@@ -25,6 +25,8 @@ struct Cli {
 enum Command {
     /// Sets up what is missing, builds all, runs the seeds' tests in every host and writes the report
     Demo(bench::Options),
+    /// Sets up what is missing, and builds the documentation site; a warning is an error
+    Docs,
     /// Sets up what is missing, and runs every check and test of every room
     Test {
         /// The rooms to test [default: all]
@@ -36,6 +38,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Demo(options) => demo::run(&options),
+        Command::Docs => checks::build_docs(),
         Command::Test { rooms } => checks::run(&rooms),
     };
     done.unwrap_or_else(|error| {

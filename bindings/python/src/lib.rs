@@ -10,6 +10,7 @@ mod arena;
 mod arguments;
 mod attached;
 mod batch;
+mod cli;
 mod codec;
 mod cursor;
 mod error;
@@ -27,7 +28,10 @@ mod _twindex {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::{batch::Batch, cursor::Cursor, scan::Scan, store::Store, store::open, table::Table};
+    use super::{
+        batch::Batch, cli::_run_command_line, cursor::Cursor, scan::Scan, store::Store, store::open,
+        table::Table,
+    };
 
     #[pymodule_export]
     const MAX_KEY_BYTES: usize = twindex::MAX_KEY_BYTES;

@@ -3,7 +3,6 @@
 use std::ops::Bound as End;
 
 use pyo3::prelude::*;
-use twindex::prefix_range;
 
 use crate::codec::{Encoded, KeyCodec};
 use crate::error::{self, Result, shown};
@@ -41,10 +40,9 @@ impl Range<'_, '_> {
                 return Err(conflict(("prefix", prefix), (name, bound)));
             }
         }
-        if keys == KeyCodec::Int {
+        let Some((lower, upper)) = keys.prefix_range(keys.encode(prefix)?.as_ref()) else {
             return Err(error::option(format!("int keys have no prefix (prefix={})", shown(prefix))));
-        }
-        let (lower, upper) = prefix_range(keys.encode(prefix)?.as_ref());
+        };
         Ok(table.try_cursor((as_slice(&lower), as_slice(&upper)))?)
     }
 }

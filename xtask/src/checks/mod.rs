@@ -1,5 +1,6 @@
 //! Every check and test of every room.
 
+mod docs;
 mod node;
 mod python;
 mod readme;
@@ -34,6 +35,8 @@ pub(crate) enum Room {
     Wasm,
     /// bindings/python/ and examples/python/
     Python,
+    /// docs/, as a site
+    Docs,
     /// bindings/node/ and examples/node/
     Node,
     /// examples/rust/
@@ -52,7 +55,7 @@ impl Room {
             Self::Tree => &[Tool::C, Tool::Git, Tool::RustComponents, Tool::Python],
             Self::Engine | Self::Durable | Self::Cli | Self::Benches | Self::Examples => &[Tool::C],
             Self::Wasm | Self::Node | Self::Xtask => &[Tool::C, Tool::Node],
-            Self::Python => &[Tool::C, Tool::Python],
+            Self::Python | Self::Docs => &[Tool::C, Tool::Python],
             Self::Readme => &[Tool::C, Tool::Git, Tool::Python, Tool::Node],
         }
     }
@@ -67,6 +70,7 @@ impl Room {
             Self::Benches => rust::benches(workspace, steps),
             Self::Wasm => wasm::test(workspace, steps)?,
             Self::Python => python::test(workspace, steps)?,
+            Self::Docs => drop(docs::build(workspace, steps)?),
             Self::Node => node::test(workspace, steps)?,
             Self::Examples => rust::cargo_test("examples", "twindex-examples", workspace, steps),
             Self::Readme => readme::test(workspace, steps)?,
@@ -74,6 +78,15 @@ impl Room {
         }
         Ok(())
     }
+}
+
+/// Builds the documentation site.
+pub(crate) fn build_docs() -> Result<ExitCode> {
+    require(Room::Docs.tools())?;
+    let mut steps = Steps::new();
+    let Ok(site) = docs::build(&Workspace::find()?, &mut steps) else { return Ok(ExitCode::FAILURE) };
+    println!("The site is in {}: open index.html", site.display());
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Tests the rooms named, or all.

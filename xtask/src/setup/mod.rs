@@ -6,6 +6,6 @@ mod tools;
 mod wasm_target;
 
 pub(crate) use node::{npm, npm_ci};
-pub(crate) use python::Venv;
+pub(crate) use python::{Interpreter, Venv};
 pub(crate) use tools::{Tool, require};
 pub(crate) use wasm_target::WasmTarget;

@@ -6,11 +6,52 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::run::{Log, command};
+use crate::setup::tools::{PYTHON, output, version_of};
 use crate::workspace::Workspace;
 
 /// A virtual environment of Python.
 pub(crate) struct Venv {
     folder: PathBuf,
+    /// The interpreter that it is made of.
+    base: PathBuf,
+}
+
+/// A Python that is installed here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Interpreter {
+    /// Such as `3.12`.
+    pub(crate) version: String,
+    program: PathBuf,
+}
+
+impl Interpreter {
+    /// One of each version from 3.11 on: those on the path and those of pyenv.
+    pub(crate) fn find_all() -> Vec<Self> {
+        let names = (PYTHON.1..PYTHON.1 + 10).map(|minor| PathBuf::from(format!("python3.{minor}")));
+        let mut found: Vec<Self> = names.chain(pyenv()).filter_map(Self::at).collect();
+        found.sort_by_key(|one| version_of(&one.version));
+        found.dedup_by(|one, other| one.version == other.version);
+        found
+    }
+
+    /// The interpreter that this program is, where it is one that can be used.
+    fn at(program: PathBuf) -> Option<Self> {
+        let usable = "import sys, venv, ensurepip; v = sys.version_info; print(f'{v[0]}.{v[1]}'); \
+                      sys.exit(v.releaselevel != 'final' or sys.implementation.name != 'cpython')";
+        let version = output(program.to_str()?, &["-c", usable])?.trim().to_owned();
+        (version_of(&version)? >= PYTHON).then_some(Self { version, program })
+    }
+}
+
+/// The interpreters that pyenv has installed for this user.
+fn pyenv() -> Vec<PathBuf> {
+    let root = std::env::var_os("PYENV_ROOT")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".pyenv")));
+    let Some(versions) = root.and_then(|root| std::fs::read_dir(root.join("versions")).ok()) else {
+        return Vec::new();
+    };
+    versions.flatten().map(|version| version.path().join("bin/python3")).collect()
 }
 
 impl Venv {
@@ -19,9 +60,15 @@ impl Venv {
         Self::at(workspace.target("venv"))
     }
 
+    /// The one in which the package is tested under another interpreter than the first.
+    pub(crate) fn of_interpreter(workspace: &Workspace, interpreter: &Interpreter) -> Self {
+        let folder = workspace.target(&format!("venv-{}", interpreter.version));
+        Self { folder, base: interpreter.program.clone() }
+    }
+
     /// The one in `folder`, which need not be there yet.
     pub(crate) fn at(folder: PathBuf) -> Self {
-        Self { folder }
+        Self { folder, base: "python3".into() }
     }
 
     /// Makes it where it is not there, or its Python has gone.
@@ -30,7 +77,7 @@ impl Venv {
         {
             return Ok(());
         }
-        log.run(command("python3", Path::new(".")).args(["-m", "venv", "--clear"]).arg(&self.folder))
+        log.run(command(&self.base, Path::new(".")).args(["-m", "venv", "--clear"]).arg(&self.folder))
     }
 
     /// Its interpreter.

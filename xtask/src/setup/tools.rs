@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use crate::run::command;
 
 /// The oldest Python that the bindings are built for.
-const PYTHON: (u32, u32) = (3, 11);
+pub(super) const PYTHON: (u32, u32) = (3, 11);
 /// The oldest Node that has the Node-API version that the bindings use and a test runner.
 const NODE: (u32, u32) = (20, 0);
 
@@ -89,7 +89,7 @@ fn too_old(name: &str, needed: (u32, u32), found: Option<&str>, install: &str) -
 }
 
 /// The first `major.minor` in what a program prints of its version.
-fn version_of(text: &str) -> Option<(u32, u32)> {
+pub(super) fn version_of(text: &str) -> Option<(u32, u32)> {
     let digits = &text[text.find(|c: char| c.is_ascii_digit())?..];
     let mut parts = digits.split(|c: char| !c.is_ascii_digit());
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
@@ -100,7 +100,7 @@ fn works(program: &str, arguments: &[&str]) -> bool {
 }
 
 /// What a program prints, where it is there and succeeds.
-fn output(program: &str, arguments: &[&str]) -> Option<String> {
+pub(super) fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let mut command: Command = command(program, Path::new("."));
     let output = command.args(arguments).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).into_owned())

@@ -33,6 +33,7 @@ __all__ = [
     "Store",
     "Table",
     "__version__",
+    "_run_command_line",
     "open",
 ]
 
@@ -57,6 +58,7 @@ _Durability: TypeAlias = Literal["none", "everysec", "always"]
 _Index: TypeAlias = Literal["hash", "sorted"]
 _Pairs: TypeAlias = SupportsItems[_A, _B] | Iterable[tuple[_A, _B]]
 
+def _run_command_line(arguments: list[str], /) -> int: ...
 def open(
     path: StrPath,
     *,

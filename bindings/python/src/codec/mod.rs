@@ -7,6 +7,8 @@ mod encoded;
 mod foreign;
 mod tuple;
 
+use std::ops::Bound as End;
+
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyMemoryView, PyString, PyTuple};
@@ -15,6 +17,9 @@ pub(crate) use self::encoded::Encoded;
 use self::foreign::Format;
 use crate::error::{self, Result, shown};
 use crate::objects;
+
+/// Where a range of encoded keys begins and ends.
+type Bounds = (End<Vec<u8>>, End<Vec<u8>>);
 
 /// The encoding of keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,6 +90,15 @@ impl KeyCodec {
                     excerpt(key)
                 ))),
             },
+        }
+    }
+
+    /// The bounds of the keys that start with this one, as they are encoded; `None` for a codec without such.
+    pub(crate) fn prefix_range(self, prefix: &[u8]) -> Option<Bounds> {
+        match self {
+            Self::Bytes | Self::Str => Some(twindex::prefix_range(prefix)),
+            Self::Int => None,
+            Self::Tuple => Some((End::Included(prefix.into()), End::Excluded(tuple::end_of_prefix(prefix)))),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Tuples as bytes that order as the tuples do.
 //!
-//! Each item is a byte that tells its type, then its content, so that a tuple's bytes start with those of every tuple
-//! that it starts with:
+//! Each item is a byte that tells its type, then its content:
 //!
 //! ```text
 //! 01                      None
@@ -9,8 +8,20 @@
 //! 03 content 00           str in UTF-8, likewise
 //! 05 items 00             a tuple
 //! 14 - n, or 14 + n       an int of n bytes: those of a negative one inverted
-//! 21 and 8 bytes          a float: all bits of a negative one inverted, of others the first
+//! int 1e                  a float that is equal to the int
+//! int 1f bits             a float between the int and the next: by how much it is more than the int, or where the
+//!                         int is negative, the inverse of by how much it is less than the next
+//! 0b bits, 1d bits        a float that is less, or more, than any int: those of a negative one inverted
 //! ```
+//!
+//! So numbers order as numbers. What follows an item in a longer tuple is less than `1e`, and what belongs to the
+//! item is not: so the tuples that start with a tuple are those from its bytes up to these with a `1e` behind them.
+
+#![allow(
+    clippy::cast_precision_loss,
+    reason = "an integer of 53 bits or fewer, or one power of two, loses nothing"
+)]
+#![allow(clippy::float_cmp, reason = "a float is whole where it equals its floor, and not near it")]
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyString, PyTuple};
@@ -23,10 +34,16 @@ const NONE: u8 = 0x01;
 const BYTES: u8 = 0x02;
 const TEXT: u8 = 0x03;
 const TUPLE: u8 = 0x05;
+const LEAST_FLOATS: u8 = 0x0b;
 const ZERO: u8 = 0x14;
-const FLOAT: u8 = 0x21;
+const GREATEST_FLOATS: u8 = 0x1d;
+const WHOLE: u8 = 0x1e;
+const BETWEEN: u8 = 0x1f;
 const END: u8 = 0x00;
 const NOT_THE_END: u8 = 0xff;
+
+/// The first float that is more than any integer of 64 bits; its opposite is the least of them.
+const END_OF_INTEGERS: f64 = -(i64::MIN as f64);
 
 /// Tuples in tuples, so deep and no deeper: neither reading nor writing may use up the stack.
 const DEPTH: usize = 64;
@@ -86,12 +103,55 @@ fn encode_float(into: &mut Vec<u8>, number: &Bound<'_, PyFloat>) -> Result<()> {
     if value.is_nan() {
         return Err(error::encoding("nan in a key has no place in an order"));
     }
-    // Adding 0 makes -0.0 the 0.0 that it equals.
-    let bits = (value + 0.0).to_bits();
-    let inverted = if bits >> 63 == 1 { !bits } else { bits ^ (1 << 63) };
-    into.push(FLOAT);
-    into.extend_from_slice(&inverted.to_be_bytes());
+    let floor = value.floor();
+    if floor >= END_OF_INTEGERS {
+        into.push(GREATEST_FLOATS);
+        into.extend_from_slice(&value.to_bits().to_be_bytes());
+        return Ok(());
+    }
+    if floor < -END_OF_INTEGERS {
+        into.push(LEAST_FLOATS);
+        into.extend_from_slice(&(!value.to_bits()).to_be_bytes());
+        return Ok(());
+    }
+    encode_integer(into, floor as i64);
+    // No float has a fraction and so many digits before it that a difference here would not be exact.
+    let bits = if floor == value {
+        into.push(WHOLE);
+        return Ok(());
+    } else if floor < 0.0 {
+        !(floor + 1.0 - value).to_bits()
+    } else {
+        (value - floor).to_bits()
+    };
+    into.push(BETWEEN);
+    into.extend_from_slice(&bits.to_be_bytes());
     Ok(())
+}
+
+/// The float behind this integer.
+fn decode_float(rest: &mut &[u8], floor: i64) -> Option<f64> {
+    let kind = *rest.split_off_first()?;
+    if kind == WHOLE {
+        return Some(floor as f64);
+    }
+    let bits = take_bits(rest)?;
+    Some(if floor < 0 {
+        (floor + 1) as f64 - f64::from_bits(!bits)
+    } else {
+        floor as f64 + f64::from_bits(bits)
+    })
+}
+
+fn take_bits(rest: &mut &[u8]) -> Option<u64> {
+    let (bits, behind) = rest.split_first_chunk()?;
+    *rest = behind;
+    Some(u64::from_be_bytes(*bits))
+}
+
+/// Where the tuples end that start with this one, as its bytes are.
+pub(super) fn end_of_prefix(tuple: &[u8]) -> Vec<u8> {
+    [tuple, &[WHOLE]].concat()
 }
 
 /// The tuple that these bytes stand for.
@@ -127,19 +187,22 @@ fn decode_item<'py>(
             *rest = &rest[1..];
             PyTuple::new(py, items)?.into_any()
         }
-        FLOAT => {
-            let (bits, behind) = rest.split_first_chunk().ok_or_else(damaged)?;
-            *rest = behind;
-            let bits = u64::from_be_bytes(*bits);
-            let bits = if bits >> 63 == 1 { bits ^ (1 << 63) } else { !bits };
-            PyFloat::new(py, f64::from_bits(bits)).into_any()
-        }
+        LEAST_FLOATS => float(py, f64::from_bits(!take_bits(rest).ok_or_else(damaged)?)),
+        GREATEST_FLOATS => float(py, f64::from_bits(take_bits(rest).ok_or_else(damaged)?)),
         _ => {
             let size = usize::from(kind.abs_diff(ZERO));
             let number = decode_integer(rest.split_off(..size).ok_or_else(damaged)?, kind < ZERO);
-            objects::integer(py, number.ok_or_else(damaged)?)?
+            let number = number.ok_or_else(damaged)?;
+            match rest.first() {
+                Some(&(WHOLE | BETWEEN)) => float(py, decode_float(rest, number).ok_or_else(damaged)?),
+                _ => objects::integer(py, number)?,
+            }
         }
     })
+}
+
+fn float(py: Python<'_>, number: f64) -> Bound<'_, PyAny> {
+    PyFloat::new(py, number).into_any()
 }
 
 /// The content up to its end, which is taken off.
