@@ -25,13 +25,16 @@ pub(crate) struct Interpreter {
 }
 
 impl Interpreter {
-    /// One of each version from 3.11 on: those on the path and those of pyenv.
-    pub(crate) fn find_all() -> Vec<Self> {
+    /// Those of other versions than the one that the package is tested under first, from 3.11 on: on the path and of
+    /// pyenv. Where there is none, that one.
+    pub(crate) fn others() -> Vec<Self> {
+        let first = Self::at("python3".into());
         let names = (PYTHON.1..PYTHON.1 + 10).map(|minor| PathBuf::from(format!("python3.{minor}")));
         let mut found: Vec<Self> = names.chain(pyenv()).filter_map(Self::at).collect();
         found.sort_by_key(|one| version_of(&one.version));
         found.dedup_by(|one, other| one.version == other.version);
-        found
+        found.retain(|one| first.as_ref().is_none_or(|first| one.version != first.version));
+        if found.is_empty() { first.into_iter().collect() } else { found }
     }
 
     /// The interpreter that this program is, where it is one that can be used.
