@@ -152,9 +152,9 @@ def measure(
     for round_number in range(options.rounds):
         store = twindex.Store()
         table = store.table("t", "sorted" if test == "sorted" else "hash")
-        before = resident_bytes()
+        before = bench_peers.resident_bytes()
         write_times.append(time_threads(insert_all, table, progress, writes))
-        after = resident_bytes()
+        after = bench_peers.resident_bytes()
         # Says something about a store only where no other was freed before, by one thread.
         if round_number == 0 and threads == 1 and first and before and after:
             resident = max(after - before, 0) / len(keys)
@@ -212,16 +212,6 @@ def keys_from(path: Path, limit: int) -> list[bytes]:
         raise ValueError(f"{path}: the file holds no key")
     random.Random(SEED).shuffle(keys)
     return keys
-
-
-def resident_bytes() -> int | None:
-    """The memory that this process really occupies, where the system tells it (Linux)."""
-    try:
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-    except OSError:
-        return None
-    kilobytes = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")]
-    return int(kilobytes[0]) * 1024 if kilobytes else None
 
 
 def at_least_one(text: str) -> int:

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pyo3::exceptions::PyUnicodeEncodeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use twindex::Index;
@@ -12,7 +13,7 @@ use twindex_durable::{Durability, Options};
 use crate::arguments::{Count, Text};
 use crate::batch::Batch;
 use crate::codec::{KeyCodec, ValueCodec, copy_buffer};
-use crate::error::{self, Result};
+use crate::error::{self, Result, shown};
 use crate::fork::Inherited;
 use crate::objects;
 use crate::table::Table;
@@ -424,7 +425,14 @@ impl Store {
 /// The path that a `str` or an `os.PathLike` stands for, `None` for anything else.
 fn path_of(object: &Bound<'_, PyAny>) -> Result<Option<PathBuf>> {
     if object.is_instance_of::<PyString>() || object.hasattr("__fspath__")? {
-        return Ok(Some(object.extract()?));
+        let path = object.extract().map_err(|cause: PyErr| {
+            if !cause.is_instance_of::<PyUnicodeEncodeError>(object.py()) {
+                return cause.into();
+            }
+            let message = format!("the path has no form in the system's encoding: {}", shown(object));
+            error::encoding(message).caused_by(object.py(), cause)
+        });
+        return path.map(Some);
     }
     Ok(None)
 }

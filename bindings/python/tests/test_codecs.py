@@ -135,6 +135,15 @@ def test_subclasses_of_int_and_str_are_what_they_derive_from() -> None:
     assert list(table.items()) == [("ada", 1)]
 
 
+@pytest.mark.parametrize("codec", ["msgpack", "pickle"])
+def test_increment_needs_decimal_text(codec: Literal["msgpack", "pickle"]) -> None:
+    table = twindex.Store().table("t", values=codec)
+    for call in (lambda: table.increment(b"a"), lambda: table.increment_many([(b"a", 1)])):
+        with pytest.raises(twindex.ArgumentTypeError, match=f"decimal text, which {codec} values are not"):
+            call()
+    assert len(table) == 0
+
+
 @pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**100])
 def test_an_integer_of_more_than_64_bits_is_refused(number: int) -> None:
     table = twindex.Store().table("t", keys="int", values="int")

@@ -144,6 +144,7 @@ BATCH: Any = STORE.batch()
             errors.ForeignTableError,
             '"t" is of another store',
         ),
+        (lambda: LOAD("\ud800"), errors.EncodingError, "path has no form .*ud800"),
         (lambda: LOAD(42), errors.ArgumentTypeError, "source must be bytes.*not int: 42"),
         (
             lambda: STORE_OF().save(42),

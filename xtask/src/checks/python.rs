@@ -44,7 +44,8 @@ fn distribution(folder: &Path, venv: &Venv, workspace: &Workspace, steps: &mut S
         log.run(venv.module("maturin", folder).args(["sdist", "--out"]).arg(&built))?;
         let sources = only_file(&built, "tar.gz")?;
         let mut pip = venv.module("pip", &built);
-        pip.args(["wheel", "--disable-pip-version-check", "--no-deps"]).arg(&sources);
+        // Its cache would give the wheel of other sources under this name.
+        pip.args(["wheel", "--disable-pip-version-check", "--no-cache-dir", "--no-deps"]).arg(&sources);
         log.run(pip.env("CARGO_TARGET_DIR", workspace.target("python-sdist")))?;
         Ok((sources, only_file(&built, "whl")?))
     })?;

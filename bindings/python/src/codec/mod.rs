@@ -156,6 +156,17 @@ impl ValueCodec {
         }
     }
 
+    /// That values are text, which may be a decimal number.
+    pub(crate) fn check_decimal(self) -> Result<()> {
+        match self {
+            Self::Bytes | Self::Str | Self::Int | Self::Json => Ok(()),
+            Self::Msgpack | Self::Pickle => Err(error::misuse(format!(
+                "increment adds to decimal text, which {} values are not",
+                self.name()
+            ))),
+        }
+    }
+
     /// [`encode`](Self::encode), with `None` for an absent value.
     pub(crate) fn encode_present<'a>(self, value: &'a Bound<'_, PyAny>) -> Result<Option<Encoded<'a>>> {
         if value.is_none() { Ok(None) } else { self.encode(value).map(Some) }

@@ -127,6 +127,7 @@ impl Table {
     /// [1, 11]
     #[pyo3(signature = (amounts, /))]
     fn increment_many(&self, amounts: &Bound<'_, PyAny>) -> Result<Vec<i64>> {
+        self.values.check_decimal()?;
         let py = amounts.py();
         let amounts = Groups::pairs("amounts", amounts)?;
         let amounts = amounts

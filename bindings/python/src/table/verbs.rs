@@ -158,14 +158,15 @@ impl Table {
         }
     }
 
-    /// Adds `by` to the value, decimal text in whatever codec, and returns the sum. An absent key counts
-    /// as 0.
+    /// Adds `by` to the value and returns the sum. An absent key counts as 0. Values are decimal text, so their codec is
+    /// any but "msgpack" and "pickle".
     ///
     /// >>> hits = Store().table("hits", keys="str", values="int")
     /// >>> hits.increment("/"), hits.increment("/", 10), hits["/"]
     /// (1, 11, 11)
     #[pyo3(signature = (key, by=Amount(1), /), text_signature = "($self, key, by=1, /)")]
     fn increment(&self, key: &Bound<'_, PyAny>, by: Amount) -> Result<i64> {
+        self.values.check_decimal()?;
         let (py, key) = (key.py(), self.keys.encode(key)?);
         self.write(py, 0, |table| table.increment(&key, by.0))
     }
