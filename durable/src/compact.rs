@@ -78,16 +78,17 @@ pub(crate) fn compact(core: &Core, home: &Home, progress: &mut dyn FnMut(Progres
     let mut new = New::create(&*home.disk, &home.path, &home.compaction.stopped)?;
     new.dump(&tables, progress)?;
     let mut copied = from;
+    // Each round has less to do, since less is written while the one before is put on disk.
     for _ in 0..MOST_ROUNDS {
-        let end = log.lead().end()?;
+        let end = log.end()?;
         let left = end.at - copied;
         new.copy(&end, copied)?;
         copied = end.at;
+        new.sync()?;
         if left <= LAST_BYTES {
             break;
         }
     }
-    new.sync()?;
     let leader = log.lead();
     leader.switch(|end| {
         new.copy(end, copied)?;

@@ -188,8 +188,11 @@ impl<'s> Shared<'s> {
                 if !head.matches(payload) {
                     return Err(damaged());
                 }
-                let loader = self.loader.read().unwrap_or_else(PoisonError::into_inner);
-                let pairs = loader.pairs(offset, payload)?;
+                // Whoever adds a table waits for this lock with `next` in hand, so it is let go first.
+                let pairs = {
+                    let loader = self.loader.read().unwrap_or_else(PoisonError::into_inner);
+                    loader.pairs(offset, payload)?
+                };
                 let mut next = self.next();
                 next.done.pairs += pairs;
                 next.done.bytes += (HEAD_BYTES + payload.len()) as u64;

@@ -1,13 +1,19 @@
 //! The log behind the dump: appending, syncing, failing.
 //!
-//! A record is written in memory order for each key, since its writer holds the key's stripe. With
-//! `everysec` it goes to the system before the write returns, so a killed process loses nothing: as a copy
-//! into memory that is the file's, where the system has that (a call of the system for each would take some
-//! 500 ns where the copy takes 50). With `always` it waits in a buffer, until one of the writers that wait
-//! for it, the *leader*, writes and syncs all that has come in: many writers share one sync.
+//! A record is appended in memory order for each key, since its writer holds the key's stripe. With `everysec`
+//! it is the system's before the write returns, so a killed process loses nothing. A short record is copied
+//! into memory that is the file's, where the system has that: a call of the system would take 500 ns where the
+//! copy takes 50. A longer one waits in a buffer, until one of the writers that wait for it has handed all
+//! that has come in to the system at once: a page that is written whole need not be made and read first.
+//! With `always` all records go by the buffer, and the *leader* of those who wait syncs the file too: many
+//! writers share one sync.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 use std::{io, mem};
@@ -17,11 +23,13 @@ use twindex::dump::{Operations, synced};
 use crate::disk::{File, Window};
 use crate::{Durability, Error, Result};
 
-/// How much of the file is set aside at once, and is memory at once. A sync of a file that need not grow takes
-/// a tenth of the time.
-const WINDOW_BYTES: u64 = 4 << 20;
-/// A log that is shorter than this, or than its dump, is quick to read as it is.
-const LEAST_DUE_BYTES: u64 = 16 << 20;
+/// How much of the file is set aside at once: as much as there is, within these bounds. A sync of a file that need
+/// not grow takes a tenth of the time.
+const ROOM: std::ops::RangeInclusive<u64> = 1 << 20..=16 << 20;
+/// A record up to this length is copied into the file's memory.
+const SHORT_BYTES: usize = 1024;
+/// A log that is shorter than this, or than twice its dump, is quick to read as it is.
+const LEAST_DUE_BYTES: u64 = 64 << 20;
 /// Buffers up to this size are kept.
 const KEPT_BYTES: usize = 1 << 20;
 
@@ -41,6 +49,10 @@ pub(crate) struct Log {
     path: PathBuf,
     durability: Durability,
     tail: Mutex<Tail>,
+    /// Held by who hands records to the system, with a buffer that is free.
+    handing: Mutex<Vec<u8>>,
+    /// How much of [`Out::written`] the system has. Grows while `tail` or `handing` is held.
+    handed: AtomicU64,
     sync: Mutex<Sync>,
     synced: Condvar,
     failed: OnceLock<Arc<str>>,
@@ -48,11 +60,13 @@ pub(crate) struct Log {
     due: AtomicBool,
 }
 
-/// Where records are made.
+thread_local! {
+    /// The record that a thread is making. It is made before the lock is taken that all writers share.
+    static OPERATIONS: RefCell<Operations> = RefCell::new(Operations::new());
+}
+
 #[derive(Debug)]
 struct Tail {
-    /// The record in the making.
-    operations: Operations,
     out: Out,
     closed: bool,
 }
@@ -61,8 +75,6 @@ struct Tail {
 #[derive(Debug)]
 struct Out {
     end: End,
-    /// Records wait in the buffer for somebody to sync them.
-    buffered: bool,
     /// The file has at least this many bytes.
     reserved: u64,
     /// The part of the file that is memory, and its offset.
@@ -123,16 +135,17 @@ impl Log {
             said: end.at,
             reserved: end.at,
             end,
-            buffered: durability == Durability::Always,
             window: None,
             buffer: Vec::new(),
             written: 0,
         };
-        let tail = Tail { operations: Operations::new(), out, closed: false };
+        let tail = Tail { out, closed: false };
         Self {
             path: path.into(),
             durability,
             tail: Mutex::new(tail),
+            handing: Mutex::new(Vec::new()),
+            handed: AtomicU64::new(0),
             sync: Mutex::new(Sync { done: 0, busy: false, last: None }),
             synced: Condvar::new(),
             failed: OnceLock::new(),
@@ -162,32 +175,95 @@ impl Log {
     /// Appends what `fill` makes, in one record; what to [`acknowledge`](Self::acknowledge) then.
     #[inline]
     pub(crate) fn append(&self, fill: impl FnOnce(&mut Operations)) -> Result<u64> {
-        let mut tail = lock(&self.tail);
-        self.check()?;
-        if tail.closed {
-            return Err(Error::Closed { path: self.path.clone() });
-        }
-        let Tail { operations, out, .. } = &mut *tail;
-        fill(operations);
-        let reserved = out.reserved;
-        let appended = out.append(operations.seal(out.end.salt, out.end.at));
-        if out.reserved != reserved {
-            self.due.store(out.is_due(), Relaxed);
-        }
-        if operations.len() <= KEPT_BYTES {
-            operations.clear();
+        OPERATIONS.with_borrow_mut(|operations| {
+            if operations.len() <= KEPT_BYTES {
+                operations.clear();
+            } else {
+                *operations = Operations::new();
+            }
+            fill(operations);
+            let mut tail = lock(&self.tail);
+            self.check()?;
+            if tail.closed {
+                return Err(Error::Closed { path: self.path.clone() });
+            }
+            let out = &mut tail.out;
+            self.put(out, operations.seal(out.end.salt, out.end.at))?;
+            out.last = out.end.at;
+            Ok(out.written)
+        })
+    }
+
+    /// Appends a record. The system has it then, or it is in the buffer.
+    #[inline]
+    fn put(&self, out: &mut Out, record: &[u8]) -> Result<()> {
+        let end = out.written + record.len() as u64;
+        let all_handed = self.handed.load(Acquire) == out.written;
+        let short = record.len() <= SHORT_BYTES && self.durability == Durability::EverySec;
+        if all_handed && short && self.copy(out, record)? {
+            self.handed.fetch_max(end, Release);
         } else {
-            *operations = Operations::new();
+            out.buffer.extend_from_slice(record);
         }
-        out.last = out.end.at;
-        appended.map_err(|error| self.fail(&error))?;
-        Ok(out.written)
+        out.end.at += record.len() as u64;
+        out.written = end;
+        Ok(())
+    }
+
+    /// Copies a record to its place in the file by way of memory; whether that can be done.
+    #[inline]
+    fn copy(&self, out: &mut Out, record: &[u8]) -> Result<bool> {
+        if out.copy(record) {
+            return Ok(true);
+        }
+        self.reserve(out, out.end.at + record.len() as u64)?;
+        out.map();
+        Ok(out.copy(record))
+    }
+
+    /// Sets room aside for the file to have `end` bytes, and more.
+    fn reserve(&self, out: &mut Out, end: u64) -> Result<()> {
+        if end <= out.reserved {
+            return Ok(());
+        }
+        let room = end.clamp(*ROOM.start(), *ROOM.end());
+        let len = (end + room).next_multiple_of(*ROOM.start());
+        out.end.file.reserve(len).map_err(|error| self.fail(&error))?;
+        out.reserved = len;
+        self.due.store(out.is_due(), Relaxed);
+        Ok(())
+    }
+
+    /// Returns once the system has what was appended up to `written`.
+    fn hand_over(&self, written: u64) -> Result<()> {
+        if self.handed.load(Acquire) >= written {
+            return Ok(());
+        }
+        let mut free = lock(&self.handing);
+        // While this one waited, another has handed its records over too.
+        if self.handed.load(Acquire) >= written {
+            return Ok(());
+        }
+        self.check()?;
+        let mut tail = lock(&self.tail);
+        let out = &mut tail.out;
+        self.reserve(out, out.end.at)?;
+        let mut buffer = mem::replace(&mut out.buffer, mem::take(&mut free));
+        let (file, at, written) = (Arc::clone(&out.end.file), out.end.at - buffer.len() as u64, out.written);
+        drop(tail);
+        file.write_at(at, &buffer).map_err(|error| self.fail(&error))?;
+        self.handed.fetch_max(written, Release);
+        buffer.clear();
+        if buffer.capacity() <= KEPT_BYTES {
+            *free = buffer;
+        }
+        Ok(())
     }
 
     /// Returns once what was appended up to `written` is as safe as the durability says.
     #[inline]
     pub(crate) fn acknowledge(&self, written: u64) -> Result<()> {
-        if self.durability == Durability::Always { self.sync_up_to(written) } else { Ok(()) }
+        if self.durability == Durability::Always { self.sync_up_to(written) } else { self.hand_over(written) }
     }
 
     // --- syncing
@@ -231,9 +307,19 @@ impl Log {
         self.flush()?;
         let mut tail = lock(&self.tail);
         if !tail.closed && self.failed.get().is_none() {
-            tail.out.say_synced().map_err(|error| self.fail(&error))?;
+            self.say_synced(&mut tail.out)?;
         }
         Ok(())
+    }
+
+    /// Appends the record that tells how much of the file is on disk, where there are operations of which none
+    /// tells that yet.
+    fn say_synced(&self, out: &mut Out) -> Result<()> {
+        if out.said >= out.synced.min(out.last) {
+            return Ok(());
+        }
+        out.said = out.synced;
+        self.put(out, &synced(out.end.salt, out.end.at, out.synced))
     }
 
     /// Syncs all, cuts off what was set aside, and takes no more.
@@ -248,7 +334,7 @@ impl Log {
         }
         leader.sync()?;
         let mut tail = lock(&self.tail);
-        tail.out.say_synced().map_err(|error| self.fail(&error))?;
+        self.say_synced(&mut tail.out)?;
         tail.out.window = None;
         drop(tail);
         leader.sync()?;
@@ -278,6 +364,17 @@ impl Log {
         lock(&self.tail).out.end.at
     }
 
+    /// The end of what has been appended, all of which the system has.
+    pub(crate) fn end(&self) -> Result<End> {
+        let tail = lock(&self.tail);
+        let End { file, salt, at, dump } = &tail.out.end;
+        let end = End { file: Arc::clone(file), salt: *salt, at: *at, dump: *dump };
+        let written = tail.out.written;
+        drop(tail);
+        self.hand_over(written)?;
+        Ok(end)
+    }
+
     /// Whether it is worth it to write the file anew. Asked with every write, so it is looked at now and then.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
@@ -286,67 +383,28 @@ impl Log {
 }
 
 impl Out {
-    #[inline]
-    fn append(&mut self, record: &[u8]) -> io::Result<()> {
-        if self.buffered {
-            self.buffer.extend_from_slice(record);
-        } else {
-            self.write(record)?;
-        }
-        self.end.at += record.len() as u64;
-        self.written += record.len() as u64;
-        Ok(())
-    }
-
-    /// Appends the record that tells how much of the file is on disk, where there are operations of which none
-    /// tells that yet.
-    fn say_synced(&mut self) -> io::Result<()> {
-        if self.said >= self.synced.min(self.last) {
-            return Ok(());
-        }
-        self.said = self.synced;
-        self.append(&synced(self.end.salt, self.end.at, self.synced))
-    }
-
     /// Whether the log is longer than a dump of the same pairs is likely to be.
     fn is_due(&self) -> bool {
-        self.end.at - self.end.dump > self.end.dump.max(LEAST_DUE_BYTES)
+        self.end.at - self.end.dump > (2 * self.end.dump).max(LEAST_DUE_BYTES)
     }
 
-    /// Hands a record to the system.
+    /// Copies a record to its place, where that is memory; whether it is.
     #[inline]
-    fn write(&mut self, record: &[u8]) -> io::Result<()> {
-        if let Some((start, window)) = &mut self.window {
-            let from = (self.end.at - *start) as usize;
-            if let Some(to) = window.bytes().get_mut(from..from + record.len()) {
-                to.copy_from_slice(record);
-                return Ok(());
-            }
-        }
-        self.write_behind_window(record)
+    fn copy(&mut self, record: &[u8]) -> bool {
+        let Some((start, window)) = &mut self.window else { return false };
+        let from = (self.end.at - *start) as usize;
+        let Some(to) = window.bytes().get_mut(from..from + record.len()) else { return false };
+        to.copy_from_slice(record);
+        true
     }
 
+    /// Makes the room that is set aside memory.
     #[cold]
-    fn write_behind_window(&mut self, record: &[u8]) -> io::Result<()> {
-        let (at, end) = (self.end.at, self.end.at + record.len() as u64);
+    fn map(&mut self) {
         self.window = None;
-        self.reserve(end)?;
-        self.end.file.write_at(at, record)?;
-        // What is left of the room is memory from the next record on.
-        let len = (self.reserved - end) as usize;
-        self.window = self.end.file.window(end, len).map(|window| (end, window));
-        Ok(())
-    }
-
-    /// Sets room aside for the file to have `end` bytes, and more.
-    fn reserve(&mut self, end: u64) -> io::Result<()> {
-        if end <= self.reserved {
-            return Ok(());
-        }
-        let len = end.next_multiple_of(WINDOW_BYTES) + WINDOW_BYTES;
-        self.end.file.reserve(len)?;
-        self.reserved = len;
-        Ok(())
+        let at = self.end.at;
+        let len = self.reserved.saturating_sub(at) as usize;
+        self.window = self.end.file.window(at, len).map(|window| (at, window));
     }
 }
 
@@ -355,28 +413,16 @@ impl Leader<'_> {
     pub(crate) fn sync(&self) -> Result<()> {
         let log = self.log;
         log.check()?;
-        let failed = |error: io::Error| log.fail(&error);
         let mut tail = lock(&log.tail);
         let out = &mut tail.out;
         if !out.buffer.is_empty() {
-            out.say_synced().map_err(failed)?;
-            out.reserve(out.end.at).map_err(failed)?;
-            log.due.store(out.is_due(), Relaxed);
+            log.say_synced(out)?;
         }
         let (file, end, written) = (Arc::clone(&out.end.file), out.end.at, out.written);
-        let mut buffer = mem::take(&mut out.buffer);
         drop(tail);
-        if !buffer.is_empty() {
-            file.write_at(end - buffer.len() as u64, &buffer).map_err(failed)?;
-        }
-        file.sync().map_err(failed)?;
-        let mut tail = lock(&log.tail);
-        if tail.out.buffer.is_empty() && buffer.capacity() <= KEPT_BYTES {
-            buffer.clear();
-            tail.out.buffer = buffer;
-        }
-        tail.out.synced = end;
-        drop(tail);
+        log.hand_over(written)?;
+        file.sync().map_err(|error| log.fail(&error))?;
+        lock(&log.tail).out.synced = end;
         log.syncs.fetch_add(1, Relaxed);
         let mut sync = lock(&log.sync);
         sync.done = sync.done.max(written);
@@ -384,24 +430,17 @@ impl Leader<'_> {
         Ok(())
     }
 
-    /// Where the file stands, with all that was appended handed to the system.
-    pub(crate) fn end(&self) -> Result<End> {
-        self.sync()?;
-        let out = &lock(&self.log.tail).out;
-        let End { file, salt, dump, .. } = &out.end;
-        Ok(End { file: Arc::clone(file), salt: *salt, at: out.synced, dump: *dump })
-    }
-
     /// Puts another file in the place of this one, while no record is appended. `change` is given this file's
     /// last end, to copy what is missing, and returns the other's; all of that must be on disk then.
     pub(crate) fn switch(&self, change: impl FnOnce(&End) -> Result<End>) -> Result<()> {
-        self.sync()?;
+        let _alone = lock(&self.log.handing);
         let mut tail = lock(&self.log.tail);
         let out = &mut tail.out;
         let buffer = mem::take(&mut out.buffer);
         if !buffer.is_empty() {
             let at = out.end.at - buffer.len() as u64;
             out.end.file.write_at(at, &buffer).map_err(|error| self.log.fail(&error))?;
+            self.log.handed.fetch_max(out.written, Release);
         }
         let end = change(&out.end)?;
         out.window = None;

@@ -444,6 +444,23 @@ fn a_file_that_does_not_fit_the_memory_limit_is_refused() {
     assert_eq!(loaded.memory_limit(), Some(64 << 20));
 }
 
+/// Two threads load a file. One of them once waited for the other, which waited for it, where a table began while
+/// pairs of the one before were still on their way.
+#[test]
+fn a_file_of_many_tables_is_loaded_by_several_threads() {
+    let (_folder, path) = folder();
+    let store = Store::new();
+    for number in 0..300 {
+        let table = store.table(&format!("table {number:03}"), Index::Sorted).unwrap();
+        table.insert_many(&(0..20_u8).map(|key| ([key], vec![key; 1000])).collect::<Vec<_>>()).unwrap();
+    }
+    store.save_as(&path).unwrap();
+    assert!(fs::metadata(&path).unwrap().len() > 4 << 20, "smaller files are loaded by one thread");
+    for _ in 0..20 {
+        assert!(tables_of(&Options::new().read_only(true).open(&path).unwrap()) == tables_of(&store));
+    }
+}
+
 #[test]
 fn stats_tell_of_the_file() {
     let (_folder, path) = folder();
