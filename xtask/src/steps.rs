@@ -21,6 +21,18 @@ impl std::fmt::Display for Failed {
 
 impl std::error::Error for Failed {}
 
+/// Why a step did not run: something that this machine lacks and that could not be set up. It is shown, and is no failure.
+#[derive(Debug)]
+pub(crate) struct NotRun(pub(crate) String);
+
+impl std::fmt::Display for NotRun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotRun {}
+
 /// Runs steps and remembers how they went.
 pub(crate) struct Steps {
     started: Instant,
@@ -29,8 +41,34 @@ pub(crate) struct Steps {
 
 struct Step {
     name: String,
-    passed: bool,
+    end: End,
     time: Duration,
+}
+
+/// How a step ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Passed,
+    Failed,
+    NotRun,
+}
+
+impl End {
+    fn of<T>(result: &Result<T>) -> Self {
+        match result {
+            Ok(_) => Self::Passed,
+            Err(error) if error.is::<NotRun>() => Self::NotRun,
+            Err(_) => Self::Failed,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Passed => "ok",
+            Self::Failed => "FAILED",
+            Self::NotRun => "NOT RUN",
+        }
+    }
 }
 
 impl Steps {
@@ -49,10 +87,12 @@ impl Steps {
         let mut log = Log::default();
         let result = body(&mut log);
         let time = started.elapsed();
-        line.end(name, result.is_ok(), time);
-        self.done.push(Step { name: name.into(), passed: result.is_ok(), time });
+        let end = End::of(&result);
+        line.end(name, end, time);
+        self.done.push(Step { name: name.into(), end, time });
         result.map_err(|error| {
-            println!("{}{error:#}\n", log.text());
+            let output = if end == End::NotRun { "" } else { log.text() };
+            println!("{output}{error:#}\n");
             Failed
         })
     }
@@ -63,11 +103,19 @@ impl Steps {
     }
 
     pub(crate) fn failed(&self) -> usize {
-        self.done.iter().filter(|step| !step.passed).count()
+        self.count(End::Failed)
     }
 
     pub(crate) fn passed(&self) -> usize {
-        self.done.len() - self.failed()
+        self.count(End::Passed)
+    }
+
+    pub(crate) fn not_run(&self) -> usize {
+        self.count(End::NotRun)
+    }
+
+    fn count(&self, end: End) -> usize {
+        self.done.iter().filter(|step| step.end == end).count()
     }
 
     /// How every step went and how long it took.
@@ -75,18 +123,15 @@ impl Steps {
         let mut table = Table::new();
         table.load_style(presets::UTF8_FULL_CONDENSED).set_header(["Step", "Result", "Time"]);
         for step in &self.done {
-            table.add_row([step.name.clone(), word(step.passed).into(), seconds(step.time)]);
+            table.add_row([step.name.clone(), step.end.word().into(), seconds(step.time)]);
         }
-        table.add_row(["all".into(), word(self.failed() == 0).into(), seconds(self.started.elapsed())]);
+        let all = if self.failed() == 0 { End::Passed } else { End::Failed };
+        table.add_row(["all".into(), all.word().into(), seconds(self.started.elapsed())]);
         if let Some(column) = table.column_mut(2) {
             column.set_cell_alignment(CellAlignment::Right);
         }
         table
     }
-}
-
-fn word(passed: bool) -> &'static str {
-    if passed { "ok" } else { "FAILED" }
 }
 
 fn seconds(time: Duration) -> String {
@@ -111,8 +156,8 @@ impl Line {
         Self(Some(bar))
     }
 
-    fn end(self, name: &str, passed: bool, time: Duration) {
-        let end = format!("{}, {}", word(passed), seconds(time));
+    fn end(self, name: &str, end: End, time: Duration) {
+        let end = format!("{}, {}", end.word(), seconds(time));
         if let Some(bar) = self.0 {
             bar.finish_and_clear();
             println!("{name} ... {end}");

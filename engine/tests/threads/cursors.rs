@@ -16,7 +16,7 @@ fn a_cursor_beside_clears_looks_at_no_memory_that_was_given_back() {
     let table = table(Index::Sorted);
     let pairs = scaled(300, 20);
     let fill_and_clear = || {
-        for version in 0..scaled(150, 6) {
+        for version in 0..scaled(150, 3) {
             for number in 0..pairs {
                 let key = format!("key/{number:05}").into_bytes();
                 table.upsert(&key, stamp(&key, version, 0, 40)).unwrap();
@@ -37,7 +37,7 @@ fn a_cursor_beside_clears_looks_at_no_memory_that_was_given_back() {
 fn a_cursor_sees_a_clear_by_another_thread_at_its_next_step() {
     let table = table(Index::Sorted);
     for _ in 0..3 {
-        let keys: Vec<_> = (0..scaled(5000, 40)).map(|number| format!("{number:05}").into_bytes()).collect();
+        let keys: Vec<_> = (0..scaled(5000, 20)).map(|number| format!("{number:05}").into_bytes()).collect();
         for key in &keys {
             assert!(table.insert(key, "old").unwrap());
         }
@@ -59,7 +59,7 @@ fn a_cursor_sees_a_clear_by_another_thread_at_its_next_step() {
 fn a_cursor_sees_deletes_that_were_finished_before_its_step() {
     let table = table(Index::Sorted);
     on_threads(|thread, mut random| {
-        for round in 0..scaled(3000, 25) {
+        for round in 0..scaled(3000, 6) {
             let key = |number: usize| format!("{number}/{thread}").into_bytes();
             for number in 0..4 {
                 table
@@ -86,7 +86,7 @@ fn a_cursor_sees_deletes_that_were_finished_before_its_step() {
 #[test]
 fn a_cursor_sees_every_delete_between_two_steps() {
     let table = table(Index::Sorted);
-    let pairs = scaled(600, 60);
+    let pairs = scaled(600, 12);
     let key = |number: usize| format!("{number:05}").into_bytes();
     for down in [false, true] {
         (0..pairs).for_each(|number| assert!(table.insert(key(number), "value").unwrap()));

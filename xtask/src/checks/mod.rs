@@ -1,6 +1,7 @@
 //! Every check and test of every room.
 
 mod docs;
+mod engine;
 mod node;
 mod python;
 mod readme;
@@ -64,7 +65,7 @@ impl Room {
     fn test(self, workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
         match self {
             Self::Tree => tree::test(workspace, steps)?,
-            Self::Engine => rust::engine(workspace, steps),
+            Self::Engine => engine::test(workspace, steps),
             Self::Durable => rust::cargo_test("durable", "twindex-durable", workspace, steps),
             Self::Cli => rust::cargo_test("cli", "twindex-cli", workspace, steps),
             Self::Benches => rust::benches(workspace, steps),
@@ -103,7 +104,7 @@ pub(crate) fn run(rooms: &[Room]) -> Result<ExitCode> {
         }
     }
     println!("{}", steps.summary());
-    let (passed, failed) = (steps.passed(), steps.failed());
-    println!("{passed} passed, {failed} failed");
+    let (passed, failed, not_run) = (steps.passed(), steps.failed(), steps.not_run());
+    println!("{passed} passed, {failed} failed, {not_run} not run");
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -9,9 +9,10 @@ use crate::workspace::Workspace;
 
 /// The packages that no member of the workspace may depend on: they need other tools, or a great deal of others' code.
 pub(super) const FUZZ: &str = "engine/fuzz";
+pub(super) const MODELS: &str = "engine/models";
 pub(super) const PEERS: &str = "benches/peers";
 
-const DENY: [&str; 2] = ["--", "--deny=warnings"];
+pub(super) const DENY: [&str; 2] = ["--", "--deny=warnings"];
 
 /// Unit tests, integration tests and the examples in the documentation of one crate.
 pub(super) fn cargo_test(room: &str, package: &str, workspace: &Workspace, steps: &mut Steps) {
@@ -28,18 +29,6 @@ pub(super) fn smoke(room: &str, host: Host, workspace: &Workspace, steps: &mut S
     });
 }
 
-pub(super) fn engine(workspace: &Workspace, steps: &mut Steps) {
-    cargo_test("engine", "twindex", workspace, steps);
-    steps.check("engine: clippy of the fuzz targets", |log| {
-        // Linting links nothing, so the fuzzer's library, which would take a C++ compiler, need not be built.
-        log.run(
-            of_own_workspace(workspace, FUZZ, "clippy")
-                .env("CUSTOM_LIBFUZZER_PATH", "none/libfuzzer.a")
-                .args(DENY),
-        )
-    });
-}
-
 pub(super) fn benches(workspace: &Workspace, steps: &mut Steps) {
     cargo_test("benches", "twindex-benches", workspace, steps);
     smoke("benches", Host::Rust, workspace, steps);
@@ -52,7 +41,7 @@ pub(super) fn benches(workspace: &Workspace, steps: &mut Steps) {
 }
 
 /// A cargo command on a package that is a workspace of its own, which shares what both compile.
-fn of_own_workspace(workspace: &Workspace, folder: &str, verb: &str) -> Command {
+pub(super) fn of_own_workspace(workspace: &Workspace, folder: &str, verb: &str) -> Command {
     let mut cargo = command("cargo", &workspace.path(folder));
     cargo.args([verb, "--locked"]).env("CARGO_TARGET_DIR", workspace.build());
     cargo

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::checks::rust::{FUZZ, PEERS};
+use crate::checks::rust::{FUZZ, MODELS, PEERS};
 use crate::run::{Log, command};
 use crate::setup::WasmTarget;
 use crate::steps::{Failed, Steps};
@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
     let root = workspace.root();
     steps.check("tree: rustfmt", |log| {
-        for folder in [root, &workspace.path(FUZZ), &workspace.path(PEERS)] {
+        for folder in [root, &workspace.path(FUZZ), &workspace.path(MODELS), &workspace.path(PEERS)] {
             log.run(command("cargo", folder).args(["fmt", "--all", "--check"]))?;
         }
         Ok(())

@@ -1,10 +1,12 @@
 //! Sets up what is missing.
 
+mod instruments;
 mod node;
 mod python;
 mod tools;
 mod wasm_target;
 
+pub(crate) use instruments::{Miri, Sanitizer};
 pub(crate) use node::{npm, npm_ci};
 pub(crate) use python::{Interpreter, Venv};
 pub(crate) use tools::{Tool, require};
