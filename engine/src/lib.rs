@@ -918,11 +918,20 @@ impl Blocks {
     /// Frees so many bytes, which nobody can find any more, once no reader is left in them.
     fn retire(&mut self, retired: Retired, bytes: usize, blobs: &Blobs) {
         self.limbo_bytes += bytes;
-        if self.limbo.push(retired) < Self::COLLECT_AT && self.limbo_bytes < Self::COLLECT_AT_BYTES {
-            return;
+        if self.limbo.push(retired) >= Self::COLLECT_AT || self.limbo_bytes >= Self::COLLECT_AT_BYTES {
+            self.collect(blobs);
+        }
+    }
+
+    /// Frees what no reader can be in any more; whether there was any.
+    fn collect(&mut self, blobs: &Blobs) -> bool {
+        if self.limbo.is_empty() {
+            return false;
         }
         self.limbo_bytes = 0;
-        for retired in self.limbo.collect(&blobs.memory) {
+        let free = self.limbo.collect(&blobs.memory);
+        let any = !free.is_empty();
+        for retired in free {
             // SAFETY: it came from `space` with these bytes or from `blobs`, and no reader is left in it.
             unsafe {
                 match retired {
@@ -931,6 +940,7 @@ impl Blocks {
                 }
             }
         }
+        any
     }
 }
 
@@ -1802,11 +1812,31 @@ mod hash {
                 bytes + blob.map_or(0, |blob| (*blob).key_len + (*blob).value_len)
             };
             if state.limbo.push(retired) >= COLLECT_AT || state.limbo_bytes >= COLLECT_AT_BYTES {
-                state.limbo_bytes = 0;
-                for retired in state.limbo.collect(&self.blobs.memory) {
-                    self.free_record(shard, state, &retired);
-                }
+                self.collect_records(shard, state);
             }
+        }
+
+        fn collect_records(&self, shard: &Shard, state: &mut ShardState) -> bool {
+            if state.limbo.is_empty() {
+                return false;
+            }
+            state.limbo_bytes = 0;
+            let free = state.limbo.collect(&self.blobs.memory);
+            for retired in &free {
+                self.free_record(shard, state, retired);
+            }
+            !free.is_empty()
+        }
+
+        /// Frees what no reader can be in any more; whether there was any.
+        pub(super) fn collect(&self) -> bool {
+            let mut any = false;
+            for shard in self.all_shards() {
+                let _held = shard.lock.lock();
+                // SAFETY: the lock is held.
+                any |= self.collect_records(shard, unsafe { &mut *shard.state.get() });
+            }
+            lock(&self.space).collect(&self.blobs) || any
         }
 
         fn free_record(&self, shard: &Shard, state: &mut ShardState, retired: &Removed) {
@@ -3579,6 +3609,11 @@ mod sorted {
             lock(&self.blocks).retire(Retired::Block(block, size), size, &self.blobs);
         }
 
+        /// As the hash index's `collect`.
+        pub(super) fn collect(&self) -> bool {
+            lock(&self.blocks).collect(&self.blobs)
+        }
+
         /// As the hash index's `close_if_empty`.
         pub(super) fn close_if_empty(&self) -> bool {
             if self.len() > 0 || self.bytes() < WORTH_RETURNING {
@@ -4193,6 +4228,15 @@ impl TableInner {
         }
     }
 
+    /// Frees what was deleted or replaced and no reader can be in any more; whether there was any.
+    #[cold]
+    fn make_room(&self) -> bool {
+        match &self.pairs {
+            Pairs::Hash(index) => index.get_arc().collect(),
+            Pairs::Sorted(index) => index.get_arc().collect(),
+        }
+    }
+
     /// Returns the memory of a table that has lost its last pair.
     fn clear_if_empty(&self) {
         match &self.pairs {
@@ -4325,9 +4369,14 @@ impl Table {
     /// Shows `change` the value of the key, or `None` where it is absent, and does what it returns, with
     /// no other write to the key in between; whether a pair was written or removed.
     ///
-    /// `change` runs under a lock: it must not use this store, or it may wait for itself for ever.
+    /// `change` runs under a lock: it must not use this store, or it may wait for itself for ever. It runs once,
+    /// so where the memory limit refused what it returned, another call may find the room that deletes have left.
     pub fn alter(&self, key: impl AsRef<[u8]>, change: impl FnOnce(Option<&[u8]>) -> Change) -> Result<bool> {
-        self.change(key.as_ref(), |old| Ok(change(old)))
+        self.change_once(key.as_ref(), |old| Ok(change(old))).inspect_err(|error| {
+            if matches!(error, Error::MemoryLimit { .. }) {
+                self.inner.make_room();
+            }
+        })
     }
 
     /// Adds `by` to the value, a decimal integer in ASCII such as `-42`, and returns the sum. An absent
@@ -4368,8 +4417,20 @@ impl Table {
         Ok(matched)
     }
 
-    /// The one way in which pairs change; whether one was written or removed.
+    /// As `change_once`, and again where there was no room but what has been deleted leaves some.
     fn change<V: AsRef<[u8]>>(
+        &self,
+        key: &[u8],
+        mut decide: impl FnMut(Option<&[u8]>) -> Result<Change<V>>,
+    ) -> Result<bool> {
+        match self.change_once(key, &mut decide) {
+            Err(Error::MemoryLimit { .. }) if self.inner.make_room() => self.change_once(key, decide),
+            done => done,
+        }
+    }
+
+    /// The one way in which pairs change; whether one was written or removed.
+    fn change_once<V: AsRef<[u8]>>(
         &self,
         key: &[u8],
         decide: impl FnOnce(Option<&[u8]>) -> Result<Change<V>>,

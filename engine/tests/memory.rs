@@ -292,6 +292,28 @@ fn a_store_fills_up_to_its_limit_and_no_further() {
     }
 }
 
+/// What a delete left was counted until some hundred more had been deleted, so a full store stayed full after it.
+#[test]
+fn a_delete_makes_room_for_as_much_at_once() {
+    const LIMIT: usize = 2 << 20;
+    let value = vec![1; LIMIT / 20];
+    for index in BOTH {
+        let store = Store::with_memory_limit(LIMIT);
+        let table = store.table("t", index).unwrap();
+        let held = (0..100_u8).take_while(|number| table.insert([*number], &value).is_ok()).count() as u8;
+        assert!((15..20).contains(&held), "{held}");
+        for number in held..held + 40 {
+            assert!(table.insert([number], &value).is_err());
+            assert!(table.delete([number - held]).unwrap());
+            assert!(table.insert([number], &value).unwrap());
+        }
+        // What was shown to `alter` may have changed before another attempt, so that is its caller's.
+        let fresh = || table.alter("altered", |_| Change::Set(value.clone()));
+        assert!(table.delete([held + 39]).unwrap() && fresh().is_err() && fresh().unwrap());
+        assert_eq!(table.len(), usize::from(held));
+    }
+}
+
 #[test]
 fn a_store_over_a_new_limit_keeps_its_pairs_and_refuses_to_grow() {
     for index in BOTH {
