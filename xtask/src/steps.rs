@@ -166,3 +166,18 @@ impl Line {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{NotRun, Steps};
+
+    #[test]
+    fn a_step_that_could_not_run_is_shown_and_is_no_failure() {
+        let mut steps = Steps::new();
+        steps.check("passes", |_| Ok(()));
+        steps.check("fails", |_| anyhow::bail!("broken"));
+        steps.check("lacks", |_| Err(NotRun("install this".into()).into()));
+        assert_eq!((steps.passed(), steps.failed(), steps.not_run()), (1, 1, 1));
+        assert!(steps.summary().to_string().contains("NOT RUN"));
+    }
+}
