@@ -13,10 +13,13 @@ const TINY: &str = "--cfg twindex_tiny";
 /// The checker of all structures compiled in, and run by the tests.
 const CHECKED: &str = "--cfg twindex_tiny --cfg twindex_check";
 
+/// Walking all structures after each step, or doing so under a sanitizer, takes several times as long without it.
+const OPTIMISED: &str = "--config=profile.dev.package.twindex.opt-level=1";
+
 pub(super) fn test(workspace: &Workspace, steps: &mut Steps) {
     cargo_test("engine", "twindex", workspace, steps);
     steps.check("engine: cargo test over tiny constants", |log| {
-        log.run(&mut built_apart(workspace, "tiny", CHECKED, &["test"]))
+        log.run(&mut built_apart(workspace, "tiny", CHECKED, &["test", OPTIMISED]))
     });
     steps.check("engine: models of interleavings", |log| {
         log.run(&mut of_own_workspace(workspace, MODELS, "test"))
@@ -24,13 +27,15 @@ pub(super) fn test(workspace: &Workspace, steps: &mut Steps) {
     steps.check("engine: address sanitizer", |log| {
         let asan = Sanitizer::Address.find(log)?;
         let tests = ["--test=threads", "--test=model", "--test=memory", "--test=contract"];
-        log.run(asan.apply(built_apart(workspace, "asan", CHECKED, &["test"]).args(tests)))
+        log.run(asan.apply(built_apart(workspace, "asan", CHECKED, &["test", OPTIMISED]).args(tests)))
     });
     steps.check("engine: thread sanitizer", |log| {
         let tsan = Sanitizer::Thread.find(log)?;
         // It knows no system call that is a fence.
         let flags = format!("{TINY} --cfg twindex_plain_fences");
-        log.run(tsan.apply(built_apart(workspace, "tsan", &flags, &["test"]).arg("--test=threads")))
+        log.run(
+            tsan.apply(built_apart(workspace, "tsan", &flags, &["test", OPTIMISED]).arg("--test=threads")),
+        )
     });
     steps.check("engine: Miri", |log| {
         let miri = Miri::find(log)?;

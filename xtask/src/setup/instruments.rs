@@ -60,10 +60,9 @@ impl Found {
             Sanitizer::Thread => "-Zsanitizer=thread",
         };
         add_rustflags(cargo, flag);
-        // The target is named so that what runs while compiling is left alone. Without any optimisation it takes
-        // several times as long.
+        // The target is named so that what runs while compiling is left alone.
         cargo.arg(format!("--target={}", self.platform));
-        cargo.env("RUSTC_BOOTSTRAP", "1").env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+        cargo.env("RUSTC_BOOTSTRAP", "1");
         if self.sanitizer == Sanitizer::Thread {
             // The standard library's own locks must be watched too.
             cargo.arg("-Zbuild-std");
