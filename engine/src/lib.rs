@@ -831,9 +831,12 @@ impl Drop for Space {
 /// An emptied table returns its memory from so many bytes on; less is soon used again.
 const WORTH_RETURNING: usize = tuned(64 << 10, 1);
 
-/// A key and a value too large to stand in an index: an allocation of its own, written once.
+/// A value too large to stand in an index, with its key where that is too: an allocation of its own, written once.
+///
+/// Its index owns it until it is retired and no reader is left. Cursors and [`Value`]s own it too while they show it.
 #[repr(C)]
 struct Blob {
+    owners: AtomicUsize,
     key_len: usize,
     value_len: usize,
 }
@@ -850,8 +853,41 @@ impl Blob {
         // SAFETY: `Blobs::add` wrote a header and that many bytes behind it, and nothing changes them.
         unsafe {
             let bytes = blob.add(1).cast::<u8>();
-            let Self { key_len, value_len } = *blob;
+            let (key_len, value_len) = ((*blob).key_len, (*blob).value_len);
             (slice::from_raw_parts(bytes, key_len), slice::from_raw_parts(bytes.add(key_len), value_len))
+        }
+    }
+
+    /// The bytes of the whole allocation.
+    ///
+    /// # Safety
+    /// As for `parts`.
+    unsafe fn size(blob: *const Self) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe { size_of::<Self>() + (*blob).key_len + (*blob).value_len }
+    }
+
+    /// Adds an owner.
+    ///
+    /// # Safety
+    /// As for `parts`.
+    unsafe fn share(blob: *const Self) {
+        // SAFETY: the caller's promise.
+        unsafe { &*blob }.owners.fetch_add(1, Relaxed);
+    }
+
+    /// Removes an owner, and with the last one the blob.
+    ///
+    /// # Safety
+    /// The blob came from `Blobs::add` with this memory, and the owner does not use it any more.
+    unsafe fn disown(blob: *const Self, memory: &Memory) {
+        // SAFETY: the caller still owns it; it is whole, so it says with which layout it was allocated.
+        unsafe {
+            if (*blob).owners.fetch_sub(1, AcqRel) == 1 {
+                let layout =
+                    Self::layout((*blob).key_len, (*blob).value_len).expect("it was allocated with it");
+                memory.free(NonNull::new_unchecked(blob.cast_mut().cast()), layout);
+            }
         }
     }
 }
@@ -870,7 +906,7 @@ impl Blobs {
         self.bytes.fetch_add(layout.size(), Relaxed);
         // SAFETY: the layout has room for the header, the key and the value, in this order.
         unsafe {
-            blob.write(Blob { key_len: key.len(), value_len: value.len() });
+            blob.write(Blob { owners: AtomicUsize::new(1), key_len: key.len(), value_len: value.len() });
             let bytes = blob.add(1).cast::<u8>().as_ptr();
             bytes.copy_from_nonoverlapping(key.as_ptr(), key.len());
             bytes.add(key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
@@ -878,15 +914,114 @@ impl Blobs {
         Ok(blob.as_ptr())
     }
 
+    /// Takes the index's part in a blob back.
+    ///
     /// # Safety
-    /// `blob` came from `add` of this object, and nobody uses it any more.
+    /// `blob` came from `add` of this object, and nobody finds it in the index any more.
     unsafe fn free(&self, blob: *const Blob) {
-        // SAFETY: the blob is whole, so it says with which layout it was allocated.
+        // SAFETY: the caller's promise; the index has owned it until now.
         unsafe {
-            let layout = Blob::layout((*blob).key_len, (*blob).value_len).expect("it was allocated with it");
-            self.bytes.fetch_sub(layout.size(), Relaxed);
-            self.memory.free(NonNull::new_unchecked(blob.cast_mut().cast()), layout);
+            self.bytes.fetch_sub(Blob::size(blob), Relaxed);
+            Blob::disown(blob, &self.memory);
         }
+    }
+}
+
+/// A value where it lies.
+#[derive(Clone, Copy)]
+enum Body<'v> {
+    Inline(&'v [u8]),
+    Blob(*const Blob),
+}
+
+impl<'v> Body<'v> {
+    /// The value's bytes.
+    #[inline]
+    fn bytes(self) -> &'v [u8] {
+        match self {
+            Body::Inline(value) => value,
+            // SAFETY: the pin or the lock that led to the pair keeps its blob.
+            Body::Blob(blob) => unsafe { Blob::parts(blob) }.1,
+        }
+    }
+
+    /// The value, to outlive the pin.
+    fn keep(self, memory: &Arc<Memory>) -> Value {
+        Value(match self {
+            Body::Inline(value) => Kept::Copy(value.into()),
+            Body::Blob(blob) => {
+                // SAFETY: as above.
+                unsafe { Blob::share(blob) };
+                Kept::Blob { blob, memory: Arc::clone(memory) }
+            }
+        })
+    }
+}
+
+/// A value that stays as it was, whatever becomes of its pair. See [`Table::select_shared`].
+pub struct Value(Kept);
+
+enum Kept {
+    Copy(Box<[u8]>),
+    Blob { blob: *const Blob, memory: Arc<Memory> },
+}
+
+// SAFETY: the bytes never change, and the count of a blob's owners is atomic.
+unsafe impl Send for Value {}
+// SAFETY: as above.
+unsafe impl Sync for Value {}
+
+impl Value {
+    /// Whether these are the store's own bytes, rather than a copy. They count in [`Store::memory`] until the last
+    /// `Value` of them is dropped.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.0, Kept::Blob { .. })
+    }
+}
+
+impl Deref for Value {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Kept::Copy(bytes) => bytes,
+            // SAFETY: this is one of its owners.
+            Kept::Blob { blob, .. } => unsafe { Blob::parts(*blob) }.1,
+        }
+    }
+}
+
+impl AsRef<[u8]> for Value {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl Clone for Value {
+    fn clone(&self) -> Self {
+        Self(match &self.0 {
+            Kept::Copy(bytes) => Kept::Copy(bytes.clone()),
+            Kept::Blob { blob, memory } => {
+                // SAFETY: this is one of its owners.
+                unsafe { Blob::share(*blob) };
+                Kept::Blob { blob: *blob, memory: Arc::clone(memory) }
+            }
+        })
+    }
+}
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        if let Kept::Blob { blob, memory } = &self.0 {
+            // SAFETY: this was one of its owners, and the memory is its store's.
+            unsafe { Blob::disown(*blob, memory) };
+        }
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Value").field(&excerpt(self)).finish()
     }
 }
 
@@ -1531,9 +1666,12 @@ mod hash {
 
         /// The value of `key`, which lives as long as the caller's pin.
         #[inline]
-        pub(super) fn get(&self, key: &[u8]) -> Option<&[u8]> {
+        pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
+            let record = self.find(self.hash(key), key)?;
             // SAFETY: H1.
-            self.find(self.hash(key), key).map(|record| unsafe { record_parts(record) }.1)
+            Some(unsafe {
+                record_extent(record).1.map_or_else(|| Body::Inline(record_parts(record).1), Body::Blob)
+            })
         }
 
         /// Shows `read` each key's value. Groups of keys go through each step together, so that their
@@ -1809,7 +1947,7 @@ mod hash {
             // SAFETY: the record is whole until it is free, and so is its blob.
             state.limbo_bytes += unsafe {
                 let (bytes, blob) = record_extent(shard.record(retired.reference));
-                bytes + blob.map_or(0, |blob| (*blob).key_len + (*blob).value_len)
+                bytes + blob.map_or(0, |blob| Blob::size(blob))
             };
             if state.limbo.push(retired) >= COLLECT_AT || state.limbo_bytes >= COLLECT_AT_BYTES {
                 self.collect_records(shard, state);
@@ -2221,7 +2359,8 @@ mod hash {
 /// ```text
 /// leaf: head · prefix · slots, in order ──> ·      free      · <── cells
 /// slot: first 4 key bytes after the prefix u32 · length of the key after it u16 · where its cell is u16
-/// cell: value length u16 · the rest of the key · the value       (or the address of a blob)
+/// cell: value length u16 · the rest of the key · the value or, by an impossible length, the address of its blob;
+///       the key too may be in the blob
 ///
 /// inner node: head · prefix · first 4 bytes of each separator after it · children · ends · separators.
 ///             Never changes but for its children.
@@ -2261,9 +2400,11 @@ mod sorted {
 
     const HEAD: usize = size_of::<LeafHead>();
     const SLOT: usize = size_of::<u64>();
-    const BLOB: u16 = u16::MAX;
     const CELL_HEAD: usize = 2;
-    const BLOB_CELL: usize = CELL_HEAD + size_of::<*const Blob>();
+    /// The value lengths that stand for a value in a blob, and for a pair in a blob.
+    const VALUE_BLOB: u16 = u16::MAX - 1;
+    const PAIR_BLOB: u16 = u16::MAX;
+    const ADDRESS: usize = size_of::<*const Blob>();
 
     /// The head of a leaf; prefix, slots and cells follow in the same block.
     #[repr(C)]
@@ -2404,25 +2545,6 @@ mod sorted {
         }
     }
 
-    /// A value where it lies.
-    #[derive(Clone, Copy)]
-    enum Body<'v> {
-        Inline(&'v [u8]),
-        Blob(*const Blob),
-    }
-
-    impl<'v> Body<'v> {
-        /// The value's bytes. A blob's are freed through a limbo after its slot changed.
-        #[inline]
-        fn bytes(self) -> &'v [u8] {
-            match self {
-                Body::Inline(value) => value,
-                // SAFETY: the pin or the leaf's lock that led to the slot keeps its blob.
-                Body::Blob(blob) => unsafe { Blob::parts(blob) }.1,
-            }
-        }
-    }
-
     impl<'g> Leaf<'g> {
         /// The first byte of the leaf's block.
         #[inline]
@@ -2467,15 +2589,17 @@ mod sorted {
                 let cell = self.base().add(slot.cell());
                 let value_len = cell.cast::<u16>().read_unaligned();
                 let bytes = cell.add(CELL_HEAD);
-                if value_len == BLOB {
-                    let blob = bytes.cast::<*const Blob>().read_unaligned();
-                    let (key, _) = Blob::parts(blob);
-                    let rest = key.get(usize::from(self.prefix_len) + 4..).unwrap_or_default();
-                    return (rest, Body::Blob(blob));
-                }
                 let rest = slot.key_len().saturating_sub(4);
-                let value = slice::from_raw_parts(bytes.add(rest), value_len.into());
-                (slice::from_raw_parts(bytes, rest), Body::Inline(value))
+                if value_len < VALUE_BLOB {
+                    let value = slice::from_raw_parts(bytes.add(rest), value_len.into());
+                    return (slice::from_raw_parts(bytes, rest), Body::Inline(value));
+                }
+                if value_len == VALUE_BLOB {
+                    let blob = bytes.add(rest).cast::<*const Blob>().read_unaligned();
+                    return (slice::from_raw_parts(bytes, rest), Body::Blob(blob));
+                }
+                let blob = bytes.cast::<*const Blob>().read_unaligned();
+                (&Blob::parts(blob).0[usize::from(self.prefix_len) + 4..], Body::Blob(blob))
             }
         }
 
@@ -2630,10 +2754,9 @@ mod sorted {
         }
 
         fn cell_len(self, slot: Slot) -> usize {
-            match self.cell(slot) {
-                (rest, Body::Inline(value)) => CELL_HEAD + rest.len() + value.len(),
-                (_, Body::Blob(_)) => BLOB_CELL,
-            }
+            // SAFETY: S1.
+            let value_len = unsafe { self.base().add(slot.cell()).cast::<u16>().read_unaligned() };
+            CELL_HEAD + cell_parts(value_len, slot.key_len()).iter().sum::<usize>()
         }
 
         fn add_garbage(self, bytes: usize) {
@@ -2995,9 +3118,9 @@ mod sorted {
 
         /// The value of `key`, which lives as long as the pin.
         #[inline]
-        pub(super) fn get(&self, key: &[u8]) -> Option<&[u8]> {
+        pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
             let leaf = self.leaf(key)?;
-            Some(leaf.cell(leaf.find(key)?).1.bytes())
+            Some(leaf.cell(leaf.find(key)?).1)
         }
 
         /// Shows `read` each key's value. The keys of a group go down the tree side by side, so that their
@@ -3187,7 +3310,7 @@ mod sorted {
             let (prefix, after) =
                 suffix.map_or((&[][..], Suffix::new(key)), |suffix| (leaf.prefix(), suffix));
             let mut buffer = MaybeUninit::uninit();
-            let cell = self.new_cell(&mut buffer, key, after, value)?;
+            let (cell, blob) = self.new_cell(&mut buffer, key, after, value)?;
             let item = Item { prefix, slot: Slot::new(after), cell };
             let count = leaf.count();
             // A key without the leaf's prefix has no room in it.
@@ -3209,7 +3332,7 @@ mod sorted {
                 }
                 _ => {
                     self.make_room(held, key, found, item).inspect_err(|_| {
-                        if let Some(blob) = item.blob() {
+                        if let Some(blob) = blob {
                             // SAFETY: the blob was made above, and nobody else knows it.
                             unsafe { self.blobs.free(blob) };
                         }
@@ -3222,34 +3345,37 @@ mod sorted {
             Ok(())
         }
 
-        /// The cell of a pair, in `buffer`.
+        /// The cell of a pair, in `buffer`, and its blob if it has one.
         fn new_cell<'b>(
             &self,
             buffer: &'b mut MaybeUninit<[u8; MAX_CELL]>,
             key: &[u8],
             suffix: Suffix<'_>,
             value: &[u8],
-        ) -> Tried<&'b [u8]> {
-            let cell: *mut u8 = buffer.as_mut_ptr().cast();
+        ) -> Tried<(&'b [u8], Option<*const Blob>)> {
             // The whole key counts, as the leaf's prefix may become shorter.
-            if CELL_HEAD + key.len() + value.len() > MAX_CELL {
-                let blob = self.blobs.add(key, value)?;
-                // SAFETY: the buffer has room for the head and an address.
-                return Ok(unsafe {
-                    cell.cast::<[u8; CELL_HEAD]>().write(BLOB.to_ne_bytes());
-                    cell.add(CELL_HEAD).cast::<*const Blob>().write_unaligned(blob);
-                    slice::from_raw_parts(cell, BLOB_CELL)
-                });
-            }
-            let rest = suffix.rest;
-            // SAFETY: the buffer has room for the head, the rest and the value.
-            Ok(unsafe {
-                cell.cast::<[u8; CELL_HEAD]>().write((value.len() as u16).to_ne_bytes());
-                let bytes = cell.add(CELL_HEAD);
-                bytes.copy_from_nonoverlapping(rest.as_ptr(), rest.len());
-                bytes.add(rest.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
-                slice::from_raw_parts(cell, CELL_HEAD + rest.len() + value.len())
-            })
+            let (value_len, blob) = if CELL_HEAD + key.len() + value.len() <= MAX_CELL {
+                (value.len() as u16, None)
+            } else if CELL_HEAD + key.len() + ADDRESS <= MAX_CELL {
+                (VALUE_BLOB, Some(self.blobs.add(&[], value)?))
+            } else {
+                (PAIR_BLOB, Some(self.blobs.add(key, value)?))
+            };
+            let rest = if value_len == PAIR_BLOB { &[] } else { suffix.rest };
+            let cell: *mut u8 = buffer.as_mut_ptr().cast();
+            // SAFETY: the buffer has room for the head, the rest and the value or the address.
+            let cell = unsafe {
+                cell.cast::<[u8; CELL_HEAD]>().write(value_len.to_ne_bytes());
+                let tail = cell.add(CELL_HEAD + rest.len());
+                tail.sub(rest.len()).copy_from_nonoverlapping(rest.as_ptr(), rest.len());
+                match blob {
+                    Some(blob) => tail.cast::<*const Blob>().write_unaligned(blob),
+                    None => tail.copy_from_nonoverlapping(value.as_ptr(), value.len()),
+                }
+                let tail_len = if blob.is_some() { ADDRESS } else { value.len() };
+                slice::from_raw_parts(cell, CELL_HEAD + rest.len() + tail_len)
+            };
+            Ok((cell, blob))
         }
 
         /// Replaces a leaf without room for a pair by one, or two, that have the pair too.
@@ -3599,7 +3725,7 @@ mod sorted {
 
         fn retire_blob(&self, blob: *const Blob) {
             // SAFETY: it is retired only now, so still whole.
-            let bytes = unsafe { (*blob).key_len + (*blob).value_len };
+            let bytes = unsafe { Blob::size(blob) };
             lock(&self.blocks).retire(Retired::Blob(blob), bytes, &self.blobs);
         }
 
@@ -3686,38 +3812,33 @@ mod sorted {
     }
 
     impl<'i> Item<'i> {
-        /// The rest of the key, and the value; nothing of a blob.
-        fn parts(&self) -> (&'i [u8], &'i [u8]) {
-            self.cell[CELL_HEAD..].split_at(self.slot.key_len().saturating_sub(4))
+        fn value_len(&self) -> u16 {
+            u16::from_ne_bytes([self.cell[0], self.cell[1]])
         }
 
-        fn blob(&self) -> Option<*const Blob> {
-            let (value_len, bytes) = self.cell.split_first_chunk().expect("a cell has a head");
-            // SAFETY: the cell of a blob holds its address.
-            (u16::from_ne_bytes(*value_len) == BLOB)
-                .then(|| unsafe { bytes.as_ptr().cast::<*const Blob>().read_unaligned() })
+        /// The rest of the key, if it is here, and the value or an address.
+        fn parts(&self) -> (&'i [u8], &'i [u8]) {
+            self.cell[CELL_HEAD..].split_at(cell_parts(self.value_len(), self.slot.key_len())[0])
         }
 
         /// The cell's length in a leaf with a prefix of `prefix_len`.
         fn cell_len(&self, prefix_len: usize) -> usize {
-            if self.blob().is_some() {
-                return BLOB_CELL;
-            }
-            let key = self.prefix.len() + self.slot.key_len() - prefix_len;
-            self.cell.len() - self.slot.key_len().saturating_sub(4) + key.saturating_sub(4)
+            let key_len = self.prefix.len() + self.slot.key_len() - prefix_len;
+            CELL_HEAD + cell_parts(self.value_len(), key_len).iter().sum::<usize>()
         }
 
         /// Writes the whole key into `key`.
         fn write_key(&self, key: &mut Vec<u8>) {
             key.clear();
-            if let Some(blob) = self.blob() {
+            let (rest, tail) = self.parts();
+            if self.value_len() == PAIR_BLOB {
                 // SAFETY: the pair is live, so its blob is.
-                key.extend(unsafe { Blob::parts(blob) }.0);
+                key.extend(unsafe { Blob::parts(tail.as_ptr().cast::<*const Blob>().read_unaligned()) }.0);
                 return;
             }
             key.extend(self.prefix);
             key.extend(&self.slot.head().to_be_bytes()[..self.slot.key_len().min(4)]);
-            key.extend(self.parts().0);
+            key.extend(rest);
         }
 
         /// Writes the cell into a leaf whose prefix may be another; the slot for it. `key` is room to work in.
@@ -3728,12 +3849,22 @@ mod sorted {
             }
             self.write_key(key);
             let suffix = Suffix::new(&key[prefix_len..]);
-            if self.blob().is_none() {
-                leaf.add_cell(self.parts().1);
+            leaf.add_cell(self.parts().1);
+            if self.value_len() != PAIR_BLOB {
                 leaf.add_cell(suffix.rest);
-                return Slot::new(suffix).with_cell(leaf.add_cell(&self.cell[..CELL_HEAD]));
             }
-            Slot::new(suffix).with_cell(leaf.add_cell(self.cell))
+            Slot::new(suffix).with_cell(leaf.add_cell(&self.cell[..CELL_HEAD]))
+        }
+    }
+
+    /// The bytes of the rest of a key and of what follows it, in a cell with this value length.
+    #[inline]
+    fn cell_parts(value_len: u16, key_len: usize) -> [usize; 2] {
+        let rest = key_len.saturating_sub(4);
+        match value_len {
+            PAIR_BLOB => [0, ADDRESS],
+            VALUE_BLOB => [rest, ADDRESS],
+            value_len => [rest, value_len.into()],
         }
     }
 
@@ -3877,6 +4008,8 @@ mod sorted {
         bytes: Vec<u8>,
         /// Where each key and each value end.
         ends: Vec<(usize, usize)>,
+        /// Blobs in the place of values, null for the others; up to the last one.
+        blobs: Vec<*const Blob>,
         leaf: *const AtomicU64,
         state: u64,
         /// The separator behind the leaf, where the block goes up to it.
@@ -3915,6 +4048,7 @@ mod sorted {
             Self {
                 bytes: Vec::new(),
                 ends: Vec::new(),
+                blobs: Vec::new(),
                 leaf: ptr::null(),
                 state: 0,
                 next: None,
@@ -3926,6 +4060,7 @@ mod sorted {
         fn clear(&mut self) {
             self.bytes.clear();
             self.ends.clear();
+            self.blobs.clear();
             self.next = None;
             // What filled it may be gone.
             self.leaf = ptr::null();
@@ -3947,6 +4082,17 @@ mod sorted {
             debug_assert!(start <= key_end && key_end <= end && end <= self.bytes.len());
             // SAFETY: `push` wrote the ends in ascending order, up to the length of the bytes.
             unsafe { (self.bytes.get_unchecked(start..key_end), self.bytes.get_unchecked(key_end..end)) }
+        }
+
+        #[inline]
+        pub(super) fn has_blobs(&self) -> bool {
+            !self.blobs.is_empty()
+        }
+
+        /// The blob that is the pair's value.
+        #[inline]
+        pub(super) fn blob(&self, at: usize) -> Option<*const Blob> {
+            self.blobs.get(at).copied().filter(|blob| !blob.is_null())
         }
 
         /// Whether the leaf has not changed since. The index that filled the block is still there.
@@ -3976,11 +4122,14 @@ mod sorted {
             let key_len = prefix.len() + slot.key_len();
             let start = self.bytes.len();
             let Body::Inline(value) = body else {
+                if let Body::Blob(blob) = body {
+                    self.blobs.resize(self.ends.len(), ptr::null());
+                    self.blobs.push(blob);
+                }
                 self.bytes.extend_from_slice(prefix);
                 self.bytes.extend_from_slice(&head[..head_len]);
                 self.bytes.extend_from_slice(rest);
-                self.bytes.extend_from_slice(body.bytes());
-                self.ends.push((start + key_len, self.bytes.len()));
+                self.ends.push((start + key_len, start + key_len));
                 self.reserve(leaf, leaf.count());
                 return;
             };
@@ -4563,9 +4712,21 @@ impl Table {
     pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let pinned = self.pin();
         match &self.inner.pairs {
-            Pairs::Hash(index) => index.get(&pinned).get(key.as_ref()).map(read),
-            Pairs::Sorted(index) => index.get(&pinned).get(key.as_ref()).map(read),
+            Pairs::Hash(index) => index.get(&pinned).get(key.as_ref()).map(|value| read(value.bytes())),
+            Pairs::Sorted(index) => index.get(&pinned).get(key.as_ref()).map(|value| read(value.bytes())),
         }
+    }
+
+    /// The key's value as it is now, to be kept whatever becomes of the pair, or `None` where the key is absent.
+    ///
+    /// Values of more than some 4 KiB in a hash table, 512 bytes in a sorted one, are shared with the store, not copied.
+    pub fn select_shared(&self, key: impl AsRef<[u8]>) -> Option<Value> {
+        let pinned = self.pin();
+        let value = match &self.inner.pairs {
+            Pairs::Hash(index) => index.get(&pinned).get(key.as_ref()),
+            Pairs::Sorted(index) => index.get(&pinned).get(key.as_ref()),
+        };
+        Some(value?.keep(&self.inner.memory))
     }
 
     /// Whether the key is there.
@@ -4617,6 +4778,7 @@ impl Table {
             on: None,
             block: sorted::Block::new(),
             at: 0,
+            held: None,
             down: false,
             limit: Cursor::FIRST_BLOCK,
         })
@@ -4718,6 +4880,8 @@ pub struct Cursor {
     block: sorted::Block,
     /// How many of the block's pairs have been returned.
     at: usize,
+    /// The blob of the value that was returned last.
+    held: Option<*const Blob>,
     down: bool,
     /// How many pairs the next block may have: few at first, as many scans are short.
     limit: usize,
@@ -4747,30 +4911,80 @@ impl Cursor {
         if self.at > 0 { Some(self.block.pair(self.at - 1).0) } else { self.on.as_deref() }
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, down: bool) -> Option<(&[u8], &[u8])> {
-        let ready = self.at < self.block.len() && self.down == down && self.is_current();
+        let ready = self.at < self.block.len() && self.down == down && !self.block.has_blobs();
+        if ready && self.is_current(&self.table.pin()) {
+            self.at += 1;
+            return Some(self.block.pair(self.at - 1));
+        }
+        self.step_far(down)
+    }
+
+    /// As `step`, where there is more to do than to look into the block.
+    #[inline(never)]
+    fn step_far(&mut self, down: bool) -> Option<(&[u8], &[u8])> {
+        let ready = self.at < self.block.len() && self.down == down && self.hold_next();
         if !ready && !self.refill(down) {
             return None;
         }
         self.at += 1;
-        Some(self.block.pair(self.at - 1))
+        Some(self.pair(self.at - 1))
     }
 
-    /// Whether the block is what another look at the table would give.
-    #[inline]
-    fn is_current(&self) -> bool {
+    /// A pair of the block. If its value is a blob, a pin or `held` keeps that.
+    fn pair(&self, at: usize) -> (&[u8], &[u8]) {
+        let (key, value) = self.block.pair(at);
+        match self.block.blob(at) {
+            None => (key, value),
+            // SAFETY: it is still there.
+            Some(blob) => (key, unsafe { Blob::parts(blob) }.1),
+        }
+    }
+
+    /// Whether the block is what another look at the table would give. While it is, its blobs are there.
+    #[inline(always)]
+    fn is_current(&self, _pinned: &epoch::Guard) -> bool {
         let Pairs::Sorted(index) = &self.table.inner.pairs else { return false };
         // The pin keeps the leaf's block between the two questions.
-        let _pinned = self.table.pin();
         index.is(&self.index) && self.block.is_current()
+    }
+
+    /// Makes sure of the block's next pair; whether the block is current.
+    fn hold_next(&mut self) -> bool {
+        let pinned = self.table.pin();
+        let current = self.is_current(&pinned);
+        if current {
+            self.hold(&pinned);
+        }
+        current
+    }
+
+    /// Becomes an owner of the next pair's blob, if it has one.
+    fn hold(&mut self, _pinned: &epoch::Guard) {
+        if let Some(blob) = self.block.blob(self.at) {
+            // SAFETY: the block was current under this pin, so its slots owned their blobs.
+            unsafe { Blob::share(blob) };
+            self.let_go();
+            self.held = Some(blob);
+            if let Some(soon) = self.block.blob(self.at + 2) {
+                prefetch(soon);
+            }
+        }
+    }
+
+    fn let_go(&mut self) {
+        if let Some(blob) = self.held.take() {
+            // SAFETY: the cursor has owned it since `hold`, and the pair it was returned with is out of use.
+            unsafe { Blob::disown(blob, &self.table.inner.memory) };
+        }
     }
 
     /// Copies the pairs that follow the position; whether there are any.
     #[cold]
     fn refill(&mut self, down: bool) -> bool {
         let Pairs::Sorted(index) = &self.table.inner.pairs else { return false };
-        let unchanged = self.is_current();
+        let unchanged = self.is_current(&self.table.pin());
         let mut edge = None;
         if self.at > 0 {
             let on = self.on.get_or_insert_default();
@@ -4794,27 +5008,61 @@ impl Cursor {
             (None, None) => as_slice(from),
         };
         current.fill(&mut self.block, from, as_slice(to), down, self.limit);
-        drop(pinned);
         self.at = 0;
         self.down = down;
         self.limit = self.limit.saturating_mul(4);
+        self.hold(&pinned);
         !self.block.is_empty()
     }
 
+    /// Shows `read` up to `limit` pairs, a block at a time; how many there were.
+    fn steps(&mut self, down: bool, limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
+        let mut left = limit;
+        while left > 0 {
+            let pinned = self.table.pin();
+            if self.at == self.block.len() || self.down != down || !self.is_current(&pinned) {
+                self.limit = self.limit.max(left);
+                if !self.refill(down) {
+                    break;
+                }
+            }
+            let end = self.block.len().min(self.at + left);
+            left -= end - self.at;
+            while self.at < end {
+                self.at += 1;
+                if let Some(soon) = self.block.blob(self.at + 4) {
+                    prefetch(soon);
+                }
+                let (key, value) = self.pair(self.at - 1);
+                read(key, value);
+            }
+        }
+        limit - left
+    }
+
     /// [`scan_asc_next`](Self::scan_asc_next) up to `limit` times, each pair shown to `read`; how many
-    /// there were.
-    pub fn scan_asc_next_many(&mut self, limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
-        (0..limit).take_while(|_| self.scan_asc_next().map(|(key, value)| read(key, value)).is_some()).count()
+    /// there were. Pairs are shown as they were at some moment of the call, whatever `read` does to the table.
+    pub fn scan_asc_next_many(&mut self, limit: usize, read: impl FnMut(&[u8], &[u8])) -> usize {
+        self.steps(false, limit, read)
     }
 
     /// [`scan_desc_next`](Self::scan_desc_next) up to `limit` times, each pair shown to `read`; how many
-    /// there were.
-    pub fn scan_desc_next_many(&mut self, limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
-        (0..limit)
-            .take_while(|_| self.scan_desc_next().map(|(key, value)| read(key, value)).is_some())
-            .count()
+    /// there were. Pairs are shown as they were at some moment of the call, whatever `read` does to the table.
+    pub fn scan_desc_next_many(&mut self, limit: usize, read: impl FnMut(&[u8], &[u8])) -> usize {
+        self.steps(true, limit, read)
     }
 }
+
+impl Drop for Cursor {
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}
+
+// SAFETY: the pointer is to a blob that the cursor owns, whose bytes never change and whose count is atomic.
+unsafe impl Send for Cursor {}
+// SAFETY: as above.
+unsafe impl Sync for Cursor {}
 
 impl IntoIterator for Cursor {
     type Item = (Vec<u8>, Vec<u8>);
@@ -4839,6 +5087,7 @@ impl Clone for Cursor {
             on: self.on().map(<[u8]>::to_vec),
             block: sorted::Block::new(),
             at: 0,
+            held: None,
             down: false,
             limit: Self::FIRST_BLOCK,
         }

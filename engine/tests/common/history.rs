@@ -180,7 +180,10 @@ impl Checked {
             assert_eq!(self.table.len(), self.model.len());
             assert_eq!(self.table.is_empty(), self.model.is_empty());
             assert_sound(&self.table);
-            assert_eq!(self.store.memory(), self.table.memory(), "the store counts what its table holds");
+            // A cursor may hold a large value that the table has no more.
+            let idle = self.cursors.is_empty() && self.scans.is_empty();
+            let held = self.store.memory() - self.table.memory();
+            assert!(held == 0 || !idle, "the store counts {held} bytes more than its table holds");
         }
     }
 
