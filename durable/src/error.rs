@@ -97,7 +97,11 @@ impl Error {
     /// An error met while this file was read or written by the engine.
     pub(crate) fn of_file(path: &Path, error: twindex::Error) -> Self {
         match error {
-            twindex::Error::Io(source) => Self::io(path, source),
+            // Where the engine's error names the file already, it does so once.
+            twindex::Error::Io(source) => match source.downcast::<crate::whole::AtPath>() {
+                Ok(named) => Self::Io { path: named.path, source: named.source },
+                Err(source) => Self::io(path, source),
+            },
             twindex::Error::Corrupt { offset, what } => Self::Damaged { path: path.into(), offset, what },
             other => Self::Engine(other),
         }

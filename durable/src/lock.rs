@@ -48,6 +48,15 @@ impl Lock {
     }
 }
 
+/// That nobody has the store's file at `path` open for writing.
+pub(crate) fn check_free(path: &Path) -> Result<()> {
+    let Ok(mut file) = File::open(crate::beside(path, ".lock")) else { return Ok(()) };
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Err(Error::InUse { path: path.into(), pid: pid_in(&mut file) }),
+        _ => Ok(()),
+    }
+}
+
 impl Drop for Lock {
     fn drop(&mut self) {
         // While it is still locked, so that nobody else's is removed.

@@ -10,7 +10,7 @@ use twindex::Index;
 use twindex::dump::Progress;
 
 use crate::core::{Core, Logged, lock};
-use crate::{Batch, Durability, Options, Result, Table, Torn, compact};
+use crate::{Batch, Durability, Error, Options, Result, Table, Torn, compact};
 
 /// A store in one file, or in memory alone.
 ///
@@ -176,15 +176,21 @@ impl Store {
     /// Writes the whole store to its file, which is replaced in one step. With a log this is what
     /// [`compact`](Self::compact) does.
     ///
-    /// Fails with [`Error::NoFile`](crate::Error::NoFile) where the store is in memory alone; for that there is
+    /// Fails with [`Error::NoFile`] where the store is in memory alone; for that there is
     /// [`save_as`](Self::save_as).
     pub fn save(&self) -> Result<()> {
         self.compact_with(|_| {})
     }
 
-    /// Writes the whole store to another file, as [`save`](crate::save) does.
+    /// Writes the whole store to another file, as [`save`](crate::save) does; to its own one, as
+    /// [`save`](Self::save) does.
     pub fn save_as(&self, path: impl AsRef<Path>) -> Result<()> {
-        Ok(crate::save(&self.core().engine, path)?)
+        let path = path.as_ref();
+        if self.path().is_some_and(|own| is_same_file(own, path)) {
+            return self.save();
+        }
+        crate::lock::check_free(path)?;
+        crate::save(&self.core().engine, path).map_err(|error| Error::of_file(path, error))
     }
 
     /// Writes the file anew without what has been overwritten since, while reads and writes go on. Happens by
@@ -232,6 +238,10 @@ impl Store {
             log_error: log.and_then(|log| log.failed).map(|reason| reason.to_string()),
         }
     }
+}
+
+fn is_same_file(one: &Path, two: &Path) -> bool {
+    matches!((one.canonicalize(), two.canonicalize()), (Ok(one), Ok(two)) if one == two)
 }
 
 impl Default for Store {

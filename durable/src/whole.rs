@@ -8,23 +8,32 @@ use twindex::dump;
 use twindex::{Error, Result, Store};
 
 use crate::compact::random_salt;
-use crate::disk::{Disk, RealDisk};
+use crate::disk::{Disk, RealDisk, take_permissions};
 use crate::folder_of;
 use crate::load::load as load_file;
+use crate::lock::check_free;
 
 /// Writes the whole store to the file at `path`, which is replaced in one step once the new one is on disk.
 ///
-/// Fails with [`Error::Io`] and leaves the file at `path` as it was where the disk or the folder refuses.
+/// Fails with [`Error::Io`] and leaves the file at `path` as it was where the disk or the folder refuses, or a
+/// [`Store`](crate::Store) has the file open for writing.
 pub fn save(store: &Store, path: impl AsRef<Path>) -> Result<()> {
     let path = path.as_ref();
     write_beside(store, path, folder_of(path)).map_err(|error| name_path(error, path))
 }
 
 fn write_beside(store: &Store, path: &Path, folder: &Path) -> Result<()> {
-    let mut file = tempfile::Builder::new().prefix(".twindex-").tempfile_in(folder)?;
+    // What a store in use writes later would be lost with the file that it has open.
+    check_free(path).map_err(|error| io::Error::new(io::ErrorKind::ResourceBusy, error.to_string()))?;
+    let mut builder = tempfile::Builder::new();
+    // As for any new file, rather than for a secret one.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.prefix(".twindex-").tempfile_in(folder)?;
     let tables = (0..).zip(store.tables()).collect::<Vec<_>>();
     dump::write(&tables, random_salt(), file.as_file_mut(), &mut |_| {})?;
     file.as_file().sync_all()?;
+    take_permissions(file.path(), path)?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(RealDisk.sync_folder(path)?)
 }
@@ -57,10 +66,11 @@ fn name_path(error: Error, path: &Path) -> Error {
     }
 }
 
+/// An error of the system about a file.
 #[derive(Debug)]
-struct AtPath {
-    path: PathBuf,
-    source: io::Error,
+pub(crate) struct AtPath {
+    pub(crate) path: PathBuf,
+    pub(crate) source: io::Error,
 }
 
 impl fmt::Display for AtPath {

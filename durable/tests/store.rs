@@ -461,6 +461,47 @@ fn a_file_of_many_tables_is_loaded_by_several_threads() {
     }
 }
 
+/// It would go on in a file that has no name any more, and all that is written later would be lost.
+#[test]
+fn a_file_in_use_is_not_replaced_under_its_store() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::EverySec);
+    let table = store.table("t", Index::Hash).unwrap();
+    table.insert("a", "1").unwrap();
+    store.save_as(&path).unwrap();
+    assert_eq!(store.stats().compactions, 1);
+    table.insert("b", "2").unwrap();
+    let error = Store::new().save_as(&path).unwrap_err();
+    assert!(matches!(error, Error::InUse { pid: Some(_), .. }), "{error:?}");
+    let error = twindex_durable::save(&twindex::Store::new(), &path).unwrap_err();
+    assert!(error.to_string().contains("in use by"), "{error}");
+    store.close().unwrap();
+    assert_eq!(open(&path, Durability::None).table("t", Index::Hash).unwrap().len(), 2);
+}
+
+/// Others who could read a file can read the one that takes its place.
+#[test]
+#[cfg(unix)]
+fn a_file_that_is_written_anew_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_folder, path) = folder();
+    let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    let store = open(&path, Durability::EverySec);
+    let ordinary = mode();
+    assert_ne!(ordinary & 0o200, 0);
+    for wanted in [0o600, 0o640, 0o666] {
+        fs::set_permissions(&path, PermissionsExt::from_mode(wanted)).unwrap();
+        store.compact().unwrap();
+        assert_eq!(mode(), wanted);
+        store.save_as(&path).unwrap();
+        assert_eq!(mode(), wanted);
+    }
+    store.close().unwrap();
+    fs::remove_file(&path).unwrap();
+    Store::new().save_as(&path).unwrap();
+    assert_eq!(mode(), ordinary, "a new file is like any other");
+}
+
 #[test]
 fn stats_tell_of_the_file() {
     let (_folder, path) = folder();

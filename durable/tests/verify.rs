@@ -76,7 +76,7 @@ fn one_damaged_byte_is_found_and_costs_little() {
     let log = checked(&path).dump_bytes as usize;
     let to = folder.path().join("new.twx");
     let last = whole.len() - 20;
-    for at in [12, 21].into_iter().chain((24..last).step_by(whole.len() / 37)).chain((log..last).step_by(29))
+    for at in [12, 21].into_iter().chain((24..last).step_by(whole.len() / 17)).chain((log..last).step_by(61))
     {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x41;

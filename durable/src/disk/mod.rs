@@ -9,7 +9,7 @@ mod real;
 #[cfg(test)]
 pub(crate) mod sim;
 
-pub(crate) use real::RealDisk;
+pub(crate) use real::{RealDisk, take_permissions};
 
 /// A file system.
 pub(crate) trait Disk: Debug + Send + Sync {

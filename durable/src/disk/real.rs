@@ -22,6 +22,7 @@ impl Disk for RealDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        take_permissions(from, to)?;
         fs::rename(from, to)
     }
 
@@ -42,6 +43,15 @@ impl Disk for RealDisk {
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
+    }
+}
+
+/// Whoever may read and write a file may do so with the one that takes its place.
+pub(crate) fn take_permissions(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::metadata(to) {
+        Ok(old) => fs::set_permissions(from, old.permissions()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

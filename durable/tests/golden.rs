@@ -1,0 +1,114 @@
+//! Files of every version of the format, which every release reads.
+//!
+//! They are in `engine/tests/golden/`, for all hosts. They were written once, by the release that introduced the
+//! version, and are never written again: `TWINDEX_GOLDEN=FOLDER` makes this release's in another folder.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use twindex_durable::twindex::{self, Index};
+use twindex_durable::{Durability, Options, Result, Store, Table};
+
+type Tables = BTreeMap<String, (Index, BTreeMap<Vec<u8>, Vec<u8>>)>;
+
+/// What is in all of them but the log.
+fn dumped() -> Result<Store> {
+    let store = Store::new();
+    let users = store.table("users", Index::Hash)?;
+    users.insert("ada", "1815")?;
+    users.insert("", "the empty key")?;
+    users.insert([0xff, 0x00, 0x80], "")?;
+    let log = store.table("log é", Index::Sorted)?;
+    for number in 0..300 {
+        log.insert(format!("2026-11-{:02} {number:03}", number % 30 + 1), format!("{number}"))?;
+    }
+    log.insert(vec![b'k'; 1000], vec![b'v'; 70_000])?;
+    log.insert([vec![b'k'; 999], b"l".to_vec()].concat(), "shares much")?;
+    store.table("empty", Index::Sorted)?;
+    Ok(store)
+}
+
+/// What is done then, in the files with a log.
+fn log(store: &Store) -> Result<()> {
+    let users = store.table("users", Index::Hash)?;
+    users.update("ada", "1852")?;
+    users.delete("")?;
+    users.increment("count", -7)?;
+    store.table("dropped", Index::Hash)?.insert("a", "1")?;
+    store.drop_table("dropped")?;
+    let empty = store.table("empty", Index::Sorted)?;
+    empty.insert("a", "1")?;
+    empty.clear()?;
+    let mut batch = store.batch();
+    for number in 0..40_u8 {
+        let table =
+            store.table(&format!("table {number}"), if number < 20 { Index::Hash } else { Index::Sorted })?;
+        batch.upsert(&table, [number], vec![number; usize::from(number) * 40])?;
+    }
+    batch.commit().map(drop)
+}
+
+fn tables_of(store: &Store) -> Tables {
+    let content = |table: &Table| (table.name().to_owned(), (table.index(), table.iter().collect()));
+    store.tables().iter().map(content).collect()
+}
+
+/// That every way of reading it finds this.
+#[track_caller]
+fn assert_reads(name: &str, expected: &Store) {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/golden").join(name);
+    let bytes = fs::read(&golden).unwrap();
+    let expected = tables_of(expected);
+    let loaded = twindex::Store::load(&mut bytes.as_slice()).unwrap();
+    assert!(tables_of(&loaded.into()) == expected, "{name}: from its bytes");
+    assert!(tables_of(&twindex_durable::load(&golden).unwrap().into()) == expected, "{name}: from the file");
+    let read = Options::new().read_only(true).open(&golden).unwrap();
+    assert!(tables_of(&read) == expected, "{name}: opened for reading");
+    assert!(twindex_durable::check(&golden, |_| {}).unwrap().damage.is_empty(), "{name}");
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join(name);
+    fs::write(&copy, &bytes).unwrap();
+    for durability in [Durability::EverySec, Durability::Always, Durability::None] {
+        let store = Options::new().durability(durability).open(&copy).unwrap();
+        assert!(tables_of(&store) == expected, "{name}: {durability}");
+        store.close().unwrap();
+    }
+}
+
+#[test]
+fn version_1_is_read() {
+    assert_reads("version-1.twx", &dumped().unwrap());
+}
+
+#[test]
+fn version_2_is_read() {
+    let expected = dumped().unwrap();
+    assert_reads("version-2-dump.twx", &expected);
+    log(&expected).unwrap();
+    assert_reads("version-2-log.twx", &expected);
+}
+
+#[test]
+fn what_this_release_writes_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = std::env::var("TWINDEX_GOLDEN").map_or_else(|_| folder.path().to_owned(), PathBuf::from);
+    let store = dumped().unwrap();
+    let mut bytes = Vec::new();
+    let engine = twindex::Store::new();
+    for table in store.tables() {
+        let copy = engine.table(table.name(), table.index()).unwrap();
+        table.iter().for_each(|(key, value)| assert!(copy.insert(key, value).unwrap()));
+    }
+    engine.dump(&mut bytes).unwrap();
+    fs::write(target.join("version-2-dump.twx"), bytes).unwrap();
+    let path = target.join("version-2-log.twx");
+    store.save_as(&path).unwrap();
+    let logged = Options::new().durability(Durability::Always).open(&path).unwrap();
+    log(&logged).unwrap();
+    logged.close().unwrap();
+    log(&store).unwrap();
+    assert!(tables_of(&Store::open(&path).unwrap()) == tables_of(&store));
+    let report = twindex_durable::check(&path, |_| {}).unwrap();
+    assert!(report.operations > 40 && report.dump_pairs == 305, "{report:?}");
+}

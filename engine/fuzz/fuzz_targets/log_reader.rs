@@ -1,0 +1,103 @@
+//! Logs that are right, nearly right, or nonsense under a right checksum: they are replayed or refused, and what
+//! is replayed can be dumped.
+
+#![no_main]
+
+#[path = "../../tests/common/dump_writer.rs"]
+mod dump_writer;
+
+use std::collections::BTreeMap;
+
+use dump_writer::{Record, end, file, pair, pairs, table, table_with_id};
+use libfuzzer_sys::arbitrary::{self, Arbitrary};
+use libfuzzer_sys::fuzz_target;
+use twindex::dump::{HEAD_BYTES, Operations, synced};
+use twindex::{Error, Index, Store};
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    records: Vec<Logged>,
+    /// A byte that is changed, and how.
+    damage: Option<(u16, u8)>,
+    /// Where the file is cut.
+    cut: Option<u16>,
+    free: u8,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Logged {
+    Operations(Vec<Operation>),
+    /// Bytes under a right checksum.
+    Any(Vec<u8>),
+    Kind(u8, Vec<u8>),
+    Synced(u64),
+}
+
+#[derive(Arbitrary, Debug)]
+enum Operation {
+    Put(u8, Vec<u8>, Vec<u8>),
+    Delete(u8, Vec<u8>),
+    Create(u32, bool, String),
+    Drop(u8),
+    Clear(u8),
+}
+
+const SALT: u64 = 42;
+
+impl Logged {
+    fn record(self) -> Record {
+        match self {
+            Self::Operations(list) => {
+                let mut operations = Operations::new();
+                for operation in list {
+                    match operation {
+                        Operation::Put(table, key, value) => operations.put(table.into(), &key, &value),
+                        Operation::Delete(table, key) => operations.delete(table.into(), &key),
+                        Operation::Create(table, sorted, name) => {
+                            let index = if sorted { Index::Sorted } else { Index::Hash };
+                            operations.create(table, index, &name);
+                        }
+                        Operation::Drop(table) => operations.drop_table(table.into()),
+                        Operation::Clear(table) => operations.clear_table(table.into()),
+                    }
+                }
+                (4, operations.seal(SALT, 0)[HEAD_BYTES..].to_vec())
+            }
+            Self::Any(payload) => (4, payload),
+            Self::Kind(kind, payload) => (kind, payload),
+            Self::Synced(offset) => (5, synced(SALT, 0, offset)[HEAD_BYTES..].to_vec()),
+        }
+    }
+}
+
+fuzz_target!(|input: Input| {
+    let dump = [table(0, b"hash"), table_with_id(1, 1, b"sorted"), pairs(&[pair(0, b"a", b"1")]), end(1)];
+    let records: Vec<Record> =
+        dump.into_iter().chain(input.records.into_iter().map(Logged::record)).collect();
+    let mut bytes = file(2, SALT, &records);
+    bytes.resize(bytes.len() + usize::from(input.free), 0);
+    if let Some((at, change)) = input.damage {
+        let at = usize::from(at) % bytes.len();
+        bytes[at] ^= change;
+    }
+    if let Some(cut) = input.cut {
+        bytes.truncate(usize::from(cut));
+    }
+    match Store::load(&mut bytes.as_slice()) {
+        Ok(store) => check_round_trip(&store),
+        Err(Error::Corrupt { offset, .. }) => assert!(offset <= bytes.len() as u64),
+        Err(error) => panic!("{error}"),
+    }
+});
+
+fn check_round_trip(store: &Store) {
+    let mut bytes = Vec::new();
+    store.dump(&mut bytes).expect("memory takes any dump");
+    let again = Store::load(&mut bytes.as_slice()).expect("a dump loads");
+    let (tables, tables_again) = (store.tables(), again.tables());
+    assert_eq!(tables.len(), tables_again.len());
+    for (one, two) in tables.iter().zip(&tables_again) {
+        assert_eq!((one.name(), one.index()), (two.name(), two.index()));
+        assert!(one.iter().collect::<BTreeMap<_, _>>() == two.iter().collect());
+    }
+}
