@@ -10,6 +10,10 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
+    pub(crate) fn with_capacity(count: usize) -> Self {
+        Self { bytes: Vec::new(), spans: Vec::with_capacity(count) }
+    }
+
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.spans.clear();
@@ -33,7 +37,12 @@ impl Arena {
     }
 
     /// All of them in order.
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = Option<&[u8]>> {
-        self.spans.iter().map(|span| span.clone().map(|span| &self.bytes[span]))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Option<&[u8]>> {
+        self.iter_from(0)
+    }
+
+    /// Those from this position on.
+    pub(crate) fn iter_from(&self, at: usize) -> impl Iterator<Item = Option<&[u8]>> {
+        self.spans[at..].iter().map(|span| span.clone().map(|span| &self.bytes[span]))
     }
 }

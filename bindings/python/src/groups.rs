@@ -10,11 +10,16 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
+use crate::arena::Arena;
+use crate::codec::{Encoded, KeyCodec};
 use crate::error::{self, Result};
-use crate::objects::prefetch;
+use crate::objects::{content, prefetch};
 
 /// So many objects ahead are asked for: what a batch is made of seldom lies in the processor's cache.
 const AHEAD: usize = 16;
+
+/// Keys of so many bytes are copied.
+const SHORT: usize = 64;
 
 /// An object that something else keeps alive.
 type Lent<'py> = ManuallyDrop<Bound<'py, PyAny>>;
@@ -123,24 +128,90 @@ pub(crate) fn items<'py>(what: &str, sequence: &Bound<'py, PyAny>) -> Result<Vec
 
 /// Counts references only once the objects have had time to come into the cache.
 fn items_of_list<'py>(list: &Bound<'py, PyList>) -> Vec<Bound<'py, PyAny>> {
+    let lent = lend_list(list);
+    asked_ahead(&lent).map(|object| Bound::clone(object)).collect()
+}
+
+/// The items of a list without references of their own. They are good until Python code runs.
+fn lend_list<'py>(list: &Bound<'py, PyList>) -> Vec<Lent<'py>> {
     let py = list.py();
-    // SAFETY: the positions are in the list. No Python code runs before each item has a reference of its own,
-    // and the module is loaded only where one thread at a time runs the interpreter, so the list stays as it is.
-    let lent: Vec<Lent<'py>> = (0..list.len().cast_signed())
+    // SAFETY: the positions are in the list, and nothing drops a reference that was not counted. The module is loaded
+    // only where one thread at a time runs the interpreter, so the list stays as it is until Python code runs.
+    (0..list.len().cast_signed())
         .map(|at| unsafe {
             ManuallyDrop::new(Bound::from_owned_ptr(py, ffi::PyList_GetItem(list.as_ptr(), at)))
         })
-        .collect();
-    let ahead = lent.iter().skip(AHEAD).map(Some).chain(std::iter::repeat(None));
-    lent.iter()
-        .zip(ahead)
-        .map(|(object, ahead)| {
-            if let Some(ahead) = ahead {
-                prefetch(ahead);
-            }
-            Bound::clone(object)
-        })
         .collect()
+}
+
+/// Each object, some time after its memory was asked for.
+fn asked_ahead<'a, 'py>(objects: &'a [Lent<'py>]) -> impl Iterator<Item = &'a Lent<'py>> {
+    objects.iter().enumerate().map(|(at, object)| {
+        if let Some(ahead) = objects.get(at + AHEAD) {
+            prefetch(ahead);
+        }
+        object
+    })
+}
+
+/// The keys of a batch.
+pub(crate) enum Keys<'py> {
+    /// Short ones, which take less time to copy than to count references to.
+    Copied(Arena),
+    Held(Vec<Bound<'py, PyAny>>),
+}
+
+impl<'py> Keys<'py> {
+    pub(crate) fn new(sequence: &Bound<'py, PyAny>, codec: KeyCodec) -> Result<Self> {
+        if let (KeyCodec::Bytes, Ok(list)) = (codec, sequence.cast_exact::<PyList>())
+            && let Some(copied) = copy_list(list)
+        {
+            return Ok(Self::Copied(copied));
+        }
+        items("keys", sequence).map(Self::Held)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Copied(keys) => keys.len(),
+            Self::Held(keys) => keys.len(),
+        }
+    }
+
+    /// Those from one position on, so many or up to the last.
+    pub(crate) fn encode(&self, from: usize, most: usize, codec: KeyCodec) -> Result<Vec<Encoded<'_>>> {
+        let to = self.len().min(from.saturating_add(most));
+        let mut encoded = Vec::with_capacity(to - from);
+        match self {
+            Self::Copied(keys) => {
+                encoded.extend(keys.iter_from(from).flatten().take(most).map(Encoded::Borrowed));
+            }
+            Self::Held(keys) => {
+                for key in &keys[from..to] {
+                    encoded.push(codec.encode(key)?);
+                }
+            }
+        }
+        Ok(encoded)
+    }
+
+    pub(crate) fn encode_all(&self, codec: KeyCodec) -> Result<Vec<Encoded<'_>>> {
+        self.encode(0, self.len(), codec)
+    }
+}
+
+/// The items of a list where they are `bytes`, and short.
+fn copy_list(list: &Bound<'_, PyList>) -> Option<Arena> {
+    let lent = lend_list(list);
+    let mut copied = Arena::with_capacity(lent.len());
+    for object in asked_ahead(&lent) {
+        let bytes = content(object.cast_exact::<PyBytes>().ok()?);
+        if bytes.len() > SHORT {
+            return None;
+        }
+        copied.push(bytes);
+    }
+    Some(copied)
 }
 
 /// The object without a reference of its own.

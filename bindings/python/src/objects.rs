@@ -3,9 +3,11 @@
 //! Unlike pyo3's own constructors these return an error where memory is short, they do not panic.
 
 use std::ffi::c_char;
+use std::{ptr, slice};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 /// A `bytes` object with a copy of these bytes.
 #[inline]
@@ -15,6 +17,17 @@ pub(crate) fn bytes<'py>(py: Python<'py>, content: &[u8]) -> PyResult<Bound<'py,
     // reference, or null with an exception set.
     unsafe {
         Bound::from_owned_ptr_or_err(py, ffi::PyBytes_FromStringAndSize(start, content.len().cast_signed()))
+    }
+}
+
+/// The content of a `bytes` object, by one call where pyo3 takes two.
+#[inline]
+pub(crate) fn content<'a>(bytes: &'a Bound<'_, PyBytes>) -> &'a [u8] {
+    let (mut start, mut len) = (ptr::null_mut::<c_char>(), 0);
+    // SAFETY: of a `bytes` object this never fails, and gives as many bytes, which live and stay as long as it.
+    unsafe {
+        ffi::PyBytes_AsStringAndSize(bytes.as_ptr(), &raw mut start, &raw mut len);
+        slice::from_raw_parts(start.cast(), len.cast_unsigned())
     }
 }
 

@@ -293,3 +293,28 @@ class AsDict(RuleBasedStateMachine):
 
 AsDict.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 TestAsDict = AsDict.TestCase
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 64, 65, 5000])
+@pytest.mark.parametrize("count", [0, 1, 1023, 1024, 1025, 3000])
+def test_batches_of_keys_of_any_length(size: int, count: int) -> None:
+    """Short keys are copied, long ones and other objects are held; more than a thousand are read in parts."""
+    keys = [b"%d" % number + b"k" * size for number in range(count)]
+    table = twindex.Store().table("t")
+    table.update([(key, key[:9]) for key in keys[::2]])
+    sources: list[Any] = [
+        keys,
+        tuple(keys),
+        iter(keys),
+        [bytearray(key) for key in keys],
+        [*keys[:-1], *keys[-1:]],
+    ]
+    for source in sources:
+        expected = [None if number % 2 else key[:9] for number, key in enumerate(keys)]
+        assert table.select_many(source) == expected
+    assert table.contains_many(keys) == [number % 2 == 0 for number in range(count)]
+    mixed: list[Any] = [*keys, bytearray(b"absent"), b"k" * 70_000]
+    with pytest.raises(twindex.KeyTooLongError):
+        table.delete_many(mixed)
+    assert table.delete_many(keys) == [number % 2 == 0 for number in range(count)]
+    assert len(table) == 0

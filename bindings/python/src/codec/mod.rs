@@ -105,10 +105,11 @@ impl KeyCodec {
     /// The key from what [`make`](Self::make) made.
     #[inline]
     pub(crate) fn finish(self, made: Bound<'_, PyAny>) -> Result<Bound<'_, PyAny>> {
-        match (self, made.cast::<PyBytes>()) {
-            (Self::Tuple, Ok(key)) => tuple::decode(key.py(), key.as_bytes()),
-            _ => Ok(made),
+        if self != Self::Tuple {
+            return Ok(made);
         }
+        let key = made.cast_into::<PyBytes>().map_err(PyErr::from)?;
+        tuple::decode(key.py(), key.as_bytes())
     }
 
     pub(crate) fn decode<'py>(self, py: Python<'py>, key: &[u8]) -> Result<Bound<'py, PyAny>> {
@@ -188,9 +189,19 @@ impl ValueCodec {
         }
     }
 
+    /// Whether what [`make`](Self::make) makes is the value already.
+    #[inline]
+    fn is_made_at_once(self) -> bool {
+        matches!(self, Self::Bytes | Self::Str | Self::Int)
+    }
+
     /// The value from what [`make`](Self::make) made.
     #[inline]
     pub(crate) fn finish(self, made: Bound<'_, PyAny>) -> Result<Bound<'_, PyAny>> {
+        if self.is_made_at_once() { Ok(made) } else { self.finish_foreign(made) }
+    }
+
+    fn finish_foreign(self, made: Bound<'_, PyAny>) -> Result<Bound<'_, PyAny>> {
         match self {
             Self::Bytes | Self::Str | Self::Int => Ok(made),
             Self::Json => Format::json(made.py())?.decode(&made),
@@ -206,12 +217,20 @@ impl ValueCodec {
 
 #[inline]
 fn encode_bytes<'a>(what: &str, object: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
-    match object.cast::<PyBytes>() {
-        Ok(bytes) => Ok(Encoded::Borrowed(bytes.as_bytes())),
-        Err(_) => match copy_buffer(object) {
-            Some(bytes) => Ok(Encoded::Copied(bytes.into())),
-            None => Err(error::wrong_type(what, "bytes, bytearray or memoryview", object)),
-        },
+    match object.cast_exact::<PyBytes>() {
+        Ok(bytes) => Ok(Encoded::Borrowed(objects::content(bytes))),
+        Err(_) => encode_buffer(what, object),
+    }
+}
+
+#[cold]
+fn encode_buffer<'a>(what: &str, object: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+    if let Ok(bytes) = object.cast::<PyBytes>() {
+        return Ok(Encoded::Borrowed(objects::content(bytes)));
+    }
+    match copy_buffer(object) {
+        Some(bytes) => Ok(Encoded::Copied(bytes.into())),
+        None => Err(error::wrong_type(what, "bytes, bytearray or memoryview", object)),
     }
 }
 

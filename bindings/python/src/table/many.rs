@@ -7,21 +7,13 @@ use super::Table;
 use crate::arena::Arena;
 use crate::codec::{Encoded, integer};
 use crate::error::Result;
-use crate::groups::{Groups, items};
+use crate::groups::{Groups, Keys};
 
 /// So many values at a time are read outside the interpreter: enough to make leaving it cheap, few enough
 /// to stay in the processor's cache until they are objects.
 const READ_AT_ONCE: usize = 1024;
 
 impl Table {
-    fn encode_keys<'a>(&self, keys: &'a [Bound<'_, PyAny>]) -> Result<Vec<Encoded<'a>>> {
-        let mut encoded = Vec::with_capacity(keys.len());
-        for key in keys {
-            encoded.push(self.keys.encode(key)?);
-        }
-        Ok(encoded)
-    }
-
     /// Converts pairs, then writes them by `write` outside the interpreter.
     pub(super) fn write_many(
         &self,
@@ -73,8 +65,8 @@ impl Table {
     #[pyo3(signature = (keys, /))]
     fn delete_many(&self, keys: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
         let py = keys.py();
-        let keys = items("keys", keys)?;
-        let keys = self.encode_keys(&keys)?;
+        let keys = Keys::new(keys, self.keys)?;
+        let keys = keys.encode_all(self.keys)?;
         let table = self.open()?;
         Ok(py.detach(|| table.delete_many(&keys))?)
     }
@@ -88,11 +80,11 @@ impl Table {
     #[pyo3(signature = (keys, /))]
     fn select_many<'py>(&self, keys: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>> {
         let py = keys.py();
-        let keys = items("keys", keys)?;
+        let keys = Keys::new(keys, self.keys)?;
         let mut values = Vec::with_capacity(keys.len());
         let mut arena = Arena::default();
-        for keys in keys.chunks(READ_AT_ONCE) {
-            let keys = self.encode_keys(keys)?;
+        for from in (0..keys.len()).step_by(READ_AT_ONCE) {
+            let keys = keys.encode(from, READ_AT_ONCE, self.keys)?;
             let table = self.open()?;
             arena.clear();
             py.detach(|| {
@@ -113,8 +105,8 @@ impl Table {
     #[pyo3(signature = (keys, /))]
     fn contains_many(&self, keys: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
         let py = keys.py();
-        let keys = items("keys", keys)?;
-        let keys = self.encode_keys(&keys)?;
+        let keys = Keys::new(keys, self.keys)?;
+        let keys = keys.encode_all(self.keys)?;
         let table = self.open()?;
         Ok(py.detach(|| table.contains_many(&keys)))
     }
