@@ -21,6 +21,7 @@ mod range;
 mod scan;
 mod store;
 mod table;
+mod value;
 
 /// The native module behind the package `twindex`.
 #[pyo3::pymodule(gil_used = true)]

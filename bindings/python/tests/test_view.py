@@ -1,0 +1,119 @@
+"""Views of values where they lie in the store."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import hashlib
+import threading
+from typing import Any, Literal
+
+import pytest
+
+import twindex
+
+LARGE = bytes(range(256)) * 40_000
+
+
+@pytest.fixture(params=["hash", "sorted"])
+def table(request: pytest.FixtureRequest) -> twindex.Table[bytes, bytes, Any, Any]:
+    index: Literal["hash", "sorted"] = request.param
+    return twindex.Store().table("t", index)
+
+
+def view_of(table: twindex.Table[bytes, bytes, Any, Any], key: bytes) -> memoryview:
+    view = table.view(key)
+    assert view is not None
+    return view
+
+
+@pytest.mark.parametrize("size", [0, 1, 16, 511, 512, 513, 4095, 4096, 4097, 5000, 70_000, 3_000_000])
+def test_a_view_shows_the_value(table: twindex.Table[bytes, bytes, Any, Any], size: int) -> None:
+    table[b"key"] = LARGE[:size]
+    view = view_of(table, b"key")
+    assert view == LARGE[:size]
+    assert (view.nbytes, view.format, view.readonly, view.c_contiguous) == (size, "B", True, True)
+    assert table.view(b"absent") is None
+    assert hashlib.sha256(view).digest() == hashlib.sha256(LARGE[:size]).digest()
+
+
+def test_a_large_value_is_not_copied(table: twindex.Table[bytes, bytes, Any, Any]) -> None:
+    table[b"key"] = LARGE
+    one, other = view_of(table, b"key"), view_of(table, b"key")
+    assert address_of(one) == address_of(other)
+    assert address_of(view_of(table, b"key")[7:]) == address_of(one) + 7
+
+
+def address_of(view: memoryview) -> int:
+    """Where its bytes are."""
+    buffer = (ctypes.c_ssize_t * 16)()
+    ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(view), buffer, 0)
+    # The first field of a Py_buffer; the view lives on, so its bytes stay there.
+    address = buffer[0]
+    ctypes.pythonapi.PyBuffer_Release(buffer)
+    return address
+
+
+def test_a_view_outlives_its_pair(table: twindex.Table[bytes, bytes, Any, Any]) -> None:
+    table[b"deleted"] = table[b"written"] = table[b"cleared"] = LARGE
+    views = [view_of(table, key) for key in (b"deleted", b"written", b"cleared")]
+    del table[b"deleted"]
+    table[b"written"] = LARGE[::-1]
+    table.clear()
+    for number in range(100):
+        table[b"%d" % number] = LARGE[number : number + 10_000]
+    assert all(view == LARGE for view in views)
+
+
+def test_a_view_outlives_its_store() -> None:
+    with twindex.Store() as store:
+        table = store.table("t")
+        table[b"key"] = LARGE
+        view = view_of(table, b"key")
+    with pytest.raises(twindex.ClosedError):
+        table.view(b"key")
+    del store, table
+    gc.collect()
+    assert view == LARGE
+
+
+@pytest.mark.parametrize("index", ["hash", "sorted"])
+def test_the_memory_of_a_view_counts_until_it_goes(index: Literal["hash", "sorted"]) -> None:
+    store = twindex.Store()
+    table = store.table("t", index)
+    table[b"key"] = LARGE
+    view: memoryview | None = view_of(table, b"key")
+    table.clear()
+    assert store.memory > len(LARGE)
+    view = view[:10] if view is not None else None
+    assert store.memory > len(LARGE)
+    del view
+    assert store.memory < len(LARGE)
+
+
+def test_a_view_is_read_only(table: twindex.Table[bytes, bytes, Any, Any]) -> None:
+    table[b"key"] = LARGE
+    view: Any = view_of(table, b"key")
+    with pytest.raises(TypeError, match="read-only"):
+        view[0] = 1
+    with pytest.raises((BufferError, TypeError)):
+        ctypes.c_char.from_buffer(view)
+
+
+def test_views_while_other_threads_write(table: twindex.Table[bytes, bytes, Any, Any]) -> None:
+    values = [bytes([letter]) * 20_000 for letter in range(8)]
+    table[b"key"] = values[0]
+    done = threading.Event()
+
+    def write() -> None:
+        while not done.is_set():
+            table.upsert_many([(b"key", value) for value in values])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        views = [view_of(table, b"key") for _ in range(2000)]
+    finally:
+        done.set()
+        writer.join()
+    assert all(bytes(view) == values[view[0]] for view in views)
