@@ -55,6 +55,56 @@
 //! store.table("t", twindex::Index::Hash);
 //! ```
 
+// How this engine works
+// =====================
+//
+// The promise: any number of threads read and write at once; a reader takes no lock, writes no memory that others
+// read, and what it is shown is whole; growth never stops the table; a pair costs little more than its bytes.
+//
+// One rule makes that sound in Rust: bytes are written once, published by an atomic word, and never changed while a
+// reader could see them; every word that threads share and change is an atomic.
+//
+// Vital statistics, on 64 bits, as `Store::memory` counts
+//
+//   a pair of 16 + 16 bytes    44 to 48 bytes hashed, 39 to 42 sorted in random order, 27 in order
+//   on top of key and value    hash: 4 bytes in the record, 5 in a bucket that is 43 to 87 % full
+//                              sorted: 2 bytes in the cell, 4 in the slot beyond those of the key, less the leaf's prefix
+//   a large pair               24 bytes and an allocation of its own: over 4 KiB hashed, over 512 bytes sorted
+//   a table without pairs      nothing; with one pair 4 KiB; a thousand pairs take some 74 KiB hashed, 120 to 147 sorted
+//   a look-up                  two cache misses that wait for each other, hashed: bucket, record; sorted: leaf, cell
+//   the longest an insert has  hash: a split moves some 670 refs; sorted: a split copies a leaf of 4 KiB, and nodes
+//
+//      Store ── names ──> Table ──> Shared ──> HashIndex   directory -> segment of buckets -> record
+//                                              SortedIndex inner nodes -> leaf: slots -> cell
+//                                                          ^ records, cells: written once     \-> Blob: large values
+//      Space ── regions of up to 2 MiB (huge pages) ── blocks by size class, kept for reuse
+//      epoch ── who reads what since when ── Limbo: what was unlinked waits here until nobody can be in it
+//
+// Contents, each a chapter below under its own ruler
+//
+//   Limits and errors    what can go wrong, and with what
+//   Reclamation          mod epoch: pins, the present, Limbo; the fence that readers need not run
+//   Memory               Memory counts, Lock, Space and its blocks, Blob and Value, Blocks, Counter, Shared
+//   The hash index       mod hash: H1 to H4; reading, writing, growing, segments
+//   The sorted index     mod sorted: S1 to S6; leaves, inner nodes, the tree, making and freeing nodes, scanning
+//   Store                the named tables
+//   Table                the verbs: one `change` for all writes, then reads, then order
+//   Cursors, iterators   positions that are keys, and blocks copied from leaves
+//   Dump                 mod dump: the bytes of a store and of its log
+//
+// Invariants that hold across chapters; those of an index stand at its head
+//
+//   E1  Who follows a pointer that another thread may unlink is pinned from before it loaded it until after its last
+//       use. (epoch::pin)
+//   E2  What is put into a Limbo was unlinked before, so only threads that were pinned then can reach it. It comes
+//       out once none of them is pinned any more. (Limbo::collect)
+//   M1  A block belongs to one owner at a time: the Space's free list, the index, or a limbo. (Space, Blocks)
+//   M2  The first 8 bytes of a block are an AtomicU64 from its first use until its table ends. (Space)
+//   M3  Memory::used is the sum of all regions and blobs that are allocated. (Memory)
+//   B1  A blob is whole and unchanged as long as it has an owner: its index, a cursor on its pair, a Value. (Blob)
+//   T1  Each table has one index at a time; `clear` puts a new one in place, and the old one lives as long as a
+//       pinned reader may be in it. (Shared)
+
 #![expect(
     clippy::cast_ptr_alignment,
     reason = "blocks are aligned to 64, and what is in them by their layout"
@@ -1044,6 +1094,7 @@ unsafe impl Send for Blocks {}
 
 impl Blocks {
     const COLLECT_AT: usize = tuned(64, 2);
+    const COLLECT_FROM: usize = tuned(8 << 10, 256);
     const COLLECT_AT_BYTES: usize = tuned(256 << 10, 256);
 
     fn new(memory: Arc<Memory>) -> Self {
@@ -1053,7 +1104,9 @@ impl Blocks {
     /// Frees so many bytes, which nobody can find any more, once no reader is left in them.
     fn retire(&mut self, retired: Retired, bytes: usize, blobs: &Blobs) {
         self.limbo_bytes += bytes;
-        if self.limbo.push(retired) >= Self::COLLECT_AT || self.limbo_bytes >= Self::COLLECT_AT_BYTES {
+        // What waits is to be little beside the index, but for a small one, where to look would cost more.
+        let enough = (self.space.bytes / 8).clamp(Self::COLLECT_FROM, Self::COLLECT_AT_BYTES);
+        if self.limbo.push(retired) >= Self::COLLECT_AT || self.limbo_bytes >= enough {
             self.collect(blobs);
         }
     }
@@ -1280,8 +1333,8 @@ impl<T> Drop for Shared<T> {
 /// ```
 ///
 /// A pair whose home bucket is full goes to the next one with room, and every bucket that it passed counts it.
-/// A full segment is split: two new ones take its refs and the directory's entries move on to them, while
-/// readers of the old one still find all that was in it.
+/// A segment in which a pair would stand too far from home is split: two new ones take its refs and the directory's
+/// entries move on to them, while readers of the old one still find all that was in it.
 ///
 /// Invariants
 ///
@@ -2392,6 +2445,8 @@ mod sorted {
     const MIN_LEAF: usize = tuned(128, 64);
     /// Up to this size a leaf's prefix is found anew whenever it grows.
     const SMALL_LEAF: usize = tuned(1024, 128);
+    /// Keys are taken to come in order once so many did.
+    const IN_ORDER: usize = tuned(8, 2);
     /// Pairs with more bytes than this are blobs, so that a leaf holds several.
     const MAX_CELL: usize = tuned(512, 64);
     /// Most separators of an inner node.
@@ -2757,6 +2812,16 @@ mod sorted {
             // SAFETY: S1.
             let value_len = unsafe { self.base().add(slot.cell()).cast::<u16>().read_unaligned() };
             CELL_HEAD + cell_parts(value_len, slot.key_len()).iter().sum::<usize>()
+        }
+
+        /// Whether the pairs of these slots came one after the other, and were the last to come.
+        fn came_in_order(self, slots: impl DoubleEndedIterator<Item = usize>) -> bool {
+            let mut floor = self.floor.load(Relaxed).into();
+            slots.rev().map(|at| self.slot(at)).all(|slot| {
+                let next = slot.cell() == floor;
+                floor += self.cell_len(slot);
+                next
+            })
         }
 
         fn add_garbage(self, bytes: usize) {
@@ -3394,11 +3459,10 @@ mod sorted {
                     return self.publish(held, key, Child::of_leaf(fresh.head), None);
                 }
                 // Keys that come in order leave full leaves behind, and begin new ones.
-                let last = leaf.floor.load(Relaxed);
-                if at == count && leaf.slot(at - 1).cell() == last.into() {
+                if at == count && leaf.came_in_order(count.saturating_sub(IN_ORDER)..count) {
                     return self.begin_leaf(held, key, at - 1, new);
                 }
-                if at == 0 && leaf.slot(0).cell() == last.into() {
+                if at == 0 && leaf.came_in_order((0..count.min(IN_ORDER)).rev()) {
                     return self.begin_leaf(held, key, 0, new);
                 }
             }
@@ -3416,7 +3480,7 @@ mod sorted {
             let mut other = Vec::new();
             leaf.item(beside).write_key(&mut other);
             let shared = common(key, &other);
-            let fresh = Child::of_leaf(self.new_leaf(&[new], shared.min(MAX_PREFIX), LEAF)?);
+            let fresh = Child::of_leaf(self.new_leaf(&[new], shared.min(MAX_PREFIX), SMALL_LEAF)?);
             let full = self.resized(leaf, usize::from(leaf.size) - leaf.room());
             let full = Child::of_leaf(full.inspect_err(|_| self.give(&[fresh]))?.head);
             if key > other.as_slice() {
