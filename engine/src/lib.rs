@@ -58,8 +58,8 @@
 // How this engine works
 // =====================
 //
-// The promise: any number of threads read and write at once; a reader takes no lock, writes no memory that others
-// read, and what it is shown is whole; growth never stops the table; a pair costs little more than its bytes.
+// The promise: any number of threads read and write at once; a reader takes no lock, writes to no cache line but its
+// thread's own, and what it is shown is whole; growth never stops the table; a pair costs little more than its bytes.
 //
 // One rule makes that sound in Rust: bytes are written once, published by an atomic word, and never changed while a
 // reader could see them; every word that threads share and change is an atomic.
@@ -1806,9 +1806,9 @@ mod hash {
             let span = u64::MAX >> depth;
             // Only after the table was emptied can a segment begin before `from`.
             let whole = from & span == 0;
-            for reference in refs {
+            for record in ahead(shard, &refs) {
                 // SAFETY: H1.
-                let (key, value) = unsafe { record_parts(shard.record(reference)) };
+                let (key, value) = unsafe { record_parts(record) };
                 if whole || self.hash(key).0 >= from {
                     read(key, value);
                 }
@@ -2178,8 +2178,6 @@ mod hash {
 
         /// Shows `each` every ref of a segment with the hash of its key. The caller holds its lock.
         fn each_ref(&self, entry: Tagged, shard: &Shard, mut each: impl FnMut(u32, Hash)) {
-            /// So many records are asked for before they are needed.
-            const AHEAD: usize = 16;
             // SAFETY: the segment has that many buckets, and is current under its lock.
             let buckets = unsafe { slice::from_raw_parts(entry.pointer::<Bucket>(), entry.buckets()) };
             let refs: Vec<u32> = buckets
@@ -2188,13 +2186,9 @@ mod hash {
                 .map(|reference| reference.load(Relaxed))
                 .filter(|&reference| reference != 0)
                 .collect();
-            refs.iter().take(AHEAD).for_each(|&reference| prefetch(shard.record(reference)));
-            for (at, &reference) in refs.iter().enumerate() {
-                if let Some(&ahead) = refs.get(at + AHEAD) {
-                    prefetch(shard.record(ahead));
-                }
+            for (&reference, record) in refs.iter().zip(ahead(shard, &refs)) {
                 // SAFETY: H1.
-                each(reference, self.hash(unsafe { record_parts(shard.record(reference)) }.0));
+                each(reference, self.hash(unsafe { record_parts(record) }.0));
             }
         }
 
@@ -2299,6 +2293,20 @@ mod hash {
                 block.add(unit * UNIT)
             }
         }
+    }
+
+    /// The records of these refs. Some are asked for before they are needed.
+    fn ahead(shard: &Shard, refs: &[u32]) -> impl Iterator<Item = *const u8> {
+        const AHEAD: usize = 16;
+        for &reference in refs.iter().take(AHEAD) {
+            prefetch(shard.record(reference));
+        }
+        refs.iter().enumerate().map(move |(at, &reference)| {
+            if let Some(&soon) = refs.get(at + AHEAD) {
+                prefetch(shard.record(soon));
+            }
+            shard.record(reference)
+        })
     }
 
     /// # Safety
