@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
 use twindex::Error::Corrupt;
-use twindex::Result;
 use twindex::dump::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Loader, Progress};
+use twindex::{Index, Result};
 
 use crate::disk::File;
 use crate::log::End;
@@ -32,7 +32,7 @@ pub(crate) struct Found {
 
 /// More threads than this would wait for the one that reads.
 const MOST_THREADS: usize = 4;
-/// A log is read in pieces of this size, or of one record.
+/// A file is read in pieces of this size, or of one record.
 const PIECE: usize = 1 << 20;
 
 /// Loads the file.
@@ -140,9 +140,9 @@ fn load_dump(
 impl<'s> Shared<'s> {
     /// Loads one record after the other, as long as there are any.
     fn work(&self) {
-        let mut payload = Vec::new();
+        let mut piece = Vec::new();
         loop {
-            let worked = self.record(&mut payload);
+            let worked = self.records(&mut piece);
             match worked {
                 Ok(true) => {}
                 Ok(false) => return,
@@ -159,21 +159,61 @@ impl<'s> Shared<'s> {
         self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loads the next record; whether there was one.
-    fn record(&self, payload: &mut Vec<u8>) -> Result<bool> {
+    /// Loads the next few records; whether there were any.
+    fn records(&self, piece: &mut Vec<u8>) -> Result<bool> {
         let mut next = self.next();
         if next.failed.is_some() || next.end.is_some() {
             return Ok(false);
         }
         let offset = next.offset;
+        piece.resize((self.len - offset).min(PIECE as u64) as usize, 0);
+        if self.file.read_at(offset, piece)? < piece.len() {
+            return Err(Corrupt { offset, what: "it ends within a record" });
+        }
+        // Records of pairs of one table.
+        let mut run = Vec::new();
+        let mut len = 0;
+        while let Some(head) = self.head(offset + len as u64, &piece[len..])
+            && head.kind == Kind::Pairs
+            && head.length <= (piece.len() - len - HEAD_BYTES) as u64
+        {
+            let payload = len + HEAD_BYTES..len + HEAD_BYTES + head.length as usize;
+            run.push((offset + len as u64, head, payload.clone()));
+            len = payload.end;
+        }
+        let Some((_, _, first)) = run.first() else { return self.record(&mut next, piece) };
+        let in_order = self.is_sorted(&piece[first.clone()]);
+        next.offset += len as u64;
+        // A million keys in order take one thread 0.25 s, and two that take turns 0.29 s.
+        let held = if in_order {
+            Some(next)
+        } else {
+            drop(next);
+            None
+        };
+        let mut pairs = 0;
+        for (offset, head, payload) in run {
+            pairs += self.pairs(offset, &head, &piece[payload])?;
+        }
+        held.unwrap_or_else(|| self.next()).tell(pairs, len as u64);
+        Ok(true)
+    }
+
+    fn is_sorted(&self, payload: &[u8]) -> bool {
+        let loader = self.loader.read().unwrap_or_else(PoisonError::into_inner);
+        loader.table_of(payload).is_some_and(|table| table.index() == Index::Sorted)
+    }
+
+    /// Loads a record that is of another kind, or too large for a piece.
+    fn record(&self, next: &mut Next<'_>, payload: &mut Vec<u8>) -> Result<bool> {
+        let offset = next.offset;
         let corrupt = |what| Corrupt { offset, what };
-        let mut head = [0; HEAD_BYTES];
-        if self.file.read_at(offset, &mut head)? < HEAD_BYTES {
+        if payload.len() < HEAD_BYTES {
             return Err(corrupt("it ends without the end of a dump"));
         }
-        let head = Head::decode(self.salt, offset, &head).ok_or(corrupt("a record's head is damaged"))?;
+        let head = self.head(offset, payload).ok_or(corrupt("a record's head is damaged"))?;
         let start = offset + HEAD_BYTES as u64;
-        if head.length > self.len.saturating_sub(start) {
+        if head.length > self.len - start {
             return Err(corrupt("it ends within a record"));
         }
         payload.resize(head.length as usize, 0);
@@ -181,25 +221,15 @@ impl<'s> Shared<'s> {
             return Err(corrupt("it ends within a record"));
         }
         next.offset = start + head.length;
-        let damaged = || corrupt("a record's checksum does not match");
+        if head.kind == Kind::Pairs {
+            let pairs = self.pairs(offset, &head, payload)?;
+            next.tell(pairs, HEAD_BYTES as u64 + head.length);
+            return Ok(true);
+        }
+        if !head.matches(payload) {
+            return Err(corrupt(BAD_SUM));
+        }
         match head.kind {
-            Kind::Pairs => {
-                drop(next);
-                if !head.matches(payload) {
-                    return Err(damaged());
-                }
-                // Whoever adds a table waits for this lock with `next` in hand, so it is let go first.
-                let pairs = {
-                    let loader = self.loader.read().unwrap_or_else(PoisonError::into_inner);
-                    loader.pairs(offset, payload)?
-                };
-                let mut next = self.next();
-                next.done.pairs += pairs;
-                next.done.bytes += (HEAD_BYTES + payload.len()) as u64;
-                let done = next.done;
-                (next.progress)(done);
-            }
-            _ if !head.matches(payload) => return Err(damaged()),
             Kind::Table => {
                 self.loader.write().unwrap_or_else(PoisonError::into_inner).table(offset, payload)?;
             }
@@ -207,9 +237,31 @@ impl<'s> Shared<'s> {
                 let pairs = payload.as_slice().try_into().ok().map(u64::from_le_bytes);
                 next.end = Some(pairs.ok_or(corrupt("the number of pairs does not match"))?);
             }
-            Kind::Log | Kind::Synced => return Err(corrupt("a record out of place")),
+            Kind::Pairs | Kind::Log | Kind::Synced => return Err(corrupt("a record out of place")),
         }
         Ok(true)
+    }
+
+    fn head(&self, offset: u64, bytes: &[u8]) -> Option<Head> {
+        Head::decode(self.salt, offset, bytes.first_chunk()?)
+    }
+
+    /// Loads a record of pairs; how many there were.
+    fn pairs(&self, offset: u64, head: &Head, payload: &[u8]) -> Result<u64> {
+        if !head.matches(payload) {
+            return Err(Corrupt { offset, what: BAD_SUM });
+        }
+        self.loader.read().unwrap_or_else(PoisonError::into_inner).pairs(offset, payload)
+    }
+}
+
+const BAD_SUM: &str = "a record's checksum does not match";
+
+impl Next<'_> {
+    fn tell(&mut self, pairs: u64, bytes: u64) {
+        self.done.pairs += pairs;
+        self.done.bytes += bytes;
+        (self.progress)(self.done);
     }
 }
 

@@ -5760,6 +5760,11 @@ pub mod dump {
             Some(())
         }
 
+        /// The table of which a record of [`Kind::Pairs`] holds pairs.
+        pub fn table_of(&self, mut payload: &[u8]) -> Option<&Table> {
+            self.tables.get(&take_id(&mut payload)?)
+        }
+
         /// Inserts the pairs of a record of [`Kind::Pairs`], which is at `offset`; how many there were.
         ///
         /// Several threads may do so at once.

@@ -4,6 +4,8 @@
 
 #[path = "../../tests/common/history.rs"]
 mod history;
+#[path = "../../tests/common/sound.rs"]
+mod sound;
 
 use std::ops::Bound;
 

@@ -1,6 +1,8 @@
 //! Files made by hand, true to the format in every checksum, so that what they say is judged and not only
 //! whether they are damaged.
 
+#![allow(dead_code, reason = "each test and fuzz target uses a part of it")]
+
 /// A record's kind and payload.
 pub(crate) type Record = (u8, Vec<u8>);
 
