@@ -382,7 +382,7 @@ impl<'f> LogReader<'f> {
                     Some((Kind::Synced, payload)) => payload.try_into().ok().map(u64::from_le_bytes),
                     _ => None,
                 };
-                if synced.is_some_and(|synced| synced > end) {
+                if synced.is_some_and(|synced| synced > end) && !self.is_whole_by_now(end)? {
                     let what = "a record that was on disk is damaged, and valid ones follow it";
                     return Err(Corrupt { offset: end, what });
                 }
@@ -393,7 +393,14 @@ impl<'f> LogReader<'f> {
                 break;
             }
         }
+        let torn = last > end && !self.is_whole_by_now(end)?;
         self.at = end;
-        Ok((last > end).then_some(Torn { offset: end, bytes: last - end }))
+        Ok(torn.then_some(Torn { offset: end, bytes: last - end }))
+    }
+
+    /// Whether a record that was not whole is whole now, because a store is writing to the file that is read.
+    fn is_whole_by_now(&mut self, offset: u64) -> Result<bool> {
+        self.go_to(offset);
+        Ok(self.record()?.is_some())
     }
 }

@@ -225,6 +225,39 @@ fn a_file_in_use_is_opened_for_reading_as_it_is() {
     store.close().unwrap();
 }
 
+/// A record that is only half copied when it is read is neither damaged nor torn.
+#[test]
+fn a_file_is_read_while_it_is_written() {
+    for durability in LOGGED {
+        let (_folder, path) = folder();
+        let store = Options::new().durability(durability).compact_by_hand(true).open(&path).unwrap();
+        let table = store.table("t", Index::Sorted).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0..15_000_u32 {
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    table.insert(number.to_be_bytes(), vec![7; number as usize % 1100 / 2]).unwrap();
+                    if number % 100 == 0 {
+                        store.flush().unwrap();
+                    }
+                }
+            });
+            let mut seen = 0;
+            for _ in 0..20 {
+                let reader = Options::new().read_only(true).open(&path).unwrap();
+                let found = reader.find_table("t").map_or(0, |table| table.len());
+                assert!(found >= seen, "{durability}: {found} pairs after {seen}");
+                assert_eq!(reader.torn(), None, "{durability}");
+                seen = found;
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
+}
+
 #[test]
 fn a_file_that_is_not_there_is_made_only_where_that_is_asked_for() {
     let (folder, path) = folder();
