@@ -746,7 +746,7 @@ fn wait(turns: &mut u32) {
 ///
 /// A region of 2 MiB asks the system for a huge page, which is worth a quarter to a third of the time of
 /// every cache miss. The first 8 bytes of a block are an `AtomicU64` from its first use until the
-/// table ends: blocks are never joined or cut again, so whoever remembers a block may look at that word.
+/// table ends: blocks may be cut but are never joined, so whoever remembers a block may look at that word.
 struct Space {
     memory: Arc<Memory>,
     free: [Vec<NonNull<u8>>; Self::CLASSES],
@@ -780,9 +780,32 @@ impl Space {
         }
     }
 
+    /// The size of the blocks of a class.
+    fn class_size(class: usize) -> usize {
+        match class {
+            0..16 => (class + 1) * 64,
+            16..44 => (class - 11) * 256,
+            _ => 1 << (class - 30),
+        }
+    }
+
     /// How many bytes a block for `bytes` really has.
     fn rounded(bytes: usize) -> usize {
         if bytes > Self::LARGEST { bytes } else { Self::class(bytes).1 }
+    }
+
+    /// A block of at least `bytes` and its size. A free one may be a quarter larger than needed: else blocks of sizes
+    /// that are out of use would lie idle for ever.
+    fn take_about(&mut self, bytes: usize) -> Tried<(NonNull<u8>, usize)> {
+        let mut size = Self::rounded(bytes);
+        while size <= (bytes + bytes / 4).min(Self::LARGEST) {
+            let (class, rounded) = Self::class(size);
+            if let Some(block) = self.free[class].pop() {
+                return Ok((block, rounded));
+            }
+            size = rounded + 1;
+        }
+        Ok((self.take(bytes)?, Self::rounded(bytes)))
     }
 
     /// A block of at least `bytes`, aligned to 64.
@@ -792,6 +815,17 @@ impl Space {
         }
         let (class, size) = Self::class(bytes);
         if let Some(block) = self.free[class].pop() {
+            return Ok(block);
+        }
+        if self.left < size
+            && let Some(larger) = (class + 1..Self::CLASSES).find(|&class| !self.free[class].is_empty())
+        {
+            // Its rest is carved up next.
+            let block = self.free[larger].pop().expect("it was just looked at");
+            self.keep_rest();
+            // SAFETY: the block is larger than `size`.
+            self.bump = unsafe { block.as_ptr().add(size) };
+            self.left = Self::class_size(larger) - size;
             return Ok(block);
         }
         if self.left < size {
@@ -3701,8 +3735,7 @@ mod sorted {
 
         /// A leaf of at least `size` bytes that nobody else knows yet.
         fn empty_leaf(&self, prefix: &[u8], size: usize) -> Tried<Leaf<'_>> {
-            let size = Space::rounded(size.max(MIN_LEAF));
-            let block = lock(&self.blocks).space.take(size)?;
+            let (block, size) = lock(&self.blocks).space.take_about(size.max(MIN_LEAF))?;
             let slots = HEAD + prefix.len().next_multiple_of(8);
             // SAFETY: the block has `size` bytes, more than the prefix needs, and is ours. Its first word stays an
             // atomic: S5.

@@ -31,6 +31,7 @@ impl Space {
             blocks.into_iter().map(|(at, bytes)| (at, Self::rounded(bytes))).collect();
         for (class, free) in self.free.iter().enumerate() {
             let size = Self::class_size(class);
+            assert_eq!(Self::class(size), (class, size), "a class has a size");
             pieces.extend(free.iter().map(|block| (block.addr().get(), size)));
         }
         pieces.push((self.bump.addr(), self.left));
@@ -44,13 +45,6 @@ impl Space {
         assert!(pieces.is_sorted_by(|one, next| one.0 + one.1 <= next.0), "no byte is in two blocks");
         let known: usize = pieces.iter().map(|&(_, bytes)| bytes).sum();
         assert_eq!(known + in_use, self.bytes, "no block is lost");
-    }
-
-    /// The size of the blocks of a class.
-    fn class_size(class: usize) -> usize {
-        let sizes =
-            (64..=1024).step_by(64).chain((1280..=8192).step_by(256)).chain([16 << 10, 32 << 10, 64 << 10]);
-        sizes.into_iter().find(|&size| Self::class(size) == (class, size)).expect("a class has a size")
     }
 }
 
