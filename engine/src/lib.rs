@@ -3501,10 +3501,10 @@ mod sorted {
                     return self.publish(held, key, Child::of_leaf(fresh.head), None);
                 }
                 // Keys that come in order leave full leaves behind, and begin new ones.
-                if at == count && leaf.came_in_order(count.saturating_sub(IN_ORDER)..count) {
+                if at == count && count >= IN_ORDER && leaf.came_in_order(count - IN_ORDER..count) {
                     return self.begin_leaf(held, key, at - 1, new);
                 }
-                if at == 0 && leaf.came_in_order((0..count.min(IN_ORDER)).rev()) {
+                if at == 0 && count >= IN_ORDER && leaf.came_in_order((0..IN_ORDER).rev()) {
                     return self.begin_leaf(held, key, 0, new);
                 }
             }
