@@ -39,7 +39,7 @@ def test_the_program_keeps_its_index(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_real_text() -> None:
-    """The design of this project, in which "the" is the most frequent of all words."""
+    """The design of this project, whatever its most frequent word is at the time."""
     text = (Path(__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")
     store = twindex.Store()
     word_index.build(store, text)
@@ -47,5 +47,6 @@ def test_a_real_text() -> None:
     assert len(words) > 500
     assert list(words) == sorted(words)
     assert sum(words.values()) == len(re.findall(r"\w+", text)) > 2000
-    assert word_index.complete(store, "", limit=1) == [("the", words["the"])]
+    [(first, count)] = word_index.complete(store, "", limit=1)
+    assert count == words[first] == max(words.values())
     assert word_index.complete(store, "inde", limit=1) == [("index", words["index"])]
