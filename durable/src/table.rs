@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::RangeBounds;
 
 use twindex::dump::Operations;
-use twindex::{Change, Cursor, Index, Iter, MAX_KEY_BYTES, MAX_VALUE_BYTES, Scan, Swap};
+use twindex::{Change, Cursor, Index, Iter, Scan, Swap};
 
 use crate::core::Logged;
 use crate::{Error, Result, Store, background};
@@ -156,7 +156,7 @@ impl Table {
 
     /// [`delete`](Self::delete) for each key: whether each took effect.
     pub fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
-        keys.iter().try_for_each(|key| check_key(key.as_ref()))?;
+        keys.iter().try_for_each(|key| twindex::check_key(key.as_ref()))?;
         self.write_many(
             keys,
             AsRef::as_ref,
@@ -171,7 +171,7 @@ impl Table {
         keys: &[K],
         mut change: impl FnMut(usize, Option<&[u8]>) -> Change,
     ) -> Result<Vec<bool>> {
-        keys.iter().try_for_each(|key| check_key(key.as_ref()))?;
+        keys.iter().try_for_each(|key| twindex::check_key(key.as_ref()))?;
         self.each(keys.iter().enumerate(), |(position, key)| {
             self.alter_unacknowledged(key.as_ref(), |old| change(position, old))
         })
@@ -179,7 +179,7 @@ impl Table {
 
     /// [`increment`](Self::increment) for each key and amount: the sums. Stops at the first that fails.
     pub fn increment_many<K: AsRef<[u8]>>(&self, amounts: &[(K, i64)]) -> Result<Vec<i64>> {
-        amounts.iter().try_for_each(|(key, _)| check_key(key.as_ref()))?;
+        amounts.iter().try_for_each(|(key, _)| twindex::check_key(key.as_ref()))?;
         self.each(amounts, |(key, by)| self.increment_unacknowledged(key.as_ref(), *by))
     }
 
@@ -187,8 +187,8 @@ impl Table {
     /// effect.
     pub fn compare_and_swap_many<K: AsRef<[u8]>>(&self, swaps: &[Swap<'_, K>]) -> Result<Vec<bool>> {
         for (key, _, new) in swaps {
-            check_key(key.as_ref())?;
-            new.map_or(Ok(()), check_value)?;
+            twindex::check_key(key.as_ref())?;
+            new.map_or(Ok(()), twindex::check_value)?;
         }
         self.each(swaps, |(key, expected, new)| self.swap_unacknowledged(key.as_ref(), *expected, *new))
     }
@@ -353,8 +353,8 @@ impl Table {
         apply: impl Fn(&twindex::Table, &[(K, V)]) -> twindex::Result<Vec<bool>>,
     ) -> Result<Vec<bool>> {
         for (key, value) in pairs {
-            check_key(key.as_ref())?;
-            check_value(value.as_ref())?;
+            twindex::check_key(key.as_ref())?;
+            twindex::check_value(value.as_ref())?;
         }
         self.write_many(
             pairs,
@@ -412,8 +412,8 @@ impl Table {
         if !std::sync::Arc::ptr_eq(&store.handle, &self.store.handle) {
             return Err(Error::ForeignTable { table: self.name().into() });
         }
-        check_key(key)?;
-        check_value(value)
+        twindex::check_key(key)?;
+        Ok(twindex::check_value(value)?)
     }
 }
 
@@ -430,19 +430,4 @@ impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.engine.fmt(f)
     }
-}
-
-fn check_key(key: &[u8]) -> Result<()> {
-    if key.len() > MAX_KEY_BYTES {
-        let start = key[..32].escape_ascii().to_string() + "...";
-        return Err(twindex::Error::KeyTooLong { len: key.len(), start }.into());
-    }
-    Ok(())
-}
-
-fn check_value(value: &[u8]) -> Result<()> {
-    if value.len() as u64 > MAX_VALUE_BYTES {
-        return Err(twindex::Error::ValueTooLarge { len: value.len() as u64 }.into());
-    }
-    Ok(())
 }
