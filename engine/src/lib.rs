@@ -118,10 +118,11 @@ use std::cell::UnsafeCell;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher};
+use std::hint::select_unpredictable;
 use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::ops::{Bound, Deref, RangeBounds};
+use std::ops::{Bound, Deref, Range, RangeBounds};
 use std::ptr::{self, NonNull};
 use std::str::FromStr;
 use std::sync::{Arc, PoisonError, Weak};
@@ -357,7 +358,7 @@ mod epoch {
     use super::sync::atomic::{
         AtomicBool, AtomicPtr, AtomicU64, AtomicUsize,
         Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
-        compiler_fence, fence,
+        fence,
     };
     use super::sync::thread_local;
     use std::cell::Cell;
@@ -382,8 +383,8 @@ mod epoch {
         /// The address of the store's `Memory` that it reads in, or 0 for more than one.
         store: AtomicUsize,
         taken: AtomicBool,
-        /// Whether this thread's pins lean on the writer's fence.
-        asymmetric: bool,
+        /// What the guard of a pin within a pin resets.
+        nested: AtomicU64,
         next: *const Slot,
         number: usize,
     }
@@ -391,17 +392,9 @@ mod epoch {
     /// A thread's slot, given back when the thread ends.
     struct Seat(Cell<Option<&'static Slot>>);
 
-    impl Seat {
-        #[cold]
-        fn take(&self) -> &'static Slot {
-            let slot = take_slot();
-            self.0.set(Some(slot));
-            slot
-        }
-    }
-
     impl Drop for Seat {
         fn drop(&mut self) {
+            let _ = OWN.try_with(|own| own.set(None));
             if let Some(slot) = self.0.take() {
                 slot.taken.store(false, Release);
             }
@@ -409,6 +402,8 @@ mod epoch {
     }
 
     thread_local! {
+        /// The thread's slot, where it has a seat and its pins need no fence, or none but a light one.
+        static OWN: Cell<Option<&'static Slot>> = const { Cell::new(None) };
         static SEAT: Seat = const { Seat(Cell::new(None)) };
     }
 
@@ -416,8 +411,12 @@ mod epoch {
         let mut at = SLOTS.load(Acquire).cast_const();
         // SAFETY: the list holds leaked slots only, so each pointer is null or valid for ever.
         while let Some(slot) = unsafe { at.as_ref() } {
-            if !slot.taken.load(Relaxed) && !slot.taken.swap(true, Acquire) {
-                return slot;
+            if !slot.taken.load(Relaxed) && !slot.taken.swap(true, AcqRel) {
+                if slot.pinned.load(Relaxed) == 0 {
+                    return slot;
+                }
+                // A thread without a seat is reading; its pin is the last it does with the slot.
+                slot.taken.store(false, Release);
             }
             at = slot.next;
         }
@@ -425,7 +424,7 @@ mod epoch {
             pinned: AtomicU64::new(0),
             store: AtomicUsize::new(0),
             taken: AtomicBool::new(true),
-            asymmetric: barrier::is_asymmetric(),
+            nested: AtomicU64::new(0),
             next: SLOTS.load(Acquire),
             number: COUNT.fetch_add(1, Relaxed),
         }));
@@ -451,82 +450,73 @@ mod epoch {
     }
 
     /// The calling thread's slot. `None` in a thread that is about to end.
-    #[inline]
     fn seat() -> Option<&'static Slot> {
-        let seat = SEAT.try_with(|seat| match seat.0.get() {
-            Some(slot) => slot,
-            None => seat.take(),
+        let seat = SEAT.try_with(|seat| {
+            seat.0.get().unwrap_or_else(|| {
+                let slot = take_slot();
+                seat.0.set(Some(slot));
+                let _ = OWN.try_with(|own| own.set(barrier::has_light().then_some(slot)));
+                slot
+            })
         });
         seat.ok()
     }
 
     /// While this lives, nothing of the store that the thread can reach is freed. Pins nest.
     pub(super) struct Guard {
-        slot: &'static Slot,
-        /// The epoch and the store that the slot goes back to; 0 for no epoch, `PASSING` to give it up.
-        outer: u64,
-        outer_store: usize,
+        /// What is 0 again at the end of the pin.
+        word: &'static AtomicU64,
         not_send: PhantomData<*const ()>,
     }
 
-    const PASSING: u64 = u64::MAX;
-
-    #[inline]
+    #[inline(always)]
     pub(super) fn pin(memory: &Memory) -> Guard {
         let store = ptr::from_ref(memory).addr();
-        let Some(slot) = seat() else { return pin_slot(take_slot(), PASSING, store) };
-        let outer = slot.pinned.load(Relaxed);
-        if outer == 0 { pin_slot(slot, 0, store) } else { pin_again(slot, outer, store) }
-    }
-
-    #[inline(always)]
-    fn pin_slot(slot: &'static Slot, outer: u64, store: usize) -> Guard {
-        slot.store.store(store, Release);
-        slot.pinned.store(NOW.load(Acquire), Release);
-        slot.make_visible();
-        Guard { slot, outer, outer_store: 0, not_send: PhantomData }
+        if let Ok(Some(slot)) = OWN.try_with(Cell::get)
+            && slot.pinned.load(Relaxed) == 0
+        {
+            let pinned = slot.pin(store);
+            barrier::light();
+            pinned
+        } else {
+            pin_slowly(store)
+        }
     }
 
     #[cold]
-    fn pin_again(slot: &'static Slot, outer: u64, store: usize) -> Guard {
-        let outer_store = slot.store.load(Relaxed);
-        if outer_store != store {
-            slot.store.store(0, Release);
-            slot.make_visible();
+    fn pin_slowly(store: usize) -> Guard {
+        let seat = seat();
+        let slot = seat.unwrap_or_else(take_slot);
+        let guard = if slot.pinned.load(Relaxed) == 0 {
+            slot.pin(store)
+        } else {
+            if slot.store.load(Relaxed) != store {
+                // The pin that there is holds for all stores until it ends.
+                slot.store.store(0, Release);
+            }
+            Guard { word: &slot.nested, not_send: PhantomData }
+        };
+        fence(SeqCst);
+        if seat.is_none() {
+            // The thread is about to end. Who takes the slot leaves a pin alone.
+            slot.taken.store(false, Release);
         }
-        Guard { slot, outer, outer_store, not_send: PhantomData }
+        guard
     }
 
     impl Slot {
-        /// Makes a pin visible before the reads that follow.
         #[inline(always)]
-        fn make_visible(&self) {
-            if self.asymmetric {
-                compiler_fence(SeqCst);
-            } else {
-                fence(SeqCst);
-            }
-        }
-
-        #[cold]
-        fn go_back(&self, outer: u64, store: usize) {
-            if outer == PASSING {
-                self.pinned.store(0, Release);
-                self.taken.store(false, Release);
-            } else {
-                self.store.store(store, Release);
-            }
+        fn pin(&'static self, store: usize) -> Guard {
+            self.store.store(store, Release);
+            self.pinned.store(NOW.load(Acquire), Release);
+            Guard { word: &self.pinned, not_send: PhantomData }
         }
     }
 
     impl Drop for Guard {
-        #[inline]
+        #[inline(always)]
         fn drop(&mut self) {
-            if self.outer == 0 {
-                self.slot.pinned.store(0, Release);
-            } else {
-                self.slot.go_back(self.outer, self.outer_store);
-            }
+            self.word.store(0, Release);
         }
     }
 
@@ -612,7 +602,7 @@ mod epoch {
     #[cfg(all(target_os = "linux", not(miri), not(twindex_plain_fences)))]
     mod barrier {
         use std::sync::OnceLock;
-        use std::sync::atomic::{Ordering::SeqCst, fence};
+        use std::sync::atomic::{Ordering::SeqCst, compiler_fence, fence};
 
         fn membarrier(command: libc::c_int) -> bool {
             // SAFETY: the call takes three integers and touches no memory.
@@ -630,9 +620,15 @@ mod epoch {
             membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
         }
 
-        pub(super) fn is_asymmetric() -> bool {
+        /// Whether `light` is enough for a reader.
+        pub(super) fn has_light() -> bool {
             static ANSWER: OnceLock<bool> = OnceLock::new();
             *ANSWER.get_or_init(start)
+        }
+
+        #[inline(always)]
+        pub(super) fn light() {
+            compiler_fence(SeqCst);
         }
 
         /// Whether every other thread of the process has passed a full fence.
@@ -640,7 +636,7 @@ mod epoch {
             const RUN: libc::c_int = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
             fence(SeqCst);
             // A child of fork may have to register again.
-            !is_asymmetric() || membarrier(RUN) || (register() && membarrier(RUN))
+            !has_light() || membarrier(RUN) || (register() && membarrier(RUN))
         }
     }
 
@@ -648,8 +644,13 @@ mod epoch {
     mod barrier {
         use std::sync::atomic::{Ordering::SeqCst, fence};
 
-        pub(super) fn is_asymmetric() -> bool {
-            false
+        pub(super) fn has_light() -> bool {
+            true
+        }
+
+        #[inline(always)]
+        pub(super) fn light() {
+            fence(SeqCst);
         }
 
         pub(super) fn heavy() -> bool {
@@ -1362,9 +1363,9 @@ impl<T> Drop for Shared<T> {
 /// ```text
 ///  directory                segment: 64 buckets, 4 KiB      bucket: one cache line
 /// ┌───────────┐            ┌──────────┐                    ┌─────────────────────────────────────┐
-/// │ ptr·depth ├───────────>│ bucket 0 │                    │ 12 tags of 8 bits                   │
-/// │ ptr·depth ├─┐ same     │ bucket 1 │                    │ how many pairs went past this bucket│
-/// │ ptr·depth ├─┘ segment  │    ...   │                    │ 12 refs of 32 bits ─────> record    │
+/// │ ptr·shard ├───────────>│ bucket 0 │                    │ 12 tags of 8 bits                   │
+/// │ ptr·shard ├─┐ same     │ bucket 1 │                    │ how many pairs went past this bucket│
+/// │ ptr·shard ├─┘ segment  │    ...   │                    │ 12 refs of 32 bits ─────> record    │
 /// └───────────┘            └──────────┘                    └─────────────────────────────────────┘
 ///  record, in its shard's blocks:  key length u16 · value length u16 · key · value
 /// ```
@@ -1402,8 +1403,6 @@ mod hash {
     /// A full-grown segment is split where a pair would stand further than this from its home bucket. With 4, 6 and 8
     /// that is at 81, 86 and 89 % of its slots, of which a simulation of 400 segments had 5 % below 73, 77 and 82.
     const MAX_STEPS: usize = tuned(7, 2);
-    /// No table of this world has this many segments; only chosen hash collisions would lead here.
-    const MAX_DEPTH: u32 = 40;
 
     #[repr(C, align(64))]
     struct Bucket {
@@ -1461,7 +1460,18 @@ mod hash {
         }
     }
 
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    #[inline(always)]
+    fn matches(tags: u64, more_tags: u32, tag: u8) -> u32 {
+        use std::arch::wasm32::{u8x16_bitmask, u8x16_eq, u8x16_splat, u64x2};
+        let all = u64x2(tags, u64::from(more_tags));
+        u32::from(u8x16_bitmask(u8x16_eq(all, u8x16_splat(tag)))) & ((1 << SLOTS) - 1)
+    }
+
+    #[cfg(not(any(
+        all(target_arch = "x86_64", not(miri)),
+        all(target_arch = "wasm32", target_feature = "simd128")
+    )))]
     #[inline(always)]
     fn matches(tags: u64, more_tags: u32, tag: u8) -> u32 {
         /// A bit for each byte of `word` that is zero.
@@ -1487,33 +1497,26 @@ mod hash {
             tag + u8::from(tag == 0)
         }
 
+        /// The home bucket, to be cut to the segment's.
+        #[inline]
+        fn home(self) -> usize {
+            self.0 as usize
+        }
+
         #[inline]
         fn top(self, bits: u32) -> usize {
             // Shifted twice, as a shift by 64 is none.
             (self.0 >> 1 >> (63 - bits)) as usize
         }
-
-        /// The shard of a segment of this depth: the hash's first bits, as far as the segment fixes them.
-        #[inline]
-        fn shard(self, depth: u32) -> usize {
-            let open = SHARD_BITS.saturating_sub(depth);
-            self.top(SHARD_BITS) >> open << open
-        }
     }
 
     /// A pointer aligned to 64 with a number under 64 in its low bits.
-    ///
-    /// In the directory: a segment, and its depth or, from `SMALL` on, the power of its number of buckets
-    /// where it is the only one and not full-grown. At the top: the directory and its own depth.
     #[derive(Clone, Copy, PartialEq, Eq)]
     struct Tagged(*mut u8);
 
-    const SMALL: usize = 58;
-    /// The bytes of a directory's entry.
-    const ENTRY: usize = size_of::<AtomicPtr<u8>>();
-
     impl Tagged {
         fn new<T>(block: NonNull<T>, number: usize) -> Self {
+            debug_assert!(number < 64);
             Self(block.as_ptr().cast::<u8>().map_addr(|address| address | number))
         }
 
@@ -1527,15 +1530,119 @@ mod hash {
             self.0.addr() & 63
         }
 
-        #[inline]
-        fn depth(self) -> u32 {
-            if self.number() >= SMALL { 0 } else { self.number() as u32 }
+        fn with_number(self, number: usize) -> Self {
+            Self::new(self.block(), number)
         }
 
-        /// How many buckets the segment has.
+        fn block(self) -> NonNull<u8> {
+            NonNull::new(self.pointer::<u8>().cast_mut()).expect("a block has an address")
+        }
+    }
+
+    /// The directory: its entries, and how far a hash is moved down to get an entry's number, which is 64 less its depth.
+    /// Below `GROWN`, the power of the number of buckets of the only segment; a null pointer before the first pair.
+    #[derive(Clone, Copy)]
+    struct Directory(Tagged);
+
+    /// An entry: a segment and its shard's number.
+    type Entry = AtomicPtr<u8>;
+    const ENTRY: usize = size_of::<Entry>();
+
+    const GROWN: usize = 32;
+    /// No table of this world has this many segments; only chosen hash collisions would lead here.
+    const MAX_DEPTH: u32 = 31;
+
+    impl Directory {
+        fn new(entries: NonNull<Entry>, depth: u32) -> Self {
+            Self(Tagged::new(entries, 64 - depth as usize))
+        }
+
+        fn depth(self) -> u32 {
+            if self.0.number() < GROWN { 0 } else { 64 - self.0.number() as u32 }
+        }
+
+        fn len(self) -> usize {
+            1 << self.depth()
+        }
+
+        /// The bytes of its block. That of one entry has room for two.
+        fn bytes(self) -> usize {
+            self.len().max(2) * ENTRY
+        }
+
+        /// # Safety
+        /// The caller's pin or lock keeps the directory, and `at` is less than its `len`.
         #[inline]
+        unsafe fn entry<'d>(self, at: usize) -> &'d Entry {
+            // SAFETY: a directory of depth d has 2^d entries.
+            unsafe { &*self.0.pointer::<Entry>().add(at) }
+        }
+
+        /// Where a hash leads, `None` while there is no directory.
+        ///
+        /// # Safety
+        /// The caller's pin or lock keeps the directory.
+        #[inline(always)]
+        unsafe fn segment(self, hash: Hash) -> Option<Segment> {
+            let number = self.0.number();
+            if number < GROWN {
+                // SAFETY: the caller's promise.
+                return unsafe { self.only_segment() };
+            }
+            // SAFETY: the caller's promise.
+            let entry = unsafe { self.entry((hash.0 >> number) as usize) };
+            Some(Segment { at: Tagged(entry.load(Acquire)), mask: BUCKETS - 1 })
+        }
+
+        /// # Safety
+        /// As for `segment`.
+        #[cold]
+        unsafe fn only_segment(self) -> Option<Segment> {
+            if self.0.pointer::<u8>().is_null() {
+                return None;
+            }
+            // SAFETY: the caller's promise.
+            let entry = unsafe { self.entry(0) };
+            Some(Segment { at: Tagged(entry.load(Acquire)), mask: (1 << self.0.number()) - 1 })
+        }
+
+        /// The least hash that leads to an entry.
+        fn first_hash(self, at: usize) -> u64 {
+            (at as u64) << 1 << (63 - self.depth())
+        }
+
+        /// Which entries lead to a segment. The caller holds the segment's lock, so that they stay.
+        fn span(self, segment: Segment, hash: Hash) -> Range<usize> {
+            // SAFETY: the caller's pin or lock keeps the directory.
+            let is_its = |&at: &usize| Tagged(unsafe { self.entry(at) }.load(Relaxed)) == segment.at;
+            let at = hash.top(self.depth());
+            let before = (0..at).rev().take_while(is_its).count();
+            at - before..at + (at..self.len()).take_while(is_its).count()
+        }
+    }
+
+    /// A segment, its shard's number, and its number of buckets less one.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    struct Segment {
+        at: Tagged,
+        mask: usize,
+    }
+
+    impl Segment {
         fn buckets(self) -> usize {
-            if self.number() >= SMALL { 1 << (self.number() - SMALL) } else { BUCKETS }
+            self.mask + 1
+        }
+
+        fn bytes(self) -> usize {
+            self.buckets() * size_of::<Bucket>()
+        }
+
+        /// # Safety
+        /// The caller's pin or lock keeps the segment.
+        #[inline]
+        unsafe fn bucket<'s>(self, at: usize) -> &'s Bucket {
+            // SAFETY: the mask keeps within the segment's buckets.
+            unsafe { &*self.at.pointer::<Bucket>().add(at & self.mask) }
         }
     }
 
@@ -1704,58 +1811,68 @@ mod hash {
             self.shards.iter().filter_map(|shard| unsafe { shard.load(Acquire).as_ref() })
         }
 
-        /// The directory's entry for `hash`, `None` while there is no directory.
         #[inline]
-        fn entry(&self, hash: Hash) -> Option<Tagged> {
-            let directory = Tagged(self.directory.load(Acquire));
-            let entries = directory.pointer::<AtomicPtr<u8>>();
-            if entries.is_null() {
-                return None;
-            }
-            // SAFETY: a directory of depth d has 2^d entries, and the caller's pin keeps it.
-            let entry = unsafe { &*entries.add(hash.top(directory.number() as u32)) };
-            Some(Tagged(entry.load(Acquire)))
+        fn directory(&self) -> Directory {
+            Directory(Tagged(self.directory.load(Acquire)))
+        }
+
+        /// Where a hash leads. The caller is pinned.
+        #[inline]
+        fn segment(&self, hash: Hash) -> Option<Segment> {
+            // SAFETY: the caller's pin.
+            unsafe { self.directory().segment(hash) }
         }
 
         #[inline]
-        fn shard(&self, entry: Tagged, hash: Hash) -> &Shard {
-            // SAFETY: a segment is reachable only after its shard exists.
-            unsafe { &*self.shards[hash.shard(entry.depth())].load(Acquire) }
+        fn shard(&self, segment: Segment) -> &Shard {
+            // SAFETY: a segment is reachable only after its shard exists, which lives as long as the index.
+            unsafe { &*self.shards[segment.at.number()].load(Acquire) }
         }
 
         // --- reading
 
         /// The record under `key`. The caller is pinned.
-        #[inline]
+        #[inline(always)]
         fn find(&self, hash: Hash, key: &[u8]) -> Option<*const u8> {
-            let entry = self.entry(hash)?;
-            let shard = self.shard(entry, hash);
-            let mask = entry.buckets() - 1;
-            let segment = entry.pointer::<Bucket>();
-            let mut at = hash.0 as usize & mask;
-            let mut left = mask;
+            let segment = self.segment(hash)?;
+            // A mask that is known beforehand is worth the two copies.
+            if segment.mask == BUCKETS - 1 {
+                self.find_in(Segment { mask: BUCKETS - 1, ..segment }, hash, key)
+            } else {
+                self.find_in_small(segment, hash, key)
+            }
+        }
+
+        #[inline(never)]
+        fn find_in_small(&self, segment: Segment, hash: Hash, key: &[u8]) -> Option<*const u8> {
+            self.find_in(segment, hash, key)
+        }
+
+        #[inline(always)]
+        fn find_in(&self, segment: Segment, hash: Hash, key: &[u8]) -> Option<*const u8> {
+            let shard = self.shard(segment);
+            let mut steps = 0;
             loop {
-                // SAFETY: the entry's segment has `mask + 1` buckets, and the pin keeps it.
-                let bucket = unsafe { &*segment.add(at) };
+                // SAFETY: the pin keeps the segment.
+                let bucket = unsafe { segment.bucket(hash.home().wrapping_add(steps)) };
                 let mut slots = bucket.slots_with(hash.tag());
                 while slots != 0 {
                     let record = shard.record(bucket.first(slots).load(Acquire));
                     // SAFETY: H1.
-                    if !record.is_null() && unsafe { is_key(record, key) } {
-                        return Some(record);
+                    if let found @ Some(_) = record.filter(|&record| unsafe { is_key(record, key) }) {
+                        return found;
                     }
                     slots &= slots - 1;
                 }
-                if bucket.passed() == 0 || left == 0 {
+                if bucket.passed() == 0 || steps == segment.mask {
                     return None;
                 }
-                at = (at + 1) & mask;
-                left -= 1;
+                steps += 1;
             }
         }
 
         /// The value of `key`, which lives as long as the caller's pin.
-        #[inline]
+        #[inline(always)]
         pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
             let record = self.find(self.hash(key), key)?;
             // SAFETY: H1.
@@ -1776,52 +1893,46 @@ mod hash {
                 let mut homes = [None; GROUP];
                 for (home, key) in homes.iter_mut().zip(keys) {
                     let hash = self.hash(key.as_ref());
-                    *home = self.home(hash).map(|home| (hash, home));
-                    if let Some((_, (_, bucket))) = *home {
+                    if let Some(segment) = self.segment(hash) {
+                        // SAFETY: the pin keeps the segment.
+                        let bucket = unsafe { segment.bucket(hash.home()) };
                         prefetch(bucket);
+                        *home = Some((hash, segment, bucket));
                     }
                 }
-                let mut records = [ptr::null(); GROUP];
+                let mut records = [None; GROUP];
                 for (record, home) in records.iter_mut().zip(homes) {
-                    let Some((hash, (entry, bucket))) = home else { continue };
-                    // SAFETY: the pin keeps the segment.
-                    let bucket = unsafe { &*bucket };
+                    let Some((hash, segment, bucket)) = home else { continue };
                     let slots = bucket.slots_with(hash.tag());
                     if slots != 0 {
-                        *record = self.shard(entry, hash).record(bucket.first(slots).load(Acquire));
-                        prefetch(*record);
+                        *record = self.shard(segment).record(bucket.first(slots).load(Acquire));
+                        let at = record.unwrap_or(ptr::null());
+                        prefetch(at);
                         // Most records are shorter than a line, but reach into the next.
-                        prefetch(record.wrapping_add(32));
+                        prefetch(at.wrapping_add(32));
                     }
                 }
-                for (at, (key, &(mut record))) in keys.iter().zip(&records).enumerate() {
+                for (at, (key, &record)) in keys.iter().zip(&records).enumerate() {
                     let key = key.as_ref();
-                    // SAFETY: H1.
-                    if record.is_null() || !unsafe { is_key(record, key) } {
-                        // Another pair has the tag, or the home bucket was full.
-                        let found = homes[at].and_then(|(hash, _)| self.find(hash, key));
-                        record = found.unwrap_or(ptr::null());
-                    }
+                    // Where that is not it, another pair has the tag, or the home bucket was full.
+                    let record = record
+                        // SAFETY: H1.
+                        .filter(|&record| unsafe { is_key(record, key) })
+                        .or_else(|| homes[at].and_then(|(hash, ..)| self.find(hash, key)));
                     // SAFETY: H1, and the caller's pin outlasts `read`.
-                    let value = (!record.is_null()).then(|| unsafe { record_parts(record) }.1);
+                    let value = record.map(|record| unsafe { record_parts(record) }.1);
                     read(group * GROUP + at, value);
                 }
             }
         }
 
-        #[inline]
-        fn home(&self, hash: Hash) -> Option<(Tagged, *const Bucket)> {
-            let entry = self.entry(hash)?;
-            let at = hash.0 as usize & (entry.buckets() - 1);
-            // SAFETY: `at` is less than the segment's number of buckets.
-            Some((entry, unsafe { entry.pointer::<Bucket>().add(at) }))
-        }
-
         /// Asks for what the next writes of these keys will need.
         pub(super) fn prefetch(&self, keys: &[&[u8]]) {
             for key in keys {
-                if let Some((_, bucket)) = self.home(self.hash(key)) {
-                    prefetch(bucket);
+                let hash = self.hash(key);
+                if let Some(segment) = self.segment(hash) {
+                    // SAFETY: the caller's pin keeps the segment.
+                    prefetch(unsafe { segment.bucket(hash.home()) });
                 }
             }
         }
@@ -1829,20 +1940,19 @@ mod hash {
         /// Shows `read` the pairs of the segment at `from` whose hashes are not less than it. Returns
         /// where the next segment begins, or `None` after the last.
         pub(super) fn walk(&self, from: u64, mut read: impl FnMut(&[u8], &[u8])) -> Option<u64> {
-            let (entry, shard, refs) = loop {
-                let entry = self.entry(Hash(from))?;
-                let shard = self.shard(entry, Hash(from));
+            let hash = Hash(from);
+            let (shard, refs, span, directory) = loop {
+                let segment = self.segment(hash)?;
+                let shard = self.shard(segment);
                 let _held = shard.lock.lock();
-                if self.entry(Hash(from)) == Some(entry) {
-                    let buckets = (0..entry.buckets()).map(|at| bucket(entry, at));
-                    let refs = buckets.flat_map(|bucket| &bucket.refs).map(|one| one.load(Relaxed));
-                    break (entry, shard, refs.filter(|&one| one != 0).collect::<Vec<u32>>());
+                let directory = self.directory();
+                // SAFETY: the caller's pin.
+                if unsafe { directory.segment(hash) } == Some(segment) {
+                    break (shard, refs(segment), directory.span(segment, hash), directory);
                 }
             };
-            let depth = entry.depth();
-            let span = u64::MAX >> depth;
             // Only after the table was emptied can a segment begin before `from`.
-            let whole = from & span == 0;
+            let whole = from == directory.first_hash(span.start);
             for record in ahead(shard, &refs) {
                 // SAFETY: H1.
                 let (key, value) = unsafe { record_parts(record) };
@@ -1850,7 +1960,7 @@ mod hash {
                     read(key, value);
                 }
             }
-            (from | span).checked_add(1)
+            (span.end < directory.len()).then(|| directory.first_hash(span.end))
         }
 
         // --- writing
@@ -1864,20 +1974,20 @@ mod hash {
             decide: &mut Option<D>,
         ) -> Option<Tried<bool>> {
             let hash = self.hash(key);
-            let Some(entry) = self.entry(hash) else { return without_room(self.start(), decide) };
-            let shard = self.shard(entry, hash);
+            let Some(segment) = self.segment(hash) else { return without_room(self.start(), decide) };
+            let shard = self.shard(segment);
             let _held = shard.lock.lock();
-            if self.entry(hash) != Some(entry) {
+            if self.segment(hash) != Some(segment) {
                 return None;
             }
             // SAFETY: the lock is held to the end.
             let state = unsafe { &mut *shard.state.get() };
-            let place = place(entry, shard, hash, key);
+            let place = segment.place(shard, hash, key);
             if let Place::Full = place {
-                return without_room(self.grow(entry, hash), decide);
+                return without_room(self.grow(segment, hash), decide);
             }
             let decide = decide.take()?;
-            Some(self.change_at(&place, entry, shard, state, hash, key, decide))
+            Some(self.change_at(&place, segment, shard, state, hash, key, decide))
         }
 
         #[expect(clippy::too_many_arguments, reason = "all that a search found, to be used once")]
@@ -1885,7 +1995,7 @@ mod hash {
         fn change_at<V: AsRef<[u8]>>(
             &self,
             place: &Place<'_>,
-            entry: Tagged,
+            segment: Segment,
             shard: &Shard,
             state: &mut ShardState,
             hash: Hash,
@@ -1904,7 +2014,8 @@ mod hash {
                             bucket.refs[slot].store(new, Release);
                         }
                         Change::Delete => {
-                            remove(entry, shard, hash, bucket, slot);
+                            segment.remove(hash, bucket, slot);
+                            shard.len.store(shard.len.load(Relaxed) - 1, Relaxed);
                             state.pairs -= 1;
                             if state.pairs == 0 {
                                 self.emptied.store(true, Relaxed);
@@ -1916,7 +2027,7 @@ mod hash {
                 Place::Free { bucket, slot, steps } => {
                     let Change::Set(value) = decide(None)? else { return Ok(false) };
                     let new = self.add_record(shard, state, key, value.as_ref())?;
-                    count_steps(entry, hash, steps, 1);
+                    segment.count_steps(hash, steps, 1);
                     bucket.refs[slot].store(new, Release);
                     bucket.set_tag(slot, hash.tag());
                     state.pairs += 1;
@@ -1951,7 +2062,7 @@ mod hash {
             let bytes = RECORD_HEAD + key.len() + value.len();
             if bytes <= MAX_RECORD {
                 let reference = self.take_record(shard, state, bytes)?;
-                let record = shard.record(reference).cast_mut();
+                let record = shard.record_at(reference).cast_mut();
                 // SAFETY: the record has room for the lengths, the key and the value, and is ours.
                 unsafe {
                     record.cast::<[u16; 2]>().write([key.len() as u16, value.len() as u16]);
@@ -1966,7 +2077,7 @@ mod hash {
                 // SAFETY: the blob was made above and is not known to anybody.
                 unsafe { self.blobs.free(blob) };
             })?;
-            let record = shard.record(reference).cast_mut();
+            let record = shard.record_at(reference).cast_mut();
             // SAFETY: the record has room for the lengths and an address, and is ours.
             unsafe {
                 record.cast::<[u16; 2]>().write([BLOB, 0]);
@@ -1983,7 +2094,7 @@ mod hash {
             {
                 let reference = free[class];
                 // SAFETY: a free record's first word is the next one's ref; only this shard knows it.
-                free[class] = unsafe { shard.record(reference).cast::<u32>().read() };
+                free[class] = unsafe { shard.record_at(reference).cast::<u32>().read() };
                 return Ok(reference);
             }
             if state.bump + units as u32 > state.bump_end {
@@ -1992,7 +2103,7 @@ mod hash {
             let reference = state.bump;
             state.bump += units as u32;
             // The next lock, like any atomic exchange, waits until what was written before is in the cache.
-            prefetch(shard.record(reference).wrapping_add(units * UNIT + 64));
+            prefetch(shard.record_at(reference).wrapping_add(units * UNIT + 64));
             Ok(reference)
         }
 
@@ -2008,15 +2119,14 @@ mod hash {
             let mut table = shard.blocks.load(Relaxed);
             if number == state.block_capacity {
                 let longer = (number * 2).max(8);
-                let entry = size_of::<AtomicPtr<u8>>();
-                let fresh = blocks.space.take(longer * entry)?.cast::<AtomicPtr<u8>>();
+                let fresh = blocks.space.take(longer * ENTRY)?.cast::<AtomicPtr<u8>>();
                 for at in 0..number {
                     // SAFETY: the old table has `number` entries, the new one more.
                     unsafe { fresh.add(at).write(AtomicPtr::new((*table.add(at)).load(Relaxed))) };
                 }
                 shard.blocks.store(fresh.as_ptr(), Release);
                 if let Some(old) = NonNull::new(table) {
-                    blocks.retire(Retired::Block(old.cast(), number * entry), number * entry, &self.blobs);
+                    blocks.retire(Retired::Block(old.cast(), number * ENTRY), number * ENTRY, &self.blobs);
                 }
                 table = fresh.as_ptr();
                 state.block_capacity = longer;
@@ -2036,7 +2146,7 @@ mod hash {
         fn retire(&self, shard: &Shard, state: &mut ShardState, retired: Removed) {
             // SAFETY: the record is whole until it is free, and so is its blob.
             state.limbo_bytes += unsafe {
-                let (bytes, blob) = record_extent(shard.record(retired.reference));
+                let (bytes, blob) = record_extent(shard.record_at(retired.reference));
                 bytes + blob.map_or(0, |blob| Blob::size(blob))
             };
             if state.limbo.push(retired) >= COLLECT_AT || state.limbo_bytes >= COLLECT_AT_BYTES {
@@ -2068,7 +2178,7 @@ mod hash {
         }
 
         fn free_record(&self, shard: &Shard, state: &mut ShardState, retired: &Removed) {
-            let record = shard.record(retired.reference).cast_mut();
+            let record = shard.record_at(retired.reference).cast_mut();
             // SAFETY: nobody else knows the record any more, and it is whole.
             unsafe {
                 let (bytes, blob) = record_extent(record);
@@ -2094,10 +2204,22 @@ mod hash {
             }
             self.add_shard(0);
             let segment = new_segment(&mut blocks.space, 1)?;
-            let directory = blocks.space.take(ENTRY)?.cast::<AtomicPtr<u8>>();
-            // SAFETY: the block has room for one entry and is not known to anybody else.
-            unsafe { directory.write(AtomicPtr::new(Tagged::new(segment, SMALL).0)) };
-            self.directory.store(Tagged::new(directory, 0).0, Release);
+            self.lead_to_one(&mut blocks, segment)
+        }
+
+        /// Puts a directory in place that leads to one segment.
+        fn lead_to_one(&self, blocks: &mut Blocks, segment: Segment) -> Tried<()> {
+            let entries =
+                blocks.space.take(2 * ENTRY).inspect_err(|_| blocks.forget(segment))?.cast::<Entry>();
+            let directory = match segment.buckets() {
+                BUCKETS => Directory::new(entries, 1),
+                fewer => Directory(Tagged::new(entries, fewer.ilog2() as usize)),
+            };
+            for at in 0..directory.len() {
+                // SAFETY: the block has room for two entries and is not known to anybody else.
+                unsafe { entries.add(at).write(AtomicPtr::new(segment.at.0)) };
+            }
+            self.directory.store(directory.0.0, Release);
             Ok(())
         }
 
@@ -2117,67 +2239,61 @@ mod hash {
 
         /// Replaces a full segment by a larger one or by two. The caller holds its shard's lock.
         #[cold]
-        fn grow(&self, entry: Tagged, hash: Hash) -> Tried<()> {
-            let shard = self.shard(entry, hash);
-            if entry.buckets() < BUCKETS {
-                let buckets = entry.buckets() * 2;
-                let segment = new_segment(&mut lock(&self.space).space, buckets)?;
-                let number = if buckets == BUCKETS { 0 } else { entry.number() + 1 };
-                let larger = Tagged::new(segment, number);
-                self.each_ref(entry, shard, |reference, hash| place_ref(larger, hash, reference));
-                self.set_entries(entry, hash, [larger; 2]);
+        fn grow(&self, segment: Segment, hash: Hash) -> Tried<()> {
+            let shard = self.shard(segment);
+            let directory = self.directory();
+            if segment.buckets() < BUCKETS {
+                let mut blocks = lock(&self.space);
+                let larger = new_segment(&mut blocks.space, segment.buckets() * 2)?;
+                self.each_ref(segment, shard, |reference, hash| larger.place_ref(hash, reference));
+                self.lead_to_one(&mut blocks, larger)?;
+                self.retire_directory(&mut blocks, directory);
+                self.retire_segment(&mut blocks, segment);
                 return Ok(());
             }
-            let depth = entry.depth() + 1;
+            let depth = directory.depth() - directory.span(segment, hash).len().ilog2() + 1;
             self.deepen(depth)?;
-            let mut halves = [entry; 2];
+            let mut halves = [segment; 2];
             for at in 0..2 {
-                let segment = new_segment(&mut lock(&self.space).space, BUCKETS);
-                halves[at] =
-                    Tagged::new(segment.inspect_err(|_| self.forget(&halves[..at]))?, depth as usize);
+                let mut blocks = lock(&self.space);
+                let half = new_segment(&mut blocks.space, BUCKETS);
+                let half = half.inspect_err(|_| halves[..at].iter().for_each(|&half| blocks.forget(half)))?;
+                halves[at].at = half.at.with_number(segment.at.number());
             }
             if depth > SHARD_BITS {
-                self.each_ref(entry, shard, |reference, hash| {
-                    place_ref(halves[hash.top(depth) & 1], hash, reference);
+                self.each_ref(segment, shard, |reference, hash| {
+                    halves[hash.top(depth) & 1].place_ref(hash, reference);
                 });
             } else {
                 let number = (hash.top(depth) | 1) << (SHARD_BITS - depth);
-                self.move_high_half(entry, shard, halves, number).inspect_err(|_| self.forget(&halves))?;
+                halves[1].at = halves[1].at.with_number(number);
+                self.move_high_half(segment, shard, halves, depth)
+                    .inspect_err(|_| halves.iter().for_each(|&half| lock(&self.space).forget(half)))?;
             }
-            self.set_entries(entry, hash, halves);
+            self.set_entries(segment, hash, halves);
             Ok(())
-        }
-
-        /// Gives back new segments that nobody was led to.
-        fn forget(&self, segments: &[Tagged]) {
-            for segment in segments {
-                let block =
-                    NonNull::new(segment.pointer::<u8>().cast_mut()).expect("a segment has an address");
-                // SAFETY: it was taken with these bytes, and nobody knows it.
-                unsafe { lock(&self.space).space.give(block, SEGMENT) };
-            }
         }
 
         /// Splits one of the first segments, whose upper half gets a shard of its own: its records move there.
         fn move_high_half(
             &self,
-            entry: Tagged,
+            segment: Segment,
             low: &Shard,
-            halves: [Tagged; 2],
-            number: usize,
+            halves: [Segment; 2],
+            depth: u32,
         ) -> Tried<()> {
-            let high = self.add_shard(number);
+            let high = self.add_shard(halves[1].at.number());
             let _held = high.lock.lock();
             // SAFETY: both locks are held; no segment leads to the high shard yet.
             let (low_state, high_state) = unsafe { (&mut *low.state.get(), &mut *high.state.get()) };
             let mut moved = Vec::new();
             let mut result = Ok(());
-            self.each_ref(entry, low, |reference, hash| {
-                if hash.top(halves[1].depth()) & 1 == 0 {
-                    place_ref(halves[0], hash, reference);
+            self.each_ref(segment, low, |reference, hash| {
+                if hash.top(depth) & 1 == 0 {
+                    halves[0].place_ref(hash, reference);
                 } else if result.is_ok() {
                     result = self.copy_record(low, reference, high, high_state).map(|copy| {
-                        place_ref(halves[1], hash, copy);
+                        halves[1].place_ref(hash, copy);
                         moved.push((reference, copy));
                     });
                 }
@@ -2204,25 +2320,18 @@ mod hash {
             to: &Shard,
             state: &mut ShardState,
         ) -> Tried<u32> {
-            let record = from.record(reference);
+            let record = from.record_at(reference);
             // SAFETY: the record is whole.
             let (bytes, _) = unsafe { record_extent(record) };
             let copy = self.take_record(to, state, bytes)?;
             // SAFETY: the copy has room for as many bytes and is ours.
-            unsafe { to.record(copy).cast_mut().copy_from_nonoverlapping(record, bytes) };
+            unsafe { to.record_at(copy).cast_mut().copy_from_nonoverlapping(record, bytes) };
             Ok(copy)
         }
 
         /// Shows `each` every ref of a segment with the hash of its key. The caller holds its lock.
-        fn each_ref(&self, entry: Tagged, shard: &Shard, mut each: impl FnMut(u32, Hash)) {
-            // SAFETY: the segment has that many buckets, and is current under its lock.
-            let buckets = unsafe { slice::from_raw_parts(entry.pointer::<Bucket>(), entry.buckets()) };
-            let refs: Vec<u32> = buckets
-                .iter()
-                .flat_map(|bucket| &bucket.refs)
-                .map(|reference| reference.load(Relaxed))
-                .filter(|&reference| reference != 0)
-                .collect();
+        fn each_ref(&self, segment: Segment, shard: &Shard, mut each: impl FnMut(u32, Hash)) {
+            let refs = refs(segment);
             for (&reference, record) in refs.iter().zip(ahead(shard, &refs)) {
                 // SAFETY: H1.
                 each(reference, self.hash(unsafe { record_parts(record) }.0));
@@ -2232,60 +2341,77 @@ mod hash {
         /// Makes the directory at least so deep.
         fn deepen(&self, depth: u32) -> Tried<()> {
             let mut blocks = lock(&self.space);
-            let old = Tagged(self.directory.load(Relaxed));
-            if old.number() as u32 >= depth {
+            let old = self.directory();
+            if old.depth() >= depth {
                 return Ok(());
             }
             if depth > MAX_DEPTH.min(usize::BITS - ENTRY.ilog2() - 2) {
                 let used = self.blobs.memory.used.load(Relaxed);
                 return Err(Box::new(Error::MemoryLimit { limit: used, needed: used }));
             }
-            let entries = 1 << old.number();
-            let fresh = blocks.space.take(2 * entries * ENTRY)?.cast::<AtomicPtr<u8>>();
-            for at in 0..entries {
-                // SAFETY: the old directory has `entries` entries, the new one twice as many. Entries change
-                // only while `space` is locked.
+            let fresh = blocks.space.take(2 * old.len() * ENTRY)?.cast::<Entry>();
+            for at in 0..old.len() {
+                // SAFETY: the new directory has twice as many entries. Entries change only while `space` is locked.
                 unsafe {
-                    let entry = (*old.pointer::<AtomicPtr<u8>>().add(at)).load(Relaxed);
+                    let entry = old.entry(at).load(Relaxed);
                     fresh.add(2 * at).write(AtomicPtr::new(entry));
                     fresh.add(2 * at + 1).write(AtomicPtr::new(entry));
                 }
             }
-            self.directory.store(Tagged::new(fresh, old.number() + 1).0, Release);
-            let block = NonNull::new(old.pointer::<u8>().cast_mut()).expect("a directory has an address");
-            blocks.retire(Retired::Block(block, entries * ENTRY), entries * ENTRY, &self.blobs);
+            self.directory.store(Directory::new(fresh, old.depth() + 1).0.0, Release);
+            self.retire_directory(&mut blocks, old);
             Ok(())
         }
 
         /// Leads the entries of a segment to the two that take its place, each its half, and retires it.
-        fn set_entries(&self, old: Tagged, hash: Hash, halves: [Tagged; 2]) {
+        fn set_entries(&self, old: Segment, hash: Hash, halves: [Segment; 2]) {
             let mut blocks = lock(&self.space);
-            let directory = Tagged(self.directory.load(Relaxed));
-            let entries = 1_usize << (directory.number() as u32 - old.depth());
-            let first = hash.top(old.depth()) * entries;
-            for at in 0..entries {
-                // SAFETY: a segment of depth d is led to by all entries that begin with its d bits.
-                let entry = unsafe { &*directory.pointer::<AtomicPtr<u8>>().add(first + at) };
-                entry.store(halves[usize::from(at >= entries.div_ceil(2))].0, Release);
+            let directory = self.directory();
+            let span = directory.span(old, hash);
+            let middle = usize::midpoint(span.start, span.end);
+            for at in span {
+                // SAFETY: the directory changes only while `space` is locked.
+                let entry = unsafe { directory.entry(at) };
+                entry.store(halves[usize::from(at >= middle)].at.0, Release);
             }
-            let block = NonNull::new(old.pointer::<u8>().cast_mut()).expect("a segment has an address");
-            let bytes = old.buckets() * size_of::<Bucket>();
-            blocks.retire(Retired::Block(block, bytes), bytes, &self.blobs);
+            self.retire_segment(&mut blocks, old);
+        }
+
+        fn retire_directory(&self, blocks: &mut Blocks, old: Directory) {
+            let bytes = old.bytes();
+            blocks.retire(Retired::Block(old.0.block(), bytes), bytes, &self.blobs);
+        }
+
+        fn retire_segment(&self, blocks: &mut Blocks, old: Segment) {
+            blocks.retire(Retired::Block(old.at.block(), old.bytes()), old.bytes(), &self.blobs);
         }
 
         /// Every record that the index leads to. For its end.
         fn each_record(&mut self, mut each: impl FnMut(*const u8)) {
-            let mut from = Some(0);
-            while let Some(prefix) = from {
-                let Some(entry) = self.entry(Hash(prefix)) else { return };
-                let shard = self.shard(entry, Hash(prefix));
-                self.each_ref(entry, shard, |reference, _| each(shard.record(reference)));
-                from = (prefix | u64::MAX >> entry.depth()).checked_add(1);
+            let directory = self.directory();
+            let mut from = Hash(0);
+            // SAFETY: nobody else has the index any more.
+            while let Some(segment) = unsafe { directory.segment(from) } {
+                let shard = self.shard(segment);
+                for reference in refs(segment) {
+                    each(shard.record_at(reference));
+                }
+                let end = directory.span(segment, from).end;
+                if end == directory.len() {
+                    return;
+                }
+                from = Hash(directory.first_hash(end));
             }
         }
     }
 
-    const SEGMENT: usize = BUCKETS * size_of::<Bucket>();
+    impl Blocks {
+        /// Takes back a new segment that nobody was led to.
+        fn forget(&mut self, segment: Segment) {
+            // SAFETY: it was taken with these bytes, and nobody knows it.
+            unsafe { self.space.give(segment.at.block(), segment.bytes()) };
+        }
+    }
 
     impl Drop for HashIndex {
         fn drop(&mut self) {
@@ -2304,7 +2430,7 @@ mod hash {
                 let retired: Vec<Removed> = shard.state.get_mut().limbo.drain().collect();
                 for retired in retired.iter().filter(|retired| !retired.keeps_blob) {
                     // SAFETY: a retired record is whole.
-                    blobs.extend(unsafe { record_extent(shard.record(retired.reference)) }.1);
+                    blobs.extend(unsafe { record_extent(shard.record_at(retired.reference)) }.1);
                 }
             }
             for blob in blobs {
@@ -2315,12 +2441,16 @@ mod hash {
     }
 
     impl Shard {
-        /// The address of a record; null for ref 0, that of a free slot.
+        /// The address of a record; `None` for ref 0, that of a free slot.
         #[inline]
-        fn record(&self, reference: u32) -> *const u8 {
-            if reference == 0 {
-                return ptr::null();
-            }
+        fn record(&self, reference: u32) -> Option<*const u8> {
+            (reference != 0).then(|| self.record_at(reference))
+        }
+
+        /// As `record`, for a ref that is not 0.
+        #[inline]
+        fn record_at(&self, reference: u32) -> *const u8 {
+            debug_assert!(reference != 0);
             let number = (reference >> BLOCK_UNITS_BITS) as usize;
             let unit = (reference & ((1 << BLOCK_UNITS_BITS) - 1)) as usize;
             // SAFETY: a ref is stored only after its block is in the table, so a table loaded after it
@@ -2332,17 +2462,25 @@ mod hash {
         }
     }
 
+    /// The refs in a segment. The caller holds its lock.
+    fn refs(segment: Segment) -> Vec<u32> {
+        // SAFETY: the lock keeps the segment.
+        let buckets = (0..segment.buckets()).map(|at| unsafe { segment.bucket(at) });
+        let refs = buckets.flat_map(|bucket| &bucket.refs).map(|reference| reference.load(Relaxed));
+        refs.filter(|&reference| reference != 0).collect()
+    }
+
     /// The records of these refs. Some are asked for before they are needed.
     fn ahead(shard: &Shard, refs: &[u32]) -> impl Iterator<Item = *const u8> {
         const AHEAD: usize = 16;
         for &reference in refs.iter().take(AHEAD) {
-            prefetch(shard.record(reference));
+            prefetch(shard.record_at(reference));
         }
         refs.iter().enumerate().map(move |(at, &reference)| {
             if let Some(&soon) = refs.get(at + AHEAD) {
-                prefetch(shard.record(soon));
+                prefetch(shard.record_at(soon));
             }
-            shard.record(reference)
+            shard.record_at(reference)
         })
     }
 
@@ -2361,86 +2499,85 @@ mod hash {
         }
     }
 
-    fn new_segment(space: &mut Space, buckets: usize) -> Tried<NonNull<Bucket>> {
-        let segment = space.take(buckets * size_of::<Bucket>())?.cast::<Bucket>();
+    /// An empty segment of the first shard.
+    fn new_segment(space: &mut Space, buckets: usize) -> Tried<Segment> {
+        let block = space.take(buckets * size_of::<Bucket>())?.cast::<Bucket>();
         // SAFETY: the block has room for the buckets, and a bucket of zeros is an empty one.
-        unsafe { segment.write_bytes(0, buckets) };
-        Ok(segment)
+        unsafe { block.write_bytes(0, buckets) };
+        Ok(Segment { at: Tagged::new(block, 0), mask: buckets - 1 })
     }
 
-    fn bucket(entry: Tagged, at: usize) -> &'static Bucket {
-        debug_assert!(at < entry.buckets());
-        // SAFETY: callers hold the lock of the segment's shard or have just made it, and drop this at once.
-        unsafe { &*entry.pointer::<Bucket>().add(at) }
-    }
+    /// What only the holder of a segment's lock does, or who has just made it.
+    impl Segment {
+        /// The bucket so many steps from a hash's home.
+        #[inline]
+        fn step<'s>(self, hash: Hash, steps: usize) -> &'s Bucket {
+            // SAFETY: the lock keeps the segment, and its holder drops this at once.
+            unsafe { self.bucket(hash.home().wrapping_add(steps)) }
+        }
 
-    /// Where `key` is or could be in a segment. The caller holds the shard's lock.
-    fn place<'i>(entry: Tagged, shard: &'i Shard, hash: Hash, key: &[u8]) -> Place<'i> {
-        let mask = entry.buckets() - 1;
-        let home = hash.0 as usize & mask;
-        let mut free = None;
-        for steps in 0..=mask {
-            // SAFETY: the segment has `mask + 1` buckets; it is current under its lock.
-            let bucket = unsafe { &*entry.pointer::<Bucket>().add((home + steps) & mask) };
-            let mut slots = bucket.slots_with(hash.tag());
-            while slots != 0 {
-                let slot = slots.trailing_zeros() as usize;
-                let record = shard.record(bucket.refs[slot].load(Relaxed));
-                // SAFETY: H1; under the lock a tagged slot has a record.
-                if unsafe { is_key(record, key) } {
-                    return Place::Taken { bucket, slot, record };
+        /// Where `key` is or could be.
+        fn place<'s>(self, shard: &'s Shard, hash: Hash, key: &[u8]) -> Place<'s> {
+            let mut free = None;
+            for steps in 0..=self.mask {
+                let bucket = self.step(hash, steps);
+                let mut slots = bucket.slots_with(hash.tag());
+                while slots != 0 {
+                    let slot = slots.trailing_zeros() as usize;
+                    // Under the lock a tagged slot has a record.
+                    let record = shard.record_at(bucket.refs[slot].load(Relaxed));
+                    // SAFETY: H1.
+                    if unsafe { is_key(record, key) } {
+                        return Place::Taken { bucket, slot, record };
+                    }
+                    slots &= slots - 1;
                 }
-                slots &= slots - 1;
+                if free.is_none() && steps <= MAX_STEPS {
+                    let slots = bucket.slots_with(0);
+                    if slots != 0 {
+                        free = Some(Place::Free { bucket, slot: slots.trailing_zeros() as usize, steps });
+                    }
+                }
+                if bucket.passed() == 0 && (free.is_some() || steps > MAX_STEPS) {
+                    break;
+                }
             }
-            if free.is_none() && steps <= MAX_STEPS {
+            free.unwrap_or(Place::Full)
+        }
+
+        /// Takes a pair out of its slot. Its record is still to be retired.
+        fn remove(self, hash: Hash, bucket: &Bucket, slot: usize) {
+            bucket.set_tag(slot, 0);
+            bucket.refs[slot].store(0, Release);
+            let first = self.at.pointer::<Bucket>().addr();
+            let at = (ptr::from_ref(bucket).addr() - first) / size_of::<Bucket>();
+            let steps = at.wrapping_sub(hash.home()) & self.mask;
+            self.count_steps(hash, steps, 1_u32.wrapping_neg());
+        }
+
+        /// Counts a pair at so many steps from home in the buckets that it passed.
+        fn count_steps(self, hash: Hash, steps: usize, by: u32) {
+            for step in 0..steps {
+                let passed = &self.step(hash, step).passed;
+                passed.store(passed.load(Relaxed).wrapping_add(by), Release);
+            }
+        }
+
+        /// Puts a ref into the first free slot from its home in a segment that nobody else knows yet.
+        fn place_ref(self, hash: Hash, reference: u32) {
+            for steps in 0..=self.mask {
+                let bucket = self.step(hash, steps);
                 let slots = bucket.slots_with(0);
                 if slots != 0 {
-                    free = Some(Place::Free { bucket, slot: slots.trailing_zeros() as usize, steps });
+                    let slot = slots.trailing_zeros() as usize;
+                    bucket.refs[slot].store(reference, Relaxed);
+                    bucket.set_tag(slot, hash.tag());
+                    self.count_steps(hash, steps, 1);
+                    return;
                 }
             }
-            if bucket.passed() == 0 && (free.is_some() || steps > MAX_STEPS) {
-                break;
-            }
+            unreachable!("a new segment has more slots than the old one had pairs");
         }
-        free.unwrap_or(Place::Full)
-    }
-
-    /// Takes a pair out of its slot. Its record is still to be retired.
-    fn remove(entry: Tagged, shard: &Shard, hash: Hash, bucket: &Bucket, slot: usize) {
-        bucket.set_tag(slot, 0);
-        bucket.refs[slot].store(0, Release);
-        let first = entry.pointer::<Bucket>().addr();
-        let at = (ptr::from_ref(bucket).addr() - first) / size_of::<Bucket>();
-        let steps = at.wrapping_sub(hash.0 as usize) & (entry.buckets() - 1);
-        count_steps(entry, hash, steps, 1_u32.wrapping_neg());
-        shard.len.store(shard.len.load(Relaxed) - 1, Relaxed);
-    }
-
-    /// Counts a pair at so many steps from home in the buckets that it passed.
-    fn count_steps(entry: Tagged, hash: Hash, steps: usize, by: u32) {
-        let mask = entry.buckets() - 1;
-        for step in 0..steps {
-            let passed = &bucket(entry, (hash.0 as usize + step) & mask).passed;
-            passed.store(passed.load(Relaxed).wrapping_add(by), Release);
-        }
-    }
-
-    /// Puts a ref into the first free slot from its home in a segment that nobody else knows yet.
-    fn place_ref(entry: Tagged, hash: Hash, reference: u32) {
-        let mask = entry.buckets() - 1;
-        let home = hash.0 as usize & mask;
-        for steps in 0..=mask {
-            let bucket = bucket(entry, (home + steps) & mask);
-            let slots = bucket.slots_with(0);
-            if slots != 0 {
-                let slot = slots.trailing_zeros() as usize;
-                bucket.refs[slot].store(reference, Relaxed);
-                bucket.set_tag(slot, hash.tag());
-                count_steps(entry, hash, steps, 1);
-                return;
-            }
-        }
-        unreachable!("a new segment has more slots than the old one had pairs");
     }
 }
 
@@ -2597,17 +2734,18 @@ mod sorted {
 
     /// The first number below `len` that is not `less`, where all that are less come first.
     #[inline(always)]
-    fn lower_bound(len: usize, less: impl Fn(usize) -> bool) -> usize {
-        let mut at = 0;
-        let mut len = len;
-        while len > 0 {
-            let half = len / 2;
-            // Without a branch: which way it goes cannot be predicted.
-            let is_less = less(at + half);
-            at = if is_less { at + half + 1 } else { at };
-            len = if is_less { len - half - 1 } else { half };
+    fn lower_bound(mut len: usize, less: impl Fn(usize) -> bool) -> usize {
+        if len == 0 {
+            return 0;
         }
-        at
+        let mut at = 0;
+        while len > 1 {
+            let half = len / 2;
+            // Which way it goes cannot be predicted, and a branch that was taken wrongly costs more than all the steps.
+            at = select_unpredictable(less(at + half - 1), at + half, at);
+            len -= half;
+        }
+        at + usize::from(less(at))
     }
 
     /// The first bytes of `bytes` as a number that orders like them.
@@ -2719,7 +2857,10 @@ mod sorted {
         /// The first of `count` slots whose head is not less than `head`.
         #[inline(always)]
         fn bound(self, count: usize, head: u32) -> usize {
-            lower_bound(count, |at| self.slot(at).head() < head)
+            let slots = ptr::from_ref(self.slot_word(0));
+            let least = u64::from(head) << 32;
+            // SAFETY: as in `slot_word`.
+            lower_bound(count, |at| unsafe { &*slots.add(at) }.load(Acquire) < least)
         }
 
         /// The place of `key`'s slot among the first `count`, and what it says; or where it would belong.
@@ -2969,6 +3110,9 @@ mod sorted {
         size: u32,
         count: u16,
         prefix_len: u16,
+        /// Where the heads begin, and the children.
+        heads: u32,
+        children: u32,
     }
 
     /// An inner node that is there for `'g`.
@@ -2991,6 +3135,29 @@ mod sorted {
     const INNER_HEAD: usize = size_of::<InnerHead>();
     /// Heads are compared so many at a time; the rest of the last row is `i32::MAX`.
     const ROW: usize = 16;
+
+    /// How many numbers of a row, which is in order, are less than `head`.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline(always)]
+    fn less_in_row(row: &[i32; ROW], head: i32) -> usize {
+        use std::arch::x86_64::{
+            __m128i, _mm_cmplt_epi32, _mm_loadu_si128, _mm_movemask_epi8, _mm_packs_epi16, _mm_packs_epi32,
+            _mm_set1_epi32,
+        };
+        // SAFETY: SSE2 is part of x86_64, and the loads are of the row's four quarters.
+        let less = unsafe {
+            let quarter = |at| _mm_loadu_si128(row.as_ptr().cast::<__m128i>().add(at));
+            let [a, b, c, d] = [0, 1, 2, 3].map(|at| _mm_cmplt_epi32(quarter(at), _mm_set1_epi32(head)));
+            _mm_movemask_epi8(_mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d)))
+        };
+        less.trailing_ones() as usize
+    }
+
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    #[inline(always)]
+    fn less_in_row(row: &[i32; ROW], head: i32) -> usize {
+        row.iter().map(|&other| usize::from(other < head)).sum()
+    }
 
     /// A separator's head in the order of signed numbers, which is what SSE2 compares.
     #[inline(always)]
@@ -3018,23 +3185,19 @@ mod sorted {
             self.count.into()
         }
 
+        /// The heads, the last row filled up.
         #[inline]
-        fn parts(self) -> (usize, usize, usize, usize) {
-            inner_parts(self.prefix_len.into(), self.count())
-        }
-
-        #[inline]
-        fn heads(self) -> &'g [i32] {
-            let len = self.count().next_multiple_of(ROW);
+        fn row(self, at: usize) -> &'g [i32; ROW] {
+            debug_assert!(at * ROW < self.count());
             // SAFETY: `new_inner` wrote that many heads here, and nothing changes them.
-            unsafe { slice::from_raw_parts(self.base().add(self.parts().0).cast(), len) }
+            unsafe { &*self.base().add(self.heads as usize).cast::<[i32; ROW]>().add(at) }
         }
 
         #[inline]
         fn child(self, at: usize) -> &'g AtomicPtr<u8> {
             debug_assert!(at <= self.count());
             // SAFETY: `count + 1` children stand behind the heads.
-            unsafe { &*self.base().add(self.parts().1).cast::<AtomicPtr<u8>>().add(at) }
+            unsafe { &*self.base().add(self.children as usize).cast::<AtomicPtr<u8>>().add(at) }
         }
 
         fn prefix(self) -> &'g [u8] {
@@ -3044,7 +3207,7 @@ mod sorted {
 
         /// A separator after the prefix.
         fn rest(self, at: usize) -> &'g [u8] {
-            let (_, _, ends, bytes) = self.parts();
+            let (_, _, ends, bytes) = inner_parts(self.prefix_len.into(), self.count());
             // SAFETY: `count` ends stand behind the children, and behind them the bytes up to the last end.
             unsafe {
                 let ends = self.base().add(ends).cast::<u32>();
@@ -3066,7 +3229,7 @@ mod sorted {
         }
 
         /// How many separators are less than `key`, or, with `or_equal`, not greater.
-        #[inline]
+        #[inline(always)]
         fn child_of(self, key: &[u8], or_equal: bool) -> usize {
             // SAFETY: the heads begin at a multiple of 8 behind the prefix.
             let key = match unsafe { strip(key, self.base().add(INNER_HEAD), self.prefix_len.into()) } {
@@ -3076,11 +3239,11 @@ mod sorted {
             };
             let head = signed_head(key);
             // First the row, then all of it at once: no step waits for a cache line that another brings.
-            let (rows, _) = self.heads().as_chunks::<ROW>();
-            let row = lower_bound(rows.len() - 1, |row| rows[row][ROW - 1] < head);
-            let within = rows[row].iter().map(|&other| u32::from(other < head)).sum::<u32>();
-            let at = row * ROW + within as usize;
-            let same = at < self.count() && rows[at / ROW][at % ROW] == head;
+            let row = lower_bound((self.count() - 1) / ROW, |row| self.row(row)[ROW - 1] < head);
+            let within = less_in_row(self.row(row), head);
+            let at = row * ROW + within;
+            // The last row may be full and all of it less.
+            let same = within < ROW && at < self.count() && self.row(row)[within] == head;
             if same { self.child_among(at, key, or_equal) } else { at }
         }
 
@@ -3195,7 +3358,7 @@ mod sorted {
         // --- reading; callers are pinned
 
         /// The leaf that `key` belongs to.
-        #[inline]
+        #[inline(never)]
         fn leaf(&self, key: &[u8]) -> Option<Leaf<'_>> {
             let mut at = Child(self.root.load(Acquire));
             if at.0.is_null() {
@@ -3790,6 +3953,8 @@ mod sorted {
                 (&raw mut (*head).size).write(size as u32);
                 (&raw mut (*head).count).write(count as u16);
                 (&raw mut (*head).prefix_len).write(prefix_len as u16);
+                (&raw mut (*head).heads).write(heads as u32);
+                (&raw mut (*head).children).write(links as u32);
                 write_prefix(block.add(INNER_HEAD), &first[..prefix_len]);
                 let heads = base.add(heads).cast::<i32>();
                 let ends = base.add(ends).cast::<u32>();
@@ -4680,8 +4845,11 @@ impl Table {
         key: &[u8],
         mut decide: impl FnMut(Option<&[u8]>) -> Result<Change<V>>,
     ) -> Result<bool> {
+        // A module for WebAssembly is downloaded: there, one copy of the indexes' writing does for all verbs.
+        #[cfg(target_family = "wasm")]
+        let mut decide: &mut dyn FnMut(Option<&[u8]>) -> Result<Change<V>> = &mut decide;
         match self.change_once(key, &mut decide) {
-            Err(Error::MemoryLimit { .. }) if self.inner.make_room() => self.change_once(key, decide),
+            Err(Error::MemoryLimit { .. }) if self.inner.make_room() => self.change_once(key, &mut decide),
             done => done,
         }
     }
@@ -5305,6 +5473,44 @@ pub mod dump {
         Table, Write,
     };
 
+    #[cfg(not(target_family = "wasm"))]
+    use crc32fast as crc32;
+
+    /// The same sums with a table of 1 KiB instead of 16, as modules for WebAssembly are downloaded.
+    #[cfg(target_family = "wasm")]
+    mod crc32 {
+        use crc::{CRC_32_ISO_HDLC, Crc, Digest, Table};
+
+        static CRC: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
+
+        #[derive(Clone)]
+        pub(super) struct Hasher(Digest<'static, u32, Table<1>>);
+
+        impl Hasher {
+            pub(super) fn new() -> Self {
+                Self(CRC.digest())
+            }
+
+            pub(super) fn update(&mut self, bytes: &[u8]) {
+                self.0.update(bytes);
+            }
+
+            pub(super) fn finalize(self) -> u32 {
+                self.0.finalize()
+            }
+        }
+
+        impl std::fmt::Debug for Hasher {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct("Hasher").finish_non_exhaustive()
+            }
+        }
+
+        pub(super) fn hash(bytes: &[u8]) -> u32 {
+            CRC.checksum(bytes)
+        }
+    }
+
     /// Unlike any text, and damaged by what changes line ends.
     const MAGIC: [u8; 8] = *b"\x89TWX\r\n\x1a\n";
     /// The version that is written. Version 1 is read too: it had no salt, no log and other block heads.
@@ -5366,7 +5572,7 @@ pub mod dump {
             bytes[..8].copy_from_slice(&MAGIC);
             bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
             bytes[12..20].copy_from_slice(&salt.to_le_bytes());
-            let crc = crc32fast::hash(&bytes[..20]);
+            let crc = crc32::hash(&bytes[..20]);
             bytes[20..].copy_from_slice(&crc.to_le_bytes());
             bytes
         }
@@ -5386,16 +5592,16 @@ pub mod dump {
         pub kind: Kind,
         /// The bytes of its payload.
         pub length: u64,
-        hasher: crc32fast::Hasher,
+        hasher: crc32::Hasher,
         crc: u32,
     }
 
-    fn head_hasher(salt: u64, offset: u64, start: &[u8]) -> crc32fast::Hasher {
+    fn head_hasher(salt: u64, offset: u64, start: &[u8]) -> crc32::Hasher {
         let mut bytes = [0; 22];
         bytes[..8].copy_from_slice(&salt.to_le_bytes());
         bytes[8..16].copy_from_slice(&offset.to_le_bytes());
         bytes[16..].copy_from_slice(start);
-        let mut hasher = crc32fast::Hasher::new();
+        let mut hasher = crc32::Hasher::new();
         hasher.update(&bytes);
         hasher
     }
@@ -5725,7 +5931,10 @@ pub mod dump {
     impl Loader {
         /// Fills this store. The tables that it has get the ids from 0 on, in the order of their names.
         pub fn new(store: Store) -> Self {
-            let tables: BTreeMap<u32, Table> = (0..).zip(store.tables()).collect();
+            let mut tables = BTreeMap::new();
+            for (id, table) in (0..).zip(store.tables()) {
+                tables.insert(id, table); // `collect` would bring a sort into modules for WebAssembly
+            }
             let next_id = tables.len() as u32;
             Self { store, tables, next_id }
         }
@@ -6113,7 +6322,7 @@ pub mod dump {
             };
             self.fill(&mut bytes[16..len], CUT)?;
             let (summed, crc) = bytes[..len].split_at(len - 4);
-            if crc != crc32fast::hash(summed).to_le_bytes() {
+            if crc != crc32::hash(summed).to_le_bytes() {
                 return Err(Error::Corrupt { offset: len as u64 - 4, what: DAMAGED });
             }
             let salt =
@@ -6156,7 +6365,7 @@ pub mod dump {
             self.payload(u64::from_le_bytes(length), &mut payload)?;
             let mut crc = [0; 4];
             self.fill(&mut crc, "it ends within a block")?;
-            let mut expected = crc32fast::Hasher::new();
+            let mut expected = crc32::Hasher::new();
             expected.update(&head);
             expected.update(&payload);
             if crc != expected.finalize().to_le_bytes() {

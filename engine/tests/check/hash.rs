@@ -13,22 +13,26 @@ struct Found {
 
 impl HashIndex {
     pub(in super::super) fn check(&self) {
-        let directory = Tagged(self.directory.load(Acquire));
+        let directory = self.directory();
         let mut found: [Found; SHARDS] = std::array::from_fn(|_| Found::default());
         let mut blobs = Vec::new();
         let mut blocks = Vec::new();
         let mut pairs = 0;
-        if !directory.pointer::<u8>().is_null() {
-            let depth = directory.number() as u32;
-            assert!(depth <= MAX_DEPTH);
-            blocks.push((directory.pointer::<u8>().addr(), ENTRY << depth));
+        if !directory.0.pointer::<u8>().is_null() {
+            assert!(directory.depth() <= MAX_DEPTH);
+            blocks.push((directory.0.pointer::<u8>().addr(), directory.bytes()));
             let mut at = 0;
-            while at < 1 << depth {
-                let entry = check_entry(directory, at);
-                blocks.push((entry.pointer::<u8>().addr(), entry.buckets() * size_of::<Bucket>()));
-                let prefix = (at as u64).checked_shl(64 - depth).unwrap_or(0);
-                pairs += self.check_segment(entry, Hash(prefix), &mut found, &mut blobs);
-                at += 1 << (depth - entry.depth());
+            while at < directory.len() {
+                let prefix = Hash(directory.first_hash(at));
+                // SAFETY: nobody writes.
+                let segment = unsafe { directory.segment(prefix) }.expect("there is a directory");
+                let entries = directory.span(segment, prefix).len();
+                assert!(entries.is_power_of_two(), "a segment's entries are all that begin with its bits");
+                assert_eq!(at % entries, 0, "a segment's entries begin where its bits do");
+                let depth = directory.depth() - entries.ilog2();
+                blocks.push((segment.at.pointer::<u8>().addr(), segment.bytes()));
+                pairs += self.check_segment(segment, prefix, depth, &mut found, &mut blobs);
+                at += entries;
             }
             let segments: BTreeSet<_> = blocks.iter().map(|block| block.0).collect();
             assert_eq!(segments.len(), blocks.len(), "no segment has two places in the directory");
@@ -61,18 +65,23 @@ impl HashIndex {
     /// Checks a segment; how many pairs it has.
     fn check_segment(
         &self,
-        entry: Tagged,
+        segment: Segment,
         prefix: Hash,
+        depth: u32,
         found: &mut [Found; SHARDS],
         blobs: &mut Vec<*const Blob>,
     ) -> usize {
-        let shard = self.shard(entry, prefix);
-        let live = &mut found[prefix.shard(entry.depth())].live;
-        let mask = entry.buckets() - 1;
+        let number = segment.at.number();
+        let open = SHARD_BITS.saturating_sub(depth);
+        assert_eq!(number, prefix.top(SHARD_BITS) >> open << open, "H4: a segment names its shard");
+        let shard = self.shard(segment);
+        let live = &mut found[number].live;
+        let mask = segment.mask;
         let mut passed = vec![0; mask + 1];
         let mut keys = BTreeSet::new();
         for at in 0..=mask {
-            let bucket = bucket(entry, at);
+            // SAFETY: nobody writes.
+            let bucket = unsafe { segment.bucket(at) };
             let tags = [
                 bucket.tags.load(Relaxed).to_le_bytes(),
                 u64::from(bucket.more_tags.load(Relaxed)).to_le_bytes(),
@@ -85,12 +94,12 @@ impl HashIndex {
                 if reference == 0 {
                     continue;
                 }
-                let record = shard.record(reference);
+                let record = shard.record_at(reference);
                 // SAFETY: H1.
                 let ((key, _), (bytes, blob)) = unsafe { (record_parts(record), record_extent(record)) };
                 let hash = self.hash(key);
                 assert_eq!(hash.tag(), tag, "the tag is that of the key");
-                assert_eq!(hash.top(entry.depth()), prefix.top(entry.depth()), "H4: the key belongs here");
+                assert_eq!(hash.top(depth), prefix.top(depth), "H4: the key belongs here");
                 assert!(keys.insert(key), "H3: a key stands once");
                 assert_eq!(live.insert(reference, bytes), None, "a record has one ref");
                 assert_eq!(self.find(hash, key), Some(record), "H3: the key is found, slot {slot}");
@@ -101,23 +110,12 @@ impl HashIndex {
             }
         }
         for (at, passed) in passed.into_iter().enumerate() {
-            assert_eq!(bucket(entry, at).passed(), passed, "a bucket counts the pairs that passed it");
+            // SAFETY: nobody writes.
+            let bucket = unsafe { segment.bucket(at) };
+            assert_eq!(bucket.passed(), passed, "a bucket counts the pairs that passed it");
         }
         keys.len()
     }
-}
-
-/// The entry at a place where a segment's entries begin. All of them are the same.
-fn check_entry(directory: Tagged, at: usize) -> Tagged {
-    // SAFETY: a directory of depth d has 2^d entries, and nobody replaces it.
-    let entry = |at| Tagged(unsafe { &*directory.pointer::<AtomicPtr<u8>>().add(at) }.load(Acquire));
-    let first = entry(at);
-    let depth = directory.number() as u32;
-    assert!(first.depth() <= depth, "a segment is no deeper than the directory");
-    let entries = 1 << (depth - first.depth());
-    assert_eq!(at % entries, 0, "a segment's entries begin where its bits do");
-    assert!((at..at + entries).all(|at| entry(at) == first), "they lead to one segment");
-    first
 }
 
 impl Shard {
@@ -127,7 +125,7 @@ impl Shard {
             found.live.iter().map(|(&reference, bytes)| (reference, class(bytes.div_ceil(UNIT)).1)).collect();
         for retired in state.limbo.iter() {
             // SAFETY: a retired record is whole.
-            let (bytes, blob) = unsafe { record_extent(self.record(retired.reference)) };
+            let (bytes, blob) = unsafe { record_extent(self.record_at(retired.reference)) };
             pieces.push((retired.reference, class(bytes.div_ceil(UNIT)).1));
             blobs.extend(blob.filter(|_| !retired.keeps_blob));
         }
@@ -137,7 +135,7 @@ impl Shard {
             while rounded == units && free != 0 {
                 pieces.push((free, units));
                 // SAFETY: a free record's first word is the next one's ref.
-                free = unsafe { self.record(free).cast::<u32>().read() };
+                free = unsafe { self.record_at(free).cast::<u32>().read() };
             }
         }
         pieces.push((state.bump, (state.bump_end - state.bump) as usize));
