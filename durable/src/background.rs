@@ -4,8 +4,8 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use crate::compact;
-use crate::core::Core;
+use crate::compact::{BURST, compact_unless_running};
+use crate::core::{Core, Logged};
 use crate::log::Log;
 
 /// Half a second until a sync begins leaves the other half for it to end.
@@ -32,12 +32,17 @@ fn sync(log: &Weak<Log>) {
 pub(crate) fn compact(core: &Arc<Core>) {
     let home = core.home.as_ref().filter(|home| !home.compact_by_hand);
     let Some(running) = home.and_then(|home| home.compaction.begin_in_background()) else { return };
+    let Some(Logged { log, .. }) = core.logged() else { return };
+    // Until it has begun, which may take a while on a busy machine.
+    let pace = log.allow(log.at() + BURST);
     let core = Arc::clone(core);
     // Where no thread can be had, the log goes on growing, and it is tried again later.
     let _ = thread::Builder::new().name("twindex-compact".into()).spawn(move || {
-        let _running = running;
-        if let Some(home) = &core.home {
-            let compacted = compact::compact(&core, home, &mut |_| {});
+        let _until_then = (running, pace);
+        let home = core.home.as_ref();
+        if let Some((home, compacted)) =
+            home.and_then(|home| Some((home, compact_unless_running(&core, home)?)))
+        {
             home.compaction.note(compacted.err());
         }
     });

@@ -93,10 +93,10 @@ impl Batch {
     /// Where one fails, as at the memory limit, none is done.
     pub fn commit(self) -> Result<Vec<bool>> {
         let core = &self.store.handle.0;
-        core.check_writable()?;
+        let logged = core.before_write()?;
         let _not_while_saved =
             core.home.as_ref().map(|home| home.batches.read().unwrap_or_else(PoisonError::into_inner));
-        let Some(Logged { log, stripes }) = core.logged() else { return self.apply(core) };
+        let Some(Logged { log, stripes }) = logged else { return self.apply(core) };
         let of = |step: &Step| stripes.of(step.table.id, &step.key);
         let held = stripes.hold_many(self.steps.iter().map(of).collect());
         let took = self.apply(core)?;

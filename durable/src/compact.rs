@@ -1,31 +1,40 @@
 //! Writing the file anew: a dump beside it, what was logged meanwhile, and a rename.
 //!
 //! The dump is taken while writers go on, so it is of no single moment. All that changed since it began is in
-//! the log, and doing that again makes the two one. Writers wait for the last of it alone.
+//! the log, and doing that again makes the two one.
+//!
+//! Writers may be quicker than the disk. So they may append [`BURST`] bytes, and half of what the new file has
+//! on disk; beyond that they wait until it has more, which is put on disk in chunks, so that no wait is long. Who
+//! is ahead by `n` bytes is thus caught up with by copying `2 n` at most.
 
 use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use twindex::dump::{self, HEAD_BYTES, Kind, Progress};
 
 use crate::core::{Core, Home, Logged, lock};
 use crate::disk::{Disk, File};
 use crate::load::LogReader;
-use crate::log::End;
+use crate::log::{End, LEAST_DUE_BYTES, Log, Pace};
 use crate::{Error, Result};
 
-/// What is still to be copied when writers are made to wait.
-const LAST_BYTES: u64 = 64 * 1024;
-/// How often at most it is tried to get there. Writers may be quicker than the disk.
-const MOST_ROUNDS: usize = 8;
+/// The simulated disk is slow enough for tests of less.
+const PART: u64 = if cfg!(test) { 16 } else { 1 };
+/// How much of the new file is put on disk at once, and may be left to copy before the log is held.
+pub(crate) const CHUNK: u64 = (4 << 20) / PART;
+/// What writers may append in any case. With half of this, a log is not due again as soon as it is compacted.
+pub(crate) const BURST: u64 = LEAST_DUE_BYTES / 2 / PART;
+/// What they may append while the last chunk is copied.
+pub(crate) const LAST_BYTES: u64 = 64 * 1024;
 
 /// Whether and how often the file was written anew.
 #[derive(Default)]
 pub(crate) struct Compaction {
     running: Mutex<()>,
+    is_running: AtomicBool,
     in_background: Arc<AtomicBool>,
     stopped: AtomicBool,
     pub(crate) count: AtomicU64,
@@ -42,20 +51,56 @@ impl Drop for Running {
     }
 }
 
+/// That no other compaction is running.
+pub(crate) struct Alone<'c> {
+    is_running: &'c AtomicBool,
+    _held: MutexGuard<'c, ()>,
+}
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        self.is_running.store(false, Relaxed);
+    }
+}
+
 impl Compaction {
+    /// Waits until none is running.
+    pub(crate) fn begin(&self) -> Alone<'_> {
+        self.alone(lock(&self.running))
+    }
+
+    /// `None` where one is running.
+    fn try_begin(&self) -> Option<Alone<'_>> {
+        match self.running.try_lock() {
+            Ok(held) => Some(self.alone(held)),
+            Err(TryLockError::Poisoned(poisoned)) => Some(self.alone(poisoned.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    fn alone<'c>(&'c self, held: MutexGuard<'c, ()>) -> Alone<'c> {
+        self.is_running.store(true, Relaxed);
+        Alone { is_running: &self.is_running, _held: held }
+    }
+
     /// `None` where one is on its way.
     pub(crate) fn begin_in_background(&self) -> Option<Running> {
         (!self.in_background.swap(true, Relaxed)).then(|| Running(Arc::clone(&self.in_background)))
     }
 
     /// Ends the one that is running, and lets no more begin.
-    pub(crate) fn stop(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn stop(&self) -> Alone<'_> {
         self.stopped.store(true, Relaxed);
-        lock(&self.running)
+        self.begin()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Relaxed)
     }
 
     pub(crate) fn is_running(&self) -> bool {
-        self.running.try_lock().is_err()
+        self.is_running.load(Relaxed)
     }
 
     pub(crate) fn note(&self, error: Option<Error>) {
@@ -70,26 +115,41 @@ impl fmt::Debug for Compaction {
 }
 
 /// Writes the whole store to its file.
-pub(crate) fn compact(core: &Core, home: &Home, progress: &mut dyn FnMut(Progress)) -> Result<()> {
-    let Some(Logged { log, .. }) = &home.logged else { return save(core, home, progress) };
-    let _running = lock(&home.compaction.running);
+pub(crate) fn compact(
+    core: &Core,
+    home: &Home,
+    _alone: &Alone<'_>,
+    progress: Option<&mut dyn FnMut(Progress)>,
+) -> Result<()> {
+    let Some(Logged { log, .. }) = &home.logged else {
+        return save(core, home, progress.unwrap_or(&mut |_| {}));
+    };
     home.check_writable()?;
     let (from, tables) = core.moment(|| log.at());
     let mut new = New::create(&*home.disk, &home.path, &home.compaction.stopped)?;
-    new.dump(&tables, progress)?;
-    let mut copied = from;
-    // Each round has less to do, since less is written while the one before is put on disk.
-    for _ in 0..MOST_ROUNDS {
-        let end = log.end()?;
-        let left = end.at - copied;
-        new.copy(&end, copied)?;
-        copied = end.at;
+    if let Some(progress) = progress {
+        // The caller's function may itself write to the store, or wait for somebody who does.
+        new.dump(&tables, progress)?;
         new.sync()?;
-        if left <= LAST_BYTES {
-            break;
-        }
+        new.keep_pace(log, log.at());
+    } else {
+        new.keep_pace(log, from);
+        new.dump(&tables, &mut |_| {})?;
     }
-    let leader = log.lead();
+    let mut copied = from;
+    let leader = loop {
+        while log.at() - copied > CHUNK {
+            copied = new.copy(&log.end()?, copied)?;
+        }
+        // While another sync ends, writers may go on.
+        let leader = log.lead();
+        if log.at() - copied <= CHUNK {
+            break leader;
+        }
+    };
+    let _held = new.hold_at(log.at() + LAST_BYTES);
+    copied = new.copy(&log.end()?, copied)?;
+    new.sync()?;
     leader.switch(|end| {
         new.copy(end, copied)?;
         new.sync()?;
@@ -101,6 +161,12 @@ pub(crate) fn compact(core: &Core, home: &Home, progress: &mut dyn FnMut(Progres
     drop(leader);
     home.compaction.count.fetch_add(1, Relaxed);
     Ok(())
+}
+
+/// As [`compact`], for a store with a log, unless it is on its way already: that one may wait for a function of the
+/// caller's, which waits for writers, which wait for this one to end.
+pub(crate) fn compact_unless_running(core: &Core, home: &Home) -> Option<Result<()>> {
+    Some(compact(core, home, &home.compaction.try_begin()?, None))
 }
 
 /// Writes the store of a file without a log.
@@ -138,7 +204,26 @@ struct New<'d> {
     salt: u64,
     at: u64,
     dump: u64,
+    /// How much of it is on disk.
+    synced: u64,
+    /// Who is told of that, so that writers may go on.
+    paced: Option<Paced>,
     stopped: &'d AtomicBool,
+}
+
+/// What writers may append.
+struct Paced {
+    pace: Pace,
+    /// An offset in the log up to which they may in any case.
+    base: u64,
+    /// How much of the new file was on disk when that was so.
+    synced: u64,
+}
+
+impl Paced {
+    fn allow(&self, synced: u64) {
+        self.pace.allow(self.base + (synced - self.synced) / 2);
+    }
 }
 
 impl<'d> New<'d> {
@@ -146,7 +231,22 @@ impl<'d> New<'d> {
         let beside = crate::beside(path, ".new");
         let file = disk.create(&beside).map_err(|error| Error::io(&beside, error))?;
         let salt = random_salt();
-        Ok(Self { disk, path, beside, in_place: false, file, salt, at: 0, dump: 0, stopped })
+        let (in_place, at, dump, synced, paced) = (false, 0, 0, 0, None);
+        Ok(Self { disk, path, beside, in_place, file, salt, at, dump, synced, paced, stopped })
+    }
+
+    /// From now on, writers may append what they can do in a burst behind the offset `from`, and half of what
+    /// is put on disk.
+    fn keep_pace(&mut self, log: &Arc<Log>, from: u64) {
+        let base = from + BURST;
+        self.paced = Some(Paced { pace: log.allow(base), base, synced: self.synced });
+    }
+
+    /// From now on, and until what is returned is dropped, writers may append up to this offset.
+    fn hold_at(&mut self, most: u64) -> Option<Pace> {
+        let Paced { pace, .. } = self.paced.take()?;
+        pace.allow(most);
+        Some(pace)
     }
 
     fn dump(&mut self, tables: &[(u32, twindex::Table)], progress: &mut dyn FnMut(Progress)) -> Result<()> {
@@ -157,8 +257,8 @@ impl<'d> New<'d> {
         Ok(())
     }
 
-    /// Appends the operations that the other file has between `from` and its end.
-    fn copy(&mut self, end: &End, from: u64) -> Result<()> {
+    /// Appends the operations that the other file has between `from` and its end, which is returned.
+    fn copy(&mut self, end: &End, from: u64) -> Result<u64> {
         let mut reader = LogReader::new(end, from);
         let mut records = Vec::new();
         let mut copied = from;
@@ -181,11 +281,20 @@ impl<'d> New<'d> {
                 records.clear();
             }
         }
-        Ok(())
+        Ok(end.at)
     }
 
-    fn sync(&self) -> Result<()> {
-        self.file.sync().map_err(|error| Error::io(&self.beside, error))
+    fn sync(&mut self) -> Result<()> {
+        self.put_on_disk().map_err(|error| Error::io(&self.beside, error))
+    }
+
+    fn put_on_disk(&mut self) -> io::Result<()> {
+        self.file.sync()?;
+        self.synced = self.at;
+        if let Some(paced) = &self.paced {
+            paced.allow(self.synced);
+        }
+        Ok(())
     }
 
     fn put_in_place(&mut self) -> Result<()> {
@@ -215,6 +324,9 @@ impl Write for New<'_> {
         }
         self.file.write_at(self.at, bytes)?;
         self.at += bytes.len() as u64;
+        if self.paced.is_some() && self.at - self.synced >= CHUNK {
+            self.put_on_disk()?;
+        }
         Ok(bytes.len())
     }
 

@@ -78,9 +78,11 @@ impl Core {
         let lock = if read_only || !disk.is_shared() { None } else { Some(Lock::take(path)?) };
         let failed = |error| Error::io(path, error);
         let with_log = durability != Durability::None && !read_only;
+        // Who holds the lock is the only writer.
+        let has_writer = || read_only && disk.has_writer(path);
         let found = match disk.open(path, with_log) {
             Ok(file) => Some(
-                load::load(&file, memory_limit, &mut *progress)
+                load::load(&file, &has_writer, memory_limit, &mut *progress)
                     .map_err(|error| Error::of_file(path, error))?,
             ),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !existing && !read_only => None,
@@ -142,7 +144,6 @@ impl Core {
         if let Some(id) = ids.get(name) {
             return Ok((*id, self.engine.table(name, index)?));
         }
-        self.check_writable()?;
         let id = self.next_id.load(Relaxed);
         let create = |operations: &mut Operations| operations.create(id, index, name);
         let table = self.change_whole(|| Ok(self.engine.table(name, index)?), create)?;
@@ -172,7 +173,6 @@ impl Core {
     pub(crate) fn drop_table(&self, name: &str) -> Result<bool> {
         let mut ids = lock(&self.ids);
         let Some(&id) = ids.get(name) else { return Ok(false) };
-        self.check_writable()?;
         self.change_whole(|| Ok(self.engine.drop_table(name)), |operations| operations.drop_table(id))?;
         ids.remove(name);
         Ok(true)
@@ -184,7 +184,7 @@ impl Core {
         apply: impl FnOnce() -> Result<T>,
         fill: impl FnOnce(&mut Operations),
     ) -> Result<T> {
-        let Some(Logged { log, stripes }) = self.logged() else { return apply() };
+        let Some(Logged { log, stripes }) = self.before_write()? else { return apply() };
         let held = stripes.hold_all();
         let result = apply()?;
         let written = log.append(fill)?;
@@ -215,6 +215,18 @@ impl Core {
             None => Ok(()),
             Some(home) => home.check_writable(),
         }
+    }
+
+    /// To be called before a change is made and a lock taken: waits until the log may grow, and checks that the
+    /// change is allowed.
+    #[inline]
+    pub(crate) fn before_write(&self) -> Result<Option<&Logged>> {
+        let logged = self.logged();
+        if let Some(Logged { log, .. }) = logged {
+            log.wait_for_room();
+        }
+        self.check_writable()?;
+        Ok(logged)
     }
 
     pub(crate) fn home(&self) -> Result<&Home> {

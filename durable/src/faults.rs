@@ -8,9 +8,11 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use twindex::Index;
+use twindex::dump::{HEADER_BYTES, Header};
 
 use crate::core::{Core, Logged};
 use crate::disk::sim::{Fault, SimDisk};
+use crate::load::LogReader;
 use crate::store::Handle;
 use crate::{Durability, Error, Options, Result, Store};
 
@@ -430,6 +432,21 @@ fn every_flipped_bit_gives_a_promised_state_or_an_error() {
         }
     }
     assert!(refused > 0 && opened > 0, "{refused} refused, {opened} opened");
+}
+
+/// A reader that had seen the file's length before the record was written once took it for torn.
+#[test]
+fn a_record_that_was_written_meanwhile_is_not_torn() {
+    use crate::disk::Disk as _;
+    let (disk, _) = file();
+    let file = disk.open(&path(), false).expect("the disk works");
+    let bytes = disk.bytes(&path());
+    let header = Header::decode(&bytes).expect("it is a store");
+    let whole = bytes.iter().rposition(|byte| *byte != 0).expect("it is no empty file") as u64;
+    let mut reader = LogReader::of_file(&*file, header.salt, whole, HEADER_BYTES as u64);
+    while reader.record().expect("the disk works").is_some() {}
+    assert!(reader.at() < whole, "the last record had not come to its end");
+    assert_eq!(reader.torn(&|| false).expect("the disk works"), None);
 }
 
 /// What follows a torn record is cut off before anything is appended, so that it never comes back.

@@ -34,6 +34,8 @@ mod load;
 mod lock;
 mod log;
 mod options;
+#[cfg(test)]
+mod slow;
 mod store;
 mod stripes;
 mod table;

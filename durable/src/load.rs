@@ -35,9 +35,10 @@ const MOST_THREADS: usize = 4;
 /// A file is read in pieces of this size, or of one record.
 const PIECE: usize = 1 << 20;
 
-/// Loads the file.
+/// Loads the file. `has_writer` tells whether another store may be writing to it.
 pub(crate) fn load(
     file: &Arc<dyn File>,
+    has_writer: &dyn Fn() -> bool,
     memory_limit: Option<usize>,
     progress: &mut ProgressFn,
 ) -> Result<Found> {
@@ -58,7 +59,7 @@ pub(crate) fn load(
     }
     let mut log = LogReader::of_file(&**file, header.salt, len, dump);
     log.replay(&mut loader, progress)?;
-    let torn = log.torn()?;
+    let torn = log.torn(has_writer)?;
     let end = End { file: Arc::clone(file), salt: header.salt, at: log.at, dump };
     Ok(Found { loader, end: Some(end), torn })
 }
@@ -364,8 +365,35 @@ impl<'f> LogReader<'f> {
     }
 
     /// What is behind the last valid record: nothing but zeros, or a torn end. Fails where it had been on disk.
-    pub(crate) fn torn(&mut self) -> Result<Option<Torn>> {
+    ///
+    /// Another store may be writing to the file, which then ends in records that are not whole *yet*. They are
+    /// taken neither for damage nor for torn:
+    ///
+    /// - A record that says that others are on disk is written when they are whole. So once it has been read,
+    ///   reading one of those again gives it whole, or it is damaged indeed.
+    /// - Where no record says so, only a writer that lives can make them whole. It holds the lock from before it
+    ///   writes until after, and cuts the file or makes it longer before it writes anything else. So what is read
+    ///   when nobody holds the lock is what stays, if the file has not been cut or made longer when it is read.
+    pub(crate) fn torn(&mut self, has_writer: &dyn Fn() -> bool) -> Result<Option<Torn>> {
         let end = self.at;
+        let mut torn = self.unfinished(end)?;
+        while torn.is_some() {
+            let before = self.file.stamp()?;
+            torn = if has_writer() { None } else { self.unfinished(end)? };
+            if self.file.stamp()? == before {
+                break;
+            }
+        }
+        self.at = end;
+        Ok(torn)
+    }
+
+    /// What is behind `end`, as it is read now.
+    fn unfinished(&mut self, end: u64) -> Result<Option<Torn>> {
+        self.len = self.file.len()?;
+        if self.is_whole_by_now(end)? {
+            return Ok(None);
+        }
         // The bytes that a record of this kind begins with, by which it is found quickly.
         let start = [Kind::Synced as u8, 8, 0, 0, 0, 0];
         let mut last = end;
@@ -374,15 +402,26 @@ impl<'f> LogReader<'f> {
         while offset < self.len {
             let read = self.file.read_at(offset, &mut piece)?;
             let bytes = &piece[..read];
+            if bytes.is_empty() {
+                // It was cut meanwhile.
+                break;
+            }
+            if is_zero(bytes) {
+                offset += read as u64;
+                continue;
+            }
             last = bytes.iter().rposition(|&byte| byte != 0).map_or(last, |at| offset + at as u64 + 1);
             let found = bytes.windows(start.len()).enumerate().filter(|(_, window)| *window == start);
             for (at, _) in found {
-                self.at = offset + at as u64;
+                self.go_to(offset + at as u64);
                 let synced = match self.record()? {
                     Some((Kind::Synced, payload)) => payload.try_into().ok().map(u64::from_le_bytes),
                     _ => None,
                 };
-                if synced.is_some_and(|synced| synced > end) && !self.is_whole_by_now(end)? {
+                if synced.is_some_and(|synced| synced > end) {
+                    if self.is_whole_by_now(end)? {
+                        return Ok(None);
+                    }
                     let what = "a record that was on disk is damaged, and valid ones follow it";
                     return Err(Corrupt { offset: end, what });
                 }
@@ -393,14 +432,19 @@ impl<'f> LogReader<'f> {
                 break;
             }
         }
-        let torn = last > end && !self.is_whole_by_now(end)?;
-        self.at = end;
-        Ok(torn.then_some(Torn { offset: end, bytes: last - end }))
+        Ok((last > end).then_some(Torn { offset: end, bytes: last - end }))
     }
 
-    /// Whether a record that was not whole is whole now, because a store is writing to the file that is read.
+    /// Whether a record that was not whole is whole now.
     fn is_whole_by_now(&mut self, offset: u64) -> Result<bool> {
+        self.len = self.len.max(self.file.len()?);
         self.go_to(offset);
         Ok(self.record()?.is_some())
     }
+}
+
+/// Room that was set aside is long, and most of what is looked at.
+fn is_zero(bytes: &[u8]) -> bool {
+    const ZEROS: [u8; 4096] = [0; 4096];
+    bytes.chunks(ZEROS.len()).all(|chunk| *chunk == ZEROS[..chunk.len()])
 }

@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use crate::{Error, Result};
 
@@ -31,6 +32,12 @@ impl Lock {
                 .map_err(failed)?;
             match file.try_lock() {
                 Ok(()) => {}
+                // Who reads the file looks whether it is locked, which takes a moment.
+                Err(TryLockError::WouldBlock) if file.try_lock_shared().is_ok() => {
+                    file.unlock().map_err(failed)?;
+                    thread::yield_now();
+                    continue;
+                }
                 Err(TryLockError::WouldBlock) => {
                     return Err(Error::InUse { path: path.into(), pid: pid_in(&mut file) });
                 }
@@ -50,11 +57,21 @@ impl Lock {
 
 /// That nobody has the store's file at `path` open for writing.
 pub(crate) fn check_free(path: &Path) -> Result<()> {
-    let Ok(mut file) = File::open(crate::beside(path, ".lock")) else { return Ok(()) };
-    match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => Err(Error::InUse { path: path.into(), pid: pid_in(&mut file) }),
-        _ => Ok(()),
+    match held(path) {
+        Some(mut file) => Err(Error::InUse { path: path.into(), pid: pid_in(&mut file) }),
+        None => Ok(()),
     }
+}
+
+/// Whether somebody has the store's file at `path` open for writing.
+pub(crate) fn is_held(path: &Path) -> bool {
+    held(path).is_some()
+}
+
+/// The small file, where somebody has it locked.
+fn held(path: &Path) -> Option<File> {
+    let file = File::open(crate::beside(path, ".lock")).ok()?;
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)).then_some(file)
 }
 
 impl Drop for Lock {

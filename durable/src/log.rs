@@ -29,7 +29,7 @@ const ROOM: std::ops::RangeInclusive<u64> = 1 << 20..=16 << 20;
 /// A record up to this length is copied into the file's memory.
 const SHORT_BYTES: usize = 1024;
 /// A log that is shorter than this, or than twice its dump, is quick to read as it is.
-const LEAST_DUE_BYTES: u64 = 64 << 20;
+pub(crate) const LEAST_DUE_BYTES: u64 = 64 << 20;
 /// Buffers up to this size are kept.
 const KEPT_BYTES: usize = 1 << 20;
 
@@ -58,6 +58,9 @@ pub(crate) struct Log {
     failed: OnceLock<Arc<str>>,
     syncs: AtomicU64,
     due: AtomicBool,
+    /// The log is past [`Out::allowed`]. Changed while `tail` is held.
+    ahead: AtomicBool,
+    room: Condvar,
 }
 
 thread_local! {
@@ -88,6 +91,8 @@ struct Out {
     /// Up to where the file is on disk, and up to where a record says so.
     synced: u64,
     said: u64,
+    /// How far the log may grow until a compaction has come further.
+    allowed: u64,
 }
 
 /// What is on disk.
@@ -109,6 +114,28 @@ impl Drop for Leader<'_> {
     fn drop(&mut self) {
         lock(&self.log.sync).busy = false;
         self.log.synced.notify_all();
+    }
+}
+
+/// That writers wait where they are too far ahead of a compaction. They are free when it is dropped.
+pub(crate) struct Pace {
+    log: Arc<Log>,
+}
+
+impl Pace {
+    /// Lets the log grow up to this offset.
+    pub(crate) fn allow(&self, up_to: u64) {
+        let mut tail = lock(&self.log.tail);
+        tail.out.allowed = up_to;
+        self.log.ahead.store(tail.out.end.at > up_to, Relaxed);
+        drop(tail);
+        self.log.room.notify_all();
+    }
+}
+
+impl Drop for Pace {
+    fn drop(&mut self) {
+        self.allow(u64::MAX);
     }
 }
 
@@ -134,6 +161,7 @@ impl Log {
             synced: end.at,
             said: end.at,
             reserved: end.at,
+            allowed: u64::MAX,
             end,
             window: None,
             buffer: Vec::new(),
@@ -151,6 +179,8 @@ impl Log {
             failed: OnceLock::new(),
             syncs: AtomicU64::new(0),
             due: AtomicBool::new(false),
+            ahead: AtomicBool::new(false),
+            room: Condvar::new(),
         }
     }
 
@@ -168,6 +198,37 @@ impl Log {
         let reason = self.failed.get_or_init(|| error.to_string().into());
         self.synced.notify_all();
         Error::LogFailed { path: self.path.clone(), reason: Arc::clone(reason) }
+    }
+
+    // --- keeping pace with a compaction
+
+    /// Lets the log grow up to this offset, and says later how far it may then.
+    pub(crate) fn allow(self: &Arc<Self>, up_to: u64) -> Pace {
+        let pace = Pace { log: Arc::clone(self) };
+        pace.allow(up_to);
+        pace
+    }
+
+    /// Whether the next writer would wait.
+    #[inline]
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.ahead.load(Relaxed)
+    }
+
+    /// Returns once the log may grow. Writers come here before they take a lock and change anything.
+    #[inline]
+    pub(crate) fn wait_for_room(&self) {
+        if self.is_ahead() {
+            self.wait();
+        }
+    }
+
+    #[cold]
+    fn wait(&self) {
+        let mut tail = lock(&self.tail);
+        while self.is_ahead() {
+            tail = self.room.wait(tail).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     // --- appending
@@ -207,6 +268,9 @@ impl Log {
         }
         out.end.at += record.len() as u64;
         out.written = end;
+        if out.end.at > out.allowed {
+            self.ahead.store(true, Relaxed);
+        }
         Ok(())
     }
 
@@ -375,6 +439,12 @@ impl Log {
         Ok(end)
     }
 
+    /// Whether the log is kept from growing, as while another file takes its place.
+    #[cfg(test)]
+    pub(crate) fn is_held(&self) -> bool {
+        self.tail.try_lock().is_err()
+    }
+
     /// Whether it is worth it to write the file anew. Asked with every write, so it is looked at now and then.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
@@ -442,6 +512,7 @@ impl Leader<'_> {
             out.end.file.write_at(at, &buffer).map_err(|error| self.log.fail(&error))?;
             self.log.handed.fetch_max(out.written, Release);
         }
+        self.log.check()?;
         let end = change(&out.end)?;
         out.window = None;
         (out.reserved, out.last, out.synced, out.said) = (end.at, end.at, end.at, end.at);

@@ -179,7 +179,7 @@ impl Store {
     /// Fails with [`Error::NoFile`] where the store is in memory alone; for that there is
     /// [`save_as`](Self::save_as).
     pub fn save(&self) -> Result<()> {
-        self.compact_with(|_| {})
+        self.compact()
     }
 
     /// Writes the whole store to another file, as [`save`](crate::save) does; to its own one, as
@@ -196,14 +196,18 @@ impl Store {
     /// Writes the file anew without what has been overwritten since, while reads and writes go on. Happens by
     /// itself where the log has outgrown the dump, unless [`Options::compact_by_hand`] says otherwise.
     pub fn compact(&self) -> Result<()> {
-        self.compact_with(|_| {})
+        self.compact_and_tell(None)
     }
 
     /// As [`compact`](Self::compact); `progress` is told how far it has come.
     pub fn compact_with(&self, mut progress: impl FnMut(Progress)) -> Result<()> {
+        self.compact_and_tell(Some(&mut progress))
+    }
+
+    fn compact_and_tell(&self, progress: Option<&mut dyn FnMut(Progress)>) -> Result<()> {
         let home = self.core().home()?;
         home.check_writable()?;
-        compact::compact(self.core(), home, &mut progress)
+        compact::compact(self.core(), home, &home.compaction.begin(), progress)
     }
 
     /// Puts all that is in memory on disk and lets go of the file. Writes fail from then on, reads go on. A

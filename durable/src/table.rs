@@ -133,7 +133,6 @@ impl Table {
     /// Removes all pairs and returns their memory.
     pub fn clear(&self) -> Result<()> {
         let core = &self.store.handle.0;
-        core.check_writable()?;
         core.change_whole(|| Ok(self.engine.clear()?), |log| log.clear_table(self.id))
     }
 
@@ -283,8 +282,7 @@ impl Table {
         fill: impl FnOnce(&mut Operations),
     ) -> Written<bool> {
         let core = &*self.store.handle.0;
-        core.check_writable()?;
-        let Some(Logged { log, stripes }) = core.logged() else { return Ok((apply()?, None)) };
+        let Some(Logged { log, stripes }) = core.before_write()? else { return Ok((apply()?, None)) };
         let _held = stripes.hold(stripes.of(self.id, key));
         if !apply()? {
             return Ok((false, None));
@@ -373,12 +371,12 @@ impl Table {
         fill: impl Fn(&mut Operations, &I),
     ) -> Result<Vec<bool>> {
         let core = &*self.store.handle.0;
-        core.check_writable()?;
-        let Some(logged) = core.logged() else { return Ok(apply(items)?) };
+        let Some(logged) = core.before_write()? else { return Ok(apply(items)?) };
         let Logged { log, stripes } = logged;
         let mut results = Vec::with_capacity(items.len());
         let mut last = None;
         for group in items.chunks(GROUP) {
+            log.wait_for_room();
             let _held = stripes.hold_many(group.iter().map(|item| stripes.of(self.id, key(item))).collect());
             log.check()?;
             match apply(group) {

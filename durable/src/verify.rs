@@ -109,6 +109,7 @@ fn read(path: &Path, progress: &mut dyn FnMut(Progress)) -> twindex::Result<(Rep
         loader: Loader::new(twindex::Store::new()),
         reader: LogReader::of_file(&*file, salt, len, HEADER_BYTES as u64),
         report,
+        has_writer: &|| RealDisk.has_writer(path),
         progress,
     };
     reading.dump()?;
@@ -120,7 +121,7 @@ fn read(path: &Path, progress: &mut dyn FnMut(Progress)) -> twindex::Result<(Rep
 
 /// A file of version 1 is whole or not at all.
 fn read_version_1(file: &Arc<dyn File>, mut report: Report) -> twindex::Result<(Report, twindex::Store)> {
-    let found = crate::load::load(file, None, &mut |_| {})?;
+    let found = crate::load::load(file, &|| false, None, &mut |_| {})?;
     let store = found.loader.store().clone();
     (report.version, report.dump_bytes) = (1, report.bytes);
     report.dump_pairs = store.tables().iter().map(|table| table.len() as u64).sum();
@@ -131,6 +132,7 @@ struct Reading<'r> {
     loader: Loader,
     reader: LogReader<'r>,
     report: Report,
+    has_writer: &'r dyn Fn() -> bool,
     progress: &'r mut dyn FnMut(Progress),
 }
 
@@ -186,7 +188,7 @@ impl Reading<'_> {
         loop {
             let offset = self.reader.at();
             let Some((kind, payload)) = self.reader.record()? else {
-                match self.reader.torn() {
+                match self.reader.torn(self.has_writer) {
                     Ok(torn) => {
                         self.report.torn = torn;
                         self.report.log_bytes = offset - self.report.dump_bytes;

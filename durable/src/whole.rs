@@ -48,7 +48,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Store> {
 }
 
 fn read_whole(path: &Path) -> Result<Store> {
-    let found = load_file(&RealDisk.open(path, false)?, None, &mut |_| {})?;
+    let found = load_file(&RealDisk.open(path, false)?, &|| RealDisk.has_writer(path), None, &mut |_| {})?;
     match found.torn {
         None => Ok(found.loader.store().clone()),
         Some(torn) => Err(Error::Corrupt {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::{TempDir, tempdir};
 use twindex_durable::twindex::{self, Change, Index};
-use twindex_durable::{Durability, Error, Options, Result, Store, Table};
+use twindex_durable::{Durability, Error, Options, Result, Store, Table, Torn};
 
 const ALL: [Durability; 3] = [Durability::None, Durability::EverySec, Durability::Always];
 const LOGGED: [Durability; 2] = [Durability::EverySec, Durability::Always];
@@ -258,6 +258,38 @@ fn a_file_is_read_while_it_is_written() {
     }
 }
 
+/// Only a writer can tell, and as long as there is one, what is not whole is on its way.
+#[test]
+fn an_end_that_is_not_whole_is_torn_once_nobody_writes_to_it() {
+    let (folder, path) = folder();
+    let store = open(&path, Durability::EverySec);
+    store.table("t", Index::Hash).unwrap().insert("a", "1").unwrap();
+    store.close().unwrap();
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, [&whole, b"the first half of a record".as_slice()].concat()).unwrap();
+    let read = || Options::new().read_only(true).open(&path).unwrap();
+    let torn = Some(Torn { offset: whole.len() as u64, bytes: 26 });
+    let lock = fs::File::create(folder.path().join("app.twx.lock")).unwrap();
+    lock.lock().unwrap();
+    assert_eq!(read().torn(), None);
+    assert_eq!(read().table("t", Index::Hash).unwrap().len(), 1);
+    assert_eq!(twindex_durable::load(&path).unwrap().tables().len(), 1);
+    assert_eq!(twindex_durable::check(&path, |_| {}).unwrap().torn, None);
+    // What a process leaves that was killed.
+    lock.unlock().unwrap();
+    assert_eq!(read().torn(), torn);
+    assert!(twindex_durable::load(&path).is_err());
+    assert_eq!(twindex_durable::check(&path, |_| {}).unwrap().torn, torn);
+    // Others who look whether it is locked are not in the way.
+    lock.lock_shared().unwrap();
+    std::thread::scope(|scope| {
+        let opening = scope.spawn(|| open(&path, Durability::EverySec));
+        lock.unlock().unwrap();
+        assert_eq!(opening.join().unwrap().torn(), torn);
+    });
+    assert_eq!(read().torn(), None, "it was cut");
+}
+
 #[test]
 fn a_file_that_is_not_there_is_made_only_where_that_is_asked_for() {
     let (folder, path) = folder();
@@ -489,8 +521,10 @@ fn a_file_of_many_tables_is_loaded_by_several_threads() {
     }
     store.save_as(&path).unwrap();
     assert!(fs::metadata(&path).unwrap().len() > 4 << 20, "smaller files are loaded by one thread");
-    for _ in 0..20 {
-        assert!(tables_of(&Options::new().read_only(true).open(&path).unwrap()) == tables_of(&store));
+    let read = || Options::new().read_only(true).open(&path).unwrap();
+    assert!(tables_of(&read()) == tables_of(&store));
+    for _ in 0..4 {
+        assert!(read().tables().iter().all(|table| table.len() == 20));
     }
 }
 

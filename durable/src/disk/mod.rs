@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 mod real;
 #[cfg(test)]
@@ -23,13 +24,20 @@ pub(crate) trait Disk: Debug + Send + Sync {
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
     /// Whether other processes see it, so that files need locks.
     fn is_shared(&self) -> bool;
+    /// Whether a store has the file open for writing, as far as the system can tell.
+    fn has_writer(&self, path: &Path) -> bool;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 }
 
+/// The length of a file, and when it was written to.
+pub(crate) type Stamp = (u64, Option<SystemTime>);
+
 /// A file, written and read by offset.
 pub(crate) trait File: Debug + Send + Sync {
     fn len(&self) -> io::Result<u64>;
+    /// Differs from what it was where the file was cut or made longer, or opened for writing, since.
+    fn stamp(&self) -> io::Result<Stamp>;
     /// Fills `bytes` from `offset` on as far as the file goes; how much that was.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize>;
     /// Writes all of `bytes`. They outlive this process at once, and a power cut after `sync`.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Disk, File, Window};
+use super::{Disk, File, Stamp, Window};
 
 /// The file system of the machine.
 #[derive(Debug)]
@@ -41,6 +41,10 @@ impl Disk for RealDisk {
         true
     }
 
+    fn has_writer(&self, path: &Path) -> bool {
+        crate::lock::is_held(path)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
     }
@@ -61,6 +65,11 @@ struct RealFile(fs::File);
 impl File for RealFile {
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
+    }
+
+    fn stamp(&self) -> io::Result<Stamp> {
+        let metadata = self.0.metadata()?;
+        Ok((metadata.len(), metadata.modified().ok()))
     }
 
     fn read_at(&self, mut offset: u64, bytes: &mut [u8]) -> io::Result<usize> {

@@ -6,13 +6,14 @@
 //! the changes that were not synced.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use fastrand::Rng;
 
-use super::{Disk, File, Window};
+use super::{Disk, File, Stamp, Window};
 
 /// What happens at the step of a test's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,19 @@ struct State {
     steps: usize,
     fault: Option<(usize, Fault)>,
     crashed: bool,
+    before_sync: Option<Hook>,
     rng: Rng,
+}
+
+#[derive(Clone)]
+struct Hook(Arc<BeforeSync>);
+
+type BeforeSync = dyn Fn(&Path) -> io::Result<()> + Send + Sync;
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hook")
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -90,6 +103,7 @@ impl SimDisk {
             steps: 0,
             fault: None,
             crashed: false,
+            before_sync: None,
             rng: Rng::with_seed(seed),
         })))
     }
@@ -109,10 +123,16 @@ impl SimDisk {
         state.fault = Some((state.steps + after, fault));
     }
 
+    /// Does something whenever a file, which has this name, is about to be synced, as if that took so
+    /// long, or fails.
+    pub(crate) fn before_sync(&self, act: impl Fn(&Path) -> io::Result<()> + Send + Sync + 'static) {
+        self.state().before_sync = Some(Hook(Arc::new(act)));
+    }
+
     /// The disk as the next process finds it, when this one was killed.
     pub(crate) fn after_kill(&self) -> Self {
         let mut state = self.state().clone();
-        (state.crashed, state.fault) = (false, None);
+        (state.crashed, state.fault, state.before_sync) = (false, None, None);
         Self(Arc::new(Mutex::new(state)))
     }
 
@@ -144,7 +164,7 @@ impl SimDisk {
         }
         state.names_since.clear();
         state.names = state.names_on_disk.clone();
-        (state.crashed, state.fault, state.rng) = (false, None, rng);
+        (state.crashed, state.fault, state.before_sync, state.rng) = (false, None, None, rng);
         Self(Arc::new(Mutex::new(state)))
     }
 
@@ -256,6 +276,10 @@ impl Disk for SimDisk {
         Ok(())
     }
 
+    fn has_writer(&self, _: &Path) -> bool {
+        false
+    }
+
     fn is_shared(&self) -> bool {
         false
     }
@@ -272,6 +296,10 @@ impl File for SimFile {
         let state = self.disk.state();
         state.check()?;
         Ok(state.files[self.file].seen.len() as u64)
+    }
+
+    fn stamp(&self) -> io::Result<Stamp> {
+        Ok((self.len()?, None))
     }
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
@@ -314,6 +342,12 @@ impl File for SimFile {
     /// what it could not write.
     fn sync(&self) -> io::Result<()> {
         let mut state = self.disk.state();
+        if let Some(Hook(act)) = state.before_sync.clone() {
+            let name = state.names.iter().find(|(_, file)| **file == self.file).map(|(name, _)| name.clone());
+            drop(state);
+            act(&name.unwrap_or_default())?;
+            state = self.disk.state();
+        }
         state.step(|state| {
             let State { files, rng, .. } = state;
             let content = &mut files[self.file];
@@ -323,9 +357,8 @@ impl File for SimFile {
                 }
             }
         })?;
-        let content = &mut state.files[self.file];
-        content.on_disk.clone_from(&content.seen);
-        content.unsynced.clear();
+        let Content { on_disk, unsynced, .. } = &mut state.files[self.file];
+        unsynced.drain(..).for_each(|change| change.apply(on_disk));
         Ok(())
     }
 

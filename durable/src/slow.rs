@@ -1,0 +1,235 @@
+//! Writers that are quicker than the disk, and a compaction that has to catch up with them.
+
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use twindex::Index;
+
+use crate::compact::{BURST, CHUNK, LAST_BYTES};
+use crate::core::Core;
+use crate::disk::sim::{Fault, SimDisk};
+use crate::log::Log;
+use crate::store::Handle;
+use crate::{Durability, Error, Options, Store, Table};
+
+const KEYS: u64 = 100;
+const VALUE: usize = 10_000;
+/// The dump takes more than one chunk.
+const DUMP: u64 = KEYS * VALUE as u64;
+
+fn open(disk: &SimDisk, durability: Durability) -> Store {
+    let options = Options::new().durability(durability).compact_by_hand(true);
+    let core = Core::open_on(Arc::new(disk.clone()), &path(), options).expect("the disk works");
+    Store { handle: Arc::new(Handle(core)) }
+}
+
+fn path() -> PathBuf {
+    "app.twx".into()
+}
+
+fn log(store: &Store) -> Arc<Log> {
+    Arc::clone(&store.handle.0.logged().expect("it has a log").log)
+}
+
+fn write(table: &Table, number: u64) -> crate::Result<bool> {
+    table.upsert((number % KEYS).to_be_bytes(), vec![number as u8; VALUE])
+}
+
+/// A store with some pairs.
+fn filled(durability: Durability) -> (SimDisk, Store, Table) {
+    let disk = SimDisk::new(1);
+    let store = open(&disk, durability);
+    let table = store.table("t", Index::Hash).expect("the disk works");
+    for number in 0..KEYS {
+        write(&table, number).expect("the disk works");
+    }
+    (disk, store, table)
+}
+
+fn is_new(name: &Path) -> bool {
+    name.extension().is_some_and(|extension| extension == "new")
+}
+
+/// The slowest of disks: it puts nothing there before the writer has written all that it may.
+#[test]
+fn a_compaction_catches_up_with_writers_that_are_always_quicker() {
+    let (disk, store, table) = filled(Durability::EverySec);
+    let log = log(&store);
+    let begun = log.at();
+    let most = 2 * BURST + DUMP + LAST_BYTES + CHUNK;
+    let (count, syncs) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    disk.before_sync({
+        let (table, log, count, syncs) =
+            (table.clone(), Arc::clone(&log), Arc::clone(&count), Arc::clone(&syncs));
+        move |name| {
+            // While the new file takes the old one's place nobody can write.
+            if !is_new(name) || log.is_held() {
+                return Ok(());
+            }
+            syncs.fetch_add(1, Relaxed);
+            assert!(!log.is_ahead(), "whoever waited may write again with each chunk that is on disk");
+            while !log.is_ahead() {
+                write(&table, count.fetch_add(1, Relaxed)).expect("the disk works");
+                assert!(log.at() - begun <= most, "{} bytes were written", log.at() - begun);
+            }
+            Ok(())
+        }
+    });
+    store.compact().expect("the disk works");
+    assert!(!log.is_ahead(), "nobody waits any more");
+    assert!(count.load(Relaxed) * VALUE as u64 > BURST, "much was written meanwhile");
+    assert!(syncs.load(Relaxed) <= (2 * BURST + 2 * DUMP) / CHUNK + 3);
+    disk.before_sync(|_| Ok(()));
+    for key in 0..KEYS {
+        assert_eq!(table.select(key.to_be_bytes()).map(|value| value.len()), Some(VALUE));
+    }
+    let expected: Vec<_> = (0..KEYS).map(|key| table.select(key.to_be_bytes())).collect();
+    store.close().expect("the disk works");
+    let table = open(&disk, Durability::EverySec).find_table("t").expect("it was written");
+    assert!((0..KEYS).map(|key| table.select(key.to_be_bytes())).eq(expected));
+}
+
+/// Writers wait for a compaction that is then given a reason to end; they all go on or are told why not.
+struct Meeting {
+    disk: SimDisk,
+    store: Store,
+    table: Table,
+    /// Is told when the writers wait.
+    waiting: Receiver<()>,
+    go_on: Arc<AtomicBool>,
+    /// The sync of the new file fails then.
+    fails: Arc<AtomicBool>,
+}
+
+impl Meeting {
+    fn new(durability: Durability) -> Self {
+        let (disk, store, table) = filled(durability);
+        let (tell, waiting) = channel();
+        let tell = Mutex::new(Some(tell));
+        let [go_on, fails] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        disk.before_sync({
+            let (log, go_on, fails) = (log(&store), Arc::clone(&go_on), Arc::clone(&fails));
+            move |name| {
+                let first = if is_new(name) { tell.lock().expect("nobody panics").take() } else { None };
+                let Some(tell) = first else { return Ok(()) };
+                while !log.is_ahead() {
+                    thread::yield_now();
+                }
+                tell.send(()).expect("the test listens");
+                while !go_on.load(Relaxed) {
+                    thread::yield_now();
+                }
+                if fails.load(Relaxed) { Err(ErrorKind::StorageFull.into()) } else { Ok(()) }
+            }
+        });
+        Self { disk, store, table, waiting, go_on, fails }
+    }
+
+    /// Compacts, and writes until that fails or `enough` says so, while `meanwhile` gives the reason to end; how both
+    /// ended.
+    fn run(
+        self,
+        meanwhile: impl FnOnce(&Self),
+        enough: impl Fn(&Store, u64) -> bool + Sync,
+    ) -> (crate::Result<()>, Vec<Error>) {
+        let ended = thread::scope(|scope| {
+            let compaction = scope.spawn(|| self.store.compact());
+            let (table, store, enough) = (&self.table, &self.store, &enough);
+            let writers: Vec<_> = (0..3)
+                .map(|_| {
+                    scope.spawn(move || {
+                        (0..)
+                            .take_while(|number| !enough(store, *number))
+                            .find_map(|number| write(table, number).err())
+                    })
+                })
+                .collect();
+            self.waiting.recv().expect("the writers come to wait");
+            meanwhile(&self);
+            self.go_on.store(true, Relaxed);
+            let errors =
+                writers.into_iter().filter_map(|writer| writer.join().expect("no writer panics")).collect();
+            (compaction.join().expect("it does not panic"), errors)
+        });
+        self.disk.before_sync(|_| Ok(()));
+        ended
+    }
+}
+
+const LOGGED: [Durability; 2] = [Durability::EverySec, Durability::Always];
+
+#[test]
+fn writers_that_wait_go_on_when_the_compaction_ends() {
+    for durability in LOGGED {
+        let (compaction, errors) =
+            Meeting::new(durability).run(|_| {}, |store, _| store.stats().compactions > 0);
+        compaction.expect("the disk works");
+        assert!(errors.is_empty(), "{durability}: {errors:?}");
+    }
+}
+
+#[test]
+fn writers_that_wait_go_on_when_the_compaction_fails() {
+    for durability in LOGGED {
+        let failing = |meeting: &Meeting| meeting.fails.store(true, Relaxed);
+        // More than could be written while it lasted.
+        let enough = |_: &Store, number| number * VALUE as u64 > 2 * BURST + DUMP + CHUNK;
+        let (compaction, errors) = Meeting::new(durability).run(failing, enough);
+        assert!(matches!(compaction, Err(Error::Io { .. })), "{durability}: {compaction:?}");
+        assert!(errors.is_empty(), "{durability}: {errors:?}");
+    }
+}
+
+#[test]
+fn writers_that_wait_are_told_that_the_store_is_closed() {
+    for durability in LOGGED {
+        let closing = |meeting: &Meeting| {
+            let store = meeting.store.clone();
+            let go_on = Arc::clone(&meeting.go_on);
+            let closed = thread::spawn(move || store.close());
+            while !meeting.store.handle.0.home().expect("it has a file").compaction.is_stopped() {
+                thread::yield_now();
+            }
+            go_on.store(true, Relaxed);
+            closed.join().expect("it does not panic").expect("the disk works");
+        };
+        let (compaction, errors) = Meeting::new(durability).run(closing, |_, _| false);
+        assert!(matches!(compaction, Err(Error::Io { .. })), "{durability}: {compaction:?}");
+        assert!(
+            errors.len() == 3 && errors.iter().all(|error| matches!(error, Error::Closed { .. })),
+            "{errors:?}"
+        );
+    }
+}
+
+#[test]
+fn writers_that_wait_are_told_that_the_log_failed() {
+    for durability in LOGGED {
+        let failing = |meeting: &Meeting| {
+            log(&meeting.store).lead().fail(&io::Error::other("a bad sector"));
+        };
+        let (compaction, errors) = Meeting::new(durability).run(failing, |_, _| false);
+        assert!(matches!(compaction, Err(Error::LogFailed { .. })), "{durability}: {compaction:?}");
+        assert!(
+            errors.len() == 3 && errors.iter().all(|error| matches!(error, Error::LogFailed { .. })),
+            "{errors:?}"
+        );
+    }
+}
+
+#[test]
+fn writers_that_wait_are_told_that_the_disk_is_gone() {
+    for durability in LOGGED {
+        let crash = |meeting: &Meeting| meeting.disk.fail_after(0, Fault::Crash);
+        let (compaction, errors) = Meeting::new(durability).run(crash, |_, _| false);
+        compaction.expect_err("the disk is gone");
+        assert!(
+            errors.len() == 3 && errors.iter().all(|error| matches!(error, Error::LogFailed { .. })),
+            "{errors:?}"
+        );
+    }
+}
