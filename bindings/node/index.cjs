@@ -1,7 +1,9 @@
 'use strict'
+const { Batch } = require('./lib/batch.cjs')
 const { Cursor } = require('./lib/cursor.cjs')
 const { TwindexError } = require('./lib/errors.cjs')
-const { Store } = require('./lib/store.cjs')
+const { check, recover } = require('./lib/files.cjs')
+const { Store, open, openAsync } = require('./lib/store.cjs')
 const { Table } = require('./lib/table.cjs')
 
-module.exports = { Store, Table, Cursor, TwindexError }
+module.exports = { open, openAsync, check, recover, Store, Table, Batch, Cursor, TwindexError }

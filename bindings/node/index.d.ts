@@ -16,19 +16,45 @@
 export type Index = 'hash' | 'sorted'
 
 /**
- * How keys are seen: `utf8` as strings; `buffer` as any view of bytes in and a `Buffer` out; `view` as any view of
- * bytes in and a `Uint8Array` out, which is a copy.
+ * How keys are seen:
+ *
+ * - `utf8`: strings.
+ * - `buffer`, `view`: any view of bytes in; a `Buffer` or a `Uint8Array` out, which is a copy.
+ * - `int`: safe integers; `bigint`: bigints of 64 bits. Both are the same 8 bytes, which order as the numbers do.
+ * - `tuple`: arrays of `null`, strings, numbers, bigints, views of bytes and arrays, which order item by item.
+ * - An encoding of your own.
  */
-export type KeyEncoding = 'utf8' | 'buffer' | 'view'
+export type KeyEncoding = 'utf8' | 'buffer' | 'view' | 'int' | 'bigint' | 'tuple' | CustomEncoding
 
-/** How values are seen: as keys are, or `json` as whatever JSON can say. */
-export type ValueEncoding = KeyEncoding | 'json'
+/**
+ * How values are seen: `utf8`, `buffer` and `view` as keys are; `json` as whatever JSON can say; `int` and `bigint` as
+ * decimal text, which is what `increment` adds to; or an encoding of your own.
+ */
+export type ValueEncoding = 'utf8' | 'buffer' | 'view' | 'json' | 'int' | 'bigint' | CustomEncoding
+
+/** Two functions that turn what you have into what is stored, and back: `{ encode: pack, decode: unpack }`. */
+// biome-ignore lint/suspicious/noExplicitAny: any value has some encoding
+export interface CustomEncoding<In = any, Out = any> {
+  encode(value: In): string | ArrayBufferView
+  // biome-ignore lint/suspicious/noExplicitAny: it is what `format` says
+  decode(stored: any): Out
+  /** What `encode` makes and `decode` takes: `view` unless told. */
+  format?: 'utf8' | 'buffer' | 'view' | undefined
+}
+
+/** An item of a key that is a tuple. Integers past `Number.MAX_SAFE_INTEGER` come out as bigints. */
+export type TupleItem = null | string | number | bigint | ArrayBufferView | readonly TupleItem[]
+/** What of a tuple comes out: views of bytes as copies. */
+export type TupleOutput = null | string | number | bigint | Uint8Array | TupleOutput[]
 
 interface Inputs {
   utf8: string
   buffer: ArrayBufferView
   view: ArrayBufferView
   json: unknown
+  int: number
+  bigint: bigint
+  tuple: readonly TupleItem[]
 }
 
 interface Outputs {
@@ -37,16 +63,30 @@ interface Outputs {
   view: Uint8Array
   // biome-ignore lint/suspicious/noExplicitAny: it is what JSON.parse returns
   json: any
+  int: number
+  bigint: bigint
+  tuple: TupleOutput[]
 }
 
+/** Any encoding. */
+export type Encoding = KeyEncoding | ValueEncoding
+
 /** What a table with this encoding takes. */
-export type Input<E extends ValueEncoding> = Inputs[E]
+export type Input<E extends Encoding> = E extends keyof Inputs
+  ? Inputs[E]
+  : E extends CustomEncoding<infer In, unknown>
+    ? In
+    : never
 
 /** What a table with this encoding gives. */
-export type Output<E extends ValueEncoding> = Outputs[E]
+export type Output<E extends Encoding> = E extends keyof Outputs
+  ? Outputs[E]
+  : E extends CustomEncoding<never, infer Out>
+    ? Out
+    : never
 
-/** What stands for no value: with `json` only `undefined`, because there `null` is a value. */
-export type None<E extends ValueEncoding> = E extends 'json' ? undefined : undefined | null
+/** What stands for no value: with `json`, and an encoding of your own, only `undefined`, because there `null` is a value. */
+export type None<E extends Encoding> = E extends 'json' | CustomEncoding ? undefined : undefined | null
 
 /** Why a call failed, the same names in every language. */
 export type ErrorCode =
@@ -54,9 +94,9 @@ export type ErrorCode =
   | 'TWINDEX_TYPE'
   /** An unknown or conflicting option, or a number out of range. A `RangeError`. */
   | 'TWINDEX_RANGE'
-  /** The bytes cannot be shown in the encoding that the table was opened with. */
+  /** A value has no form in the table's encoding, as a lone surrogate has none, or bytes cannot be shown in it. */
   | 'TWINDEX_ENCODING'
-  /** The store was closed. */
+  /** The store was closed, or the batch has ended. */
   | 'TWINDEX_CLOSED'
   /** A key of more than 65,535 bytes. */
   | 'TWINDEX_KEY_TOO_LONG'
@@ -80,6 +120,20 @@ export type ErrorCode =
   | 'TWINDEX_CORRUPT'
   /** Reading or writing a file failed. */
   | 'TWINDEX_IO'
+  /** Another process has the file open for writing, `pid` where that is known, or this one has it with another durability. */
+  | 'TWINDEX_IN_USE'
+  /** Writing to the disk failed, now or earlier: nothing more can be kept. Reads go on. */
+  | 'TWINDEX_LOG_FAILED'
+  /** A write to a store that was opened for reading alone. */
+  | 'TWINDEX_READ_ONLY'
+  /** A use of the file of a store that has none. */
+  | 'TWINDEX_NO_FILE'
+  /** A name that is none of `none`, `everysec` and `always`. */
+  | 'TWINDEX_UNKNOWN_DURABILITY'
+  /** A batch was given a table of another store. */
+  | 'TWINDEX_FOREIGN_TABLE'
+  /** Another copy of this package has a shared store of this name in the same process. */
+  | 'TWINDEX_OTHER_COPY'
   /** A bug in Twindex. */
   | 'TWINDEX_BUG'
 
@@ -88,6 +142,114 @@ export class TwindexError extends Error {
   constructor(code: ErrorCode, message: string)
   readonly name: 'TwindexError'
   readonly code: ErrorCode
+  /** The file that it was about. */
+  readonly path?: string
+  /** Of `TWINDEX_IN_USE`: the process that has the file. */
+  readonly pid?: number
+  /** Of `TWINDEX_CORRUPT`: where the file is damaged, in bytes from its start. */
+  readonly offset?: number
+}
+
+/** When a change reaches the disk: when `save` or `close` is called; within a second; before the write returns. */
+export type Durability = 'none' | 'everysec' | 'always'
+
+export interface OpenOptions {
+  /** `everysec` unless told. */
+  durability?: Durability | undefined
+  /** For reading alone: takes no lock, and sees the file as it is now. Others may write to it meanwhile. */
+  readOnly?: boolean | undefined
+  /** Fails where the file is not there, instead of making one. */
+  existing?: boolean | undefined
+  /** The most bytes that the store may hold in memory. A file with more is refused. */
+  memoryLimit?: number | null | undefined
+}
+
+export interface SignalOptions {
+  /** Rejects the promise once it aborts. What was begun goes on. */
+  signal?: AbortSignal | undefined
+}
+
+export interface Progress {
+  /** Pairs, and operations of a log, that have been done. */
+  pairs: number
+  /** Bytes of the file that have been done. */
+  bytes: number
+}
+
+export interface LaterOptions extends SignalOptions {
+  /** Is told now and then how far it has come, and at the end. What it throws rejects the promise. */
+  progress?: ((progress: Progress) => void) | undefined
+}
+
+/**
+ * Opens the store in the file at `path`, or makes one. One process at a time may write to a file; all threads of it that
+ * open the same path get the same store, which has one durability.
+ *
+ * Throws `TWINDEX_IN_USE` where another process has it, `TWINDEX_CORRUPT` where it is damaged, and `TWINDEX_IO`. What a power
+ * cut left unfinished is cut off: see `Store.torn`.
+ */
+export function open(path: string | URL, options?: OpenOptions): Store
+
+/** As `open`, on another thread. */
+export function openAsync(path: string | URL, options?: OpenOptions & LaterOptions): Promise<Store>
+
+/** A part of a file. */
+export interface Place {
+  offset: number
+  bytes: number
+}
+
+/** What is in a file. */
+export interface Report {
+  /** The version of its format. */
+  version: number
+  bytes: number
+  dumpBytes: number
+  logBytes: number
+  /** Records in the dump and in the log. */
+  records: number
+  dumpPairs: number
+  /** Operations in the log. */
+  operations: number
+  /** What is damaged, from the start of the file to its end. */
+  damage: (Place & { what: string })[]
+  /** What a power cut left unfinished: no damage. */
+  torn: Place | undefined
+}
+
+/** Reads a whole file and verifies every checksum. Rejects with `TWINDEX_CORRUPT` where it is no store at all. */
+export function check(path: string | URL, options?: LaterOptions): Promise<Report>
+
+/** Writes what can be saved of a damaged file to a new one, which must not be there yet. The old one is left as it is. */
+export function recover(
+  from: string | URL,
+  to: string | URL,
+  options?: LaterOptions,
+): Promise<{
+  report: Report
+  tables: { name: string; index: Index; pairs: number }[]
+}>
+
+/** Figures of a store and its file. */
+export interface Stats {
+  tables: number
+  pairs: number
+  /** Bytes in memory. */
+  memory: number
+  /** Bytes of the file's dump, and of the log behind it. */
+  dumpBytes: number
+  logBytes: number
+  /** Of these, the bytes that are not yet on disk. */
+  unsyncedBytes: number
+  /** How often the log was put on disk since the store was opened, and when it was last. */
+  syncs: number
+  lastSync: Date | undefined
+  /** How often the file was written anew, and whether it is being. */
+  compactions: number
+  compacting: boolean
+  /** Why the last compaction in the background came to nothing, or why nothing more can be written, if so. */
+  compactionError: string | undefined
+  logError: string | undefined
 }
 
 export interface StoreOptions {
@@ -126,7 +288,7 @@ export interface ScanOptions<K extends KeyEncoding = 'utf8'> extends RangeOption
   limit?: number | undefined
 }
 
-/** A set of named tables in memory. */
+/** A set of named tables, in memory, or also in a file where `open` made it. */
 export class Store {
   constructor(options?: StoreOptions)
 
@@ -160,21 +322,77 @@ export class Store {
   get memoryLimit(): number | undefined
   set memoryLimit(limit: number | undefined | null)
 
+  /** A batch of writes that are done all or not at all, to be filled and committed. */
+  batch(): Batch
+  /** The same, committed once `fill` has returned, and dropped where it throws: whether each write took effect. */
+  batch(fill: (batch: Batch) => void): boolean[]
+
   /** The whole store as bytes. */
   dump(): Buffer
 
-  /** Writes the whole store to a file, which is replaced in one step. */
-  save(path: string | URL): void
+  /** The store's file; `undefined` in memory alone. */
+  readonly path: string | undefined
+  readonly durability: Durability
+  readonly readOnly: boolean
+  /** What a power cut had left unfinished at the end of the file when it was opened, and was cut off. */
+  readonly torn: Place | undefined
+  stats(): Stats
 
-  /** Lets go of the store: it, its tables, cursors and iterators fail from then on. A shared store stays with the others. */
-  close(): void
+  /** Resolves once every change made before the call is on disk. With `none`, that is what `save` is for. */
+  flush(options?: SignalOptions): Promise<void>
+  flushSync(): void
+
+  /**
+   * Writes the whole store to a file, which is replaced in one step: its own, without what has been overwritten since, or
+   * a copy at `path`.
+   */
+  save(path?: string | URL | undefined, options?: LaterOptions): Promise<void>
+  saveSync(path?: string | URL | undefined): void
+
+  /** Writes the store's own file anew while reads and writes go on. Happens by itself when it is worth it. */
+  compact(options?: LaterOptions): Promise<void>
+
+  /**
+   * Lets go of the store: it, its tables, cursors, iterators and batches fail from now on. Resolves once all that was written
+   * is on disk, and the file is let go where no other thread has it. A shared store stays with the others.
+   */
+  close(options?: SignalOptions): Promise<void>
+  closeSync(): void
   readonly closed: boolean;
   [Symbol.dispose](): void
+  [Symbol.asyncDispose](): Promise<void>
 }
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever its encodings
+type AnyTable = Table<any, any>
+type KeyOf<T> = T extends Table<infer K, infer _> ? Input<K> : never
+type ValueOf<T> = T extends Table<infer _, infer V> ? Input<V> : never
+
+/** Writes to tables of one store that are done together: after a crash its file has all of them or none. */
+export class Batch {
+  private constructor()
+
+  readonly store: Store
+  /** The number of writes in it. */
+  readonly size: number
+  insert<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T>): this
+  update<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T>): this
+  upsert<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T>): this
+  /** As `upsert`. */
+  set<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T>): this
+  delete<T extends AnyTable>(table: T, key: KeyOf<T>): this
+  /** Does all of them, in order: whether each took effect. Where one fails, none is done. Ends the batch. */
+  commit(): boolean[]
+}
+
+declare const encodings: unique symbol
 
 /** A named set of pairs under one index. */
 export class Table<K extends KeyEncoding = 'utf8', V extends ValueEncoding = 'utf8'> {
   private constructor()
+
+  /** For the compiler alone, which finds the encodings of a table by it. */
+  readonly [encodings]?: { keys: K; values: V }
 
   readonly store: Store
   readonly name: string

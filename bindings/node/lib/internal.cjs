@@ -11,10 +11,10 @@ function checkInternal(internal, name, instead) {
 }
 
 const reasons = Object.fromEntries(
-  ['Store', 'Table', 'Cursor'].map((name) => [
+  ['Store', 'Table', 'Cursor', 'Batch'].map((name) => [
     name,
     Symbol(
-      `a Twindex ${name} stays in its thread; share a store between workers with new Store({ shared: 'name' }): it`,
+      `a Twindex ${name} stays in its thread; share a store between workers with new Store({ shared: 'name' }) or open(path): it`,
     ),
   ]),
 )

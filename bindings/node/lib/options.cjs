@@ -25,6 +25,16 @@ function readCount(value, what) {
   return value
 }
 
+/** A number of bytes, or none. */
+function readLimit(limit) {
+  return limit === undefined || limit === null ? undefined : readCount(limit, 'a memory limit')
+}
+
+function readBoolean(value, what) {
+  if (typeof value !== 'boolean') throw typeError(`${what} is a boolean`, value)
+  return value
+}
+
 function readString(value, what) {
   if (typeof value !== 'string') throw typeError(`${what} is a string`, value)
   return value
@@ -54,19 +64,38 @@ function readEnd(options, included, excluded) {
 /** The ends of a range, as the native half takes them: `[from, low, to, high]`. */
 function readRange(options, codec) {
   const { prefix } = options
-  let [from, low] = readEnd(options, 'gte', 'gt')
+  if (prefix !== undefined) return readPrefix(options, codec)
+  const [from, low] = readEnd(options, 'gte', 'gt')
   const [to, high] = readEnd(options, 'lte', 'lt')
-  if (prefix !== undefined) {
-    if (from !== NONE || to !== NONE) throw rangeError('a range has a prefix or ends, not both')
-    from = PREFIX
-    low = prefix
-  }
+  // Packing the one may run code of the user's, which may use the memory of the other.
+  const first = from === NONE ? undefined : codec.own(codec.pack(low, 'key'))
+  const last = to === NONE ? undefined : codec.pack(high, 'key')
   return [
     from,
-    from === NONE ? undefined : codec.encode(low, KEY, 'key'),
+    from === NONE ? undefined : codec.cross(first, KEY),
     to,
-    to === NONE ? undefined : codec.encode(high, VALUE, 'key'),
+    to === NONE ? undefined : codec.cross(last, VALUE),
   ]
 }
 
-module.exports = { readOptions, readCount, readString, readFunction, readRange, RANGE }
+/** The keys that begin with one. */
+function readPrefix({ prefix, gt, gte, lt, lte }, codec) {
+  if ([gt, gte, lt, lte].some((end) => end !== undefined)) {
+    throw rangeError('a range has a prefix or ends, not both')
+  }
+  const item = codec.pack(prefix, 'key')
+  if (codec.hasPrefixes === false) throw rangeError('integers have no prefixes; a range of them has ends')
+  if (codec.endOfPrefix === undefined) return [PREFIX, codec.cross(item, KEY), NONE, undefined]
+  return [INCLUDED, codec.cross(item, KEY), EXCLUDED, codec.cross(codec.endOfPrefix(item), VALUE)]
+}
+
+module.exports = {
+  readOptions,
+  readCount,
+  readLimit,
+  readBoolean,
+  readString,
+  readFunction,
+  readRange,
+  RANGE,
+}

@@ -1,13 +1,15 @@
 'use strict'
 // Stores.
 
-const { fileURLToPath } = require('node:url')
 const native = require('./native.cjs')
+const { openBatch } = require('./batch.cjs')
 const { takeAll } = require('./block.cjs')
-const { keyCodecs, valueCodecs, ownBytes } = require('./codecs.cjs')
-const { typeError, rangeError, describe } = require('./errors.cjs')
+const { utf8, keyCodec, valueCodec, ownBytes } = require('./codecs.cjs')
+const { typeError, rangeError } = require('./errors.cjs')
+const { readPath, openFile, openFileLater } = require('./files.cjs')
 const { INTERNAL, preventClone } = require('./internal.cjs')
-const { readOptions, readCount, readString } = require('./options.cjs')
+const { LATER, later } = require('./later.cjs')
+const { readOptions, readFunction, readLimit, readString } = require('./options.cjs')
 const { openTable } = require('./table.cjs')
 
 const forgotten = new FinalizationRegistry(native.freeStore)
@@ -15,29 +17,15 @@ const forgotten = new FinalizationRegistry(native.freeStore)
 const STORE = ['shared', 'memoryLimit']
 const TABLE = ['index', 'keys', 'values']
 
-function readLimit(limit) {
-  return limit === undefined || limit === null ? undefined : readCount(limit, 'a memory limit')
-}
-
-function readPath(path) {
-  return path instanceof URL ? fileURLToPath(path) : readString(path, 'a path')
-}
-
-function readCodec(codecs, name, what) {
-  const codec = codecs[readString(name, `the encoding of ${what}`)]
-  if (codec === undefined) {
-    throw rangeError(`unknown encoding ${describe(name)} of ${what}, it is ${Object.keys(codecs).join(', ')}`)
-  }
-  return codec
-}
-
 class Store {
   #handle
-  #closed = false
+  #closing
+  #file
 
   constructor(options, handle) {
     preventClone(this, 'Store')
     this.#handle = options === INTERNAL ? handle : openStore(readOptions(options, 'a store', STORE))
+    this.#file = native.fileOf(this.#handle)
     forgotten.register(this, this.#handle)
   }
 
@@ -52,21 +40,20 @@ class Store {
     return new Store(INTERNAL, native.loadFile(readPath(source)))
   }
 
+  // --- tables
+
   table(name, options) {
     readString(name, "a table's name")
     const { index = 'hash', keys = 'utf8', values = 'utf8' } = readOptions(options, 'a table', TABLE)
     readString(index, 'an index')
-    const codecs = {
-      keys: readCodec(keyCodecs, keys, 'keys'),
-      values: readCodec(valueCodecs, values, 'values'),
-    }
+    const codecs = { keys: keyCodec(keys), values: valueCodec(values) }
     const areBytes = [codecs.keys, codecs.values].map((codec) => Number(codec.isBytes))
     return openTable(this, name, index, codecs, native.openTable(this.#handle, name, index, ...areBytes))
   }
 
   tables() {
     native.tables(this.#handle)
-    const names = takeAll(keyCodecs.utf8)
+    const names = takeAll(utf8)
     return Array.from({ length: names.length / 2 }, (_, at) => names.slice(2 * at, 2 * at + 2))
   }
 
@@ -86,25 +73,91 @@ class Store {
     native.setMemoryLimit(this.#handle, readLimit(limit))
   }
 
+  // --- batches
+
+  batch(fill) {
+    const batch = openBatch(this, native.openBatch(this.#handle))
+    if (fill === undefined) return batch
+    readFunction(fill, 'what fills a batch')(batch)
+    return batch.commit()
+  }
+
+  // --- dumps and files
+
   dump() {
     return native.dump(this.#handle)
   }
 
-  save(path) {
-    native.save(this.#handle, readPath(path))
+  get path() {
+    return this.#file?.path
   }
 
-  close() {
-    native.closeStore(this.#handle)
-    this.#closed = true
+  get durability() {
+    return this.#file?.durability ?? 'none'
+  }
+
+  get readOnly() {
+    return this.#file?.readOnly ?? false
+  }
+
+  get torn() {
+    return this.#file?.torn
+  }
+
+  stats() {
+    const { lastSync, ...figures } = native.stats(this.#handle)
+    return { ...figures, lastSync: lastSync === undefined ? undefined : new Date(lastSync) }
+  }
+
+  async flush(options) {
+    const read = readOptions(options, 'a flush', ['signal'])
+    return later(read, () => native.flush(this.#handle, 1))
+  }
+
+  flushSync() {
+    native.flush(this.#handle, 0)
+  }
+
+  async save(path, options) {
+    const read = readOptions(options, 'a save', LATER)
+    if (path === undefined) return later(read, (gauge) => native.compact(this.#handle, gauge, 1))
+    const file = readPath(path)
+    return later(read, () => native.saveAs(this.#handle, file, 1))
+  }
+
+  saveSync(path) {
+    if (path === undefined) native.compact(this.#handle, undefined, 0)
+    else native.saveAs(this.#handle, readPath(path), 0)
+  }
+
+  async compact(options) {
+    return this.save(undefined, options)
+  }
+
+  async close(options) {
+    const read = readOptions(options, 'a close', ['signal'])
+    return later(read, () => {
+      this.#closing ??= native.closeStore(this.#handle, 1)
+      return this.#closing
+    })
+  }
+
+  closeSync() {
+    if (this.closed) return
+    this.#closing = Promise.resolve()
+    native.closeStore(this.#handle, 0)
   }
 
   get closed() {
-    return this.#closed
+    return this.#closing !== undefined
   }
 
   [Symbol.dispose]() {
-    this.close()
+    this.closeSync()
+  }
+
+  [Symbol.asyncDispose]() {
+    return this.close()
   }
 
   get [Symbol.toStringTag]() {
@@ -112,7 +165,7 @@ class Store {
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](_depth, options, inspect) {
-    return `Store ${inspect(this.#closed ? { closed: true } : { tables: this.tables(), memory: this.memory }, options)}`
+    return `Store ${inspect(this.closed ? { closed: true } : { tables: this.tables(), memory: this.memory }, options)}`
   }
 }
 
@@ -130,4 +183,14 @@ function withLimit(handle, limit) {
   return handle
 }
 
-module.exports = { Store }
+/** Opens the store in a file. */
+function open(path, options) {
+  return new Store(INTERNAL, openFile(path, options))
+}
+
+/** The same, while other things go on. */
+async function openAsync(path, options) {
+  return new Store(INTERNAL, await openFileLater(path, options))
+}
+
+module.exports = { Store, open, openAsync }

@@ -2,19 +2,23 @@
 // Tables: the verbs, and the face of a Map.
 
 const native = require('./native.cjs')
-const { KEY, VALUE, EXPECTED } = require('./codecs.cjs')
+const { KEY, VALUE, EXPECTED, utf8 } = require('./codecs.cjs')
 const { takeAll } = require('./block.cjs')
 const { openCursor } = require('./cursor.cjs')
 const { typeError } = require('./errors.cjs')
 const { INTERNAL, checkInternal, preventClone } = require('./internal.cjs')
 const { stageKeys, stagePairs, stageAmounts, stageSwaps, booleans, takeSums } = require('./many.cjs')
-const { readOptions, readCount, readFunction, readRange, RANGE } = require('./options.cjs')
+const { readOptions, readBoolean, readCount, readFunction, readRange, RANGE } = require('./options.cjs')
 const { Walk, KEYS, VALUES, PAIRS, ANY, UP, DOWN } = require('./walk.cjs')
 
 const forgotten = new FinalizationRegistry(native.freeTable)
 
 /** Every pair. */
 const NO_RANGE = [0, undefined, 0, undefined]
+
+/** What the package's other classes may see of a table. */
+let inside
+let isTable
 
 class Table {
   #handle
@@ -24,6 +28,15 @@ class Table {
   #codecs
   #keys
   #values
+  #areStrings
+
+  static {
+    inside = (table) => {
+      if (!isTable(table)) throw typeError('a table is a Table', table)
+      return { handle: table.#handle, keys: table.#keys, values: table.#values }
+    }
+    isTable = (value) => value !== null && typeof value === 'object' && #handle in value
+  }
 
   constructor(internal, store, name, index, codecs, handle) {
     checkInternal(internal, 'Table', 'store.table()')
@@ -35,6 +48,7 @@ class Table {
     this.#codecs = codecs
     this.#keys = codecs.keys
     this.#values = codecs.values
+    this.#areStrings = codecs.keys === utf8 && codecs.values === utf8
     forgotten.register(this, handle)
   }
 
@@ -60,44 +74,50 @@ class Table {
 
   // --- verbs
   //
-  // Values are encoded before keys: JSON may run code of the user's, which may use the crossing buffer for keys.
+  // Both halves are packed before one crosses: packing may run code of the user's, which may use the crossing buffer.
 
   insert(key, value) {
-    const item = this.#values.encode(value, VALUE, 'value')
-    return native.insert(this.#handle, this.#keys.encode(key, KEY, 'key'), item)
+    if (this.#areStrings) return native.insert(this.#handle, key, value)
+    const item = this.#values.pack(value, 'value')
+    return native.insert(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
   }
 
   update(key, value) {
-    const item = this.#values.encode(value, VALUE, 'value')
-    return native.update(this.#handle, this.#keys.encode(key, KEY, 'key'), item)
+    if (this.#areStrings) return native.update(this.#handle, key, value)
+    const item = this.#values.pack(value, 'value')
+    return native.update(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
   }
 
   upsert(key, value) {
-    const item = this.#values.encode(value, VALUE, 'value')
-    return native.upsert(this.#handle, this.#keys.encode(key, KEY, 'key'), item)
+    if (this.#areStrings) return native.upsert(this.#handle, key, value)
+    const item = this.#values.pack(value, 'value')
+    return native.upsert(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
   }
 
   delete(key) {
-    return native.delete(this.#handle, this.#keys.encode(key, KEY, 'key'))
+    return native.delete(this.#handle, this.#key(key))
   }
 
   select(key) {
-    return this.#values.decode(native.select(this.#handle, this.#keys.encode(key, KEY, 'key')), VALUE)
+    if (this.#areStrings) return native.select(this.#handle, key)
+    return this.#values.decode(native.select(this.#handle, this.#key(key)), VALUE)
   }
 
   contains(key) {
-    return native.contains(this.#handle, this.#keys.encode(key, KEY, 'key'))
+    return native.contains(this.#handle, this.#key(key))
   }
 
   increment(key, by = 1) {
-    return native.increment(this.#handle, this.#keys.encode(key, KEY, 'key'), by)
+    return native.increment(this.#handle, this.#key(key), by)
   }
 
   compareAndSwap(key, expected, value) {
     const values = this.#values
-    const encode = (item, region) => (values.isNone(item) ? undefined : values.encode(item, region, 'value'))
-    const items = [encode(expected, EXPECTED), encode(value, VALUE)]
-    return native.compareAndSwap(this.#handle, this.#keys.encode(key, KEY, 'key'), ...items)
+    const pack = (wanted) => (values.isNone(wanted) ? undefined : values.own(values.pack(wanted, 'value')))
+    const cross = (item, region) => (item === undefined ? undefined : values.cross(item, region))
+    const [before, after] = [pack(expected), pack(value)]
+    const crossed = this.#key(key)
+    return native.compareAndSwap(this.#handle, crossed, cross(before, EXPECTED), cross(after, VALUE))
   }
 
   alter(key, change) {
@@ -215,6 +235,11 @@ class Table {
     return `Table ${inspect({ name: this.#name, index: this.#index }, options)}`
   }
 
+  /** A key as the native half takes it. */
+  #key(key) {
+    return this.#keys.cross(this.#keys.pack(key, 'key'), KEY)
+  }
+
   #walk(halves) {
     const way = this.#index === 'sorted' ? UP : ANY
     return new Walk(this, this.#handle, this.#codecs, halves, way, undefined, NO_RANGE)
@@ -230,7 +255,7 @@ class Table {
   scan(options) {
     const read = readOptions(options, 'a scan', SCAN)
     const { reverse = false, limit } = read
-    if (typeof reverse !== 'boolean') throw typeError('reverse is a boolean', reverse)
+    readBoolean(reverse, 'reverse')
     if (limit !== undefined) readCount(limit, 'a limit')
     const range = readRange(read, this.#keys)
     return new Walk(this, this.#handle, this.#codecs, PAIRS, reverse ? DOWN : UP, limit, range)
@@ -239,4 +264,4 @@ class Table {
 
 const SCAN = [...RANGE, 'reverse', 'limit']
 
-module.exports = { Table, openTable: (...rest) => new Table(INTERNAL, ...rest) }
+module.exports = { Table, openTable: (...rest) => new Table(INTERNAL, ...rest), inside }

@@ -108,6 +108,26 @@ unsafe extern "C" fn forget(_: sys::napi_env, home: *mut c_void, _: *mut c_void)
     drop(unsafe { Box::from_raw(home.cast::<Home>()) });
 }
 
+/// Runs `then` with the state of an environment, outside of any call into this module; not where it has none any more.
+///
+/// # Safety
+/// `env` is the environment whose thread this is, in a callback of Node's.
+pub(crate) unsafe fn revisit(env: sys::napi_env, then: impl FnOnce(Js<'_>, &mut State)) {
+    let mut home = ptr::null_mut();
+    // SAFETY: `env` is the caller's promise, `home` a place for the answer.
+    let status = unsafe { sys::napi_get_instance_data(env, &raw mut home) };
+    if status != Status::napi_ok || home.is_null() {
+        return;
+    }
+    // SAFETY: `export` set it, and it lives until `forget`, after which Node has no callbacks left.
+    let home = unsafe { &*home.cast::<Home>() };
+    // SAFETY: this is the callback, on its thread.
+    let js = unsafe { Js::new(env) };
+    if let Ok(mut state) = home.state.try_borrow_mut() {
+        then(js, &mut state);
+    }
+}
+
 /// Runs a function with its state. No panic leaves it, and an error leaves it as an exception.
 unsafe extern "C" fn enter(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     let mut arguments = [Value::UNDEFINED; ARGUMENTS];

@@ -1,13 +1,83 @@
 //! What a function of this module can end with instead of a value, and how JavaScript gets to know it.
 
-use napi::sys;
+use std::ffi::CStr;
+use std::fmt;
+use std::path::PathBuf;
 
-use crate::js::{Js, Value};
+use napi::sys;
+use twindex_durable::{Durability, Error};
+
+use crate::js::{Answer, Js, Value};
+use crate::state::Column;
+
+/// Why the store said no. It may be told to another thread, unlike a [`Fault`].
+pub(crate) enum Refusal {
+    Store(Error),
+    /// The file is open in this process, in another way.
+    OpenOtherwise {
+        path: PathBuf,
+        is: Durability,
+        asked: Durability,
+    },
+}
+
+impl<E: Into<Error>> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl Refusal {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Store(error) => error.code(),
+            Self::OpenOtherwise { .. } => "TWINDEX_IN_USE",
+        }
+    }
+
+    /// What the error's properties say, for a program to read.
+    fn details<'c>(&self, js: Js<'c>) -> Vec<(&'static CStr, Answer<'c>)> {
+        let text =
+            |path: &PathBuf| js.text(path.to_string_lossy().as_bytes()).unwrap_or_else(|| js.undefined());
+        match self {
+            Self::Store(Error::InUse { path, pid }) => {
+                let pid = pid.map(|pid| (c"pid", js.u32(pid)));
+                pid.into_iter().chain([(c"path", text(path))]).collect()
+            }
+            Self::Store(Error::Damaged { path, offset, .. }) => {
+                vec![(c"path", text(path)), (c"offset", js.u64(*offset))]
+            }
+            Self::OpenOtherwise { path, .. } => {
+                vec![(c"pid", js.u32(std::process::id())), (c"path", text(path))]
+            }
+            Self::Store(
+                Error::Io { path, .. }
+                | Error::LogFailed { path, .. }
+                | Error::ReadOnly { path }
+                | Error::Closed { path },
+            ) => vec![(c"path", text(path))],
+            Self::Store(_) => Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(f),
+            Self::OpenOtherwise { path, is, asked } => write!(
+                f,
+                "{} is open in this process with durability \"{is}\", so it cannot be with \"{asked}\"",
+                path.display()
+            ),
+        }
+    }
+}
 
 /// Why there is no result.
 pub(crate) enum Fault<'c> {
-    /// The engine refused.
-    Engine(twindex::Error),
+    /// The store refused.
+    Refused(Refusal),
     /// The value is of the wrong type; `needed` reads "a key is a string in this table".
     Type { needed: &'static str, got: Value<'c> },
     /// The value is of the right type, and out of range.
@@ -22,9 +92,9 @@ pub(crate) enum Fault<'c> {
     Panic,
 }
 
-impl From<twindex::Error> for Fault<'_> {
-    fn from(error: twindex::Error) -> Self {
-        Self::Engine(error)
+impl<R: Into<Refusal>> From<R> for Fault<'_> {
+    fn from(refusal: R) -> Self {
+        Self::Refused(refusal.into())
     }
 }
 
@@ -32,6 +102,11 @@ impl Fault<'_> {
     /// A value that no JavaScript string can hold.
     pub(crate) fn too_long(len: usize) -> Self {
         Self::Encoding(format!("{len} bytes do not fit into a string; read them with \"buffer\" or \"view\""))
+    }
+
+    /// A string with half a character in it.
+    pub(crate) fn lone_surrogate(column: Column) -> Self {
+        Self::Encoding(format!("{} with a lone surrogate has no form in UTF-8", column.name()))
     }
 
     /// Bytes that no string stands for.
@@ -44,34 +119,40 @@ impl Fault<'_> {
 }
 
 impl<'c> Fault<'c> {
-    /// Leaves this as the pending exception. `raise` makes the error: `(code, message, value?) => Error`.
-    pub(crate) fn throw(self, js: Js<'c>, raise: Option<Value<'c>>) {
-        let (code, message, got) = match self {
-            Self::Engine(error) => (error.code(), error.to_string(), None),
-            Self::Type { needed, got } => ("TWINDEX_TYPE", needed.into(), Some(got)),
-            Self::Range { needed, got } => ("TWINDEX_RANGE", needed.into(), Some(got)),
-            Self::Encoding(message) => ("TWINDEX_ENCODING", message, None),
+    /// The error that JavaScript is to see, made by `raise`: `(code, message, value?) => Error`. `None` where an exception
+    /// is pending already, or none can be made.
+    pub(crate) fn error(self, js: Js<'c>, raise: Option<Value<'c>>) -> Option<Value<'c>> {
+        let (code, message, got) = match &self {
+            Self::Refused(refusal) => (refusal.code(), refusal.to_string(), None),
+            Self::Type { needed, got } => ("TWINDEX_TYPE", (*needed).into(), Some(*got)),
+            Self::Range { needed, got } => ("TWINDEX_RANGE", (*needed).into(), Some(*got)),
+            Self::Encoding(message) => ("TWINDEX_ENCODING", message.clone(), None),
             Self::Closed => ("TWINDEX_CLOSED", "the store is closed".into(), None),
             Self::Panic => ("TWINDEX_BUG", "a bug in Twindex: please report what led to it".into(), None),
-            Self::Node(_) if js.is_exception_pending() => return,
+            Self::Node(_) if js.is_exception_pending() => return None,
             Self::Node(status) => ("TWINDEX_BUG", format!("Node-API refused with status {status}"), None),
         };
-        if raise.and_then(|raise| make(js, raise, code, &message, got)).is_none()
-            && !js.is_exception_pending()
-        {
-            js.throw_plain(c"TWINDEX_BUG", c"Twindex failed before it was prepared");
+        let code = js.text(code.as_bytes())?.ok()?;
+        let message = js.text(message.as_bytes())?.ok()?;
+        let error = match got {
+            Some(got) => js.call(raise?, &[code, message, got]),
+            None => js.call(raise?, &[code, message]),
+        };
+        let error = error.ok()?;
+        if let Self::Refused(refusal) = self {
+            for (name, value) in refusal.details(js) {
+                js.set(error, name, value.ok()?).ok()?;
+            }
+        }
+        Some(error)
+    }
+
+    /// Leaves this as the pending exception.
+    pub(crate) fn throw(self, js: Js<'c>, raise: Option<Value<'c>>) {
+        match self.error(js, raise) {
+            Some(error) => js.throw(error),
+            None if js.is_exception_pending() => {}
+            None => js.throw_plain(c"TWINDEX_BUG", c"Twindex failed before it was prepared"),
         }
     }
-}
-
-/// Has JavaScript make the error, and throws it.
-fn make<'c>(js: Js<'c>, raise: Value<'c>, code: &str, message: &str, got: Option<Value<'c>>) -> Option<()> {
-    let code = js.text(code.as_bytes())?.ok()?;
-    let message = js.text(message.as_bytes())?.ok()?;
-    let error = match got {
-        Some(got) => js.call(raise, &[code, message, got]),
-        None => js.call(raise, &[code, message]),
-    };
-    js.throw(error.ok()?);
-    Some(())
 }

@@ -82,7 +82,7 @@ pub(crate) fn append<'c>(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Fault<'c
 
 fn reserve<'c, T>(out: &mut Vec<T>, more: usize) -> Result<(), Fault<'c>> {
     out.try_reserve(more)
-        .map_err(|_| Fault::Engine(std::io::Error::from(std::io::ErrorKind::OutOfMemory).into()))
+        .map_err(|_| twindex::Error::from(std::io::Error::from(std::io::ErrorKind::OutOfMemory)).into())
 }
 
 /// Appends a string as UTF-8. It comes as UTF-16, because Node-API replaces lone surrogates on the way to UTF-8.
@@ -115,7 +115,7 @@ fn append_text<'c>(
     // No unit takes more than three bytes.
     reserve(out, units.len() * 3)?;
     for char in char::decode_utf16(units.iter().copied()) {
-        let char = char.map_err(|_| Fault::Type { needed: column.needs_whole_text(), got: argument })?;
+        let char = char.map_err(|_| Fault::lone_surrogate(column))?;
         out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
     }
     Ok(())

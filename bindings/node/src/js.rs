@@ -41,6 +41,9 @@ impl Value<'_> {
     }
 }
 
+/// What settles a promise, once.
+pub(crate) struct Deferred(sys::napi_deferred);
+
 /// What the results of the wrappers below become.
 pub(crate) type Answer<'c> = Result<Value<'c>, Fault<'c>>;
 
@@ -172,9 +175,18 @@ impl<'c> Js<'c> {
     }
 
     /// A number; one of more than 53 bits is rounded.
-    #[allow(clippy::cast_precision_loss, reason = "counts and bytes stay far below 2^53")]
     pub(crate) fn usize(self, number: usize) -> Answer<'c> {
-        value!(self, napi_create_double(number as f64))
+        self.u64(number as u64)
+    }
+
+    /// A number; one of more than 53 bits is rounded.
+    #[allow(clippy::cast_precision_loss, reason = "counts and bytes stay far below 2^53")]
+    pub(crate) fn u64(self, number: u64) -> Answer<'c> {
+        self.f64(number as f64)
+    }
+
+    pub(crate) fn f64(self, number: f64) -> Answer<'c> {
+        value!(self, napi_create_double(number))
     }
 
     /// A number; one of more than 53 bits is rounded.
@@ -217,6 +229,57 @@ impl<'c> Js<'c> {
         let mut data: *mut c_void = ptr::null_mut();
         let buffer = value!(self, napi_create_arraybuffer(len, &raw mut data))?;
         Ok((buffer, data.cast()))
+    }
+
+    /// A new object without properties.
+    pub(crate) fn object(self) -> Answer<'c> {
+        value!(self, napi_create_object())
+    }
+
+    /// Gives an object a property.
+    pub(crate) fn set(self, object: Value<'c>, name: &CStr, value: Value<'c>) -> Result<(), Fault<'c>> {
+        let value = if value.raw.is_null() { self.undefined()? } else { value };
+        // SAFETY: both values are of the running call, `name` is a C string.
+        check(unsafe { sys::napi_set_named_property(self.env, object.raw, name.as_ptr(), value.raw) })
+    }
+
+    /// A new array of these values.
+    pub(crate) fn array(self, items: &[Value<'c>]) -> Answer<'c> {
+        let array = value!(self, napi_create_array_with_length(items.len()))?;
+        for (at, item) in items.iter().enumerate() {
+            // SAFETY: both values are of the running call.
+            check(unsafe { sys::napi_set_element(self.env, array.raw, at as u32, item.raw) })?;
+        }
+        Ok(array)
+    }
+
+    // --- promises
+
+    /// A promise, and what settles it.
+    pub(crate) fn promise(self) -> Result<(Deferred, Value<'c>), Fault<'c>> {
+        let mut deferred = ptr::null_mut();
+        // SAFETY: `deferred` is a place for the answer.
+        let promise = value!(self, napi_create_promise(&raw mut deferred))?;
+        Ok((Deferred(deferred), promise))
+    }
+
+    /// Settles a promise. Where that fails the thread is being ended, and nobody waits any more.
+    pub(crate) fn settle(self, deferred: Deferred, outcome: Result<Value<'c>, Value<'c>>) {
+        let Deferred(deferred) = deferred;
+        let (is_kept, value) = match outcome {
+            Ok(value) => (true, value),
+            Err(error) => (false, error),
+        };
+        let value = if value.raw.is_null() { self.undefined() } else { Ok(value) };
+        let Ok(value) = value else { return };
+        // SAFETY: `deferred` came from `promise` and is used up here, `value` is of the running call.
+        unsafe {
+            if is_kept {
+                sys::napi_resolve_deferred(self.env, deferred, value.raw);
+            } else {
+                sys::napi_reject_deferred(self.env, deferred, value.raw);
+            }
+        }
     }
 
     // --- functions and errors

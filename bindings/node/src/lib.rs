@@ -19,7 +19,9 @@
 
 #![allow(clippy::unnecessary_wraps, reason = "every function that JavaScript sees has the one type `Native`")]
 
+mod batch;
 mod call;
+mod cli;
 mod crossing;
 mod fault;
 mod input;
@@ -32,6 +34,7 @@ mod state;
 mod store;
 mod table;
 mod walk;
+mod work;
 
 use napi::bindgen_prelude::Object;
 use napi::{Env, JsValue};
@@ -44,6 +47,7 @@ const FUNCTIONS: &[(&str, Native)] = &[
     ("prepare", state::prepare),
     ("openStore", store::open),
     ("openShared", store::open_shared),
+    ("openFile", store::open_file),
     ("loadBytes", store::load_bytes),
     ("loadFile", store::load_file),
     ("closeStore", store::close),
@@ -54,7 +58,26 @@ const FUNCTIONS: &[(&str, Native)] = &[
     ("memoryLimit", store::memory_limit),
     ("setMemoryLimit", store::set_memory_limit),
     ("dump", store::dump),
-    ("save", store::save),
+    ("flush", store::flush),
+    ("compact", store::compact),
+    ("saveAs", store::save_as),
+    ("stats", store::stats),
+    ("fileOf", store::file_of),
+    ("check", store::check),
+    ("recover", store::recover),
+    ("runCommandLine", cli::run),
+    ("openGauge", work::open_gauge),
+    ("freeGauge", work::free_gauge),
+    ("gaugePairs", work::gauge_pairs),
+    ("gaugeBytes", work::gauge_bytes),
+    ("openBatch", batch::open),
+    ("freeBatch", batch::free),
+    ("batchLength", batch::len),
+    ("batchInsert", batch::insert),
+    ("batchUpdate", batch::update),
+    ("batchUpsert", batch::upsert),
+    ("batchDelete", batch::delete),
+    ("commit", batch::commit),
     ("openTable", table::open),
     ("freeTable", table::free),
     ("size", table::size),

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use twindex::{Swap, Table};
+use twindex::Swap;
+use twindex_durable::Table;
 
 use crate::call::Call;
 use crate::fault::Fault;
@@ -152,7 +153,7 @@ fn stage_items<'c>(
 /// Runs a verb on what was staged, which is gone afterwards.
 fn run<'c, T>(
     state: &mut State,
-    verb: impl FnOnce(&Of<Table>, &Staged, &mut Results) -> twindex::Result<T>,
+    verb: impl FnOnce(&Of<Table>, &Staged, &mut Results) -> twindex_durable::Result<T>,
 ) -> Result<T, Fault<'c>> {
     let mut staged = std::mem::take(&mut state.staged);
     let parts = state.parts(staged.table)?;
@@ -163,7 +164,7 @@ fn run<'c, T>(
 }
 
 /// A `Buffer` with a 1 or a 0 for each.
-fn booleans<'c>(js: Js<'c>, booleans: &[bool]) -> Answer<'c> {
+pub(crate) fn booleans<'c>(js: Js<'c>, booleans: &[bool]) -> Answer<'c> {
     js.buffer(&booleans.iter().copied().map(u8::from).collect::<Vec<_>>())
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn single<'c>(
 ) -> Answer<'c> {
     let region = match column {
         Column::Key => Region::Key,
-        Column::Value => Region::Value,
+        Column::Value | Column::Name => Region::Value,
     };
     match encoding {
         Encoding::Text => text(js, column, bytes),

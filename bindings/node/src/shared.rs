@@ -1,41 +1,58 @@
-//! Stores that all threads of the process find by name.
+//! Stores, and how all threads of the process find the same one by its name or its file.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
-use twindex::Store;
+use twindex_durable::{Durability, Options, Result, Store};
 
-/// The stores that some thread has open.
-static STORES: LazyLock<Mutex<HashMap<String, Weak<Named>>>> = LazyLock::new(Mutex::default);
+use crate::fault::Refusal;
 
-/// A store under a name; it is gone from the process once every thread has let go of it.
-pub(crate) struct Named {
-    name: String,
-    store: Store,
+/// The places that some thread has open, or is about to.
+static PLACES: LazyLock<Mutex<HashMap<Key, Weak<Place>>>> = LazyLock::new(Mutex::default);
+
+/// What threads find a store by.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Name(String),
+    File(PathBuf),
 }
 
-impl Named {
-    pub(crate) fn store(&self) -> &Store {
-        &self.store
+/// Where one store at a time is open. Its lock is held while that is opened and while it is let go, so that who comes
+/// in between waits for the one or the other.
+struct Place {
+    key: Key,
+    open: Mutex<Weak<Shared>>,
+}
+
+impl Place {
+    fn of(key: Key) -> Arc<Self> {
+        let mut places = lock(&PLACES);
+        if let Some(place) = places.get(&key).and_then(Weak::upgrade) {
+            return place;
+        }
+        let place = Arc::new(Self { key: key.clone(), open: Mutex::default() });
+        places.insert(key, Arc::downgrade(&place));
+        place
+    }
+
+    /// The store that is open here, or what `open` opens.
+    fn open(self: Arc<Self>, open: impl FnOnce() -> Result<Store>) -> Result<Arc<Shared>> {
+        let mut here = lock(&self.open);
+        if let Some(shared) = here.upgrade() {
+            return Ok(shared);
+        }
+        let shared = Arc::new(Shared { store: Some(open()?), place: Some(Arc::clone(&self)) });
+        *here = Arc::downgrade(&shared);
+        Ok(shared)
     }
 }
 
-/// The store under this name, which is new where no thread has one open.
-pub(crate) fn open(name: &str) -> Arc<Named> {
-    let mut stores = stores();
-    if let Some(named) = stores.get(name).and_then(Weak::upgrade) {
-        return named;
-    }
-    let named = Arc::new(Named { name: name.into(), store: Store::new() });
-    stores.insert(name.into(), Arc::downgrade(&named));
-    named
-}
-
-impl Drop for Named {
+impl Drop for Place {
     fn drop(&mut self) {
-        // Another thread may have put a new store in its place already.
-        if let Entry::Occupied(entry) = stores().entry(std::mem::take(&mut self.name))
+        // Another thread may have put a new place there already.
+        if let Entry::Occupied(entry) = lock(&PLACES).entry(self.key.clone())
             && entry.get().strong_count() == 0
         {
             entry.remove();
@@ -43,6 +60,104 @@ impl Drop for Named {
     }
 }
 
-fn stores() -> MutexGuard<'static, HashMap<String, Weak<Named>>> {
-    STORES.lock().unwrap_or_else(PoisonError::into_inner)
+/// A store that is one thread's own, or one that others find; it is gone once every thread has let go of it.
+pub(crate) struct Shared {
+    /// There until it is let go.
+    store: Option<Store>,
+    place: Option<Arc<Place>>,
+}
+
+impl Shared {
+    /// A store that no other thread finds.
+    pub(crate) fn own(store: Store) -> Arc<Self> {
+        Arc::new(Self { store: Some(store), place: None })
+    }
+
+    /// The process's store of this name, which is new where no thread has one open.
+    pub(crate) fn named(name: &str) -> Result<Arc<Self>> {
+        Place::of(Key::Name(name.into())).open(|| Ok(Store::new()))
+    }
+
+    /// The process's store in this file; what was read for reading alone is each thread's own.
+    pub(crate) fn in_file(path: &Path, asked: Asked) -> std::result::Result<Arc<Self>, Refusal> {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+        let (durability, limit) = (asked.durability, asked.memory_limit);
+        if asked.read_only {
+            return Ok(Self::own(asked.options().open(&path)?));
+        }
+        let shared = Place::of(Key::File(resolve(&path))).open(|| asked.options().open(&path))?;
+        let is = shared.store().durability();
+        if is != durability {
+            return Err(Refusal::OpenOtherwise { path, is, asked: durability });
+        }
+        if limit.is_some() {
+            shared.store().set_memory_limit(limit);
+        }
+        Ok(shared)
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        self.store.as_ref().expect("only the last owner lets go of it")
+    }
+
+    /// Lets go of the store: its file too, where nobody else has it. What was written is on disk then, as far as the
+    /// durability promises that at all.
+    pub(crate) fn close(self: Arc<Self>) -> Result<()> {
+        let place = self.place.clone();
+        let here = place.as_ref().map(|place| lock(&place.open));
+        match Arc::try_unwrap(self) {
+            Ok(mut last) => {
+                last.place = None;
+                last.store().close()
+            }
+            Err(shared) => {
+                drop(here);
+                shared.store().flush()
+            }
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Who opens the file meanwhile is to find it free.
+        let place = self.place.take();
+        let _here = place.as_ref().map(|place| lock(&place.open));
+        self.store = None;
+    }
+}
+
+/// How a file is to be opened.
+pub(crate) struct Asked {
+    pub(crate) durability: Durability,
+    pub(crate) read_only: bool,
+    pub(crate) existing: bool,
+    pub(crate) memory_limit: Option<usize>,
+    pub(crate) progress: Option<Box<dyn FnMut(twindex_durable::Progress) + Send>>,
+}
+
+impl Asked {
+    fn options(self) -> Options {
+        let mut options =
+            Options::new().durability(self.durability).read_only(self.read_only).existing(self.existing);
+        if let Some(limit) = self.memory_limit {
+            options = options.memory_limit(limit);
+        }
+        if let Some(progress) = self.progress {
+            options = options.progress(progress);
+        }
+        options
+    }
+}
+
+/// The one name of a file that may not be there yet.
+fn resolve(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| match (path.parent().map(Path::canonicalize), path.file_name()) {
+        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        _ => path.into(),
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

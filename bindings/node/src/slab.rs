@@ -53,10 +53,12 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Drops the thing and keeps its number.
-    pub(crate) fn close(&mut self, number: u32) {
-        if let Some(slot @ Slot::Open(_)) = self.slots.get_mut(number as usize) {
-            *slot = Slot::Closed;
+    /// Takes the thing out and keeps its number.
+    pub(crate) fn close(&mut self, number: u32) -> Option<T> {
+        let slot = self.slots.get_mut(number as usize).filter(|slot| matches!(slot, Slot::Open(_)))?;
+        match std::mem::replace(slot, Slot::Closed) {
+            Slot::Open(thing) => Some(thing),
+            Slot::Closed | Slot::Free => None,
         }
     }
 

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use napi::sys;
-use twindex::{Cursor, Store, Table};
+use twindex::Cursor;
+use twindex_durable::{Batch, Store, Table};
 
 use crate::call::Call;
 use crate::crossing::Crossing;
@@ -15,9 +16,10 @@ use crate::input::Input;
 use crate::js::{Answer, Js, Value};
 use crate::many::Staged;
 use crate::output::Results;
-use crate::shared::Named;
+use crate::shared::Shared;
 use crate::slab::Slab;
 use crate::walk::Walk;
+use crate::work::Gauge;
 
 /// How JavaScript sees bytes.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -27,11 +29,12 @@ pub(crate) enum Encoding {
     Bytes,
 }
 
-/// One of the two halves of a pair.
+/// One of the two halves of a pair, or the name or path of something.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Column {
     Key,
     Value,
+    Name,
 }
 
 impl Column {
@@ -40,6 +43,7 @@ impl Column {
         match self {
             Self::Key => "a key",
             Self::Value => "a value",
+            Self::Name => "a name or path",
         }
     }
 
@@ -52,14 +56,7 @@ impl Column {
             (Self::Value, Encoding::Bytes) => {
                 "a value of this table is a Uint8Array or another view of bytes"
             }
-        }
-    }
-
-    /// What a string with half a character in it should have been.
-    pub(crate) const fn needs_whole_text(self) -> &'static str {
-        match self {
-            Self::Key => "a key is a string without lone surrogates",
-            Self::Value => "a value is a string without lone surrogates",
+            (Self::Name, _) => "a name or path is a string",
         }
     }
 }
@@ -76,21 +73,7 @@ impl Encodings {
         match column {
             Column::Key => self.keys,
             Column::Value => self.values,
-        }
-    }
-}
-
-/// A store that is this thread's own, or one that others find by name.
-pub(crate) enum OpenStore {
-    Own(Store),
-    Shared(Arc<Named>),
-}
-
-impl OpenStore {
-    pub(crate) fn store(&self) -> &Store {
-        match self {
-            Self::Own(store) => store,
-            Self::Shared(named) => named.store(),
+            Column::Name => Encoding::Text,
         }
     }
 }
@@ -102,13 +85,16 @@ pub(crate) struct Of<T> {
     pub(crate) thing: T,
 }
 
-/// The state of one environment.
+/// The state of one environment. As it ends, its stores are let go last: whoever lets go of a store the last is the one
+/// who lets go of its file.
 #[derive(Default)]
 pub(crate) struct State {
-    pub(crate) stores: Slab<OpenStore>,
-    pub(crate) tables: Slab<Of<Table>>,
+    pub(crate) batches: Slab<Of<Batch>>,
     pub(crate) cursors: Slab<Of<Cursor>>,
     pub(crate) walks: Slab<Of<Walk>>,
+    pub(crate) tables: Slab<Of<Table>>,
+    pub(crate) stores: Slab<Arc<Shared>>,
+    pub(crate) gauges: Slab<Arc<Gauge>>,
     pub(crate) input: Input,
     pub(crate) staged: Staged,
     pub(crate) results: Results,
@@ -125,7 +111,7 @@ struct Prepared {
 
 impl State {
     pub(crate) fn store<'c>(&self, number: u32) -> Result<&Store, Fault<'c>> {
-        self.stores.get(number).map(OpenStore::store).ok_or(Fault::Closed)
+        self.stores.get(number).map(|shared| shared.store()).ok_or(Fault::Closed)
     }
 
     /// The parts that a call on one table works with.

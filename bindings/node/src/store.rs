@@ -1,83 +1,117 @@
-//! Functions on stores. Their first argument is the number of a store.
+//! Functions on stores. Their first argument is the number of a store. Where the last one is `isLater`, the answer is a
+//! promise if that is 1.
 
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use napi::bindgen_prelude::BufferSlice;
 use napi::{Env, JsValue};
-use twindex::{Index, Store};
+use twindex::Index;
+use twindex_durable::{Durability, Store};
 
 use crate::call::Call;
-use crate::fault::Fault;
+use crate::fault::{Fault, Refusal};
 use crate::input::Input;
 use crate::js::{Answer, Value};
 use crate::output::BLOCK_ITEMS;
-use crate::shared;
-use crate::state::{Column, Encodings, OpenStore, State};
+use crate::shared::{Asked, Shared};
+use crate::state::{Column, Encodings, State};
+use crate::work::{self, Outcome, gauge, text, torn};
 
 /// An argument that is a string; `lib/` has checked that it is one.
 pub(crate) fn string<'c>(call: &Call<'c>, position: usize) -> Result<String, Fault<'c>> {
     let mut bytes = Vec::new();
-    let argument = call.argument(position);
-    Input::default().append_text(call.js, argument, Column::Key, &mut bytes).map_err(
-        |fault| match fault {
-            Fault::Type { got, .. } => {
-                Fault::Type { needed: "a name or path is a string without lone surrogates", got }
-            }
-            other => other,
-        },
-    )?;
+    Input::default().append_text(call.js, call.argument(position), Column::Name, &mut bytes)?;
     String::from_utf8(bytes).map_err(|_| Fault::Panic)
 }
 
-fn add<'c>(call: &Call<'c>, state: &mut State, store: OpenStore) -> Answer<'c> {
+fn flag(call: &Call<'_>, position: usize) -> bool {
+    call.number(position) == 1
+}
+
+#[allow(clippy::cast_sign_loss, reason = "lib/store.cjs has checked that it is a count")]
+fn limit(call: &Call<'_>, position: usize) -> Option<usize> {
+    call.js.get_f64(call.argument(position)).map(|limit| limit as usize)
+}
+
+fn add<'c>(call: &Call<'c>, state: &mut State, store: Arc<Shared>) -> Answer<'c> {
     call.js.u32(state.stores.add(store))
 }
 
+// --- open and close
+
 /// `openStore()`: the number of a new store.
 pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    add(call, state, OpenStore::Own(Store::new()))
+    add(call, state, Shared::own(Store::new()))
 }
 
 /// `openShared(name)`: the number of the process's store of that name.
 pub(crate) fn open_shared<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let named: Arc<_> = shared::open(&string(call, 0)?);
-    add(call, state, OpenStore::Shared(named))
+    let named = Shared::named(&string(call, 0)?)?;
+    add(call, state, named)
+}
+
+/// `openFile(path, durability, readOnly, existing, memoryLimit, gauge, isLater)`: the number of the process's store in
+/// that file.
+pub(crate) fn open_file<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let path = string(call, 0)?;
+    let gauge = gauge(call, state, 5);
+    let asked = Asked {
+        durability: string(call, 1)?.parse::<Durability>()?,
+        read_only: flag(call, 2),
+        existing: flag(call, 3),
+        memory_limit: limit(call, 4),
+        progress: Some(Box::new(move |progress| gauge.note(progress))),
+    };
+    let task = move || Shared::in_file(path.as_ref(), asked).map(Outcome::Store);
+    work::run(call.js, state, flag(call, 6), Box::new(task))
 }
 
 /// `loadBytes(bytes)`: the number of a store with what `dump` gave.
 pub(crate) fn load_bytes<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let got = call.argument(0);
     let mut bytes = call.js.get_bytes(got).ok_or(Fault::Type { needed: "a dump is a Uint8Array", got })?;
-    add(call, state, OpenStore::Own(Store::load(&mut bytes)?))
+    add(call, state, Shared::own(twindex::Store::load(&mut bytes)?.into()))
 }
 
 /// `loadFile(path)`: the number of a store with what `save` wrote.
 pub(crate) fn load_file<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let store = twindex_durable::load(string(call, 0)?)?;
-    add(call, state, OpenStore::Own(store))
+    add(call, state, Shared::own(store.into()))
 }
 
-/// `closeStore(store)`: lets go of the store and all that was opened through it.
-pub(crate) fn close<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let store = call.number(0);
+/// Closes all that was opened through a store.
+fn close_all(state: &mut State, store: u32) {
+    state.batches.close_where(|batch| batch.store == store);
     state.cursors.close_where(|cursor| cursor.store == store);
     state.walks.close_where(|walk| walk.store == store);
     state.tables.close_where(|table| table.store == store);
-    state.stores.close(store);
-    Ok(Value::UNDEFINED)
 }
 
-/// `freeStore(store)`: as `close`, for an object that is gone.
+/// `closeStore(store, isLater)`: lets go of the store and all that was opened through it.
+pub(crate) fn close<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    close_all(state, call.number(0));
+    let shared = state.stores.close(call.number(0));
+    let task = move || {
+        shared.map_or(Ok(()), Shared::close)?;
+        Ok(Outcome::Nothing)
+    };
+    work::run(call.js, state, flag(call, 1), Box::new(task))
+}
+
+/// `freeStore(store)`: for an object that is gone.
 pub(crate) fn free<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    close(call, state)?;
+    close_all(state, call.number(0));
     state.stores.free(call.number(0));
     Ok(Value::UNDEFINED)
 }
 
+// --- tables and memory
+
 /// `dropTable(store, name)`: whether it was there.
 pub(crate) fn drop_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let store = state.store(call.number(0))?;
-    call.js.boolean(store.drop_table(&string(call, 1)?))
+    call.js.boolean(store.drop_table(&string(call, 1)?)?)
 }
 
 /// `tables(store)`: the number of results to take, two a table: its name and its index.
@@ -106,27 +140,110 @@ pub(crate) fn memory_limit<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c>
 }
 
 /// `setMemoryLimit(store, bytes)`: `undefined` for none.
-#[allow(clippy::cast_sign_loss, reason = "lib/store.cjs has checked that it is a count")]
 pub(crate) fn set_memory_limit<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let limit = call.js.get_f64(call.argument(1)).map(|limit| limit as usize);
-    state.store(call.number(0))?.set_memory_limit(limit);
+    state.store(call.number(0))?.set_memory_limit(limit(call, 1));
     Ok(Value::UNDEFINED)
 }
+
+// --- dumps and files
 
 /// `dump(store)`: a `Buffer`.
 pub(crate) fn dump<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let mut bytes = Vec::new();
-    state.store(call.number(0))?.dump(&mut bytes)?;
+    state.store(call.number(0))?.in_memory().dump(&mut bytes)?;
     let env = Env::from_raw(call.js.env());
     let buffer = BufferSlice::from_data(&env, bytes).map_err(|error| Fault::Node(error.status as i32))?;
     // SAFETY: it was made in the handle scope of the running call.
     Ok(unsafe { Value::new(buffer.raw()) })
 }
 
-/// `save(store, path)`: `dump`, to a file.
-pub(crate) fn save<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    twindex_durable::save(state.store(call.number(0))?, string(call, 1)?)?;
-    Ok(Value::UNDEFINED)
+/// Does something with the store, perhaps later.
+fn with_store<'c>(
+    call: &Call<'c>,
+    state: &mut State,
+    is_later: bool,
+    act: impl FnOnce(&Store) -> twindex_durable::Result<()> + Send + 'static,
+) -> Answer<'c> {
+    let store = state.store(call.number(0))?.clone();
+    let task = move || act(&store).map(|()| Outcome::Nothing).map_err(Refusal::from);
+    work::run(call.js, state, is_later, Box::new(task))
+}
+
+/// `flush(store, isLater)`: returns once all that was written before is on disk.
+pub(crate) fn flush<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    with_store(call, state, flag(call, 1), Store::flush)
+}
+
+/// `compact(store, gauge, isLater)`: writes the store's own file anew.
+pub(crate) fn compact<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let gauge = gauge(call, state, 1);
+    with_store(call, state, flag(call, 2), move |store| store.compact_with(|progress| gauge.note(progress)))
+}
+
+/// `saveAs(store, path, isLater)`: `dump`, to a file.
+pub(crate) fn save_as<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let path = string(call, 1)?;
+    with_store(call, state, flag(call, 2), move |store| store.save_as(&path))
+}
+
+/// `stats(store)`: an object.
+pub(crate) fn stats<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let js = call.js;
+    let figures = state.store(call.number(0))?.stats();
+    let object = js.object()?;
+    for (name, number) in [
+        (c"tables", figures.tables as u64),
+        (c"pairs", figures.pairs),
+        (c"memory", figures.memory as u64),
+        (c"dumpBytes", figures.dump_bytes),
+        (c"logBytes", figures.log_bytes),
+        (c"unsyncedBytes", figures.unsynced_bytes),
+        (c"syncs", figures.syncs),
+        (c"compactions", figures.compactions),
+    ] {
+        js.set(object, name, js.u64(number)?)?;
+    }
+    let synced = figures.last_sync.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    js.set(
+        object,
+        c"lastSync",
+        synced.map_or(Ok(Value::UNDEFINED), |time| js.f64(time.as_secs_f64() * 1e3))?,
+    )?;
+    js.set(object, c"compacting", js.boolean(figures.compacting)?)?;
+    for (name, error) in [(c"compactionError", figures.compaction_error), (c"logError", figures.log_error)] {
+        js.set(object, name, error.map_or(Ok(Value::UNDEFINED), |error| text(js, &error))?)?;
+    }
+    Ok(object)
+}
+
+/// `fileOf(store)`: `{ path, durability, readOnly, torn }`, where it has one.
+pub(crate) fn file_of<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let js = call.js;
+    let store = state.store(call.number(0))?;
+    let Some(path) = store.path() else { return Ok(Value::UNDEFINED) };
+    let object = js.object()?;
+    js.set(object, c"path", text(js, &path.to_string_lossy())?)?;
+    js.set(object, c"durability", text(js, store.durability().name())?)?;
+    js.set(object, c"readOnly", js.boolean(store.is_read_only())?)?;
+    js.set(object, c"torn", torn(js, store.torn())?)?;
+    Ok(object)
+}
+
+/// `check(path, gauge, isLater)`: what is in a file, and what is damaged.
+pub(crate) fn check<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let (path, gauge) = (string(call, 0)?, gauge(call, state, 1));
+    let task = move || Ok(Outcome::Report(twindex_durable::check(path, |progress| gauge.note(progress))?));
+    work::run(call.js, state, flag(call, 2), Box::new(task))
+}
+
+/// `recover(from, to, gauge, isLater)`: writes what can be saved of a file to a new one.
+pub(crate) fn recover<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let (from, to, gauge) = (string(call, 0)?, string(call, 1)?, gauge(call, state, 2));
+    let task = move || {
+        let recovery = twindex_durable::recover(from, to, |progress| gauge.note(progress))?;
+        Ok(Outcome::Recovery(recovery))
+    };
+    work::run(call.js, state, flag(call, 3), Box::new(task))
 }
 
 /// `hash` or `sorted`, or an error of the engine.

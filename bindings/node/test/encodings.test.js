@@ -48,7 +48,7 @@ test('strings are stored as UTF-8', () => {
 test('a lone surrogate is refused and not replaced', () => {
   const table = open({ index: 'sorted' })
   for (const bad of ['\ud800', 'a\udc00', '\ud83d x', `${'x'.repeat(9000)}\ud800`]) {
-    const isRefused = { name: 'TypeError', code: 'TWINDEX_TYPE', message: /lone surrogate/ }
+    const isRefused = { name: 'TwindexError', code: 'TWINDEX_ENCODING', message: /lone surrogate/ }
     assert.throws(() => table.insert(bad, ''), isRefused)
     assert.throws(() => table.insert('a', bad), isRefused)
     assert.throws(() => table.select(bad), isRefused)

@@ -172,7 +172,7 @@ test('names, paths and callbacks are of their type', () => {
   for (const wrong of WRONG) {
     assert.throws(() => store.table(wrong), isType)
     assert.throws(() => store.dropTable(wrong), isType)
-    assert.throws(() => store.save(wrong), isType)
+    assert.throws(() => store.saveSync(wrong ?? null), isType)
   }
   for (const wrong of except(WRONG[9])) assert.throws(() => Store.load(wrong), isType)
   for (const wrong of except(WRONG[8])) {

@@ -18,7 +18,7 @@ async function collectUntil(holds) {
 function isGone(shared) {
   const store = new Store({ shared })
   const { length } = store.tables()
-  store.close()
+  store.closeSync()
   return length === 0
 }
 

@@ -36,7 +36,7 @@ for (const index of ['hash', 'sorted']) {
     assert.equal(table.size, THREADS * EACH + 1)
     assert.equal(table.select('sum'), String(THREADS * EACH))
     for (let i = 0; i < THREADS * EACH; i++) assert.equal(table.select(`key-${i}`), `value-${i}`)
-    store.close()
+    store.closeSync()
   })
 }
 
@@ -50,7 +50,7 @@ test('workers that want the same keys get each key once', async () => {
     EACH,
   )
   assert.equal(store.table('t').select('sum'), String(EACH))
-  store.close()
+  store.closeSync()
 })
 
 test('a worker that is ended in the middle leaves the store usable', async () => {
@@ -76,7 +76,7 @@ test('a worker that is ended in the middle leaves the store usable', async () =>
     assert.equal([...table].length, table.size)
     assert.equal(table.select('now'), after)
   }
-  store.close()
+  store.closeSync()
 })
 
 test('a worker that is ended lets go of the store', async () => {
@@ -85,7 +85,7 @@ test('a worker that is ended lets go of the store', async () => {
   await report(worker)
   const store = new Store({ shared })
   assert.equal(store.table('t').select('key-7'), 'value-7')
-  store.close()
+  store.closeSync()
   await worker.terminate()
   assert.deepEqual(new Store({ shared }).tables(), [])
 })
@@ -95,11 +95,11 @@ test('handles of one name are one store, and close on their own', () => {
   first.table('t').set('a', '1')
   const table = second.table('t')
   assert.equal(table.get('a'), '1')
-  first.close()
+  first.closeSync()
   assert.throws(() => first.table('t'), { code: 'TWINDEX_CLOSED' })
   assert.equal(table.get('a'), '1')
   assert.equal(new Store({ shared: 'other' }).tables().length, 0)
-  second.close()
+  second.closeSync()
   assert.deepEqual(new Store({ shared: 'handles' }).tables(), [])
 })
 
@@ -109,6 +109,6 @@ test('a memory limit belongs to the store that is shared', () => {
   assert.equal(second.memoryLimit, 1 << 20)
   second.memoryLimit = 2 << 20
   assert.equal(first.memoryLimit, 2 << 20)
-  first.close()
-  second.close()
+  first.closeSync()
+  second.closeSync()
 })

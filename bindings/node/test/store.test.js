@@ -49,10 +49,10 @@ test('a dump is the whole store', () => {
 test('a file is the whole store', () => {
   const store = sample()
   const path = join(folder, 'größe.twx')
-  store.save(path)
+  store.saveSync(path)
   assertSame(Store.load(path), store)
   store.table('users').set('edsger', '1930')
-  store.save(pathToFileURL(path))
+  store.saveSync(pathToFileURL(path))
   assertSame(Store.load(pathToFileURL(path)), store)
   assert.deepEqual(readdirSync(folder), ['größe.twx'])
 })
@@ -73,7 +73,7 @@ test('what is no dump is refused', () => {
 
 test('a file that cannot be is an error that names it', () => {
   const path = join(folder, 'none', 'none.twx')
-  for (const work of [() => Store.load(path), () => sample().save(path)]) {
+  for (const work of [() => Store.load(path), () => sample().saveSync(path)]) {
     assert.throws(work, { code: 'TWINDEX_IO', message: /none\.twx|none/ })
   }
   assert.throws(() => Store.load('a\0b'), { code: 'TWINDEX_IO' })
@@ -108,9 +108,9 @@ test('a closed store is closed', () => {
   const log = store.table('log', { index: 'sorted' })
   const [cursor, iterator] = [log.cursor(), log.entries()]
   assert.equal(store.closed, false)
-  store.close()
+  store.closeSync()
   assert.equal(store.closed, true)
-  store.close()
+  store.closeSync()
   const works = [
     () => store.table('users'),
     () => store.tables(),
@@ -121,7 +121,7 @@ test('a closed store is closed', () => {
       store.memoryLimit = 1
     },
     () => store.dump(),
-    () => store.save(join(folder, 'closed.twx')),
+    () => store.saveSync(join(folder, 'closed.twx')),
     () => log.insert('a', 'b'),
     () => log.insertMany([]),
     () => log.select('a'),
@@ -157,7 +157,7 @@ test('a store closes itself where it is disposed of', () => {
 test('a handle that was closed never means another table', () => {
   const stores = Array.from({ length: 50 }, () => new Store())
   const tables = stores.map((store) => store.table('t'))
-  for (const store of stores) store.close()
+  for (const store of stores) store.closeSync()
   const others = Array.from({ length: 50 }, () => new Store().table('t').set('a', 'b'))
   for (const table of tables) assert.throws(() => table.get('a'), { code: 'TWINDEX_CLOSED' })
   for (const table of others) assert.equal(table.get('a'), 'b')

@@ -1,5 +1,17 @@
 // Compiles where the typings are right: each line below `@ts-expect-error` has to be an error.
-import { Cursor, type ErrorCode, type SortedTable, Store, Table, TwindexError } from 'twindex'
+import {
+  Batch,
+  Cursor,
+  check,
+  type ErrorCode,
+  open,
+  openAsync,
+  recover,
+  type SortedTable,
+  Store,
+  Table,
+  TwindexError,
+} from 'twindex'
 
 const store: Store = new Store({ shared: 'name', memoryLimit: 1 << 20 })
 const texts: Table = store.table('texts')
@@ -37,7 +49,33 @@ store.memoryLimit = null
 const limit: number | undefined = store.memoryLimit
 const tables: [name: string, index: 'hash' | 'sorted'][] = store.tables()
 const dump: Buffer = store.dump()
-store.save(new URL('file:///a.twx'))
+store.saveSync(new URL('file:///a.twx'))
+const saved: Promise<void> = store.save('a.twx', {
+  signal: AbortSignal.timeout(1),
+  progress: ({ pairs }) => pairs,
+})
+const durable: Store = open('a.twx', {
+  durability: 'always',
+  readOnly: true,
+  existing: true,
+  memoryLimit: null,
+})
+const opened: Promise<Store> = openAsync('a.twx', { progress: ({ bytes }) => bytes.toFixed() })
+const damage: Promise<string[]> = check('a.twx').then((report) => report.damage.map(({ what }) => what))
+const names: Promise<string[]> = recover('a', 'b').then((recovery) => recovery.tables.map(({ name }) => name))
+
+const scores = store.table('scores', { index: 'sorted', keys: 'tuple', values: 'int' })
+scores.set(['ada', 2026, [null, 1n]], 1)
+const best: number | undefined = scores.get(['ada'])
+const dates = store.table('dates', {
+  keys: { encode: (date: Date) => date.toJSON(), decode: (text: string) => new Date(text), format: 'utf8' },
+})
+dates.set(new Date(), '')
+const date: Date | undefined = [...dates.keys()][0]
+const batch: Batch = store.batch().set(scores, ['ada'], 2).insert(dates, new Date(), 'b').delete(texts, 'c')
+const done: boolean[] = store.batch((each) => {
+  each.update(scores, [1.5], 3)
+})
 const again: Store = Store.load(dump)
 const code: ErrorCode = new TwindexError('TWINDEX_IO', 'no').code
 using scoped: Store = Store.load('a.twx')
@@ -64,21 +102,40 @@ log.scan({ gt: Buffer.from('a') })
 new Table()
 // @ts-expect-error cursors come from a table
 new Cursor()
+// @ts-expect-error of this table's keys
+store.batch().set(scores, 'ada', 2)
+// @ts-expect-error no fraction of a day
+dates.set('2026', '')
+// @ts-expect-error no such durability
+open('a.twx', { durability: 'daily' })
+// @ts-expect-error nothing waits for it
+open('a.twx', { signal: AbortSignal.timeout(1) })
+// @ts-expect-error batches come from a store
+new Batch()
 // @ts-expect-error read only
 store.memory = 1
 
 export {
   again,
+  batch,
+  best,
   big,
   bigs,
   buffer,
   chained,
   code,
+  damage,
+  date,
+  done,
+  durable,
   found,
   limit,
   many,
+  names,
+  opened,
   pair,
   pairs,
+  saved,
   scoped,
   sum,
   swapped,

@@ -108,9 +108,11 @@ class Runner {
       case 'reload':
         return this.reload()
       case 'load':
-        return Store.load(bytes(step.bytes)).close()
+        Store.load(bytes(step.bytes)).close()
+        return undefined
       case 'close':
-        return this.store.close()
+        this.store.close()
+        return undefined
       default:
         throw new Error(`unknown step ${verb}`)
     }

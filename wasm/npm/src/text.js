@@ -48,7 +48,7 @@ function writeLong(core, offset, text, what) {
 /** The encoder replaces a lone surrogate, by three bytes, where nothing is to be lost silently. */
 function checkWellFormed(text, written, what) {
   if (written === text.length || isWellFormed(text)) return
-  throw makeError('TWINDEX_TYPE', `a ${what} has a lone surrogate, so it has no UTF-8`)
+  throw makeError('TWINDEX_ENCODING', `a ${what} with a lone surrogate has no form in UTF-8`)
 }
 
 const isWellFormed = String.prototype.isWellFormed

@@ -1,0 +1,81 @@
+'use strict'
+// Batches: writes that are done all or not at all.
+
+const native = require('./native.cjs')
+const { KEY, VALUE } = require('./codecs.cjs')
+const { makeError } = require('./errors.cjs')
+const { INTERNAL, checkInternal, preventClone } = require('./internal.cjs')
+const { booleans } = require('./many.cjs')
+const { inside } = require('./table.cjs')
+
+const forgotten = new FinalizationRegistry(native.freeBatch)
+
+class Batch {
+  #handle
+  #store
+  #isEnded = false
+
+  constructor(internal, store, handle) {
+    checkInternal(internal, 'Batch', 'store.batch()')
+    preventClone(this, 'Batch')
+    this.#store = store
+    this.#handle = handle
+    forgotten.register(this, handle)
+  }
+
+  get store() {
+    return this.#store
+  }
+
+  /** The number of writes in it. */
+  get size() {
+    return this.#isEnded ? 0 : native.batchLength(this.#handle)
+  }
+
+  insert(table, key, value) {
+    return this.#add(native.batchInsert, table, key, value)
+  }
+
+  update(table, key, value) {
+    return this.#add(native.batchUpdate, table, key, value)
+  }
+
+  upsert(table, key, value) {
+    return this.#add(native.batchUpsert, table, key, value)
+  }
+
+  set(table, key, value) {
+    return this.upsert(table, key, value)
+  }
+
+  delete(table, key) {
+    const { handle, keys } = this.#into(table)
+    native.batchDelete(this.#handle, handle, keys.cross(keys.pack(key, 'key'), KEY))
+    return this
+  }
+
+  commit() {
+    this.#check()
+    this.#isEnded = true
+    return booleans(native.commit(this.#handle))
+  }
+
+  #check() {
+    if (this.#isEnded) throw makeError('TWINDEX_CLOSED', 'the batch has ended: it was committed')
+  }
+
+  #into(table) {
+    this.#check()
+    return inside(table)
+  }
+
+  #add(verb, table, key, value) {
+    const { handle, keys, values } = this.#into(table)
+    const item = values.pack(value, 'value')
+    const crossed = keys.cross(keys.pack(key, 'key'), KEY)
+    verb(this.#handle, handle, crossed, values.cross(item, VALUE))
+    return this
+  }
+}
+
+module.exports = { Batch, openBatch: (...rest) => new Batch(INTERNAL, ...rest) }

@@ -1,0 +1,98 @@
+'use strict'
+// Integers of 64 bits: as keys, eight bytes that order as the numbers do; as values, decimal text. Python's codec `int`
+// is the same.
+
+const { makeError, typeError, rangeError } = require('./errors.cjs')
+
+const KEY_BYTES = 8
+const LEAST = -(2n ** 63n)
+const GREATEST = 2n ** 63n - 1n
+const DECIMAL = /^[+-]?\d+$/
+const SIGN = 0x8000_0000
+const WORD = 2 ** 32
+
+/** An integer that a number can be, exactly. */
+function readNumber(value, what) {
+  if (Number.isSafeInteger(value)) return value
+  if (typeof value !== 'number' || !Number.isInteger(value)) {
+    throw typeError(`a ${what} of this table is an integer`, value)
+  }
+  throw rangeError(`a ${what} past Number.MAX_SAFE_INTEGER, as ${value}, takes the encoding "bigint"`)
+}
+
+function readBigint(value, what) {
+  if (typeof value !== 'bigint') throw typeError(`a ${what} of this table is a bigint`, value)
+  if (value < LEAST || value > GREATEST)
+    throw rangeError(`a ${what} of this table has 64 bits, unlike ${value}`)
+  return value
+}
+
+function unsafe(what, number) {
+  const message = `${what} ${number} is past Number.MAX_SAFE_INTEGER; read it with the encoding "bigint"`
+  return makeError('TWINDEX_ENCODING', message)
+}
+
+function keyView(bytes) {
+  if (bytes.length !== KEY_BYTES) {
+    throw makeError('TWINDEX_ENCODING', `a key is not an integer of 8 bytes, it has ${bytes.length}`)
+  }
+  return new DataView(bytes.buffer, bytes.byteOffset, KEY_BYTES)
+}
+
+/** The order of the bytes is that of the numbers once the sign is turned over. */
+const intKey = {
+  encode(value) {
+    const number = readNumber(value, 'key')
+    const bytes = new Uint8Array(KEY_BYTES)
+    const view = new DataView(bytes.buffer)
+    view.setUint32(0, Math.floor(number / WORD) ^ SIGN)
+    view.setUint32(4, number)
+    return bytes
+  },
+  decode(bytes) {
+    const view = keyView(bytes)
+    const number = (view.getUint32(0) ^ SIGN) * WORD + view.getUint32(4)
+    if (Number.isSafeInteger(number)) return number
+    throw unsafe('the key', bigintKey.decode(bytes))
+  },
+}
+
+const bigintKey = {
+  encode(value) {
+    const bytes = new Uint8Array(KEY_BYTES)
+    new DataView(bytes.buffer).setBigUint64(0, BigInt.asUintN(64, readBigint(value, 'key')) ^ (1n << 63n))
+    return bytes
+  },
+  decode: (bytes) => BigInt.asIntN(64, keyView(bytes).getBigUint64(0) ^ (1n << 63n)),
+}
+
+function readDecimal(text) {
+  if (DECIMAL.test(text)) {
+    const number = Number(text)
+    if (Number.isSafeInteger(number)) return number
+    const big = BigInt(text.replace('+', ''))
+    if (big >= LEAST && big <= GREATEST) return big
+  }
+  const start = text.length > 40 ? `${text.slice(0, 40)}...` : text
+  throw makeError(
+    'TWINDEX_NOT_AN_INTEGER',
+    `a value is not a decimal integer of 64 bits: ${JSON.stringify(start)}`,
+  )
+}
+
+const intValue = {
+  // Not -0, which has a text of its own.
+  encode: (value) => String(readNumber(value, 'value')),
+  decode(text) {
+    const number = readDecimal(text)
+    if (typeof number === 'number') return number
+    throw unsafe('the value', number)
+  },
+}
+
+const bigintValue = {
+  encode: (value) => String(readBigint(value, 'value')),
+  decode: (text) => BigInt(readDecimal(text)),
+}
+
+module.exports = { intKey, bigintKey, intValue, bigintValue }

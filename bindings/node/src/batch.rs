@@ -1,0 +1,78 @@
+//! Batches of writes that are done all or not at all. The first argument is the number of a batch, the second that of
+//! a table; see [`crate::table`] for the others.
+
+use twindex_durable::{Batch, Result, Table};
+
+use crate::call::Call;
+use crate::crossing::Region;
+use crate::fault::Fault;
+use crate::js::{Answer, Value};
+use crate::many::booleans;
+use crate::state::{Column, Encodings, Of, State};
+
+/// `openBatch(store)`: the number of a batch.
+pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let store = call.number(0);
+    let thing = state.store(store)?.batch();
+    call.js.u32(state.batches.add(Of { store, encodings: Encodings::default(), thing }))
+}
+
+/// `freeBatch(batch)`
+pub(crate) fn free<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    state.batches.free(call.number(0));
+    Ok(Value::UNDEFINED)
+}
+
+/// `batchLength(batch)`: the number of writes in it.
+pub(crate) fn len<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    call.js.usize(state.batches.get(call.number(0)).map_or(0, |batch| batch.thing.len()))
+}
+
+type Add = fn(&mut Batch, &Table, &[u8], &[u8]) -> Result<()>;
+
+fn add<'c>(call: &Call<'c>, state: &mut State, has_value: bool, add: Add) -> Answer<'c> {
+    let parts = state.parts(call.number(1))?;
+    let Encodings { keys, values } = parts.table.encodings;
+    parts.input.read(call.js, parts.crossing, Region::Key, (Column::Key, keys), call.argument(2))?;
+    parts.input.value.clear();
+    if has_value {
+        parts.input.read(
+            call.js,
+            parts.crossing,
+            Region::Value,
+            (Column::Value, values),
+            call.argument(3),
+        )?;
+    }
+    let State { batches, tables, input, .. } = state;
+    let batch = batches.get_mut(call.number(0)).ok_or(Fault::Closed)?;
+    let table = tables.get(call.number(1)).ok_or(Fault::Closed)?;
+    add(&mut batch.thing, &table.thing, &input.key, &input.value)?;
+    Ok(Value::UNDEFINED)
+}
+
+/// `batchInsert(batch, table, key, value)`
+pub(crate) fn insert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    add(call, state, true, |batch, table, key, value| batch.insert(table, key, value))
+}
+
+/// `batchUpdate(batch, table, key, value)`
+pub(crate) fn update<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    add(call, state, true, |batch, table, key, value| batch.update(table, key, value))
+}
+
+/// `batchUpsert(batch, table, key, value)`
+pub(crate) fn upsert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    add(call, state, true, |batch, table, key, value| batch.upsert(table, key, value))
+}
+
+/// `batchDelete(batch, table, key)`
+pub(crate) fn delete<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    add(call, state, false, |batch, table, key, _| batch.delete(table, key))
+}
+
+/// `commit(batch)`: whether each took effect. The batch is used up.
+pub(crate) fn commit<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let batch = state.batches.close(call.number(0)).ok_or(Fault::Closed)?;
+    booleans(call.js, &batch.thing.commit()?)
+}

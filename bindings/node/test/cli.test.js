@@ -1,0 +1,53 @@
+// `npx twindex`, as far as it is this package's: that the tool runs, and with which arguments and exit codes.
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { open } from 'twindex'
+
+const folder = mkdtempSync(join(tmpdir(), 'twindex-cli-'))
+after(() => rmSync(folder, { recursive: true }))
+const path = join(folder, 'größe.twx')
+
+const tool = fileURLToPath(new URL('../scripts/cli.js', import.meta.url))
+const run = (args, input) => spawnSync(process.execPath, [tool, ...args], { encoding: 'utf8', input })
+
+test('the tool does its commands', async () => {
+  const store = open(path)
+  store.table('users').set('ada', '1815')
+  await store.close()
+  assert.match(run(['info', path]).stdout, /users/)
+  assert.equal(run(['check', path]).status, 0)
+  const exported = run(['export', path])
+  assert.deepEqual(
+    exported.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+    [
+      { table: 'users', index: 'hash' },
+      { table: 'users', key: 'ada', value: '1815' },
+    ],
+  )
+  const copy = join(folder, 'copy.twx')
+  assert.equal(run(['import', copy], exported.stdout).status, 0)
+  assert.equal(open(copy, { readOnly: true }).table('users').get('ada'), '1815')
+})
+
+test('the tool says by its exit code how it went', () => {
+  assert.match(run(['--help']).stdout, /Usage: twindex/)
+  assert.equal(run(['--version']).status, 0)
+  const wrong = run(['explode'])
+  assert.equal(wrong.status, 2)
+  assert.match(wrong.stderr, /unrecognized subcommand 'explode'/)
+  const missing = run(['info', join(folder, 'none.twx')])
+  assert.equal(missing.status, 1)
+  assert.match(missing.stderr, /none\.twx/)
+  const damaged = join(folder, 'damaged.twx')
+  writeFileSync(damaged, 'no store at all, but long enough to hold a header')
+  truncateSync(damaged, 40)
+  assert.equal(run(['check', damaged]).status, 3)
+})

@@ -1,0 +1,496 @@
+// Stores in files: durability, batches, promises, locks, damage, and what a process leaves that ends in any way.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { after, test } from 'node:test'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { check, open, openAsync, recover, Store } from 'twindex'
+
+const ALL = ['none', 'everysec', 'always']
+const folder = mkdtempSync(join(tmpdir(), 'twindex-files-'))
+after(() => rmSync(folder, { recursive: true }))
+
+let files = 0
+const newPath = () => join(folder, `${++files}.twx`)
+const here = (name) => fileURLToPath(new URL(name, import.meta.url))
+
+for (const durability of ALL) {
+  test(`what was written is there again (${durability})`, async () => {
+    const path = newPath()
+    const store = open(path, { durability })
+    const users = store.table('users')
+    users.set('ada', '1815').set('bob', '1900')
+    assert.ok(users.insert('carol', '2000') && users.update('carol', '2001') && users.delete('bob'))
+    const log = store.table('log', { index: 'sorted', keys: 'int', values: 'json' })
+    assert.deepEqual(
+      log.insertMany([
+        [2, [2]],
+        [1, [1]],
+      ]),
+      [true, true],
+    )
+    assert.ok(log.compareAndSwap(1, [1], [3]) && log.alter(2, (found) => [...found, 4]))
+    assert.equal(store.table('hits').increment('/', 5), 5)
+    await store.close()
+    assert.ok(store.closed)
+    const again = await openAsync(pathToFileURL(path), { durability, existing: true })
+    assert.deepEqual(again.tables(), [
+      ['hits', 'hash'],
+      ['log', 'sorted'],
+      ['users', 'hash'],
+    ])
+    assert.deepEqual(new Map(again.table('users')), new Map(Object.entries({ ada: '1815', carol: '2001' })))
+    assert.deepEqual(
+      [...again.table('log', { index: 'sorted', keys: 'bigint', values: 'json' })],
+      [
+        [1n, [3]],
+        [2n, [2, 4]],
+      ],
+    )
+    again.dropTable('hits')
+    again.table('users').clear()
+    again.closeSync()
+    const reader = open(path, { readOnly: true })
+    assert.deepEqual(
+      reader.tables().map(([name]) => name),
+      ['log', 'users'],
+    )
+    assert.equal(reader.table('users').size, 0)
+    reader.closeSync()
+  })
+
+  test(`a batch is done whole (${durability})`, async () => {
+    const path = newPath()
+    const store = open(path, { durability })
+    const accounts = store.table('accounts', { values: 'int' })
+    const log = store.table('log', { index: 'sorted', keys: 'tuple', values: 'json' })
+    const batch = store.batch()
+    batch.insert(accounts, 'ada', 100).upsert(accounts, 'bob', 0).insert(log, [2026, 11], ['opened', 2])
+    assert.equal(batch.size, 3)
+    assert.equal(accounts.size + log.size, 0)
+    assert.deepEqual(batch.commit(), [true, true, true])
+    assert.deepEqual(
+      [...log],
+      [
+        [
+          [2026, 11],
+          ['opened', 2],
+        ],
+      ],
+    )
+    assert.throws(() => batch.commit(), { code: 'TWINDEX_CLOSED', message: /ended/ })
+    assert.throws(() => batch.set(accounts, 'x', 1), { code: 'TWINDEX_CLOSED', message: /ended/ })
+    assert.equal(batch.size, 0)
+    const took = store.batch((writes) => {
+      writes.update(accounts, 'ada', 90).update(accounts, 'carol', 1).delete(accounts, 'bob')
+    })
+    assert.deepEqual(took, [true, false, true])
+    assert.throws(
+      () =>
+        store.batch((writes) => {
+          writes.set(accounts, 'ada', 1)
+          throw new RangeError('no')
+        }),
+      /no/,
+    )
+    await store.close()
+    assert.throws(() => store.batch(), { code: 'TWINDEX_CLOSED' })
+    const again = open(path)
+    assert.deepEqual([...again.table('accounts', { values: 'int' })], [['ada', 90]])
+    again.closeSync()
+  })
+}
+
+test('a batch that fails changes nothing', () => {
+  const store = new Store({ memoryLimit: 4_000_000 })
+  const table = store.table('t', { values: 'view' })
+  table.set('a', Buffer.from('1'))
+  const batch = store.batch().set(table, 'a', Buffer.from('2')).set(table, 'b', Buffer.alloc(8_000_000))
+  assert.throws(() => batch.commit(), { code: 'TWINDEX_MEMORY_LIMIT' })
+  assert.equal(table.size, 1)
+  assert.deepEqual(Buffer.from(table.get('a')), Buffer.from('1'))
+  const other = new Store().table('t')
+  assert.throws(() => store.batch().set(other, 'a', '1'), { code: 'TWINDEX_FOREIGN_TABLE' })
+  for (const wrong of [undefined, null, 1, 'users', {}, store]) {
+    assert.throws(() => store.batch().set(wrong, 'a', '1'), { code: 'TWINDEX_TYPE' })
+    if (wrong !== undefined) assert.throws(() => store.batch(wrong), { code: 'TWINDEX_TYPE' })
+  }
+})
+
+test('a store tells of itself and of its file', async () => {
+  const path = newPath()
+  const store = open(path)
+  assert.deepEqual(
+    [store.path, store.durability, store.readOnly, store.torn],
+    [path, 'everysec', false, undefined],
+  )
+  store.table('t').set('a', '1')
+  await store.flush()
+  const stats = store.stats()
+  assert.equal(stats.tables, 1)
+  assert.equal(stats.pairs, 1)
+  assert.equal(stats.unsyncedBytes, 0)
+  assert.ok(stats.logBytes > 0 && stats.syncs > 0 && stats.memory > 0)
+  assert.ok(stats.lastSync instanceof Date && Math.abs(Date.now() - stats.lastSync) < 600_000)
+  assert.deepEqual([stats.compacting, stats.compactionError, stats.logError], [false, undefined, undefined])
+  await store.compact()
+  assert.equal(store.stats().compactions, 1)
+  assert.ok(store.stats().logBytes < stats.logBytes)
+  await store.close()
+  assert.equal(store.path, path)
+  assert.throws(() => store.stats(), { code: 'TWINDEX_CLOSED' })
+  const memory = new Store()
+  assert.deepEqual(
+    [memory.path, memory.durability, memory.readOnly, memory.torn],
+    [undefined, 'none', false, undefined],
+  )
+  await memory.flush()
+  assert.equal(memory.stats().lastSync, undefined)
+  await assert.rejects(memory.save(), { code: 'TWINDEX_NO_FILE' })
+  assert.throws(() => memory.saveSync(), { code: 'TWINDEX_NO_FILE' })
+})
+
+test('a store without durability is saved on request', async () => {
+  const path = newPath()
+  const store = open(path, { durability: 'none' })
+  const table = store.table('t')
+  table.set('a', '1')
+  assert.equal(existsSync(path), false)
+  await store.save()
+  assert.equal(Store.load(path).table('t').size, 1)
+  table.set('b', '2')
+  const copy = newPath()
+  await store.save(copy)
+  assert.deepEqual(
+    [Store.load(path), Store.load(copy)].map((each) => each.table('t').size),
+    [1, 2],
+  )
+  table.set('c', '3')
+  await store.close()
+  assert.equal(Store.load(path).table('t').size, 3)
+})
+
+test('dispose closes, and so does await using', async () => {
+  const path = newPath()
+  const store = open(path, { durability: 'none' })
+  store.table('t').set('a', '1')
+  store[Symbol.dispose]()
+  assert.ok(existsSync(path))
+  const again = open(path)
+  again.table('t').set('b', '2')
+  await again[Symbol.asyncDispose]()
+  await again.close()
+  again.closeSync()
+  assert.equal(Store.load(path).table('t').size, 2)
+})
+
+test('a thread gets the store that it has open already', async () => {
+  const path = newPath()
+  const [first, second] = [open(path), await openAsync(path, { memoryLimit: 1 << 24 })]
+  first.table('t').set('a', '1')
+  assert.equal(second.table('t').get('a'), '1')
+  assert.equal(first.memoryLimit, 1 << 24)
+  const isInUse = {
+    name: 'TwindexError',
+    code: 'TWINDEX_IN_USE',
+    path,
+    pid: process.pid,
+    message: /"everysec".*"always"/,
+  }
+  assert.throws(() => open(path, { durability: 'always' }), isInUse)
+  await first.close()
+  assert.equal(second.table('t').get('a'), '1')
+  await second.close()
+  const always = open(path, { durability: 'always' })
+  assert.equal(always.table('t').get('a'), '1')
+  always.closeSync()
+})
+
+test('workers that open one path have one store', async () => {
+  const path = newPath()
+  const threads = 4
+  const each = 500
+  const store = open(path)
+  const workers = Array.from(
+    { length: threads },
+    (_, at) =>
+      new Worker(new URL('./workers/file.js', import.meta.url), {
+        workerData: { path, durability: 'everysec', from: at * each, to: (at + 1) * each },
+      }),
+  )
+  await Promise.all(workers.map((worker) => once(worker, 'exit')))
+  assert.equal(store.table('t', { index: 'sorted' }).size, threads * each)
+  await store.close()
+  const again = open(path)
+  assert.equal(again.table('t', { index: 'sorted' }).size, threads * each)
+  await again.close()
+})
+
+test('a worker that is ended while it writes lets go of the file, and leaves no half of a batch', async () => {
+  const path = newPath()
+  for (let round = 0; round < 3; round++) {
+    const worker = new Worker(new URL('./workers/file.js', import.meta.url), {
+      workerData: { path, durability: 'none', from: 0, to: 100, forever: true },
+    })
+    await once(worker, 'message')
+    const store = open(path, { durability: 'none' })
+    const table = store.table('t', { index: 'sorted' })
+    while (!table.has('two')) await new Promise(setImmediate)
+    await worker.terminate()
+    assert.equal(table.get('one'), table.get('two'))
+    assert.ok(table.size > 100)
+    table.clear()
+    store.closeSync()
+    // Whoever opens it now finds it free.
+    open(path, { durability: 'always' }).closeSync()
+  }
+})
+
+test('another process is told who has the file', async () => {
+  const path = newPath()
+  const child = spawn(process.execPath, [here('./children/holder.js'), path], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  await once(child.stdout, 'data')
+  const isInUse = {
+    code: 'TWINDEX_IN_USE',
+    pid: child.pid,
+    path,
+    message: new RegExp(`in use by process ${child.pid}`),
+  }
+  assert.throws(() => open(path), isInUse)
+  await assert.rejects(openAsync(path), isInUse)
+  const reader = open(path, { readOnly: true })
+  assert.throws(() => reader.table('new'), { code: 'TWINDEX_READ_ONLY', path })
+  await assert.rejects(reader.save(), { code: 'TWINDEX_READ_ONLY' })
+  reader.closeSync()
+  child.stdin.end()
+  await once(child, 'exit')
+  open(path).closeSync()
+})
+
+/** Runs the writer; the last number that it has said. */
+async function write(path, durability, end) {
+  const child = spawn(process.execPath, [here('./children/writer.js'), path, durability, end], {
+    stdio: ['ignore', 'pipe', end === 'throw' ? 'ignore' : 'inherit'],
+  })
+  let last = -1
+  for await (const line of createInterface(child.stdout)) {
+    last = Number(line)
+    if (end === 'kill' && last % 200 === 199) child.kill('SIGKILL')
+  }
+  return last
+}
+
+for (const durability of ['everysec', 'always']) {
+  for (const end of ['exit', 'throw', 'open', 'kill']) {
+    test(`a process that ends without close loses nothing (${durability}, ${end})`, async () => {
+      const path = newPath()
+      for (let round = 0; round < 2; round++) {
+        const last = await write(path, durability, end)
+        const store = open(path)
+        const table = store.table('t', { keys: 'int', values: 'int' })
+        assert.ok(
+          last >= 0 && table.size >= last + 1 && table.size <= last + 2,
+          `${table.size} after ${last}`,
+        )
+        for (let number = 0; number <= last; number++) assert.equal(table.get(number), number)
+        await store.close()
+      }
+    })
+  }
+}
+
+test('missing files and other wrong paths', async () => {
+  const path = newPath()
+  for (const options of [{ existing: true }, { readOnly: true }]) {
+    assert.throws(() => open(path, options), { code: 'TWINDEX_IO', path, message: /\.twx/ })
+    await assert.rejects(openAsync(path, options), { code: 'TWINDEX_IO', path })
+  }
+  assert.throws(() => open(join(path, 'none.twx')), { code: 'TWINDEX_IO' })
+  for (const wrong of [undefined, null, 1, {}, Buffer.from(path), new URL('https://example.org/')]) {
+    assert.throws(() => open(wrong), { code: 'TWINDEX_TYPE' })
+    await assert.rejects(openAsync(wrong), { code: 'TWINDEX_TYPE' })
+  }
+  assert.throws(() => open(path, { durability: 'daily' }), {
+    code: 'TWINDEX_UNKNOWN_DURABILITY',
+    message: /"daily"/,
+  })
+  assert.throws(() => open(path, { progress() {} }), { code: 'TWINDEX_RANGE' })
+  for (const options of [
+    { durability: 1 },
+    { readOnly: 'yes' },
+    { existing: 0 },
+    { memoryLimit: '1' },
+    null,
+    7,
+  ]) {
+    assert.throws(() => open(path, options), { code: 'TWINDEX_TYPE' })
+  }
+  assert.equal(existsSync(path), false)
+})
+
+test('damage is refused, checked and recovered; a torn end is cut', async () => {
+  const path = newPath()
+  const store = open(path)
+  const table = store.table('t', { index: 'sorted' })
+  for (let number = 100; number < 200; number++) table.set(String(number), 'x'.repeat(100))
+  await store.compact()
+  const end = statSync(path).size
+  table.set('last', 'y'.repeat(1000))
+  await store.flush()
+  const whole = readFileSync(path)
+  await store.close()
+
+  writeFileSync(path, whole.subarray(0, end + 50))
+  assert.deepEqual((await check(path)).damage, [])
+  const torn = open(path)
+  assert.equal(torn.torn.bytes > 0, true)
+  assert.equal(torn.table('t', { index: 'sorted' }).size, 100)
+  await torn.close()
+
+  const damaged = Buffer.from(whole)
+  damaged[end >> 1] ^= 1
+  writeFileSync(path, damaged)
+  const isCorrupt = (error) =>
+    error.code === 'TWINDEX_CORRUPT' &&
+    error.path === path &&
+    error.offset > 0 &&
+    /damaged at byte/.test(error.message)
+  assert.throws(() => open(path), isCorrupt)
+  await assert.rejects(openAsync(path), isCorrupt)
+  const report = await check(path)
+  assert.equal(report.damage.length, 1)
+  const [{ offset, bytes, what }] = report.damage
+  assert.ok(offset > 0 && bytes > 0 && what.length > 0)
+  assert.ok(report.version === 2 && report.bytes === whole.length && report.records > 0)
+
+  const saved = newPath()
+  const recovery = await recover(path, saved)
+  assert.deepEqual(recovery.report, report)
+  assert.ok(recovery.tables.length > 0 && recovery.tables.every(({ pairs }) => pairs >= 0))
+  assert.deepEqual((await check(saved)).damage, [])
+  assert.deepEqual(readFileSync(path), damaged)
+  await assert.rejects(recover(path, saved), { code: 'TWINDEX_IO' })
+})
+
+test('a signal ends the waiting, and progress is told', async () => {
+  const path = newPath()
+  const store = open(path, { durability: 'none' })
+  const table = store.table('t', { index: 'sorted' })
+  table.upsertMany(Array.from({ length: 200_000 }, (_, at) => [String(at), `${at}`.repeat(3)]))
+  const reason = new Error('enough')
+  const aborted = AbortSignal.abort(reason)
+  for (const work of [
+    () => store.save(undefined, { signal: aborted }),
+    () => store.save(newPath(), { signal: aborted }),
+    () => store.flush({ signal: aborted }),
+    () => store.compact({ signal: aborted }),
+    () => store.close({ signal: aborted }),
+    () => openAsync(path, { signal: aborted }),
+    () => check(path, { signal: aborted }),
+    () => recover(path, newPath(), { signal: aborted }),
+  ]) {
+    await assert.rejects(work, (error) => error === reason)
+  }
+  assert.equal(store.closed, false)
+  assert.equal(existsSync(path), false)
+
+  const told = []
+  await store.save(undefined, { progress: (progress) => told.push(progress) })
+  assert.equal(told.at(-1).pairs, 200_000)
+  assert.ok(told.at(-1).bytes > 0)
+  await store.close({ signal: new AbortController().signal })
+
+  const abort = new AbortController()
+  const opening = openAsync(path, { signal: abort.signal })
+  abort.abort()
+  await assert.rejects(opening, { name: 'AbortError' })
+  // What was opened all the same is let go, else this one would be refused.
+  let again
+  for (;;) {
+    try {
+      again = open(path, { durability: 'always' })
+      break
+    } catch (error) {
+      assert.equal(error.code, 'TWINDEX_IN_USE')
+      await new Promise(setImmediate)
+    }
+  }
+  again.closeSync()
+
+  const counted = []
+  const loaded = await openAsync(path, { progress: ({ pairs }) => counted.push(pairs) })
+  assert.equal(counted.at(-1), 200_000)
+  await loaded.close()
+  const isThrown = (error) => error === reason
+  await assert.rejects(
+    check(path, {
+      progress() {
+        throw reason
+      },
+    }),
+    isThrown,
+  )
+  for (const options of [{ signal: 1 }, { progress: 1 }, { signal: {} }]) {
+    await assert.rejects(check(path, options), { code: 'TWINDEX_TYPE' })
+  }
+  await assert.rejects(check(path, { until: 1 }), { code: 'TWINDEX_RANGE' })
+})
+
+test('the thread goes on while another one works for it', async () => {
+  const path = newPath()
+  const store = open(path, { durability: 'none' })
+  store.table('t').upsertMany(Array.from({ length: 300_000 }, (_, at) => [String(at), 'x'.repeat(50)]))
+  let turns = 0
+  let isSaved = false
+  const saving = store.save().then(() => {
+    isSaved = true
+  })
+  while (!isSaved) {
+    turns++
+    await new Promise(setImmediate)
+  }
+  await saving
+  assert.ok(turns > 1, `${turns} turns`)
+  await store.close()
+})
+
+// --- files that others wrote
+
+const golden = (name) => here(`../../../engine/tests/golden/${name}`)
+const VERSIONS = ['version-1.twx', 'version-2-dump.twx', 'version-2-log.twx']
+
+for (const name of VERSIONS) {
+  test(`${name} is read, as durable/tests/golden.rs wrote it`, async () => {
+    const isLog = name.endsWith('log.twx')
+    const store = open(golden(name), { readOnly: true })
+    const all = [...store.table('users', { keys: 'buffer' })].map(([key, value]) => [
+      key.toString('latin1'),
+      value,
+    ])
+    const expected = isLog
+      ? { ada: '1852', count: '-7', '\xff\0\x80': '' }
+      : { ada: '1815', '': 'the empty key', '\xff\0\x80': '' }
+    assert.deepEqual(new Map(all), new Map(Object.entries(expected)))
+    const log = store.table('log é', { index: 'sorted' })
+    assert.equal(log.size, 302)
+    assert.equal(log.get('2026-11-08 217'), '217')
+    assert.equal(log.get('k'.repeat(1000)), 'v'.repeat(70_000))
+    assert.equal([...log.scan({ prefix: '2026-11-30' })].length, 10)
+    assert.equal(store.table('empty', { index: 'sorted' }).size, 0)
+    assert.equal(store.tables().length, isLog ? 43 : 3)
+    if (isLog) {
+      const last = store.table('table 39', { index: 'sorted', keys: 'view', values: 'view' })
+      assert.deepEqual([...last], [[new Uint8Array([39]), new Uint8Array(39 * 40).fill(39)]])
+    }
+    assert.deepEqual((await check(golden(name))).damage, [])
+    store.closeSync()
+    assert.equal(Store.load(golden(name)).tables().length, isLog ? 43 : 3)
+  })
+}
