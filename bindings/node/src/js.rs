@@ -264,6 +264,7 @@ impl<'c> Js<'c> {
     }
 
     /// Settles a promise. Where that fails the thread is being ended, and nobody waits any more.
+    #[allow(clippy::needless_pass_by_value, reason = "it settles one promise, once")]
     pub(crate) fn settle(self, deferred: Deferred, outcome: Result<Value<'c>, Value<'c>>) {
         let Deferred(deferred) = deferred;
         let (is_kept, value) = match outcome {
