@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io::{self, Write};
 
 use crate::block;
-use crate::failure::{CLOSED, Failure};
+use crate::failure::{CLOSED, Failed, Failure};
 
 /// Where the bytes of the last answer are, and its number. The host reads it in place.
 #[derive(Clone, Copy)]
@@ -78,11 +78,11 @@ impl Output {
     }
 
     /// Makes room for `bytes` more.
-    pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Failure> {
-        self.0.try_reserve(bytes).map_err(|_| Failure::NoMemory { bytes })
+    pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Failed> {
+        Ok(self.0.try_reserve(bytes).map_err(|_| Failure::NoMemory { bytes })?)
     }
 
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), Failed> {
         self.reserve(bytes.len())?;
         self.0.extend_from_slice(bytes);
         Ok(())

@@ -12,10 +12,8 @@
 //!
 //! Where a value may be absent, the length `0xffff_ffff` stands for that.
 
-use twindex::Swap;
-
 use crate::answer::Output;
-use crate::failure::Failure;
+use crate::failure::{Failed, Failure};
 
 /// The bytes of a length.
 const LENGTH: usize = 4;
@@ -26,83 +24,92 @@ const ABSENT: u32 = u32::MAX;
 
 // --- reading
 
-/// What is left of a block, and the number of the item at its start.
-struct Rest<'b> {
-    bytes: &'b [u8],
-    item: usize,
+/// What an item of a block has beside its key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Pair,
+    Key,
+    Amount,
+    Swap,
 }
 
-impl<'b> Rest<'b> {
-    fn take(&mut self, length: u32) -> Result<&'b [u8], Failure> {
-        let bytes = usize::try_from(length).ok().and_then(|length| self.bytes.split_off(..length));
-        bytes.ok_or(Failure::Block { item: self.item })
+/// An item, with what its shape has.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Item<'b> {
+    pub(crate) key: &'b [u8],
+    /// A pair's value, or a swap's new one.
+    pub(crate) value: Option<&'b [u8]>,
+    pub(crate) expected: Option<&'b [u8]>,
+    pub(crate) by: i64,
+}
+
+/// The items that are left of a block.
+#[derive(Clone)]
+pub(crate) struct Items<'b> {
+    bytes: &'b [u8],
+    shape: Shape,
+    /// How many were taken.
+    taken: usize,
+}
+
+impl<'b> Items<'b> {
+    pub(crate) fn new(bytes: &'b [u8], shape: Shape) -> Self {
+        Self { bytes, shape, taken: 0 }
     }
 
-    fn take_optional(&mut self, length: u32) -> Result<Option<&'b [u8]>, Failure> {
-        if length == ABSENT { Ok(None) } else { self.take(length).map(Some) }
+    /// The next item, if any, or the error that the block ends within it.
+    #[inline(never)] // one copy, not one for each verb
+    pub(crate) fn next(&mut self) -> Result<Option<Item<'b>>, Failed> {
+        if self.bytes.is_empty() {
+            return Ok(None);
+        }
+        let mut item = Item::default();
+        let key = self.length()?;
+        match self.shape {
+            Shape::Key => item.key = self.take(key)?,
+            Shape::Pair => {
+                let value = self.length()?;
+                item.key = self.take(key)?;
+                item.value = Some(self.take(value)?);
+            }
+            Shape::Amount => {
+                item.by = i64::from_le_bytes(self.array()?);
+                item.key = self.take(key)?;
+            }
+            Shape::Swap => {
+                let (expected, new) = (self.length()?, self.length()?);
+                item.key = self.take(key)?;
+                item.expected = self.take_optional(expected)?;
+                item.value = self.take_optional(new)?;
+            }
+        }
+        self.taken += 1;
+        Ok(Some(item))
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Failure> {
-        let (array, rest) = self.bytes.split_first_chunk().ok_or(Failure::Block { item: self.item })?;
+    fn length(&mut self) -> Result<u32, Failed> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Failed> {
+        let (array, rest) = self.bytes.split_first_chunk().ok_or(Failure::Block { item: self.taken })?;
         self.bytes = rest;
         Ok(*array)
     }
 
-    fn length(&mut self) -> Result<u32, Failure> {
-        self.array().map(u32::from_le_bytes)
+    fn take(&mut self, length: u32) -> Result<&'b [u8], Failed> {
+        let bytes = usize::try_from(length).ok().and_then(|length| self.bytes.split_off(..length));
+        Ok(bytes.ok_or(Failure::Block { item: self.taken })?)
     }
-}
 
-/// The items of a block, each read by `read`.
-fn items<'b, T>(
-    bytes: &'b [u8],
-    read: impl Fn(&mut Rest<'b>) -> Result<T, Failure>,
-) -> Result<Vec<T>, Failure> {
-    let mut items = Vec::new();
-    let mut rest = Rest { bytes, item: 0 };
-    while !rest.bytes.is_empty() {
-        items.try_reserve(1).map_err(|_| Failure::NoMemory { bytes: size_of::<T>() })?;
-        items.push(read(&mut rest)?);
-        rest.item += 1;
+    fn take_optional(&mut self, length: u32) -> Result<Option<&'b [u8]>, Failed> {
+        if length == ABSENT { Ok(None) } else { self.take(length).map(Some) }
     }
-    Ok(items)
-}
-
-/// A pair in a block.
-pub(crate) type Pair<'b> = (&'b [u8], &'b [u8]);
-
-pub(crate) fn pairs(bytes: &[u8]) -> Result<Vec<Pair<'_>>, Failure> {
-    items(bytes, |rest| {
-        let (key, value) = (rest.length()?, rest.length()?);
-        Ok((rest.take(key)?, rest.take(value)?))
-    })
-}
-
-pub(crate) fn keys(bytes: &[u8]) -> Result<Vec<&[u8]>, Failure> {
-    items(bytes, |rest| {
-        let key = rest.length()?;
-        rest.take(key)
-    })
-}
-
-pub(crate) fn amounts(bytes: &[u8]) -> Result<Vec<(&[u8], i64)>, Failure> {
-    items(bytes, |rest| {
-        let key = rest.length()?;
-        let by = i64::from_le_bytes(rest.array()?);
-        Ok((rest.take(key)?, by))
-    })
-}
-
-pub(crate) fn swaps(bytes: &[u8]) -> Result<Vec<Swap<'_, &[u8]>>, Failure> {
-    items(bytes, |rest| {
-        let (key, expected, new) = (rest.length()?, rest.length()?, rest.length()?);
-        Ok((rest.take(key)?, rest.take_optional(expected)?, rest.take_optional(new)?))
-    })
 }
 
 // --- writing
 
-pub(crate) fn push_pair(output: &mut Output, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+pub(crate) fn push_pair(output: &mut Output, key: &[u8], value: &[u8]) -> Result<(), Failed> {
     output.reserve(PAIR_HEAD + key.len() + value.len())?;
     output.push(&length_of(key).to_le_bytes())?;
     output.push(&length_of(value).to_le_bytes())?;
@@ -110,7 +117,7 @@ pub(crate) fn push_pair(output: &mut Output, key: &[u8], value: &[u8]) -> Result
     output.push(value)
 }
 
-pub(crate) fn push_optional(output: &mut Output, value: Option<&[u8]>) -> Result<(), Failure> {
+pub(crate) fn push_optional(output: &mut Output, value: Option<&[u8]>) -> Result<(), Failed> {
     output.push(&value.map_or(ABSENT, length_of).to_le_bytes())?;
     output.push(value.unwrap_or_default())
 }

@@ -3,8 +3,11 @@
 //! The module owns them as plain vectors, so a range of addresses that a host names is looked up, never
 //! trusted. The host writes into them between its calls, when no Rust code runs.
 
-use crate::failure::Failure;
+use crate::failure::{Failed, Failure};
 use crate::state::call;
+
+/// Where bytes of the host are: their address and their length.
+pub(crate) type Place = (usize, usize);
 
 /// The buffers, in the order of their addresses.
 pub(crate) struct Buffers(Vec<Vec<u8>>);
@@ -15,31 +18,32 @@ impl Buffers {
     }
 
     /// The host's bytes at `address`, which must lie within one buffer.
-    pub(crate) fn bytes(&self, address: usize, length: usize) -> Result<&[u8], Failure> {
+    #[inline(never)] // one copy, not one in every export
+    pub(crate) fn bytes(&self, (address, length): Place) -> Result<&[u8], Failed> {
         if length == 0 {
             return Ok(&[]); // has no address that could be wrong
         }
         let outside = Failure::Outside { address, length };
         let Some(buffer) = self.after(address).checked_sub(1).and_then(|position| self.0.get(position))
         else {
-            return Err(outside);
+            return Err(outside.into());
         };
         let start = address - address_of(buffer);
         let end = start.checked_add(length).ok_or(Failure::Outside { address, length })?;
-        buffer.get(start..end).ok_or(outside)
+        Ok(buffer.get(start..end).ok_or(outside)?)
     }
 
     /// As [`bytes`](Self::bytes), where a length of [`ABSENT`] stands for no bytes at all.
-    pub(crate) fn optional_bytes(&self, address: usize, length: usize) -> Result<Option<&[u8]>, Failure> {
-        if length == ABSENT { Ok(None) } else { self.bytes(address, length).map(Some) }
+    pub(crate) fn optional_bytes(&self, place: Place) -> Result<Option<&[u8]>, Failed> {
+        if place.1 == ABSENT { Ok(None) } else { self.bytes(place).map(Some) }
     }
 
     /// As [`bytes`](Self::bytes), which must be UTF-8.
-    pub(crate) fn text(&self, address: usize, length: usize) -> Result<&str, Failure> {
-        std::str::from_utf8(self.bytes(address, length)?).map_err(|_| Failure::Encoding)
+    pub(crate) fn text(&self, place: Place) -> Result<&str, Failed> {
+        Ok(std::str::from_utf8(self.bytes(place)?).map_err(|_| Failure::Encoding)?)
     }
 
-    fn allocate(&mut self, length: usize) -> Result<usize, Failure> {
+    fn allocate(&mut self, length: usize) -> Result<usize, Failed> {
         let no_memory = |_| Failure::NoMemory { bytes: length };
         let mut buffer = Vec::new();
         buffer.try_reserve_exact(length.max(1)).map_err(no_memory)?; // at least 1: an address of its own
@@ -50,7 +54,7 @@ impl Buffers {
         Ok(address)
     }
 
-    fn free(&mut self, address: usize) -> Result<(), Failure> {
+    fn free(&mut self, address: usize) -> Result<(), Failed> {
         let position = self
             .0
             .binary_search_by_key(&address, |buffer| address_of(buffer))

@@ -7,7 +7,7 @@ use twindex::{Cursor, prefix_range};
 use crate::answer::Output;
 use crate::block;
 use crate::buffers::Buffers;
-use crate::failure::Failure;
+use crate::failure::{Failed, Failure};
 use crate::handles::Object;
 use crate::state::call;
 use crate::store::open;
@@ -25,7 +25,7 @@ type End = (u32, usize, usize);
 type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The range between two ends.
-fn range(buffers: &Buffers, lower: End, upper: End) -> Result<Range, Failure> {
+fn range(buffers: &Buffers, lower: End, upper: End) -> Result<Range, Failed> {
     Ok((bound(buffers, lower, |(lower, _)| lower)?, bound(buffers, upper, |(_, upper)| upper)?))
 }
 
@@ -33,14 +33,14 @@ fn bound(
     buffers: &Buffers,
     (kind, address, length): End,
     side: fn(Range) -> Bound<Vec<u8>>,
-) -> Result<Bound<Vec<u8>>, Failure> {
-    let key = || buffers.bytes(address, length);
+) -> Result<Bound<Vec<u8>>, Failed> {
+    let key = || buffers.bytes((address, length));
     match kind {
         NONE => Ok(Bound::Unbounded),
         INCLUDED => Ok(Bound::Included(key()?.to_vec())),
         EXCLUDED => Ok(Bound::Excluded(key()?.to_vec())),
         PREFIX => Ok(side(prefix_range(key()?))),
-        _ => Err(Failure::Bound { kind }),
+        _ => Err(Failure::Bound { kind }.into()),
     }
 }
 
@@ -70,7 +70,7 @@ impl Way {
         output: &mut Output,
         count: usize,
         bytes: usize,
-    ) -> Result<usize, Failure> {
+    ) -> Result<usize, Failed> {
         let mut pairs = 0;
         while pairs < count && output.len() < bytes {
             let Some((key, value)) = self.next(cursor) else { break };

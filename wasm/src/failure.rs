@@ -1,5 +1,6 @@
 //! What can go wrong at this border, as numbers, codes and texts.
 
+use std::cell::RefCell;
 use std::fmt::{self, Write};
 use std::io;
 
@@ -99,36 +100,55 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<Error> for Failure {
+/// A failure that has become the last error: as small as a call of the hot path can return.
+#[derive(Clone, Copy)]
+pub(crate) struct Failed(i32);
+
+impl Failed {
+    /// What the call returns to the host.
+    pub(crate) fn status(self) -> i32 {
+        -self.0
+    }
+}
+
+impl From<Failure> for Failed {
+    #[cold]
+    #[inline(never)] // one copy, not one in every export
+    fn from(failure: Failure) -> Self {
+        LAST_ERROR.with_borrow_mut(|last| last.set(&failure))
+    }
+}
+
+impl From<Error> for Failed {
+    #[cold]
+    #[inline(never)]
     fn from(error: Error) -> Self {
-        match error {
-            Error::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => Self::NoMemory { bytes: 0 },
-            error => Self::Engine(error),
-        }
+        let failure = match error {
+            Error::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => Failure::NoMemory { bytes: 0 },
+            error => Failure::Engine(error),
+        };
+        failure.into()
     }
 }
 
 /// The error of the last call that failed.
-pub(crate) struct LastError {
+#[derive(Default)]
+struct LastError {
     code: &'static str,
     text: String,
 }
 
-impl LastError {
-    pub(crate) const fn new() -> Self {
-        Self { code: "", text: String::new() }
-    }
+thread_local! {
+    static LAST_ERROR: RefCell<LastError> = const { RefCell::new(LastError { code: "", text: String::new() }) };
+}
 
-    /// Remembers `failure`: its number.
-    #[cold]
-    #[inline(never)] // one copy, not one in every export
-    #[expect(clippy::needless_pass_by_value, reason = "else every export would have the code that drops it")]
-    pub(crate) fn set(&mut self, failure: Failure) -> i32 {
+impl LastError {
+    fn set(&mut self, failure: &Failure) -> Failed {
         self.code = failure.code();
         self.text.clear();
         // A string takes whatever is written to it; an error could only come from the value's own text.
         let _ = write!(self.text, "{failure}");
-        number(self.code)
+        Failed(number(self.code))
     }
 }
 
@@ -138,12 +158,13 @@ impl LastError {
 extern "C" fn twindex_last_error() -> i32 {
     call(|state| {
         let output = state.output.start();
-        let LastError { code, text } = &state.last_error;
-        if code.is_empty() {
+        let last = LAST_ERROR.take(); // an answer that fails is the next
+        if last.code.is_empty() {
             return Ok(0);
         }
-        crate::block::push_pair(output, code.as_bytes(), text.as_bytes())?;
+        crate::block::push_pair(output, last.code.as_bytes(), last.text.as_bytes())?;
         output.finish(1);
+        LAST_ERROR.set(last);
         Ok(1)
     })
 }

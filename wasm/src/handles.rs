@@ -12,7 +12,7 @@
 
 use twindex::{Cursor, Iter, Store, Table};
 
-use crate::failure::Failure;
+use crate::failure::{Failed, Failure};
 use crate::state::call;
 
 const POSITION_BITS: u32 = 20;
@@ -63,20 +63,20 @@ impl Handles {
     }
 
     /// Opens `object`: its handle.
-    pub(crate) fn open(&mut self, object: Object) -> Result<u32, Failure> {
+    pub(crate) fn open(&mut self, object: Object) -> Result<u32, Failed> {
         let position = self.free_position()?;
         let slot = self.slots.get_mut(position as usize).ok_or(Failure::NoHandle)?;
         slot.object = Some(object);
         Ok(slot.used_before << POSITION_BITS | (position + 1))
     }
 
-    fn free_position(&mut self) -> Result<u32, Failure> {
+    fn free_position(&mut self) -> Result<u32, Failed> {
         if let Some(position) = self.free.pop() {
             return Ok(position);
         }
         let position = self.slots.len();
         if position >= POSITION_MASK as usize {
-            return Err(Failure::NoHandle);
+            return Err(Failure::NoHandle.into());
         }
         let no_memory = |_| Failure::NoMemory { bytes: size_of::<Slot>() };
         self.slots.try_reserve(1).map_err(no_memory)?;
@@ -86,7 +86,7 @@ impl Handles {
     }
 
     /// Closes an object, and with a store all that was opened from it.
-    pub(crate) fn close(&mut self, handle: u32) -> Result<(), Failure> {
+    pub(crate) fn close(&mut self, handle: u32) -> Result<(), Failed> {
         let object = self.find(handle)?.object.take();
         self.retire(handle);
         if let Some(Object::Store(_)) = object {
@@ -111,45 +111,45 @@ impl Handles {
         }
     }
 
-    fn find(&mut self, handle: u32) -> Result<&mut Slot, Failure> {
-        (handle & POSITION_MASK)
+    fn find(&mut self, handle: u32) -> Result<&mut Slot, Failed> {
+        let slot = (handle & POSITION_MASK)
             .checked_sub(1)
             .and_then(|position| self.slots.get_mut(position as usize))
-            .filter(|slot| slot.object.is_some() && slot.used_before == handle >> POSITION_BITS)
-            .ok_or(Failure::Closed { handle })
+            .filter(|slot| slot.object.is_some() && slot.used_before == handle >> POSITION_BITS);
+        Ok(slot.ok_or(Failure::Closed { handle })?)
     }
 
-    pub(crate) fn object(&mut self, handle: u32) -> Result<&mut Object, Failure> {
-        self.find(handle)?.object.as_mut().ok_or(Failure::Closed { handle })
+    pub(crate) fn object(&mut self, handle: u32) -> Result<&mut Object, Failed> {
+        Ok(self.find(handle)?.object.as_mut().ok_or(Failure::Closed { handle })?)
     }
 
-    pub(crate) fn store(&mut self, handle: u32) -> Result<&Store, Failure> {
+    pub(crate) fn store(&mut self, handle: u32) -> Result<&Store, Failed> {
         match self.object(handle)? {
             Object::Store(store) => Ok(store),
             other => Err(wrong_kind(handle, other, "store")),
         }
     }
 
-    pub(crate) fn table(&mut self, handle: u32) -> Result<&Table, Failure> {
+    pub(crate) fn table(&mut self, handle: u32) -> Result<&Table, Failed> {
         Ok(self.table_and_store(handle)?.0)
     }
 
     /// A table, and the handle of its store.
-    pub(crate) fn table_and_store(&mut self, handle: u32) -> Result<(&Table, u32), Failure> {
+    pub(crate) fn table_and_store(&mut self, handle: u32) -> Result<(&Table, u32), Failed> {
         match self.object(handle)? {
             Object::Table { table, store } => Ok((table, *store)),
             other => Err(wrong_kind(handle, other, "table")),
         }
     }
 
-    pub(crate) fn cursor(&mut self, handle: u32) -> Result<&mut Cursor, Failure> {
+    pub(crate) fn cursor(&mut self, handle: u32) -> Result<&mut Cursor, Failed> {
         match self.object(handle)? {
             Object::Cursor { cursor, .. } => Ok(cursor),
             other => Err(wrong_kind(handle, other, "cursor")),
         }
     }
 
-    pub(crate) fn iterator(&mut self, handle: u32) -> Result<&mut Iter, Failure> {
+    pub(crate) fn iterator(&mut self, handle: u32) -> Result<&mut Iter, Failed> {
         match self.object(handle)? {
             Object::Iter { iter, .. } => Ok(iter),
             other => Err(wrong_kind(handle, other, "iterator")),
@@ -157,8 +157,8 @@ impl Handles {
     }
 }
 
-fn wrong_kind(handle: u32, object: &Object, needs: &'static str) -> Failure {
-    Failure::Kind { handle, is: object.kind(), needs }
+fn wrong_kind(handle: u32, object: &Object, needs: &'static str) -> Failed {
+    Failure::Kind { handle, is: object.kind(), needs }.into()
 }
 
 /// Closes a store, table, cursor or iterator. With a store all that was opened from it closes too, and its

@@ -1,80 +1,100 @@
 //! The verbs on many keys, which cross the border once for a packed block of them.
+//!
+//! Each is a loop over the verb on one key. The engine's own forms over many ask for memory ahead, for which WebAssembly
+//! has no instruction, and they would be several times the code.
 
-use twindex::{Result, Table};
+use twindex::{Table, check_key};
 
 use crate::answer::Output;
-use crate::block::Pair;
-use crate::failure::Failure;
+use crate::block::{self, Item, Items, Shape};
+use crate::buffers::Place;
+use crate::failure::Failed;
+use crate::reserve;
 use crate::state::call;
-use crate::{block, reserve};
+use crate::table::{INSERT, UPDATE, UPSERT, Write, read};
 
-/// What the engine needs for each pair while it works on many.
-const BYTES_EACH: usize = 64;
+/// Does one item and adds what comes of it to the answer.
+type Work<'w> = &'w mut dyn FnMut(&Table, Item<'_>, &mut Output) -> Result<(), Failed>;
 
-fn ensure(pairs: usize) -> std::result::Result<(), Failure> {
-    reserve::ensure(pairs.saturating_mul(BYTES_EACH))
+/// Whether a verb writes, so that all lengths are checked before the first write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Reads,
+    Writes,
 }
 
-/// Answers with a byte for each outcome, 1 or 0, and their number.
-fn answer_outcomes(output: &mut Output, outcomes: &[bool]) -> std::result::Result<i32, Failure> {
-    output.start().reserve(outcomes.len())?;
-    for outcome in outcomes {
-        output.push(&[u8::from(*outcome)])?;
-    }
-    output.finish(outcomes.len());
-    Ok(0)
-}
-
-fn write_pairs(
-    table: u32,
-    (address, length): (usize, usize),
-    verb: impl FnOnce(&Table, &[Pair<'_>]) -> Result<Vec<bool>>,
-) -> i32 {
+/// Does `work` with each item of a block in which all are whole, and answers with `answer_bytes` or more for each.
+fn each(table: u32, block: Place, shape: Shape, access: Access, answer_bytes: usize, work: Work<'_>) -> i32 {
     call(|state| {
-        let pairs = block::pairs(state.buffers.bytes(address, length)?)?;
+        let mut items = Items::new(state.buffers.bytes(block)?, shape);
+        let mut ahead = items.clone();
+        let mut count = 0_usize;
+        while let Some(item) = ahead.next()? {
+            if access == Access::Writes {
+                check_key(item.key)?;
+            }
+            count += 1;
+        }
         let table = state.handles.table(table)?;
-        ensure(pairs.len())?;
-        answer_outcomes(&mut state.output, &verb(table, &pairs)?)
+        let output = state.output.start();
+        output.reserve(count.saturating_mul(answer_bytes))?;
+        while let Some(item) = items.next()? {
+            reserve::ensure(item.key.len() + item.value.map_or(0, <[u8]>::len))?;
+            work(table, item, output)?;
+        }
+        output.finish(count);
+        Ok(0)
+    })
+}
+
+/// Answers with a byte for each item, 1 or 0.
+fn each_outcome(
+    table: u32,
+    block: Place,
+    shape: Shape,
+    access: Access,
+    verb: &mut dyn FnMut(&Table, Item<'_>) -> Result<bool, Failed>,
+) -> i32 {
+    each(table, block, shape, access, 1, &mut |table, item, output| output.push(&[verb(table, item)?.into()]))
+}
+
+fn write_pairs(table: u32, block: Place, verb: Write) -> i32 {
+    each_outcome(table, block, Shape::Pair, Access::Writes, &mut |table, item| {
+        Ok(verb(table, item.key, item.value.unwrap_or_default())?)
     })
 }
 
 /// `twindex_insert` for each packed pair: answers with a byte for each, 1 where it took effect, else 0.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_insert_many(table: u32, pairs: usize, length: usize) -> i32 {
-    write_pairs(table, (pairs, length), |table, pairs| table.insert_many(pairs))
+    write_pairs(table, (pairs, length), INSERT)
 }
 
 /// `twindex_update` for each packed pair, answering as `twindex_insert_many`.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_update_many(table: u32, pairs: usize, length: usize) -> i32 {
-    write_pairs(table, (pairs, length), |table, pairs| table.update_many(pairs))
+    write_pairs(table, (pairs, length), UPDATE)
 }
 
 /// `twindex_upsert` for each packed pair, answering as `twindex_insert_many`.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_upsert_many(table: u32, pairs: usize, length: usize) -> i32 {
-    write_pairs(table, (pairs, length), |table, pairs| table.upsert_many(pairs))
+    write_pairs(table, (pairs, length), UPSERT)
 }
 
 /// `twindex_delete` for each packed key, answering as `twindex_insert_many`.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_delete_many(table: u32, keys: usize, length: usize) -> i32 {
-    call(|state| {
-        let keys = block::keys(state.buffers.bytes(keys, length)?)?;
-        ensure(keys.len())?;
-        let outcomes = state.handles.table(table)?.delete_many(&keys)?;
-        answer_outcomes(&mut state.output, &outcomes)
+    each_outcome(table, (keys, length), Shape::Key, Access::Writes, &mut |table, item| {
+        Ok(table.delete(item.key)?)
     })
 }
 
 /// `twindex_contains` for each packed key: answers with a byte for each, 1 where it is there, else 0.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_contains_many(table: u32, keys: usize, length: usize) -> i32 {
-    call(|state| {
-        let keys = block::keys(state.buffers.bytes(keys, length)?)?;
-        ensure(keys.len())?;
-        let outcomes = state.handles.table(table)?.contains_many(&keys);
-        answer_outcomes(&mut state.output, &outcomes)
+    each_outcome(table, (keys, length), Shape::Key, Access::Reads, &mut |table, item| {
+        Ok(read(table, item.key, &mut |_| ()))
     })
 }
 
@@ -82,45 +102,27 @@ extern "C" fn twindex_contains_many(table: u32, keys: usize, length: usize) -> i
 /// number.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_select_many(table: u32, keys: usize, length: usize) -> i32 {
-    call(|state| {
-        let keys = block::keys(state.buffers.bytes(keys, length)?)?;
-        ensure(keys.len())?;
-        let output = state.output.start();
+    each(table, (keys, length), Shape::Key, Access::Reads, 4, &mut |table, item, output| {
         let mut outcome = Ok(());
-        state.handles.table(table)?.select_many(&keys, |_, value| {
-            if outcome.is_ok() {
-                outcome = block::push_optional(output, value);
-            }
-        });
+        let is_there =
+            read(table, item.key, &mut |value| outcome = block::push_optional(output, Some(value)));
         outcome?;
-        output.finish(keys.len());
-        Ok(0)
+        if is_there { Ok(()) } else { block::push_optional(output, None) }
     })
 }
 
 /// `twindex_increment` for each packed amount: answers with the sums, 8 bytes each, and their number.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_increment_many(table: u32, amounts: usize, length: usize) -> i32 {
-    call(|state| {
-        let amounts = block::amounts(state.buffers.bytes(amounts, length)?)?;
-        ensure(amounts.len())?;
-        let sums = state.handles.table(table)?.increment_many(&amounts)?;
-        let output = state.output.start();
-        for sum in &sums {
-            output.push(&sum.to_le_bytes())?;
-        }
-        output.finish(sums.len());
-        Ok(0)
+    each(table, (amounts, length), Shape::Amount, Access::Writes, 8, &mut |table, item, output| {
+        output.push(&table.increment(item.key, item.by)?.to_le_bytes())
     })
 }
 
 /// `twindex_compare_and_swap` for each packed swap, answering as `twindex_insert_many`.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_compare_and_swap_many(table: u32, swaps: usize, length: usize) -> i32 {
-    call(|state| {
-        let swaps = block::swaps(state.buffers.bytes(swaps, length)?)?;
-        ensure(swaps.len())?;
-        let outcomes = state.handles.table(table)?.compare_and_swap_many(&swaps)?;
-        answer_outcomes(&mut state.output, &outcomes)
+    each_outcome(table, (swaps, length), Shape::Swap, Access::Writes, &mut |table, item| {
+        Ok(table.compare_and_swap(item.key, item.expected, item.value)?)
     })
 }

@@ -10,7 +10,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::failure::Failure;
+use crate::failure::{Failed, Failure};
 
 /// Covers what one call can need beside blocks.
 const RESERVE_BYTES: usize = 1024 * 1024;
@@ -24,11 +24,11 @@ const BLOCK_ALIGN: usize = 64;
 static RESERVE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 
 /// Makes sure that there are `bytes` in one piece, where that is much, beside the reserve.
-pub(crate) fn ensure(bytes: usize) -> Result<(), Failure> {
+pub(crate) fn ensure(bytes: usize) -> Result<(), Failed> {
     if bytes < LARGE_BYTES {
         return Ok(());
     }
-    if is_whole() { try_for(bytes) } else { Err(Failure::NoMemory { bytes }) }
+    if is_whole() { try_for(bytes) } else { Err(Failure::NoMemory { bytes }.into()) }
 }
 
 /// Whether the reserve is there, or can be laid by now.
@@ -72,12 +72,12 @@ fn give_back(block: *mut u8) -> bool {
 }
 
 /// Whether the system has `bytes` in one piece, without touching the reserve.
-fn try_for(bytes: usize) -> Result<(), Failure> {
+fn try_for(bytes: usize) -> Result<(), Failed> {
     let layout = Layout::array::<u8>(bytes).map_err(|_| Failure::NoMemory { bytes })?;
     // SAFETY: `bytes` is at least LARGE_BYTES, so the layout's size is not zero.
     let block = unsafe { System.alloc(layout) };
     if block.is_null() {
-        return Err(Failure::NoMemory { bytes });
+        return Err(Failure::NoMemory { bytes }.into());
     }
     // SAFETY: the block came from `System` with this layout, just above.
     unsafe { System.dealloc(block, layout) };

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use crate::answer::{self, Output};
 use crate::buffers::Buffers;
-use crate::failure::{self, Failure, LastError};
+use crate::failure::{self, Failed};
 use crate::handles::Handles;
 
 /// Everything that outlives a call.
@@ -12,7 +12,6 @@ pub(crate) struct State {
     pub(crate) buffers: Buffers,
     pub(crate) handles: Handles,
     pub(crate) output: Output,
-    pub(crate) last_error: LastError,
 }
 
 thread_local! {
@@ -21,14 +20,20 @@ thread_local! {
             buffers: Buffers::new(),
             handles: Handles::new(),
             output: Output::new(),
-            last_error: LastError::new(),
         })
     };
 }
 
 /// Runs one call of the host: what `work` returns, or the negative number of its error, which becomes the
 /// last error.
-pub(crate) fn call(work: impl FnOnce(&mut State) -> Result<i32, Failure>) -> i32 {
+#[inline(always)] // the closures of hot calls are small
+pub(crate) fn call(work: impl FnOnce(&mut State) -> Result<i32, Failed>) -> i32 {
+    let mut work = Some(work);
+    enter(&mut |state| work.take().map_or(Ok(0), |work| work(state)))
+}
+
+/// One copy of what goes around every call.
+fn enter(work: &mut dyn FnMut(&mut State) -> Result<i32, Failed>) -> i32 {
     STATE.with(|state| {
         // It is borrowed already only where an earlier call trapped half way, so that nothing in it can
         // be relied upon any more.
@@ -37,6 +42,6 @@ pub(crate) fn call(work: impl FnOnce(&mut State) -> Result<i32, Failure>) -> i32
             return -failure::number(failure::CLOSED);
         };
         state.output.let_go_of_a_large_block();
-        work(&mut state).unwrap_or_else(|failure| -state.last_error.set(failure))
+        work(&mut state).unwrap_or_else(Failed::status)
     })
 }

@@ -4,7 +4,7 @@ use twindex::{Index, Store};
 
 use crate::answer;
 use crate::block;
-use crate::failure::Failure;
+use crate::failure::Failed;
 use crate::handles::Object;
 use crate::state::call;
 
@@ -28,7 +28,7 @@ extern "C" fn twindex_store_new(memory_limit: u64) -> i32 {
 }
 
 /// Opens `object`: its handle as a status.
-pub(crate) fn open(handles: &mut crate::handles::Handles, object: Object) -> Result<i32, Failure> {
+pub(crate) fn open(handles: &mut crate::handles::Handles, object: Object) -> Result<i32, Failed> {
     handles.open(object).map(u32::cast_signed)
 }
 
@@ -43,8 +43,8 @@ extern "C" fn twindex_table(
     index_length: usize,
 ) -> i32 {
     call(|state| {
-        let name = state.buffers.text(name, name_length)?;
-        let index: Index = state.buffers.text(index, index_length)?.parse()?;
+        let name = state.buffers.text((name, name_length))?;
+        let index: Index = state.buffers.text((index, index_length))?.parse()?;
         let table = state.handles.store(store)?.table(name, index)?;
         open(&mut state.handles, Object::Table { store, table })
     })
@@ -68,7 +68,7 @@ extern "C" fn twindex_tables(store: u32) -> i32 {
 #[unsafe(no_mangle)]
 extern "C" fn twindex_drop_table(store: u32, name: usize, name_length: usize) -> i32 {
     call(|state| {
-        let name = state.buffers.text(name, name_length)?;
+        let name = state.buffers.text((name, name_length))?;
         Ok(state.handles.store(store)?.drop_table(name).into())
     })
 }
@@ -120,7 +120,7 @@ extern "C" fn twindex_dump(store: u32) -> i32 {
 #[unsafe(no_mangle)]
 extern "C" fn twindex_load(address: usize, length: usize) -> i32 {
     call(|state| {
-        let mut dump = state.buffers.bytes(address, length)?;
+        let mut dump = state.buffers.bytes((address, length))?;
         let store = Store::load(&mut dump)?;
         open(&mut state.handles, Object::Store(store))
     })

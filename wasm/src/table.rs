@@ -2,25 +2,31 @@
 
 use twindex::{Result, Table};
 
+use crate::buffers::Place;
 use crate::state::call;
 use crate::{answer, reserve};
 
-/// Where one call's key is.
-type Key = (usize, usize);
+/// A verb that writes a pair; whether it took effect.
+pub(crate) type Write = fn(&Table, &[u8], &[u8]) -> Result<bool>;
+
+pub(crate) const INSERT: Write = |table, key, value| table.insert(key, value);
+pub(crate) const UPDATE: Write = |table, key, value| table.update(key, value);
+pub(crate) const UPSERT: Write = |table, key, value| table.upsert(key, value);
 
 /// A write of one pair: 1 where it took effect, 0 where not.
-fn write(
-    table: u32,
-    (key, key_length): Key,
-    (value, value_length): (usize, usize),
-    verb: impl FnOnce(&Table, &[u8], &[u8]) -> Result<bool>,
-) -> i32 {
+fn write(table: u32, key: Place, value: Place, verb: Write) -> i32 {
     call(|state| {
-        let key = state.buffers.bytes(key, key_length)?;
-        let value = state.buffers.bytes(value, value_length)?;
+        let key = state.buffers.bytes(key)?;
+        let value = state.buffers.bytes(value)?;
         reserve::ensure(key.len() + value.len())?;
         Ok(verb(state.handles.table(table)?, key, value)?.into())
     })
+}
+
+/// Shows `read` the value of a key; whether the key is there. One copy of how the indexes are read.
+#[inline(never)]
+pub(crate) fn read(table: &Table, key: &[u8], read: &mut dyn FnMut(&[u8])) -> bool {
+    table.select_with(key, read).is_some()
 }
 
 /// Adds the pair where the key is absent: 1, or 0 where it is there.
@@ -32,7 +38,7 @@ extern "C" fn twindex_insert(
     value: usize,
     value_length: usize,
 ) -> i32 {
-    write(table, (key, key_length), (value, value_length), |table, key, value| table.insert(key, value))
+    write(table, (key, key_length), (value, value_length), INSERT)
 }
 
 /// Replaces the value where the key is present: 1, or 0 where it is absent.
@@ -44,7 +50,7 @@ extern "C" fn twindex_update(
     value: usize,
     value_length: usize,
 ) -> i32 {
-    write(table, (key, key_length), (value, value_length), |table, key, value| table.update(key, value))
+    write(table, (key, key_length), (value, value_length), UPDATE)
 }
 
 /// Gives the key this value, present or not: 1.
@@ -56,14 +62,14 @@ extern "C" fn twindex_upsert(
     value: usize,
     value_length: usize,
 ) -> i32 {
-    write(table, (key, key_length), (value, value_length), |table, key, value| table.upsert(key, value))
+    write(table, (key, key_length), (value, value_length), UPSERT)
 }
 
 /// Removes the pair: 1, or 0 where the key is absent.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_delete(table: u32, key: usize, key_length: usize) -> i32 {
     call(|state| {
-        let key = state.buffers.bytes(key, key_length)?;
+        let key = state.buffers.bytes((key, key_length))?;
         Ok(state.handles.table(table)?.delete(key)?.into())
     })
 }
@@ -72,11 +78,13 @@ extern "C" fn twindex_delete(table: u32, key: usize, key_length: usize) -> i32 {
 #[unsafe(no_mangle)]
 extern "C" fn twindex_select(table: u32, key: usize, key_length: usize) -> i32 {
     call(|state| {
-        let key = state.buffers.bytes(key, key_length)?;
+        let key = state.buffers.bytes((key, key_length))?;
         let output = state.output.start();
-        let found = state.handles.table(table)?.select_with(key, |value| output.push(value)).transpose()?;
+        let mut outcome = Ok(());
+        let found = read(state.handles.table(table)?, key, &mut |value| outcome = output.push(value));
+        outcome?;
         output.finish(0);
-        Ok(found.is_some().into())
+        Ok(found.into())
     })
 }
 
@@ -84,8 +92,8 @@ extern "C" fn twindex_select(table: u32, key: usize, key_length: usize) -> i32 {
 #[unsafe(no_mangle)]
 extern "C" fn twindex_contains(table: u32, key: usize, key_length: usize) -> i32 {
     call(|state| {
-        let key = state.buffers.bytes(key, key_length)?;
-        Ok(state.handles.table(table)?.contains(key).into())
+        let key = state.buffers.bytes((key, key_length))?;
+        Ok(read(state.handles.table(table)?, key, &mut |_| ()).into())
     })
 }
 
@@ -93,7 +101,7 @@ extern "C" fn twindex_contains(table: u32, key: usize, key_length: usize) -> i32
 #[unsafe(no_mangle)]
 extern "C" fn twindex_increment(table: u32, key: usize, key_length: usize, by: i64) -> i32 {
     call(|state| {
-        let key = state.buffers.bytes(key, key_length)?;
+        let key = state.buffers.bytes((key, key_length))?;
         answer::set_number(state.handles.table(table)?.increment(key, by)?);
         Ok(0)
     })
@@ -112,9 +120,9 @@ extern "C" fn twindex_compare_and_swap(
     new_length: usize,
 ) -> i32 {
     call(|state| {
-        let key = state.buffers.bytes(key, key_length)?;
-        let expected = state.buffers.optional_bytes(expected, expected_length)?;
-        let new = state.buffers.optional_bytes(new, new_length)?;
+        let key = state.buffers.bytes((key, key_length))?;
+        let expected = state.buffers.optional_bytes((expected, expected_length))?;
+        let new = state.buffers.optional_bytes((new, new_length))?;
         if let Some(value) = new {
             reserve::ensure(key.len() + value.len())?;
         }

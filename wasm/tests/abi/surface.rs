@@ -168,8 +168,11 @@ fn after_a_trap_every_call_is_refused() {
     let mut guest = Guest::new();
     let store = guest.store_new(None).unwrap();
     let table = guest.table(store, b"t", "hash").unwrap();
+    guest.fuel(u64::MAX);
+    guest.insert(table, b"first", b"value").unwrap();
+    let needed = u64::MAX - guest.store.get_fuel().expect("the module is metered");
     let [(key, k), (value, v)] = guest.put([b"key", b"value"]);
-    guest.fuel(50);
+    guest.fuel(needed / 2);
     guest.exports.insert.call(&mut guest.store, (table, key, k, value, v)).expect_err("out of fuel half way");
     guest.fuel(u64::MAX);
     let error = guest.insert(table, b"key", b"value").unwrap_err();
