@@ -1,20 +1,24 @@
-//! Threads of the store's own: one that syncs, and one that compacts when it is worth it.
+//! Threads of the store's own: one that syncs, and one that compacts when it is worth it. Where a system has no
+//! threads, writers do both.
 
+use std::io::{self, ErrorKind};
 use std::sync::{Arc, Weak};
 use std::thread;
-use std::time::Duration;
 
 use crate::compact::{BURST, compact_unless_running};
 use crate::core::{Core, Logged};
-use crate::log::Log;
-
-/// Half a second until a sync begins leaves the other half for it to end.
-const SYNC_EVERY: Duration = Duration::from_millis(500);
+use crate::log::{Log, SYNC_EVERY};
 
 /// Starts the thread that syncs the log, for as long as there is one.
-pub(crate) fn sync_every_second(log: &Arc<Log>) -> std::io::Result<()> {
-    let log = Arc::downgrade(log);
-    thread::Builder::new().name("twindex-sync".into()).spawn(move || sync(&log)).map(drop)
+pub(crate) fn sync_every_second(log: &Arc<Log>) -> io::Result<()> {
+    let weak = Arc::downgrade(log);
+    match thread::Builder::new().name("twindex-sync".into()).spawn(move || sync(&weak)) {
+        Err(error) if error.kind() == ErrorKind::Unsupported => {
+            log.leave_to_writers();
+            Ok(())
+        }
+        started => started.map(drop),
+    }
 }
 
 fn sync(log: &Weak<Log>) {
@@ -28,22 +32,29 @@ fn sync(log: &Weak<Log>) {
     }
 }
 
-/// Starts to compact the file, where that is not left to the user and nobody is at it yet.
+/// Compacts the file, where that is not left to the user and nobody is at it yet. Called by writers, without any lock.
 pub(crate) fn compact(core: &Arc<Core>) {
     let home = core.home.as_ref().filter(|home| !home.compact_by_hand);
     let Some(running) = home.and_then(|home| home.compaction.begin_in_background()) else { return };
     let Some(Logged { log, .. }) = core.logged() else { return };
     // Until it has begun, which may take a while on a busy machine.
     let pace = log.allow(log.at() + BURST);
-    let core = Arc::clone(core);
-    // Where no thread can be had, the log goes on growing, and it is tried again later.
-    let _ = thread::Builder::new().name("twindex-compact".into()).spawn(move || {
+    let core_of_thread = Arc::clone(core);
+    let started = thread::Builder::new().name("twindex-compact".into()).spawn(move || {
         let _until_then = (running, pace);
-        let home = core.home.as_ref();
-        if let Some((home, compacted)) =
-            home.and_then(|home| Some((home, compact_unless_running(&core, home)?)))
-        {
-            home.compaction.note(compacted.err());
-        }
+        compact_now(&core_of_thread);
     });
+    match started {
+        Err(error) if error.kind() == ErrorKind::Unsupported => compact_now(core),
+        // Where no thread can be had at the moment, the log goes on growing, and it is tried again later.
+        _ => {}
+    }
+}
+
+fn compact_now(core: &Core) {
+    if let Some(home) = &core.home
+        && let Some(compacted) = compact_unless_running(core, home)
+    {
+        home.compaction.note(compacted.err());
+    }
 }

@@ -338,5 +338,5 @@ impl Write for New<'_> {
 /// A random number other than 0. The standard library seeds its hashes from the system.
 pub(crate) fn random_salt() -> u64 {
     use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(std::process::id()).max(1)
+    RandomState::new().hash_one(crate::lock::pid()).max(1)
 }

@@ -75,7 +75,7 @@ impl Core {
     pub(crate) fn open_on(disk: Arc<dyn Disk>, path: &Path, options: Options) -> Result<Arc<Self>> {
         let Options { durability, read_only, existing, memory_limit, compact_by_hand, progress } = options;
         let mut progress = progress.unwrap_or_else(|| Box::new(|_| {}));
-        let lock = if read_only || !disk.is_shared() { None } else { Some(Lock::take(path)?) };
+        let lock = if read_only { None } else { disk.lock(path)? };
         let failed = |error| Error::io(path, error);
         let with_log = durability != Durability::None && !read_only;
         // Who holds the lock is the only writer.

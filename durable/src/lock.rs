@@ -41,18 +41,23 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => {
                     return Err(Error::InUse { path: path.into(), pid: pid_in(&mut file) });
                 }
-                // A system without locks, such as WASI, has one process a file by other means or not at all.
+                // A file system without locks has one process a file by other means or not at all.
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
             // Who had the lock before may have removed the file between our opening and our locking it.
             if is_still_at(&file, &beside).map_err(failed)? {
                 file.set_len(0).map_err(failed)?;
-                file.write_all(std::process::id().to_string().as_bytes()).map_err(failed)?;
+                file.write_all(pid().to_string().as_bytes()).map_err(failed)?;
                 return Ok(Self { path: beside, file });
             }
         }
     }
+}
+
+/// The number of this process. WASI has none.
+pub(crate) fn pid() -> u32 {
+    if cfg!(target_os = "wasi") { 0 } else { std::process::id() }
 }
 
 /// That nobody has the store's file at `path` open for writing.
@@ -103,6 +108,7 @@ fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
 
 /// Elsewhere a file that is open cannot be removed.
 #[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
 fn is_still_at(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 use std::{io, mem};
 
 use twindex::dump::{Operations, synced};
@@ -26,6 +26,8 @@ use crate::{Durability, Error, Result};
 /// How much of the file is set aside at once: as much as there is, within these bounds. A sync of a file that need
 /// not grow takes a tenth of the time.
 const ROOM: std::ops::RangeInclusive<u64> = 1 << 20..=16 << 20;
+/// Half a second until a sync begins leaves the other half for it to end.
+pub(crate) const SYNC_EVERY: Duration = Duration::from_millis(500);
 /// A record up to this length is copied into the file's memory.
 const SHORT_BYTES: usize = 1024;
 /// A log that is shorter than this, or than twice its dump, is quick to read as it is.
@@ -61,6 +63,8 @@ pub(crate) struct Log {
     /// The log is past [`Out::allowed`]. Changed while `tail` is held.
     ahead: AtomicBool,
     room: Condvar,
+    /// When it was last synced, where no thread of ours does that.
+    by_writers: OnceLock<Mutex<Instant>>,
 }
 
 thread_local! {
@@ -181,6 +185,7 @@ impl Log {
             due: AtomicBool::new(false),
             ahead: AtomicBool::new(false),
             room: Condvar::new(),
+            by_writers: OnceLock::new(),
         }
     }
 
@@ -327,7 +332,14 @@ impl Log {
     /// Returns once what was appended up to `written` is as safe as the durability says.
     #[inline]
     pub(crate) fn acknowledge(&self, written: u64) -> Result<()> {
-        if self.durability == Durability::Always { self.sync_up_to(written) } else { self.hand_over(written) }
+        if self.durability == Durability::Always {
+            return self.sync_up_to(written);
+        }
+        self.hand_over(written)?;
+        match self.by_writers.get() {
+            None => Ok(()),
+            Some(last) => self.tick_if_due(last),
+        }
     }
 
     // --- syncing
@@ -374,6 +386,22 @@ impl Log {
             self.say_synced(&mut tail.out)?;
         }
         Ok(())
+    }
+
+    /// From now on a writer that comes when it is time syncs for all.
+    pub(crate) fn leave_to_writers(&self) {
+        self.by_writers.get_or_init(|| Mutex::new(Instant::now()));
+    }
+
+    #[cold]
+    fn tick_if_due(&self, last: &Mutex<Instant>) -> Result<()> {
+        let mut last = lock(last);
+        if last.elapsed() < SYNC_EVERY {
+            return Ok(());
+        }
+        *last = Instant::now();
+        drop(last);
+        self.tick()
     }
 
     /// Appends the record that tells how much of the file is on disk, where there are operations of which none

@@ -93,6 +93,19 @@ fn a_compaction_catches_up_with_writers_that_are_always_quicker() {
     assert!((0..KEYS).map(|key| table.select(key.to_be_bytes())).eq(expected));
 }
 
+/// As where the system has no threads.
+#[test]
+fn writers_sync_where_nobody_else_does() {
+    let (_disk, store, table) = filled(Durability::EverySec);
+    log(&store).leave_to_writers();
+    let mut number = 0;
+    while store.stats().syncs == 0 {
+        write(&table, number).expect("the disk works");
+        number += 1;
+    }
+    assert!(store.stats().unsynced_bytes < number * 2 * VALUE as u64);
+}
+
 /// Writers wait for a compaction that is then given a reason to end; they all go on or are told why not.
 struct Meeting {
     disk: SimDisk,

@@ -6,6 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use crate::Result;
+use crate::lock::Lock;
+
 mod real;
 #[cfg(test)]
 pub(crate) mod sim;
@@ -22,8 +25,10 @@ pub(crate) trait Disk: Debug + Send + Sync {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Returns once the names in the folder of `path` are on disk.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
-    /// Whether other processes see it, so that files need locks.
+    /// Whether other processes see it.
     fn is_shared(&self) -> bool;
+    /// Keeps others from opening a file for writing, where there may be others.
+    fn lock(&self, path: &Path) -> Result<Option<Lock>>;
     /// Whether a store has the file open for writing, as far as the system can tell.
     fn has_writer(&self, path: &Path) -> bool;
     /// Removes a file.

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Disk, File, Stamp, Window};
+use crate::Result;
+use crate::lock::Lock;
 
 /// The file system of the machine.
 #[derive(Debug)]
@@ -41,6 +43,11 @@ impl Disk for RealDisk {
         true
     }
 
+    fn lock(&self, path: &Path) -> Result<Option<Lock>> {
+        // WASI has neither locks nor processes.
+        if cfg!(target_os = "wasi") { Ok(None) } else { Lock::take(path).map(Some) }
+    }
+
     fn has_writer(&self, path: &Path) -> bool {
         crate::lock::is_held(path)
     }
@@ -50,9 +57,10 @@ impl Disk for RealDisk {
     }
 }
 
-/// Whoever may read and write a file may do so with the one that takes its place.
+/// Whoever may read and write a file may do so with the one that takes its place. WASI knows nothing of that.
 pub(crate) fn take_permissions(from: &Path, to: &Path) -> io::Result<()> {
     match fs::metadata(to) {
+        Ok(_) if cfg!(target_os = "wasi") => Ok(()),
         Ok(old) => fs::set_permissions(from, old.permissions()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),

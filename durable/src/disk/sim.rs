@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use fastrand::Rng;
 
 use super::{Disk, File, Stamp, Window};
+use crate::Result;
+use crate::lock::Lock;
 
 /// What happens at the step of a test's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,6 +276,10 @@ impl Disk for SimDisk {
             names.remove(path);
         });
         Ok(())
+    }
+
+    fn lock(&self, _: &Path) -> Result<Option<Lock>> {
+        Ok(None)
     }
 
     fn has_writer(&self, _: &Path) -> bool {

@@ -10,4 +10,4 @@ pub(crate) use instruments::{Miri, Sanitizer};
 pub(crate) use node::{npm, npm_ci};
 pub(crate) use python::{Interpreter, Venv};
 pub(crate) use tools::{Tool, require};
-pub(crate) use wasm_target::WasmTarget;
+pub(crate) use wasm_target::{WasmTarget, require_wasi};

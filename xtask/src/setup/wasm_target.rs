@@ -1,13 +1,16 @@
 //! The standard library for WebAssembly.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
 use crate::run::{Log, command};
 
+use crate::steps::NotRun;
+
 const TRIPLE: &str = "wasm32-unknown-unknown";
+const WASI: &str = "wasm32-wasip1";
 
 /// How crates are compiled to WebAssembly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,13 +24,8 @@ pub(crate) enum WasmTarget {
 impl WasmTarget {
     /// Finds the standard library, or has rustup add it.
     pub(crate) fn find(log: &mut Log) -> Result<Self> {
-        let here = Path::new(".");
-        let sysroot = log.read(command("rustc", here).args(["--print", "sysroot"]))?;
-        let rustlib = Path::new(sysroot.trim()).join("lib/rustlib");
-        if rustlib.join(TRIPLE).join("lib").is_dir() {
-            return Ok(Self::Installed);
-        }
-        if log.run(command("rustup", here).args(["target", "add", TRIPLE])).is_ok() {
+        let rustlib = rustlib(log)?;
+        if is_there(&rustlib, TRIPLE, log) {
             return Ok(Self::Installed);
         }
         if rustlib.join("src/rust/library/std").is_dir() {
@@ -46,4 +44,24 @@ impl WasmTarget {
             }
         }
     }
+}
+
+/// Finds the standard library for WASI, or has rustup add it. Its C library has no source here to build it from.
+pub(crate) fn require_wasi(log: &mut Log) -> Result<()> {
+    if is_there(&rustlib(log)?, WASI, log) {
+        return Ok(());
+    }
+    Err(NotRun(format!("Rust's standard library for WASI is missing: rustup target add {WASI}")).into())
+}
+
+/// The folder of the toolchain's standard libraries.
+fn rustlib(log: &mut Log) -> Result<PathBuf> {
+    let sysroot = log.read(command("rustc", Path::new(".")).args(["--print", "sysroot"]))?;
+    Ok(Path::new(sysroot.trim()).join("lib/rustlib"))
+}
+
+/// Whether the standard library for this target is there, or can be had.
+fn is_there(rustlib: &Path, triple: &str, log: &mut Log) -> bool {
+    rustlib.join(triple).join("lib").is_dir()
+        || log.run(command("rustup", Path::new(".")).args(["target", "add", triple])).is_ok()
 }
