@@ -3523,6 +3523,8 @@ mod sorted {
         ) -> Option<Tried<bool>> {
             let Some(leaf) = self.leaf(key) else { return without_room(self.start(), decide) };
             let mut held = leaf.lock()?;
+            // A new cell comes here, most likely into a line that is not in the cache yet.
+            prefetch(leaf.base().wrapping_add(usize::from(leaf.floor.load(Relaxed)).wrapping_sub(32)));
             let decide = decide.take()?;
             Some(self.change_in(&mut held, key, decide))
         }
