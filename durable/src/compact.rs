@@ -3,9 +3,9 @@
 //! The dump is taken while writers go on, so it is of no single moment. All that changed since it began is in
 //! the log, and doing that again makes the two one.
 //!
-//! Writers may be quicker than the disk. So they may append [`BURST`] bytes, and half of what the new file has
-//! on disk; beyond that they wait until it has more, which is put on disk in chunks, so that no wait is long. Who
-//! is ahead by `n` bytes is thus caught up with by copying `2 n` at most.
+//! Writers may be quicker than the disk. So they may append [`BURST`] bytes, and a share of what the new file has
+//! on disk; beyond that they wait until it has more, which is put on disk in chunks, so that no wait is long. The
+//! share is a half while the log is copied: who is ahead by `n` bytes is caught up with by copying `2 n` at most.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -135,7 +135,9 @@ pub(crate) fn compact(
     } else {
         new.keep_pace(log, from);
         new.dump(&tables, &mut |_| {})?;
+        new.sync()?;
     }
+    new.slow_down();
     let mut copied = from;
     let leader = loop {
         while log.at() - copied > CHUNK {
@@ -218,11 +220,13 @@ struct Paced {
     base: u64,
     /// How much of the new file was on disk when that was so.
     synced: u64,
+    /// How many quarters they may append of what is put on disk since.
+    quarters: u64,
 }
 
 impl Paced {
-    fn allow(&self, synced: u64) {
-        self.pace.allow(self.base + (synced - self.synced) / 2);
+    fn may_reach(&self, synced: u64) -> u64 {
+        self.base + (synced - self.synced) / 4 * self.quarters
     }
 }
 
@@ -235,11 +239,19 @@ impl<'d> New<'d> {
         Ok(Self { disk, path, beside, in_place, file, salt, at, dump, synced, paced, stopped })
     }
 
-    /// From now on, writers may append what they can do in a burst behind the offset `from`, and half of what
-    /// is put on disk.
+    /// From now on, writers may append what they can do in a burst behind the offset `from`, and three quarters
+    /// of what is put on disk.
     fn keep_pace(&mut self, log: &Arc<Log>, from: u64) {
         let base = from + BURST;
-        self.paced = Some(Paced { pace: log.allow(base), base, synced: self.synced });
+        self.paced = Some(Paced { pace: log.allow(base), base, synced: self.synced, quarters: 3 });
+    }
+
+    /// From now on, writers may append half of what is put on disk.
+    fn slow_down(&mut self) {
+        if let Some(paced) = &mut self.paced {
+            paced.base = paced.may_reach(self.synced);
+            (paced.synced, paced.quarters) = (self.synced, 2);
+        }
     }
 
     /// From now on, and until what is returned is dropped, writers may append up to this offset.
@@ -292,7 +304,7 @@ impl<'d> New<'d> {
         self.file.sync()?;
         self.synced = self.at;
         if let Some(paced) = &self.paced {
-            paced.allow(self.synced);
+            paced.pace.allow(paced.may_reach(self.synced));
         }
         Ok(())
     }

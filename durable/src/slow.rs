@@ -60,7 +60,7 @@ fn a_compaction_catches_up_with_writers_that_are_always_quicker() {
     let (disk, store, table) = filled(Durability::EverySec);
     let log = log(&store);
     let begun = log.at();
-    let most = 2 * BURST + DUMP + LAST_BYTES + CHUNK;
+    let most = 2 * BURST + DUMP * 3 / 2 + LAST_BYTES + CHUNK;
     let (count, syncs) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     disk.before_sync({
         let (table, log, count, syncs) =
