@@ -10,7 +10,8 @@ const HELP = `node bench.mjs [options]
   --rounds 3             rounds, of which the median counts
   --keys-from FILE       keys from a file, one a line; --pairs caps their number
   --json FILE            also write JSON there; - writes it instead of the table
-  --quiet                no progress bar`
+  --quiet                no progress bar
+  --peers                compare with other libraries instead: --peers --help`
 
 const FLAGS = {
   test: { type: 'string', default: 'strings,sorted' },

@@ -2,7 +2,7 @@
 // Batches: writes that are done all or not at all.
 
 const native = require('./native.cjs')
-const { KEY, VALUE } = require('./codecs.cjs')
+const { KEY, VALUE } = require('./crossing.cjs')
 const { makeError } = require('./errors.cjs')
 const { INTERNAL, checkInternal, preventClone } = require('./internal.cjs')
 const { booleans } = require('./many.cjs')

@@ -16,21 +16,10 @@
 //
 // Of keys also, where it is not what the bytes begin with: `endOfPrefix(item)`, and `hasPrefixes`, false for none.
 
-const native = require('./native.cjs')
+const { REGION_BYTES, regions } = require('./crossing.cjs')
 const { makeError, typeError, rangeError, describe } = require('./errors.cjs')
 const { intKey, bigintKey, intValue, bigintValue } = require('./integers.cjs')
 const { tupleKey } = require('./tuple.cjs')
-
-/** The regions of the crossing buffer, as in src/crossing.rs. */
-const KEY = 0
-const VALUE = 1
-const EXPECTED = 2
-const REGION_BYTES = 4096
-
-const crossing = native.prepare(makeError)
-const regions = [KEY, VALUE, EXPECTED].map(
-  (region) => new Uint8Array(crossing, region * REGION_BYTES, REGION_BYTES),
-)
 
 /** The bytes of any view, without copying them. */
 function viewBytes(value, what) {
@@ -187,4 +176,4 @@ function findCodec(codecs, encoding, what) {
 const keyCodec = (encoding) => findCodec(keyCodecs, encoding, 'keys')
 const valueCodec = (encoding) => findCodec(valueCodecs, encoding, 'values')
 
-module.exports = { KEY, VALUE, EXPECTED, utf8, keyCodec, valueCodec, viewBytes, ownBytes }
+module.exports = { utf8, keyCodec, valueCodec, viewBytes, ownBytes }

@@ -1,13 +1,23 @@
 'use strict'
 // Cursors: positions in a sorted table.
 
-const native = require('./native.cjs')
+const {
+  ascNext: nativeAscNext,
+  ascNextMany: nativeAscNextMany,
+  descNext: nativeDescNext,
+  descNextMany: nativeDescNextMany,
+  freeCursor: nativeFreeCursor,
+  pairValue: nativePairValue,
+} = require('./native.cjs')
 const { Block, collect } = require('./block.cjs')
-const { KEY, VALUE } = require('./codecs.cjs')
+const { KEY, VALUE, lengths } = require('./crossing.cjs')
 const { readCount } = require('./options.cjs')
 const { INTERNAL, checkInternal, preventClone } = require('./internal.cjs')
 
-const forgotten = new FinalizationRegistry(native.freeCursor)
+/** Where the native half has passed the key alone, as in src/walk.rs. */
+const NO_PAIR = 0xffff_ffff
+
+const forgotten = new FinalizationRegistry(nativeFreeCursor)
 
 class Cursor {
   #handle
@@ -28,26 +38,28 @@ class Cursor {
   }
 
   scanAscNext() {
-    const key = native.ascNext(this.#handle)
+    const key = nativeAscNext(this.#handle)
     return key === undefined ? undefined : this.#pair(key)
   }
 
   scanDescNext() {
-    const key = native.descNext(this.#handle)
+    const key = nativeDescNext(this.#handle)
     return key === undefined ? undefined : this.#pair(key)
   }
 
   scanAscNextMany(limit) {
-    return this.#many(native.ascNextMany, limit)
+    return this.#many(nativeAscNextMany, limit)
   }
 
   scanDescNextMany(limit) {
-    return this.#many(native.descNextMany, limit)
+    return this.#many(nativeDescNextMany, limit)
   }
 
   #pair(key) {
+    const keyLength = lengths[0]
+    if (keyLength !== NO_PAIR) return [key.slice(0, keyLength), key.slice(keyLength)]
     const { keys, values } = this.#codecs
-    return [keys.decode(key, KEY), values.decode(native.pairValue(this.#handle), VALUE)]
+    return [keys.decode(key, KEY), values.decode(nativePairValue(this.#handle), VALUE)]
   }
 
   #many(nextMany, limit) {

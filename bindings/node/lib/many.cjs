@@ -1,7 +1,7 @@
 'use strict'
 // The verbs on many pairs. All arguments are read, converted and checked before the first write.
 
-const native = require('./native.cjs')
+const { begin: nativeBegin } = require('./native.cjs')
 const { Batch, takeAll } = require('./block.cjs')
 const { typeError } = require('./errors.cjs')
 
@@ -27,7 +27,7 @@ function readTuple(value, length, what) {
 
 /** Has the native half take a batch for a table, in one of its shapes. */
 function stage(handle, shape, batch) {
-  native.begin(handle, shape)
+  nativeBegin(handle, shape)
   batch.stage()
 }
 

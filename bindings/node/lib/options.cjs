@@ -1,7 +1,7 @@
 'use strict'
 // Options: every one is known, of the right type, and in no conflict with another.
 
-const { KEY, VALUE } = require('./codecs.cjs')
+const { KEY, VALUE } = require('./crossing.cjs')
 const { typeError, rangeError, describe } = require('./errors.cjs')
 
 /** The options, or none, once their names are known. */

@@ -1,8 +1,31 @@
 'use strict'
 // Tables: the verbs, and the face of a Map.
 
-const native = require('./native.cjs')
-const { KEY, VALUE, EXPECTED, utf8 } = require('./codecs.cjs')
+const {
+  clear: nativeClear,
+  compareAndSwap: nativeCompareAndSwap,
+  compareAndSwapMany: nativeCompareAndSwapMany,
+  contains: nativeContains,
+  containsMany: nativeContainsMany,
+  delete: nativeDelete,
+  deleteMany: nativeDeleteMany,
+  freeTable: nativeFreeTable,
+  increment: nativeIncrement,
+  incrementMany: nativeIncrementMany,
+  insert: nativeInsert,
+  insertMany: nativeInsertMany,
+  openCursor: nativeOpenCursor,
+  select: nativeSelect,
+  selectMany: nativeSelectMany,
+  size: nativeSize,
+  tableMemory: nativeTableMemory,
+  update: nativeUpdate,
+  updateMany: nativeUpdateMany,
+  upsert: nativeUpsert,
+  upsertMany: nativeUpsertMany,
+} = require('./native.cjs')
+const { utf8 } = require('./codecs.cjs')
+const { KEY, VALUE, EXPECTED } = require('./crossing.cjs')
 const { takeAll } = require('./block.cjs')
 const { openCursor } = require('./cursor.cjs')
 const { typeError } = require('./errors.cjs')
@@ -11,7 +34,7 @@ const { stageKeys, stagePairs, stageAmounts, stageSwaps, booleans, takeSums } = 
 const { readOptions, readBoolean, readCount, readFunction, readRange, RANGE } = require('./options.cjs')
 const { Walk, KEYS, VALUES, PAIRS, ANY, UP, DOWN } = require('./walk.cjs')
 
-const forgotten = new FinalizationRegistry(native.freeTable)
+const forgotten = new FinalizationRegistry(nativeFreeTable)
 
 /** Every pair. */
 const NO_RANGE = [0, undefined, 0, undefined]
@@ -65,11 +88,11 @@ class Table {
   }
 
   get size() {
-    return native.size(this.#handle)
+    return nativeSize(this.#handle)
   }
 
   get memory() {
-    return native.tableMemory(this.#handle)
+    return nativeTableMemory(this.#handle)
   }
 
   // --- verbs
@@ -77,38 +100,38 @@ class Table {
   // Both halves are packed before one crosses: packing may run code of the user's, which may use the crossing buffer.
 
   insert(key, value) {
-    if (this.#areStrings) return native.insert(this.#handle, key, value)
+    if (this.#areStrings) return nativeInsert(this.#handle, key, value)
     const item = this.#values.pack(value, 'value')
-    return native.insert(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
+    return nativeInsert(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
   }
 
   update(key, value) {
-    if (this.#areStrings) return native.update(this.#handle, key, value)
+    if (this.#areStrings) return nativeUpdate(this.#handle, key, value)
     const item = this.#values.pack(value, 'value')
-    return native.update(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
+    return nativeUpdate(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
   }
 
   upsert(key, value) {
-    if (this.#areStrings) return native.upsert(this.#handle, key, value)
+    if (this.#areStrings) return nativeUpsert(this.#handle, key, value)
     const item = this.#values.pack(value, 'value')
-    return native.upsert(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
+    return nativeUpsert(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
   }
 
   delete(key) {
-    return native.delete(this.#handle, this.#key(key))
+    return nativeDelete(this.#handle, this.#key(key))
   }
 
   select(key) {
-    if (this.#areStrings) return native.select(this.#handle, key)
-    return this.#values.decode(native.select(this.#handle, this.#key(key)), VALUE)
+    if (this.#areStrings) return nativeSelect(this.#handle, key)
+    return this.#values.decode(nativeSelect(this.#handle, this.#key(key)), VALUE)
   }
 
   contains(key) {
-    return native.contains(this.#handle, this.#key(key))
+    return nativeContains(this.#handle, this.#key(key))
   }
 
   increment(key, by = 1) {
-    return native.increment(this.#handle, this.#key(key), by)
+    return nativeIncrement(this.#handle, this.#key(key), by)
   }
 
   compareAndSwap(key, expected, value) {
@@ -117,7 +140,7 @@ class Table {
     const cross = (item, region) => (item === undefined ? undefined : values.cross(item, region))
     const [before, after] = [pack(expected), pack(value)]
     const crossed = this.#key(key)
-    return native.compareAndSwap(this.#handle, crossed, cross(before, EXPECTED), cross(after, VALUE))
+    return nativeCompareAndSwap(this.#handle, crossed, cross(before, EXPECTED), cross(after, VALUE))
   }
 
   alter(key, change) {
@@ -128,67 +151,66 @@ class Table {
     const cross = (value, region) => (value === undefined ? undefined : values.cross(value, region))
     // The change runs outside of any lock, so it may do what it likes; where the value changed meanwhile, it runs again.
     for (;;) {
-      const seen = values.keep(native.select(this.#handle, keys.cross(item, KEY)), VALUE)
+      const seen = values.keep(nativeSelect(this.#handle, keys.cross(item, KEY)), VALUE)
       const wanted = change(values.unpack(seen))
       const next = values.isNone(wanted) ? undefined : values.pack(wanted, 'value')
       if (seen === undefined && next === undefined) {
         // Nothing to write, and the engine is to say all the same whether the key and the table are good.
-        native.compareAndSwap(this.#handle, keys.cross(item, KEY))
+        nativeCompareAndSwap(this.#handle, keys.cross(item, KEY))
         return false
       }
       if (values.isEqual(next, seen)) return false
       const expected = cross(seen, EXPECTED)
-      if (native.compareAndSwap(this.#handle, keys.cross(item, KEY), expected, cross(next, VALUE)))
-        return true
+      if (nativeCompareAndSwap(this.#handle, keys.cross(item, KEY), expected, cross(next, VALUE))) return true
     }
   }
 
   clear() {
-    native.clear(this.#handle)
+    nativeClear(this.#handle)
   }
 
   // --- verbs on many
 
   insertMany(pairs) {
     stagePairs(this.#handle, this.#codecs, pairs)
-    return booleans(native.insertMany())
+    return booleans(nativeInsertMany())
   }
 
   updateMany(pairs) {
     stagePairs(this.#handle, this.#codecs, pairs)
-    return booleans(native.updateMany())
+    return booleans(nativeUpdateMany())
   }
 
   upsertMany(pairs) {
     stagePairs(this.#handle, this.#codecs, pairs)
-    return booleans(native.upsertMany())
+    return booleans(nativeUpsertMany())
   }
 
   deleteMany(keys) {
     stageKeys(this.#handle, this.#codecs, keys)
-    return booleans(native.deleteMany())
+    return booleans(nativeDeleteMany())
   }
 
   containsMany(keys) {
     stageKeys(this.#handle, this.#codecs, keys)
-    return booleans(native.containsMany())
+    return booleans(nativeContainsMany())
   }
 
   selectMany(keys) {
     stageKeys(this.#handle, this.#codecs, keys)
-    native.selectMany()
+    nativeSelectMany()
     return takeAll(this.#values)
   }
 
   incrementMany(amounts) {
     stageAmounts(this.#handle, this.#codecs, amounts)
-    native.incrementMany()
+    nativeIncrementMany()
     return takeSums()
   }
 
   compareAndSwapMany(swaps) {
     stageSwaps(this.#handle, this.#codecs, swaps)
-    return booleans(native.compareAndSwapMany())
+    return booleans(nativeCompareAndSwapMany())
   }
 
   // --- the face of a Map
@@ -249,7 +271,7 @@ class Table {
 
   cursor(options) {
     const range = readRange(readOptions(options, 'a cursor', RANGE), this.#keys)
-    return openCursor(this, this.#codecs, native.openCursor(this.#handle, ...range))
+    return openCursor(this, this.#codecs, nativeOpenCursor(this.#handle, ...range))
   }
 
   scan(options) {

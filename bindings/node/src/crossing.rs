@@ -1,7 +1,7 @@
 //! The crossing buffer: memory that both halves see, for byte arrays too short to be worth a handle.
 //!
 //! It has three regions, one for each byte array that one call can have. JavaScript copies an argument to its region
-//! and passes the length; a result goes the other way. `lib/codecs.cjs` has the other half.
+//! and passes the length; a result goes the other way. `lib/crossing.cjs` has the other half.
 
 use crate::fault::Fault;
 use crate::js::{Js, Value};
@@ -19,15 +19,18 @@ pub(crate) enum Region {
 
 const REGIONS: usize = 3;
 
+/// Behind the regions, words that tell how long the parts of one string are that carries many.
+pub(crate) const LENGTHS: usize = 2 + crate::output::BLOCK_ITEMS;
+
 /// The native end of the buffer.
 pub(crate) struct Crossing {
     start: *mut u8,
 }
 
 impl Crossing {
-    /// A new buffer, for `lib/codecs.cjs` alone.
+    /// A new buffer, for `lib/crossing.cjs` alone.
     pub(crate) fn new(js: Js<'_>) -> Result<(Self, Value<'_>), Fault<'_>> {
-        let (buffer, start) = js.array_buffer(REGIONS * REGION_BYTES)?;
+        let (buffer, start) = js.array_buffer(REGIONS * REGION_BYTES + LENGTHS * size_of::<u32>())?;
         js.keep(buffer)?;
         Ok((Self { start }, buffer))
     }
@@ -37,10 +40,19 @@ impl Crossing {
         if len > REGION_BYTES {
             return None;
         }
-        // SAFETY: the region lies within the buffer, which is kept for as long as the environment lives; the one
-        // JavaScript file that has it never detaches it. No JavaScript runs while this is borrowed, because
+        // SAFETY: the region lies within the buffer, which is kept for as long as the environment lives; the
+        // JavaScript files that have it never detach it. No JavaScript runs while this is borrowed, because
         // whoever holds a `Crossing` is called from the one thread that could run it.
         Some(unsafe { std::slice::from_raw_parts(self.start.add(region as usize * REGION_BYTES), len) })
+    }
+
+    /// Sets one of the words.
+    pub(crate) fn note(&mut self, at: usize, length: u32) {
+        assert!(at < LENGTHS, "there are so many words");
+        // SAFETY: as in `write`: the word lies within the buffer.
+        unsafe {
+            self.start.add(REGIONS * REGION_BYTES).cast::<[u8; 4]>().add(at).write(length.to_ne_bytes())
+        };
     }
 
     /// Puts the bytes at the start of a region, unless they are too many.

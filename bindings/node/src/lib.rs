@@ -110,6 +110,7 @@ const FUNCTIONS: &[(&str, Native)] = &[
     ("ascNextMany", walk::asc_next_many),
     ("descNextMany", walk::desc_next_many),
     ("openWalk", walk::open),
+    ("scanBlock", walk::scan_block),
     ("freeWalk", walk::free),
     ("walk", walk::next),
 ];

@@ -100,13 +100,13 @@ pub(crate) struct State {
     pub(crate) results: Results,
     /// The value of the pair that a cursor has just returned the key of.
     pub(crate) pair_value: Vec<u8>,
-    prepared: Option<Prepared>,
+    pub(crate) prepared: Option<Prepared>,
 }
 
 /// What JavaScript and this module give each other before anything else.
-struct Prepared {
+pub(crate) struct Prepared {
     raise: sys::napi_ref,
-    crossing: Crossing,
+    pub(crate) crossing: Crossing,
 }
 
 impl State {

@@ -9,10 +9,10 @@ use crate::crossing::Region;
 use crate::fault::Fault;
 use crate::input::trim;
 use crate::js::{Answer, Value};
-use crate::output::{BLOCK_BYTES, BLOCK_ITEMS, Results, single};
-use crate::state::{Column, Of, Parts, State};
+use crate::output::{BLOCK_ITEMS, More, Results, single};
+use crate::state::{Column, Encodings, Of, Parts, State};
 
-/// Pairs that are read at once: few, so that a block of large pairs does not grow far past [`BLOCK_BYTES`].
+/// Pairs that are read at once: few, so that a block of large pairs does not grow far past its size.
 const STEP_PAIRS: usize = 8;
 /// A walk's first block; each next one has twice as many pairs, up to what a block holds.
 const FIRST_PAIRS: usize = 32;
@@ -103,12 +103,18 @@ pub(crate) fn free_cursor<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> 
     Ok(Value::UNDEFINED)
 }
 
-/// `ascNext(cursor)`: the next key; `pairValue` has its value.
+/// A pair of strings of up to so many bytes crosses as one string: whoever keeps one of the two keeps both.
+const PAIR_BYTES: usize = 1 << 10;
+/// What stands for the length of the key where only that crosses.
+const NO_PAIR: u32 = u32::MAX;
+
+/// `ascNext(cursor)`: the next pair as one string, with the length of the key in the first word behind the crossing buffer;
+/// or the key alone, and `pairValue` has its value.
 pub(crate) fn asc_next<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     step(call, state, Cursor::scan_asc_next)
 }
 
-/// `descNext(cursor)`: the next key downwards; `pairValue` has its value.
+/// `descNext(cursor)`: the same downwards.
 pub(crate) fn desc_next<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     step(call, state, Cursor::scan_desc_next)
 }
@@ -116,17 +122,26 @@ pub(crate) fn desc_next<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 type Step = fn(&mut Cursor) -> Option<(&[u8], &[u8])>;
 
 fn step<'c>(call: &Call<'c>, state: &mut State, step: Step) -> Answer<'c> {
-    let cursor = state.cursors.get_mut(call.number(0)).ok_or(Fault::Closed)?;
-    let keys = cursor.encodings.keys;
+    let State { cursors, input, prepared, pair_value, .. } = state;
+    let cursor = cursors.get_mut(call.number(0)).ok_or(Fault::Closed)?;
+    let crossing = &mut prepared.as_mut().ok_or(Fault::Panic)?.crossing;
+    let encodings = cursor.encodings;
     let Some((key, value)) = step(&mut cursor.thing) else { return Ok(Value::UNDEFINED) };
-    state.pair_value.clear();
-    state.pair_value.extend_from_slice(value);
-    state.input.key.clear();
-    state.input.key.extend_from_slice(key);
-    let key = std::mem::take(&mut state.input.key);
-    let answer = single(call.js, state.crossing()?, Column::Key, keys, &key);
-    state.input.key = key;
-    answer
+    input.key.clear();
+    input.key.extend_from_slice(key);
+    let key_bytes = input.key.len();
+    if encodings == Encodings::default() && key_bytes + value.len() <= PAIR_BYTES {
+        input.key.extend_from_slice(value);
+        if input.key.is_ascii() {
+            crossing.note(0, key_bytes as u32);
+            return call.js.text(&input.key).unwrap_or(Err(Fault::Panic));
+        }
+        input.key.truncate(key_bytes);
+    }
+    pair_value.clear();
+    pair_value.extend_from_slice(value);
+    crossing.note(0, NO_PAIR);
+    single(call.js, crossing, Column::Key, encodings.keys, &input.key)
 }
 
 /// `pairValue(cursor)`: the value of the pair that the cursor has just returned the key of.
@@ -162,7 +177,15 @@ fn steps<'c>(
     let cursor = state.cursors.get_mut(call.number(0)).ok_or(Fault::Closed)?;
     state.results.begin(cursor.encodings);
     let is_more = fill(&mut cursor.thing, wanted, &mut { wanted }, &mut state.results, step);
-    state.results.take(call.js, call.argument(2), is_more)
+    take_block(call, state, 2, is_more)
+}
+
+/// The block that is in `results`, for the function in that argument.
+fn take_block<'c>(call: &Call<'c>, state: &mut State, collect: usize, is_more: bool) -> Answer<'c> {
+    let more = if is_more { More::Elsewhere } else { More::Nothing };
+    let State { results, prepared, .. } = state;
+    let crossing = &mut prepared.as_mut().ok_or(Fault::Panic)?.crossing;
+    results.take(call.js, crossing, call.argument(collect), more)
 }
 
 /// Steps until there are `wanted` pairs, or enough bytes, or no more pairs, which it returns. Counts `left` down.
@@ -173,7 +196,7 @@ fn fill<W>(
     results: &mut Results,
     mut step: impl FnMut(&mut W, usize, &mut Results) -> usize,
 ) -> bool {
-    while wanted > 0 && results.bytes() < BLOCK_BYTES {
+    while wanted > 0 && !results.is_full() {
         let limit = STEP_PAIRS.min(wanted);
         let found = step(way, limit, results);
         wanted -= found;
@@ -204,6 +227,21 @@ pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     call.js.u32(state.walks.add(walk))
 }
 
+/// `scanBlock(table, way, limit, collect, from, low, to, high)`: the first pairs of a range, as many as fit into one block
+/// or fewer, without a walk that somebody has to free.
+pub(crate) fn scan_block<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let Of { encodings, thing: mut cursor, .. } = cursor(call, state, 4)?;
+    let limit = (call.number(2) as usize).min(BLOCK_ITEMS / 2);
+    let results = &mut state.results;
+    results.begin(encodings);
+    let push = |key: &[u8], value: &[u8]| Halves::BOTH.push(results, key, value);
+    match call.number(1) {
+        1 => cursor.scan_asc_next_many(limit, push),
+        _ => cursor.scan_desc_next_many(limit, push),
+    };
+    take_block(call, state, 3, false)
+}
+
 /// `freeWalk(walk)`
 pub(crate) fn free<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     state.walks.free(call.number(0));
@@ -215,7 +253,7 @@ pub(crate) fn next<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let Of { encodings, thing: walk, .. } = state.walks.get_mut(call.number(0)).ok_or(Fault::Closed)?;
     state.results.begin(*encodings);
     let is_more = walk.fill(&mut state.results);
-    state.results.take(call.js, call.argument(1), is_more)
+    take_block(call, state, 1, is_more)
 }
 
 impl Walk {

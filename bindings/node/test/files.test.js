@@ -405,6 +405,8 @@ test('a signal ends the waiting, and progress is told', async () => {
   await store.save(undefined, { progress: (progress) => told.push(progress) })
   assert.equal(told.at(-1).pairs, 200_000)
   assert.ok(told.at(-1).bytes > 0)
+  const copy = newPath()
+  await store.save(copy)
   await store.close({ signal: new AbortController().signal })
 
   const abort = new AbortController()
@@ -425,7 +427,7 @@ test('a signal ends the waiting, and progress is told', async () => {
   again.closeSync()
 
   const counted = []
-  const loaded = await openAsync(path, { progress: ({ pairs }) => counted.push(pairs) })
+  const loaded = await openAsync(copy, { progress: ({ pairs }) => counted.push(pairs) })
   assert.equal(counted.at(-1), 200_000)
   await loaded.close()
   const isThrown = (error) => error === reason
