@@ -100,7 +100,8 @@ impl KeyList {
         (0..self.len() as u32).collect()
     }
 
-    fn push(&mut self, number: u32, key: &[u8]) {
+    /// Adds a key and its number at the end.
+    pub fn push(&mut self, number: u32, key: &[u8]) {
         self.bytes.extend_from_slice(key);
         self.ends.push(self.bytes.len());
         self.numbers.push(number);

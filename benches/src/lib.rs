@@ -2,7 +2,8 @@
 //!
 //! `TestStrings` inserts every pair into a hash table and selects every key in another random order.
 //! `TestSortedSet` inserts every pair into a sorted table in random order and scans all of it, one
-//! [`scan_asc_next`](Worker::scan_asc_next) a pair. N pairs are split over T threads; a step is timed
+//! [`scan_asc_next`](Worker::scan_asc_next) a pair. The clients' test of Skytable inserts every pair into a hash table,
+//! selects every key and then updates it. N pairs are split over T threads; a step is timed
 //! from the first thread's start to the last one's end, and every value read is checked.
 //!
 //! A host implements [`Host`] and [`Worker`], and its whole `main` is:
@@ -21,6 +22,7 @@
 //! # }
 //! # impl Worker for MyWorker {
 //! #     fn insert(&mut self, _: &[u8], _: &[u8]) -> Fallible<bool> { Ok(true) }
+//! #     fn update(&mut self, _: &[u8], _: &[u8]) -> Fallible<bool> { Ok(true) }
 //! #     fn select<R>(&mut self, _: &[u8], _: impl FnOnce(&[u8]) -> R) -> Fallible<Option<R>> { Ok(None) }
 //! #     fn open(&mut self, _: &[u8]) -> Fallible { Ok(()) }
 //! #     fn scan_asc_next<R>(&mut self, _: impl FnOnce(&[u8], &[u8]) -> R) -> Fallible<Option<R>> { Ok(None) }
@@ -36,6 +38,7 @@
 mod keys;
 mod options;
 mod progress;
+mod record;
 mod report;
 mod resident;
 mod seeds;
@@ -43,6 +46,7 @@ mod values;
 
 pub use keys::{KeyList, random_hex, words};
 pub use options::{Options, Test};
+pub use record::{Reach, Record};
 pub use report::{Measure, Report};
 pub use resident::resident_bytes;
 pub use seeds::{Host, Worker, main, run};

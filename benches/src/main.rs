@@ -24,7 +24,7 @@ impl Host for Native {
     fn renew(&mut self, test: Test) -> Fallible {
         *self = Self::default();
         let index = match test {
-            Test::Strings => Index::Hash,
+            Test::Strings | Test::Clients => Index::Hash,
             Test::Sorted => Index::Sorted,
         };
         self.table = Some(self.store.table("pairs", index)?);
@@ -44,6 +44,10 @@ impl Host for Native {
 impl Worker for Thread {
     fn insert(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
         Ok(self.table.insert(key, value)?)
+    }
+
+    fn update(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
+        Ok(self.table.update(key, value)?)
     }
 
     fn select<R>(&mut self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Fallible<Option<R>> {

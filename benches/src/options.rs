@@ -6,20 +6,33 @@ use clap::{Parser, ValueEnum};
 
 use crate::Fallible;
 
-/// One of the two tests.
+/// One of the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Test {
     /// `TestStrings`: inserts into a hash table, then selects.
     Strings,
     /// `TestSortedSet`: inserts into a sorted table, then scans.
     Sorted,
+    /// Skytable's queries: inserts into a hash table, selects, then updates.
+    Clients,
+}
+
+impl Test {
+    /// What is measured, in this order: a write, a read, and for some tests an update.
+    pub fn steps(self) -> &'static [&'static str] {
+        match self {
+            Self::Strings => &["unordered_write", "unordered_read"],
+            Self::Sorted => &["sorted_write", "sorted_read"],
+            Self::Clients => &["clients_write", "clients_read", "clients_update"],
+        }
+    }
 }
 
 /// The seeds' tests: how fast pairs are written and read.
 #[derive(Clone, Debug, Parser)]
 #[command(version)]
 pub struct Options {
-    /// The tests to run: strings (hash table) and sorted (sorted table)
+    /// The tests to run: strings (hash table), sorted (sorted table), clients (hash table, with updates)
     #[arg(long = "test", value_name = "TEST", value_enum, value_delimiter = ',', default_values = ["strings", "sorted"])]
     pub tests: Vec<Test>,
     /// How many pairs; at most, with --keys-from

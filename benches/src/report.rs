@@ -35,7 +35,7 @@ pub struct Report {
 /// One step over all pairs with one number of threads.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Measure {
-    /// `unordered_write`, `unordered_read`, `sorted_write` or `sorted_read`.
+    /// One of its test's [`steps`](crate::Test::steps), such as `unordered_write`.
     pub step: String,
     /// How many operations it took.
     pub keys: u32,

@@ -1,4 +1,4 @@
-//! The two tests over any host.
+//! The tests over any host.
 
 use std::process::ExitCode;
 use std::sync::Barrier;
@@ -42,6 +42,9 @@ pub trait Worker {
     /// Inserts a pair; whether the key was absent.
     fn insert(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool>;
 
+    /// Replaces the value of a key; whether it was there.
+    fn update(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool>;
+
     /// Shows the key's value to `read`; `None` where the key is absent.
     fn select<R>(&mut self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Fallible<Option<R>>;
 
@@ -75,14 +78,15 @@ pub fn run<H: Host>(host: &mut H, options: &Options) -> Fallible<Report> {
         }
         None => random_hex(options.pairs, options.key_bytes, &mut rng)?,
     };
-    let steps = keys.len() * 2 * options.tests.len() * options.threads.len() * usize::from(options.rounds);
+    let steps: usize = options.tests.iter().map(|test| keys.len() * test.steps().len()).sum();
+    let steps = steps * options.threads.len() * usize::from(options.rounds);
     let bar = progress::bar(steps as u64, options.quiet);
     let mut report = Report::new(H::NAME, keys.len() as u32, options);
     let mut first_write = true;
     for &test in &options.tests {
         for &threads in &options.threads {
             let read_list = match test {
-                Test::Strings => keys.shuffled_in_groups(threads.into(), &mut rng),
+                Test::Strings | Test::Clients => keys.shuffled_in_groups(threads.into(), &mut rng),
                 Test::Sorted => keys.sorted(),
             };
             let lists = Lists { write: &keys, read: &read_list };
@@ -113,29 +117,31 @@ struct Rounds<'r, H> {
 }
 
 impl<H: Host> Rounds<'_, H> {
-    /// Measures the write and the read. What the process grows by says something about a store only
+    /// Measures the write, the read and, where the test has it, the update. What the process grows by says something about a store only
     /// where no store was freed before, and no thread but one takes memory of its own.
-    fn measure(&mut self, first_write: bool) -> Fallible<[Measure; 2]> {
+    fn measure(&mut self, first_write: bool) -> Fallible<Vec<Measure>> {
         let keys = self.lists.write.len();
-        let (mut writes, mut reads, mut resident, mut held) = (Vec::new(), Vec::new(), None, 0);
+        let steps = self.test.steps();
+        let mut times = vec![Vec::new(); steps.len()];
+        let (mut resident, mut held) = (None, 0);
         for round in 0..self.options.rounds {
             self.host.renew(self.test)?;
             let before = resident_bytes().filter(|_| first_write && round == 0 && self.threads == 1);
-            writes.push(self.write()?);
+            times[0].push(self.write()?);
             if let (Some(before), Some(after)) = (before, resident_bytes()) {
                 resident = Some(after.saturating_sub(before));
             }
             held = self.host.memory()?;
-            reads.push(self.read()?);
+            times[1].push(self.read()?);
+            if let Some(updates) = times.get_mut(2) {
+                updates.push(self.update()?);
+            }
         }
-        let (write_step, read_step) = match self.test {
-            Test::Strings => ("unordered_write", "unordered_read"),
-            Test::Sorted => ("sorted_write", "sorted_read"),
-        };
-        let mut write = Measure::new(write_step, keys, self.threads, &writes);
-        write.bytes_per_pair = Some(held as f64 / keys as f64);
-        write.resident_bytes_per_pair = resident.map(|bytes| bytes as f64 / keys as f64);
-        Ok([write, Measure::new(read_step, keys, self.threads, &reads)])
+        let measure = |(step, times): (&&str, &Vec<Duration>)| Measure::new(step, keys, self.threads, times);
+        let mut measures: Vec<Measure> = steps.iter().zip(&times).map(measure).collect();
+        measures[0].bytes_per_pair = Some(held as f64 / keys as f64);
+        measures[0].resident_bytes_per_pair = resident.map(|bytes| bytes as f64 / keys as f64);
+        Ok(measures)
     }
 
     fn write(&mut self) -> Fallible<Duration> {
@@ -156,7 +162,7 @@ impl<H: Host> Rounds<'_, H> {
         self.bar.set_message(format!("{:?} read, {} threads", self.test, self.threads));
         let value_bytes = self.options.value_bytes as usize;
         match self.test {
-            Test::Strings => self.time(self.lists.read, move |worker, list, positions| {
+            Test::Strings | Test::Clients => self.time(self.lists.read, move |worker, list, positions| {
                 for (number, key) in list.pairs(positions) {
                     let right = worker.select(key, |value| is_value(number, value_bytes, value))?;
                     check(right, key)?;
@@ -180,6 +186,21 @@ impl<H: Host> Rounds<'_, H> {
                 })
             }
         }
+    }
+
+    /// Gives each key the value of the number after its own.
+    fn update(&mut self) -> Fallible<Duration> {
+        self.bar.set_message(format!("{:?} update, {} threads", self.test, self.threads));
+        let mut value = vec![0; self.options.value_bytes as usize];
+        self.time(self.lists.read, move |worker, list, positions| {
+            for (number, key) in list.pairs(positions) {
+                fill_value(number + 1, &mut value);
+                if !worker.update(key, &value)? {
+                    return Err(format!("update of {} found nothing", key.escape_ascii()).into());
+                }
+            }
+            Ok(())
+        })
     }
 
     /// The time from the first thread's start to the last one's end, while each thread does `work` on

@@ -34,6 +34,15 @@ fn the_json_has_every_step_with_every_number_of_threads() {
 }
 
 #[test]
+fn the_test_of_clients_has_an_update_too() {
+    let output = seeds(&["--test", "clients", "--pairs", "3000", "--threads", "2", "--json", "-"]);
+    assert!(output.status.success(), "{output:?}");
+    let report: Report = serde_json::from_slice(&output.stdout).expect("standard output holds only the JSON");
+    let steps: Vec<_> = report.results.iter().map(|result| result.step.as_str()).collect();
+    assert_eq!(steps, ["clients_write", "clients_read", "clients_update"]);
+}
+
+#[test]
 fn keys_come_from_a_file_once_each() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let (words, json) = (folder.path().join("words"), folder.path().join("report.json"));

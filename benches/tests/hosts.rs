@@ -16,6 +16,7 @@ enum Fault {
     ChangesValue,
     LosesPair,
     AddsPair,
+    LosesUpdate,
 }
 
 /// Cannot be shared by threads, as a host inside another runtime.
@@ -67,6 +68,14 @@ impl Worker for ModelWorker<'_> {
         Ok(absent)
     }
 
+    fn update(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
+        let pairs = self.pairs.get_mut();
+        if self.fault == Fault::LosesUpdate && pairs.keys().next().is_some_and(|first| first == key) {
+            return Ok(false);
+        }
+        Ok(pairs.get_mut(key).map(|old| *old = value.into()).is_some())
+    }
+
     fn select<R>(&mut self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Fallible<Option<R>> {
         Ok(self.pairs.get_mut().get(key).map(|value| read(value)))
     }
@@ -95,11 +104,12 @@ fn outcome(fault: Fault, args: &[&str]) -> Result<(), String> {
 #[test]
 fn an_honest_host_passes() {
     assert_eq!(outcome(Fault::None, &["--threads", "1"]), Ok(()));
+    assert_eq!(outcome(Fault::None, &["--threads", "1", "--test", "clients"]), Ok(()));
 }
 
 #[test]
-fn a_wrong_or_missing_pair_is_found_in_both_tests() {
-    for test in ["strings", "sorted"] {
+fn a_wrong_or_missing_pair_is_found_in_every_test() {
+    for test in ["strings", "sorted", "clients"] {
         for (fault, message) in [(Fault::ChangesValue, "a wrong pair"), (Fault::LosesPair, "was read for")] {
             let error = outcome(fault, &["--threads", "1", "--test", test]).unwrap_err();
             assert!(error.contains(message), "{test}: {error}");
@@ -111,6 +121,12 @@ fn a_wrong_or_missing_pair_is_found_in_both_tests() {
 fn a_pair_too_many_is_found_by_the_scan() {
     let error = outcome(Fault::AddsPair, &["--threads", "1", "--test", "sorted"]).unwrap_err();
     assert!(error.contains("a wrong pair"), "{error}");
+}
+
+#[test]
+fn an_update_that_is_lost_is_found() {
+    let error = outcome(Fault::LosesUpdate, &["--threads", "1", "--test", "clients"]).unwrap_err();
+    assert!(error.contains("found nothing"), "{error}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 """The seeds' tests in plain Python: how fast pairs are written and read.
 
 `strings` inserts into a hash table and selects in another random order; `sorted` inserts into a sorted table in
-random order, then every thread scans its own part of the sorted keys. One call a pair, every result checked.
+random order, then every thread scans its own part of the sorted keys; `clients` inserts into a hash table, selects
+and updates. One call a pair, every result checked.
 
 With --peers instead: the same work in dict, sortedcontainers, py-lmdb, sqlite3 and rocksdict, each in a process of
 its own, with the ratios (pip install "twindex[peers]").
@@ -40,8 +41,12 @@ except ModuleNotFoundError as missing:
 SEED = 64
 #: So many pairs between two steps of the progress bar.
 BLOCK = 10_000
-#: The steps of each test, write then read.
-STEPS = {"strings": ("unordered_write", "unordered_read"), "sorted": ("sorted_write", "sorted_read")}
+#: The steps of each test: a write, a read and an update.
+STEPS = {
+    "strings": ("unordered_write", "unordered_read"),
+    "sorted": ("sorted_write", "sorted_read"),
+    "clients": ("clients_write", "clients_read", "clients_update"),
+}
 
 Pairs: TypeAlias = list[tuple[bytes, bytes]]
 Table: TypeAlias = "twindex.Table[bytes, bytes]"
@@ -101,6 +106,16 @@ def select_all(table: Table, progress: Progress, pairs: Pairs) -> None:
         progress.update(len(block))
 
 
+def update_all(table: Table, progress: Progress, pairs: Pairs) -> None:
+    update = table.update
+    for start in range(0, len(pairs), BLOCK):
+        block = pairs[start : start + BLOCK]
+        for key, value in block:
+            if not update(key, value):
+                raise WrongResultError(f"update of {key!r} found nothing")
+        progress.update(len(block))
+
+
 def scan_all(table: Table, progress: Progress, pairs: Pairs) -> None:
     if not pairs:
         return
@@ -148,25 +163,27 @@ def measure(
     # The collector need not walk over what stays anyway.
     gc.collect()
     gc.freeze()
-    write_times, read_times, store, resident = [], [], twindex.Store(), None
+    times: list[list[float]] = [[] for _ in STEPS[test]]
+    store, resident = twindex.Store(), None
     for round_number in range(options.rounds):
         store = twindex.Store()
         table = store.table("t", "sorted" if test == "sorted" else "hash")
         before = bench_peers.resident_bytes()
-        write_times.append(time_threads(insert_all, table, progress, writes))
+        times[0].append(time_threads(insert_all, table, progress, writes))
         after = bench_peers.resident_bytes()
         # Says something about a store only where no other was freed before, by one thread.
         if round_number == 0 and threads == 1 and first and before and after:
             resident = max(after - before, 0) / len(keys)
-        read_times.append(time_threads(scan_all if test == "sorted" else select_all, table, progress, reads))
+        times[1].append(time_threads(scan_all if test == "sorted" else select_all, table, progress, reads))
+        if test == "clients":
+            times[2].append(time_threads(update_all, table, progress, reads))
     gc.unfreeze()
-    write, read = (
-        summary(step, len(keys), threads, times)
-        for step, times in zip(STEPS[test], (write_times, read_times), strict=True)
-    )
-    write.bytes_per_pair = store.memory / len(keys)
-    write.resident_bytes_per_pair = resident
-    return [write, read]
+    measures = [
+        summary(step, len(keys), threads, each) for step, each in zip(STEPS[test], times, strict=True)
+    ]
+    measures[0].bytes_per_pair = store.memory / len(keys)
+    measures[0].resident_bytes_per_pair = resident
+    return measures
 
 
 def summary(step: str, keys: int, threads: int, seconds: list[float]) -> Measure:
@@ -234,7 +251,7 @@ def list_of_tests(text: str) -> list[str]:
     tests = text.split(",")
     for test in tests:
         if test not in STEPS:
-            raise argparse.ArgumentTypeError(f"unknown test {test!r}, it is 'strings' or 'sorted'")
+            raise argparse.ArgumentTypeError(f"unknown test {test!r}, it is one of {', '.join(STEPS)}")
     return tests
 
 
@@ -252,7 +269,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     option = parser.add_argument
-    option("--test", type=list_of_tests, default=list(STEPS), metavar="LIST", help="strings, sorted or both")
+    option(
+        "--test",
+        type=list_of_tests,
+        default=["strings", "sorted"],
+        metavar="LIST",
+        help="strings, sorted and clients (strings,sorted)",
+    )
     option("--pairs", type=at_least_one, default=1_000_000, metavar="N", help="how many pairs (1000000)")
     option("--threads", type=list_of_counts, default=[1, 2], metavar="LIST", help="numbers of threads (1,2)")
     option("--key-bytes", type=at_least_one, default=16, metavar="N", help="length of the random keys (16)")
@@ -280,7 +303,8 @@ def run(options: argparse.Namespace) -> Report:
         keys = random_keys(options.pairs, options.key_bytes)
     else:
         keys = keys_from(options.keys_from, options.pairs)
-    total = 2 * len(keys) * len(options.test) * len(options.threads) * options.rounds
+    steps = sum(len(STEPS[test]) for test in options.test)
+    total = steps * len(keys) * len(options.threads) * options.rounds
     # `None` shows the bar on a terminal alone.
     hidden = True if options.quiet else None
     results: list[Measure] = []

@@ -36,7 +36,7 @@ impl Host for Wasmtime {
 
     fn renew(&mut self, test: Test) -> Fallible {
         let index = match test {
-            Test::Strings => "hash",
+            Test::Strings | Test::Clients => "hash",
             Test::Sorted => "sorted",
         };
         self.running = None;
@@ -60,6 +60,10 @@ impl Host for Wasmtime {
 impl Worker for &mut Running {
     fn insert(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
         Ok(self.guest.insert(self.table, key, value)?)
+    }
+
+    fn update(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
+        Ok(self.guest.update(self.table, key, value)?)
     }
 
     fn select<R>(&mut self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Fallible<Option<R>> {

@@ -4,15 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::Args;
-use twindex_benches::{Measure, Report};
+use clap::{Args, ValueEnum as _};
+use twindex_benches::{Measure, Report, Test};
 
 use crate::run::{Log, command};
 use crate::setup::Venv;
 use crate::workspace::Workspace;
-
-/// The steps of the two tests, in their order.
-pub(crate) const STEPS: [&str; 4] = ["unordered_write", "unordered_read", "sorted_write", "sorted_read"];
 
 /// What the tests are run on.
 #[derive(Args, Clone, Debug)]
@@ -31,10 +28,23 @@ pub(crate) struct Options {
     pub(crate) keys_from: Option<PathBuf>,
 }
 
+/// What a host's script does.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    pub(crate) tests: Vec<Test>,
+    pub(crate) pairs: u32,
+    pub(crate) threads: Vec<u16>,
+    pub(crate) rounds: u16,
+    pub(crate) value_bytes: u32,
+    pub(crate) keys_from: Option<PathBuf>,
+}
+
 impl Options {
-    /// Small enough to show only that a host's script works.
-    pub(crate) fn smoke() -> Self {
-        Self { pairs: 1_000, threads: vec![1, 2], rounds: 1, keys_from: None }
+    /// Both of the seeds' tests.
+    pub(crate) fn work(&self) -> Work {
+        let Self { pairs, rounds, .. } = *self;
+        let (threads, keys_from) = (self.threads.clone(), self.keys_from.clone());
+        Work { tests: vec![Test::Strings, Test::Sorted], pairs, threads, rounds, value_bytes: 16, keys_from }
     }
 
     /// As typed after the command.
@@ -46,8 +56,24 @@ impl Options {
             None => line,
         }
     }
+}
+
+impl Work {
+    /// Small enough to show only that a host's script works.
+    pub(crate) fn smoke() -> Self {
+        Self {
+            tests: Test::value_variants().to_vec(),
+            pairs: 1_000,
+            threads: vec![1, 2],
+            rounds: 1,
+            value_bytes: 16,
+            keys_from: None,
+        }
+    }
 
     fn add_to(&self, command: &mut Command, threads: &[u16], json: &Path) -> Result<()> {
+        let tests: Vec<&str> = self.tests.iter().map(|test| name(*test)).collect();
+        command.args(["--test", &tests.join(","), "--value-bytes", &self.value_bytes.to_string()]);
         command.args(["--pairs", &self.pairs.to_string(), "--threads", &list(threads)]);
         command.args(["--rounds", &self.rounds.to_string()]).arg("--json").arg(json);
         if let Some(path) = &self.keys_from {
@@ -56,6 +82,14 @@ impl Options {
             command.arg("--keys-from").arg(path);
         }
         Ok(())
+    }
+}
+
+fn name(test: Test) -> &'static str {
+    match test {
+        Test::Strings => "strings",
+        Test::Sorted => "sorted",
+        Test::Clients => "clients",
     }
 }
 
@@ -96,7 +130,7 @@ impl Host {
         }
     }
 
-    fn threads(self, wanted: &[u16]) -> &[u16] {
+    pub(crate) fn threads(self, wanted: &[u16]) -> &[u16] {
         match self {
             Self::Rust | Self::Python | Self::Node => wanted,
             Self::Wasmtime | Self::WasmNode => &[1],
@@ -125,19 +159,19 @@ impl Host {
         self,
         workspace: &Workspace,
         build: Build,
-        options: &Options,
+        work: &Work,
         folder: &Path,
         log: &mut Log,
     ) -> Result<Report> {
         let json = folder.join(format!("{}.json", self.name()));
-        let threads = self.threads(&options.threads);
+        let threads = self.threads(&work.threads);
         let mut command = self.command(workspace, build);
-        options.add_to(&mut command, threads, &json)?;
+        work.add_to(&mut command, threads, &json)?;
         log.run_shown(&mut command)?;
         let text = std::fs::read_to_string(&json).with_context(|| format!("reading {}", json.display()))?;
         let report: Report =
             serde_json::from_str(&text).with_context(|| format!("reading {}", json.display()))?;
-        check(&report, self, threads).with_context(|| format!("in {}", json.display()))?;
+        check(&report, self, &work.tests, threads).with_context(|| format!("in {}", json.display()))?;
         Ok(report)
     }
 }
@@ -154,11 +188,12 @@ fn script(mut interpreter: Command, name: &str) -> Command {
 }
 
 /// Whether a report is of `host`, and has sound figures of every step with every number of threads.
-pub(crate) fn check(report: &Report, host: Host, threads: &[u16]) -> Result<()> {
+pub(crate) fn check(report: &Report, host: Host, tests: &[Test], threads: &[u16]) -> Result<()> {
     ensure!(report.host == host.name(), "the host is {}, not {}", report.host, host.name());
     ensure!(report.pairs > 0, "there are no pairs");
+    let steps: Vec<&str> = tests.iter().flat_map(|test| test.steps()).copied().collect();
     for &threads in threads {
-        for step in STEPS {
+        for &step in &steps {
             let what = || format!("{step} with {threads} threads");
             let mut found =
                 report.results.iter().filter(|measure| measure.step == step && measure.threads == threads);
@@ -168,7 +203,7 @@ pub(crate) fn check(report: &Report, host: Host, threads: &[u16]) -> Result<()> 
             check_measure(measure, report).with_context(what)?;
         }
     }
-    let expected = threads.len() * STEPS.len();
+    let expected = threads.len() * steps.len();
     ensure!(report.results.len() == expected, "there are {} results, not {expected}", report.results.len());
     Ok(())
 }
@@ -195,11 +230,14 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A report as `host` writes it.
+    const TESTS: [Test; 2] = [Test::Strings, Test::Sorted];
+
+    /// A report as `host` writes it of the seeds' two tests.
     pub(crate) fn sample(host: Host, threads: &[u16]) -> Report {
         let results = threads
             .iter()
-            .flat_map(|&threads| STEPS.map(|step| (threads, step)))
+            .flat_map(|&threads| TESTS.map(|test| (threads, test)))
+            .flat_map(|(threads, test)| test.steps().iter().map(move |step| (threads, *step)))
             .map(|(threads, step)| {
                 let mut measure = Measure::new(step, 1_000, threads, &[Duration::from_millis(2)]);
                 measure.bytes_per_pair = step.ends_with("_write").then_some(50.5);
@@ -220,7 +258,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_whole_report_is_accepted() -> Result<()> {
-        check(&sample(Host::Rust, &[1, 2]), Host::Rust, &[1, 2])
+        check(&sample(Host::Rust, &[1, 2]), Host::Rust, &TESTS, &[1, 2])
     }
 
     #[test]
@@ -229,7 +267,7 @@ pub(crate) mod tests {
         let refused = |change: fn(&mut Report), mention: &str| {
             let mut report = whole();
             change(&mut report);
-            let error = check(&report, Host::Node, &[1, 2]).expect_err(mention);
+            let error = check(&report, Host::Node, &TESTS, &[1, 2]).expect_err(mention);
             assert!(format!("{error:#}").contains(mention), "{error:#}");
         };
         refused(|report| report.host = "rust".into(), "the host is rust");
@@ -239,6 +277,9 @@ pub(crate) mod tests {
         refused(|report| report.results[3].ops *= 2, "operations/s");
         refused(|report| report.results[0].bytes_per_pair = None, "bytes per pair");
         refused(|report| report.results[1].rounds_ms.clear(), "0 rounds of 1");
-        assert!(check(&whole(), Host::Node, &[1]).is_err(), "results that nobody asked for were taken");
+        assert!(
+            check(&whole(), Host::Node, &TESTS, &[1]).is_err(),
+            "results that nobody asked for were taken"
+        );
     }
 }

@@ -1,6 +1,7 @@
-//! Sets up, builds, shows and tests every room of Twindex: `cargo xtask demo`, `docs` and `test`.
+//! Sets up, builds, shows and tests every room of Twindex: `cargo xtask demo`, `report`, `docs` and `test`.
 
 mod bench;
+mod build;
 mod checks;
 mod demo;
 mod machine;
@@ -25,6 +26,8 @@ struct Cli {
 enum Command {
     /// Sets up what is missing, builds all, runs the seeds' tests in every host and writes the report
     Demo(bench::Options),
+    /// Runs the tests of the five documents beside other systems, and writes the page that shows them
+    Report(report::Options),
     /// Sets up what is missing, and builds the documentation site; a warning is an error
     Docs,
     /// Sets up what is missing, and runs every check and test of every room
@@ -38,6 +41,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Demo(options) => demo::run(&options),
+        Command::Report(options) => report::run(&options),
         Command::Docs => checks::build_docs(),
         Command::Test { rooms } => checks::run(&rooms),
     };

@@ -1,144 +1,163 @@
-//! What all hosts measured, as one table, as JSON and as a page.
+//! Runs the tests of the five documents and writes one page.
 
-use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+mod compare;
+mod outcome;
+mod page;
+mod units;
 
-use anyhow::{Context, Result, ensure};
-use comfy_table::{CellAlignment, Table, presets};
-use indicatif::HumanCount;
-use serde::{Deserialize, Serialize};
-use twindex_benches::Report as HostReport;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
-use crate::machine::Machine;
+use anyhow::{Context, Result};
+use clap::Args;
+use twindex_benches::Record;
 
-/// The page without its data: where the three marks stand, style, data and script go.
-const PAGE: &str = include_str!("../report/page.html");
-const STYLE: &str = include_str!("../report/page.css");
+pub(crate) use self::outcome::{outcomes, records_of};
+pub(crate) use self::page::Report;
 
-/// What all hosts measured, where and how.
-#[derive(Serialize, Deserialize, Clone, Debug)]
-pub(crate) struct Report {
-    /// Seconds since 1970.
-    pub(crate) made_at: u64,
-    /// The command line that does it again.
-    pub(crate) command: String,
-    pub(crate) machine: Machine,
-    pub(crate) hosts: Vec<HostReport>,
+use self::compare::Comparison;
+use self::units::{Plan, Run, Scale};
+use crate::build;
+use crate::setup::{Tool, output};
+use crate::steps::{Failed, Steps};
+use crate::workspace::Workspace;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// Under two minutes, to see that everything works: the figures say little
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// The documents' own sizes, as far as memory allows: takes hours
+    #[arg(long)]
+    full: bool,
+    /// The tests to run, all unless given: strings, sorted, clients, ycsb, scans, keyset, append, durable
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    tests: Vec<String>,
+    /// Shows what got faster or slower since an older report
+    #[arg(long, value_name = "JSON")]
+    against: Option<PathBuf>,
+    /// Begins anew, whatever an interrupted run has measured
+    #[arg(long)]
+    fresh: bool,
+    /// Measures nothing: writes the page of an earlier run's JSON again
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["quick", "full", "tests", "fresh"])]
+    from: Option<PathBuf>,
+    /// Where the page and its JSON are written [default: documents in the build directory]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// How both are called there
+    #[arg(long, value_name = "NAME", default_value = "report")]
+    name: String,
+    /// What a reader must know, such as who else used the machine
+    #[arg(long, value_name = "TEXT")]
+    remark: Vec<String>,
 }
 
-impl Report {
-    /// A report made now, on this machine.
-    pub(crate) fn new(command: String, hosts: Vec<HostReport>) -> Result<Self> {
-        let made_at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Ok(Self { made_at, command, machine: Machine::this()?, hosts })
+/// Builds, measures, and writes the page.
+pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    let workspace = Workspace::find()?;
+    let older = options.against.as_ref().map(|path| Report::read(path)).transpose()?;
+    let report = match &options.from {
+        Some(path) => {
+            build::page(&workspace, &mut Steps::new()).map_err(Into::into).and_then(|()| Report::read(path))
+        }
+        None => measured(options, &workspace),
+    };
+    let mut report = match report {
+        Err(error) if error.is::<Failed>() => return Ok(ExitCode::FAILURE),
+        report => report?,
+    };
+    report.remarks.extend(options.remark.iter().cloned());
+    if let Some(older) = older {
+        let comparison = Comparison::of(&older, &report.results);
+        println!("{}", comparison.table());
+        report.comparison = Some(comparison);
+    }
+    let folder = options.out.clone().unwrap_or_else(|| workspace.target("documents"));
+    let page = report.write(&folder, &options.name, &page_script(&workspace)?)?;
+    println!("{}\nThe page: {}", report.machine.line(), page.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A quick report, from its first test to its page, whose path is returned.
+pub(crate) fn quick(workspace: &Workspace, steps: &mut Steps) -> Result<PathBuf, Failed> {
+    build_peers(workspace, Scale::Quick, steps)?;
+    steps.must("report: a quick one", |_| {
+        let report = Sought { scale: Scale::Quick, tests: &[], fresh: true }.measure(workspace)?;
+        report.write(&workspace.target("documents"), "quick", &page_script(workspace)?)
+    })
+}
+
+/// Builds all and runs what an interrupted run has not.
+fn measured(options: &Options, workspace: &Workspace) -> Result<Report> {
+    build::require_tools()?;
+    let sought = Sought { scale: options.scale(), tests: &options.tests, fresh: options.fresh };
+    let mut steps = Steps::new();
+    build::hosts(workspace, &mut steps)?;
+    build_peers(workspace, sought.scale, &mut steps)?;
+    sought.measure(workspace)
+}
+
+fn build_peers(workspace: &Workspace, scale: Scale, steps: &mut Steps) -> Result<(), Failed> {
+    steps.must("build: peers", |log| log.run(&mut units::build(workspace, scale)))
+}
+
+/// What is to be measured.
+struct Sought<'s> {
+    scale: Scale,
+    tests: &'s [String],
+    fresh: bool,
+}
+
+impl Sought<'_> {
+    fn measure(&self, workspace: &Workspace) -> Result<Report> {
+        let redis = redis();
+        let plan = Plan::find(workspace, self.scale, redis.is_ok(), self.tests)?;
+        let run = Run::resume(workspace, self.scale, &plan, self.fresh)?;
+        let records: Vec<Record> = run.finish(workspace, &plan)?;
+        let mut report = Report::new(self.command(), self.scale.name(), outcomes(records))?;
+        report.remarks.push(match redis {
+            Ok(version) => version,
+            Err(line) => format!("Redis was not measured. {line}"),
+        });
+        run.forget()?;
+        Ok(report)
     }
 
-    /// One row per host, step and number of threads.
-    pub(crate) fn table(&self) -> Table {
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_FULL_CONDENSED).set_header([
-            "Host",
-            "Steps",
-            "Keys",
-            "Threads",
-            "System time (ms)",
-            "Operations/s",
-            "Bytes/pair",
-        ]);
-        for column in table.column_iter_mut().skip(2) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        for host in &self.hosts {
-            for measure in &host.results {
-                table.add_row([
-                    host.host.clone(),
-                    measure.step.clone(),
-                    HumanCount(measure.keys.into()).to_string(),
-                    measure.threads.to_string(),
-                    format!("{:.1}", measure.milliseconds),
-                    HumanCount(measure.ops).to_string(),
-                    measure.bytes_per_pair.map_or_else(String::new, |bytes| format!("{bytes:.1}")),
-                ]);
-            }
-        }
-        table
-    }
-
-    /// Writes `report.json` and `index.html` into `folder`; the page's path.
-    pub(crate) fn write(&self, folder: &Path, script: &str) -> Result<PathBuf> {
-        let write = |name: &str, text: &str| {
-            let path = folder.join(name);
-            std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
-            Ok::<_, anyhow::Error>(path)
+    /// What does it again.
+    fn command(&self) -> String {
+        let scale = match self.scale {
+            Scale::Quick => " --quick",
+            Scale::Full => " --full",
+            Scale::Machine => "",
         };
-        write("report.json", &serde_json::to_string_pretty(self)?)?;
-        write("index.html", &self.page(script)?)
-    }
-
-    /// A page that needs nothing but itself.
-    fn page(&self, script: &str) -> Result<String> {
-        // Within a script element only this could end the data, and JSON can write it otherwise.
-        let data = serde_json::to_string(self)?.replace('<', "\\u003c");
-        ensure!(!script.contains("</script"), "the page's script would end its own element");
-        let page = PAGE.replace("/* style */", STYLE).replace("{/* data */}", &data);
-        // Last, since a script may contain anything.
-        Ok(page.replace("/* script */", script))
+        let tests =
+            if self.tests.is_empty() { String::new() } else { format!(" --tests {}", self.tests.join(",")) };
+        format!("cargo xtask report{scale}{tests}")
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bench::{Host, check, tests::sample};
-
-    fn report() -> Result<Report> {
-        let threads =
-            |host: Host| if host == Host::Wasmtime || host == Host::WasmNode { &[1][..] } else { &[1, 2] };
-        Report::new(
-            "cargo xtask demo </script>".into(),
-            Host::ALL.map(|host| sample(host, threads(host))).to_vec(),
-        )
-    }
-
-    /// The data of a page, as its script finds them.
-    fn data_of(page: &str) -> &str {
-        let start = page.find(r#"<script type="application/json" id="report">"#).expect("a data element");
-        let data = &page[start..];
-        let data = &data[data.find('>').expect("the end of its tag") + 1..];
-        &data[..data.find("</script").expect("its end")]
-    }
-
-    #[test]
-    fn the_page_holds_all_hosts_and_steps() -> Result<()> {
-        let page = report()?.page("draw()")?;
-        let data: Report = serde_json::from_str(data_of(&page))?;
-        assert_eq!(data.command, "cargo xtask demo </script>");
-        assert_eq!(data.hosts.len(), Host::ALL.len());
-        for (found, host) in data.hosts.iter().zip(Host::ALL) {
-            let threads: &[u16] =
-                if matches!(host, Host::Rust | Host::Python | Host::Node) { &[1, 2] } else { &[1] };
-            check(found, host, threads)?;
+impl Options {
+    fn scale(&self) -> Scale {
+        match (self.quick, self.full) {
+            (true, _) => Scale::Quick,
+            (_, true) => Scale::Full,
+            _ => Scale::Machine,
         }
-        Ok(())
     }
+}
 
-    #[test]
-    fn the_page_holds_its_style_and_script_and_asks_for_nothing_else() -> Result<()> {
-        let page = report()?.page("draw()")?;
-        assert!(page.contains("draw()") && page.contains(STYLE), "{page}");
-        for mark in ["/* style */", "/* data */", "/* script */", "src=", "href=", "@import", "url("] {
-            assert!(!page.contains(mark), "{mark} is in the page");
-        }
-        assert!(report()?.page("'</script>'").is_err());
-        Ok(())
-    }
+/// What Redis says it is, or the line that installs it, which is shown.
+fn redis() -> Result<String, String> {
+    let Some(line) = Tool::Redis.missing() else {
+        return Ok(output("redis-server", &["--version"]).unwrap_or_default().trim().to_owned());
+    };
+    eprintln!("{line}");
+    Err(line)
+}
 
-    #[test]
-    fn the_table_has_a_row_per_measure() -> Result<()> {
-        let report = report()?;
-        let rows = report.hosts.iter().map(|host| host.results.len()).sum::<usize>();
-        assert_eq!(report.table().row_count(), rows);
-        assert_eq!(rows, 3 * 8 + 2 * 4);
-        Ok(())
-    }
+/// The script of the page, as it was built.
+pub(crate) fn page_script(workspace: &Workspace) -> Result<String> {
+    let path = workspace.path("xtask/report/dist/page.js");
+    std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))
 }

@@ -20,6 +20,8 @@ impl Machine {
         machine.tool("python3", "echo Python 3.11.2");
         machine.tool("node", "echo v20.1.0");
         machine.tool("npm", "echo 10.0.0");
+        machine.tool("redis-server", "echo Redis server v=7.0.15");
+        machine.tool("chromium", "echo Chromium 150");
         machine
     }
 
@@ -105,6 +107,22 @@ fn without_npm() {
 }
 
 #[test]
+fn without_redis() {
+    let machine = Machine::whole();
+    machine.without("redis-server");
+    let line = "Redis is missing: apt-get install redis-server";
+    machine.stops_with(&["test", "report"], line);
+    machine.stops_with(&["test", "benches"], line);
+}
+
+#[test]
+fn without_a_browser() {
+    let machine = Machine::whole();
+    machine.without("chromium");
+    machine.stops_with(&["test", "report"], "Chromium is missing: apt-get install chromium");
+}
+
+#[test]
 fn without_git() {
     let machine = Machine::whole();
     machine.without("git");
@@ -114,7 +132,7 @@ fn without_git() {
 #[test]
 fn a_room_asks_only_for_what_it_needs() {
     let machine = Machine::whole();
-    for name in ["python3", "node", "npm", "git"] {
+    for name in ["python3", "node", "npm", "git", "redis-server", "chromium"] {
         machine.without(name);
     }
     // The tools pass, and the next thing that is looked for is cargo.

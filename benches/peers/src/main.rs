@@ -1,6 +1,7 @@
 //! Twindex beside its peers. `README.md` in the folder above says how this is measured.
 
 mod clock;
+mod documents;
 mod driver;
 mod job;
 mod keys;
@@ -9,6 +10,7 @@ mod peer;
 mod peers;
 mod ratios;
 mod results;
+mod server;
 mod work;
 
 use std::process::ExitCode;
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Some(Command::One(one)) => do_one(one),
+        Some(Command::Documents(command)) => documents::main(&command),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::clock::Clock;
+use crate::documents;
 
 /// Twindex beside its peers: the same work, in alternation, each system in a process of its own.
 #[derive(Debug, Parser)]
@@ -28,6 +29,9 @@ pub(crate) enum Command {
     /// Does one job with one system and prints what it measured as JSON: what the driver starts
     #[command(hide = true)]
     One(One),
+    /// The tests of the five documents: what `cargo xtask report` starts
+    #[command(subcommand)]
+    Documents(documents::Command),
 }
 
 #[derive(Args, Clone, Debug)]

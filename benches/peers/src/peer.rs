@@ -4,12 +4,16 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
+use twindex_benches::Reach;
+
 use crate::clock::Clock;
 
 /// A system that keeps pairs of byte strings, used the way its documents say is best.
 pub(crate) trait Peer: Sized + 'static {
     /// Its name in options and tables.
     const NAME: &'static str;
+    /// What a call goes through.
+    const REACH: Reach = Reach::Process;
     /// Whether threads can share it.
     const THREADS: bool;
     /// What one thread works with, for as long as a step of the work lasts.

@@ -7,6 +7,8 @@ pub(crate) mod latency;
 pub(crate) mod small;
 pub(crate) mod ycsb;
 
+pub(crate) use self::fill::{How, time_scan};
+
 use std::ops::Range;
 use std::time::Duration;
 
@@ -32,7 +34,12 @@ fn figure(row: impl Into<String>, value: f64) -> Figure {
 }
 
 /// Inserts the pairs at these positions.
-fn insert(session: &mut impl Session, list: &KeyList, positions: Range<usize>, value_bytes: usize) {
+pub(crate) fn insert(
+    session: &mut impl Session,
+    list: &KeyList,
+    positions: Range<usize>,
+    value_bytes: usize,
+) {
     let mut value = vec![0; value_bytes];
     for (number, key) in list.pairs(positions) {
         fill_value(number, &mut value);
@@ -41,14 +48,19 @@ fn insert(session: &mut impl Session, list: &KeyList, positions: Range<usize>, v
 }
 
 /// Selects the keys at these positions and checks each value.
-fn select(session: &mut impl Session, list: &KeyList, positions: Range<usize>, value_bytes: usize) {
+pub(crate) fn select(
+    session: &mut impl Session,
+    list: &KeyList,
+    positions: Range<usize>,
+    value_bytes: usize,
+) {
     for (number, key) in list.pairs(positions) {
         let right = session.select(key, |value| is_value_start(number, value_bytes, value));
         check(right, key);
     }
 }
 
-fn check(right: Option<bool>, key: &[u8]) {
+pub(crate) fn check(right: Option<bool>, key: &[u8]) {
     match right {
         Some(true) => {}
         Some(false) => panic!("a wrong value was read for the key {}", key.escape_ascii()),
@@ -57,6 +69,6 @@ fn check(right: Option<bool>, key: &[u8]) {
 }
 
 /// The resident size now. Where the system does not tell it, there are no rows of bytes.
-fn resident() -> Option<u64> {
+pub(crate) fn resident() -> Option<u64> {
     resident_bytes()
 }

@@ -1,8 +1,15 @@
 // What the command line asks for.
 import { parseArgs } from 'node:util'
 
+/** What each test measures: a write, a read and an update. */
+export const STEPS = {
+  strings: ['unordered_write', 'unordered_read'],
+  sorted: ['sorted_write', 'sorted_read'],
+  clients: ['clients_write', 'clients_read', 'clients_update'],
+}
+
 const HELP = `node bench.mjs [options]
-  --test strings,sorted  the tests to run (both)
+  --test strings,sorted  the tests to run, of strings, sorted and clients
   --pairs 1000000        pairs in all
   --threads 1,2          threads, one run for each number
   --key-bytes 16         length of the random keys, in hexadecimal digits
@@ -37,8 +44,7 @@ function count(text, flag, least) {
 function tests(text) {
   const names = text.split(',')
   for (const name of names) {
-    if (name !== 'strings' && name !== 'sorted')
-      throw new Error(`--test takes strings and sorted, not "${name}"`)
+    if (!(name in STEPS)) throw new Error(`--test takes strings, sorted and clients, not "${name}"`)
   }
   return names
 }

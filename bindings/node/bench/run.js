@@ -2,10 +2,11 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { Store } from 'twindex'
+import { STEPS } from './options.js'
 
 const SHARED = 'bench'
-const INDEX = { strings: 'hash', sorted: 'sorted' }
-const STEPS = { strings: 'unordered', sorted: 'sorted' }
+const INDEX = { strings: 'hash', sorted: 'sorted', clients: 'hash' }
+const VERBS = ['write', 'read', 'update']
 
 /** Workers for one number of threads, all of which run a step at once. */
 class Pool {
@@ -55,9 +56,9 @@ function result(step, keys, threads, rounds, memory) {
   }
 }
 
-/** One test on one number of threads: its writes and its reads. */
+/** One test on one number of threads: its writes, its reads and its updates. */
 async function runTest(store, pool, test, threads, { count }, rounds, step) {
-  const [writes, reads] = [[], []]
+  const times = STEPS[test].map(() => [])
   const memory = {}
   for (let round = 0; round < rounds; round++) {
     const table = `${test} ${round}`
@@ -65,19 +66,18 @@ async function runTest(store, pool, test, threads, { count }, rounds, step) {
     const job = { test, table, index: INDEX[test] }
     await pool.run({ ...job, verb: 'prepare' })
     const before = process.memoryUsage().rss
-    writes.push(await pool.run({ ...job, verb: 'write' }))
-    const grown = process.memoryUsage().rss - before
-    if (round === 0 && threads === 1) memory.resident_bytes_per_pair = rounded(Math.max(0, grown) / count)
-    memory.bytes_per_pair = rounded(store.memory / count)
-    step(`${STEPS[test]}_write`, threads)
-    reads.push(await pool.run({ ...job, verb: 'read' }))
-    step(`${STEPS[test]}_read`, threads)
+    for (const [at, name] of STEPS[test].entries()) {
+      times[at].push(await pool.run({ ...job, verb: VERBS[at] }))
+      if (at === 0) {
+        const grown = process.memoryUsage().rss - before
+        if (round === 0 && threads === 1) memory.resident_bytes_per_pair = rounded(Math.max(0, grown) / count)
+        memory.bytes_per_pair = rounded(store.memory / count)
+      }
+      step(name, threads)
+    }
     store.dropTable(table)
   }
-  return [
-    result(`${STEPS[test]}_write`, count, threads, writes, memory),
-    result(`${STEPS[test]}_read`, count, threads, reads, {}),
-  ]
+  return STEPS[test].map((name, at) => result(name, count, threads, times[at], at === 0 ? memory : {}))
 }
 
 /** All results, step by step. `step(name, threads)` is called after each. */

@@ -45,6 +45,13 @@ function readEach(table, [keys, values]) {
   }
 }
 
+function updateEach(table, [keys, values]) {
+  for (let at = 0; at < keys.length; at++) {
+    if (!table.update(keys[at], values[keys.length - 1 - at]))
+      throw new Error(`key "${keys[at]}" is not there`)
+  }
+}
+
 function readInOrder(table, [keys, values]) {
   const cursor = table.cursor({ gte: keys[0] })
   for (let at = 0; at < keys.length; at++) {
@@ -75,6 +82,7 @@ function run({ verb, test, table: name, index }) {
   meet()
   const start = now()
   if (verb === 'write') write(table, prepared.written)
+  else if (verb === 'update') updateEach(table, prepared.read)
   else if (verb === 'read') (test === 'sorted' ? readInOrder : readEach)(table, prepared.read)
   return { start, end: now() }
 }

@@ -1,8 +1,15 @@
 // What the command line asks for.
 import { parseArgs } from 'node:util'
 
+/** What each test measures: a write, a read and an update. */
+export const STEPS = {
+  strings: ['unordered_write', 'unordered_read'],
+  sorted: ['sorted_write', 'sorted_read'],
+  clients: ['clients_write', 'clients_read', 'clients_update'],
+}
+
 const HELP = `node bench.mjs [options]
-  --test strings,sorted  the tests to run (both)
+  --test strings,sorted  the tests to run, of strings, sorted and clients
   --pairs 1000000        pairs in all
   --threads 1            threads, of which there is one
   --key-bytes 16         length of the random keys, in hexadecimal digits
@@ -33,8 +40,8 @@ function count(text, flag, least) {
 
 function tests(text) {
   const names = text.split(',')
-  const unknown = names.find((name) => name !== 'strings' && name !== 'sorted')
-  if (unknown !== undefined) throw new Error(`--test takes strings and sorted, not "${unknown}"`)
+  const unknown = names.find((name) => !(name in STEPS))
+  if (unknown !== undefined) throw new Error(`--test takes strings, sorted and clients, not "${unknown}"`)
   return names
 }
 

@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Presets, SingleBar } from 'cli-progress'
 import Table from 'cli-table3'
+import { STEPS } from './options.js'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 
@@ -10,7 +11,8 @@ export function startProgress({ quiet, tests, rounds }) {
   if (quiet || !process.stderr.isTTY) return { step() {}, stop() {} }
   const format = '{bar} {value}/{total} {step}'
   const bar = new SingleBar({ format, stream: process.stderr, clearOnComplete: true }, Presets.shades_classic)
-  bar.start(tests.length * rounds * 2, 0, { step: '' })
+  const steps = tests.reduce((sum, test) => sum + STEPS[test].length, 0)
+  bar.start(steps * rounds, 0, { step: '' })
   return { step: (name) => bar.increment(1, { step: name }), stop: () => bar.stop() }
 }
 

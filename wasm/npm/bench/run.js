@@ -2,9 +2,9 @@
 import { readFile } from 'node:fs/promises'
 import { load } from 'twindex-wasm'
 import { shuffled, valueFor } from './keys.js'
+import { STEPS } from './options.js'
 
-const INDEX = { strings: 'hash', sorted: 'sorted' }
-const STEPS = { strings: 'unordered', sorted: 'sorted' }
+const INDEX = { strings: 'hash', sorted: 'sorted', clients: 'hash' }
 
 function write(table, pairs) {
   for (const [key, value] of pairs) {
@@ -16,6 +16,12 @@ function readEach(table, pairs) {
   for (const [key, value] of pairs) {
     const found = table.select(key)
     if (found !== value) throw new Error(`key "${key}" has the value "${found}", not "${value}"`)
+  }
+}
+
+function updateEach(table, pairs) {
+  for (const [at, [key]] of pairs.entries()) {
+    if (!table.update(key, pairs[pairs.length - 1 - at][1])) throw new Error(`key "${key}" is not there`)
   }
 }
 
@@ -58,7 +64,7 @@ function result(step, keys, times, memory) {
 }
 
 async function runTest(module, test, written, { rounds }, step, isFirst) {
-  const [writes, reads, memory] = [[], [], {}]
+  const [times, memory] = [STEPS[test].map(() => []), {}]
   const { length } = written
   const read = test === 'sorted' ? inOrder(written) : shuffled(written)
   const check = test === 'sorted' ? readInOrder : readEach
@@ -67,19 +73,19 @@ async function runTest(module, test, written, { rounds }, step, isFirst) {
     const store = new Store()
     const table = store.table('pairs', { index: INDEX[test] })
     const before = process.memoryUsage().rss
-    writes.push(time(() => write(table, written)))
-    const grown = process.memoryUsage().rss - before
-    if (isFirst && round === 0) memory.resident_bytes_per_pair = rounded(Math.max(0, grown) / length)
-    memory.bytes_per_pair = rounded(store.memory / length)
-    step(`${STEPS[test]}_write`)
-    reads.push(time(() => check(table, read)))
-    step(`${STEPS[test]}_read`)
+    const work = [() => write(table, written), () => check(table, read), () => updateEach(table, read)]
+    for (const [at, name] of STEPS[test].entries()) {
+      times[at].push(time(work[at]))
+      if (at === 0) {
+        const grown = process.memoryUsage().rss - before
+        if (isFirst && round === 0) memory.resident_bytes_per_pair = rounded(Math.max(0, grown) / length)
+        memory.bytes_per_pair = rounded(store.memory / length)
+      }
+      step(name)
+    }
     store.close()
   }
-  return [
-    result(`${STEPS[test]}_write`, length, writes, memory),
-    result(`${STEPS[test]}_read`, length, reads, {}),
-  ]
+  return STEPS[test].map((name, at) => result(name, length, times[at], at === 0 ? memory : {}))
 }
 
 /** All results, step by step. `step(name)` is called after each. */

@@ -1,102 +1,113 @@
 /** The charts of a report, as Chart.js takes them. No colour of the page is in them: a page sets its own. */
 
-/** What each step is called in a title, in the order of the steps. */
-export const STEPS = {
-  unordered_write: 'Hash table: insert',
-  unordered_read: 'Hash table: select',
-  sorted_write: 'Sorted table: insert',
-  sorted_read: 'Sorted table: scan',
-}
+import { figureAt, GROUPS, namesOf } from './parts.js'
+import { paramsText, short, unitOf } from './tests.js'
 
-/** Told apart by colour-blind readers too, on a light and on a dark ground. */
-const COLOURS = ['#3d85c6', '#e69f00', '#009e73', '#cc79a7', '#8c8cd9', '#d55e00']
-
-/** The numbers of threads that some host was measured with, in order. */
-function threadCounts(report) {
-  const counts = report.hosts.flatMap(host => host.results.map(result => result.threads))
-  return [...new Set(counts)].sort((a, b) => a - b)
-}
-
-function find(host, step, threads) {
-  return host.results.find(result => result.step === step && result.threads === threads)
-}
-
-/** One chart per step: a group of bars per number of threads, a bar per host. */
-export function throughputCharts(report) {
-  const counts = threadCounts(report)
-  return Object.entries(STEPS).map(([step, title]) => ({
-    title,
-    config: {
-      type: 'bar',
-      data: {
-        labels: counts.map(count => (count === 1 ? '1 thread' : `${count} threads`)),
-        datasets: report.hosts.map((host, position) => ({
-          label: host.host,
-          data: counts.map(count => millions(find(host, step, count)?.ops)),
-          backgroundColor: COLOURS[position % COLOURS.length],
-          skipNull: true,
-        })),
-      },
-      options: options(title, { y: { beginAtZero: true, title: axis('million operations/s') } }),
-    },
-  }))
-}
-
-/** What bars of the chart of memory stand for. */
-const MEMORY = [
-  { label: 'hash table, counted by the store', step: 'unordered_write', field: 'bytes_per_pair' },
-  {
-    label: 'hash table, growth of the process',
-    step: 'unordered_write',
-    field: 'resident_bytes_per_pair',
-  },
-  { label: 'sorted table, counted by the store', step: 'sorted_write', field: 'bytes_per_pair' },
-  {
-    label: 'sorted table, growth of the process',
-    step: 'sorted_write',
-    field: 'resident_bytes_per_pair',
-  },
+/** Told apart by colour-blind readers too, on a light and on a dark ground. Twindex has the first. */
+const COLOURS = [
+  '#3d85c6',
+  '#e69f00',
+  '#009e73',
+  '#cc79a7',
+  '#8c8cd9',
+  '#d55e00',
+  '#7f9f3f',
+  '#999999',
+  '#b07aa1',
+  '#c7a500',
 ]
 
-/** One chart: a group of bars per host. */
-export function memoryChart(report) {
-  const [fewest] = threadCounts(report)
-  const title = 'Bytes per pair'
+/** Each system has one colour in all charts. */
+const SYSTEMS = [
+  ['twindex', 'twindex, python'],
+  ['hashbrown', 'btreemap', 'redis', 'twindex, node'],
+  ['sharded', 'btree-rwlock', 'twindex, wasmtime'],
+  ['papaya', 'tree-index', 'scc-tree', 'twindex, wasm-node'],
+  ['scc', 'masstree'],
+  ['dashmap', 'skiplist', 'twindex, rust'],
+  ['indexset'],
+  ['blart'],
+  ['lmdb'],
+]
+
+function colourOf(name, position) {
+  const place = SYSTEMS.findIndex(names => names.includes(name))
+  return COLOURS[(place < 0 ? position : place) % COLOURS.length]
+}
+
+/** One chart for each group of systems and each figure of a part that has any. */
+export function chartsOf(test, part) {
+  if (test.charted !== undefined && !test.charted(part.params)) {
+    return []
+  }
+  return Object.entries(test.figures).flatMap(([figure, title]) =>
+    GROUPS.map(group => chartOf(test, part, group, figure, title)).filter(chart => chart !== null),
+  )
+}
+
+function chartOf(test, part, group, figure, title) {
+  const outcomes = part.outcomes.filter(group.has)
+  const names = namesOf(group, outcomes).filter(name =>
+    part.xs.some(x => figureAt(test, outcomes, name, x, figure) !== undefined),
+  )
+  if (names.length === 0) {
+    return null
+  }
+  const alone = test.x === undefined
+  const isBars = alone || test.bars === true || part.xs.length === 1
+  const value = (name, x) => figureAt(test, outcomes, name, x, figure)?.median ?? null
+  const of = paramsText(part.params)
   return {
-    title,
+    title: `${test.title}: ${title}${of === '' ? '' : `, ${of}`}. ${group.title}`,
+    group: group.id,
     config: {
-      type: 'bar',
+      type: isBars ? 'bar' : 'line',
       data: {
-        labels: report.hosts.map(host => host.host),
-        datasets: MEMORY.map(({ label, step, field }, position) => ({
-          label,
-          data: report.hosts.map(host => find(host, step, fewest)?.[field] ?? null),
-          backgroundColor: COLOURS[position],
-          skipNull: true,
-        })),
+        labels: alone ? names : part.xs.map(x => (typeof x === 'number' ? x.toLocaleString('en') : x)),
+        datasets: alone
+          ? [
+              {
+                label: title,
+                data: names.map(name => value(name, part.xs[0])),
+                backgroundColor: names.map(colourOf),
+              },
+            ]
+          : names.map((name, position) => ({
+              label: name,
+              data: part.xs.map(x => value(name, x)),
+              backgroundColor: colourOf(name, position),
+              borderColor: colourOf(name, position),
+              borderWidth: isBars ? 0 : name.startsWith('twindex') ? 3 : 1.5,
+              pointRadius: 3,
+              spanGaps: true,
+            })),
       },
-      options: options(title, { y: { beginAtZero: true, title: axis('bytes') } }),
+      options: options(test, figure, [title, [of, group.title].filter(Boolean).join(', ')], alone),
     },
   }
 }
 
-function millions(ops) {
-  return ops === undefined ? null : ops / 1e6
-}
-
-function axis(text) {
-  return { display: true, text }
-}
-
-function options(title, scales) {
+function options(test, figure, title, alone) {
+  const isLog = test.log === true && !(test.linear ?? []).includes(figure)
+  const y = { title: axis(unitOf(figure)), ticks: { callback: value => short(value) } }
   return {
     responsive: true,
     maintainAspectRatio: false,
     animation: false,
-    scales,
+    scales: {
+      x: { title: axis(test.x?.label ?? '') },
+      y: isLog ? { ...y, type: 'logarithmic' } : { ...y, beginAtZero: true },
+    },
     plugins: {
       title: { display: true, text: title },
-      legend: { position: 'bottom', labels: { boxWidth: 12 } },
+      legend: { display: !alone, position: 'bottom', labels: { boxWidth: 12 } },
+      tooltip: {
+        callbacks: { label: item => `${item.dataset.label}: ${short(item.raw)} ${unitOf(figure)}` },
+      },
     },
   }
+}
+
+function axis(text) {
+  return { display: text !== '', text }
 }

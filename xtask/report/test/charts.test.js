@@ -1,49 +1,57 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { memoryChart, throughputCharts } from '../src/charts.js'
-import { rows } from '../src/figures.js'
+import { chartsOf } from '../src/charts.js'
+import { sections } from '../src/parts.js'
 import { sample } from './sample.js'
 
-test('every step has a chart with a bar for every host and number of threads', () => {
-  const charts = throughputCharts(sample)
-  assert.deepEqual(
-    charts.map(({ title }) => title),
-    ['Hash table: insert', 'Hash table: select', 'Sorted table: insert', 'Sorted table: scan'],
-  )
-  for (const { title, config } of charts) {
-    assert.deepEqual(config.data.labels, ['1 thread', '2 threads'], title)
-    const bars = Object.fromEntries(config.data.datasets.map(({ label, data }) => [label, data]))
-    assert.deepEqual(bars, {
-      rust: [0.8, 0.8],
-      python: [0.2, 0.2],
-      node: [0.2, 0.2],
-      wasmtime: [0.4, null],
-      'wasm-node': [0.16, null],
-    })
+const tests = sections(sample).flatMap(section => section.tests)
+const find = id => tests.find(test => test.id === id)
+const charts = id => find(id).parts.flatMap(part => chartsOf(find(id), part))
+
+test('what is in process and what is over the loopback never share a chart', () => {
+  for (const each of tests.flatMap(test => test.parts.flatMap(part => chartsOf(test, part)))) {
+    const names =
+      each.config.data.datasets.length > 1 ? each.config.data.datasets.map(({ label }) => label) : []
+    assert.equal(names.includes('redis') && names.length > 1, false, each.title)
   }
+  const groups = charts('strings').map(({ group }) => group)
+  assert.deepEqual(groups, ['process', 'hosts', 'loopback', 'process', 'loopback'])
 })
 
-test('the chart of memory has every host, and both kinds of table counted both ways', () => {
-  const { config } = memoryChart(sample)
-  assert.deepEqual(config.data.labels, ['rust', 'python', 'node', 'wasmtime', 'wasm-node'])
+test('throughput is drawn by threads, Twindex first', () => {
+  const [insert] = charts('strings')
+  assert.equal(insert.config.type, 'line')
+  assert.deepEqual(insert.config.data.labels, ['1', '2'])
   assert.deepEqual(
-    config.data.datasets.map(({ data }) => data),
-    [50.5, 60.5, 50.5, 60.5].map(bytes => Array(5).fill(bytes)),
+    insert.config.data.datasets.map(({ label, data }) => [label, data]),
+    [
+      ['twindex', [2e6, 4e6]],
+      ['papaya', [1e6, 2e6]],
+    ],
   )
 })
 
-test('no two hosts of a chart share a colour', () => {
-  for (const { config } of [...throughputCharts(sample), memoryChart(sample)]) {
-    const colours = config.data.datasets.map(({ backgroundColor }) => backgroundColor)
-    assert.equal(new Set(colours).size, colours.length)
-  }
+test('latency is drawn by percentile on a logarithmic scale, for the workloads of the document', () => {
+  const all = charts('ycsb_latency')
+  assert.deepEqual(
+    all.map(({ group }) => group),
+    ['process', 'loopback'],
+  )
+  assert.deepEqual(all[0].config.data.labels, ['average', '50', '99', 'worst'])
+  assert.equal(all[0].config.options.scales.y.type, 'logarithmic')
+  assert.equal(find('ycsb_latency').parts.length, 2)
 })
 
-test('the table has a row per result and shows what is not known as nothing', () => {
-  const [head, first, second] = rows(sample)
-  assert.equal(rows(sample).length, 1 + 3 * 8 + 2 * 4)
-  assert.equal(head.cells.length, first.cells.length)
-  assert.deepEqual(first.cells, ['rust', 'unordered_write', '1,000', '1', '1.3', '800,000', '50.5', '60.5'])
-  assert.deepEqual(second.cells.slice(6), ['', ''])
-  assert.equal(rows(sample).filter(({ startsHost }) => startsHost).length, sample.hosts.length)
+test('where nothing but the system differs there is a bar for each', () => {
+  const [small] = charts('append_memory')
+  assert.equal(small.config.type, 'bar')
+  assert.deepEqual(small.config.data.labels, ['twindex', 'papaya'])
+  assert.deepEqual(small.config.data.datasets[0].data, [104, 102])
+})
+
+test('no two systems of a chart share a colour', () => {
+  for (const { config, title } of tests.flatMap(test => test.parts.flatMap(part => chartsOf(test, part)))) {
+    const colours = config.data.datasets.flatMap(({ backgroundColor }) => backgroundColor)
+    assert.equal(new Set(colours).size, colours.length, title)
+  }
 })

@@ -6,6 +6,7 @@ mod engine;
 mod node;
 mod python;
 mod readme;
+mod report;
 mod rust;
 mod tree;
 mod wasm;
@@ -47,6 +48,8 @@ pub(crate) enum Room {
     Readme,
     /// xtask/
     Xtask,
+    /// A quick report from its first test to its page in a browser
+    Report,
 }
 
 impl Room {
@@ -55,10 +58,12 @@ impl Room {
         match self {
             // The lints see the Python package's crate, which asks the interpreter how it was built.
             Self::Tree => &[Tool::C, Tool::Git, Tool::RustComponents, Tool::Python],
-            Self::Engine | Self::Durable | Self::Benches | Self::Examples => &[Tool::C],
+            Self::Engine | Self::Durable | Self::Examples => &[Tool::C],
+            Self::Benches => &[Tool::C, Tool::Redis],
             Self::Cli | Self::Wasm | Self::Node | Self::Xtask => &[Tool::C, Tool::Node],
             Self::Python | Self::Docs => &[Tool::C, Tool::Python],
             Self::Readme => &[Tool::C, Tool::Git, Tool::Python, Tool::Node],
+            Self::Report => &[Tool::C, Tool::Python, Tool::Node, Tool::Redis, Tool::Browser],
         }
     }
 
@@ -77,6 +82,7 @@ impl Room {
             Self::Examples => rust::cargo_test("examples", "twindex-examples", workspace, steps),
             Self::Readme => readme::test(workspace, steps)?,
             Self::Xtask => xtask::test(workspace, steps)?,
+            Self::Report => report::test(workspace, steps)?,
         }
         Ok(())
     }

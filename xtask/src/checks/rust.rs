@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::bench::{Build, Host, Options};
+use crate::bench::{Build, Host, Work};
 use crate::run::command;
 use crate::steps::Steps;
 use crate::workspace::Workspace;
@@ -21,11 +21,11 @@ pub(super) fn cargo_test(room: &str, package: &str, workspace: &Workspace, steps
     });
 }
 
-/// A host's script of the seeds' tests, on so few pairs that it shows only that the script works.
+/// A host's script of the tests, on so few pairs that it shows only that the script works.
 pub(super) fn smoke(room: &str, host: Host, workspace: &Workspace, steps: &mut Steps) {
     steps.check(&format!("{room}: bench of {} at 1,000 pairs", host.name()), |log| {
         let folder = workspace.empty_folder(&format!("smoke/{}", host.name()))?;
-        host.run(workspace, Build::Test, &Options::smoke(), &folder, log).map(drop)
+        host.run(workspace, Build::Test, &Work::smoke(), &folder, log).map(drop)
     });
 }
 

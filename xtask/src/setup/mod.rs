@@ -9,5 +9,5 @@ mod wasm_target;
 pub(crate) use instruments::{Miri, Sanitizer};
 pub(crate) use node::{npm, npm_ci};
 pub(crate) use python::{Interpreter, Venv};
-pub(crate) use tools::{Tool, require};
+pub(crate) use tools::{Tool, output, require};
 pub(crate) use wasm_target::{WasmTarget, require_wasi};

@@ -25,6 +25,10 @@ pub(crate) enum Tool {
     Python,
     /// Node and npm.
     Node,
+    /// What Twindex is measured beside.
+    Redis,
+    /// Shows pages to tests.
+    Browser,
 }
 
 /// Stops with one line where a tool is missing.
@@ -39,7 +43,7 @@ pub(crate) fn require(tools: &[Tool]) -> Result<()> {
 
 impl Tool {
     /// What is missing, and the line that installs it.
-    fn missing(self) -> Option<String> {
+    pub(crate) fn missing(self) -> Option<String> {
         match self {
             Self::C => (!works("cc", &["--version"]))
                 .then(|| "A C compiler is missing: apt-get install build-essential".into()),
@@ -51,6 +55,10 @@ impl Tool {
             .then(|| "Rust's formatter or linter is missing: rustup component add rustfmt clippy".into()),
             Self::Python => missing_python(),
             Self::Node => missing_node(),
+            Self::Redis => (!works("redis-server", &["--version"]))
+                .then(|| "Redis is missing: apt-get install redis-server".into()),
+            Self::Browser => (!works("chromium", &["--version"]))
+                .then(|| "Chromium is missing: apt-get install chromium".into()),
         }
     }
 }
@@ -100,7 +108,7 @@ fn works(program: &str, arguments: &[&str]) -> bool {
 }
 
 /// What a program prints, where it is there and succeeds.
-pub(super) fn output(program: &str, arguments: &[&str]) -> Option<String> {
+pub(crate) fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let mut command: Command = command(program, Path::new("."));
     let output = command.args(arguments).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).into_owned())

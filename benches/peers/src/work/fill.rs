@@ -5,6 +5,7 @@ use std::time::Duration;
 use twindex_benches::{KeyList, is_value_start};
 
 use super::{check, figure, insert, mops, resident, select, walks};
+use crate::clock::Clock;
 use crate::job::{Figure, Task};
 use crate::keys::rng;
 use crate::peer::{Peer, Session, SortedSession, time};
@@ -44,7 +45,8 @@ where
         let row = row(task, verb);
         if task.wants(&row) {
             let walks = walks(sorted.len());
-            let time = time_scan(&mut peer, task, &sorted, walks, many);
+            let how = How { clock: task.clock(), threads: task.threads(), value_bytes: task.value_bytes() };
+            let time = time_scan(&mut peer, how, &sorted, walks, many);
             figures.push(mops(row, sorted.len() * walks, time));
         }
     }
@@ -124,14 +126,28 @@ fn select_many<P: Peer>(peer: &mut P, task: &Task, list: &KeyList) -> Figure {
     mops("hash_select_many", list.len() * walks, time)
 }
 
+/// How a scan is measured.
+#[derive(Clone, Copy)]
+pub(crate) struct How {
+    pub(crate) clock: Clock,
+    pub(crate) threads: usize,
+    pub(crate) value_bytes: usize,
+}
+
 /// Every thread reads its own row of neighbours, and every key and the start of every value is checked.
-fn time_scan<P: Peer>(peer: &mut P, task: &Task, sorted: &KeyList, walks: usize, many: bool) -> Duration
+pub(crate) fn time_scan<P: Peer>(
+    peer: &mut P,
+    how: How,
+    sorted: &KeyList,
+    walks: usize,
+    many: bool,
+) -> Duration
 where
     for<'p> P::Session<'p>: SortedSession,
 {
-    let value_bytes = task.value_bytes();
-    time(task.clock(), peer, task.threads(), |thread, session| {
-        let group = sorted.group(thread, task.threads());
+    let How { clock, threads, value_bytes } = how;
+    time(clock, peer, threads, |thread, session| {
+        let group = sorted.group(thread, threads);
         for _ in 0..walks {
             let mut position = group.start;
             let read = |key: &[u8], value: &[u8]| {

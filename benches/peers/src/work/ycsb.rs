@@ -80,7 +80,7 @@ where
                     let right = value.len() == value_bytes && number_of_value(value).is_some();
                     check(Some(right), key);
                 });
-                assert!(count == usize::from(length) || key > &last, "the scan ended early");
+                assert!(count == usize::from(length) || key > last.as_slice(), "the scan ended early");
             }
             laps.lap();
         }
