@@ -33,6 +33,9 @@ pub(crate) struct Options {
     /// The tests to run, all unless given: strings, sorted, clients, ycsb, scans, keyset, append, durable
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     tests: Vec<String>,
+    /// How often each test is run; the medians are shown [default: 3, for a quick report 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: Option<u16>,
     /// Shows what got faster or slower since an older report
     #[arg(long, value_name = "JSON")]
     against: Option<PathBuf>,
@@ -40,7 +43,7 @@ pub(crate) struct Options {
     #[arg(long)]
     fresh: bool,
     /// Measures nothing: writes the page of an earlier run's JSON again
-    #[arg(long, value_name = "JSON", conflicts_with_all = ["quick", "full", "tests", "fresh"])]
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["quick", "full", "tests", "rounds", "fresh"])]
     from: Option<PathBuf>,
     /// Where the page and its JSON are written [default: documents in the build directory]
     #[arg(long, value_name = "FOLDER")]
@@ -81,9 +84,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
 
 /// A quick report, from its first test to its page, whose path is returned.
 pub(crate) fn quick(workspace: &Workspace, steps: &mut Steps) -> Result<PathBuf, Failed> {
-    build_peers(workspace, Scale::Quick, steps)?;
+    let sought = Sought { scale: Scale::Quick, tests: &[], rounds: None, fresh: true };
+    let plan = sought.plan(workspace, steps)?;
     steps.must("report: a quick one", |_| {
-        let report = Sought { scale: Scale::Quick, tests: &[], fresh: true }.measure(workspace)?;
+        let report = sought.measure(workspace, &plan)?;
         report.write(&workspace.target("documents"), "quick", &page_script(workspace)?)
     })
 }
@@ -91,30 +95,39 @@ pub(crate) fn quick(workspace: &Workspace, steps: &mut Steps) -> Result<PathBuf,
 /// Builds all and runs what an interrupted run has not.
 fn measured(options: &Options, workspace: &Workspace) -> Result<Report> {
     build::require_tools()?;
-    let sought = Sought { scale: options.scale(), tests: &options.tests, fresh: options.fresh };
+    let Options { tests, rounds, fresh, .. } = options;
+    let sought = Sought { scale: options.scale(), tests, rounds: *rounds, fresh: *fresh };
     let mut steps = Steps::new();
-    build::hosts(workspace, &mut steps)?;
-    build_peers(workspace, sought.scale, &mut steps)?;
-    sought.measure(workspace)
-}
-
-fn build_peers(workspace: &Workspace, scale: Scale, steps: &mut Steps) -> Result<(), Failed> {
-    steps.must("build: peers", |log| log.run(&mut units::build(workspace, scale)))
+    let plan = sought.plan(workspace, &mut steps)?;
+    if plan.has_hosts() {
+        build::hosts(workspace, &mut steps)?;
+    } else {
+        build::page(workspace, &mut steps)?;
+    }
+    sought.measure(workspace, &plan)
 }
 
 /// What is to be measured.
 struct Sought<'s> {
     scale: Scale,
     tests: &'s [String],
+    rounds: Option<u16>,
     fresh: bool,
 }
 
 impl Sought<'_> {
-    fn measure(&self, workspace: &Workspace) -> Result<Report> {
+    /// Builds what knows the units.
+    fn plan(&self, workspace: &Workspace, steps: &mut Steps) -> Result<Plan, Failed> {
+        steps.must("build: peers", |log| log.run(&mut units::build(workspace, self.scale)))?;
+        steps.must("report: plan", |_| {
+            Plan::find(workspace, self.scale, self.rounds, Tool::Redis.missing().is_none(), self.tests)
+        })
+    }
+
+    fn measure(&self, workspace: &Workspace, plan: &Plan) -> Result<Report> {
         let redis = redis();
-        let plan = Plan::find(workspace, self.scale, redis.is_ok(), self.tests)?;
-        let run = Run::resume(workspace, self.scale, &plan, self.fresh)?;
-        let records: Vec<Record> = run.finish(workspace, &plan)?;
+        let run = Run::resume(workspace, self.scale, plan, self.fresh)?;
+        let records: Vec<Record> = run.finish(workspace, plan)?;
         let mut report = Report::new(self.command(), self.scale.name(), outcomes(records))?;
         report.remarks.push(match redis {
             Ok(version) => version,
@@ -133,7 +146,8 @@ impl Sought<'_> {
         };
         let tests =
             if self.tests.is_empty() { String::new() } else { format!(" --tests {}", self.tests.join(",")) };
-        format!("cargo xtask report{scale}{tests}")
+        let rounds = self.rounds.map_or_else(String::new, |rounds| format!(" --rounds {rounds}"));
+        format!("cargo xtask report{scale}{rounds}{tests}")
     }
 }
 

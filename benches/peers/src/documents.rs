@@ -42,6 +42,9 @@ pub(crate) struct Plan {
     /// How much is done
     #[arg(long, value_enum, default_value_t = Scale::Machine)]
     scale: Scale,
+    /// How often each test is run; as often as the scale says unless given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: Option<u16>,
     /// Leaves out what needs redis-server
     #[arg(long)]
     no_redis: bool,
@@ -127,7 +130,7 @@ const TESTS: &[Test] = &[
 pub(crate) fn main(command: &Command) -> Result<(), String> {
     let text = match command {
         Command::Plan(plan) => {
-            let sizes = plan.scale.sizes();
+            let sizes = plan.sizes();
             serde_json::to_string(&Printed {
                 units: units(plan),
                 hosts: Hosts {
@@ -142,11 +145,19 @@ pub(crate) fn main(command: &Command) -> Result<(), String> {
         Command::Run { plan, unit: name, folder } => {
             let unit = units(plan).into_iter().find(|unit| unit.name == *name);
             let unit = unit.ok_or_else(|| format!("there is no unit {name} in this plan"))?;
-            serde_json::to_string(&unit.records(&plan.scale.sizes(), folder))
+            serde_json::to_string(&unit.records(&plan.sizes(), folder))
         }
     };
     println!("{}", text.map_err(|error| error.to_string())?);
     Ok(())
+}
+
+impl Plan {
+    fn sizes(&self) -> Sizes {
+        let sizes = self.scale.sizes();
+        let rounds = self.rounds.unwrap_or(sizes.rounds);
+        Sizes { rounds, remote_rounds: sizes.remote_rounds.min(rounds), ..sizes }
+    }
 }
 
 impl Unit {
@@ -160,7 +171,7 @@ impl Unit {
 }
 
 fn units(plan: &Plan) -> Vec<Unit> {
-    let sizes = plan.scale.sizes();
+    let sizes = plan.sizes();
     let mut units = Vec::new();
     for test in TESTS {
         let threads: Vec<Option<u16>> = match (test.threads)(&sizes) {
@@ -208,7 +219,7 @@ mod tests {
     use super::*;
 
     fn plan(no_redis: bool) -> Plan {
-        Plan { scale: Scale::Test, no_redis }
+        Plan { scale: Scale::Test, rounds: None, no_redis }
     }
 
     #[test]

@@ -40,8 +40,10 @@ export function chartsOf(test, part) {
   if (test.charted !== undefined && !test.charted(part.params)) {
     return []
   }
-  return Object.entries(test.figures).flatMap(([figure, title]) =>
-    GROUPS.map(group => chartOf(test, part, group, figure, title)).filter(chart => chart !== null),
+  return GROUPS.flatMap(group =>
+    Object.entries(test.figures)
+      .map(([figure, title]) => chartOf(test, part, group, figure, title))
+      .filter(chart => chart !== null),
   )
 }
 

@@ -86,7 +86,7 @@ function includes(section) {
       element('dd', { text: `${name}. Machine: ${machine}. ${includes}` }),
     )
   }
-  return element('details', {}, element('summary', { text: 'What each column includes' }), list)
+  return element('details', { open: true }, element('summary', { text: 'What each column includes' }), list)
 }
 
 function figureOf(chart) {

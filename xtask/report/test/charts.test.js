@@ -15,7 +15,7 @@ test('what is in process and what is over the loopback never share a chart', () 
     assert.equal(names.includes('redis') && names.length > 1, false, each.title)
   }
   const groups = charts('strings').map(({ group }) => group)
-  assert.deepEqual(groups, ['process', 'hosts', 'loopback', 'process', 'loopback'])
+  assert.deepEqual(groups, ['process', 'process', 'hosts', 'loopback', 'loopback'])
 })
 
 test('throughput is drawn by threads, Twindex first', () => {

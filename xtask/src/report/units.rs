@@ -53,7 +53,7 @@ pub(crate) fn build(workspace: &Workspace, scale: Scale) -> Command {
 pub(crate) struct Plan {
     scale: Scale,
     /// What the program that measures is told of every unit.
-    arguments: Vec<&'static str>,
+    arguments: Vec<String>,
     units: Vec<Unit>,
 }
 
@@ -95,9 +95,16 @@ struct Hosts {
 }
 
 impl Plan {
-    pub(crate) fn find(workspace: &Workspace, scale: Scale, redis: bool, tests: &[String]) -> Result<Self> {
-        let mut arguments = vec!["--scale", scale.name()];
-        arguments.extend((!redis).then_some("--no-redis"));
+    pub(crate) fn find(
+        workspace: &Workspace,
+        scale: Scale,
+        rounds: Option<u16>,
+        redis: bool,
+        tests: &[String],
+    ) -> Result<Self> {
+        let mut arguments = vec!["--scale".into(), scale.name().into()];
+        arguments.extend(rounds.map(|rounds| format!("--rounds={rounds}")));
+        arguments.extend((!redis).then(|| "--no-redis".into()));
         let printed =
             Log::default().read(peers(workspace, scale).args(["documents", "plan"]).args(&arguments))?;
         let Printed { units, hosts } = serde_json::from_str(&printed).context("reading the plan")?;
@@ -115,6 +122,11 @@ impl Plan {
         }
         units.retain(|unit| tests.is_empty() || tests.iter().any(|test| test == unit.test()));
         Ok(Self { scale, arguments, units })
+    }
+
+    /// Whether other hosts than Rust have a part in it.
+    pub(crate) fn has_hosts(&self) -> bool {
+        self.units.iter().any(|unit| matches!(unit.work, Measure::Host(..)))
     }
 }
 
