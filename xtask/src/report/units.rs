@@ -317,10 +317,14 @@ impl Progress {
 
     fn begin(&self, unit: &Unit) {
         self.bar.set_message(unit.name.clone());
-        if self.bar.is_hidden() && *self.last.borrow() != unit.test() {
+        let name = match &unit.work {
+            Measure::Peers => unit.test(),
+            Measure::Host(..) => &unit.name,
+        };
+        if self.bar.is_hidden() && *self.last.borrow() != name {
             let percent = 100 * self.bar.position() / self.bar.length().unwrap_or(1);
-            println!("measure: {} ({percent} % is done)", unit.test());
-            unit.test().clone_into(&mut self.last.borrow_mut());
+            println!("measure: {name} ({percent} % is done)");
+            name.clone_into(&mut self.last.borrow_mut());
         }
     }
 
