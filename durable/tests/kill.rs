@@ -6,6 +6,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use tempfile::tempdir;
@@ -16,6 +17,8 @@ const WRITER: &str = "TWINDEX_KILL_WRITER";
 /// Rounds of killing: few in every test run, more by this variable.
 const ROUNDS: &str = "TWINDEX_KILLS";
 const THREADS: u8 = 4;
+/// What each thread counted.
+type Counts = [i64; THREADS as usize];
 
 fn open(path: &Path, durability: Durability) -> Store {
     Options::new().durability(durability).open(path).unwrap()
@@ -33,7 +36,7 @@ fn counts_are_what_was_counted() {
     for durability in [Durability::EverySec, Durability::Always] {
         count(&open(&path, durability), 100);
     }
-    check(&path, Durability::None, &[200; THREADS as usize], 0);
+    check(&path, Durability::None, [200; THREADS as usize], 0);
 }
 
 /// Each thread counts up, and says so once the count is acknowledged.
@@ -97,20 +100,29 @@ fn nothing_acknowledged_is_lost_when_a_process_is_killed() {
 }
 
 fn kill_again_and_again(path: &Path, durability: Durability, rounds: u32) {
-    let mut acknowledged = [0; THREADS as usize];
+    let mut acknowledged = Counts::default();
     for round in 0..rounds {
         let mut child = start(path, durability);
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (all_spoke, wait) = channel();
         let reader = std::thread::spawn(move || {
-            let mut last = [0; THREADS as usize];
+            let mut last = Counts::default();
             for line in lines.map_while(Result::ok) {
                 let said = line.strip_prefix('@').and_then(|line| line.split_once(' '));
                 if let Some((thread, count)) = said {
                     last[thread.parse::<usize>().unwrap()] = count.parse::<i64>().unwrap();
                 }
+                if !last.contains(&0) {
+                    // Nobody waits for it in later rounds.
+                    let _ = all_spoke.send(());
+                }
             }
             last
         });
+        // However slow the machine is, all of them come to write in the first round. Later ones may end sooner.
+        if round == 0 {
+            wait.recv().expect("the process counts until it is killed");
+        }
         std::thread::sleep(Duration::from_millis(200 + u64::from(fastrand::u16(..400))));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -118,23 +130,25 @@ fn kill_again_and_again(path: &Path, durability: Durability, rounds: u32) {
         for (all, said) in acknowledged.iter_mut().zip(said) {
             *all = said.max(*all);
         }
-        check(path, durability, &acknowledged, round);
+        // What is there may be one more, and is on disk from now on.
+        acknowledged = check(path, durability, acknowledged, round);
     }
     assert!(acknowledged.iter().all(|count| *count > 0), "they wrote: {acknowledged:?}");
 }
 
-fn check(path: &Path, durability: Durability, acknowledged: &[i64], round: u32) {
+/// Checks what is in the file, and closes it: the counts that were found.
+fn check(path: &Path, durability: Durability, acknowledged: Counts, round: u32) -> Counts {
     let store = open(path, durability);
     let what = format!("{durability}, round {round}");
     let table = store.table("counts", Index::Hash).unwrap();
     let bulk = store.table("bulk", Index::Sorted).unwrap();
-    for (thread, acknowledged) in (0_u8..).zip(acknowledged) {
-        let found = table
+    let mut counts = Counts::default();
+    for (thread, (acknowledged, found)) in (0_u8..).zip(acknowledged.into_iter().zip(&mut counts)) {
+        *found = table
             .select([b'c', thread])
             .map_or(0, |count| String::from_utf8(count).unwrap().parse().unwrap());
-        // One more may be there than was said.
         assert!(
-            (*acknowledged..=acknowledged + 1).contains(&found),
+            (acknowledged..=acknowledged + 1).contains(found),
             "{what}: {found}, {acknowledged} was said"
         );
         let (left, right) = (table.select([b'l', thread]), bulk.select([b'r', thread]));
@@ -144,4 +158,5 @@ fn check(path: &Path, durability: Durability, acknowledged: &[i64], round: u32) 
     // The lock and the file of an unfinished compaction are gone or of no concern.
     let report = twindex_durable::check(path, |_| {}).unwrap();
     assert_eq!((report.damage.len(), report.torn), (0, None), "{what}");
+    counts
 }
