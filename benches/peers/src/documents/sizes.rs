@@ -7,7 +7,7 @@ use twindex_benches::Reach;
 pub(crate) enum Scale {
     /// Under two minutes in all, to see that everything works: its figures say little
     Quick,
-    /// What a small machine does in about half an hour
+    /// What a small machine does in about twenty minutes
     Machine,
     /// The documents' own sizes, as far as memory allows: hours
     Full,
@@ -70,26 +70,26 @@ impl Sizes {
         Self {
             rounds: 3,
             remote_rounds: 1,
-            pairs: [1_000_000, 100_000],
+            pairs: [1_000_000, 50_000],
             threads: vec![1, 2, 4, 8, 16],
             least_reads: 500_000,
-            queries: [100_000, 50_000],
+            queries: [100_000, 20_000],
             clients: vec![1, 2, 5, 10, 20, 30, 40],
-            records: [500_000, 50_000],
-            requests: [500_000, 20_000],
+            records: [250_000, 25_000],
+            requests: [200_000, 10_000],
             workers: vec![1, 2, 4, 8, 15, 30],
             latency_workers: 8,
             rate: [100_000, 4_000],
-            rate_seconds: 2.0,
+            rate_seconds: 1.0,
             keysets: vec![2, 200, 2_000, 200_000, 2_000_000],
             remote_keyset: 200_000,
-            append_bytes: [256 * MB, 64 * MB],
+            append_bytes: [128 * MB, 32 * MB],
             batches: vec![128, 256, 1_024, 32_768],
             connections: vec![1, 2, 4, 8, 32, 128],
             large: vec![500_000, 5 * MB, 100 * MB],
-            fill_bytes: 2_000 * MB,
-            synced_batches: 400,
-            unsynced_batches: 16_000,
+            fill_bytes: 1_000 * MB,
+            synced_batches: 240,
+            unsynced_batches: 8_000,
         }
     }
 
