@@ -97,6 +97,16 @@ export type ErrorCode =
   | 'TWINDEX_OVERFLOW'
   /** The bytes are not a whole, undamaged dump. */
   | 'TWINDEX_CORRUPT'
+  /** The browser has no storage here. */
+  | 'TWINDEX_IO'
+  /** Another tab or worker has the store open for writing. */
+  | 'TWINDEX_IN_USE'
+  /** A write to a store that was opened for reading alone. */
+  | 'TWINDEX_READ_ONLY'
+  /** A write after writing to the browser's storage had failed. */
+  | 'TWINDEX_LOG_FAILED'
+  /** A durability that is none of `none`, `everysec` and `always`. */
+  | 'TWINDEX_UNKNOWN_DURABILITY'
 
 /** The engine refused. Errors of arguments are a `TypeError` or a `RangeError` instead, and have a `code` too. */
 export class TwindexError extends Error {
@@ -177,9 +187,12 @@ declare class Store {
   dump(): Uint8Array
 
   /** Lets go of the store: it, its tables, cursors and iterators fail from then on, and its memory is given back. */
-  close(): void
+  closeSync(): void
+  /** As `closeSync`, which it does at once; in a store that a browser keeps it then waits for the disk. */
+  close(): Promise<void>
   readonly closed: boolean;
   [Symbol.dispose](): void
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /** A named set of pairs under one index. */

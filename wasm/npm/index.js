@@ -21,17 +21,21 @@ let shared
  * instance of the module that is at this URL, in this response, in these bytes, or compiled already.
  */
 export function load(source) {
-  if (source !== undefined) return instantiate(source)
-  shared ??= instantiate(DEFAULT).catch((error) => {
+  if (source !== undefined) return classes(source)
+  shared ??= classes(DEFAULT).catch((error) => {
     shared = undefined // the next call tries again
     throw error
   })
   return shared
 }
 
-async function instantiate(source) {
-  const core = new Core(await WebAssembly.instantiate(await compile(await source)))
-  return { Store: storeClass(core), Table, Cursor, TwindexError }
+async function classes(source) {
+  return { Store: storeClass(await instantiate(source)), Table, Cursor, TwindexError }
+}
+
+/** An instance by itself, for what stands beside this file. */
+export async function instantiate(source = DEFAULT) {
+  return new Core(await WebAssembly.instantiate(await compile(await source)))
 }
 
 async function compile(source) {

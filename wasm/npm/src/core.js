@@ -31,12 +31,13 @@ export class Core {
       throw new TypeError(`this is no module of Twindex with version ${ABI_VERSION} of its interface`)
     }
     this.#answer = (this.exports.twindex_answer() >>> 0) / 4
-    this.#refresh()
+    this.refresh()
     this.room(0, INPUT_BYTES)
   }
 
-  /** Makes new views of the memory, which a growing memory takes from the old ones. */
-  #refresh() {
+  /** Makes new views of the memory where it has grown, which takes it from the old ones. */
+  refresh() {
+    if (this.bytes?.length) return
     const { buffer } = this.exports.memory
     this.bytes = new Uint8Array(buffer)
     this.words = new Uint32Array(buffer)
@@ -45,14 +46,14 @@ export class Core {
 
   /** The status of a call, or the error that it stands for. */
   status(status) {
-    if (this.bytes.length === 0) this.#refresh()
+    this.refresh()
     if (status < 0) throw this.#error()
     return status
   }
 
   #error() {
     this.exports.twindex_last_error()
-    if (this.bytes.length === 0) this.#refresh()
+    this.refresh()
     const at = this.answerAt
     const codeEnd = at + 8 + this.view.getUint32(at, true)
     const code = decoder.decode(this.bytes.subarray(at + 8, codeEnd))
@@ -72,7 +73,7 @@ export class Core {
     if (wanted > MOST_BYTES)
       throw makeError('TWINDEX_MEMORY_LIMIT', `${needed} bytes are more than a module has`)
     const input = this.exports.twindex_alloc(wanted) >>> 0
-    if (this.bytes.length === 0) this.#refresh()
+    this.refresh()
     if (input === 0) throw this.#error()
     this.bytes.copyWithin(input, this.input, this.input + offset)
     if (this.input !== 0) this.exports.twindex_free(this.input)

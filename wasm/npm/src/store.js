@@ -14,6 +14,15 @@ const limitBits = (limit) => (limit === undefined ? NO_LIMIT : BigInt(limit))
 
 const names = { keys: keyCodec('utf8'), values: valueCodec('utf8') }
 
+/** The handle of a store from the bytes of a dump or a whole file. */
+export function loadStore(core, source) {
+  if (!ArrayBuffer.isView(source)) throw typeError('a store is loaded from bytes', source)
+  const bytes = viewBytes(source)
+  core.room(0, bytes.length)
+  core.bytes.set(bytes, core.input)
+  return core.status(core.exports.twindex_load(core.input, bytes.length))
+}
+
 /** The class of the stores of one instance of the module. */
 export function storeClass(core) {
   return class Store {
@@ -31,11 +40,7 @@ export function storeClass(core) {
     }
 
     static load(source) {
-      if (!ArrayBuffer.isView(source)) throw typeError('a store is loaded from bytes', source)
-      const bytes = viewBytes(source)
-      core.room(0, bytes.length)
-      core.bytes.set(bytes, core.input)
-      return new Store(INTERNAL, core.status(core.exports.twindex_load(core.input, bytes.length)))
+      return new Store(INTERNAL, loadStore(core, source))
     }
 
     table(name, options) {
@@ -84,7 +89,11 @@ export function storeClass(core) {
       return core.answerBytes()
     }
 
-    close() {
+    async close() {
+      this.closeSync()
+    }
+
+    closeSync() {
       if (!this.#closed) core.status(core.exports.twindex_close(this.#handle))
       this.#closed = true
     }
@@ -94,7 +103,11 @@ export function storeClass(core) {
     }
 
     [Symbol.dispose ?? Symbol.for('Symbol.dispose')]() {
-      this.close()
+      this.closeSync()
+    }
+
+    async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
+      await this.close()
     }
 
     get [Symbol.toStringTag]() {

@@ -81,5 +81,13 @@ test('the package has all that it needs and nothing else', () => {
   const packed = execFileSync('npm', ['pack', '--dry-run', '--json'], { cwd: new URL('..', import.meta.url) })
   const [{ files }] = JSON.parse(packed)
   const others = files.map(({ path }) => path).filter((path) => !path.startsWith('src/'))
-  assert.deepEqual(others.sort(), ['README.md', 'index.d.ts', 'index.js', 'package.json', 'twindex.wasm'])
+  assert.deepEqual(others.sort(), [
+    'README.md',
+    'browser.d.ts',
+    'browser.js',
+    'index.d.ts',
+    'index.js',
+    'package.json',
+    'twindex.wasm',
+  ])
 })

@@ -1,0 +1,234 @@
+//! `twindex:engine/stores`.
+
+use std::cell::RefCell;
+use std::ops::Bound;
+
+use crate::Component;
+use crate::bindings::exports::twindex::engine::stores::{
+    self, Bytes, Error, Guest, GuestCursor, GuestEntries, GuestStore, GuestTable, Index, Pair,
+};
+use crate::keyvalue;
+
+impl Guest for Component {
+    type Store = Store;
+    type Table = Table;
+    type Cursor = Cursor;
+    type Entries = Entries;
+}
+
+type Result<T> = std::result::Result<T, Error>;
+
+impl From<twindex::Error> for Error {
+    fn from(error: twindex::Error) -> Self {
+        Self { code: error.code().into(), message: error.to_string() }
+    }
+}
+
+impl From<Index> for twindex::Index {
+    fn from(index: Index) -> Self {
+        match index {
+            Index::Hash => Self::Hash,
+            Index::Sorted => Self::Sorted,
+        }
+    }
+}
+
+impl From<twindex::Index> for Index {
+    fn from(index: twindex::Index) -> Self {
+        match index {
+            twindex::Index::Hash => Self::Hash,
+            twindex::Index::Sorted => Self::Sorted,
+        }
+    }
+}
+
+pub(crate) struct Store(twindex::Store);
+
+impl GuestStore for Store {
+    fn new() -> Self {
+        Self(twindex::Store::new())
+    }
+
+    fn buckets() -> stores::Store {
+        stores::Store::new(Self(keyvalue::buckets()))
+    }
+
+    fn load(dump: Bytes) -> Result<stores::Store> {
+        let store = twindex::Store::load(&mut dump.as_slice())?;
+        Ok(stores::Store::new(Self(store)))
+    }
+
+    fn dump(&self) -> Result<Bytes> {
+        let mut dump = Vec::new();
+        self.0.dump(&mut dump)?;
+        Ok(dump)
+    }
+
+    fn table(&self, name: String, index: Index) -> Result<stores::Table> {
+        Ok(stores::Table::new(Table(self.0.table(&name, index.into())?)))
+    }
+
+    fn tables(&self) -> Vec<(String, Index)> {
+        self.0.tables().iter().map(|table| (table.name().into(), table.index().into())).collect()
+    }
+
+    fn drop_table(&self, name: String) -> bool {
+        self.0.drop_table(&name)
+    }
+
+    fn memory(&self) -> u64 {
+        self.0.memory() as u64
+    }
+
+    fn memory_limit(&self) -> Option<u64> {
+        self.0.memory_limit().map(|limit| limit as u64)
+    }
+
+    fn set_memory_limit(&self, limit: Option<u64>) {
+        // A limit beyond what addresses reach is none.
+        self.0.set_memory_limit(limit.and_then(|limit| usize::try_from(limit).ok()));
+    }
+}
+
+pub(crate) struct Table(twindex::Table);
+
+impl GuestTable for Table {
+    fn name(&self) -> String {
+        self.0.name().into()
+    }
+
+    fn index(&self) -> Index {
+        self.0.index().into()
+    }
+
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn memory(&self) -> u64 {
+        self.0.memory() as u64
+    }
+
+    fn insert(&self, key: Bytes, value: Bytes) -> Result<bool> {
+        Ok(self.0.insert(key, value)?)
+    }
+
+    fn update(&self, key: Bytes, value: Bytes) -> Result<bool> {
+        Ok(self.0.update(key, value)?)
+    }
+
+    fn upsert(&self, key: Bytes, value: Bytes) -> Result<bool> {
+        Ok(self.0.upsert(key, value)?)
+    }
+
+    fn delete(&self, key: Bytes) -> Result<bool> {
+        Ok(self.0.delete(key)?)
+    }
+
+    fn select(&self, key: Bytes) -> Option<Bytes> {
+        self.0.select(key)
+    }
+
+    fn contains(&self, key: Bytes) -> bool {
+        self.0.contains(key)
+    }
+
+    fn increment(&self, key: Bytes, by: i64) -> Result<i64> {
+        Ok(self.0.increment(key, by)?)
+    }
+
+    fn compare_and_swap(&self, key: Bytes, expected: Option<Bytes>, new: Option<Bytes>) -> Result<bool> {
+        Ok(self.0.compare_and_swap(key, expected.as_deref(), new.as_deref())?)
+    }
+
+    fn clear(&self) -> Result<()> {
+        Ok(self.0.clear()?)
+    }
+
+    fn insert_many(&self, pairs: Vec<Pair>) -> Result<Vec<bool>> {
+        Ok(self.0.insert_many(&pairs)?)
+    }
+
+    fn update_many(&self, pairs: Vec<Pair>) -> Result<Vec<bool>> {
+        Ok(self.0.update_many(&pairs)?)
+    }
+
+    fn upsert_many(&self, pairs: Vec<Pair>) -> Result<Vec<bool>> {
+        Ok(self.0.upsert_many(&pairs)?)
+    }
+
+    fn delete_many(&self, keys: Vec<Bytes>) -> Result<Vec<bool>> {
+        Ok(self.0.delete_many(&keys)?)
+    }
+
+    fn select_many(&self, keys: Vec<Bytes>) -> Vec<Option<Bytes>> {
+        let mut values = Vec::with_capacity(keys.len());
+        self.0.select_many(&keys, |_, value| values.push(value.map(<[u8]>::to_vec)));
+        values
+    }
+
+    fn contains_many(&self, keys: Vec<Bytes>) -> Vec<bool> {
+        self.0.contains_many(&keys)
+    }
+
+    fn increment_many(&self, amounts: Vec<(Bytes, i64)>) -> Result<Vec<i64>> {
+        Ok(self.0.increment_many(&amounts)?)
+    }
+
+    fn cursor(&self, lower: stores::Bound, upper: stores::Bound) -> Result<stores::Cursor> {
+        cursor(&self.0, &(bound(lower), bound(upper)))
+    }
+
+    fn prefix(&self, prefix: Bytes) -> Result<stores::Cursor> {
+        cursor(&self.0, &twindex::prefix_range(&prefix))
+    }
+
+    fn entries(&self) -> stores::Entries {
+        stores::Entries::new(Entries(RefCell::new(self.0.iter())))
+    }
+}
+
+fn bound(bound: stores::Bound) -> Bound<Bytes> {
+    match bound {
+        stores::Bound::Unbounded => Bound::Unbounded,
+        stores::Bound::Included(key) => Bound::Included(key),
+        stores::Bound::Excluded(key) => Bound::Excluded(key),
+    }
+}
+
+fn cursor(table: &twindex::Table, (lower, upper): &(Bound<Bytes>, Bound<Bytes>)) -> Result<stores::Cursor> {
+    let range = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
+    Ok(stores::Cursor::new(Cursor(RefCell::new(table.try_cursor(range)?))))
+}
+
+pub(crate) struct Cursor(RefCell<twindex::Cursor>);
+
+impl GuestCursor for Cursor {
+    fn scan_asc_next(&self) -> Option<Pair> {
+        self.0.borrow_mut().scan_asc_next().map(copy)
+    }
+
+    fn scan_desc_next(&self) -> Option<Pair> {
+        self.0.borrow_mut().scan_desc_next().map(copy)
+    }
+
+    fn scan_asc_next_many(&self, count: u32) -> Vec<Pair> {
+        (0..count).map_while(|_| self.scan_asc_next()).collect()
+    }
+
+    fn scan_desc_next_many(&self, count: u32) -> Vec<Pair> {
+        (0..count).map_while(|_| self.scan_desc_next()).collect()
+    }
+}
+
+fn copy((key, value): (&[u8], &[u8])) -> Pair {
+    (key.to_vec(), value.to_vec())
+}
+
+pub(crate) struct Entries(RefCell<twindex::Iter>);
+
+impl GuestEntries for Entries {
+    fn next_many(&self, count: u32) -> Vec<Pair> {
+        self.0.borrow_mut().by_ref().take(count as usize).collect()
+    }
+}

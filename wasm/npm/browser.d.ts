@@ -1,0 +1,57 @@
+/**
+ * A store that a browser keeps, as a `.twx` file of the origin.
+ *
+ * ```js
+ * import { open } from 'twindex-wasm/browser'
+ * const store = await open('app')
+ * store.table('users').set('ada', '1815')
+ * ```
+ */
+
+import type { Source, Store } from './index.js'
+
+/**
+ * When a change is on the disk: with `always` when the call returns, in `indexeddb` soon after; with `everysec` within a
+ * second; with `none` after `flush` and `close`. In `opfs` a change outlives the tab in any case.
+ */
+export type Durability = 'none' | 'everysec' | 'always'
+
+/** `opfs` is the origin's private file system, in workers alone; `indexeddb` is there in windows too, and writes later. */
+export type Storage = 'opfs' | 'indexeddb'
+
+export interface KeepOptions {
+  /** `everysec` unless told. */
+  durability?: Durability
+  /** The bytes that the store may hold. */
+  memoryLimit?: number
+  /** A view of what the tab that leads has written until now. Any number of tabs may have one. */
+  readOnly?: boolean
+  /** Where the module is, as for `load`. */
+  source?: Source | Promise<Source>
+  /** `opfs` where it can be used, else `indexeddb`. A store is in one of them. */
+  storage?: Storage
+  /** Waits until no other tab or worker leads, instead of failing with `TWINDEX_IN_USE`. */
+  wait?: boolean
+}
+
+/** What was cut off the end of a file, which a crash had left in the middle of a record. */
+export interface Torn {
+  readonly offset: number
+  readonly bytes: number
+}
+
+export interface KeptStore extends Store {
+  readonly readOnly: boolean
+  readonly storage: Storage
+  readonly torn: Torn | undefined
+  /** Puts what was written until now on the disk. */
+  flush(): Promise<void>
+  /** Begins a new file, without what was replaced and deleted. Writes may go on meanwhile. */
+  compact(): Promise<void>
+}
+
+/**
+ * Opens the store of this name, or creates it. One tab or worker at a time has it for writing; another gets the error
+ * `TWINDEX_IN_USE`. What is damaged is `TWINDEX_CORRUPT`; once writing has failed, every write is `TWINDEX_LOG_FAILED`.
+ */
+export function open(name: string, options?: KeepOptions): Promise<KeptStore>

@@ -1,0 +1,58 @@
+// A store that a browser keeps, as a .twx file of the origin:
+//
+//   import { open } from 'twindex-wasm/browser'
+//   const store = await open('app')
+
+import { instantiate } from './index.js'
+import { IndexedFiles, PrivateFiles } from './src/browser/places.js'
+import { openKept } from './src/browser/store.js'
+import { makeError, typeError } from './src/errors.js'
+import { readOptions } from './src/options.js'
+
+const PLACES = { opfs: PrivateFiles, indexeddb: IndexedFiles }
+const OPTIONS = ['durability', 'memoryLimit', 'readOnly', 'source', 'storage', 'wait']
+
+/** Opens the store of this name, or creates it. */
+export async function open(name, options) {
+  if (typeof name !== 'string' || name === '') throw typeError('the name of a store is a text', name)
+  const read = readOptions(options, 'a store', OPTIONS)
+  const { durability = 'everysec', readOnly = false, wait = false, source, storage, memoryLimit } = read
+  if (!['none', 'everysec', 'always'].includes(durability)) {
+    throw makeError(
+      'TWINDEX_UNKNOWN_DURABILITY',
+      `unknown durability '${durability}', it is 'none', 'everysec' or 'always'`,
+    )
+  }
+  const Place =
+    storage === undefined ? Object.values(PLACES).find((place) => place.isHere()) : PLACES[storage]
+  if (!Place?.isHere()) {
+    throw makeError('TWINDEX_IO', `there is no storage '${storage ?? 'opfs or indexeddb'}' here`)
+  }
+  const place = new Place(name)
+  const release = readOnly ? undefined : await lead(name, wait)
+  try {
+    return await openKept(await instantiate(source), place, { durability, readOnly, memoryLimit, release })
+  } catch (error) {
+    release?.()
+    throw error
+  }
+}
+
+/** Takes the lead over a store, which one tab or worker has at a time and loses when it ends: how to give it up. */
+function lead(name, wait) {
+  return new Promise((resolve, reject) => {
+    const hold = (lock) => {
+      if (lock === null) {
+        reject(
+          makeError(
+            'TWINDEX_IN_USE',
+            `another tab or worker has the store '${name}' open for writing; readOnly: true opens it for reading, wait: true waits`,
+          ),
+        )
+        return undefined
+      }
+      return new Promise((release) => resolve(release))
+    }
+    navigator.locks.request(`twindex:${name}`, { ifAvailable: !wait }, hold).catch(reject)
+  })
+}

@@ -1,0 +1,164 @@
+// Where a browser keeps the files of a store. Each is a row of files, numbered as they were begun:
+//
+//   list()               the numbers that there are
+//   read(number)         the bytes of a file, of which the end may be cut
+//   create(number)       a new file, with append(bytes), flush() and close()
+//   remove(number)
+
+const SUFFIX = '.twx'
+
+/** Files of the origin's private file system, as workers alone can write them at once. */
+export class PrivateFiles {
+  /** What it is called in messages. */
+  kind = 'opfs'
+  /** Whether `append` has written when it returns, so that what a killed tab wrote is there. */
+  isPrompt = true
+  #folder
+  #name
+
+  static isHere() {
+    return (
+      typeof FileSystemFileHandle === 'function' && 'createSyncAccessHandle' in FileSystemFileHandle.prototype
+    )
+  }
+
+  constructor(name) {
+    this.#name = name
+  }
+
+  async #open() {
+    this.#folder ??= await navigator.storage.getDirectory()
+    return this.#folder
+  }
+
+  #file(number) {
+    return `${encodeURIComponent(this.#name)}.${number}${SUFFIX}`
+  }
+
+  async list() {
+    const folder = await this.#open()
+    const start = `${encodeURIComponent(this.#name)}.`
+    const numbers = []
+    for await (const name of folder.keys()) {
+      const number = name.slice(start.length, -SUFFIX.length)
+      if (name.startsWith(start) && name.endsWith(SUFFIX) && /^\d+$/.test(number))
+        numbers.push(Number(number))
+    }
+    return numbers
+  }
+
+  async read(number) {
+    const folder = await this.#open()
+    const handle = await folder.getFileHandle(this.#file(number))
+    for (;;) {
+      const file = await handle.getFile()
+      try {
+        return new Uint8Array(await file.arrayBuffer())
+      } catch (error) {
+        // The tab that leads has written since.
+        if (error.name !== 'NotReadableError') throw error
+      }
+    }
+  }
+
+  async create(number) {
+    const folder = await this.#open()
+    const handle = await folder.getFileHandle(this.#file(number), { create: true })
+    const file = await handle.createSyncAccessHandle()
+    file.truncate(0)
+    let end = 0
+    return {
+      append(bytes) {
+        while (bytes.length > 0) {
+          const written = file.write(bytes, { at: end })
+          if (written === 0) throw new Error('nothing was written')
+          end += written
+          bytes = bytes.subarray(written)
+        }
+      },
+      flush: async () => file.flush(),
+      close: async () => file.close(),
+    }
+  }
+
+  async remove(number) {
+    const folder = await this.#open()
+    await folder.removeEntry(this.#file(number))
+  }
+}
+
+const request = (made) =>
+  new Promise((resolve, reject) => {
+    made.onsuccess = () => resolve(made.result)
+    made.onerror = () => reject(made.error)
+  })
+
+/** Files as pieces in IndexedDB, which is there in windows too and writes later. */
+export class IndexedFiles {
+  kind = 'indexeddb'
+  isPrompt = false
+  #name
+  #base
+
+  static isHere() {
+    return typeof indexedDB === 'object' && indexedDB !== null
+  }
+
+  constructor(name) {
+    this.#name = name
+  }
+
+  async #open() {
+    if (this.#base === undefined) {
+      const opening = indexedDB.open(`twindex:${this.#name}`, 1)
+      opening.onupgradeneeded = () => opening.result.createObjectStore('pieces')
+      this.#base = await request(opening)
+    }
+    return this.#base
+  }
+
+  async #pieces(mode, work) {
+    const base = await this.#open()
+    const transaction = base.transaction('pieces', mode, { durability: 'strict' })
+    const made = work(transaction.objectStore('pieces'))
+    return new Promise((resolve, reject) => {
+      transaction.oncomplete = () => resolve(made?.result)
+      transaction.onabort = () => reject(transaction.error)
+    })
+  }
+
+  #all(number) {
+    return IDBKeyRange.bound([number], [number, []])
+  }
+
+  async list() {
+    const keys = await this.#pieces('readonly', (pieces) => pieces.getAllKeys())
+    return [...new Set(keys.map(([number]) => number))]
+  }
+
+  async read(number) {
+    const pieces = await this.#pieces('readonly', (store) => store.getAll(this.#all(number)))
+    return new Uint8Array(await new Blob(pieces).arrayBuffer())
+  }
+
+  async create(number) {
+    let next = 0
+    let pending = []
+    let writing = Promise.resolve()
+    const flush = () => {
+      if (pending.length === 0) return writing
+      const piece = new Blob(pending)
+      pending = []
+      const at = [number, next++]
+      writing = writing
+        .then(() => piece.arrayBuffer())
+        .then((bytes) => this.#pieces('readwrite', (pieces) => pieces.put(new Uint8Array(bytes), at)))
+      return writing
+    }
+    return { append: (bytes) => void pending.push(bytes.slice()), flush, close: flush }
+  }
+
+  async remove(number) {
+    await this.#pieces('readwrite', (pieces) => pieces.delete(this.#all(number)))
+  }
+}

@@ -1,0 +1,204 @@
+// The records of a .twx file, which docs/file-format.md specifies.
+
+import { makeError } from '../errors.js'
+
+const HEADER_BYTES = 24
+const HEAD_BYTES = 12
+const END = 3
+const LOG = 4
+const SYNCED = 5
+const LAST_KIND = SYNCED
+
+const TABLES = makeTables()
+
+/** Eight tables, so that eight bytes take one step. */
+function makeTables() {
+  const tables = Array.from({ length: 8 }, () => new Int32Array(256))
+  for (let byte = 0; byte < 256; byte++) {
+    let crc = byte
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (-(crc & 1) & 0xedb88320)
+    tables[0][byte] = crc
+  }
+  for (let byte = 0; byte < 256; byte++) {
+    for (let at = 1; at < 8; at++) {
+      const before = tables[at - 1][byte]
+      tables[at][byte] = (before >>> 8) ^ tables[0][before & 255]
+    }
+  }
+  return tables
+}
+
+/** The CRC-32 of these bytes after those that gave `before`. */
+function crc32(bytes, before = 0) {
+  const [a, b, c, d, e, f, g, h] = TABLES
+  let crc = ~before
+  let at = 0
+  for (; at + 8 <= bytes.length; at += 8) {
+    crc =
+      h[(crc ^ bytes[at]) & 255] ^
+      g[((crc >>> 8) ^ bytes[at + 1]) & 255] ^
+      f[((crc >>> 16) ^ bytes[at + 2]) & 255] ^
+      e[((crc >>> 24) ^ bytes[at + 3]) & 255] ^
+      d[bytes[at + 4]] ^
+      c[bytes[at + 5]] ^
+      b[bytes[at + 6]] ^
+      a[bytes[at + 7]]
+  }
+  for (; at < bytes.length; at++) crc = (crc >>> 8) ^ a[(crc ^ bytes[at]) & 255]
+  return ~crc >>> 0
+}
+
+const viewOf = (bytes) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+/** The checksum of a record's head without its payload. */
+function headCrc(salt, offset, head) {
+  const bytes = new Uint8Array(22)
+  const view = viewOf(bytes)
+  view.setBigUint64(0, salt, true)
+  view.setBigUint64(8, BigInt(offset), true)
+  bytes.set(head.subarray(0, 6), 16)
+  return crc32(bytes)
+}
+
+/** Writes the checksums of the record that these bytes are. */
+function seal(salt, offset, record) {
+  const crc = headCrc(salt, offset, record)
+  const view = viewOf(record)
+  view.setUint16(6, crc & 0xffff, true)
+  view.setUint32(8, crc32(record.subarray(HEAD_BYTES), crc), true)
+}
+
+const lengthOf = (record) => {
+  const view = viewOf(record)
+  return view.getUint32(1, true) + record[5] * 2 ** 32
+}
+
+/** The bytes of the record that starts here, or `undefined` where there is none that is whole. */
+function recordAt(bytes, salt, offset) {
+  const head = bytes.subarray(offset, offset + HEAD_BYTES)
+  if (head.length < HEAD_BYTES || head[0] === 0 || head[0] > LAST_KIND) return undefined
+  const crc = headCrc(salt, offset, head)
+  const view = viewOf(head)
+  if (view.getUint16(6, true) !== (crc & 0xffff)) return undefined
+  const record = bytes.subarray(offset, offset + HEAD_BYTES + lengthOf(head))
+  if (record.length < HEAD_BYTES + lengthOf(head)) return undefined
+  return crc32(record.subarray(HEAD_BYTES), crc) === view.getUint32(8, true) ? record : undefined
+}
+
+/**
+ * How much of a file is whole: up to where its log was cut, by a crash or because it is still being written. `isDump`
+ * tells whether the dump before the log is. What is damaged in the middle is an error.
+ */
+export function wholePart(bytes) {
+  if (bytes.length < HEADER_BYTES) return { end: 0, isDump: false }
+  const salt = viewOf(bytes).getBigUint64(12, true)
+  let offset = HEADER_BYTES
+  let isDump = false
+  for (let record = recordAt(bytes, salt, offset); record; record = recordAt(bytes, salt, offset)) {
+    offset += record.length
+    isDump ||= record[0] === END
+  }
+  for (let after = offset + 1; isDump && after < bytes.length; after++) {
+    if (recordAt(bytes, salt, after)) {
+      throw makeError('TWINDEX_CORRUPT', `corrupt at byte ${offset}: good records follow a bad one`)
+    }
+  }
+  return { end: offset, isDump }
+}
+
+/** The bytes of a dump, sealed anew so that a log of this salt may follow. */
+export function withSalt(dump, salt) {
+  viewOf(dump).setBigUint64(12, salt, true)
+  viewOf(dump).setUint32(20, crc32(dump.subarray(0, 20)), true)
+  for (let offset = HEADER_BYTES; offset < dump.length; ) {
+    const end = offset + HEAD_BYTES + lengthOf(dump.subarray(offset, offset + HEAD_BYTES))
+    seal(salt, offset, dump.subarray(offset, end))
+    offset = end
+  }
+  return dump
+}
+
+const PUT = 0
+const DELETE = 1
+const CREATE = 2
+const DROP = 3
+const CLEAR = 4
+/** The ids from here on follow the head of an operation. */
+const FAR_ID = 31
+
+/** Operations in the making, of which a file holds all or none. */
+export class Operations {
+  #bytes = new Uint8Array(1024)
+  #length = HEAD_BYTES
+
+  get isEmpty() {
+    return this.#length === HEAD_BYTES
+  }
+
+  put(table, key, value) {
+    this.#head(PUT, table)
+    this.#number(key.length)
+    this.#number(value.length)
+    this.#push(key)
+    this.#push(value)
+  }
+
+  delete(table, key) {
+    this.#head(DELETE, table)
+    this.#number(key.length)
+    this.#push(key)
+  }
+
+  create(table, isSorted, name) {
+    this.#head(CREATE, table)
+    this.#number(1 + name.length)
+    this.#push([isSorted ? 1 : 0])
+    this.#push(name)
+  }
+
+  drop(table) {
+    this.#head(DROP, table)
+  }
+
+  clear(table) {
+    this.#head(CLEAR, table)
+  }
+
+  /** The record of all of them for this place of the file; then there are none. */
+  seal(salt, offset) {
+    const record = this.#bytes.slice(0, this.#length)
+    const length = this.#length - HEAD_BYTES
+    record[0] = LOG
+    viewOf(record).setUint32(1, length, true)
+    record[5] = 0
+    seal(salt, offset, record)
+    this.#length = HEAD_BYTES
+    return record
+  }
+
+  #head(what, table) {
+    this.#push([what | (Math.min(table, FAR_ID) << 3)])
+    if (table >= FAR_ID) this.#number(table - FAR_ID)
+  }
+
+  /** Seven bits a byte, the lowest first. */
+  #number(number) {
+    let left = number
+    while (left >= 128) {
+      this.#push([(left % 128) | 128])
+      left = Math.floor(left / 128)
+    }
+    this.#push([left])
+  }
+
+  #push(bytes) {
+    const end = this.#length + bytes.length
+    if (end > this.#bytes.length) {
+      const grown = new Uint8Array(2 * end)
+      grown.set(this.#bytes.subarray(0, this.#length))
+      this.#bytes = grown
+    }
+    this.#bytes.set(bytes, this.#length)
+    this.#length = end
+  }
+}

@@ -1,0 +1,197 @@
+// A store that is kept in a place of files.
+//
+// A file is a dump and the log behind it. The one with the highest number whose dump is whole is the store: a new one is
+// begun beside it at each opening and compaction, and the old one goes once the new one is on disk.
+
+import { makeError } from '../errors.js'
+import { INTERNAL } from '../internal.js'
+import { loadStore, storeClass } from '../store.js'
+import { Journal, refuseWrites } from './journal.js'
+import { wholePart, withSalt } from './records.js'
+
+const SECOND = 1000
+const readOnlyError = () => makeError('TWINDEX_READ_ONLY', 'the store was opened with readOnly')
+
+/** Finds the newest whole file: the numbers that there are, its bytes, and how many were cut off it. */
+async function newest(place, readOnly) {
+  for (let attempt = 0; ; attempt++) {
+    const numbers = (await place.list()).sort((a, b) => b - a)
+    try {
+      for (const number of numbers) {
+        const bytes = await place.read(number)
+        const { end, isDump } = wholePart(bytes)
+        if (isDump) return { numbers, bytes: bytes.subarray(0, end), cut: bytes.length - end }
+      }
+      return { numbers, cut: 0 }
+    } catch (error) {
+      // A reader may have come just when the tab that leads took a file away.
+      if (!readOnly || error.name !== 'NotFoundError' || attempt > 100) throw error
+    }
+  }
+}
+
+export async function openKept(core, place, { durability, readOnly, memoryLimit, release }) {
+  const found = await newest(place, readOnly)
+  const file = new File(place, found, durability, release)
+  const Kept = keptClass(core, file, readOnly)
+  const store = found.bytes === undefined ? new Kept() : new Kept(INTERNAL, loadStore(core, found.bytes))
+  if (memoryLimit !== undefined) store.memoryLimit = memoryLimit
+  if (readOnly) {
+    refuseWrites(core, () => {
+      throw readOnlyError()
+    })
+  } else {
+    file.journal = new Journal(
+      core,
+      () => file.check(),
+      (operations) => file.write(operations),
+    )
+    await store.compact()
+  }
+  return store
+}
+
+function keptClass(core, file, readOnly) {
+  return class Store extends storeClass(core) {
+    table(name, options) {
+      if (readOnly && !this.tables().some(([known]) => known === name)) throw readOnlyError()
+      return super.table(name, options)
+    }
+
+    get readOnly() {
+      return readOnly
+    }
+
+    get storage() {
+      return file.place.kind
+    }
+
+    get torn() {
+      return file.torn
+    }
+
+    /** Puts what was written on the disk. */
+    async flush() {
+      if (!readOnly) await file.flush()
+    }
+
+    /** Begins a new file, without what was replaced and deleted. */
+    async compact() {
+      if (readOnly) throw readOnlyError()
+      await file.begin(
+        () => this.dump(),
+        () => this.tables().map(([name]) => name),
+      )
+    }
+
+    async close() {
+      if (this.closed) return
+      super.closeSync()
+      if (!readOnly) await file.close()
+    }
+
+    closeSync() {
+      this.close()
+    }
+  }
+}
+
+class File {
+  journal
+  torn
+  #numbers
+  #durability
+  #release
+  #salt
+  #end
+  #file
+  #failed
+  #timer
+
+  constructor(place, { numbers, bytes, cut }, durability, release) {
+    this.place = place
+    this.#numbers = numbers
+    this.#durability = durability
+    this.#release = release
+    if (cut > 0 && bytes !== undefined) this.torn = { offset: bytes.length, bytes: cut }
+  }
+
+  /** Puts a dump in the place of the file. */
+  async begin(dump, names) {
+    this.check()
+    const [salt] = crypto.getRandomValues(new BigUint64Array(1))
+    const before = this.#file
+    const number = Math.max(0, ...this.#numbers) + 1
+    const made = await this.place.create(number)
+    this.#numbers.push(number)
+    // No write may come between the dump and its log.
+    const bytes = withSalt(dump(), salt || 1n)
+    this.journal.start(names())
+    this.#salt = salt || 1n
+    this.#end = bytes.length
+    this.#file = made
+    await this.#trying(async () => {
+      made.append(bytes)
+      await made.flush()
+    })
+    await before?.close()
+    const left = [number]
+    for (const old of this.#numbers.filter((known) => known !== number)) {
+      // One that a tab had open that has just died goes at a later time.
+      await this.place.remove(old).catch(() => left.push(old))
+    }
+    this.#numbers = left
+  }
+
+  write(operations) {
+    const record = operations.seal(this.#salt, this.#end)
+    try {
+      this.#file.append(record)
+    } catch (error) {
+      this.#fail(error)
+    }
+    this.#end += record.length
+    if (this.#durability === 'always') this.flush().catch(() => {})
+    else if (this.#durability === 'everysec') {
+      this.#timer ??= setTimeout(() => {
+        this.#timer = undefined
+        this.flush().catch(() => {}) // told of by the next write
+      }, SECOND)
+    }
+  }
+
+  flush() {
+    return this.#trying(() => this.#file.flush())
+  }
+
+  async close() {
+    clearTimeout(this.#timer)
+    try {
+      await this.flush()
+      await this.#file.close()
+    } finally {
+      this.#release()
+    }
+  }
+
+  /** Fails where the file cannot be written any more. */
+  check() {
+    if (this.#failed !== undefined) this.#fail(this.#failed)
+  }
+
+  async #trying(work) {
+    this.check()
+    try {
+      await work()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #fail(cause) {
+    this.#failed = cause
+    throw Object.assign(makeError('TWINDEX_LOG_FAILED', `writing to the store failed: ${cause.message}`), {
+      cause,
+    })
+  }
+}

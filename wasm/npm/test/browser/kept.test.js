@@ -1,0 +1,121 @@
+// A store that the browser keeps: across reloads, beside other tabs, and through the death of its own.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { start } from './chromium.js'
+import { openWorker } from './store.js'
+
+const { browser, context, address } = await start(after)
+
+for (const storage of ['opfs', 'indexeddb']) {
+  test(`a store is there again after it was closed (${storage})`, async () => {
+    const one = await openWorker(context, address)
+    const name = `again ${storage}`
+    assert.deepEqual(await one.call('open', name, { storage }), { storage, readOnly: false, torn: undefined })
+    await one.call('write', 0, 1000)
+    await one.call('compact')
+    await one.call('write', 1000, 2000)
+    await one.call('close')
+    await one.page.close()
+    const other = await openWorker(context, address)
+    await other.call('open', name, { storage, wait: true })
+    assert.equal(await other.call('count'), 2000)
+    assert.ok(await other.call('whole'))
+    await other.page.close()
+  })
+
+  test(`one tab leads, another reads (${storage})`, async () => {
+    const [leader, other] = [await openWorker(context, address), await openWorker(context, address)]
+    const name = `lead ${storage}`
+    await leader.call('open', name, { storage })
+    await leader.call('write', 0, 100)
+    await leader.call('flush')
+    await assert.rejects(other.call('open', name, { storage }), {
+      code: 'TWINDEX_IN_USE',
+      message: /readOnly/,
+    })
+    assert.equal((await other.call('open', name, { storage, readOnly: true })).readOnly, true)
+    assert.equal(await other.call('count'), 100)
+    await assert.rejects(other.call('write', 0, 1), { code: 'TWINDEX_READ_ONLY' })
+    // The lead passes on with the tab that had it.
+    await leader.page.close()
+    const next = await openWorker(context, address)
+    await next.call('open', name, { storage, wait: true })
+    assert.equal(await next.call('count'), 100)
+    await Promise.all([other.page.close(), next.page.close()])
+  })
+}
+
+/** Kills the process of a page, as the system does where memory ends. */
+async function kill(page) {
+  const session = await context.newCDPSession(page)
+  const crashed = page.waitForEvent('crash')
+  session.send('Page.crash').catch(() => {})
+  await crashed
+}
+
+test('a killed tab loses nothing that a call had returned from', async () => {
+  const name = 'killed'
+  let written = 0
+  for (const durability of ['everysec', 'always', 'everysec']) {
+    const { page, call } = await openWorker(context, address)
+    await call('open', name, { durability, wait: true })
+    assert.equal(await call('count'), written)
+    assert.ok(await call('whole'))
+    await call('write', written, written + 700)
+    written += 700
+    await kill(page)
+    await page.close()
+  }
+  const { page, call } = await openWorker(context, address)
+  await call('open', name, { wait: true })
+  assert.equal(await call('count'), written)
+  await page.close()
+})
+
+test('a tab that is killed while it writes leaves batches whole', async () => {
+  const name = 'killed in the middle'
+  for (let round = 0; round < 4; round++) {
+    const { page, call } = await openWorker(context, address)
+    await call('open', name, { wait: true })
+    const count = await call('count')
+    assert.equal(count % 500, 0, `${count} pairs are no whole batches`)
+    page
+      .evaluate(async () => {
+        for (let at = 0; ; at += 500) await globalThis.command('many', at, at + 500)
+      })
+      .catch(() => {})
+    await page.evaluate(() => globalThis.command('count'))
+    await kill(page)
+    await page.close()
+  }
+})
+
+test('the bytes of a store in the browser load anywhere', async () => {
+  const { page, call } = await openWorker(context, address)
+  await call('open', 'bytes')
+  await call('write', 0, 50)
+  const bytes = await page.evaluate(async () => Array.from((await globalThis.command('dump')).result))
+  const { load } = await import('twindex-wasm')
+  const { Store } = await load()
+  assert.equal(Store.load(Uint8Array.from(bytes)).table('t').get('key 7'), 'value 7')
+  await page.close()
+})
+
+test('a window keeps a store too, in IndexedDB', async () => {
+  const page = await context.newPage()
+  await page.goto(`${address}page.css`)
+  const seen = await page.evaluate(async (from) => {
+    const { open } = await import(`${from}twindex-wasm/browser.js`)
+    const store = await open('window', { storage: 'indexeddb' })
+    store.table('t').set('a', 'b')
+    await store.close()
+    const again = await open('window', { storage: 'indexeddb' })
+    return again.table('t').get('a')
+  }, address)
+  assert.equal(seen, 'b')
+  await page.close()
+})
+
+test('it is Chromium that ran', () => {
+  assert.match(browser.version(), /^\d+\./)
+})

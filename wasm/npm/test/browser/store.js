@@ -1,0 +1,63 @@
+// Runs in a page: a worker that has a store, and does what it is told.
+const source = `
+  import { open } from 'ADDRESStwindex-wasm/browser.js'
+  let store
+  const commands = {
+    open: async (name, options) => {
+      store = await open(name, options)
+      return { storage: store.storage, torn: store.torn, readOnly: store.readOnly }
+    },
+    write: (from, to) => {
+      const table = store.table('t')
+      for (let at = from; at < to; at++) table.set('key ' + at, 'value ' + at)
+    },
+    many: (from, to) => {
+      store.table('t').upsertMany(Array.from({ length: to - from }, (_, at) => ['key ' + (from + at), 'many']))
+    },
+    count: () => store.table('t').size,
+    get: (key) => store.table('t').get(key),
+    whole: () => [...store.table('t')].every(([key, value]) => value === key.replace('key', 'value')),
+    flush: () => store.flush(),
+    compact: () => store.compact(),
+    close: () => store.close(),
+    dump: () => store.dump(),
+  }
+  onmessage = async ({ data: [id, command, ...args] }) => {
+    try {
+      postMessage([id, await commands[command](...args)])
+    } catch (error) {
+      postMessage([id, undefined, { code: error.code, message: error.message }])
+    }
+  }
+`
+
+/** A page with such a worker: calls its commands by name. */
+export async function openWorker(context, address) {
+  const page = await context.newPage()
+  await page.goto(`${address}page.css`)
+  await page.evaluate(
+    (text) => {
+      const worker = new Worker(URL.createObjectURL(new Blob([text], { type: 'text/javascript' })), {
+        type: 'module',
+      })
+      const waiting = new Map()
+      let next = 0
+      worker.onmessage = ({ data: [id, result, error] }) => {
+        waiting.get(id)(error === undefined ? { result } : { error })
+        waiting.delete(id)
+      }
+      globalThis.command = (...args) =>
+        new Promise((resolve) => {
+          waiting.set(++next, resolve)
+          worker.postMessage([next, ...args])
+        })
+    },
+    source.replace('ADDRESS', address),
+  )
+  const call = async (...args) => {
+    const { result, error } = await page.evaluate((given) => globalThis.command(...given), args)
+    if (error !== undefined) throw Object.assign(new Error(error.message), { code: error.code })
+    return result
+  }
+  return { page, call }
+}

@@ -1,0 +1,232 @@
+// Stores that are kept as files, over a place in memory; test/browser has them in a browser.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { load } from 'twindex-wasm'
+import { instantiate } from '../index.js'
+import { openKept } from '../src/browser/store.js'
+
+const { Store } = await load()
+
+/** Files in memory, as a browser's would be. `fails` makes writing fail. */
+class Place {
+  kind = 'memory'
+  files = new Map()
+  fails = false
+
+  async list() {
+    return [...this.files.keys()]
+  }
+
+  async read(number) {
+    return this.files.get(number).slice()
+  }
+
+  async create(number) {
+    this.files.set(number, new Uint8Array())
+    return {
+      append: (bytes) => {
+        if (this.fails) throw new Error('no space is left')
+        this.files.set(number, Buffer.concat([this.files.get(number), bytes]))
+      },
+      flush: async () => {},
+      close: async () => {},
+    }
+  }
+
+  async remove(number) {
+    this.files.delete(number)
+  }
+
+  get bytes() {
+    assert.equal(this.files.size, 1)
+    return [...this.files.values()][0]
+  }
+
+  set bytes(bytes) {
+    const [number] = this.files.keys()
+    this.files.set(number, bytes)
+  }
+}
+
+async function open(place, options) {
+  return openKept(await instantiate(), place, {
+    durability: 'none',
+    readOnly: false,
+    release() {},
+    ...options,
+  })
+}
+
+/** Everything in a store. */
+const all = (store) =>
+  store.tables().map(([name, index]) => {
+    const table = store.table(name, { index, keys: 'view', values: 'view' })
+    return [
+      name,
+      index,
+      [...table].map((pair) => pair.map((bytes) => Buffer.from(bytes).toString('hex'))).sort(),
+    ]
+  })
+
+/** Writes by every verb there is. */
+function work(store) {
+  const hash = store.table('hash')
+  const sorted = store.table('sorted', { index: 'sorted' })
+  for (const table of [hash, sorted]) {
+    table.insert('a', '1')
+    table.insert('a', 'is there')
+    table.update('a', '2')
+    table.update('none', 'x')
+    table.upsert('b', '3')
+    table.delete('none')
+    table.insertMany([
+      ['c', '4'],
+      ['a', 'is there'],
+      ['d', ''],
+    ])
+    table.upsertMany(Array.from({ length: 300 }, (_, at) => [`key ${at}`, 'x'.repeat(at)]))
+    table.updateMany([
+      ['key 1', 'y'],
+      ['none', 'y'],
+    ])
+    table.deleteMany(['key 2', 'none'])
+    table.increment('n', 40)
+    table.incrementMany([
+      ['n', 2],
+      ['m', -7n],
+    ])
+    assert.throws(
+      () =>
+        table.incrementMany([
+          ['o', 1],
+          ['d', 1],
+          ['p', 1],
+        ]),
+      { code: 'TWINDEX_NOT_AN_INTEGER' },
+    )
+    table.compareAndSwap('c', '4', undefined)
+    table.compareAndSwap('b', 'not this', 'x')
+    table.compareAndSwapMany([
+      ['b', '3', '33'],
+      ['e', undefined, '5'],
+      ['e', 'not this', 'x'],
+    ])
+    table.alter('b', (value) => `${value}3`)
+  }
+  store.table('gone').set('a', 'b')
+  store.dropTable('gone')
+  store.table('gone', { index: 'sorted' }).set('c', 'd')
+  store.table('empty').set('a', 'b')
+  store.table('empty').clear()
+  for (let at = 0; at < 40; at++) store.table(`table ${at}`).set('k', `${at}`)
+}
+
+test('what every verb wrote is there again, here and in other hosts', async () => {
+  const place = new Place()
+  const store = await open(place)
+  work(store)
+  const expected = all(store)
+  assert.deepEqual(all(Store.load(place.bytes)), expected)
+  await store.compact()
+  store.table('hash').set('after', 'compaction')
+  store.dropTable('empty')
+  const after = all(store)
+  assert.deepEqual(all(Store.load(place.bytes)), after)
+  await store.close()
+  const again = await open(place)
+  assert.deepEqual(all(again), after)
+  assert.equal(again.torn, undefined)
+})
+
+test('wherever a file is cut, all before is there, and a batch is whole or not there', async () => {
+  const place = new Place()
+  const store = await open(place)
+  const start = place.bytes.length
+  for (let batch = 0; batch < 5; batch++) {
+    store.table('t').insertMany([0, 1, 2].map((at) => [`${batch} ${at}`, 'value']))
+  }
+  const whole = place.bytes
+  for (let end = start; end < whole.length; end++) {
+    const cut = new Place()
+    cut.files.set(1, whole.slice(0, end))
+    const found = await open(cut)
+    const { size } = found.table('t')
+    assert.equal(size % 3, 0)
+    assert.equal((found.torn?.offset ?? end) + (found.torn?.bytes ?? 0), end)
+    await found.close()
+  }
+})
+
+test('damage before good records is an error, and nothing is taken away', async () => {
+  const place = new Place()
+  const store = await open(place)
+  const start = place.bytes.length
+  work(store)
+  await store.close()
+  const damaged = place.bytes.slice()
+  damaged[start + 20] ^= 1
+  place.bytes = damaged
+  await assert.rejects(open(place), { code: 'TWINDEX_CORRUPT', message: /byte \d+/ })
+  assert.deepEqual(place.bytes, damaged)
+})
+
+test('a file whose dump was never finished gives way to the one before', async () => {
+  const place = new Place()
+  const store = await open(place)
+  store.table('t').set('a', 'b')
+  await store.close()
+  const [number] = place.files.keys()
+  place.files.set(number + 1, place.bytes.slice(0, 30))
+  const again = await open(place)
+  assert.equal(again.table('t').get('a'), 'b')
+  assert.equal(place.files.size, 1)
+})
+
+test('a store for reading alone refuses every write', async () => {
+  const place = new Place()
+  const store = await open(place)
+  store.table('t').set('a', '1')
+  const before = place.bytes
+  const reader = await open(place, { readOnly: true })
+  const table = reader.table('t')
+  const refused = { code: 'TWINDEX_READ_ONLY' }
+  const writes = [
+    () => table.insert('b', 'x'),
+    () => table.upsertMany([['a', 'x']]),
+    () => table.increment('a'),
+    () => table.compareAndSwap('a', '1', '2'),
+    () => table.delete('a'),
+    () => table.clear(),
+    () => reader.dropTable('t'),
+    () => reader.table('other'),
+  ]
+  for (const write of writes) assert.throws(write, refused)
+  await assert.rejects(reader.compact(), refused)
+  assert.equal(table.get('a'), '1')
+  await reader.close()
+  assert.deepEqual(place.bytes, before)
+})
+
+test('once writing has failed every write says so, and reads go on', async () => {
+  const place = new Place()
+  const store = await open(place)
+  const table = store.table('t').set('a', '1')
+  place.fails = true
+  const failed = { code: 'TWINDEX_LOG_FAILED', message: /no space is left/ }
+  assert.throws(() => table.set('b', '2'), failed)
+  place.fails = false
+  assert.throws(() => table.set('c', '3'), failed)
+  await assert.rejects(store.flush(), failed)
+  assert.equal(table.get('a'), '1')
+})
+
+for (const name of ['version-1', 'version-2-dump', 'version-2-log']) {
+  test(`the golden file ${name} loads, and is kept`, async () => {
+    const golden = readFileSync(new URL(`../../../engine/tests/golden/${name}.twx`, import.meta.url))
+    const store = Store.load(golden)
+    assert.ok(store.tables().length > 0)
+    const again = Store.load(store.dump())
+    assert.deepEqual(all(again), all(store))
+  })
+}

@@ -1,0 +1,177 @@
+//! The component in wasmtime: by itself, and composed with a client that knows of `wasi:keyvalue` alone.
+
+use std::path::Path;
+
+use wac_graph::{CompositionGraph, EncodeOptions, types::Package};
+use wasmtime::component::{Component, Func, Instance, Linker, Val};
+use wasmtime::{Engine, Store};
+
+const STORES: &str = "twindex:engine/stores@0.1.0";
+const INTERFACES: [&str; 3] = [
+    "wasi:keyvalue/store@0.2.0-draft2",
+    "wasi:keyvalue/atomics@0.2.0-draft2",
+    "wasi:keyvalue/batch@0.2.0-draft2",
+];
+
+fn bytes_of(name: &str) -> Vec<u8> {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
+    let path = target.join("wasm32-unknown-unknown/release").join(name);
+    std::fs::read(&path).unwrap_or_else(|error| {
+        panic!("{}: {error}\nBuild it as docs/wasm.md says under \"The component\".", path.display())
+    })
+}
+
+/// The component alone, called without any types of its own.
+struct Host {
+    store: Store<()>,
+    instance: Instance,
+}
+
+impl Host {
+    fn new(bytes: &[u8]) -> Self {
+        let engine = Engine::default();
+        let component = Component::new(&engine, bytes).expect("the component compiles");
+        assert_eq!(component.component_type().imports(&engine).count(), 0, "it imports nothing");
+        let mut store = Store::new(&engine, ());
+        let instance =
+            Linker::new(&engine).instantiate(&mut store, &component).expect("it needs nothing of its host");
+        Self { store, instance }
+    }
+
+    fn function(&mut self, interface: Option<&str>, name: &str) -> Func {
+        let parent = interface.map(|interface| {
+            self.instance.get_export_index(&mut self.store, None, interface).expect("the interface is there")
+        });
+        let index = self
+            .instance
+            .get_export_index(&mut self.store, parent.as_ref(), name)
+            .unwrap_or_else(|| panic!("{name} is not exported"));
+        self.instance.get_func(&mut self.store, index).expect("it is a function")
+    }
+
+    fn call(&mut self, name: &str, arguments: &[Val]) -> Val {
+        let function = self.function(Some(STORES), name);
+        let mut results = [Val::Bool(false)];
+        function.call(&mut self.store, arguments, &mut results).expect("no trap");
+        let [result] = results;
+        result
+    }
+
+    /// The value of a result that is no error.
+    fn done(&mut self, name: &str, arguments: &[Val]) -> Val {
+        match self.call(name, arguments) {
+            Val::Result(Ok(Some(value))) => *value,
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+
+    fn error(&mut self, name: &str, arguments: &[Val]) -> String {
+        let Val::Result(Err(Some(error))) = self.call(name, arguments) else { panic!("{name} is no error") };
+        let Val::Record(fields) = *error else { panic!("an error is a record") };
+        let Val::String(code) = &fields[0].1 else { panic!("a code is text") };
+        code.clone()
+    }
+}
+
+fn bytes(bytes: &[u8]) -> Val {
+    Val::List(bytes.iter().map(|byte| Val::U8(*byte)).collect())
+}
+
+fn pair(key: &[u8], value: &[u8]) -> Val {
+    Val::Tuple(vec![bytes(key), bytes(value)])
+}
+
+fn text(text: &str) -> Val {
+    Val::String(text.into())
+}
+
+fn index(name: &str) -> Val {
+    Val::Enum(name.into())
+}
+
+fn some(value: Val) -> Val {
+    Val::Option(Some(Box::new(value)))
+}
+
+#[test]
+fn tables_of_both_indexes_are_read_and_written() {
+    let mut host = Host::new(&bytes_of("twindex_component.wasm"));
+    let store = host.call("[constructor]store", &[]);
+    let users = host.done("[method]store.table", &[store.clone(), text("users"), index("hash")]);
+    let insert = [users.clone(), bytes(b"ada"), bytes(b"1815")];
+    assert_eq!(host.done("[method]table.insert", &insert), Val::Bool(true));
+    assert_eq!(host.done("[method]table.insert", &insert), Val::Bool(false));
+    assert_eq!(host.call("[method]table.select", &[users.clone(), bytes(b"ada")]), some(bytes(b"1815")));
+    assert_eq!(host.call("[method]table.select", &[users.clone(), bytes(b"bob")]), Val::Option(None));
+    assert_eq!(
+        host.error("[method]table.insert", &[users.clone(), bytes(&[0; 65_536]), bytes(b"")]),
+        "TWINDEX_KEY_TOO_LONG"
+    );
+    assert_eq!(
+        host.error("[method]store.table", &[store.clone(), text("users"), index("sorted")]),
+        "TWINDEX_WRONG_INDEX"
+    );
+    assert_eq!(host.error("[method]table.prefix", &[users, bytes(b"a")]), "TWINDEX_WRONG_INDEX");
+
+    let log = host.done("[method]store.table", &[store, text("log"), index("sorted")]);
+    let pairs = Val::List(vec![pair(b"2", b"b"), pair(b"1", b"a"), pair(b"3", b"c")]);
+    assert_eq!(
+        host.done("[method]table.insert-many", &[log.clone(), pairs]),
+        Val::List(vec![Val::Bool(true); 3])
+    );
+    let after = Val::Variant("excluded".into(), Some(Box::new(bytes(b"1"))));
+    let end = Val::Variant("unbounded".into(), None);
+    let cursor = host.done("[method]table.cursor", &[log.clone(), after, end]);
+    assert_eq!(host.call("[method]cursor.scan-asc-next", &[cursor.clone()]), some(pair(b"2", b"b")));
+    assert_eq!(
+        host.call("[method]cursor.scan-asc-next-many", &[cursor.clone(), Val::U32(9)]),
+        Val::List(vec![pair(b"3", b"c")])
+    );
+    assert_eq!(host.call("[method]cursor.scan-asc-next", &[cursor]), Val::Option(None));
+    let entries = host.call("[method]table.entries", &[log]);
+    let Val::List(all) = host.call("[method]entries.next-many", &[entries, Val::U32(9)]) else {
+        panic!("pairs are a list")
+    };
+    assert_eq!(all, [pair(b"1", b"a"), pair(b"2", b"b"), pair(b"3", b"c")]);
+}
+
+#[test]
+fn a_golden_file_loads_and_a_dump_goes_round() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../engine/tests/golden/version-2-log.twx");
+    let golden = std::fs::read(golden).expect("the golden file is there");
+    let mut host = Host::new(&bytes_of("twindex_component.wasm"));
+    let store = host.done("[static]store.load", &[bytes(&golden)]);
+    let tables = host.call("[method]store.tables", &[store.clone()]);
+    assert!(matches!(&tables, Val::List(tables) if !tables.is_empty()));
+    let dump = host.done("[method]store.dump", &[store]);
+    let again = host.done("[static]store.load", &[dump]);
+    assert_eq!(host.call("[method]store.tables", &[again]), tables);
+    assert_eq!(host.error("[static]store.load", &[bytes(&golden[..golden.len() / 2])]), "TWINDEX_CORRUPT");
+}
+
+#[test]
+fn a_component_that_imports_keyvalue_runs_on_it() {
+    let mut graph = CompositionGraph::new();
+    let mut add = |name: &str, file: &str| {
+        let package =
+            Package::from_bytes(name, None, bytes_of(file), graph.types_mut()).expect("a component");
+        let package = graph.register_package(package).expect("two packages");
+        graph.instantiate(package)
+    };
+    let engine = add("twindex:engine", "twindex_component.wasm");
+    let client = add("twindex:client", "twindex_component_client.wasm");
+    for interface in INTERFACES {
+        let provided = graph.alias_instance_export(engine, interface).expect("it is exported");
+        graph.set_instantiation_argument(client, interface, provided).expect("it is what the client imports");
+    }
+    let run = graph.alias_instance_export(client, "run").expect("the client exports it");
+    graph.export(run, "run").expect("a new name");
+    let composed = graph.encode(EncodeOptions::default()).expect("a component");
+
+    let mut host = Host::new(&composed);
+    let run = host.function(None, "run");
+    let mut results = [Val::Bool(false)];
+    run.call(&mut host.store, &[], &mut results).expect("no trap");
+    assert_eq!(results, [Val::Result(Ok(None))]);
+}

@@ -1,0 +1,146 @@
+"""The core module, the component and the tool under WASI in Python's wasmtime.
+
+`cargo xtask test wasm` runs it with the paths of these and of the native tool.
+"""
+
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from wasmtime import Engine, ExitTrap, Instance, Linker, Module, Store, WasiConfig, component
+
+GOLDEN = Path(__file__).parents[3] / "engine/tests/golden/version-2-log.twx"
+MODULE, COMPONENT, WASI, NATIVE = (Path(argument) for argument in sys.argv[1:5])
+
+
+class Core:
+    """The module through its C interface."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+        module = Module.from_file(self.store.engine, str(MODULE))
+        assert not module.imports
+        self.exports = Instance(self.store, module, []).exports(self.store)
+        self.memory = self.exports["memory"]
+
+    def call(self, name: str, *arguments: int) -> int:
+        return self.exports[f"twindex_{name}"](self.store, *arguments)
+
+    def put(self, data: bytes) -> tuple[int, int]:
+        at = self.call("alloc", len(data)) & 0xFFFFFFFF
+        self.memory.write(self.store, data, at)
+        return at, len(data)
+
+    def answer(self) -> tuple[bytes, int]:
+        cell = self.call("answer")
+        at, length, number = struct.unpack("<IIq", self.memory.read(self.store, cell, cell + 16))
+        return bytes(self.memory.read(self.store, at, at + length)), number
+
+
+class TheModule(unittest.TestCase):
+    def test_pairs_go_in_and_out_one_by_one_and_in_blocks(self) -> None:
+        core = Core()
+        self.assertEqual(core.call("abi_version"), 1)
+        store = core.call("store_new", -1)
+        table = core.call("table", store, *core.put(b"t"), *core.put(b"sorted"))
+        self.assertGreater(table, 0)
+        self.assertEqual(core.call("insert", table, *core.put(b"a"), *core.put(b"1")), 1)
+        block = b"".join(struct.pack("<II", 1, 1) + pair for pair in (b"b2", b"a1", b"c3"))
+        self.assertEqual(core.call("insert_many", table, *core.put(block)), 0)
+        self.assertEqual(core.answer(), (b"\1\0\1", 3))
+        self.assertEqual(core.call("select", table, *core.put(b"c")), 1)
+        self.assertEqual(core.answer()[0], b"3")
+        self.assertEqual(core.call("scan", table, 0, 0, 0, 0, 0, 0, 1, 10, 1 << 20), 0)
+        backwards = b"".join(struct.pack("<II", 1, 1) + pair for pair in (b"c3", b"b2", b"a1"))
+        self.assertEqual(core.answer(), (backwards, 3))
+
+    def test_a_golden_file_loads_and_half_of_it_does_not(self) -> None:
+        core = Core()
+        golden = GOLDEN.read_bytes()
+        store = core.call("load", *core.put(golden))
+        self.assertGreater(store, 0)
+        self.assertEqual(core.call("tables", store), 0)
+        self.assertGreater(core.answer()[1], 0)
+        self.assertEqual(core.call("load", *core.put(golden[: len(golden) // 2])), -10)
+
+
+class TheComponent(unittest.TestCase):
+    def setUp(self) -> None:
+        engine = Engine()
+        self.store = Store(engine)
+        loaded = component.Component.from_file(engine, str(COMPONENT))
+        self.instance = component.Linker(engine).instantiate(self.store, loaded)
+
+    def call(self, interface: str, name: str, *arguments: object) -> object:
+        index = self.instance.get_export_index(self.store, interface)
+        function = self.instance.get_func(
+            self.store, self.instance.get_export_index(self.store, name, index)
+        )
+        result = function(self.store, *arguments)
+        function.post_return(self.store)
+        return result
+
+    def test_a_bucket_is_written_and_read(self) -> None:
+        store = "wasi:keyvalue/store@0.2.0-draft2"
+        bucket = self.call(store, "open", "users")
+        self.call(store, "[method]bucket.set", bucket, "ada", b"1815")
+        self.assertEqual(self.call(store, "[method]bucket.get", bucket, "ada"), b"1815")
+        self.assertTrue(self.call(store, "[method]bucket.exists", bucket, "ada"))
+        self.assertIsNone(self.call(store, "[method]bucket.get", bucket, "bob"))
+
+
+class OneFileInTurn(unittest.TestCase):
+    """A store in one file, opened by the native tool and by the same tool under WASI."""
+
+    def setUp(self) -> None:
+        held = tempfile.TemporaryDirectory()
+        self.addCleanup(held.cleanup)
+        self.folder = Path(held.name)
+        self.engine = Engine()
+        self.module = Module.from_file(self.engine, str(WASI))
+
+    def wasi(self, *arguments: str) -> str:
+        """What the tool prints under WASI, where the folder is the whole file system."""
+        out = self.folder / "out"
+        config = WasiConfig()
+        config.argv = ("twindex", *arguments)
+        config.preopen_dir(str(self.folder), "/")
+        config.stdout_file = str(out)
+        config.stderr_file = str(self.folder / "err")
+        store = Store(self.engine)
+        store.set_wasi(config)
+        linker = Linker(self.engine)
+        linker.define_wasi()
+        start = linker.instantiate(store, self.module).exports(store)["_start"]
+        try:
+            start(store)
+        except ExitTrap as ended:
+            self.assertEqual(ended.code, 0, (self.folder / "err").read_text())
+        return out.read_text()
+
+    def native(self, *arguments: str) -> str:
+        ran = subprocess.run([NATIVE, *arguments], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        return ran.stdout
+
+    def test_each_reads_what_the_other_wrote(self) -> None:
+        head = '{"table":"t","index":"sorted"}'
+        seen = [head]
+        for turn, (write, read, root) in enumerate(
+            [(self.native, self.wasi, ""), (self.wasi, self.native, "/")] * 2
+        ):
+            pairs = [f'{{"table":"t","key":"{turn} {at:04}","value":"x"}}' for at in range(500)]
+            (self.folder / "in").write_text("\n".join([head, *pairs]) + "\n")
+            write("import", f"{root}a.twx", f"{root}in")
+            seen += pairs
+            other = "" if root else "/"
+            self.assertEqual(read("export", f"{other}a.twx").splitlines(), seen)
+            read("check", f"{other}a.twx")
+            read("compact", f"{other}a.twx")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
