@@ -36,18 +36,34 @@ export type Index = 'hash' | 'sorted'
 
 /**
  * How keys are seen: `utf8` as strings; `buffer` as any view of bytes in and a `Buffer` out; `view` as any view of
- * bytes in and a `Uint8Array` out, which is a copy.
+ * bytes in and a `Uint8Array` out, which is a copy; `int` as safe integers and `bigint` as bigints of 64 bits, both as the
+ * same 8 bytes, which order as the numbers do; or an encoding of your own.
  */
-export type KeyEncoding = 'utf8' | 'buffer' | 'view'
+export type KeyEncoding = 'utf8' | 'buffer' | 'view' | 'int' | 'bigint' | CustomEncoding
 
-/** How values are seen: as keys are, or `json` as whatever JSON can say. */
-export type ValueEncoding = KeyEncoding | 'json'
+/**
+ * How values are seen: `utf8`, `buffer` and `view` as keys are; `json` as whatever JSON can say; `int` and `bigint` as decimal
+ * text, which is what `increment` adds to; or an encoding of your own.
+ */
+export type ValueEncoding = 'utf8' | 'buffer' | 'view' | 'json' | 'int' | 'bigint' | CustomEncoding
+
+/** Two functions that turn what you have into what is stored, and back: `{ encode: pack, decode: unpack }`. */
+// biome-ignore lint/suspicious/noExplicitAny: any value has some encoding
+export interface CustomEncoding<In = any, Out = any> {
+  encode(value: In): string | ArrayBufferView
+  // biome-ignore lint/suspicious/noExplicitAny: it is what `format` says
+  decode(stored: any): Out
+  /** What `encode` makes and `decode` takes: `view` unless told. */
+  format?: 'utf8' | 'buffer' | 'view' | undefined
+}
 
 interface Inputs {
   utf8: string
   buffer: ArrayBufferView
   view: ArrayBufferView
   json: unknown
+  int: number
+  bigint: bigint
 }
 
 interface Outputs {
@@ -56,16 +72,26 @@ interface Outputs {
   view: Uint8Array
   // biome-ignore lint/suspicious/noExplicitAny: it is what JSON.parse returns
   json: any
+  int: number
+  bigint: bigint
 }
 
 /** What a table with this encoding takes. */
-export type Input<E extends ValueEncoding> = Inputs[E]
+export type Input<E extends KeyEncoding | ValueEncoding> = E extends keyof Inputs
+  ? Inputs[E]
+  : E extends CustomEncoding<infer In, unknown>
+    ? In
+    : never
 
 /** What a table with this encoding gives. */
-export type Output<E extends ValueEncoding> = Outputs[E]
+export type Output<E extends KeyEncoding | ValueEncoding> = E extends keyof Outputs
+  ? Outputs[E]
+  : E extends CustomEncoding<never, infer Out>
+    ? Out
+    : never
 
-/** What stands for no value: with `json` only `undefined`, because there `null` is a value. */
-export type None<E extends ValueEncoding> = E extends 'json' ? undefined : undefined | null
+/** What stands for no value: with `json`, and an encoding of your own, only `undefined`, because there `null` is a value. */
+export type None<E extends ValueEncoding> = E extends 'json' | CustomEncoding ? undefined : undefined | null
 
 /** Why a call failed, the same names in every language. */
 export type ErrorCode =

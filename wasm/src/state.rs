@@ -26,7 +26,6 @@ thread_local! {
 
 /// Runs one call of the host: what `work` returns, or the negative number of its error, which becomes the
 /// last error.
-#[inline(always)] // the closures of hot calls are small
 pub(crate) fn call(work: impl FnOnce(&mut State) -> Result<i32, Failed>) -> i32 {
     let mut work = Some(work);
     enter(&mut |state| work.take().map_or(Ok(0), |work| work(state)))

@@ -11,6 +11,7 @@
 //   read(bytes, at, length, what)         both in one
 
 import { describe, makeError, rangeError, typeError } from './errors.js'
+import { bigintKey, bigintValue, intKey, intValue } from './integers.js'
 import { readText, writeText } from './text.js'
 
 const isNone = (value) => value === undefined || value === null
@@ -38,23 +39,28 @@ function parse(text) {
   }
 }
 
-const json = {
-  ...utf8,
-  toItem(value, what) {
-    let text
-    let cause
-    try {
-      text = JSON.stringify(value)
-    } catch (error) {
-      cause = error
-    }
-    if (text !== undefined) return text
-    throw Object.assign(typeError(`a ${what} of this table is what JSON can say`, value), cause && { cause })
-  },
-  show: parse,
-  read: (bytes, at, length, what) => parse(readText(bytes, at, length, what)),
-  isNone: (value) => value === undefined,
+function stringify(value, what) {
+  let text
+  let cause
+  try {
+    text = JSON.stringify(value)
+  } catch (error) {
+    cause = error
+  }
+  if (text !== undefined) return text
+  throw Object.assign(typeError(`a ${what} of this table is what JSON can say`, value), cause && { cause })
 }
+
+/** A codec whose items are what another one sees. */
+const derive = (base, { encode, decode }, isNoneThere = isNone) => ({
+  ...base,
+  toItem: (value, what) => base.toItem(encode(value, what), what),
+  show: (item) => decode(base.show(item)),
+  read: (...place) => decode(base.read(...place)),
+  isNone: isNoneThere,
+})
+
+const isUndefined = (value) => value === undefined
 
 function viewBytes(value, what) {
   if (value instanceof Uint8Array) return value
@@ -90,17 +96,45 @@ function bytesCodec(give, read = (bytes, at, length) => give(bytes.subarray(at, 
 const { Buffer } = globalThis
 const view = bytesCodec(copy, slice)
 
-/** Of keys. Only where there is a Buffer, there is its encoding. */
-const keyCodecs = { __proto__: null, utf8, ...(Buffer && { buffer: bytesCodec(Buffer.from) }), view }
-const valueCodecs = { __proto__: null, ...keyCodecs, json }
-
-function find(codecs, name, what) {
-  if (typeof name !== 'string') throw typeError(`the encoding of ${what} is a string`, name)
-  const codec = codecs[name]
-  if (codec !== undefined) return codec
-  throw rangeError(`unknown encoding ${describe(name)} of ${what}, it is ${Object.keys(codecs).join(', ')}`)
+/** Only where there is a Buffer, there is its encoding. */
+const formats = { __proto__: null, utf8, ...(Buffer && { buffer: bytesCodec(Buffer.from) }), view }
+const keyCodecs = {
+  __proto__: null,
+  ...formats,
+  int: { ...derive(view, intKey), hasPrefixes: false },
+  bigint: { ...derive(view, bigintKey), hasPrefixes: false },
+}
+const valueCodecs = {
+  __proto__: null,
+  ...formats,
+  // What JSON can say, where `null` is a value like any other.
+  json: derive(utf8, { encode: stringify, decode: parse }, isUndefined),
+  int: derive(utf8, intValue),
+  bigint: derive(utf8, bigintValue),
 }
 
-export const keyCodec = (name) => find(keyCodecs, name, 'keys')
-export const valueCodec = (name) => find(valueCodecs, name, 'values')
+/** A codec of the user's: two functions, and what they make and take. */
+function custom({ encode, decode, format = 'view' }, what) {
+  if (typeof encode !== 'function' || typeof decode !== 'function') {
+    throw typeError(`an encoding of ${what} has the functions encode and decode`, encode ?? decode)
+  }
+  const base = pick(formats, format, 'format of an encoding')
+  return derive(base, { encode: (value) => encode(value), decode: (seen) => decode(seen) }, isUndefined)
+}
+
+function pick(codecs, name, what) {
+  const codec = codecs[name]
+  if (codec !== undefined) return codec
+  throw rangeError(`unknown ${what} ${describe(name)}, it is ${Object.keys(codecs).join(', ')}`)
+}
+
+function find(codecs, encoding, what) {
+  if (encoding !== null && typeof encoding === 'object') return custom(encoding, what)
+  if (typeof encoding !== 'string')
+    throw typeError(`the encoding of ${what} is its name, or an object`, encoding)
+  return pick(codecs, encoding, `encoding of ${what}`)
+}
+
+export const keyCodec = (encoding) => find(keyCodecs, encoding, 'keys')
+export const valueCodec = (encoding) => find(valueCodecs, encoding, 'values')
 export { viewBytes }

@@ -73,5 +73,6 @@ export function readRange(options, codec) {
   if (range.lower[0] !== NONE || range.upper[0] !== NONE)
     throw rangeError('a range has a prefix or ends, not both')
   const both = bound(PREFIX, prefix)
+  if (codec.hasPrefixes === false) throw rangeError('integers have no prefixes; a range of them has ends')
   return { lower: both, upper: both }
 }

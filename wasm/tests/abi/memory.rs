@@ -146,3 +146,25 @@ fn memory_is_used_again_after_a_store_was_closed() {
     }
     assert!(sizes[7] <= sizes[1] + MIB, "it grows with every store: {sizes:?}");
 }
+
+#[test]
+fn a_store_of_three_gibibytes_is_read_and_written() {
+    const VALUES: u32 = 3100;
+    let mut guest = Guest::new();
+    let store = guest.store_new(None).unwrap();
+    let table = guest.table(store, b"t", "hash").unwrap();
+    let mut value = vec![7; MIB];
+    for number in 0..VALUES {
+        value[..4].copy_from_slice(&number.to_be_bytes());
+        assert!(guest.insert(table, &number.to_be_bytes(), &value).unwrap());
+    }
+    assert!(guest.memory_of(store).unwrap() > 3 << 30);
+    for number in 0..VALUES {
+        let key = number.to_be_bytes();
+        let right = |found: &[u8]| found.len() == MIB && found.starts_with(&key) && found.ends_with(&[7]);
+        assert_eq!(guest.select_with(table, &key, right).unwrap(), Some(true), "{number}");
+    }
+    assert!(guest.delete(table, &7_u32.to_be_bytes()).unwrap());
+    assert!(guest.insert(table, b"again", &value).unwrap());
+    assert_eq!(guest.len(table).unwrap(), VALUES as usize);
+}

@@ -46,9 +46,11 @@ fn test_in_python(workspace: &Workspace, log: &mut Log) -> Result<()> {
     venv.install(workspace.root(), &[WASMTIME], log)?;
     let mut tests = command(venv.python(), workspace.root());
     tests.arg("wasm/tests/python/hosts.py").arg(workspace.path("wasm/npm/twindex.wasm"));
-    for built in
-        ["wasm32-unknown-unknown/release/twindex_component.wasm", "wasm32-wasip1/debug/twindex.wasm", "debug/twindex"]
-    {
+    for built in [
+        "wasm32-unknown-unknown/release/twindex_component.wasm",
+        "wasm32-wasip1/debug/twindex.wasm",
+        "debug/twindex",
+    ] {
         tests.arg(workspace.build().join(built));
     }
     log.run(&mut tests)
