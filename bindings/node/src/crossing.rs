@@ -51,7 +51,7 @@ impl Crossing {
         assert!(at < LENGTHS, "there are so many words");
         // SAFETY: as in `write`: the word lies within the buffer.
         unsafe {
-            self.start.add(REGIONS * REGION_BYTES).cast::<[u8; 4]>().add(at).write(length.to_ne_bytes())
+            self.start.add(REGIONS * REGION_BYTES).cast::<[u8; 4]>().add(at).write(length.to_ne_bytes());
         };
     }
 

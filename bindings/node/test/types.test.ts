@@ -1,4 +1,6 @@
 // Compiles where the typings are right: each line below `@ts-expect-error` has to be an error.
+
+import Keyv from 'keyv'
 import {
   Batch,
   Cursor,
@@ -12,6 +14,8 @@ import {
   Table,
   TwindexError,
 } from 'twindex'
+import { KeyvTwindex } from 'twindex/keyv'
+import { TwindexLevel } from 'twindex/level'
 
 const store: Store = new Store({ shared: 'name', memoryLimit: 1 << 20 })
 const texts: Table = store.table('texts')
@@ -80,6 +84,13 @@ const again: Store = Store.load(dump)
 const code: ErrorCode = new TwindexError('TWINDEX_IO', 'no').code
 using scoped: Store = Store.load('a.twx')
 
+const level = new TwindexLevel<string, { n: number }>('a.twx', {
+  valueEncoding: 'json',
+  durability: 'always',
+})
+const leveled: Promise<{ n: number } | undefined> = level.sublevel<string, { n: number }>('s', {}).get('a')
+const cache: Keyv = new Keyv({ store: new KeyvTwindex({ path: 'a.twx', table: 'cache' }) })
+
 // @ts-expect-error a change gives a string, or none
 texts.alter('a', () => 42)
 // @ts-expect-error a key is a string
@@ -122,6 +133,7 @@ export {
   big,
   bigs,
   buffer,
+  cache,
   chained,
   code,
   damage,
@@ -129,6 +141,7 @@ export {
   done,
   durable,
   found,
+  leveled,
   limit,
   many,
   names,

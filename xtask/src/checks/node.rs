@@ -13,6 +13,11 @@ pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Faile
     steps.must("node: npm ci", |log| npm_ci(folder, log))?;
     steps.must("node: build", |log| log.run(&mut npm(folder, &["run", "build"])))?;
     scripts("node", folder, &["lint", "types", "test"], steps);
+    let suite = &folder.join("test/suites/keyv");
+    steps.check("node: Keyv's suite", |log| {
+        npm_ci(suite, log)?;
+        log.run(&mut npm(suite, &["test"]))
+    });
     smoke("node", Host::Node, workspace, steps);
     Ok(())
 }

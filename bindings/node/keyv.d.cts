@@ -1,0 +1,38 @@
+import { EventEmitter } from 'node:events'
+import type { Durability, Store } from 'twindex'
+
+export interface KeyvTwindexOptions {
+  /** The file, which is made where it is not there; in memory alone without one. */
+  path?: string | URL | undefined
+  /** When a change reaches the disk, `everysec` unless told. */
+  durability?: Durability | undefined
+  /** The most bytes that the store may hold in memory. */
+  memoryLimit?: number | null | undefined
+  /** A store that is open already, instead of a file. */
+  store?: Store | undefined
+  /** The table that has the pairs, `keyv` unless told. */
+  table?: string | undefined
+}
+
+/**
+ * A storage adapter: `new Keyv({ store: new KeyvTwindex({ path: 'cache.twx' }) })`. What has expired is removed when Keyv
+ * meets it.
+ */
+export class KeyvTwindex extends EventEmitter {
+  constructor(options?: KeyvTwindexOptions)
+  namespace: string | undefined
+  readonly opts: { dialect: string; url: string }
+  get<Value>(key: string): Promise<Value | undefined>
+  getMany<Value>(keys: string[]): Promise<(Value | undefined)[]>
+  // biome-ignore lint/suspicious/noExplicitAny: as Keyv declares it
+  set(key: string, value: any, ttl?: number): Promise<boolean>
+  // biome-ignore lint/suspicious/noExplicitAny: as Keyv declares it
+  setMany(entries: { key: string; value: any; ttl?: number }[]): Promise<boolean[]>
+  delete(key: string): Promise<boolean>
+  deleteMany(keys: string[]): Promise<boolean>
+  clear(): Promise<void>
+  iterator<Value>(namespace?: string): AsyncGenerator<[string, Value | undefined], void>
+  /** Closes the store, unless it was given as `store`. */
+  disconnect(): Promise<void>
+}
+export default KeyvTwindex

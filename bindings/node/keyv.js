@@ -1,0 +1,4 @@
+import keyv from './keyv.cjs'
+
+export const { KeyvTwindex } = keyv
+export default KeyvTwindex

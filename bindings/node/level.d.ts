@@ -1,0 +1,22 @@
+import type { AbstractDatabaseOptions, AbstractLevel } from 'abstract-level'
+import type { Durability, Store } from 'twindex'
+
+export interface TwindexLevelOptions<K, V> extends AbstractDatabaseOptions<K, V> {
+  /** When a change reaches the disk, `everysec` unless told. */
+  durability?: Durability | undefined
+  /** The most bytes that the store may hold in memory. */
+  memoryLimit?: number | null | undefined
+  /** The table that has the pairs, `level` unless told. */
+  table?: string | undefined
+}
+
+/** A store behind the interface of abstract-level. Its batches are atomic; its iterators see what is written meanwhile. */
+export class TwindexLevel<K = string, V = string> extends AbstractLevel<Buffer | Uint8Array | string, K, V> {
+  /** In the file at `location`, which is made where it is not there. */
+  constructor(location: string | URL, options?: TwindexLevelOptions<K, V>)
+  /** In memory alone. */
+  constructor(options?: TwindexLevelOptions<K, V>)
+  get location(): string | URL | undefined
+  /** The store while it is open. */
+  get store(): Store | undefined
+}

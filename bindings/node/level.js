@@ -1,0 +1,3 @@
+import level from './level.cjs'
+
+export const { TwindexLevel } = level
