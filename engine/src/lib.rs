@@ -1398,8 +1398,10 @@ mod hash {
 
     /// Slots of a bucket. The layout has room for 12.
     const SLOTS: usize = tuned(12, 3);
-    /// Buckets of a full segment.
+    /// Buckets of a full segment, of the first one, and how often more the next one has until it is full-grown.
     const BUCKETS: usize = tuned(64, 4);
+    const FIRST_BUCKETS: usize = tuned(4, 1);
+    const GROWTH: usize = tuned(4, 2);
     /// A full-grown segment is split where a pair would stand further than this from its home bucket. With 4, 6 and 8
     /// that is at 81, 86 and 89 % of its slots, of which a simulation of 400 segments had 5 % below 73, 77 and 82.
     const MAX_STEPS: usize = tuned(7, 2);
@@ -2196,14 +2198,14 @@ mod hash {
 
         // --- growing
 
-        /// Makes the first directory, of one entry, with a segment of one bucket.
+        /// Makes the first directory, of one entry, with a small segment.
         fn start(&self) -> Tried<()> {
             let mut blocks = lock(&self.space);
             if blocks.closed || !self.directory.load(Relaxed).is_null() {
                 return Ok(());
             }
             self.add_shard(0);
-            let segment = new_segment(&mut blocks.space, 1)?;
+            let segment = new_segment(&mut blocks.space, FIRST_BUCKETS)?;
             self.lead_to_one(&mut blocks, segment)
         }
 
@@ -2244,7 +2246,7 @@ mod hash {
             let directory = self.directory();
             if segment.buckets() < BUCKETS {
                 let mut blocks = lock(&self.space);
-                let larger = new_segment(&mut blocks.space, segment.buckets() * 2)?;
+                let larger = new_segment(&mut blocks.space, segment.buckets() * GROWTH)?;
                 self.each_ref(segment, shard, |reference, hash| larger.place_ref(hash, reference));
                 self.lead_to_one(&mut blocks, larger)?;
                 self.retire_directory(&mut blocks, directory);
@@ -2795,10 +2797,17 @@ mod sorted {
             self.count.load(Acquire).into()
         }
 
+        /// Where the slots begin. Loops ask once, as the compiler may not move that beyond an atomic load.
+        #[inline]
+        fn slot_words(self) -> *const AtomicU64 {
+            // SAFETY: slots stand behind the prefix.
+            unsafe { self.base().add(self.slots.into()).cast() }
+        }
+
         #[inline]
         fn slot_word(self, at: usize) -> &'g AtomicU64 {
-            // SAFETY: slots stand behind the prefix; callers stay below the count, or below the cells.
-            unsafe { &*self.base().add(self.slots.into()).cast::<AtomicU64>().add(at) }
+            // SAFETY: callers stay below the count, or below the cells.
+            unsafe { &*self.slot_words().add(at) }
         }
 
         #[inline]
@@ -2857,7 +2866,7 @@ mod sorted {
         /// The first of `count` slots whose head is not less than `head`.
         #[inline(always)]
         fn bound(self, count: usize, head: u32) -> usize {
-            let slots = ptr::from_ref(self.slot_word(0));
+            let slots = self.slot_words();
             let least = u64::from(head) << 32;
             // SAFETY: as in `slot_word`.
             lower_bound(count, |at| unsafe { &*slots.add(at) }.load(Acquire) < least)
@@ -2937,7 +2946,9 @@ mod sorted {
             loop {
                 let state = self.state.load(Acquire);
                 slots.clear();
-                slots.extend((0..self.count()).map(|at| self.slot(at)));
+                let words = self.slot_words();
+                // SAFETY: as in `slot_word`.
+                slots.extend((0..self.count()).map(|at| Slot(unsafe { &*words.add(at) }.load(Acquire))));
                 if self.is_still(state) {
                     return state & !LOCKED;
                 }
@@ -2977,8 +2988,10 @@ mod sorted {
         fn put(self, at: usize, item: Item<'_>) {
             let slot = item.slot.with_cell(self.add_cell(item.cell));
             let count = self.count();
+            let slots = self.slot_words();
             for moved in (at..count).rev() {
-                self.slot_word(moved + 1).store(self.slot(moved).0, Release);
+                // SAFETY: as in `slot_word`. Only the lock's holder stores slots.
+                unsafe { (*slots.add(moved + 1)).store((*slots.add(moved)).load(Relaxed), Release) };
             }
             self.slot_word(at).store(slot.0, Release);
             self.most.store(self.most.load(Relaxed).max(count as u16 + 1), Relaxed);
@@ -2988,8 +3001,10 @@ mod sorted {
         /// Takes a slot out, while `state` says that slots move.
         fn remove(self, at: usize) {
             let count = self.count();
+            let slots = self.slot_words();
             for moved in at + 1..count {
-                self.slot_word(moved - 1).store(self.slot(moved).0, Release);
+                // SAFETY: as in `put`.
+                unsafe { (*slots.add(moved - 1)).store((*slots.add(moved)).load(Relaxed), Release) };
             }
             self.count.store(count as u16 - 1, Release);
         }
@@ -3457,12 +3472,12 @@ mod sorted {
             block.clear();
             let mut from = from.map(<[u8]>::to_vec);
             loop {
-                let Some((leaf, next)) = self.leaf_at(as_slice(&from), down) else { return };
+                let Some((leaf, next, beside)) = self.leaf_at(as_slice(&from), down) else { return };
                 let state = leaf.copy_slots(&mut block.slots);
                 if state & REPLACED != 0 {
                     continue;
                 }
-                let whole = copy_pairs(leaf, block, as_slice(&from), to, down, limit);
+                let whole = copy_pairs(leaf, block, as_slice(&from), to, down, limit, beside);
                 block.leaf = &raw const leaf.state;
                 block.state = state;
                 if !block.is_empty() {
@@ -3474,19 +3489,20 @@ mod sorted {
             }
         }
 
-        /// The leaf where a scan from `from` begins, and the separator at its far side.
-        fn leaf_at(&self, from: Bound<&[u8]>, down: bool) -> Option<(Leaf<'_>, Option<Vec<u8>>)> {
+        /// The leaf where a scan from `from` begins, the separator at its far side, and which leaf is likely to be there.
+        fn leaf_at(&self, from: Bound<&[u8]>, down: bool) -> Option<(Leaf<'_>, Option<Vec<u8>>, Child)> {
             let mut at = Child(self.root.load(Acquire));
             if at.0.is_null() {
                 return None;
             }
             let mut edge = None;
+            let mut beside = at;
             loop {
                 // SAFETY: as in `leaf`.
                 let inner = match unsafe { at.node() } {
                     Node::Leaf(leaf) => {
                         let edge = edge.map(|(inner, at): (Inner<'_>, _)| inner.separator(at).to_vec());
-                        return Some((leaf, edge));
+                        return Some((leaf, edge, beside));
                     }
                     Node::Inner(inner) => inner,
                 };
@@ -3501,6 +3517,8 @@ mod sorted {
                 } else if !down && child < inner.count() {
                     edge = Some((inner, child));
                 }
+                let next = if down { child.saturating_sub(1) } else { (child + 1).min(inner.count()) };
+                beside = Child(inner.child(next).load(Relaxed));
                 at = Child(inner.child(child).load(Acquire));
                 at.prefetch();
             }
@@ -3658,7 +3676,7 @@ mod sorted {
             let leaf = held.leaf;
             let count = leaf.count();
             let used = usize::from(leaf.size) - leaf.room() + new.cell.len() + SLOT;
-            let size = used + slack(used);
+            let size = self.roomy(leaf, used);
             let garbage = usize::from(leaf.garbage.load(Relaxed));
             let is_clean = garbage <= used / 16 && new.prefix.len() == usize::from(leaf.prefix_len);
             if let (Err(at), true) = (found, is_clean && used > SMALL_LEAF) {
@@ -3712,9 +3730,14 @@ mod sorted {
                 let to = fresh.base().add(fresh.take_cell(cells));
                 to.copy_from_nonoverlapping(leaf.base().add(floor), cells);
             }
+            let (from, to) = (leaf.slot_words(), fresh.slot_words());
             for at in 0..count {
-                let slot = leaf.slot(at);
-                fresh.slot_word(at).store(slot.with_cell(slot.cell().wrapping_add(further)).0, Relaxed);
+                // SAFETY: as in `slot_word`.
+                unsafe {
+                    let slot = Slot((*from.add(at)).load(Relaxed));
+                    let moved = slot.with_cell(slot.cell().wrapping_add(further));
+                    (*to.add(at)).store(moved.0, Relaxed);
+                }
             }
             fresh.garbage.store(leaf.garbage.load(Relaxed), Relaxed);
             fresh.most.store(count as u16, Relaxed);
@@ -3722,11 +3745,20 @@ mod sorted {
             Ok(fresh)
         }
 
+        /// How large a leaf with this content is made that takes another's place.
+        fn roomy(&self, leaf: Leaf<'_>, content: usize) -> usize {
+            let size = content + slack(content);
+            // The only leaf doubles, as small tables are to be quick too.
+            let alone = ptr::eq(self.root.load(Relaxed), leaf.base());
+            if alone { size.max((2 * content).min(LEAF)) } else { size }
+        }
+
         /// Replaces a leaf by one, or two, with these pairs.
         fn rebuild(&self, held: &mut Held<'_>, key: &[u8], items: &[Item<'_>]) -> Tried<()> {
             let (prefix_len, content) = leaf_content(items);
-            if content + slack(content) <= LEAF || items.len() < 2 {
-                let fresh = self.new_leaf(items, prefix_len, content + slack(content))?;
+            let size = self.roomy(held.leaf, content);
+            if size <= LEAF || items.len() < 2 {
+                let fresh = self.new_leaf(items, prefix_len, size)?;
                 return self.publish(held, key, Child::of_leaf(fresh), None);
             }
             let (low_items, high_items) = items.split_at(middle(items));
@@ -3755,7 +3787,7 @@ mod sorted {
             let items = held.leaf.items();
             let (_, content) = leaf_content(&items);
             if content > LEAF / 4 || !self.merge(held, key) {
-                let smaller = Space::rounded((content + slack(content)).max(MIN_LEAF));
+                let smaller = Space::rounded(self.roomy(held.leaf, content).max(MIN_LEAF));
                 if smaller < held.leaf.size.into() {
                     let _refused = self.rebuild(held, key, &items);
                 }
@@ -4243,6 +4275,7 @@ mod sorted {
         to: Bound<&[u8]>,
         down: bool,
         limit: usize,
+        beside: Child,
     ) -> bool {
         let slots = std::mem::take(&mut block.slots);
         let (lower, upper) = if down { (to, from) } else { (from, to) };
@@ -4256,20 +4289,13 @@ mod sorted {
             Bound::Included(key) => pairs_below(leaf, &slots, key, true),
             Bound::Excluded(key) => pairs_below(leaf, &slots, key, false),
         };
-        let mut left = limit.min(end.saturating_sub(first));
-        block.reserve(leaf, left);
-        let (mut low, mut high) = (first, end.max(first));
-        while left > 0 && block.bytes.len() < MAX_BLOCK {
-            let slot = if down { slots[high - 1] } else { slots[low] };
-            block.push(leaf, slot);
-            if down {
-                high -= 1;
-            } else {
-                low += 1;
-            }
-            left -= 1;
-        }
-        let whole = if down { high == 0 } else { low == slots.len() };
+        let pairs = limit.min(end.saturating_sub(first));
+        let whole = if down {
+            let end = end.max(first);
+            block.push(leaf, slots[end - pairs..end].iter().rev(), beside) && pairs == end
+        } else {
+            block.push(leaf, slots[first..first + pairs].iter(), beside) && first + pairs == slots.len()
+        };
         block.slots = slots;
         // Bounds that end within this leaf end the scan all the same.
         whole || block.is_empty()
@@ -4281,7 +4307,7 @@ mod sorted {
     /// Pairs copied from one leaf, and how to tell whether they are still all there is.
     pub(super) struct Block {
         bytes: Vec<u8>,
-        /// Where each key and each value end.
+        /// Where each key and each value end; before them a pair that ends where they begin.
         ends: Vec<(usize, usize)>,
         /// Blobs in the place of values, null for the others; up to the last one.
         blobs: Vec<*const Blob>,
@@ -4290,8 +4316,6 @@ mod sorted {
         /// The separator behind the leaf, where the block goes up to it.
         pub(super) next: Option<Vec<u8>>,
         slots: Vec<Slot>,
-        /// The leaf's prefix where it is short, to be copied at one go.
-        prefix: [u8; 16],
     }
 
     /// So many bytes behind a copy's end may be read and written on the way.
@@ -4328,13 +4352,13 @@ mod sorted {
                 state: 0,
                 next: None,
                 slots: Vec::new(),
-                prefix: [0; 16],
             }
         }
 
         fn clear(&mut self) {
             self.bytes.clear();
             self.ends.clear();
+            self.ends.push((0, 0));
             self.blobs.clear();
             self.next = None;
             // What filled it may be gone.
@@ -4342,18 +4366,19 @@ mod sorted {
         }
 
         pub(super) fn is_empty(&self) -> bool {
-            self.ends.is_empty()
+            self.len() == 0
         }
 
         #[inline]
         pub(super) fn len(&self) -> usize {
-            self.ends.len()
+            self.ends.len().saturating_sub(1)
         }
 
         #[inline]
         pub(super) fn pair(&self, at: usize) -> (&[u8], &[u8]) {
-            let start = if at == 0 { 0 } else { self.ends[at - 1].1 };
-            let (key_end, end) = self.ends[at];
+            let [(_, start), (key_end, end)] = self.ends[at..at + 2] else {
+                unreachable!("two were asked for")
+            };
             debug_assert!(start <= key_end && key_end <= end && end <= self.bytes.len());
             // SAFETY: `push` wrote the ends in ascending order, up to the length of the bytes.
             unsafe { (self.bytes.get_unchecked(start..key_end), self.bytes.get_unchecked(key_end..end)) }
@@ -4377,58 +4402,79 @@ mod sorted {
             !self.leaf.is_null() && unsafe { &*self.leaf }.load(Acquire) == self.state
         }
 
-        /// Makes room for `pairs` pairs of a leaf, blobs apart.
-        fn reserve(&mut self, leaf: Leaf<'_>, pairs: usize) {
-            let prefix = leaf.prefix();
-            if prefix.len() <= self.prefix.len() {
-                self.prefix[..prefix.len()].copy_from_slice(prefix);
-            }
+        /// Makes room for `pairs` pairs of a leaf, and so many bytes more.
+        fn reserve(&mut self, leaf: Leaf<'_>, pairs: usize, more: usize) {
             // Head, rest and value take no more room here than slot and cell do there.
-            self.bytes.reserve(leaf.size as usize + pairs * leaf.prefix_len as usize + OVER);
+            self.bytes.reserve(leaf.size as usize + pairs * leaf.prefix_len as usize + more + OVER);
             self.ends.reserve(pairs);
         }
 
-        #[inline]
-        fn push(&mut self, leaf: Leaf<'_>, slot: Slot) {
-            let (rest, body) = leaf.cell(slot);
+        /// Copies the pairs of these slots; whether there was room for all. The leaf beside is what a scan goes on with.
+        fn push<'s>(
+            &mut self,
+            leaf: Leaf<'_>,
+            slots: impl ExactSizeIterator<Item = &'s Slot>,
+            beside: Child,
+        ) -> bool {
             let prefix = leaf.prefix();
-            let head = slot.head().to_be_bytes();
-            let head_len = slot.key_len().min(4);
-            let key_len = prefix.len() + slot.key_len();
-            let start = self.bytes.len();
-            let Body::Inline(value) = body else {
-                if let Body::Blob(blob) = body {
-                    self.blobs.resize(self.ends.len(), ptr::null());
-                    self.blobs.push(blob);
-                }
-                self.bytes.extend_from_slice(prefix);
-                self.bytes.extend_from_slice(&head[..head_len]);
-                self.bytes.extend_from_slice(rest);
-                self.ends.push((start + key_len, start + key_len));
-                self.reserve(leaf, leaf.count());
-                return;
-            };
-            let end = start + key_len + value.len();
-            debug_assert!(end + OVER <= self.bytes.capacity() && self.ends.len() < self.ends.capacity());
-            // SAFETY: `reserve` made room for this pair and `OVER` bytes more. In the cell the value follows
-            // the rest of the key, so one copy takes both.
-            unsafe {
-                let to = self.bytes.as_mut_ptr().add(start);
-                if prefix.len() <= self.prefix.len() {
-                    to.copy_from_nonoverlapping(self.prefix.as_ptr(), self.prefix.len());
-                } else {
-                    to.copy_from_nonoverlapping(prefix.as_ptr(), prefix.len());
-                }
-                let to = to.add(prefix.len());
-                to.cast::<[u8; 4]>().write(head);
-                let len = rest.len() + value.len();
-                // Within the block a copy may read on behind the cell.
-                let within = slot.cell() + CELL_HEAD + len + OVER <= leaf.size as usize;
-                let from = leaf.base().add(slot.cell() + CELL_HEAD);
-                copy_short(from, to.add(head_len), len, within);
-                self.bytes.set_len(end);
+            // A short prefix is copied at one go, wherever it ends.
+            let mut start = [0; 16];
+            let short = prefix.len() <= start.len();
+            if short {
+                start[..prefix.len()].copy_from_slice(prefix);
             }
-            self.ends.push((start + key_len, end));
+            let leaf_bytes = usize::from(leaf.size);
+            let pairs = slots.len();
+            self.reserve(leaf, pairs, 0);
+            for (number, slot) in slots.enumerate() {
+                prefetch(beside.0.wrapping_add(64 * number));
+                let (rest, body) = leaf.cell(*slot);
+                let (value_len, inline) = match body {
+                    Body::Inline(value) => (value.len(), true),
+                    Body::Blob(blob) => {
+                        if self.bytes.len() > MAX_BLOCK {
+                            return false;
+                        }
+                        self.push_blob(leaf, pairs, rest, blob);
+                        (0, false)
+                    }
+                };
+                let at = self.bytes.len();
+                let key_end = at + prefix.len() + slot.key_len();
+                let end = key_end + value_len;
+                debug_assert!(end + OVER <= self.bytes.capacity() && self.ends.len() < self.ends.capacity());
+                // SAFETY: `reserve` made room for this pair and `OVER` bytes more. In the cell the value follows
+                // the rest of the key, so one copy takes both.
+                unsafe {
+                    let to = self.bytes.as_mut_ptr().add(at);
+                    if short {
+                        to.copy_from_nonoverlapping(start.as_ptr(), start.len());
+                    } else {
+                        to.copy_from_nonoverlapping(prefix.as_ptr(), prefix.len());
+                    }
+                    let to = to.add(prefix.len());
+                    to.cast::<[u8; 4]>().write(slot.head().to_be_bytes());
+                    let len = rest.len() + value_len;
+                    // Within the block a copy may read on behind the cell.
+                    let within = inline && slot.cell() + CELL_HEAD + len + OVER <= leaf_bytes;
+                    copy_short(rest.as_ptr(), to.add(slot.key_len().min(4)), len, within);
+                    self.bytes.set_len(end);
+                    self.ends.as_mut_ptr().add(self.ends.len()).write((key_end, end));
+                    self.ends.set_len(self.ends.len() + 1);
+                }
+            }
+            true
+        }
+
+        /// Notes that the next pair's value is a blob, and makes room for its key.
+        #[inline(never)]
+        fn push_blob(&mut self, leaf: Leaf<'_>, pairs: usize, rest: &[u8], blob: *const Blob) {
+            // Whoever takes the block looks at one after the other, and each is somewhere else.
+            prefetch(blob);
+            self.blobs.resize(self.ends.len() - 1, ptr::null());
+            self.blobs.push(blob);
+            // The key may be in the blob, so not among the leaf's bytes.
+            self.reserve(leaf, pairs, rest.len());
         }
     }
 }
@@ -5245,9 +5291,6 @@ impl Cursor {
             unsafe { Blob::share(blob) };
             self.let_go();
             self.held = Some(blob);
-            if let Some(soon) = self.block.blob(self.at + 2) {
-                prefetch(soon);
-            }
         }
     }
 
@@ -5308,9 +5351,6 @@ impl Cursor {
             left -= end - self.at;
             while self.at < end {
                 self.at += 1;
-                if let Some(soon) = self.block.blob(self.at + 4) {
-                    prefetch(soon);
-                }
                 let (key, value) = self.pair(self.at - 1);
                 read(key, value);
             }
