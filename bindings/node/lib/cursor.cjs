@@ -57,8 +57,9 @@ class Cursor {
 
   #pair(key) {
     const keyLength = lengths[0]
-    if (keyLength !== NO_PAIR) return [key.slice(0, keyLength), key.slice(keyLength)]
     const { keys, values } = this.#codecs
+    if (keyLength !== NO_PAIR)
+      return [keys.unpack(key.slice(0, keyLength)), values.unpack(key.slice(keyLength))]
     return [keys.decode(key, KEY), values.decode(nativePairValue(this.#handle), VALUE)]
   }
 

@@ -8,10 +8,12 @@ const { platform, built, prebuilt } = require('../scripts/platform.cjs')
 function findPrebuilt() {
   const name = platform()
   const path = prebuilt(name)
-  if (existsSync(path)) return path
+  if (path !== undefined) return path
   throw Object.assign(new Error(`twindex has no native module for ${name}: run "npm rebuild twindex"`), {
     code: 'MODULE_NOT_FOUND',
   })
 }
 
-module.exports = require(existsSync(built) ? built : findPrebuilt())
+const path = existsSync(built) ? built : findPrebuilt()
+
+module.exports = { ...require(path), path }

@@ -4,6 +4,7 @@
 const native = require('./native.cjs')
 const { openBatch } = require('./batch.cjs')
 const { takeAll } = require('./block.cjs')
+const { checkOtherCopies } = require('./copies.cjs')
 const { utf8, keyCodec, valueCodec, ownBytes } = require('./codecs.cjs')
 const { typeError, rangeError } = require('./errors.cjs')
 const { readPath, openFile, openFileLater } = require('./files.cjs')
@@ -175,6 +176,7 @@ function openStore({ shared, memoryLimit }) {
   if (shared === undefined) return withLimit(native.openStore(), limit)
   if (readString(shared, "a shared store's name") === '')
     throw rangeError("a shared store's name is not empty")
+  if (!native.hasShared(shared)) checkOtherCopies(shared)
   return withLimit(native.openShared(shared), limit)
 }
 

@@ -18,7 +18,8 @@ function fits(binary) {
 
 async function install() {
   const name = platform()
-  if (existsSync(prebuilt(name)) && fits(prebuilt(name))) {
+  const binary = prebuilt(name)
+  if (binary !== undefined && fits(binary)) {
     console.error(`twindex: using the prebuilt native module for ${name}`)
     return
   }

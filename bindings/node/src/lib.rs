@@ -47,6 +47,7 @@ const FUNCTIONS: &[(&str, Native)] = &[
     ("prepare", state::prepare),
     ("openStore", store::open),
     ("openShared", store::open_shared),
+    ("hasShared", store::has_shared),
     ("openFile", store::open_file),
     ("loadBytes", store::load_bytes),
     ("loadFile", store::load_file),

@@ -96,6 +96,12 @@ impl Shared {
         Ok(shared)
     }
 
+    /// Whether some thread has a store of this name.
+    pub(crate) fn is_named(name: &str) -> bool {
+        let place = lock(&PLACES).get(&Key::Name(name.into())).and_then(Weak::upgrade);
+        place.is_some_and(|place| lock(&place.open).strong_count() > 0)
+    }
+
     pub(crate) fn store(&self) -> &Store {
         self.store.as_ref().expect("only the last owner lets go of it")
     }

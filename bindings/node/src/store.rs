@@ -51,6 +51,12 @@ pub(crate) fn open_shared<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> 
     add(call, state, named)
 }
 
+/// `hasShared(name)`: whether this copy of the package has a store of that name. Another copy asks, whatever its version:
+/// this keeps its name and meaning for ever.
+pub(crate) fn has_shared<'c>(call: &Call<'c>, _: &mut State) -> Answer<'c> {
+    call.js.boolean(Shared::is_named(&string(call, 0)?))
+}
+
 /// `openFile(path, durability, readOnly, existing, memoryLimit, gauge, isLater)`: the number of the process's store in
 /// that file.
 pub(crate) fn open_file<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {

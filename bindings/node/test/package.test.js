@@ -1,7 +1,7 @@
-// The package that npm makes, as far as it can be tried without building it.
+// The packages that are published, as far as they can be tried without building them anew.
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,33 +9,65 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const { built, platform } = createRequire(import.meta.url)('../scripts/platform.cjs')
+const { platform } = createRequire(import.meta.url)('../scripts/platform.cjs')
 const folder = mkdtempSync(join(tmpdir(), 'twindex-'))
 const installed = join(folder, 'node_modules', 'twindex')
-const prebuilt = join(installed, 'prebuilds', `twindex.${platform()}.node`)
 after(() => rmSync(folder, { recursive: true }))
 
 const npm = (cwd, ...flags) =>
-  execFileSync('npm', flags, { cwd, encoding: 'utf8', shell: process.platform === 'win32' })
+  execFileSync('npm', flags, {
+    cwd,
+    encoding: 'utf8',
+    shell: process.platform === 'win32',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+
+/** Packs a package: the tarball, and the files in it. */
+function pack(cwd) {
+  const [{ filename, files }] = JSON.parse(
+    npm(cwd, 'pack', '--json', '--ignore-scripts', '--pack-destination', folder),
+  )
+  return { tarball: join(folder, filename), files: files.map(({ path }) => path) }
+}
+
+const add = (tarball) =>
+  npm(folder, 'install', '--ignore-scripts', '--offline', '--omit=optional', '--prefix', folder, tarball)
+
+let main
+let native
 
 before(() => {
-  const [{ filename, files }] = JSON.parse(
-    npm(root, 'pack', '--json', '--ignore-scripts', '--pack-destination', folder),
-  )
-  npm(folder, 'install', '--ignore-scripts', '--offline', '--prefix', folder, join(folder, filename))
-  assert.deepEqual(
-    files.map(({ path }) => path).filter((path) => /test|bench|node_modules|\.node$|\.rs$/.test(path)),
-    [],
-  )
+  execFileSync(process.execPath, [join(root, 'scripts/release.js'), join(folder, 'release')])
+  main = pack(join(folder, 'release/twindex'))
+  native = pack(join(folder, 'release', platform()))
+  add(main.tarball)
 })
 
-const install = () =>
-  spawnSync(process.execPath, ['scripts/install.js'], { cwd: installed, encoding: 'utf8' })
-const load = () =>
-  spawnSync(process.execPath, ['-e', "new (require('./index.cjs').Store)()"], {
-    cwd: installed,
-    encoding: 'utf8',
-  })
+const run = (...args) => spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
+const install = () => run(join(installed, 'scripts/install.js'))
+const load = () => run('-e', "new (require('twindex').Store)()")
+
+test('the packages have what they need, and nothing else', () => {
+  const isStray = (path) => /test|bench|node_modules|\.rs$|Cargo/.test(path)
+  assert.deepEqual(
+    main.files.filter((path) => isStray(path) || path.endsWith('.node')),
+    [],
+  )
+  for (const name of [
+    'index.js',
+    'index.d.cts',
+    'level.cjs',
+    'keyv.d.ts',
+    'lib/native.cjs',
+    'scripts/cli.js',
+    'README.md',
+  ]) {
+    assert.ok(main.files.includes(name), name)
+  }
+  assert.deepEqual(native.files.toSorted(), ['package.json', 'twindex.node'])
+  // What is in the repository's own package is the same but for the names of the platforms.
+  assert.deepEqual(pack(root).files.toSorted(), main.files.toSorted())
+})
 
 test('without a prebuilt module and without sources it says what to do', () => {
   const { status, stderr } = install()
@@ -46,17 +78,32 @@ test('without a prebuilt module and without sources it says what to do', () => {
 })
 
 test('a prebuilt module that does not fit is not used', () => {
-  mkdirSync(join(installed, 'prebuilds'))
-  writeFileSync(prebuilt, 'no module')
+  const broken = join(folder, 'node_modules/@twindex', platform())
+  mkdirSync(broken, { recursive: true })
+  writeFileSync(join(broken, 'package.json'), '{}')
+  writeFileSync(join(broken, 'twindex.node'), 'no module')
   const { status, stderr } = install()
   assert.equal(status, 1)
   assert.match(stderr, /does not fit/)
+  rmSync(broken, { recursive: true })
 })
 
-test('a prebuilt module that fits is used', () => {
-  copyFileSync(built, prebuilt)
+test('with the package for its platform it works in an empty folder, by import and by require', () => {
+  add(native.tarball)
   const { status, stderr } = install()
   assert.equal(status, 0, stderr)
-  assert.match(stderr, /using the prebuilt native module/)
-  assert.equal(load().status, 0)
+  assert.match(stderr, /using the prebuilt native module for/)
+  const uses = [
+    "const { Store } = require('twindex'); if (!new Store().table('t').insert('a', 'b')) throw 1",
+    "import('twindex').then(({ Store }) => { if (!new Store().table('t').insert('a', 'b')) throw 1 })",
+    "new (require('twindex/keyv').KeyvTwindex)().set('a', 'b')",
+    "const { KeyvTwindex } = require('twindex/keyv'); import('twindex/keyv').then((m) => { if (m.default !== KeyvTwindex) throw 1 })",
+  ]
+  for (const use of uses) {
+    const { status, stderr } = run('-e', use)
+    assert.equal(status, 0, stderr)
+  }
+  assert.match(npm(folder, 'exec', '--offline', '--', 'twindex', '--version'), /^twindex /)
+  // Its dependency is left to those who use it.
+  assert.match(run('-e', "require('twindex/level')").stderr, /abstract-level/)
 })

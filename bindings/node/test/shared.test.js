@@ -1,9 +1,13 @@
 // One store for all threads of the process.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { Store } from 'twindex'
+import { open, Store } from 'twindex'
 
 const script = new URL('./workers/writer.js', import.meta.url)
 const THREADS = 4
@@ -111,4 +115,32 @@ test('a memory limit belongs to the store that is shared', () => {
   assert.equal(first.memoryLimit, 2 << 20)
   first.closeSync()
   second.closeSync()
+})
+
+test('two copies of the package refuse to share a name', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'twindex-copy-'))
+  for (const part of ['lib', 'scripts', 'index.cjs', 'package.json', 'twindex.node']) {
+    cpSync(new URL(`../${part}`, import.meta.url), join(folder, part), { recursive: true })
+  }
+  try {
+    const other = createRequire(import.meta.url)(join(folder, 'index.cjs'))
+    assert.notEqual(other.Store, Store)
+    const store = new other.Store({ shared: 'of two copies' })
+    const isOther = { name: 'TwindexError', code: 'TWINDEX_OTHER_COPY', message: /of two copies.*npm dedupe/ }
+    assert.throws(() => new Store({ shared: 'of two copies' }), isOther)
+    // In a worker that has never loaded the other copy too.
+    const worker = start({ shared: 'of two copies', table: 't', from: 0, to: 1 })
+    const [error] = await once(worker, 'error')
+    assert.equal(error.code, 'TWINDEX_OTHER_COPY')
+    new Store({ shared: 'of one copy' }).closeSync()
+    store.closeSync()
+    new Store({ shared: 'of two copies' }).closeSync()
+    const path = join(folder, 'a.twx')
+    const opened = other.open(path)
+    assert.throws(() => open(path), { code: 'TWINDEX_IN_USE', pid: process.pid })
+    opened.closeSync()
+    open(path).closeSync()
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })

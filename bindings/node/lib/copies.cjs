@@ -1,0 +1,45 @@
+'use strict'
+// Other copies of this package in the process, such as another version that a dependency brought. Each has stores of its
+// own, so two that were asked for one name would silently not share.
+
+const { realpathSync } = require('node:fs')
+const { basename } = require('node:path')
+const native = require('./native.cjs')
+const { makeError } = require('./errors.cjs')
+
+const NATIVE = /^twindex\b.*\.node$/
+
+function resolve(path) {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path
+  }
+}
+
+/** The native modules of other copies that some thread has loaded. */
+function otherCopies() {
+  // Else the report looks up the names of all network peers.
+  const { excludeNetwork } = process.report
+  process.report.excludeNetwork = true
+  const { sharedObjects } = process.report.getReport()
+  process.report.excludeNetwork = excludeNetwork
+  const own = resolve(native.path)
+  return sharedObjects.filter((path) => NATIVE.test(basename(path)) && resolve(path) !== own)
+}
+
+/** Fails where another copy has a store of this name, or cannot be asked. */
+function checkOtherCopies(name) {
+  for (const path of otherCopies()) {
+    const { hasShared } = require(path)
+    if (hasShared === undefined || hasShared(name)) {
+      throw makeError(
+        'TWINDEX_OTHER_COPY',
+        `another copy of the package twindex, ${path}, has the shared store "${name}" in this process, and copies do not share: ` +
+          'install one version for all (npm dedupe), or choose another name',
+      )
+    }
+  }
+}
+
+module.exports = { checkOtherCopies }
