@@ -168,8 +168,9 @@ fn after_a_trap_every_call_is_refused() {
     let mut guest = Guest::new();
     let store = guest.store_new(None).unwrap();
     let table = guest.table(store, b"t", "hash").unwrap();
+    guest.insert(table, b"first", b"value").unwrap(); // which makes room for those that follow
     guest.fuel(u64::MAX);
-    guest.insert(table, b"first", b"value").unwrap();
+    guest.insert(table, b"second", b"value").unwrap();
     let needed = u64::MAX - guest.store.get_fuel().expect("the module is metered");
     let [(key, k), (value, v)] = guest.put([b"key", b"value"]);
     guest.fuel(needed / 2);
