@@ -14,6 +14,8 @@ export function optimise(bytes) {
     endPanicsAtOnce(module)
     binaryen.setOptimizeLevel(2)
     binaryen.setShrinkLevel(2)
+    // A function that one other calls compresses better by itself, if it is not tiny.
+    binaryen.setOneCallerInlineMaxSize(20)
     module.optimize()
     // Expressions without nesting show more of what is the same.
     module.runPasses(['flatten', 'local-cse', 'rereloop'])
