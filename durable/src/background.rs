@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 
 use crate::compact::{BURST, compact_unless_running};
-use crate::core::{Core, Logged};
+use crate::core::{Core, Home, Logged};
 use crate::log::{Log, SYNC_EVERY};
 
 /// Starts the thread that syncs the log, for as long as there is one.
@@ -32,9 +32,11 @@ fn sync(log: &Weak<Log>) {
     }
 }
 
-/// Compacts the file, where that is not left to the user and nobody is at it yet. Called by writers, without any lock.
+/// Compacts the file, where that is not left to the user and nobody is at it yet. Called by writers when they have
+/// let go of their keys.
 pub(crate) fn compact(core: &Arc<Core>) {
-    let home = core.home.as_ref().filter(|home| !home.compact_by_hand);
+    let wanted = |home: &&Home| !home.compact_by_hand && !home.compaction.is_running();
+    let home = core.home.as_ref().filter(wanted);
     let Some(running) = home.and_then(|home| home.compaction.begin_in_background()) else { return };
     let Some(Logged { log, .. }) = core.logged() else { return };
     // Until it has begun, which may take a while on a busy machine.
