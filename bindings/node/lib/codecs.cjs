@@ -20,13 +20,7 @@ const { REGION_BYTES, regions } = require('./crossing.cjs')
 const { makeError, typeError, rangeError, describe } = require('./errors.cjs')
 const { intKey, bigintKey, intValue, bigintValue } = require('./integers.cjs')
 const { tupleKey } = require('./tuple.cjs')
-
-/** The bytes of any view, without copying them. */
-function viewBytes(value, what) {
-  if (value instanceof Uint8Array) return value
-  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
-  throw typeError(`a ${what} of this table is a Uint8Array or another view of bytes`, value)
-}
+const { viewBytes } = require('./views.cjs')
 
 /** The same bytes where no other thread can change them. */
 function ownBytes(bytes) {
@@ -176,4 +170,4 @@ function findCodec(codecs, encoding, what) {
 const keyCodec = (encoding) => findCodec(keyCodecs, encoding, 'keys')
 const valueCodec = (encoding) => findCodec(valueCodecs, encoding, 'values')
 
-module.exports = { utf8, keyCodec, valueCodec, viewBytes, ownBytes }
+module.exports = { utf8, keyCodec, valueCodec, ownBytes }

@@ -12,6 +12,7 @@ const { INTERNAL, preventClone } = require('./internal.cjs')
 const { LATER, later } = require('./later.cjs')
 const { readOptions, readFunction, readLimit, readString } = require('./options.cjs')
 const { openTable } = require('./table.cjs')
+const { viewBytes } = require('./views.cjs')
 
 const forgotten = new FinalizationRegistry(native.freeStore)
 
@@ -32,8 +33,7 @@ class Store {
 
   static load(source) {
     if (ArrayBuffer.isView(source)) {
-      const bytes = new Uint8Array(source.buffer, source.byteOffset, source.byteLength)
-      return new Store(INTERNAL, native.loadBytes(ownBytes(bytes)))
+      return new Store(INTERNAL, native.loadBytes(ownBytes(viewBytes(source, 'dump'))))
     }
     if (typeof source !== 'string' && !(source instanceof URL)) {
       throw typeError('a store is loaded from bytes or a path', source)

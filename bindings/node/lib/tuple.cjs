@@ -18,6 +18,7 @@
 // its bytes up to these with a `1e` behind them.
 
 const { makeError, typeError, rangeError } = require('./errors.cjs')
+const { viewBytes } = require('./views.cjs')
 const { writeText, readText } = require('./text.cjs')
 
 const END = 0x00
@@ -88,12 +89,13 @@ class Writer {
     this.escape(start)
   }
 
-  view({ buffer, byteOffset, byteLength }) {
+  view(view) {
+    const content = viewBytes(view, 'key')
     this.byte(BYTES)
-    this.room(byteLength)
+    this.room(content.length)
     const start = this.length
-    this.bytes.set(new Uint8Array(buffer, byteOffset, byteLength), start)
-    this.length += byteLength
+    this.bytes.set(content, start)
+    this.length += content.length
     this.escape(start)
   }
 

@@ -1,0 +1,157 @@
+// The vectors of the codecs, which Python's tests run too; and that the order of keys is that of what they stand for.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { Store } from 'twindex'
+
+const { cases } = JSON.parse(
+  readFileSync(new URL('../../../engine/tests/codecs.json', import.meta.url), 'utf8'),
+)
+
+/** What a vector says. A float without a fraction is one that JavaScript takes for an integer, where it is a safe one. */
+function read(value) {
+  if (Array.isArray(value)) return value.map(read)
+  if (value?.hex !== undefined) return new Uint8Array(Buffer.from(value.hex, 'hex'))
+  if (value?.int !== undefined) return BigInt(value.int)
+  if (value?.float !== undefined) return Number(value.float.replace('inf', 'Infinity'))
+  return value
+}
+
+const isWholeFloat = (value) =>
+  Array.isArray(value) && value.some((each) => Number.isSafeInteger(Number(each?.float)))
+
+/** The encodings that see such a value. */
+function encodings({ codec, value }) {
+  if (codec === 'str') return { utf8: value }
+  if (codec !== 'int') return { [codec]: read(value) }
+  return { bigint: BigInt(read(value)), ...(typeof value === 'number' && { int: value }) }
+}
+
+for (const each of cases) {
+  const { codec, column, value, hex } = each
+  test(`${column} ${codec} ${JSON.stringify(value)}`, () => {
+    for (const [encoding, seen] of Object.entries(encodings(each))) {
+      const store = new Store()
+      const bytes = store.table('t', { keys: 'buffer', values: 'buffer' })
+      const table = store.table(
+        't',
+        column === 'key' ? { keys: encoding } : { keys: 'buffer', values: encoding },
+      )
+      const stored = Buffer.from(hex, 'hex')
+      if (column === 'key') bytes.set(stored, Buffer.alloc(0))
+      else bytes.set(Buffer.alloc(0), stored)
+      const [[key, shown]] = [...table]
+      assert.deepEqual(column === 'key' ? key : shown, seen)
+      if (isWholeFloat(value)) continue
+      bytes.clear()
+      if (column === 'key') table.set(seen, '')
+      else table.set(Buffer.alloc(0), seen)
+      const [[written, kept]] = [...bytes]
+      assert.equal((column === 'key' ? written : kept).toString('hex'), hex)
+    }
+  })
+}
+
+test('an integer past the safe ones is read as a bigint', () => {
+  const store = new Store()
+  store.table('t', { keys: 'bigint', values: 'bigint' }).set(2n ** 53n, 2n ** 53n)
+  const isTold = { code: 'TWINDEX_ENCODING', message: /9007199254740992.*"bigint"/ }
+  assert.throws(() => [...store.table('t', { keys: 'int', values: 'view' })], isTold)
+  assert.throws(() => [...store.table('t', { keys: 'view', values: 'int' })], isTold)
+  assert.throws(() => store.table('t', { keys: 'int' }).get(2 ** 53), { code: 'TWINDEX_RANGE' })
+  for (const wrong of [1.5, '1', 1n, null, Number.NaN]) {
+    assert.throws(() => store.table('t', { keys: 'int' }).get(wrong), { code: 'TWINDEX_TYPE' })
+  }
+  for (const wrong of [2n ** 63n, -(2n ** 63n) - 1n]) {
+    assert.throws(() => store.table('t', { keys: 'bigint' }).get(wrong), { code: 'TWINDEX_RANGE' })
+    assert.throws(() => store.table('t', { keys: 'tuple' }).get([wrong]), { code: 'TWINDEX_RANGE' })
+  }
+  assert.throws(() => store.table('s', { index: 'sorted', keys: 'int' }).scan({ prefix: 1 }), {
+    code: 'TWINDEX_RANGE',
+  })
+})
+
+test('bytes that are none of a codec are refused', () => {
+  const store = new Store()
+  const bytes = store.table('t', { keys: 'buffer' })
+  for (const hex of ['ff', '0261', '0361ff', '05', '1f', '15', '1cffffffffffffffff', '0b00', '03ff00']) {
+    bytes.clear()
+    bytes.set(Buffer.from(hex, 'hex'), '')
+    for (const keys of ['tuple', 'int', 'bigint']) {
+      assert.throws(
+        () => [...store.table('t', { keys }).keys()],
+        { code: 'TWINDEX_ENCODING' },
+        `${hex} as ${keys}`,
+      )
+    }
+  }
+  for (const text of ['', 'x', '1.5', '9223372036854775808', '--1']) {
+    bytes.set(Buffer.alloc(1), text)
+    for (const values of ['int', 'bigint']) {
+      const table = store.table('t', { keys: 'view', values })
+      assert.throws(() => table.get(Buffer.alloc(1)), { code: 'TWINDEX_NOT_AN_INTEGER' })
+    }
+  }
+  const deep = (depth) => (depth === 0 ? [] : [deep(depth - 1)])
+  store.table('t', { keys: 'tuple' }).has(deep(64))
+  assert.throws(() => store.table('t', { keys: 'tuple' }).has(deep(65)), { code: 'TWINDEX_ENCODING' })
+})
+
+const KINDS = [null, Uint8Array, String, Array, Number]
+const kind = (item) =>
+  item === null
+    ? 0
+    : item instanceof Uint8Array
+      ? 1
+      : typeof item === 'string'
+        ? 2
+        : Array.isArray(item)
+          ? 3
+          : 4
+
+/** The order that tuples promise. */
+function compare(one, other) {
+  for (let at = 0; at < Math.min(one.length, other.length); at++) {
+    const [a, b] = [one[at], other[at]]
+    if (kind(a) !== kind(b)) return kind(a) - kind(b)
+    if (kind(a) === 3) {
+      const nested = compare(a, b)
+      if (nested !== 0) return nested
+    } else if (kind(a) === 1 || kind(a) === 2) {
+      const bytes = Buffer.compare(Buffer.from(a), Buffer.from(b))
+      if (bytes !== 0) return bytes
+    } else if (a !== b) return a < b ? -1 : 1
+  }
+  return one.length - other.length
+}
+
+test('random tuples come in their order, and as they were', () => {
+  const random = (count) => Math.floor(Math.random() * count)
+  const numbers = [
+    () => random(600) - 300,
+    () => (Math.random() - 0.5) * 10 ** random(25),
+    () => (random(2) ? 1n : -1n) * (2n ** 53n + BigInt(random(1e9))),
+    () => [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0][random(3)],
+  ]
+  const make = [
+    () => null,
+    () => new Uint8Array(Array.from({ length: random(4) }, () => random(3) * 127)),
+    () => ['', '\0', 'a', 'a\0', 'ä', '\ue000', '\u{10000}'][random(7)],
+    (depth) => (depth > 2 ? [] : tuple(depth + 1)),
+    () => numbers[random(numbers.length)](),
+  ]
+  const tuple = (depth) => Array.from({ length: random(4) }, () => make[random(KINDS.length)](depth))
+  const table = new Store().table('t', { index: 'sorted', keys: 'tuple' })
+  const tuples = Array.from({ length: 3000 }, () => tuple(0))
+  for (const each of tuples) table.set(each, '')
+  const keys = [...table.keys()]
+  for (const each of tuples) assert.ok(table.has(each))
+  for (let at = 1; at < keys.length; at++) {
+    assert.ok(compare(keys[at - 1], keys[at]) < 0, `${keys[at - 1]} before ${keys[at]}`)
+  }
+  for (const prefix of [['a'], [null], [1], [[]]]) {
+    const found = [...table.scan({ prefix })].map(([key]) => key)
+    const expected = keys.filter((key) => key.length > 0 && compare(key.slice(0, 1), prefix) === 0)
+    assert.deepEqual(found, expected)
+  }
+})
