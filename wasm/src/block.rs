@@ -110,11 +110,8 @@ impl<'b> Items<'b> {
 // --- writing
 
 pub(crate) fn push_pair(output: &mut Output, key: &[u8], value: &[u8]) -> Result<(), Failed> {
-    output.reserve(PAIR_HEAD + key.len() + value.len())?;
-    output.push(&length_of(key).to_le_bytes())?;
-    output.push(&length_of(value).to_le_bytes())?;
-    output.push(key)?;
-    output.push(value)
+    let lengths = u64::from(length_of(value)) << 32 | u64::from(length_of(key));
+    output.push_all([&lengths.to_le_bytes(), key, value])
 }
 
 pub(crate) fn push_optional(output: &mut Output, value: Option<&[u8]>) -> Result<(), Failed> {
