@@ -73,7 +73,6 @@ const VALUES = [
     () => 'a',
     () => undefined,
     () => ({}),
-    class {},
     new Date(),
     /a/,
     new Error('e'),
