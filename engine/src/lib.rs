@@ -3590,6 +3590,113 @@ mod sorted {
             }
         }
 
+        /// Adds the first of these pairs, whose keys ascend, for as long as there is no key between them yet, in leaves
+        /// that are full at once; how many that were. Where it ends, `change` knows what to do.
+        pub(super) fn append<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+            &self,
+            pairs: &[(K, V)],
+            may_write: impl Fn() -> bool,
+        ) -> usize {
+            let mut done = 0;
+            while done < pairs.len() {
+                match self.append_leaf(&pairs[done..], &may_write) {
+                    0 => break,
+                    added => done += added,
+                }
+            }
+            done
+        }
+
+        /// Adds as many of the pairs as go into the leaf to which the first belongs, or else into one beside it.
+        fn append_leaf<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+            &self,
+            pairs: &[(K, V)],
+            may_write: impl Fn() -> bool,
+        ) -> usize {
+            let first = pairs[0].0.as_ref();
+            let Some(mut held) = self.leaf(first).and_then(Leaf::lock) else { return 0 };
+            // The separators of a leaf stay while it is locked.
+            let Some((leaf, edge, _)) = self.leaf_at(Bound::Included(first), false) else { return 0 };
+            if leaf.head != held.leaf.head || !may_write() {
+                return 0;
+            }
+            let old = leaf.items();
+            let mut last = Vec::new();
+            if let Some(item) = old.last() {
+                item.write_key(&mut last);
+                if last.as_slice() >= first {
+                    return 0;
+                }
+            }
+            let below =
+                pairs.partition_point(|(key, _)| edge.as_ref().is_none_or(|edge| key.as_ref() < edge));
+            let mut run = Run::that_fits(&old, &pairs[..below]);
+            let beside = run.pairs.is_empty();
+            if beside {
+                run = Run::that_fits(&[], &pairs[..below]);
+            }
+            // A leaf of its own must be worth it.
+            if beside && run.pairs.len() < IN_ORDER {
+                return 0;
+            }
+            let after = if beside { Some(last.as_slice()) } else { None };
+            self.append_run(&mut held, &run, after).map_or(0, |()| run.pairs.len())
+        }
+
+        /// Puts a run into a leaf that takes the place of this one, or into one behind it, which ends with the key `after`.
+        fn append_run<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+            &self,
+            held: &mut Held<'_>,
+            run: &Run<'_, K, V>,
+            after: Option<&[u8]>,
+        ) -> Tried<()> {
+            let leaf = held.leaf;
+            let mut blobs = Vec::new();
+            let done = self.new_run(run, &mut blobs).and_then(|fresh| {
+                let key = run.pairs[0].0.as_ref();
+                let Some(after) = after else { return self.publish(held, key, fresh, None) };
+                // Whoever waits for the old leaf is to find out that it ends before the new one.
+                let same = self.resized(leaf, usize::from(leaf.size) - leaf.room());
+                let same = Child::of_leaf(same.inspect_err(|_| self.give(&[fresh]))?.head);
+                self.publish(held, key, same, Some((&key[..=common(after, key)], fresh)))
+            });
+            if done.is_ok() {
+                self.len.add(run.pairs.len().cast_signed());
+            } else {
+                for blob in blobs {
+                    // SAFETY: the blob was made for this run, and nobody else knows it.
+                    unsafe { self.blobs.free(blob) };
+                }
+            }
+            done
+        }
+
+        /// A leaf of a run, and the blobs that were made for it.
+        fn new_run<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+            &self,
+            run: &Run<'_, K, V>,
+            blobs: &mut Vec<*const Blob>,
+        ) -> Tried<Child> {
+            let mut cells = Vec::with_capacity(LEAF);
+            let mut ends = Vec::with_capacity(run.pairs.len());
+            for (key, value) in run.pairs {
+                let mut buffer = MaybeUninit::uninit();
+                let suffix = Suffix::new(&key.as_ref()[run.prefix_len..]);
+                let (cell, blob) = self.new_cell(&mut buffer, key.as_ref(), suffix, value.as_ref())?;
+                blobs.extend(blob);
+                cells.extend_from_slice(cell);
+                ends.push(cells.len());
+            }
+            let mut start = 0;
+            let new = run.pairs.iter().zip(ends).map(|((key, _), end)| {
+                let (prefix, rest) = key.as_ref().split_at(run.prefix_len);
+                let cell = &cells[std::mem::replace(&mut start, end)..end];
+                Item { prefix, slot: Slot::new(Suffix::new(rest)), cell }
+            });
+            let items: Vec<Item<'_>> = run.old.iter().copied().chain(new).collect();
+            self.new_leaf(&items, run.prefix_len, run.size).map(Child::of_leaf)
+        }
+
         /// Gives the key a new value, in the leaf where there is room, else in a new one.
         fn set(
             &self,
@@ -3646,13 +3753,10 @@ mod sorted {
             suffix: Suffix<'_>,
             value: &[u8],
         ) -> Tried<(&'b [u8], Option<*const Blob>)> {
-            // The whole key counts, as the leaf's prefix may become shorter.
-            let (value_len, blob) = if CELL_HEAD + key.len() + value.len() <= MAX_CELL {
-                (value.len() as u16, None)
-            } else if CELL_HEAD + key.len() + ADDRESS <= MAX_CELL {
-                (VALUE_BLOB, Some(self.blobs.add(&[], value)?))
-            } else {
-                (PAIR_BLOB, Some(self.blobs.add(key, value)?))
+            let (value_len, blob) = match inline_value(key.len(), value.len()) {
+                Ok(value_len) => (value_len, None),
+                Err(VALUE_BLOB) => (VALUE_BLOB, Some(self.blobs.add(&[], value)?)),
+                Err(pair_blob) => (pair_blob, Some(self.blobs.add(key, value)?)),
             };
             let rest = if value_len == PAIR_BLOB { &[] } else { suffix.rest };
             let cell: *mut u8 = buffer.as_mut_ptr().cast();
@@ -4224,6 +4328,65 @@ mod sorted {
         let prefix_len = common(&first, &last).min(MAX_PREFIX);
         let pairs = items.iter().map(|item| SLOT + item.cell_len(prefix_len));
         (prefix_len, HEAD + prefix_len.next_multiple_of(8) + pairs.sum::<usize>())
+    }
+
+    /// New pairs whose keys ascend, behind those that a leaf has already.
+    struct Run<'r, K, V> {
+        old: &'r [Item<'r>],
+        pairs: &'r [(K, V)],
+        /// What all their keys begin with, and the bytes of a leaf of them.
+        prefix_len: usize,
+        size: usize,
+    }
+
+    impl<'r, K: AsRef<[u8]>, V: AsRef<[u8]>> Run<'r, K, V> {
+        /// As many of the pairs as fit.
+        fn that_fits(old: &'r [Item<'r>], pairs: &'r [(K, V)]) -> Self {
+            let mut first = Vec::new();
+            if let Some(item) = old.first() {
+                item.write_key(&mut first);
+            }
+            let mut run = Self { old, pairs: &[], prefix_len: usize::MAX, size: 0 };
+            for (at, pair) in pairs.iter().enumerate() {
+                let key = pair.0.as_ref();
+                if at == 0 && old.is_empty() {
+                    first.extend(key);
+                }
+                let prefix_len = common(&first, key).min(MAX_PREFIX);
+                let size = if prefix_len == run.prefix_len {
+                    run.size + Self::bytes_of(pair, prefix_len)
+                } else {
+                    // Which is seldom: later keys have less in common with the first.
+                    let old = old.iter().map(|item| SLOT + item.cell_len(prefix_len));
+                    let new = pairs[..=at].iter().map(|pair| Self::bytes_of(pair, prefix_len));
+                    HEAD + prefix_len.next_multiple_of(8) + old.chain(new).sum::<usize>()
+                };
+                if size > LEAF {
+                    break;
+                }
+                run = Self { old, pairs: &pairs[..=at], prefix_len, size };
+            }
+            run
+        }
+
+        /// What a pair takes in a leaf with such a prefix.
+        fn bytes_of((key, value): &(K, V), prefix_len: usize) -> usize {
+            let (key_len, value_len) = (key.as_ref().len(), value.as_ref().len());
+            let value_len = inline_value(key_len, value_len).unwrap_or_else(|blob| blob);
+            SLOT + CELL_HEAD + cell_parts(value_len, key_len - prefix_len).iter().sum::<usize>()
+        }
+    }
+
+    /// The value length that a cell shows, or the one that stands for a blob.
+    fn inline_value(key_len: usize, value_len: usize) -> std::result::Result<u16, u16> {
+        // The whole key counts, as the leaf's prefix may become shorter.
+        if CELL_HEAD + key_len + value_len <= MAX_CELL {
+            Ok(value_len as u16)
+        } else if CELL_HEAD + key_len + ADDRESS <= MAX_CELL {
+            Err(VALUE_BLOB)
+        } else {
+            Err(PAIR_BLOB)
+        }
     }
 
     /// The free bytes that a leaf begins with: more make writing quicker, fewer memory smaller.
@@ -4952,7 +5115,27 @@ impl Table {
     /// [`insert`](Self::insert) for each pair: whether each took effect.
     pub fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
         check_pairs(pairs)?;
-        self.each_prefetched(pairs, |(key, _)| key.as_ref(), |(key, value)| self.insert(key, value))
+        let done = self.append(pairs);
+        let mut results = vec![true; done];
+        let rest = &pairs[done..];
+        let insert = |(key, value): &(K, V)| self.insert(key, value);
+        results.append(&mut self.each_prefetched(rest, |(key, _)| key.as_ref(), insert)?);
+        Ok(results)
+    }
+
+    /// Inserts the first of these pairs at one go, where they are in the order of a sorted table and all new.
+    fn append<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> usize {
+        /// Fewer are not worth a new leaf.
+        const RUN: usize = tuned(32, 3);
+        match &self.inner.pairs {
+            Pairs::Sorted(index)
+                if pairs.len() >= RUN && pairs.is_sorted_by(|one, next| one.0.as_ref() < next.0.as_ref()) =>
+            {
+                let pinned = self.pin();
+                index.get(&pinned).append(pairs, || !self.inner.dropped.load(Acquire))
+            }
+            _ => 0,
+        }
     }
 
     /// [`update`](Self::update) for each pair: whether each took effect.
@@ -6178,7 +6361,7 @@ pub mod dump {
     /// Inserts pairs that are all new; how many they were.
     fn insert_pairs(table: &Table, offset: u64, mut payload: &[u8], take_pair: TakePair) -> Result<u64> {
         /// How many pairs, and bytes of their keys, are unpacked at once. Keys that share much grow by that.
-        const GROUP: usize = 256;
+        const GROUP: usize = 1024;
         const GROUP_BYTES: usize = 128 * 1024;
         let corrupt = |what| Error::Corrupt { offset, what };
         let mut keys = Keys::default();
