@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { open } from 'twindex'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'twindex-'))
@@ -40,6 +41,18 @@ test('word-index.js counts the words of all files', async () => {
     stdout,
     'tree 3 one.txt three.txt\ntrees 1 two.txt\ntrunk 2 one.txt two.txt\nträge 1 two.txt\n',
   )
+})
+
+test('job-queue.js does every job, and what was left of an earlier run', async () => {
+  const files = Array.from({ length: 20 }, (_, at) => `job-${String(at).padStart(2, '0')}.txt`)
+  for (const [at, file] of files.entries()) write(file, 'line\n'.repeat(at))
+  const all = files.map((file, at) => `${at} ${file}\n`).join('')
+  assert.equal((await node('job-queue.js', 'queue.twx', '3', ...files)).stdout, all)
+  const store = open(join(folder, 'queue.twx'))
+  store.table('begun', { index: 'sorted', keys: 'tuple' }).set([1, 1], 'one more.txt')
+  await store.close()
+  write('one more.txt', '\n')
+  assert.equal((await node('job-queue.js', 'queue.twx', '2')).stdout, `${all}1 one more.txt\n`)
 })
 
 const bench = (...args) => node(join(root, 'bench.mjs'), '--quiet', ...args)
