@@ -30,7 +30,7 @@ pub(crate) struct Options {
     /// The documents' own sizes, as far as memory allows: takes hours
     #[arg(long)]
     full: bool,
-    /// The tests to run, all unless given: strings, sorted, clients, ycsb, scans, keyset, append, durable
+    /// The tests to run, all unless given: strings, sorted, clients, ycsb, scans, keyset, append, `memory_small`, `memory_medium`, durable
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     tests: Vec<String>,
     /// How often each test is run; the medians are shown [default: 3, for a quick report 2]

@@ -123,6 +123,8 @@ const TESTS: &[Test] = &[
     Test { name: "scans", threads: |_| &[], systems: ycsb::SCANS },
     Test { name: "keyset", threads: |_| &[], systems: keysets::SYSTEMS },
     Test { name: "append", threads: |_| &[], systems: blobs::APPEND },
+    Test { name: "memory_small", threads: |_| &[], systems: blobs::MEMORY_OF_SMALL },
+    Test { name: "memory_medium", threads: |_| &[], systems: blobs::MEMORY_OF_MEDIUM },
     Test { name: "durable", threads: |_| &[], systems: durable::SYSTEMS },
 ];
 

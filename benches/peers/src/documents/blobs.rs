@@ -30,16 +30,32 @@ pub(super) const APPEND: &[System] = &[
     append_of::<peers::Redis<redis::Lists>>(),
 ];
 
+/// In a process of its own for each size: what a process grows by says something about a store only where no store was
+/// freed before.
+pub(super) const MEMORY_OF_SMALL: &[System] = &memory_systems::<0>();
+pub(super) const MEMORY_OF_MEDIUM: &[System] = &memory_systems::<1>();
+
 const fn append_of<P: Peer>() -> System {
     system::<P>(append::<P>)
+}
+
+const fn memory_systems<const BLOB: usize>() -> [System; 7] {
+    [
+        system::<peers::TwindexSorted>(memory::<peers::TwindexSorted, BLOB>),
+        system::<peers::BTreeRwLock>(memory::<peers::BTreeRwLock, BLOB>),
+        system::<peers::TreeIndex>(memory::<peers::TreeIndex, BLOB>),
+        system::<peers::Masstree>(memory::<peers::Masstree, BLOB>),
+        system::<peers::Skiplist>(memory::<peers::Skiplist, BLOB>),
+        system::<peers::Lmdb>(memory::<peers::Lmdb, BLOB>),
+        system::<peers::Redis<redis::Lists>>(memory::<peers::Redis<redis::Lists>, BLOB>),
+    ]
 }
 
 /// Everything that is appended to memory alone.
 fn append<P: Peer>(job: &Job) -> Vec<Record> {
     let sizes = job.sizes;
     let bytes = Sizes::of(sizes.append_bytes, P::REACH);
-    // First, while the process has freed nothing.
-    let mut records: Vec<Record> = BLOBS.iter().map(|&blob| memory::<P>(blob, bytes / 2)).collect();
+    let mut records = Vec::new();
     for blob in BLOBS {
         for &batch in sizes.batches.iter().filter(|&batch| batch * blob <= LARGEST_BATCH) {
             let (messages, rate) = rate::<P>(blob, batch, LISTS, bytes);
@@ -68,8 +84,9 @@ fn append<P: Peer>(job: &Job) -> Vec<Record> {
 }
 
 /// How much of memory a message takes, its key included.
-fn memory<P: Peer>(blob: usize, bytes: usize) -> Record {
-    let count = bytes / blob;
+fn memory<P: Peer, const BLOB: usize>(job: &Job) -> Vec<Record> {
+    let blob = BLOBS[BLOB];
+    let count = Sizes::of(job.sizes.append_bytes, P::REACH) / 2 / blob;
     let mut peer = P::new();
     let before = resident_bytes();
     time(Clock::Wall, &mut peer, 1, |_, session| append_all(session, 0, 0..count as u64, blob, BATCH));
@@ -77,7 +94,7 @@ fn memory<P: Peer>(blob: usize, bytes: usize) -> Record {
     let grown = peer.bytes().or(growth).map(|bytes| bytes as f64 / count as f64);
     let mut record = record::<P>("append_memory", count).with("blob_bytes", blob);
     record.figures.extend(grown.map(|bytes| ("bytes_per_message".to_owned(), bytes)));
-    record
+    vec![record]
 }
 
 /// How many messages were appended in all, and how many a second.

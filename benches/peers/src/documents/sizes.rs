@@ -195,6 +195,7 @@ impl Sizes {
                 let bytes = Self::of(self.append_bytes, reach) as f64;
                 (bytes * runs + self.fill_bytes as f64) * 2e-9
             }
+            "memory_small" | "memory_medium" => Self::of(self.append_bytes, reach) as f64 * 5e-9,
             _ => self.synced_batches as f64 * 0.02 + self.unsynced_batches as f64 * 4e-4,
         }
     }
