@@ -114,6 +114,7 @@
 #![allow(clippy::wildcard_imports, reason = "the modules are chapters of one text")]
 
 use std::alloc::{self, Layout};
+use std::borrow::Cow;
 use std::cell::UnsafeCell;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -4767,8 +4768,8 @@ impl Store {
 
     /// Writes every table to `writer`, in a form that [`load`](Self::load) reads on any platform.
     ///
-    /// Pairs that other threads write meanwhile may be in it or not. Writes go out in blocks of some
-    /// 64 KiB, so `writer` need not be buffered; it is not flushed.
+    /// Pairs that other threads write meanwhile may be in it or not. Writes go out in blocks of 64 KiB
+    /// to 1 MiB, so `writer` need not be buffered; it is not flushed.
     pub fn dump<W: Write + ?Sized>(&self, writer: &mut W) -> Result<()> {
         let tables = (0..).zip(self.tables()).collect::<Vec<_>>();
         dump::write(&tables, 0, writer, &mut |_| {}).map(drop)
@@ -4818,6 +4819,10 @@ pub enum Change<V = Vec<u8>> {
 
 /// A key, the value it should have, and the one it then gets, as in [`Table::compare_and_swap`].
 pub type Swap<'a, K> = (K, Option<&'a [u8]>, Option<&'a [u8]>);
+
+/// What a verb makes of a key's value.
+#[cfg(target_family = "wasm")]
+type Decide<'d, 'v> = dyn FnMut(Option<&[u8]>) -> Result<Change<Cow<'v, [u8]>>> + 'd;
 
 /// A named set of pairs under one index.
 ///
@@ -4975,7 +4980,7 @@ impl Table {
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         check_value(value.as_ref())?;
         self.change(key.as_ref(), |old| match old {
-            None => Ok(Change::Set(value.as_ref())),
+            None => Ok(Change::Set(Cow::Borrowed(value.as_ref()))),
             Some(_) => Ok(Change::Keep),
         })
     }
@@ -4985,18 +4990,18 @@ impl Table {
         check_value(value.as_ref())?;
         self.change(key.as_ref(), |old| match old {
             None => Ok(Change::Keep),
-            Some(_) => Ok(Change::Set(value.as_ref())),
+            Some(_) => Ok(Change::Set(Cow::Borrowed(value.as_ref()))),
         })
     }
 
     /// Gives the key this value, present or not. Always takes effect, so always true.
     pub fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.change(key.as_ref(), |_| Ok(Change::Set(value.as_ref())))
+        self.change(key.as_ref(), |_| Ok(Change::Set(Cow::Borrowed(value.as_ref()))))
     }
 
     /// Removes the pair; whether it was there.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.change::<&[u8]>(key.as_ref(), |_| Ok(Change::Delete))
+        self.change(key.as_ref(), |_| Ok(Change::Delete))
     }
 
     /// Shows `change` the value of the key, or `None` where it is absent, and does what it returns, with
@@ -5024,7 +5029,7 @@ impl Table {
                     .ok_or_else(|| Error::NotAnInteger { start: excerpt(text) })?;
                 sum = value.checked_add(by).ok_or(Error::Overflow { value, by })?;
             }
-            Ok(Change::Set(sum.to_string()))
+            Ok(Change::Set(Cow::Owned(sum.to_string().into_bytes())))
         })?;
         Ok(sum)
     }
@@ -5043,7 +5048,7 @@ impl Table {
             matched = old == expected;
             Ok(match new {
                 _ if !matched => Change::Keep,
-                Some(value) => Change::Set(value),
+                Some(value) => Change::Set(Cow::Borrowed(value)),
                 None => Change::Delete,
             })
         })?;
@@ -5051,14 +5056,14 @@ impl Table {
     }
 
     /// As `change_once`, and again where there was no room but what has been deleted leaves some.
-    fn change<V: AsRef<[u8]>>(
+    fn change<'v>(
         &self,
         key: &[u8],
-        mut decide: impl FnMut(Option<&[u8]>) -> Result<Change<V>>,
+        mut decide: impl FnMut(Option<&[u8]>) -> Result<Change<Cow<'v, [u8]>>>,
     ) -> Result<bool> {
         // A module for WebAssembly is downloaded: there, one copy of the indexes' writing does for all verbs.
         #[cfg(target_family = "wasm")]
-        let mut decide: &mut dyn FnMut(Option<&[u8]>) -> Result<Change<V>> = &mut decide;
+        let mut decide: &mut Decide<'_, 'v> = &mut decide;
         match self.change_once(key, &mut decide) {
             Err(Error::MemoryLimit { .. }) if self.inner.make_room() => self.change_once(key, &mut decide),
             done => done,
@@ -5127,9 +5132,13 @@ impl Table {
     fn append<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> usize {
         /// Fewer are not worth a new leaf.
         const RUN: usize = tuned(32, 3);
+        /// It would add 3 KB to the 61 of a module for WebAssembly.
+        const IS_THERE: bool = cfg!(not(target_family = "wasm"));
         match &self.inner.pairs {
             Pairs::Sorted(index)
-                if pairs.len() >= RUN && pairs.is_sorted_by(|one, next| one.0.as_ref() < next.0.as_ref()) =>
+                if IS_THERE
+                    && pairs.len() >= RUN
+                    && pairs.is_sorted_by(|one, next| one.0.as_ref() < next.0.as_ref()) =>
             {
                 let pinned = self.pin();
                 index.get(&pinned).append(pairs, || !self.inner.dropped.load(Acquire))
@@ -5195,12 +5204,14 @@ impl Table {
             let mut keys = [&[][..]; GROUP];
             keys.iter_mut().zip(group).for_each(|(to, item)| *to = key(item));
             let keys = &keys[..group.len()];
-            let pinned = self.pin();
-            match &self.inner.pairs {
-                Pairs::Hash(index) => index.get(&pinned).prefetch(keys),
-                Pairs::Sorted(index) => index.get(&pinned).prefetch(keys),
+            if cfg!(not(target_family = "wasm")) {
+                let pinned = self.pin();
+                match &self.inner.pairs {
+                    Pairs::Hash(index) => index.get(&pinned).prefetch(keys),
+                    Pairs::Sorted(index) => index.get(&pinned).prefetch(keys),
+                }
+                drop(pinned);
             }
-            drop(pinned);
             for item in group {
                 results.push(each(item)?);
             }
@@ -5746,6 +5757,8 @@ pub mod dump {
     pub const HEAD_BYTES: usize = 12;
     /// A record of pairs is closed once it has this many bytes.
     const RECORD_BYTES: usize = 64 * 1024;
+    /// Large values are written at once, whoever waits for that, rather than collected.
+    const MOST_WAITING: usize = 1 << 20;
     /// The longest payload: a length has five bytes.
     const MAX_LENGTH: u64 = (1 << 40) - 1;
 
@@ -5880,7 +5893,7 @@ pub mod dump {
 
     /// Writes a header and the dump of these tables, whose ids are to differ; how much that was.
     ///
-    /// Pairs that other threads write meanwhile may be in it or not. `progress` is told of every record.
+    /// Pairs that other threads write meanwhile may be in it or not. `progress` is told of every write.
     pub fn write<W: Write + ?Sized>(
         tables: &[(u32, Table)],
         salt: u64,
@@ -5931,22 +5944,22 @@ pub mod dump {
     }
 
     fn write_pairs<W: Write + ?Sized>(id: u32, table: &Table, sink: &mut Sink<'_, W>) -> Result<()> {
-        /// How many pairs a table shows before it is asked again, or not, as where writing failed.
-        const AT_ONCE: usize = 4096;
-        let empty = record_of(id);
-        let mut pairs =
-            PairsWriter { sink, record: empty.clone(), empty, before: Vec::new(), value: 0, result: Ok(()) };
+        /// How many pairs a table shows before they are written. Meanwhile what others delete is not freed, so it is
+        /// not the time to wait for a disk.
+        const AT_ONCE: usize = 1024;
+        let mut pairs = PairsWriter::new(id, sink);
         match &table.inner.pairs {
             Pairs::Sorted(_) => {
                 let mut cursor = table.cursor(..);
-                while cursor.scan_asc_next_many(AT_ONCE, |key, value| pairs.push(key, value)) == AT_ONCE
-                    && pairs.result.is_ok()
-                {}
+                while cursor.scan_asc_next_many(AT_ONCE, |key, value| pairs.push(key, value)) == AT_ONCE {
+                    pairs.write()?;
+                }
             }
             Pairs::Hash(index) => {
                 let mut next = Some(0);
-                while let Some(from) = next.filter(|_| pairs.result.is_ok()) {
+                while let Some(from) = next {
                     next = index.get(&table.pin()).walk(from, |key, value| pairs.push(key, value));
+                    pairs.write()?;
                 }
             }
         }
@@ -5955,7 +5968,10 @@ pub mod dump {
 
     struct PairsWriter<'s, 'w, W: ?Sized> {
         sink: &'s mut Sink<'w, W>,
-        record: Vec<u8>,
+        /// Records that are whole, and behind them one that is not.
+        bytes: Vec<u8>,
+        /// Where that one starts.
+        start: usize,
         /// A record without pairs.
         empty: Vec<u8>,
         /// The key before in the record.
@@ -5965,54 +5981,76 @@ pub mod dump {
         result: Result<()>,
     }
 
-    impl<W: Write + ?Sized> PairsWriter<'_, '_, W> {
+    impl<'s, 'w, W: Write + ?Sized> PairsWriter<'s, 'w, W> {
+        fn new(id: u32, sink: &'s mut Sink<'w, W>) -> Self {
+            let empty = record_of(id);
+            Self { sink, bytes: empty.clone(), start: 0, empty, before: Vec::new(), value: 0, result: Ok(()) }
+        }
+
         fn push(&mut self, key: &[u8], value: &[u8]) {
+            if self.result.is_err() {
+                return;
+            }
             let shared = shared_len(&self.before, key);
             let (same_key, same_value) = (key.len() == self.before.len(), value.len() == self.value);
-            self.record.push(shared.min(63) as u8 | u8::from(same_key) << 6 | u8::from(same_value) << 7);
+            self.bytes.push(shared.min(63) as u8 | u8::from(same_key) << 6 | u8::from(same_value) << 7);
             if shared >= 63 {
-                push_varint(&mut self.record, shared as u64 - 63);
+                push_varint(&mut self.bytes, shared as u64 - 63);
             }
             if !same_key {
-                push_varint(&mut self.record, (key.len() - shared) as u64);
+                push_varint(&mut self.bytes, (key.len() - shared) as u64);
             }
             if !same_value {
-                push_varint(&mut self.record, value.len() as u64);
+                push_varint(&mut self.bytes, value.len() as u64);
             }
-            self.record.extend_from_slice(&key[shared..]);
-            self.record.extend_from_slice(value);
+            self.bytes.extend_from_slice(&key[shared..]);
+            self.bytes.extend_from_slice(value);
             self.before.truncate(shared);
             self.before.extend_from_slice(&key[shared..]);
             self.value = value.len();
             self.sink.done.pairs += 1;
-            if self.record.len() >= RECORD_BYTES {
-                self.flush();
+            if self.bytes.len() - self.start >= RECORD_BYTES {
+                self.close();
+                if self.start >= MOST_WAITING {
+                    self.result = self.write();
+                }
             }
         }
 
-        fn flush(&mut self) {
-            if self.result.is_ok() {
-                self.result = self.sink.record(Kind::Pairs, &mut self.record);
-            }
-            self.record.clear();
-            self.record.extend_from_slice(&self.empty);
+        /// Ends the record, and begins another.
+        fn close(&mut self) {
+            let offset = self.sink.done.bytes + self.start as u64;
+            seal(Kind::Pairs, self.sink.salt, offset, &mut self.bytes[self.start..]);
+            self.start = self.bytes.len();
+            self.bytes.extend_from_slice(&self.empty);
             self.before.clear();
             self.value = 0;
         }
 
-        fn finish(mut self) -> Result<()> {
-            if self.record.len() > self.empty.len() {
-                self.flush();
+        /// Writes the records that are whole.
+        fn write(&mut self) -> Result<()> {
+            std::mem::replace(&mut self.result, Ok(()))?;
+            if self.start > 0 {
+                self.sink.write(&self.bytes[..self.start])?;
+                self.bytes.drain(..self.start);
+                self.start = 0;
             }
-            self.result
+            Ok(())
+        }
+
+        fn finish(mut self) -> Result<()> {
+            if self.bytes.len() - self.start > self.empty.len() {
+                self.close();
+            }
+            self.write()
         }
     }
 
     /// How many bytes both begin with.
     fn shared_len(one: &[u8], two: &[u8]) -> usize {
         let mut len = 0;
-        for (a, b) in one.chunks_exact(8).zip(two.chunks_exact(8)) {
-            let [a, b] = [a, b].map(|word| u64::from_le_bytes(word.try_into().expect("chunks of eight")));
+        for (a, b) in one.as_chunks::<8>().0.iter().zip(two.as_chunks::<8>().0) {
+            let [a, b] = [a, b].map(|word| u64::from_le_bytes(*word));
             if a != b {
                 return len + (a ^ b).trailing_zeros() as usize / 8;
             }
@@ -6550,8 +6588,11 @@ pub mod dump {
             if crc != crc32::hash(summed).to_le_bytes() {
                 return Err(Error::Corrupt { offset: len as u64 - 4, what: DAMAGED });
             }
-            let salt =
-                if version == 1 { 0 } else { u64::from_le_bytes(bytes[12..20].try_into().expect("eight")) };
+            let mut salt = [0; 8];
+            if version != 1 {
+                salt.copy_from_slice(&bytes[12..20]);
+            }
+            let salt = u64::from_le_bytes(salt);
             Ok(Header { version, salt })
         }
 
