@@ -4620,8 +4620,10 @@ mod sorted {
                     to.cast::<[u8; 4]>().write(slot.head().to_be_bytes());
                     let len = rest.len() + value_len;
                     // Within the block a copy may read on behind the cell.
-                    let within = inline && slot.cell() + CELL_HEAD + len + OVER <= leaf_bytes;
-                    copy_short(rest.as_ptr(), to.add(slot.key_len().min(4)), len, within);
+                    let cell = slot.cell() + CELL_HEAD;
+                    let within = inline && cell + len + OVER <= leaf_bytes;
+                    let from = if inline { leaf.base().add(cell) } else { rest.as_ptr() };
+                    copy_short(from, to.add(slot.key_len().min(4)), len, within);
                     self.bytes.set_len(end);
                     self.ends.as_mut_ptr().add(self.ends.len()).write((key_end, end));
                     self.ends.set_len(self.ends.len() + 1);

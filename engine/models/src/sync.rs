@@ -10,7 +10,7 @@ pub(super) use shuttle::thread::yield_now;
 pub(super) use shuttle::thread_local;
 
 pub(super) mod atomic {
-    pub(crate) use std::sync::atomic::{Ordering, compiler_fence, fence};
+    pub(crate) use std::sync::atomic::{Ordering, fence};
 
     use crate::check::SPOILT;
 
