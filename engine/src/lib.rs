@@ -1420,8 +1420,32 @@ mod hash {
     const _: () = assert!(size_of::<Bucket>() == 64);
 
     impl Bucket {
+        const EMPTY: Self = Self {
+            tags: AtomicU64::new(0),
+            more_tags: AtomicU32::new(0),
+            passed: AtomicU32::new(0),
+            refs: [const { AtomicU32::new(0) }; SLOTS],
+        };
+
         /// A bit for each slot whose tag is `tag`.
-        #[inline]
+        #[cfg(all(target_arch = "x86_64", not(any(miri, twindex_shuttle))))]
+        #[inline(always)]
+        fn slots_with(&self, tag: u8) -> u32 {
+            use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set1_epi8};
+            let line: __m128i;
+            // SAFETY: SSE2 is part of x86_64. This is relaxed loads of the first three words: each comes whole, as it is
+            // aligned. Told so word by word, the compiler takes five instructions.
+            unsafe {
+                std::arch::asm!("movdqa {}, [{}]", lateout(xmm_reg) line, in(reg) self,
+                    options(nostack, preserves_flags, readonly));
+                let found = _mm_movemask_epi8(_mm_cmpeq_epi8(line, _mm_set1_epi8(tag.cast_signed())));
+                found.cast_unsigned() & ((1 << SLOTS) - 1)
+            }
+        }
+
+        /// As above, with whatever the platform has.
+        #[cfg(not(all(target_arch = "x86_64", not(any(miri, twindex_shuttle)))))]
+        #[inline(always)]
         fn slots_with(&self, tag: u8) -> u32 {
             matches(self.tags.load(Relaxed), self.more_tags.load(Relaxed), tag)
         }
@@ -1451,18 +1475,6 @@ mod hash {
         }
     }
 
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[inline(always)]
-    fn matches(tags: u64, more_tags: u32, tag: u8) -> u32 {
-        use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
-        // SAFETY: SSE2 is part of x86_64.
-        unsafe {
-            let all = _mm_set_epi64x(i64::from(more_tags), tags.cast_signed());
-            let found = _mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_set1_epi8(tag.cast_signed())));
-            found.cast_unsigned() & ((1 << SLOTS) - 1)
-        }
-    }
-
     #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
     #[inline(always)]
     fn matches(tags: u64, more_tags: u32, tag: u8) -> u32 {
@@ -1472,7 +1484,7 @@ mod hash {
     }
 
     #[cfg(not(any(
-        all(target_arch = "x86_64", not(miri)),
+        all(target_arch = "x86_64", not(any(miri, twindex_shuttle))),
         all(target_arch = "wasm32", target_feature = "simd128")
     )))]
     #[inline(always)]
@@ -1513,111 +1525,103 @@ mod hash {
         }
     }
 
-    /// A pointer aligned to 64 with a number under 64 in its low bits.
-    #[derive(Clone, Copy, PartialEq, Eq)]
-    struct Tagged(*mut u8);
-
-    impl Tagged {
-        fn new<T>(block: NonNull<T>, number: usize) -> Self {
-            debug_assert!(number < 64);
-            Self(block.as_ptr().cast::<u8>().map_addr(|address| address | number))
-        }
-
-        #[inline]
-        fn pointer<T>(self) -> *const T {
-            self.0.map_addr(|address| address & !63).cast()
-        }
-
-        #[inline]
-        fn number(self) -> usize {
-            self.0.addr() & 63
-        }
-
-        fn with_number(self, number: usize) -> Self {
-            Self::new(self.block(), number)
-        }
-
-        fn block(self) -> NonNull<u8> {
-            NonNull::new(self.pointer::<u8>().cast_mut()).expect("a block has an address")
-        }
-    }
-
-    /// The directory: its entries, and how far a hash is moved down to get an entry's number, which is 64 less its depth.
-    /// Below `GROWN`, the power of the number of buckets of the only segment; a null pointer before the first pair.
-    #[derive(Clone, Copy)]
-    struct Directory(Tagged);
-
-    /// An entry: a segment and its shard's number.
+    /// An entry of the directory: a segment's address, which is a multiple of 64, and in its low bits its shard's number.
     type Entry = AtomicPtr<u8>;
     const ENTRY: usize = size_of::<Entry>();
 
-    const GROWN: usize = 32;
+    /// How a directory begins. It has two entries or more.
+    #[repr(C)]
+    struct DirectoryHead {
+        /// How far a hash is moved down to get the number of its entry: 64 less the directory's depth.
+        shift: u32,
+        /// The number of buckets of each segment, less one. Only the first segments have fewer than `BUCKETS`.
+        mask: u32,
+        entries: [Entry; 2],
+    }
+
+    const ENTRIES_AT: usize = std::mem::offset_of!(DirectoryHead, entries);
     /// No table of this world has this many segments; only chosen hash collisions would lead here.
     const MAX_DEPTH: u32 = 31;
 
+    /// Where a table without pairs leads, so that no reader asks whether there is a directory.
+    static NO_DIRECTORY: DirectoryHead = DirectoryHead {
+        shift: 63,
+        mask: 0,
+        entries: [const { AtomicPtr::new((&raw const NO_BUCKET).cast_mut().cast()) }; 2],
+    };
+    static NO_BUCKET: Bucket = Bucket::EMPTY;
+
+    #[derive(Clone, Copy)]
+    struct Directory(*const DirectoryHead);
+
     impl Directory {
-        fn new(entries: NonNull<Entry>, depth: u32) -> Self {
-            Self(Tagged::new(entries, 64 - depth as usize))
+        const NONE: *const DirectoryHead = &raw const NO_DIRECTORY;
+
+        /// Writes one for segments of so many buckets into a block of `bytes_for` its depth; its entries are still to come.
+        ///
+        /// # Safety
+        /// The block is known to nobody else.
+        unsafe fn new(block: NonNull<u8>, depth: u32, mask: usize) -> Self {
+            let head = block.as_ptr().cast::<DirectoryHead>();
+            // SAFETY: the block has room for it.
+            unsafe {
+                (&raw mut (*head).shift).write(64 - depth);
+                (&raw mut (*head).mask).write(mask as u32);
+            }
+            Self(head)
+        }
+
+        fn bytes_for(depth: u32) -> usize {
+            ENTRIES_AT + (ENTRY << depth)
+        }
+
+        fn is_none(self) -> bool {
+            ptr::eq(self.0, Self::NONE)
         }
 
         fn depth(self) -> u32 {
-            if self.0.number() < GROWN { 0 } else { 64 - self.0.number() as u32 }
+            // SAFETY: the caller's pin or lock keeps the directory, here as below.
+            64 - unsafe { (*self.0).shift }
         }
 
         fn len(self) -> usize {
             1 << self.depth()
         }
 
-        /// The bytes of its block. That of one entry has room for two.
-        fn bytes(self) -> usize {
-            self.len().max(2) * ENTRY
-        }
-
         /// # Safety
-        /// The caller's pin or lock keeps the directory, and `at` is less than its `len`.
+        /// `at` is less than the `len` of this directory.
         #[inline]
-        unsafe fn entry<'d>(self, at: usize) -> &'d Entry {
+        unsafe fn entry(self, at: usize) -> *const Entry {
             // SAFETY: a directory of depth d has 2^d entries.
-            unsafe { &*self.0.pointer::<Entry>().add(at) }
+            unsafe { self.0.byte_add(ENTRIES_AT).cast::<Entry>().add(at) }
         }
 
-        /// Where a hash leads, `None` while there is no directory.
-        ///
         /// # Safety
-        /// The caller's pin or lock keeps the directory.
+        /// As for `entry`, and nobody else stores there meanwhile.
+        unsafe fn set_entry(self, at: usize, segment: Segment) {
+            // SAFETY: the caller's promise.
+            unsafe { (*self.entry(at)).store(segment.entry, Release) };
+        }
+
+        /// Where a hash leads. The caller's pin or lock keeps the directory.
         #[inline(always)]
-        unsafe fn segment(self, hash: Hash) -> Option<Segment> {
-            let number = self.0.number();
-            if number < GROWN {
-                // SAFETY: the caller's promise.
-                return unsafe { self.only_segment() };
+        fn segment(self, hash: Hash) -> Segment {
+            // SAFETY: a hash that is moved down so far is an entry's number.
+            unsafe {
+                let entry = self.entry((hash.0 >> ((*self.0).shift & 63)) as usize);
+                Segment { entry: (*entry).load(Acquire), mask: (*self.0).mask as usize }
             }
-            // SAFETY: the caller's promise.
-            let entry = unsafe { self.entry((hash.0 >> number) as usize) };
-            Some(Segment { at: Tagged(entry.load(Acquire)), mask: BUCKETS - 1 })
-        }
-
-        /// # Safety
-        /// As for `segment`.
-        #[cold]
-        unsafe fn only_segment(self) -> Option<Segment> {
-            if self.0.pointer::<u8>().is_null() {
-                return None;
-            }
-            // SAFETY: the caller's promise.
-            let entry = unsafe { self.entry(0) };
-            Some(Segment { at: Tagged(entry.load(Acquire)), mask: (1 << self.0.number()) - 1 })
         }
 
         /// The least hash that leads to an entry.
         fn first_hash(self, at: usize) -> u64 {
-            (at as u64) << 1 << (63 - self.depth())
+            (at as u64) << (64 - self.depth())
         }
 
         /// Which entries lead to a segment. The caller holds the segment's lock, so that they stay.
         fn span(self, segment: Segment, hash: Hash) -> Range<usize> {
-            // SAFETY: the caller's pin or lock keeps the directory.
-            let is_its = |&at: &usize| Tagged(unsafe { self.entry(at) }.load(Relaxed)) == segment.at;
+            // SAFETY: only entries of this directory are asked for.
+            let is_its = |&at: &usize| unsafe { (*self.entry(at)).load(Relaxed) } == segment.entry;
             let at = hash.top(self.depth());
             let before = (0..at).rev().take_while(is_its).count();
             at - before..at + (at..self.len()).take_while(is_its).count()
@@ -1627,11 +1631,34 @@ mod hash {
     /// A segment, its shard's number, and its number of buckets less one.
     #[derive(Clone, Copy, PartialEq, Eq)]
     struct Segment {
-        at: Tagged,
+        entry: *mut u8,
         mask: usize,
     }
 
     impl Segment {
+        fn new(block: NonNull<u8>, buckets: usize, shard: usize) -> Self {
+            debug_assert!(shard < SHARDS);
+            Self { entry: block.as_ptr().map_addr(|address| address | shard), mask: buckets - 1 }
+        }
+
+        fn in_shard(self, shard: usize) -> Self {
+            Self::new(self.block(), self.buckets(), shard)
+        }
+
+        #[inline]
+        fn shard(self) -> usize {
+            self.entry.addr() & 63
+        }
+
+        #[inline]
+        fn first(self) -> *const Bucket {
+            self.entry.map_addr(|address| address & !63).cast()
+        }
+
+        fn block(self) -> NonNull<u8> {
+            NonNull::new(self.first().cast_mut().cast()).expect("a segment has an address")
+        }
+
         fn buckets(self) -> usize {
             self.mask + 1
         }
@@ -1645,7 +1672,7 @@ mod hash {
         #[inline]
         unsafe fn bucket<'s>(self, at: usize) -> &'s Bucket {
             // SAFETY: the mask keeps within the segment's buckets.
-            unsafe { &*self.at.pointer::<Bucket>().add(at & self.mask) }
+            unsafe { &*self.first().add(at & self.mask) }
         }
     }
 
@@ -1761,8 +1788,7 @@ mod hash {
 
     pub(super) struct HashIndex {
         hasher: foldhash::quality::RandomState,
-        /// The directory, null before the first pair.
-        directory: AtomicPtr<u8>,
+        directory: AtomicPtr<DirectoryHead>,
         shards: [AtomicPtr<Shard>; SHARDS],
         /// Held to change the directory, and to take and give blocks.
         space: Mutex<Blocks>,
@@ -1785,7 +1811,7 @@ mod hash {
         pub(super) fn new(memory: Arc<Memory>, hasher: foldhash::quality::RandomState) -> Self {
             Self {
                 hasher,
-                directory: AtomicPtr::new(ptr::null_mut()),
+                directory: AtomicPtr::new(Directory::NONE.cast_mut()),
                 shards: [const { AtomicPtr::new(ptr::null_mut()) }; SHARDS],
                 space: Mutex::new(Blocks::new(Arc::clone(&memory))),
                 blobs: Blobs { memory, bytes: AtomicUsize::new(0) },
@@ -1814,55 +1840,39 @@ mod hash {
             self.shards.iter().filter_map(|shard| unsafe { shard.load(Acquire).as_ref() })
         }
 
+        /// The caller's pin or lock keeps it.
         #[inline]
         fn directory(&self) -> Directory {
-            Directory(Tagged(self.directory.load(Acquire)))
+            Directory(self.directory.load(Acquire))
         }
 
-        /// Where a hash leads. The caller is pinned.
-        #[inline]
-        fn segment(&self, hash: Hash) -> Option<Segment> {
-            // SAFETY: the caller's pin.
-            unsafe { self.directory().segment(hash) }
-        }
-
+        /// The shard of a segment of this index.
         #[inline]
         fn shard(&self, segment: Segment) -> &Shard {
             // SAFETY: a segment is reachable only after its shard exists, which lives as long as the index.
-            unsafe { &*self.shards[segment.at.number()].load(Acquire) }
+            unsafe { &*self.shards[segment.shard()].load(Acquire) }
         }
 
         // --- reading
 
-        /// The record under `key`. The caller is pinned.
+        /// The value of `key`, which lives as long as the caller's pin.
         #[inline(always)]
-        fn find(&self, hash: Hash, key: &[u8]) -> Option<*const u8> {
-            let segment = self.segment(hash)?;
-            // A mask that is known beforehand is worth the two copies.
-            if segment.mask == BUCKETS - 1 {
-                self.find_in(Segment { mask: BUCKETS - 1, ..segment }, hash, key)
-            } else {
-                self.find_in_small(segment, hash, key)
-            }
-        }
-
-        #[inline(never)]
-        fn find_in_small(&self, segment: Segment, hash: Hash, key: &[u8]) -> Option<*const u8> {
-            self.find_in(segment, hash, key)
+        pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
+            self.find(self.hash(key), key)
         }
 
         #[inline(always)]
-        fn find_in(&self, segment: Segment, hash: Hash, key: &[u8]) -> Option<*const u8> {
-            let shard = self.shard(segment);
+        fn find(&self, hash: Hash, key: &[u8]) -> Option<Body<'_>> {
+            let segment = self.directory().segment(hash);
             let mut steps = 0;
             loop {
                 // SAFETY: the pin keeps the segment.
                 let bucket = unsafe { segment.bucket(hash.home().wrapping_add(steps)) };
                 let mut slots = bucket.slots_with(hash.tag());
                 while slots != 0 {
-                    let record = shard.record(bucket.first(slots).load(Acquire));
+                    let record = self.shard(segment).record(bucket.first(slots).load(Acquire));
                     // SAFETY: H1.
-                    if let found @ Some(_) = record.filter(|&record| unsafe { is_key(record, key) }) {
+                    if let found @ Some(_) = record.and_then(|record| unsafe { value_under(record, key) }) {
                         return found;
                     }
                     slots &= slots - 1;
@@ -1872,16 +1882,6 @@ mod hash {
                 }
                 steps += 1;
             }
-        }
-
-        /// The value of `key`, which lives as long as the caller's pin.
-        #[inline(always)]
-        pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
-            let record = self.find(self.hash(key), key)?;
-            // SAFETY: H1.
-            Some(unsafe {
-                record_extent(record).1.map_or_else(|| Body::Inline(record_parts(record).1), Body::Blob)
-            })
         }
 
         /// Shows `read` each key's value. Groups of keys go through each step together, so that their
@@ -1896,12 +1896,11 @@ mod hash {
                 let mut homes = [None; GROUP];
                 for (home, key) in homes.iter_mut().zip(keys) {
                     let hash = self.hash(key.as_ref());
-                    if let Some(segment) = self.segment(hash) {
-                        // SAFETY: the pin keeps the segment.
-                        let bucket = unsafe { segment.bucket(hash.home()) };
-                        prefetch(bucket);
-                        *home = Some((hash, segment, bucket));
-                    }
+                    let segment = self.directory().segment(hash);
+                    // SAFETY: the pin keeps the segment.
+                    let bucket = unsafe { segment.bucket(hash.home()) };
+                    prefetch(bucket);
+                    *home = Some((hash, segment, bucket));
                 }
                 let mut records = [None; GROUP];
                 for (record, home) in records.iter_mut().zip(homes) {
@@ -1918,13 +1917,11 @@ mod hash {
                 for (at, (key, &record)) in keys.iter().zip(&records).enumerate() {
                     let key = key.as_ref();
                     // Where that is not it, another pair has the tag, or the home bucket was full.
-                    let record = record
+                    let value = record
                         // SAFETY: H1.
-                        .filter(|&record| unsafe { is_key(record, key) })
+                        .and_then(|record| unsafe { value_under(record, key) })
                         .or_else(|| homes[at].and_then(|(hash, ..)| self.find(hash, key)));
-                    // SAFETY: H1, and the caller's pin outlasts `read`.
-                    let value = record.map(|record| unsafe { record_parts(record) }.1);
-                    read(group * GROUP + at, value);
+                    read(group * GROUP + at, value.map(Body::bytes));
                 }
             }
         }
@@ -1933,10 +1930,8 @@ mod hash {
         pub(super) fn prefetch(&self, keys: &[&[u8]]) {
             for key in keys {
                 let hash = self.hash(key);
-                if let Some(segment) = self.segment(hash) {
-                    // SAFETY: the caller's pin keeps the segment.
-                    prefetch(unsafe { segment.bucket(hash.home()) });
-                }
+                // SAFETY: the caller's pin keeps the segment.
+                prefetch(unsafe { self.directory().segment(hash).bucket(hash.home()) });
             }
         }
 
@@ -1945,12 +1940,15 @@ mod hash {
         pub(super) fn walk(&self, from: u64, mut read: impl FnMut(&[u8], &[u8])) -> Option<u64> {
             let hash = Hash(from);
             let (shard, refs, span, directory) = loop {
-                let segment = self.segment(hash)?;
+                let directory = self.directory();
+                if directory.is_none() {
+                    return None;
+                }
+                let segment = directory.segment(hash);
                 let shard = self.shard(segment);
                 let _held = shard.lock.lock();
                 let directory = self.directory();
-                // SAFETY: the caller's pin.
-                if unsafe { directory.segment(hash) } == Some(segment) {
+                if directory.segment(hash) == segment {
                     break (shard, refs(segment), directory.span(segment, hash), directory);
                 }
             };
@@ -1977,10 +1975,14 @@ mod hash {
             decide: &mut Option<D>,
         ) -> Option<Tried<bool>> {
             let hash = self.hash(key);
-            let Some(segment) = self.segment(hash) else { return without_room(self.start(), decide) };
+            let directory = self.directory();
+            if directory.is_none() {
+                return without_room(self.start(), decide);
+            }
+            let segment = directory.segment(hash);
             let shard = self.shard(segment);
             let _held = shard.lock.lock();
-            if self.segment(hash) != Some(segment) {
+            if self.directory().segment(hash) != segment {
                 return None;
             }
             // SAFETY: the lock is held to the end.
@@ -2057,7 +2059,7 @@ mod hash {
                 return false;
             }
             blocks.closed = true;
-            self.directory.store(ptr::null_mut(), Release);
+            self.directory.store(Directory::NONE.cast_mut(), Release);
             true
         }
 
@@ -2202,7 +2204,7 @@ mod hash {
         /// Makes the first directory, of one entry, with a small segment.
         fn start(&self) -> Tried<()> {
             let mut blocks = lock(&self.space);
-            if blocks.closed || !self.directory.load(Relaxed).is_null() {
+            if blocks.closed || !self.directory().is_none() {
                 return Ok(());
             }
             self.add_shard(0);
@@ -2212,17 +2214,13 @@ mod hash {
 
         /// Puts a directory in place that leads to one segment.
         fn lead_to_one(&self, blocks: &mut Blocks, segment: Segment) -> Tried<()> {
-            let entries =
-                blocks.space.take(2 * ENTRY).inspect_err(|_| blocks.forget(segment))?.cast::<Entry>();
-            let directory = match segment.buckets() {
-                BUCKETS => Directory::new(entries, 1),
-                fewer => Directory(Tagged::new(entries, fewer.ilog2() as usize)),
-            };
-            for at in 0..directory.len() {
-                // SAFETY: the block has room for two entries and is not known to anybody else.
-                unsafe { entries.add(at).write(AtomicPtr::new(segment.at.0)) };
+            let block = blocks.space.take(Directory::bytes_for(1)).inspect_err(|_| blocks.forget(segment))?;
+            // SAFETY: the block has room for two entries and is not known to anybody else.
+            unsafe {
+                let directory = Directory::new(block, 1, segment.mask);
+                (0..2).for_each(|at| directory.set_entry(at, segment));
+                self.directory.store(directory.0.cast_mut(), Release);
             }
-            self.directory.store(directory.0.0, Release);
             Ok(())
         }
 
@@ -2261,7 +2259,7 @@ mod hash {
                 let mut blocks = lock(&self.space);
                 let half = new_segment(&mut blocks.space, BUCKETS);
                 let half = half.inspect_err(|_| halves[..at].iter().for_each(|&half| blocks.forget(half)))?;
-                halves[at].at = half.at.with_number(segment.at.number());
+                halves[at] = half.in_shard(segment.shard());
             }
             if depth > SHARD_BITS {
                 self.each_ref(segment, shard, |reference, hash| {
@@ -2269,7 +2267,7 @@ mod hash {
                 });
             } else {
                 let number = (hash.top(depth) | 1) << (SHARD_BITS - depth);
-                halves[1].at = halves[1].at.with_number(number);
+                halves[1] = halves[1].in_shard(number);
                 self.move_high_half(segment, shard, halves, depth)
                     .inspect_err(|_| halves.iter().for_each(|&half| lock(&self.space).forget(half)))?;
             }
@@ -2285,7 +2283,7 @@ mod hash {
             halves: [Segment; 2],
             depth: u32,
         ) -> Tried<()> {
-            let high = self.add_shard(halves[1].at.number());
+            let high = self.add_shard(halves[1].shard());
             let _held = high.lock.lock();
             // SAFETY: both locks are held; no segment leads to the high shard yet.
             let (low_state, high_state) = unsafe { (&mut *low.state.get(), &mut *high.state.get()) };
@@ -2352,16 +2350,15 @@ mod hash {
                 let used = self.blobs.memory.used.load(Relaxed);
                 return Err(Box::new(Error::MemoryLimit { limit: used, needed: used }));
             }
-            let fresh = blocks.space.take(2 * old.len() * ENTRY)?.cast::<Entry>();
-            for at in 0..old.len() {
-                // SAFETY: the new directory has twice as many entries. Entries change only while `space` is locked.
-                unsafe {
-                    let entry = old.entry(at).load(Relaxed);
-                    fresh.add(2 * at).write(AtomicPtr::new(entry));
-                    fresh.add(2 * at + 1).write(AtomicPtr::new(entry));
+            let block = blocks.space.take(Directory::bytes_for(old.depth() + 1))?;
+            // SAFETY: the block has room for twice as many entries, which change only while `space` is locked.
+            unsafe {
+                let fresh = Directory::new(block, old.depth() + 1, BUCKETS - 1);
+                for at in 0..fresh.len() {
+                    fresh.set_entry(at, old.segment(Hash(fresh.first_hash(at))));
                 }
+                self.directory.store(fresh.0.cast_mut(), Release);
             }
-            self.directory.store(Directory::new(fresh, old.depth() + 1).0.0, Release);
             self.retire_directory(&mut blocks, old);
             Ok(())
         }
@@ -2373,37 +2370,34 @@ mod hash {
             let span = directory.span(old, hash);
             let middle = usize::midpoint(span.start, span.end);
             for at in span {
-                // SAFETY: the directory changes only while `space` is locked.
-                let entry = unsafe { directory.entry(at) };
-                entry.store(halves[usize::from(at >= middle)].at.0, Release);
+                // SAFETY: it is one of the directory's.
+                unsafe { directory.set_entry(at, halves[usize::from(at >= middle)]) };
             }
             self.retire_segment(&mut blocks, old);
         }
 
         fn retire_directory(&self, blocks: &mut Blocks, old: Directory) {
-            let bytes = old.bytes();
-            blocks.retire(Retired::Block(old.0.block(), bytes), bytes, &self.blobs);
+            let block = NonNull::new(old.0.cast_mut().cast()).expect("a directory has an address");
+            let bytes = Directory::bytes_for(old.depth());
+            blocks.retire(Retired::Block(block, bytes), bytes, &self.blobs);
         }
 
         fn retire_segment(&self, blocks: &mut Blocks, old: Segment) {
-            blocks.retire(Retired::Block(old.at.block(), old.bytes()), old.bytes(), &self.blobs);
+            blocks.retire(Retired::Block(old.block(), old.bytes()), old.bytes(), &self.blobs);
         }
 
         /// Every record that the index leads to. For its end.
         fn each_record(&mut self, mut each: impl FnMut(*const u8)) {
             let directory = self.directory();
-            let mut from = Hash(0);
-            // SAFETY: nobody else has the index any more.
-            while let Some(segment) = unsafe { directory.segment(from) } {
+            let mut at = if directory.is_none() { directory.len() } else { 0 };
+            while at < directory.len() {
+                let hash = Hash(directory.first_hash(at));
+                let segment = directory.segment(hash);
                 let shard = self.shard(segment);
                 for reference in refs(segment) {
                     each(shard.record_at(reference));
                 }
-                let end = directory.span(segment, from).end;
-                if end == directory.len() {
-                    return;
-                }
-                from = Hash(directory.first_hash(end));
+                at = directory.span(segment, hash).end;
             }
         }
     }
@@ -2412,7 +2406,7 @@ mod hash {
         /// Takes back a new segment that nobody was led to.
         fn forget(&mut self, segment: Segment) {
             // SAFETY: it was taken with these bytes, and nobody knows it.
-            unsafe { self.space.give(segment.at.block(), segment.bytes()) };
+            unsafe { self.space.give(segment.block(), segment.bytes()) };
         }
     }
 
@@ -2487,18 +2481,22 @@ mod hash {
         })
     }
 
+    /// The value of a record, if it is the one under `key`.
+    ///
     /// # Safety
     /// As for `record_parts`.
     #[inline(always)]
-    unsafe fn is_key(record: *const u8, key: &[u8]) -> bool {
+    unsafe fn value_under<'r>(record: *const u8, key: &[u8]) -> Option<Body<'r>> {
         // SAFETY: the caller's promise.
         unsafe {
-            let key_len = record.cast::<u16>().read();
-            if key_len == BLOB {
-                return Blob::parts(blob_of(record)).0 == key;
+            let [key_len, value_len] = record.cast::<[u16; 2]>().read();
+            let bytes = record.add(RECORD_HEAD);
+            if usize::from(key_len) == key.len() && key_len != BLOB {
+                let found = same_bytes(slice::from_raw_parts(bytes, key.len()), key);
+                let value = slice::from_raw_parts(bytes.add(key.len()), value_len.into());
+                return found.then_some(Body::Inline(value));
             }
-            usize::from(key_len) == key.len()
-                && same_bytes(slice::from_raw_parts(record.add(RECORD_HEAD), key.len()), key)
+            (key_len == BLOB && Blob::parts(blob_of(record)).0 == key).then(|| Body::Blob(blob_of(record)))
         }
     }
 
@@ -2507,7 +2505,7 @@ mod hash {
         let block = space.take(buckets * size_of::<Bucket>())?.cast::<Bucket>();
         // SAFETY: the block has room for the buckets, and a bucket of zeros is an empty one.
         unsafe { block.write_bytes(0, buckets) };
-        Ok(Segment { at: Tagged::new(block, 0), mask: buckets - 1 })
+        Ok(Segment::new(block.cast(), buckets, 0))
     }
 
     /// What only the holder of a segment's lock does, or who has just made it.
@@ -2530,7 +2528,7 @@ mod hash {
                     // Under the lock a tagged slot has a record.
                     let record = shard.record_at(bucket.refs[slot].load(Relaxed));
                     // SAFETY: H1.
-                    if unsafe { is_key(record, key) } {
+                    if unsafe { value_under(record, key) }.is_some() {
                         return Place::Taken { bucket, slot, record };
                     }
                     slots &= slots - 1;
@@ -2552,8 +2550,7 @@ mod hash {
         fn remove(self, hash: Hash, bucket: &Bucket, slot: usize) {
             bucket.set_tag(slot, 0);
             bucket.refs[slot].store(0, Release);
-            let first = self.at.pointer::<Bucket>().addr();
-            let at = (ptr::from_ref(bucket).addr() - first) / size_of::<Bucket>();
+            let at = (ptr::from_ref(bucket).addr() - self.first().addr()) / size_of::<Bucket>();
             let steps = at.wrapping_sub(hash.home()) & self.mask;
             self.count_steps(hash, steps, 1_u32.wrapping_neg());
         }

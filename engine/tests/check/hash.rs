@@ -18,19 +18,18 @@ impl HashIndex {
         let mut blobs = Vec::new();
         let mut blocks = Vec::new();
         let mut pairs = 0;
-        if !directory.0.pointer::<u8>().is_null() {
+        if !directory.is_none() {
             assert!(directory.depth() <= MAX_DEPTH);
-            blocks.push((directory.0.pointer::<u8>().addr(), directory.bytes()));
+            blocks.push((directory.0.addr(), Directory::bytes_for(directory.depth())));
             let mut at = 0;
             while at < directory.len() {
                 let prefix = Hash(directory.first_hash(at));
-                // SAFETY: nobody writes.
-                let segment = unsafe { directory.segment(prefix) }.expect("there is a directory");
+                let segment = directory.segment(prefix);
                 let entries = directory.span(segment, prefix).len();
                 assert!(entries.is_power_of_two(), "a segment's entries are all that begin with its bits");
                 assert_eq!(at % entries, 0, "a segment's entries begin where its bits do");
                 let depth = directory.depth() - entries.ilog2();
-                blocks.push((segment.at.pointer::<u8>().addr(), segment.bytes()));
+                blocks.push((segment.first().addr(), segment.bytes()));
                 pairs += self.check_segment(segment, prefix, depth, &mut found, &mut blobs);
                 at += entries;
             }
@@ -71,7 +70,7 @@ impl HashIndex {
         found: &mut [Found; SHARDS],
         blobs: &mut Vec<*const Blob>,
     ) -> usize {
-        let number = segment.at.number();
+        let number = segment.shard();
         let open = SHARD_BITS.saturating_sub(depth);
         assert_eq!(number, prefix.top(SHARD_BITS) >> open << open, "H4: a segment names its shard");
         let shard = self.shard(segment);
@@ -102,7 +101,10 @@ impl HashIndex {
                 assert_eq!(hash.top(depth), prefix.top(depth), "H4: the key belongs here");
                 assert!(keys.insert(key), "H3: a key stands once");
                 assert_eq!(live.insert(reference, bytes), None, "a record has one ref");
-                assert_eq!(self.find(hash, key), Some(record), "H3: the key is found, slot {slot}");
+                let found = self.find(hash, key).map(|value| value.bytes().as_ptr());
+                // SAFETY: H1.
+                let value = unsafe { record_parts(record) }.1;
+                assert_eq!(found, Some(value.as_ptr()), "H3: the key is found, slot {slot}");
                 blobs.extend(blob);
                 let home = hash.0 as usize & mask;
                 let steps = at.wrapping_sub(home) & mask;
