@@ -390,21 +390,34 @@ mod epoch {
         number: usize,
     }
 
+    // SAFETY: `next` is that of a slot, which lives for ever; all else is atomics.
+    unsafe impl Sync for Slot {}
+
     /// A thread's slot, given back when the thread ends.
     struct Seat(Cell<Option<&'static Slot>>);
 
     impl Drop for Seat {
         fn drop(&mut self) {
-            let _ = OWN.try_with(|own| own.set(None));
+            let _ = OWN.try_with(|own| own.set(&NO_SLOT));
             if let Some(slot) = self.0.take() {
                 slot.taken.store(false, Release);
             }
         }
     }
 
+    /// Stands for no slot. Always pinned, so that to find that out takes no question of its own.
+    static NO_SLOT: Slot = Slot {
+        pinned: AtomicU64::new(u64::MAX),
+        store: AtomicUsize::new(0),
+        taken: AtomicBool::new(true),
+        nested: AtomicU64::new(0),
+        next: ptr::null(),
+        number: 0,
+    };
+
     thread_local! {
         /// The thread's slot, where it has a seat and its pins need no fence, or none but a light one.
-        static OWN: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+        static OWN: Cell<&'static Slot> = const { Cell::new(&NO_SLOT) };
         static SEAT: Seat = const { Seat(Cell::new(None)) };
     }
 
@@ -456,7 +469,9 @@ mod epoch {
             seat.0.get().unwrap_or_else(|| {
                 let slot = take_slot();
                 seat.0.set(Some(slot));
-                let _ = OWN.try_with(|own| own.set(barrier::has_light().then_some(slot)));
+                if barrier::has_light() {
+                    let _ = OWN.try_with(|own| own.set(slot));
+                }
                 slot
             })
         });
@@ -473,7 +488,7 @@ mod epoch {
     #[inline(always)]
     pub(super) fn pin(memory: &Memory) -> Guard {
         let store = ptr::from_ref(memory).addr();
-        if let Ok(Some(slot)) = OWN.try_with(Cell::get)
+        if let Ok(slot) = OWN.try_with(Cell::get)
             && slot.pinned.load(Relaxed) == 0
         {
             let pinned = slot.pin(store);
@@ -1433,7 +1448,7 @@ mod hash {
         fn slots_with(&self, tag: u8) -> u32 {
             use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set1_epi8};
             let line: __m128i;
-            // SAFETY: SSE2 is part of x86_64. This is relaxed loads of the first three words: each comes whole, as it is
+            // SAFETY: SSE2 is part of x86_64. These are acquiring loads of the first three words: each comes whole, as it is
             // aligned. Told so word by word, the compiler takes five instructions.
             unsafe {
                 std::arch::asm!("movdqa {}, [{}]", lateout(xmm_reg) line, in(reg) self,
@@ -1447,7 +1462,11 @@ mod hash {
         #[cfg(not(all(target_arch = "x86_64", not(any(miri, twindex_shuttle)))))]
         #[inline(always)]
         fn slots_with(&self, tag: u8) -> u32 {
-            matches(self.tags.load(Relaxed), self.more_tags.load(Relaxed), tag)
+            matches(self.tags.load(Acquire), self.more_tags.load(Acquire), tag)
+        }
+
+        fn free_slots(&self) -> u32 {
+            self.slots_with(0)
         }
 
         /// The ref of the first of these slots.
@@ -1500,22 +1519,20 @@ mod hash {
         (zero_bytes(tags ^ wanted) | zero_bytes(u64::from(more_tags) ^ wanted) << 8) & ((1 << SLOTS) - 1)
     }
 
-    /// Where a hash leads.
+    /// A hash whose low byte is not 0, so that it can be a tag.
     #[derive(Clone, Copy)]
     struct Hash(u64);
 
     impl Hash {
-        /// Never 0, which stands for a free slot.
         #[inline]
         fn tag(self) -> u8 {
-            let tag = (self.0 >> 6) as u8;
-            tag + u8::from(tag == 0)
+            self.0 as u8
         }
 
-        /// The home bucket, to be cut to the segment's.
+        /// Where the home bucket is in the segment, in bytes to be cut to its size.
         #[inline]
         fn home(self) -> usize {
-            self.0 as usize
+            (self.0 as usize >> u8::BITS) * BUCKET
         }
 
         #[inline]
@@ -1534,7 +1551,7 @@ mod hash {
     struct DirectoryHead {
         /// How far a hash is moved down to get the number of its entry: 64 less the directory's depth.
         shift: u32,
-        /// The number of buckets of each segment, less one. Only the first segments have fewer than `BUCKETS`.
+        /// That of each segment. Only the first segments have fewer buckets than `BUCKETS`.
         mask: u32,
         entries: [Entry; 2],
     }
@@ -1561,12 +1578,12 @@ mod hash {
         ///
         /// # Safety
         /// The block is known to nobody else.
-        unsafe fn new(block: NonNull<u8>, depth: u32, mask: usize) -> Self {
+        unsafe fn new(block: NonNull<u8>, depth: u32, mask: u32) -> Self {
             let head = block.as_ptr().cast::<DirectoryHead>();
             // SAFETY: the block has room for it.
             unsafe {
                 (&raw mut (*head).shift).write(64 - depth);
-                (&raw mut (*head).mask).write(mask as u32);
+                (&raw mut (*head).mask).write(mask);
             }
             Self(head)
         }
@@ -1609,7 +1626,7 @@ mod hash {
             // SAFETY: a hash that is moved down so far is an entry's number.
             unsafe {
                 let entry = self.entry((hash.0 >> ((*self.0).shift & 63)) as usize);
-                Segment { entry: (*entry).load(Acquire), mask: (*self.0).mask as usize }
+                Segment { entry: (*entry).load(Acquire), mask: (*self.0).mask }
             }
         }
 
@@ -1628,21 +1645,28 @@ mod hash {
         }
     }
 
-    /// A segment, its shard's number, and its number of buckets less one.
+    /// A segment and its shard's number, and what cuts an offset to where one of its buckets is.
     #[derive(Clone, Copy, PartialEq, Eq)]
     struct Segment {
         entry: *mut u8,
-        mask: usize,
+        mask: u32,
+    }
+
+    /// The bytes of a bucket.
+    const BUCKET: usize = size_of::<Bucket>();
+
+    const fn mask(buckets: usize) -> u32 {
+        ((buckets - 1) * BUCKET) as u32
     }
 
     impl Segment {
         fn new(block: NonNull<u8>, buckets: usize, shard: usize) -> Self {
             debug_assert!(shard < SHARDS);
-            Self { entry: block.as_ptr().map_addr(|address| address | shard), mask: buckets - 1 }
+            Self { entry: block.as_ptr().map_addr(|address| address | shard), mask: mask(buckets) }
         }
 
         fn in_shard(self, shard: usize) -> Self {
-            Self::new(self.block(), self.buckets(), shard)
+            Self::new(self.block(), self.len(), shard)
         }
 
         #[inline]
@@ -1659,20 +1683,32 @@ mod hash {
             NonNull::new(self.first().cast_mut().cast()).expect("a segment has an address")
         }
 
-        fn buckets(self) -> usize {
-            self.mask + 1
-        }
-
         fn bytes(self) -> usize {
-            self.buckets() * size_of::<Bucket>()
+            self.mask as usize + BUCKET
         }
 
+        fn len(self) -> usize {
+            self.bytes() / BUCKET
+        }
+
+        /// The bucket so many steps from a hash's home.
+        ///
         /// # Safety
         /// The caller's pin or lock keeps the segment.
         #[inline]
-        unsafe fn bucket<'s>(self, at: usize) -> &'s Bucket {
+        unsafe fn bucket<'s>(self, hash: Hash, steps: usize) -> &'s Bucket {
+            let offset = hash.home().wrapping_add(steps * BUCKET) & self.mask as usize;
             // SAFETY: the mask keeps within the segment's buckets.
-            unsafe { &*self.first().add(at & self.mask) }
+            unsafe { &*self.first().byte_add(offset) }
+        }
+
+        /// All its buckets.
+        ///
+        /// # Safety
+        /// As for `bucket`.
+        unsafe fn buckets<'s>(self) -> &'s [Bucket] {
+            // SAFETY: it has so many.
+            unsafe { slice::from_raw_parts(self.first(), self.len()) }
         }
     }
 
@@ -1823,7 +1859,8 @@ mod hash {
         fn hash(&self, key: &[u8]) -> Hash {
             let mut hasher = self.hasher.build_hasher();
             hasher.write(key);
-            Hash(hasher.finish())
+            let hash = hasher.finish();
+            Hash(hash + u64::from(hash as u8 == 0))
         }
 
         /// The pairs, counted shard by shard.
@@ -1858,30 +1895,48 @@ mod hash {
         /// The value of `key`, which lives as long as the caller's pin.
         #[inline(always)]
         pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
-            self.find(self.hash(key), key)
+            // SAFETY: H1.
+            self.find(self.hash(key), key).map(|record| unsafe { body(record) })
+        }
+
+        /// The record of `key`.
+        #[inline(always)]
+        fn find(&self, hash: Hash, key: &[u8]) -> Option<*const u8> {
+            let segment = self.directory().segment(hash);
+            // SAFETY: the pin keeps the segment.
+            let home = unsafe { segment.bucket(hash, 0) };
+            match self.find_in(home, segment, hash, key) {
+                None if home.passed() != 0 => self.find_past(segment, hash, key),
+                found => found,
+            }
+        }
+
+        /// As `find`, from the bucket after home.
+        #[cold]
+        fn find_past(&self, segment: Segment, hash: Hash, key: &[u8]) -> Option<*const u8> {
+            for steps in 1..segment.len() {
+                // SAFETY: the caller's pin keeps the segment.
+                let bucket = unsafe { segment.bucket(hash, steps) };
+                match self.find_in(bucket, segment, hash, key) {
+                    None if bucket.passed() != 0 => {}
+                    found => return found,
+                }
+            }
+            None
         }
 
         #[inline(always)]
-        fn find(&self, hash: Hash, key: &[u8]) -> Option<Body<'_>> {
-            let segment = self.directory().segment(hash);
-            let mut steps = 0;
-            loop {
-                // SAFETY: the pin keeps the segment.
-                let bucket = unsafe { segment.bucket(hash.home().wrapping_add(steps)) };
-                let mut slots = bucket.slots_with(hash.tag());
-                while slots != 0 {
-                    let record = self.shard(segment).record(bucket.first(slots).load(Acquire));
-                    // SAFETY: H1.
-                    if let found @ Some(_) = record.and_then(|record| unsafe { value_under(record, key) }) {
-                        return found;
-                    }
-                    slots &= slots - 1;
+        fn find_in(&self, bucket: &Bucket, segment: Segment, hash: Hash, key: &[u8]) -> Option<*const u8> {
+            let mut slots = bucket.slots_with(hash.tag());
+            while slots != 0 {
+                let record = self.shard(segment).record(bucket.first(slots).load(Acquire));
+                // SAFETY: H1.
+                if unsafe { is_key(record, key) } {
+                    return Some(record);
                 }
-                if bucket.passed() == 0 || steps == segment.mask {
-                    return None;
-                }
-                steps += 1;
+                slots &= slots - 1;
             }
+            None
         }
 
         /// Shows `read` each key's value. Groups of keys go through each step together, so that their
@@ -1898,7 +1953,7 @@ mod hash {
                     let hash = self.hash(key.as_ref());
                     let segment = self.directory().segment(hash);
                     // SAFETY: the pin keeps the segment.
-                    let bucket = unsafe { segment.bucket(hash.home()) };
+                    let bucket = unsafe { segment.bucket(hash, 0) };
                     prefetch(bucket);
                     *home = Some((hash, segment, bucket));
                 }
@@ -1907,21 +1962,22 @@ mod hash {
                     let Some((hash, segment, bucket)) = home else { continue };
                     let slots = bucket.slots_with(hash.tag());
                     if slots != 0 {
-                        *record = self.shard(segment).record(bucket.first(slots).load(Acquire));
-                        let at = record.unwrap_or(ptr::null());
+                        let at = self.shard(segment).record(bucket.first(slots).load(Acquire));
                         prefetch(at);
                         // Most records are shorter than a line, but reach into the next.
                         prefetch(at.wrapping_add(32));
+                        *record = Some(at);
                     }
                 }
                 for (at, (key, &record)) in keys.iter().zip(&records).enumerate() {
                     let key = key.as_ref();
                     // Where that is not it, another pair has the tag, or the home bucket was full.
-                    let value = record
+                    let record = record
                         // SAFETY: H1.
-                        .and_then(|record| unsafe { value_under(record, key) })
+                        .filter(|&record| unsafe { is_key(record, key) })
                         .or_else(|| homes[at].and_then(|(hash, ..)| self.find(hash, key)));
-                    read(group * GROUP + at, value.map(Body::bytes));
+                    // SAFETY: H1.
+                    read(group * GROUP + at, record.map(|record| unsafe { record_parts(record) }.1));
                 }
             }
         }
@@ -1931,7 +1987,7 @@ mod hash {
             for key in keys {
                 let hash = self.hash(key);
                 // SAFETY: the caller's pin keeps the segment.
-                prefetch(unsafe { self.directory().segment(hash).bucket(hash.home()) });
+                prefetch(unsafe { self.directory().segment(hash).bucket(hash, 0) });
             }
         }
 
@@ -2067,7 +2123,7 @@ mod hash {
             let bytes = RECORD_HEAD + key.len() + value.len();
             if bytes <= MAX_RECORD {
                 let reference = self.take_record(shard, state, bytes)?;
-                let record = shard.record_at(reference).cast_mut();
+                let record = shard.record(reference).cast_mut();
                 // SAFETY: the record has room for the lengths, the key and the value, and is ours.
                 unsafe {
                     record.cast::<[u16; 2]>().write([key.len() as u16, value.len() as u16]);
@@ -2082,7 +2138,7 @@ mod hash {
                 // SAFETY: the blob was made above and is not known to anybody.
                 unsafe { self.blobs.free(blob) };
             })?;
-            let record = shard.record_at(reference).cast_mut();
+            let record = shard.record(reference).cast_mut();
             // SAFETY: the record has room for the lengths and an address, and is ours.
             unsafe {
                 record.cast::<[u16; 2]>().write([BLOB, 0]);
@@ -2099,7 +2155,7 @@ mod hash {
             {
                 let reference = free[class];
                 // SAFETY: a free record's first word is the next one's ref; only this shard knows it.
-                free[class] = unsafe { shard.record_at(reference).cast::<u32>().read() };
+                free[class] = unsafe { shard.record(reference).cast::<u32>().read() };
                 return Ok(reference);
             }
             if state.bump + units as u32 > state.bump_end {
@@ -2108,7 +2164,7 @@ mod hash {
             let reference = state.bump;
             state.bump += units as u32;
             // The next lock, like any atomic exchange, waits until what was written before is in the cache.
-            prefetch(shard.record_at(reference).wrapping_add(units * UNIT + 64));
+            prefetch(shard.record(reference).wrapping_add(units * UNIT + 64));
             Ok(reference)
         }
 
@@ -2142,7 +2198,7 @@ mod hash {
             state.block_count += 1;
             state.bytes += bytes;
             let first = (number << BLOCK_UNITS_BITS) as u32;
-            // Ref 0 stands for a free slot.
+            // Ref 0 ends a list of free records.
             (state.bump, state.bump_end) = (first + u32::from(number == 0), first + (bytes / UNIT) as u32);
             Ok(())
         }
@@ -2151,7 +2207,7 @@ mod hash {
         fn retire(&self, shard: &Shard, state: &mut ShardState, retired: Removed) {
             // SAFETY: the record is whole until it is free, and so is its blob.
             state.limbo_bytes += unsafe {
-                let (bytes, blob) = record_extent(shard.record_at(retired.reference));
+                let (bytes, blob) = record_extent(shard.record(retired.reference));
                 bytes + blob.map_or(0, |blob| Blob::size(blob))
             };
             if state.limbo.push(retired) >= COLLECT_AT || state.limbo_bytes >= COLLECT_AT_BYTES {
@@ -2183,7 +2239,7 @@ mod hash {
         }
 
         fn free_record(&self, shard: &Shard, state: &mut ShardState, retired: &Removed) {
-            let record = shard.record_at(retired.reference).cast_mut();
+            let record = shard.record(retired.reference).cast_mut();
             // SAFETY: nobody else knows the record any more, and it is whole.
             unsafe {
                 let (bytes, blob) = record_extent(record);
@@ -2243,9 +2299,9 @@ mod hash {
         fn grow(&self, segment: Segment, hash: Hash) -> Tried<()> {
             let shard = self.shard(segment);
             let directory = self.directory();
-            if segment.buckets() < BUCKETS {
+            if segment.len() < BUCKETS {
                 let mut blocks = lock(&self.space);
-                let larger = new_segment(&mut blocks.space, segment.buckets() * GROWTH)?;
+                let larger = new_segment(&mut blocks.space, segment.len() * GROWTH)?;
                 self.each_ref(segment, shard, |reference, hash| larger.place_ref(hash, reference));
                 self.lead_to_one(&mut blocks, larger)?;
                 self.retire_directory(&mut blocks, directory);
@@ -2321,12 +2377,12 @@ mod hash {
             to: &Shard,
             state: &mut ShardState,
         ) -> Tried<u32> {
-            let record = from.record_at(reference);
+            let record = from.record(reference);
             // SAFETY: the record is whole.
             let (bytes, _) = unsafe { record_extent(record) };
             let copy = self.take_record(to, state, bytes)?;
             // SAFETY: the copy has room for as many bytes and is ours.
-            unsafe { to.record_at(copy).cast_mut().copy_from_nonoverlapping(record, bytes) };
+            unsafe { to.record(copy).cast_mut().copy_from_nonoverlapping(record, bytes) };
             Ok(copy)
         }
 
@@ -2353,7 +2409,7 @@ mod hash {
             let block = blocks.space.take(Directory::bytes_for(old.depth() + 1))?;
             // SAFETY: the block has room for twice as many entries, which change only while `space` is locked.
             unsafe {
-                let fresh = Directory::new(block, old.depth() + 1, BUCKETS - 1);
+                let fresh = Directory::new(block, old.depth() + 1, mask(BUCKETS));
                 for at in 0..fresh.len() {
                     fresh.set_entry(at, old.segment(Hash(fresh.first_hash(at))));
                 }
@@ -2395,7 +2451,7 @@ mod hash {
                 let segment = directory.segment(hash);
                 let shard = self.shard(segment);
                 for reference in refs(segment) {
-                    each(shard.record_at(reference));
+                    each(shard.record(reference));
                 }
                 at = directory.span(segment, hash).end;
             }
@@ -2427,7 +2483,7 @@ mod hash {
                 let retired: Vec<Removed> = shard.state.get_mut().limbo.drain().collect();
                 for retired in retired.iter().filter(|retired| !retired.keeps_blob) {
                     // SAFETY: a retired record is whole.
-                    blobs.extend(unsafe { record_extent(shard.record_at(retired.reference)) }.1);
+                    blobs.extend(unsafe { record_extent(shard.record(retired.reference)) }.1);
                 }
             }
             for blob in blobs {
@@ -2438,15 +2494,9 @@ mod hash {
     }
 
     impl Shard {
-        /// The address of a record; `None` for ref 0, that of a free slot.
+        /// The address of a record.
         #[inline]
-        fn record(&self, reference: u32) -> Option<*const u8> {
-            (reference != 0).then(|| self.record_at(reference))
-        }
-
-        /// As `record`, for a ref that is not 0.
-        #[inline]
-        fn record_at(&self, reference: u32) -> *const u8 {
+        fn record(&self, reference: u32) -> *const u8 {
             debug_assert!(reference != 0);
             let number = (reference >> BLOCK_UNITS_BITS) as usize;
             let unit = (reference & ((1 << BLOCK_UNITS_BITS) - 1)) as usize;
@@ -2461,43 +2511,57 @@ mod hash {
 
     /// The refs in a segment. The caller holds its lock.
     fn refs(segment: Segment) -> Vec<u32> {
+        let mut refs = Vec::new();
         // SAFETY: the lock keeps the segment.
-        let buckets = (0..segment.buckets()).map(|at| unsafe { segment.bucket(at) });
-        let refs = buckets.flat_map(|bucket| &bucket.refs).map(|reference| reference.load(Relaxed));
-        refs.filter(|&reference| reference != 0).collect()
+        for bucket in unsafe { segment.buckets() } {
+            let taken = (0..SLOTS).filter(|slot| bucket.free_slots() & 1 << slot == 0);
+            refs.extend(taken.map(|slot| bucket.refs[slot].load(Relaxed)));
+        }
+        refs
     }
 
     /// The records of these refs. Some are asked for before they are needed.
     fn ahead(shard: &Shard, refs: &[u32]) -> impl Iterator<Item = *const u8> {
         const AHEAD: usize = 16;
         for &reference in refs.iter().take(AHEAD) {
-            prefetch(shard.record_at(reference));
+            prefetch(shard.record(reference));
         }
         refs.iter().enumerate().map(move |(at, &reference)| {
             if let Some(&soon) = refs.get(at + AHEAD) {
-                prefetch(shard.record_at(soon));
+                prefetch(shard.record(soon));
             }
-            shard.record_at(reference)
+            shard.record(reference)
         })
     }
 
-    /// The value of a record, if it is the one under `key`.
+    /// # Safety
+    /// As for `record_parts`.
+    #[inline(always)]
+    unsafe fn is_key(record: *const u8, key: &[u8]) -> bool {
+        #[cold]
+        unsafe fn is_key_of_blob(record: *const u8, key: &[u8]) -> bool {
+            // SAFETY: the caller's promise.
+            unsafe { Blob::parts(blob_of(record)).0 == key }
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            let key_len = record.cast::<u16>().read();
+            if key_len == BLOB {
+                return is_key_of_blob(record, key);
+            }
+            usize::from(key_len) == key.len()
+                && same_bytes(slice::from_raw_parts(record.add(RECORD_HEAD), key.len()), key)
+        }
+    }
+
+    /// The value of a record.
     ///
     /// # Safety
     /// As for `record_parts`.
     #[inline(always)]
-    unsafe fn value_under<'r>(record: *const u8, key: &[u8]) -> Option<Body<'r>> {
+    unsafe fn body<'r>(record: *const u8) -> Body<'r> {
         // SAFETY: the caller's promise.
-        unsafe {
-            let [key_len, value_len] = record.cast::<[u16; 2]>().read();
-            let bytes = record.add(RECORD_HEAD);
-            if usize::from(key_len) == key.len() && key_len != BLOB {
-                let found = same_bytes(slice::from_raw_parts(bytes, key.len()), key);
-                let value = slice::from_raw_parts(bytes.add(key.len()), value_len.into());
-                return found.then_some(Body::Inline(value));
-            }
-            (key_len == BLOB && Blob::parts(blob_of(record)).0 == key).then(|| Body::Blob(blob_of(record)))
-        }
+        unsafe { record_extent(record).1.map_or_else(|| Body::Inline(record_parts(record).1), Body::Blob) }
     }
 
     /// An empty segment of the first shard.
@@ -2510,31 +2574,25 @@ mod hash {
 
     /// What only the holder of a segment's lock does, or who has just made it.
     impl Segment {
-        /// The bucket so many steps from a hash's home.
-        #[inline]
-        fn step<'s>(self, hash: Hash, steps: usize) -> &'s Bucket {
-            // SAFETY: the lock keeps the segment, and its holder drops this at once.
-            unsafe { self.bucket(hash.home().wrapping_add(steps)) }
-        }
-
         /// Where `key` is or could be.
         fn place<'s>(self, shard: &'s Shard, hash: Hash, key: &[u8]) -> Place<'s> {
             let mut free = None;
-            for steps in 0..=self.mask {
-                let bucket = self.step(hash, steps);
+            for steps in 0..self.len() {
+                // SAFETY: the lock keeps the segment, and its holder drops this at once.
+                let bucket = unsafe { self.bucket(hash, steps) };
                 let mut slots = bucket.slots_with(hash.tag());
                 while slots != 0 {
                     let slot = slots.trailing_zeros() as usize;
                     // Under the lock a tagged slot has a record.
-                    let record = shard.record_at(bucket.refs[slot].load(Relaxed));
+                    let record = shard.record(bucket.refs[slot].load(Relaxed));
                     // SAFETY: H1.
-                    if unsafe { value_under(record, key) }.is_some() {
+                    if unsafe { is_key(record, key) } {
                         return Place::Taken { bucket, slot, record };
                     }
                     slots &= slots - 1;
                 }
                 if free.is_none() && steps <= MAX_STEPS {
-                    let slots = bucket.slots_with(0);
+                    let slots = bucket.free_slots();
                     if slots != 0 {
                         free = Some(Place::Free { bucket, slot: slots.trailing_zeros() as usize, steps });
                     }
@@ -2546,28 +2604,29 @@ mod hash {
             free.unwrap_or(Place::Full)
         }
 
-        /// Takes a pair out of its slot. Its record is still to be retired.
+        /// Takes a pair out of its slot, whose ref stays for readers that have seen its tag. Its record is still to be retired.
         fn remove(self, hash: Hash, bucket: &Bucket, slot: usize) {
             bucket.set_tag(slot, 0);
-            bucket.refs[slot].store(0, Release);
-            let at = (ptr::from_ref(bucket).addr() - self.first().addr()) / size_of::<Bucket>();
-            let steps = at.wrapping_sub(hash.home()) & self.mask;
+            let offset = ptr::from_ref(bucket).addr().wrapping_sub(self.first().addr());
+            let steps = (offset.wrapping_sub(hash.home()) & self.mask as usize) / BUCKET;
             self.count_steps(hash, steps, 1_u32.wrapping_neg());
         }
 
         /// Counts a pair at so many steps from home in the buckets that it passed.
         fn count_steps(self, hash: Hash, steps: usize, by: u32) {
             for step in 0..steps {
-                let passed = &self.step(hash, step).passed;
+                // SAFETY: as in `place`.
+                let passed = unsafe { &self.bucket(hash, step).passed };
                 passed.store(passed.load(Relaxed).wrapping_add(by), Release);
             }
         }
 
         /// Puts a ref into the first free slot from its home in a segment that nobody else knows yet.
         fn place_ref(self, hash: Hash, reference: u32) {
-            for steps in 0..=self.mask {
-                let bucket = self.step(hash, steps);
-                let slots = bucket.slots_with(0);
+            for steps in 0..self.len() {
+                // SAFETY: the lock keeps the segment, and its holder drops this at once.
+                let bucket = unsafe { self.bucket(hash, steps) };
+                let slots = bucket.free_slots();
                 if slots != 0 {
                     let slot = slots.trailing_zeros() as usize;
                     bucket.refs[slot].store(reference, Relaxed);

@@ -75,12 +75,11 @@ impl HashIndex {
         assert_eq!(number, prefix.top(SHARD_BITS) >> open << open, "H4: a segment names its shard");
         let shard = self.shard(segment);
         let live = &mut found[number].live;
-        let mask = segment.mask;
-        let mut passed = vec![0; mask + 1];
+        let mut passed = vec![0; segment.len()];
         let mut keys = BTreeSet::new();
-        for at in 0..=mask {
-            // SAFETY: nobody writes.
-            let bucket = unsafe { segment.bucket(at) };
+        // SAFETY: nobody writes.
+        let buckets = unsafe { segment.buckets() };
+        for (at, bucket) in buckets.iter().enumerate() {
             let tags = [
                 bucket.tags.load(Relaxed).to_le_bytes(),
                 u64::from(bucket.more_tags.load(Relaxed)).to_le_bytes(),
@@ -89,11 +88,11 @@ impl HashIndex {
             assert!(tags[SLOTS..].iter().all(|&tag| tag == 0), "there are no more slots");
             for (slot, (reference, &tag)) in bucket.refs.iter().zip(tags).enumerate() {
                 let reference = reference.load(Relaxed);
-                assert_eq!(reference == 0, tag == 0, "a slot has a tag and a ref, or neither");
-                if reference == 0 {
+                if tag == 0 {
                     continue;
                 }
-                let record = shard.record_at(reference);
+                assert_ne!(reference, 0, "a slot with a tag has a ref");
+                let record = shard.record(reference);
                 // SAFETY: H1.
                 let ((key, _), (bytes, blob)) = unsafe { (record_parts(record), record_extent(record)) };
                 let hash = self.hash(key);
@@ -101,19 +100,14 @@ impl HashIndex {
                 assert_eq!(hash.top(depth), prefix.top(depth), "H4: the key belongs here");
                 assert!(keys.insert(key), "H3: a key stands once");
                 assert_eq!(live.insert(reference, bytes), None, "a record has one ref");
-                let found = self.find(hash, key).map(|value| value.bytes().as_ptr());
-                // SAFETY: H1.
-                let value = unsafe { record_parts(record) }.1;
-                assert_eq!(found, Some(value.as_ptr()), "H3: the key is found, slot {slot}");
+                assert_eq!(self.find(hash, key), Some(record), "H3: the key is found, slot {slot}");
                 blobs.extend(blob);
-                let home = hash.0 as usize & mask;
-                let steps = at.wrapping_sub(home) & mask;
-                (0..steps).for_each(|step| passed[(home + step) & mask] += 1);
+                let home = hash.home() / BUCKET;
+                let steps = at.wrapping_sub(home) & (segment.len() - 1);
+                (0..steps).for_each(|step| passed[(home + step) & (segment.len() - 1)] += 1);
             }
         }
-        for (at, passed) in passed.into_iter().enumerate() {
-            // SAFETY: nobody writes.
-            let bucket = unsafe { segment.bucket(at) };
+        for (bucket, passed) in buckets.iter().zip(passed) {
             assert_eq!(bucket.passed(), passed, "a bucket counts the pairs that passed it");
         }
         keys.len()
@@ -127,7 +121,7 @@ impl Shard {
             found.live.iter().map(|(&reference, bytes)| (reference, class(bytes.div_ceil(UNIT)).1)).collect();
         for retired in state.limbo.iter() {
             // SAFETY: a retired record is whole.
-            let (bytes, blob) = unsafe { record_extent(self.record_at(retired.reference)) };
+            let (bytes, blob) = unsafe { record_extent(self.record(retired.reference)) };
             pieces.push((retired.reference, class(bytes.div_ceil(UNIT)).1));
             blobs.extend(blob.filter(|_| !retired.keeps_blob));
         }
@@ -137,7 +131,7 @@ impl Shard {
             while rounded == units && free != 0 {
                 pieces.push((free, units));
                 // SAFETY: a free record's first word is the next one's ref.
-                free = unsafe { self.record_at(free).cast::<u32>().read() };
+                free = unsafe { self.record(free).cast::<u32>().read() };
             }
         }
         pieces.push((state.bump, (state.bump_end - state.bump) as usize));
