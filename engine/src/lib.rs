@@ -1435,13 +1435,6 @@ mod hash {
     const _: () = assert!(size_of::<Bucket>() == 64);
 
     impl Bucket {
-        const EMPTY: Self = Self {
-            tags: AtomicU64::new(0),
-            more_tags: AtomicU32::new(0),
-            passed: AtomicU32::new(0),
-            refs: [const { AtomicU32::new(0) }; SLOTS],
-        };
-
         /// A bit for each slot whose tag is `tag`.
         #[cfg(all(target_arch = "x86_64", not(any(miri, twindex_shuttle))))]
         #[inline(always)]
@@ -1566,7 +1559,12 @@ mod hash {
         mask: 0,
         entries: [const { AtomicPtr::new((&raw const NO_BUCKET).cast_mut().cast()) }; 2],
     };
-    static NO_BUCKET: Bucket = Bucket::EMPTY;
+    static NO_BUCKET: Bucket = Bucket {
+        tags: AtomicU64::new(0),
+        more_tags: AtomicU32::new(0),
+        passed: AtomicU32::new(0),
+        refs: [const { AtomicU32::new(0) }; SLOTS],
+    };
 
     #[derive(Clone, Copy)]
     struct Directory(*const DirectoryHead);
