@@ -126,7 +126,7 @@ use std::mem::MaybeUninit;
 use std::ops::{Bound, Deref, Range, RangeBounds};
 use std::ptr::{self, NonNull};
 use std::str::FromStr;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, PoisonError};
 use std::{fmt, slice};
 use sync::atomic::{
     AtomicBool, AtomicIsize, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
@@ -1306,18 +1306,6 @@ impl<T> Shared<T> {
             Arc::increment_strong_count(now);
             Arc::from_raw(now)
         }
-    }
-
-    /// What is current now, to be recognised later: while this lives nothing else has its address, but it
-    /// does not keep what is there.
-    fn get_weak(&self) -> Weak<T> {
-        Arc::downgrade(&self.get_arc())
-    }
-
-    /// Whether `one` is the current one, and so stays while the caller is pinned.
-    #[inline]
-    fn is(&self, one: &Weak<T>) -> bool {
-        ptr::eq(self.now.load(Acquire), one.as_ptr())
     }
 
     /// Puts `next` in place. The old one goes as soon as no reader is left in it.
@@ -2995,22 +2983,6 @@ mod sorted {
             }
         }
 
-        /// Copies the slots as they are at one moment; the state at that moment.
-        fn copy_slots(self, slots: &mut Vec<Slot>) -> u64 {
-            let mut turns = 0;
-            loop {
-                let state = self.state.load(Acquire);
-                slots.clear();
-                let words = self.slot_words();
-                // SAFETY: as in `slot_word`.
-                slots.extend((0..self.count()).map(|at| Slot(unsafe { &*words.add(at) }.load(Acquire))));
-                if self.is_still(state) {
-                    return state & !LOCKED;
-                }
-                wait(&mut turns);
-            }
-        }
-
         /// Bytes between the slots and the cells.
         fn room(self) -> usize {
             let slots = usize::from(self.most.load(Relaxed)) * SLOT;
@@ -3391,6 +3363,8 @@ mod sorted {
     const GROUP: usize = 16;
 
     pub(super) struct SortedIndex {
+        /// Which of all indexes it is, from 1 on. So a cursor knows the one that filled its block, and keeps none.
+        pub(super) number: u64,
         /// Null before the first pair.
         root: AtomicPtr<u8>,
         len: Counter,
@@ -3402,12 +3376,17 @@ mod sorted {
         pub(super) emptied: AtomicBool,
     }
 
+    /// The separator at a side of a leaf: in which node, and where. The last leaf of a side has none.
+    type Edge<'g> = Option<(Inner<'g>, usize)>;
+
     /// The way from the root to a leaf: inner nodes, and which child was taken.
     type Path<'g> = Vec<(Inner<'g>, usize)>;
 
     impl SortedIndex {
         pub(super) fn new(memory: Arc<Memory>) -> Self {
+            static LAST: AtomicU64 = AtomicU64::new(0);
             Self {
+                number: LAST.fetch_add(1, Relaxed) + 1,
                 root: AtomicPtr::new(ptr::null_mut()),
                 len: Counter::default(),
                 shape: Lock::new(),
@@ -3524,28 +3503,37 @@ mod sorted {
             down: bool,
             limit: usize,
         ) {
-            block.clear();
-            let mut from = from.map(<[u8]>::to_vec);
+            let mut limit = limit;
+            let mut passed: Option<Vec<u8>> = None;
+            let mut turns = 0;
             loop {
-                let Some((leaf, next, beside)) = self.leaf_at(as_slice(&from), down) else { return };
-                let state = leaf.copy_slots(&mut block.slots);
-                if state & REPLACED != 0 {
+                block.clear();
+                let from = passed.as_ref().map_or(from, |edge| Block::behind(edge, down));
+                let Some((leaf, edge, beside)) = self.leaf_at(from, down) else { return };
+                let state = leaf.state.load(Acquire);
+                let whole = block.copy(leaf, from, to, down, limit, beside);
+                if state & REPLACED != 0 || !leaf.is_still(state) {
+                    // Where writers are that quick, fewer are copied at once.
+                    limit = limit.div_ceil(2);
+                    wait(&mut turns);
                     continue;
                 }
-                let whole = copy_pairs(leaf, block, as_slice(&from), to, down, limit, beside);
                 block.leaf = &raw const leaf.state;
-                block.state = state;
+                block.state = state & !LOCKED;
+                let edge = edge.filter(|_| whole).map(|(inner, at)| inner.separator(at).to_vec());
                 if !block.is_empty() {
-                    block.next = next.filter(|_| whole);
+                    block.next = edge;
                     return;
                 }
-                let Some(edge) = next.filter(|edge| !beyond(edge, to, down)) else { return };
-                from = if down { Bound::Excluded(edge) } else { Bound::Included(edge) };
+                passed = edge.filter(|edge| !beyond(edge, to, down));
+                if passed.is_none() {
+                    return;
+                }
             }
         }
 
         /// The leaf where a scan from `from` begins, the separator at its far side, and which leaf is likely to be there.
-        fn leaf_at(&self, from: Bound<&[u8]>, down: bool) -> Option<(Leaf<'_>, Option<Vec<u8>>, Child)> {
+        fn leaf_at(&self, from: Bound<&[u8]>, down: bool) -> Option<(Leaf<'_>, Edge<'_>, Child)> {
             let mut at = Child(self.root.load(Acquire));
             if at.0.is_null() {
                 return None;
@@ -3555,10 +3543,7 @@ mod sorted {
             loop {
                 // SAFETY: as in `leaf`.
                 let inner = match unsafe { at.node() } {
-                    Node::Leaf(leaf) => {
-                        let edge = edge.map(|(inner, at): (Inner<'_>, _)| inner.separator(at).to_vec());
-                        return Some((leaf, edge, beside));
-                    }
+                    Node::Leaf(leaf) => return Some((leaf, edge, beside)),
                     Node::Inner(inner) => inner,
                 };
                 let child = match from {
@@ -3683,6 +3668,7 @@ mod sorted {
                     return 0;
                 }
             }
+            let edge = edge.map(|(inner, at)| inner.separator(at).to_vec());
             let below =
                 pairs.partition_point(|(key, _)| edge.as_ref().is_none_or(|edge| key.as_ref() < edge));
             let mut run = Run::that_fits(&old, &pairs[..below]);
@@ -4472,88 +4458,49 @@ mod sorted {
         }
     }
 
-    /// How many of a leaf's pairs are below a key; with `or_equal`, not above it.
-    fn pairs_below(leaf: Leaf<'_>, slots: &[Slot], key: &[u8], or_equal: bool) -> usize {
-        match leaf.strip(key) {
+    /// How many of a leaf's first `count` pairs are below a key; with `or_equal`, not above it.
+    fn pairs_below(leaf: Leaf<'_>, count: usize, key: &[u8], or_equal: bool) -> usize {
+        match leaf.strip(key).map(|suffix| leaf.seek(count, suffix)) {
+            Ok(Ok((at, _))) => at + usize::from(or_equal),
+            Ok(Err(at)) => at,
             Err(Ordering::Less) => 0,
-            Err(_) => slots.len(),
-            Ok(suffix) => slots.partition_point(|&slot| {
-                let order = leaf.cmp(slot, suffix);
-                order.is_lt() || or_equal && order.is_eq()
-            }),
+            Err(_) => count,
         }
     }
 
-    /// Copies the pairs of a leaf's `block.slots` between the bounds, at most `limit` of them; whether the scan has come
-    /// to the leaf's end.
-    fn copy_pairs(
-        leaf: Leaf<'_>,
-        block: &mut Block,
-        from: Bound<&[u8]>,
-        to: Bound<&[u8]>,
-        down: bool,
-        limit: usize,
-        beside: Child,
-    ) -> bool {
-        let slots = std::mem::take(&mut block.slots);
-        let (lower, upper) = if down { (to, from) } else { (from, to) };
+    /// The places of a leaf's first `count` pairs that are between two bounds.
+    fn pairs_between(leaf: Leaf<'_>, count: usize, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Range<usize> {
         let first = match lower {
             Bound::Unbounded => 0,
-            Bound::Included(key) => pairs_below(leaf, &slots, key, false),
-            Bound::Excluded(key) => pairs_below(leaf, &slots, key, true),
+            Bound::Included(key) => pairs_below(leaf, count, key, false),
+            Bound::Excluded(key) => pairs_below(leaf, count, key, true),
         };
         let end = match upper {
-            Bound::Unbounded => slots.len(),
-            Bound::Included(key) => pairs_below(leaf, &slots, key, true),
-            Bound::Excluded(key) => pairs_below(leaf, &slots, key, false),
+            Bound::Unbounded => count,
+            Bound::Included(key) => pairs_below(leaf, count, key, true),
+            Bound::Excluded(key) => pairs_below(leaf, count, key, false),
         };
-        let pairs = limit.min(end.saturating_sub(first));
-        let whole = if down {
-            let end = end.max(first);
-            block.push(leaf, slots[end - pairs..end].iter().rev(), beside) && pairs == end
-        } else {
-            block.push(leaf, slots[first..first + pairs].iter(), beside) && first + pairs == slots.len()
-        };
-        block.slots = slots;
-        // Bounds that end within this leaf end the scan all the same.
-        whole || block.is_empty()
+        first..end.max(first)
     }
 
-    /// A block stops growing here, as blobs may be large.
+    /// A block stops growing here, as keys in blobs may be large.
     const MAX_BLOCK: usize = tuned(256 << 10, 512);
 
     /// Pairs copied from one leaf, and how to tell whether they are still all there is.
     pub(super) struct Block {
         bytes: Vec<u8>,
-        /// Where each key and each value end; before them a pair that ends where they begin.
-        ends: Vec<(usize, usize)>,
+        /// Where each key and each value end.
+        ends: Vec<[u32; 2]>,
         /// Blobs in the place of values, null for the others; up to the last one.
         blobs: Vec<*const Blob>,
         leaf: *const AtomicU64,
         state: u64,
         /// The separator behind the leaf, where the block goes up to it.
         pub(super) next: Option<Vec<u8>>,
-        slots: Vec<Slot>,
     }
 
-    /// So many bytes behind a copy's end may be read and written on the way.
+    /// So many bytes behind a short copy's end are read and written on the way, so that it needs no call.
     const OVER: usize = 32;
-
-    /// Copies `len` bytes. Where `over`, the bytes behind may be touched, and short copies need no call.
-    ///
-    /// # Safety
-    /// As for `copy_nonoverlapping`, with `over` of `OVER` bytes more on both sides.
-    #[inline(always)]
-    unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize, over: bool) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if over && len <= OVER {
-                to.copy_from_nonoverlapping(from, OVER);
-            } else {
-                to.copy_from_nonoverlapping(from, len);
-            }
-        }
-    }
 
     // SAFETY: the pointer is only followed by `is_current`, to an atomic.
     unsafe impl Send for Block {}
@@ -4569,36 +4516,38 @@ mod sorted {
                 leaf: ptr::null(),
                 state: 0,
                 next: None,
-                slots: Vec::new(),
             }
         }
 
         fn clear(&mut self) {
             self.bytes.clear();
             self.ends.clear();
-            self.ends.push((0, 0));
             self.blobs.clear();
             self.next = None;
             // What filled it may be gone.
             self.leaf = ptr::null();
         }
 
+        /// Where a scan goes on that has come to a separator.
+        pub(super) fn behind(edge: &[u8], down: bool) -> Bound<&[u8]> {
+            if down { Bound::Excluded(edge) } else { Bound::Included(edge) }
+        }
+
         pub(super) fn is_empty(&self) -> bool {
-            self.len() == 0
+            self.ends.is_empty()
         }
 
         #[inline]
         pub(super) fn len(&self) -> usize {
-            self.ends.len().saturating_sub(1)
+            self.ends.len()
         }
 
         #[inline]
         pub(super) fn pair(&self, at: usize) -> (&[u8], &[u8]) {
-            let [(_, start), (key_end, end)] = self.ends[at..at + 2] else {
-                unreachable!("two were asked for")
-            };
+            let [key_end, end] = self.ends[at].map(|end| end as usize);
+            let start = if at == 0 { 0 } else { self.ends[at - 1][1] as usize };
             debug_assert!(start <= key_end && key_end <= end && end <= self.bytes.len());
-            // SAFETY: `push` wrote the ends in ascending order, up to the length of the bytes.
+            // SAFETY: `copy` wrote the ends in ascending order, up to the length of the bytes.
             unsafe { (self.bytes.get_unchecked(start..key_end), self.bytes.get_unchecked(key_end..end)) }
         }
 
@@ -4620,19 +4569,36 @@ mod sorted {
             !self.leaf.is_null() && unsafe { &*self.leaf }.load(Acquire) == self.state
         }
 
-        /// Makes room for `pairs` pairs of a leaf, and so many bytes more.
-        fn reserve(&mut self, leaf: Leaf<'_>, pairs: usize, more: usize) {
-            // Head, rest and value take no more room here than slot and cell do there.
-            self.bytes.reserve(leaf.size as usize + pairs * leaf.prefix_len as usize + more + OVER);
-            self.ends.reserve(pairs);
-        }
-
-        /// Copies the pairs of these slots; whether there was room for all. The leaf beside is what a scan goes on with.
-        fn push<'s>(
+        /// Copies a leaf's pairs between the bounds, at most `limit` of them; whether the scan has come to the leaf's
+        /// end. What it copies is right if the leaf does not change meanwhile.
+        fn copy(
             &mut self,
             leaf: Leaf<'_>,
-            slots: impl ExactSizeIterator<Item = &'s Slot>,
+            from: Bound<&[u8]>,
+            to: Bound<&[u8]>,
+            down: bool,
+            limit: usize,
             beside: Child,
+        ) -> bool {
+            let (lower, upper) = if down { (to, from) } else { (from, to) };
+            let count = leaf.count();
+            let Range { start, end } = pairs_between(leaf, count, lower, upper);
+            let pairs = limit.min(end - start);
+            let whole = if down { pairs == end } else { start + pairs == count };
+            // A scan that ends here has no use for the leaf beside.
+            let beside = if whole { beside.0 } else { leaf.base() };
+            let places = (0..pairs).map(|number| if down { end - 1 - number } else { start + number });
+            // Bounds that end within this leaf end the scan all the same.
+            self.push(leaf, places, beside) && whole || pairs == 0
+        }
+
+        /// Copies the pairs at these places; whether there was room for all. The block at `beside` is asked for meanwhile.
+        #[inline(always)]
+        fn push(
+            &mut self,
+            leaf: Leaf<'_>,
+            places: impl ExactSizeIterator<Item = usize>,
+            beside: *const u8,
         ) -> bool {
             let prefix = leaf.prefix();
             // A short prefix is copied at one go, wherever it ends.
@@ -4641,30 +4607,34 @@ mod sorted {
             if short {
                 start[..prefix.len()].copy_from_slice(prefix);
             }
-            let leaf_bytes = usize::from(leaf.size);
-            let pairs = slots.len();
-            self.reserve(leaf, pairs, 0);
-            for (number, slot) in slots.enumerate() {
-                prefetch(beside.0.wrapping_add(64 * number));
-                let (rest, body) = leaf.cell(*slot);
-                let (value_len, inline) = match body {
-                    Body::Inline(value) => (value.len(), true),
+            let (slots, size) = (leaf.slot_words(), usize::from(leaf.size));
+            let pairs = places.len();
+            self.ends.reserve(pairs);
+            for (number, at) in places.enumerate() {
+                prefetch(beside.wrapping_add(64 * number));
+                // SAFETY: as in `slot_word`.
+                let slot = Slot(unsafe { &*slots.add(at) }.load(Acquire));
+                let (rest, body) = leaf.cell(slot);
+                let (len, cell_end) = match body {
+                    Body::Inline(value) => {
+                        let len = rest.len() + value.len();
+                        (len, slot.cell() + CELL_HEAD + len)
+                    }
+                    Body::Blob(_) if self.bytes.len() > MAX_BLOCK => return false,
                     Body::Blob(blob) => {
-                        if self.bytes.len() > MAX_BLOCK {
-                            return false;
-                        }
-                        self.push_blob(leaf, pairs, rest, blob);
-                        (0, false)
+                        self.push_blob(blob, pairs);
+                        (rest.len(), size)
                     }
                 };
-                let at = self.bytes.len();
-                let key_end = at + prefix.len() + slot.key_len();
-                let end = key_end + value_len;
-                debug_assert!(end + OVER <= self.bytes.capacity() && self.ends.len() < self.ends.capacity());
-                // SAFETY: `reserve` made room for this pair and `OVER` bytes more. In the cell the value follows
+                let key_end = self.bytes.len() + prefix.len() + slot.key_len();
+                let end = key_end + len - rest.len();
+                if end + OVER > self.bytes.capacity() {
+                    self.make_room(leaf, end, pairs - number);
+                }
+                // SAFETY: `make_room` saw to the room for this pair and `OVER` bytes more. In the cell the value follows
                 // the rest of the key, so one copy takes both.
                 unsafe {
-                    let to = self.bytes.as_mut_ptr().add(at);
+                    let to = self.bytes.as_mut_ptr().add(self.bytes.len());
                     if short {
                         to.copy_from_nonoverlapping(start.as_ptr(), start.len());
                     } else {
@@ -4672,29 +4642,34 @@ mod sorted {
                     }
                     let to = to.add(prefix.len());
                     to.cast::<[u8; 4]>().write(slot.head().to_be_bytes());
-                    let len = rest.len() + value_len;
-                    // Within the block a copy may read on behind the cell.
-                    let cell = slot.cell() + CELL_HEAD;
-                    let within = inline && cell + len + OVER <= leaf_bytes;
-                    let from = if inline { leaf.base().add(cell) } else { rest.as_ptr() };
-                    copy_short(from, to.add(slot.key_len().min(4)), len, within);
+                    let to = to.add(slot.key_len().min(4));
+                    // Behind the cell are others, which do not change either, or the block's end.
+                    if len <= OVER && cell_end + OVER <= size {
+                        to.copy_from_nonoverlapping(rest.as_ptr(), OVER);
+                    } else {
+                        to.copy_from_nonoverlapping(rest.as_ptr(), len);
+                    }
                     self.bytes.set_len(end);
-                    self.ends.as_mut_ptr().add(self.ends.len()).write((key_end, end));
-                    self.ends.set_len(self.ends.len() + 1);
+                    self.ends.as_mut_ptr().add(number).write([key_end as u32, end as u32]);
+                    self.ends.set_len(number + 1);
                 }
             }
             true
         }
 
-        /// Notes that the next pair's value is a blob, and makes room for its key.
+        /// Notes that the next pair's value is a blob, one of so many that may come.
         #[inline(never)]
-        fn push_blob(&mut self, leaf: Leaf<'_>, pairs: usize, rest: &[u8], blob: *const Blob) {
-            // Whoever takes the block looks at one after the other, and each is somewhere else.
-            prefetch(blob);
-            self.blobs.resize(self.ends.len() - 1, ptr::null());
+        fn push_blob(&mut self, blob: *const Blob, pairs: usize) {
+            self.blobs.reserve(pairs);
+            self.blobs.resize(self.ends.len(), ptr::null());
             self.blobs.push(blob);
-            // The key may be in the blob, so not among the leaf's bytes.
-            self.reserve(leaf, pairs, rest.len());
+        }
+
+        /// Makes room for the bytes up to `end` and as many pairs of a leaf, by its average.
+        #[cold]
+        fn make_room(&mut self, leaf: Leaf<'_>, end: usize, pairs: usize) {
+            let average = usize::from(leaf.size) / leaf.count().max(1) + usize::from(leaf.prefix_len);
+            self.bytes.reserve(end - self.bytes.len() + pairs * average + OVER);
         }
     }
 }
@@ -5346,7 +5321,7 @@ impl Table {
         let (lower, upper) = (owned(range.start_bound()), owned(range.end_bound()));
         Ok(Cursor {
             table: self.clone(),
-            index: Weak::new(),
+            index: 0,
             lower,
             upper,
             on: None,
@@ -5445,8 +5420,8 @@ fn owned(bound: Bound<&&[u8]>) -> Bound<Vec<u8>> {
 /// it returned last, so pairs that are appended later are found by asking again.
 pub struct Cursor {
     table: Table,
-    /// The index that filled the block. A cursor that nobody moves must not keep a cleared table's memory.
-    index: Weak<sorted::SortedIndex>,
+    /// The number of the index that filled the block.
+    index: u64,
     lower: Bound<Vec<u8>>,
     upper: Bound<Vec<u8>>,
     /// The key of the pair it was on before the block was filled.
@@ -5487,28 +5462,46 @@ impl Cursor {
 
     #[inline(always)]
     fn step(&mut self, down: bool) -> Option<(&[u8], &[u8])> {
-        let ready = self.at < self.block.len() && self.down == down && !self.block.has_blobs();
-        if ready && self.is_current(&self.table.pin()) {
-            self.at += 1;
-            return Some(self.block.pair(self.at - 1));
+        let ready = !self.block.has_blobs() && self.is_ready(down, &self.table.pin());
+        if !ready {
+            return self.step_far(down);
         }
-        self.step_far(down)
+        self.at += 1;
+        Some(self.block.pair(self.at - 1))
     }
 
     /// As `step`, where there is more to do than to look into the block.
     #[inline(never)]
     fn step_far(&mut self, down: bool) -> Option<(&[u8], &[u8])> {
-        let ready = self.at < self.block.len() && self.down == down && self.hold_next();
-        if !ready && !self.refill(down) {
-            return None;
+        let pinned = self.table.pin();
+        if !self.is_ready(down, &pinned) {
+            if !self.refill(down, self.limit, &pinned) {
+                return None;
+            }
+            self.limit = self.limit.saturating_mul(4);
+        }
+        self.let_go();
+        if let Some(blob) = self.block.blob(self.at) {
+            // SAFETY: the block was current under this pin, so its slots owned their blobs.
+            unsafe { Blob::share(blob) };
+            self.held = Some(blob);
         }
         self.at += 1;
         Some(self.pair(self.at - 1))
     }
 
+    /// Whether the block has the next pair.
+    #[inline(always)]
+    fn is_ready(&self, down: bool, pinned: &epoch::Guard) -> bool {
+        self.at < self.block.len() && self.down == down && self.is_current(pinned)
+    }
+
     /// A pair of the block. If its value is a blob, a pin or `held` keeps that.
     fn pair(&self, at: usize) -> (&[u8], &[u8]) {
         let (key, value) = self.block.pair(at);
+        if let Some(ahead) = self.block.blob(at + 8) {
+            prefetch(ahead);
+        }
         match self.block.blob(at) {
             None => (key, value),
             // SAFETY: it is still there.
@@ -5518,30 +5511,10 @@ impl Cursor {
 
     /// Whether the block is what another look at the table would give. While it is, its blobs are there.
     #[inline(always)]
-    fn is_current(&self, _pinned: &epoch::Guard) -> bool {
+    fn is_current(&self, pinned: &epoch::Guard) -> bool {
         let Pairs::Sorted(index) = &self.table.inner.pairs else { return false };
-        // The pin keeps the leaf's block between the two questions.
-        index.is(&self.index) && self.block.is_current()
-    }
-
-    /// Makes sure of the block's next pair; whether the block is current.
-    fn hold_next(&mut self) -> bool {
-        let pinned = self.table.pin();
-        let current = self.is_current(&pinned);
-        if current {
-            self.hold(&pinned);
-        }
-        current
-    }
-
-    /// Becomes an owner of the next pair's blob, if it has one.
-    fn hold(&mut self, _pinned: &epoch::Guard) {
-        if let Some(blob) = self.block.blob(self.at) {
-            // SAFETY: the block was current under this pin, so its slots owned their blobs.
-            unsafe { Blob::share(blob) };
-            self.let_go();
-            self.held = Some(blob);
-        }
+        // The pin keeps that index, and so the leaf's block.
+        index.get(pinned).number == self.index && self.block.is_current()
     }
 
     fn let_go(&mut self) {
@@ -5551,38 +5524,30 @@ impl Cursor {
         }
     }
 
-    /// Copies the pairs that follow the position; whether there are any.
+    /// Copies the pairs that follow the position, at most `limit` of them; whether there are any.
     #[cold]
-    fn refill(&mut self, down: bool) -> bool {
+    fn refill(&mut self, down: bool, limit: usize, pinned: &epoch::Guard) -> bool {
         let Pairs::Sorted(index) = &self.table.inner.pairs else { return false };
-        let unchanged = self.is_current(&self.table.pin());
         let mut edge = None;
         if self.at > 0 {
             let on = self.on.get_or_insert_default();
             on.clear();
             on.extend_from_slice(self.block.pair(self.at - 1).0);
-            if self.at == self.block.len() && self.down == down && unchanged {
+            if self.at == self.block.len() && self.down == down && self.is_current(pinned) {
                 edge = self.block.next.take();
             }
         }
-        let pinned = self.table.pin();
-        let mut current = index.get(&pinned);
-        while !ptr::eq(current, self.index.as_ptr()) {
-            self.index = index.get_weak();
-            current = index.get(&pinned);
-        }
+        let index = index.get(pinned);
         let (from, to) = if down { (&self.upper, &self.lower) } else { (&self.lower, &self.upper) };
         let from = match (&edge, &self.on) {
-            (Some(edge), _) if down => Bound::Excluded(edge.as_slice()),
-            (Some(edge), _) => Bound::Included(edge.as_slice()),
+            (Some(edge), _) => sorted::Block::behind(edge, down),
             (None, Some(on)) => Bound::Excluded(on.as_slice()),
             (None, None) => as_slice(from),
         };
-        current.fill(&mut self.block, from, as_slice(to), down, self.limit);
+        index.fill(&mut self.block, from, as_slice(to), down, limit);
+        self.index = index.number;
         self.at = 0;
         self.down = down;
-        self.limit = self.limit.saturating_mul(4);
-        self.hold(&pinned);
         !self.block.is_empty()
     }
 
@@ -5591,11 +5556,8 @@ impl Cursor {
         let mut left = limit;
         while left > 0 {
             let pinned = self.table.pin();
-            if self.at == self.block.len() || self.down != down || !self.is_current(&pinned) {
-                self.limit = self.limit.max(left);
-                if !self.refill(down) {
-                    break;
-                }
+            if !self.is_ready(down, &pinned) && !self.refill(down, self.limit.max(left), &pinned) {
+                break;
             }
             let end = self.block.len().min(self.at + left);
             left -= end - self.at;
@@ -5605,6 +5567,8 @@ impl Cursor {
                 read(key, value);
             }
         }
+        // Who asks again reads on.
+        self.limit = self.limit.saturating_mul(4);
         limit - left
     }
 
@@ -5649,7 +5613,7 @@ impl Clone for Cursor {
     fn clone(&self) -> Self {
         Self {
             table: self.table.clone(),
-            index: Weak::new(),
+            index: 0,
             lower: self.lower.clone(),
             upper: self.upper.clone(),
             on: self.on().map(<[u8]>::to_vec),
