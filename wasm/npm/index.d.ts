@@ -37,9 +37,10 @@ export type Index = 'hash' | 'sorted'
 /**
  * How keys are seen: `utf8` as strings; `buffer` as any view of bytes in and a `Buffer` out; `view` as any view of
  * bytes in and a `Uint8Array` out, which is a copy; `int` as safe integers and `bigint` as bigints of 64 bits, both as the
- * same 8 bytes, which order as the numbers do; or an encoding of your own.
+ * same 8 bytes, which order as the numbers do; `tuple` as arrays of `null`, strings, numbers, bigints, views of bytes and arrays,
+ * which order item by item; or an encoding of your own.
  */
-export type KeyEncoding = 'utf8' | 'buffer' | 'view' | 'int' | 'bigint' | CustomEncoding
+export type KeyEncoding = 'utf8' | 'buffer' | 'view' | 'int' | 'bigint' | 'tuple' | CustomEncoding
 
 /**
  * How values are seen: `utf8`, `buffer` and `view` as keys are; `json` as whatever JSON can say; `int` and `bigint` as decimal
@@ -57,6 +58,11 @@ export interface CustomEncoding<In = any, Out = any> {
   format?: 'utf8' | 'buffer' | 'view' | undefined
 }
 
+/** An item of a key that is a tuple. Integers past `Number.MAX_SAFE_INTEGER` come out as bigints. */
+export type TupleItem = null | string | number | bigint | ArrayBufferView | readonly TupleItem[]
+/** What of a tuple comes out: views of bytes as copies. */
+export type TupleOutput = null | string | number | bigint | Uint8Array | TupleOutput[]
+
 interface Inputs {
   utf8: string
   buffer: ArrayBufferView
@@ -64,6 +70,7 @@ interface Inputs {
   json: unknown
   int: number
   bigint: bigint
+  tuple: readonly TupleItem[]
 }
 
 interface Outputs {
@@ -74,6 +81,7 @@ interface Outputs {
   json: any
   int: number
   bigint: bigint
+  tuple: TupleOutput[]
 }
 
 /** What a table with this encoding takes. */

@@ -9,10 +9,14 @@
 //   keep(bytes, at, length, what)         the item that these bytes are, as a copy
 //   show(item)                            the item as the user sees it
 //   read(bytes, at, length, what)         both in one
+//
+// Of keys also, where the keys of a prefix are not what begins with its bytes: `endOfPrefix(item)`, and `hasPrefixes`, false for none.
 
-import { describe, makeError, rangeError, typeError } from './errors.js'
+import { describe, encodingError, rangeError, typeError } from './errors.js'
 import { bigintKey, bigintValue, intKey, intValue } from './integers.js'
 import { readText, writeText } from './text.js'
+import { endOfPrefix, tupleKey } from './tuple.js'
+import { viewBytes } from './views.js'
 
 const isNone = (value) => value === undefined || value === null
 const same = (value) => value
@@ -35,7 +39,7 @@ function parse(text) {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw Object.assign(makeError('TWINDEX_ENCODING', `a value is not JSON: ${cause.message}`), { cause })
+    throw Object.assign(encodingError(`a value is not JSON: ${cause.message}`), { cause })
   }
 }
 
@@ -61,12 +65,6 @@ const derive = (base, { encode, decode }, isNoneThere = isNone) => ({
 })
 
 const isUndefined = (value) => value === undefined
-
-function viewBytes(value, what) {
-  if (value instanceof Uint8Array) return value
-  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
-  throw typeError(`a ${what} of this table is a Uint8Array or another view of bytes`, value)
-}
 
 /** Not by `slice`, which on a Buffer shares memory. */
 const copy = (bytes) => new Uint8Array(bytes)
@@ -103,6 +101,7 @@ const keyCodecs = {
   ...formats,
   int: { ...derive(view, intKey), hasPrefixes: false },
   bigint: { ...derive(view, bigintKey), hasPrefixes: false },
+  tuple: { ...derive(view, tupleKey), endOfPrefix },
 }
 const valueCodecs = {
   __proto__: null,
@@ -137,4 +136,3 @@ function find(codecs, encoding, what) {
 
 export const keyCodec = (encoding) => find(keyCodecs, encoding, 'keys')
 export const valueCodec = (encoding) => find(valueCodecs, encoding, 'values')
-export { viewBytes }

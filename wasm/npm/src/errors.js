@@ -42,6 +42,13 @@ export function makeError(code, message) {
     : Object.assign(new BuiltIn(message), { code })
 }
 
+/** Bytes that cannot be shown in an encoding, or a value that has no bytes in it. */
+export const encodingError = (message) => makeError('TWINDEX_ENCODING', message)
+
+/** Bytes that are not of a format. */
+export const notOf = (format, what, bytes) =>
+  encodingError(`a ${what} is not ${format}: it begins with "${excerpt(bytes)}"`)
+
 /** An argument of a wrong type. */
 export const typeError = (message, got) => makeError('TWINDEX_TYPE', `${message}, not ${describe(got)}`)
 

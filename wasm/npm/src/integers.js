@@ -1,13 +1,13 @@
 // Integers of 64 bits: as keys, eight bytes that order as the numbers do; as values, decimal text. It is the format of the
 // Node package and of Python's codec `int`.
 
-import { makeError, rangeError, typeError } from './errors.js'
+import { encodingError, makeError, rangeError, typeError } from './errors.js'
 
 const KEY_BYTES = 8
 const SIGN = 1n << 63n
 const DECIMAL = /^[+-]?\d+$/
 
-const fits = (integer) => BigInt.asIntN(64, integer) === integer
+export const fits = (integer) => BigInt.asIntN(64, integer) === integer
 
 /** Integers as the user has them: numbers, or bigints. */
 const numbers = {
@@ -22,11 +22,11 @@ const numbers = {
     const number = Number(integer)
     if (Number.isSafeInteger(number)) return number
     const message = `the ${what} ${integer} is past Number.MAX_SAFE_INTEGER; read it with the encoding "bigint"`
-    throw makeError('TWINDEX_ENCODING', message)
+    throw encodingError(message)
   },
 }
 
-const bigints = {
+export const bigints = {
   read(value, what) {
     if (typeof value !== 'bigint') throw typeError(`a ${what} of this table is a bigint`, value)
     if (!fits(value)) throw rangeError(`a ${what} of this table has 64 bits, unlike ${value}`)
@@ -44,7 +44,7 @@ const key = ({ read, show }) => ({
   },
   decode(bytes) {
     if (bytes.length !== KEY_BYTES) {
-      throw makeError('TWINDEX_ENCODING', `a key is not an integer of 8 bytes, it has ${bytes.length}`)
+      throw encodingError(`a key is not an integer of 8 bytes, it has ${bytes.length}`)
     }
     const turned = new DataView(bytes.buffer, bytes.byteOffset, KEY_BYTES).getBigUint64(0)
     return show(BigInt.asIntN(64, turned ^ SIGN), 'key')

@@ -74,5 +74,8 @@ export function readRange(options, codec) {
     throw rangeError('a range has a prefix or ends, not both')
   const both = bound(PREFIX, prefix)
   if (codec.hasPrefixes === false) throw rangeError('integers have no prefixes; a range of them has ends')
+  if (codec.endOfPrefix) {
+    return { lower: [INCLUDED, both[1]], upper: [EXCLUDED, codec.endOfPrefix(both[1])] }
+  }
   return { lower: both, upper: both }
 }

@@ -1,12 +1,13 @@
 // Stores.
 
-import { keyCodec, valueCodec, viewBytes } from './codecs.js'
+import { keyCodec, valueCodec } from './codecs.js'
 import { typeError } from './errors.js'
 import { INSPECT, INTERNAL } from './internal.js'
 import { Block, PAIRS } from './many.js'
 import { readLimit, readOptions, readString } from './options.js'
 import { openTable } from './table.js'
 import { writeText } from './text.js'
+import { viewBytes } from './views.js'
 
 const NO_LIMIT = 2n ** 64n - 1n
 

@@ -1,36 +1,11 @@
-// Integers as keys and values, in the format of the Node and the Python packages, and encodings of one's own.
+// Integers as keys and values, and encodings of one's own.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { load } from 'twindex-wasm'
 
 const { Store } = await load()
 
 const hex = (bytes) => Buffer.from(bytes).toString('hex')
-
-const vectors = new URL('../../../engine/tests/codecs.json', import.meta.url)
-
-/** The encodings by which this package sees such a value. */
-function encodings({ codec, value }) {
-  if (codec === 'str') return { utf8: value }
-  return { bigint: BigInt(value.int ?? value), ...(typeof value === 'number' && { int: value }) }
-}
-
-for (const each of JSON.parse(readFileSync(vectors, 'utf8')).cases) {
-  if (each.codec === 'tuple') continue // which this package has not
-  const { column, hex: stored, value } = each
-  test(`${column} ${each.codec} ${JSON.stringify(value)}`, () => {
-    for (const [encoding, seen] of Object.entries(encodings(each))) {
-      const table = new Store().table('t', { keys: 'buffer', values: 'buffer' })
-      const own = table.store.table('t', { keys: 'buffer', values: 'buffer', [`${column}s`]: encoding })
-      const empty = Buffer.alloc(0)
-      own.set(...(column === 'key' ? [seen, empty] : [empty, seen]))
-      const at = column === 'key' ? 0 : 1
-      assert.equal(hex([...table][0][at]), stored)
-      assert.deepEqual([...own][0][at], seen)
-    }
-  })
-}
 
 test('integers as keys are eight bytes that order as they do', () => {
   const store = new Store()
