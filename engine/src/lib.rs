@@ -1203,6 +1203,19 @@ fn prefetch<T>(at: *const T) {
     let _ = at;
 }
 
+/// As `prefetch`, for one of many lines that are asked for one right after the other. WebAssembly has no instruction for that,
+/// but loads of which nothing comes do the same: a processor has as many of them under way.
+#[inline(always)]
+fn prefetch_one_of_many<T>(at: *const T) {
+    #[cfg(target_arch = "wasm32")]
+    if at.addr() >> 16 < std::arch::wasm32::memory_size(0) {
+        // SAFETY: the byte is within the memory, and as it is forgotten, it may be anything.
+        unsafe { at.cast::<std::mem::MaybeUninit<u8>>().read_volatile() };
+    }
+    #[cfg(not(target_arch = "wasm32"))]
+    prefetch(at);
+}
+
 /// What a change of an absent key comes to once the index has `grown`: another attempt, or where it could not, the
 /// error, but only if the change needs room at all.
 fn without_room<V, D: FnOnce(Option<&[u8]>) -> Tried<Change<V>>>(
@@ -1808,6 +1821,12 @@ mod hash {
         }
     }
 
+    /// So many keys of a batch go through each step together.
+    const GROUP: usize = 32;
+
+    /// Where a key leads: its hash, segment and home bucket.
+    type Home<'i> = (Hash, Segment, &'i Bucket);
+
     pub(super) struct HashIndex {
         hasher: foldhash::quality::RandomState,
         directory: AtomicPtr<DirectoryHead>,
@@ -1932,29 +1951,9 @@ mod hash {
             keys: &[K],
             mut read: impl FnMut(usize, Option<&[u8]>),
         ) {
-            const GROUP: usize = 32;
             for (group, keys) in keys.chunks(GROUP).enumerate() {
-                let mut homes = [None; GROUP];
-                for (home, key) in homes.iter_mut().zip(keys) {
-                    let hash = self.hash(key.as_ref());
-                    let segment = self.directory().segment(hash);
-                    // SAFETY: the pin keeps the segment.
-                    let bucket = unsafe { segment.bucket(hash, 0) };
-                    prefetch(bucket);
-                    *home = Some((hash, segment, bucket));
-                }
-                let mut records = [None; GROUP];
-                for (record, home) in records.iter_mut().zip(homes) {
-                    let Some((hash, segment, bucket)) = home else { continue };
-                    let slots = bucket.slots_with(hash.tag());
-                    if slots != 0 {
-                        let at = self.shard(segment).record(bucket.first(slots).load(Acquire));
-                        prefetch(at);
-                        // Most records are shorter than a line, but reach into the next.
-                        prefetch(at.wrapping_add(32));
-                        *record = Some(at);
-                    }
-                }
+                let homes = self.homes(keys);
+                let records = self.records(&homes);
                 for (at, (key, &record)) in keys.iter().zip(&records).enumerate() {
                     let key = key.as_ref();
                     // Where that is not it, another pair has the tag, or the home bucket was full.
@@ -1968,12 +1967,45 @@ mod hash {
             }
         }
 
-        /// Asks for what the next writes of these keys will need.
+        /// Where the keys of a group lead. Their buckets are asked for.
+        #[inline(always)]
+        fn homes<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Home<'_>>; GROUP] {
+            let mut homes = [None; GROUP];
+            for (home, key) in homes.iter_mut().zip(keys) {
+                let hash = self.hash(key.as_ref());
+                let segment = self.directory().segment(hash);
+                // SAFETY: the pin keeps the segment.
+                let bucket = unsafe { segment.bucket(hash, 0) };
+                prefetch_one_of_many(bucket);
+                *home = Some((hash, segment, bucket));
+            }
+            homes
+        }
+
+        /// The first record in each of these buckets that may be the key's. They are asked for.
+        #[inline(always)]
+        fn records(&self, homes: &[Option<Home<'_>>; GROUP]) -> [Option<*const u8>; GROUP] {
+            homes.map(|home| {
+                let (hash, segment, bucket) = home?;
+                let slots = bucket.slots_with(hash.tag());
+                if slots == 0 {
+                    return None;
+                }
+                let at = self.shard(segment).record(bucket.first(slots).load(Acquire));
+                prefetch_one_of_many(at);
+                // Most records are shorter than a line, but reach into the next.
+                prefetch_one_of_many(at.wrapping_add(32));
+                Some(at)
+            })
+        }
+
+        /// Asks for what the next verbs on these keys will need. Most writes are of keys that have no record yet.
         pub(super) fn prefetch(&self, keys: &[&[u8]]) {
-            for key in keys {
-                let hash = self.hash(key);
-                // SAFETY: the caller's pin keeps the segment.
-                prefetch(unsafe { self.directory().segment(hash).bucket(hash, 0) });
+            for keys in keys.chunks(GROUP) {
+                let homes = self.homes(keys);
+                if cfg!(target_family = "wasm") {
+                    let _records = self.records(&homes);
+                }
             }
         }
 
@@ -2508,9 +2540,10 @@ mod hash {
 
     /// The records of these refs. Some are asked for before they are needed.
     fn ahead(shard: &Shard, refs: &[u32]) -> impl Iterator<Item = *const u8> {
-        const AHEAD: usize = 16;
+        /// Loads are worth most side by side, so WebAssembly asks for all of a segment at once.
+        const AHEAD: usize = if cfg!(target_family = "wasm") { BUCKETS * SLOTS } else { 16 };
         for &reference in refs.iter().take(AHEAD) {
-            prefetch(shard.record(reference));
+            prefetch_one_of_many(shard.record(reference));
         }
         refs.iter().enumerate().map(move |(at, &reference)| {
             if let Some(&soon) = refs.get(at + AHEAD) {
@@ -2978,8 +3011,8 @@ mod sorted {
             let at = self.bound(count, suffix.head);
             if at < count {
                 let cell = self.base().wrapping_add(self.slot(at).cell());
-                prefetch(cell);
-                prefetch(cell.wrapping_add(32));
+                prefetch_one_of_many(cell);
+                prefetch_one_of_many(cell.wrapping_add(32));
             }
         }
 
@@ -3350,7 +3383,7 @@ mod sorted {
         #[inline(always)]
         fn prefetch(self) {
             for line in 0..PREFETCH_LINES {
-                prefetch(self.0.wrapping_add(64 * line));
+                prefetch_one_of_many(self.0.wrapping_add(64 * line));
             }
         }
     }
@@ -5235,19 +5268,24 @@ impl Table {
             let mut keys = [&[][..]; GROUP];
             keys.iter_mut().zip(group).for_each(|(to, item)| *to = key(item));
             let keys = &keys[..group.len()];
-            if cfg!(not(target_family = "wasm")) {
-                let pinned = self.pin();
-                match &self.inner.pairs {
-                    Pairs::Hash(index) => index.get(&pinned).prefetch(keys),
-                    Pairs::Sorted(index) => index.get(&pinned).prefetch(keys),
-                }
-                drop(pinned);
-            }
+            self.prefetch(keys);
             for item in group {
                 results.push(each(item)?);
             }
         }
         Ok(results)
+    }
+
+    /// Asks for what verbs on these keys will need, all at once, so that it does not come one after the other.
+    #[doc(hidden)]
+    pub fn prefetch(&self, keys: &[&[u8]]) {
+        let pinned = self.pin();
+        match &self.inner.pairs {
+            Pairs::Hash(index) => index.get(&pinned).prefetch(keys),
+            // In WebAssembly each way down asks for a whole leaf at once, which is as much as loads can ask for.
+            Pairs::Sorted(_) if cfg!(target_family = "wasm") => {}
+            Pairs::Sorted(index) => index.get(&pinned).prefetch(keys),
+        }
     }
 
     // --- read verbs
