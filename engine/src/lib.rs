@@ -2117,6 +2117,143 @@ mod hash {
             Ok(true)
         }
 
+        /// Gives each key its value where `wants` it, which is told whether the key is there, and notes in `took` whether
+        /// it was written. Goes shard by shard, so that a lock is taken once for many pairs, and equal keys in turn.
+        /// Returns which are left in that order where it cannot go on.
+        pub(super) fn write_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+            &self,
+            pairs: &[(K, V)],
+            took: &mut [bool],
+            may_write: impl Fn() -> bool,
+            wants: impl Fn(bool) -> bool,
+        ) -> Vec<u32> {
+            let order = self.by_shard(pairs);
+            let mut rest = order.as_slice();
+            while let Some(&(first, _)) = rest.first() {
+                let directory = self.directory();
+                if directory.is_none() {
+                    if self.start().is_err() || self.directory().is_none() {
+                        break;
+                    }
+                    continue;
+                }
+                let shard = self.shard(directory.segment(first));
+                let _held = shard.lock.lock();
+                if !may_write() {
+                    break;
+                }
+                let (done, goes_on) = self.write_in(shard, rest, pairs, took, &wants);
+                rest = &rest[done..];
+                if !goes_on {
+                    break;
+                }
+            }
+            rest.iter().map(|&(_, at)| at).collect()
+        }
+
+        /// Writes the first of these pairs, those of one shard whose lock the caller holds: how many that were, and
+        /// whether others may be written then.
+        fn write_in<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+            &self,
+            shard: &Shard,
+            order: &[(Hash, u32)],
+            pairs: &[(K, V)],
+            took: &mut [bool],
+            wants: impl Fn(bool) -> bool,
+        ) -> (usize, bool) {
+            /// How many pairs ahead a bucket is asked for.
+            const AHEAD: usize = 8;
+            let mut done = 0;
+            while let Some(&(hash, at)) = order.get(done) {
+                let directory = self.directory();
+                if directory.is_none() {
+                    return (done, false);
+                }
+                let segment = directory.segment(hash);
+                if !ptr::eq(self.shard(segment), shard) {
+                    break;
+                }
+                if let Some(&(soon, _)) = order.get(done + AHEAD) {
+                    // SAFETY: the caller's pin keeps the segment.
+                    prefetch(unsafe { directory.segment(soon).bucket(soon, 0) });
+                }
+                let (key, value) = &pairs[at as usize];
+                let place = segment.place(shard, hash, key.as_ref());
+                let written = if let Place::Full = place {
+                    match self.grow(segment, hash) {
+                        Ok(()) => continue,
+                        Err(refused) => Err(refused),
+                    }
+                } else {
+                    // SAFETY: the lock is held, and `grow`, which uses the state too, is not called meanwhile.
+                    let state = unsafe { &mut *shard.state.get() };
+                    let decide = |old: Option<&[u8]>| {
+                        Ok(if wants(old.is_some()) { Change::Set(value.as_ref()) } else { Change::Keep })
+                    };
+                    self.change_at(&place, segment, shard, state, hash, key.as_ref(), decide)
+                };
+                match written {
+                    Ok(written) => took[at as usize] = written,
+                    Err(_refused) => return (done, false),
+                }
+                done += 1;
+            }
+            (done, true)
+        }
+
+        /// The pairs' hashes and positions, by shard, and those of one shard as they came.
+        fn by_shard<K: AsRef<[u8]>, V>(&self, pairs: &[(K, V)]) -> Vec<(Hash, u32)> {
+            let hashes: Vec<Hash> = pairs.iter().map(|(key, _)| self.hash(key.as_ref())).collect();
+            let mut starts = [0; SHARDS + 1];
+            for hash in &hashes {
+                starts[hash.top(SHARD_BITS) + 1] += 1;
+            }
+            for shard in 0..SHARDS {
+                starts[shard + 1] += starts[shard];
+            }
+            let mut order = vec![(Hash(0), 0); pairs.len()];
+            for (at, hash) in (0..).zip(hashes) {
+                let place: &mut usize = &mut starts[hash.top(SHARD_BITS)];
+                order[*place] = (hash, at);
+                *place += 1;
+            }
+            order
+        }
+
+        /// Splits segments, before they are full, as so many pairs need it.
+        pub(super) fn reserve(&self, pairs: usize) -> Tried<()> {
+            /// How many pairs a segment has then, so that few are split once more.
+            const PAIRS: usize = BUCKETS * SLOTS * 4 / 5;
+            let depth = (pairs / PAIRS).checked_ilog2().map_or(0, |bits| bits + 1);
+            let mut from = Hash(0);
+            loop {
+                let directory = self.directory();
+                if directory.is_none() {
+                    self.start()?;
+                    // An index that is being replaced.
+                    if self.directory().is_none() {
+                        return Ok(());
+                    }
+                    continue;
+                }
+                let segment = directory.segment(from);
+                let _held = self.shard(segment).lock.lock();
+                let directory = self.directory();
+                if directory.is_none() || directory.segment(from) != segment {
+                    continue;
+                }
+                let span = directory.span(segment, from);
+                let is_small = depth > 0 && segment.len() < BUCKETS;
+                if is_small || directory.depth() - span.len().ilog2() < depth {
+                    self.grow(segment, from)?;
+                } else if span.end == directory.len() {
+                    return Ok(());
+                } else {
+                    from = Hash(directory.first_hash(span.end));
+                }
+            }
+        }
+
         /// Whether the index is empty, holds memory worth returning, and was shut to writers for that.
         pub(super) fn close_if_empty(&self) -> bool {
             if self.len() > 0 || self.bytes() < WORTH_RETURNING {
@@ -5184,12 +5321,56 @@ impl Table {
     /// [`insert`](Self::insert) for each pair: whether each took effect.
     pub fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
         check_pairs(pairs)?;
+        let insert = |(key, value): &(K, V)| self.insert(key, value);
+        if let Some(results) = self.write_many(pairs, |is_there| !is_there, insert) {
+            return results;
+        }
         let done = self.append(pairs);
         let mut results = vec![true; done];
         let rest = &pairs[done..];
-        let insert = |(key, value): &(K, V)| self.insert(key, value);
         results.append(&mut self.each_prefetched(rest, |(key, _)| key.as_ref(), insert)?);
         Ok(results)
+    }
+
+    /// Writes to a hash table pairs that are many, or `None`. `write_one` is for those that meet something unusual.
+    fn write_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        pairs: &[(K, V)],
+        wants: impl Fn(bool) -> bool,
+        write_one: impl Fn(&(K, V)) -> Result<bool>,
+    ) -> Option<Result<Vec<bool>>> {
+        /// Fewer pairs are a few to a shard, and more than that at once are no quicker.
+        const GROUP: Range<usize> = tuned(64, 3)..tuned(4096, 40);
+        let Pairs::Hash(index) = &self.inner.pairs else { return None };
+        // A module for WebAssembly is downloaded: there, one copy of the indexes' writing does.
+        if pairs.len() < GROUP.start || cfg!(target_family = "wasm") {
+            return None;
+        }
+        let mut results = vec![false; pairs.len()];
+        for (group, took) in pairs.chunks(GROUP.end).zip(results.chunks_mut(GROUP.end)) {
+            let may_write = || !self.inner.dropped.load(Acquire);
+            let mut left = index.get(&self.pin()).write_many(group, took, may_write, &wants);
+            // What failed is told of the first of them, with those before it written.
+            left.sort_unstable();
+            for at in left {
+                match write_one(&group[at as usize]) {
+                    Ok(written) => took[at as usize] = written,
+                    Err(error) => return Some(Err(error)),
+                }
+            }
+        }
+        Some(Ok(results))
+    }
+
+    /// Makes a hash table ready to hold so many pairs in all, which makes it quicker to fill by half. A sorted table has
+    /// nothing to make ready.
+    ///
+    /// Fails with [`Error::MemoryLimit`] where there is no room; the pairs themselves need more.
+    pub fn reserve(&self, pairs: usize) -> Result<()> {
+        match &self.inner.pairs {
+            Pairs::Hash(index) => index.get(&self.pin()).reserve(pairs).map_err(|error| *error),
+            Pairs::Sorted(_) => Ok(()),
+        }
     }
 
     /// Inserts the first of these pairs at one go, where they are in the order of a sorted table and all new.
@@ -5214,13 +5395,17 @@ impl Table {
     /// [`update`](Self::update) for each pair: whether each took effect.
     pub fn update_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
         check_pairs(pairs)?;
-        self.each_prefetched(pairs, |(key, _)| key.as_ref(), |(key, value)| self.update(key, value))
+        let update = |(key, value): &(K, V)| self.update(key, value);
+        self.write_many(pairs, |is_there| is_there, update)
+            .unwrap_or_else(|| self.each_prefetched(pairs, |(key, _)| key.as_ref(), update))
     }
 
     /// [`upsert`](Self::upsert) for each pair: whether each took effect.
     pub fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
         check_pairs(pairs)?;
-        self.each_prefetched(pairs, |(key, _)| key.as_ref(), |(key, value)| self.upsert(key, value))
+        let upsert = |(key, value): &(K, V)| self.upsert(key, value);
+        self.write_many(pairs, |_| true, upsert)
+            .unwrap_or_else(|| self.each_prefetched(pairs, |(key, _)| key.as_ref(), upsert))
     }
 
     /// [`delete`](Self::delete) for each key: whether each took effect.
