@@ -66,6 +66,8 @@ test('files of other systems and versions are read', (context) => {
     ['version-1.twx', 305],
     ['version-2-dump.twx', 305],
     ['version-2-log.twx', 345],
+    ['version-3-dump.twx', 1105],
+    ['version-3-log.twx', 1145],
   ]) {
     copyFileSync(new URL(name, golden), join(folder, name))
     assert.equal(run('check', `/${name}`).code, 0, name)
@@ -77,7 +79,7 @@ test('files of other systems and versions are read', (context) => {
 
 test('damage is found, and the rest is saved', (context) => {
   const { folder, run } = sandbox(context)
-  const bytes = readFileSync(new URL('version-2-log.twx', golden))
+  const bytes = readFileSync(new URL('version-3-log.twx', golden))
   bytes[2000] ^= 1
   writeFileSync(join(folder, 'bad.twx'), bytes)
   assert.equal(run('check', '/bad.twx').code, 3)

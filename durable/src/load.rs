@@ -1,11 +1,11 @@
 //! Reading a file: the dump, by several threads, and the log behind it.
 
 use std::io::{self, BufReader, Read};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
 use twindex::Error::Corrupt;
-use twindex::dump::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Loader, Progress};
+use twindex::dump::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Loader, Progress, Unpacked};
 use twindex::{Index, Result};
 
 use crate::disk::File;
@@ -87,10 +87,15 @@ struct Shared<'s> {
     len: u64,
     loader: RwLock<Loader>,
     next: Mutex<Next<'s>>,
+    /// How many runs of records of sorted tables were inserted, or `u64::MAX` where one never will be.
+    inserted: Mutex<u64>,
+    turn: Condvar,
 }
 
 struct Next<'s> {
     offset: u64,
+    /// How many runs of records of sorted tables were taken.
+    in_order: u64,
     /// What the end record says, once it is read.
     end: Option<u64>,
     done: Progress,
@@ -108,13 +113,15 @@ fn load_dump(
 ) -> Result<(Loader, u64)> {
     let next = Next {
         offset: HEADER_BYTES as u64,
+        in_order: 0,
         end: None,
         done: Progress { pairs: 0, bytes: HEADER_BYTES as u64 },
         progress,
         failed: None,
     };
     let loader = RwLock::new(Loader::new(store));
-    let shared = Shared { file, salt, len, loader, next: Mutex::new(next) };
+    let (inserted, turn) = (Mutex::new(0), Condvar::new());
+    let shared = Shared { file, salt, len, loader, next: Mutex::new(next), inserted, turn };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     // Small files are loaded before a thread has started.
     if threads == 1 || len < 4 << 20 {
@@ -175,7 +182,7 @@ impl<'s> Shared<'s> {
         let mut run = Vec::new();
         let mut len = 0;
         while let Some(head) = self.head(offset + len as u64, &piece[len..])
-            && head.kind == Kind::Pairs
+            && head.kind.has_pairs()
             && head.length <= (piece.len() - len - HEAD_BYTES) as u64
         {
             let payload = len + HEAD_BYTES..len + HEAD_BYTES + head.length as usize;
@@ -183,20 +190,27 @@ impl<'s> Shared<'s> {
             len = payload.end;
         }
         let Some((_, _, first)) = run.first() else { return self.record(&mut next, piece) };
-        let in_order = self.is_sorted(&piece[first.clone()]);
+        let turn = self.is_sorted(&piece[first.clone()]).then(|| {
+            next.in_order += 1;
+            Turn { inserted: &self.inserted, changed: &self.turn, number: next.in_order - 1 }
+        });
         next.offset += len as u64;
-        // A million keys in order take one thread 0.25 s, and two that take turns 0.29 s.
-        let held = if in_order {
-            Some(next)
-        } else {
-            drop(next);
-            None
-        };
-        let mut pairs = 0;
-        for (offset, head, payload) in run {
-            pairs += self.pairs(offset, &head, &piece[payload])?;
+        drop(next);
+        let unpacked = run
+            .into_iter()
+            .map(|(offset, head, payload)| self.unpack(offset, &head, &piece[payload]))
+            .collect::<Result<Vec<_>>>()?;
+        if !turn.as_ref().is_none_or(Turn::wait) {
+            return Ok(false);
         }
-        held.unwrap_or_else(|| self.next()).tell(pairs, len as u64);
+        let mut pairs = 0;
+        for record in unpacked {
+            pairs += record.insert()?;
+        }
+        if let Some(turn) = turn {
+            turn.pass();
+        }
+        self.next().tell(pairs, len as u64);
         Ok(true)
     }
 
@@ -222,8 +236,8 @@ impl<'s> Shared<'s> {
             return Err(corrupt("it ends within a record"));
         }
         next.offset = start + head.length;
-        if head.kind == Kind::Pairs {
-            let pairs = self.pairs(offset, &head, payload)?;
+        if head.kind.has_pairs() {
+            let pairs = self.unpack(offset, &head, payload)?.insert()?;
             next.tell(pairs, HEAD_BYTES as u64 + head.length);
             return Ok(true);
         }
@@ -238,7 +252,9 @@ impl<'s> Shared<'s> {
                 let pairs = payload.as_slice().try_into().ok().map(u64::from_le_bytes);
                 next.end = Some(pairs.ok_or(corrupt("the number of pairs does not match"))?);
             }
-            Kind::Pairs | Kind::Log | Kind::Synced => return Err(corrupt("a record out of place")),
+            Kind::Pairs | Kind::Packed | Kind::Log | Kind::Synced => {
+                return Err(corrupt("a record out of place"));
+            }
         }
         Ok(true)
     }
@@ -247,12 +263,51 @@ impl<'s> Shared<'s> {
         Head::decode(self.salt, offset, bytes.first_chunk()?)
     }
 
-    /// Loads a record of pairs; how many there were.
-    fn pairs(&self, offset: u64, head: &Head, payload: &[u8]) -> Result<u64> {
+    /// Checks and unpacks a record of pairs.
+    fn unpack<'p>(&self, offset: u64, head: &Head, payload: &'p [u8]) -> Result<Unpacked<'p>> {
         if !head.matches(payload) {
             return Err(Corrupt { offset, what: BAD_SUM });
         }
-        self.loader.read().unwrap_or_else(PoisonError::into_inner).pairs(offset, payload)
+        self.loader.read().unwrap_or_else(PoisonError::into_inner).unpack(head.kind, offset, payload)
+    }
+}
+
+/// A run of records that goes into a sorted table when the one before it has: keys in order are inserted leaf by leaf.
+/// A million of them take one thread 0.09 s, and two that do not wait for each other 0.14 s of the processor's time.
+struct Turn<'t> {
+    inserted: &'t Mutex<u64>,
+    changed: &'t Condvar,
+    number: u64,
+}
+
+impl Turn<'_> {
+    fn inserted(&self) -> MutexGuard<'_, u64> {
+        self.inserted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until it is time; whether it ever is.
+    fn wait(&self) -> bool {
+        let mut inserted = self.inserted();
+        while *inserted < self.number {
+            inserted = self.changed.wait(inserted).unwrap_or_else(PoisonError::into_inner);
+        }
+        *inserted == self.number
+    }
+
+    fn pass(self) {
+        *self.inserted() = self.number + 1;
+    }
+}
+
+impl Drop for Turn<'_> {
+    /// A run that ends before it was inserted is the last.
+    fn drop(&mut self) {
+        let mut inserted = self.inserted();
+        if *inserted <= self.number {
+            *inserted = u64::MAX;
+        }
+        drop(inserted);
+        self.changed.notify_all();
     }
 }
 

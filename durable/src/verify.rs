@@ -158,8 +158,8 @@ impl Reading<'_> {
             }
             let loaded = match kind {
                 Kind::Table => self.loader.table(offset, payload),
-                Kind::Pairs => {
-                    self.loader.pairs(offset, payload).map(|pairs| self.report.dump_pairs += pairs)
+                Kind::Pairs | Kind::Packed => {
+                    self.loader.pairs(kind, offset, payload).map(|pairs| self.report.dump_pairs += pairs)
                 }
                 Kind::End => {
                     let pairs = payload.try_into().map(u64::from_le_bytes).unwrap_or_default();

@@ -29,6 +29,18 @@ fn dumped() -> Result<Store> {
     Ok(store)
 }
 
+/// As [`dumped`], with keys that recur as those of settings with metadata do.
+fn packed() -> Result<Store> {
+    let store = dumped()?;
+    let settings = store.table("settings", Index::Sorted)?;
+    for number in 0..200 {
+        for (at, name) in ["", "/default", "/description", "/type"].into_iter().enumerate() {
+            settings.insert(format!("system/a folder/key{number}{name}"), "v".repeat(number % 13 * at))?;
+        }
+    }
+    Ok(store)
+}
+
 /// What is done then, in the files with a log.
 fn log(store: &Store) -> Result<()> {
     let users = store.table("users", Index::Hash)?;
@@ -90,10 +102,18 @@ fn version_2_is_read() {
 }
 
 #[test]
+fn version_3_is_read() {
+    let expected = packed().unwrap();
+    assert_reads("version-3-dump.twx", &expected);
+    log(&expected).unwrap();
+    assert_reads("version-3-log.twx", &expected);
+}
+
+#[test]
 fn what_this_release_writes_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let target = std::env::var("TWINDEX_GOLDEN").map_or_else(|_| folder.path().to_owned(), PathBuf::from);
-    let store = dumped().unwrap();
+    let store = packed().unwrap();
     let mut bytes = Vec::new();
     let engine = twindex::Store::new();
     for table in store.tables() {
@@ -101,8 +121,8 @@ fn what_this_release_writes_is_read() {
         table.iter().for_each(|(key, value)| assert!(copy.insert(key, value).unwrap()));
     }
     engine.dump(&mut bytes).unwrap();
-    fs::write(target.join("version-2-dump.twx"), bytes).unwrap();
-    let path = target.join("version-2-log.twx");
+    fs::write(target.join("version-3-dump.twx"), bytes).unwrap();
+    let path = target.join("version-3-log.twx");
     store.save_as(&path).unwrap();
     let logged = Options::new().durability(Durability::Always).open(&path).unwrap();
     log(&logged).unwrap();
@@ -110,5 +130,5 @@ fn what_this_release_writes_is_read() {
     log(&store).unwrap();
     assert!(tables_of(&Store::open(&path).unwrap()) == tables_of(&store));
     let report = twindex_durable::check(&path, |_| {}).unwrap();
-    assert!(report.operations > 40 && report.dump_pairs == 305, "{report:?}");
+    assert!(report.operations > 40 && report.dump_pairs == 1105, "{report:?}");
 }

@@ -5992,8 +5992,9 @@ pub mod dump {
 
     /// Unlike any text, and damaged by what changes line ends.
     const MAGIC: [u8; 8] = *b"\x89TWX\r\n\x1a\n";
-    /// The version that is written. Version 1 is read too: it had no salt, no log and other block heads.
-    const VERSION: u32 = 2;
+    /// The version that is written. Version 2 is read too, which had no packed pairs, and version 1, which had no salt,
+    /// no log and other block heads.
+    const VERSION: u32 = 3;
     /// The bytes of a header.
     pub const HEADER_BYTES: usize = 24;
     /// The bytes of a record before its payload.
@@ -6010,7 +6011,7 @@ pub mod dump {
     pub enum Kind {
         /// A table's id, index and name.
         Table = 1,
-        /// Pairs of one table.
+        /// Pairs of one table, as version 2 wrote them.
         Pairs = 2,
         /// The end of the dump.
         End = 3,
@@ -6018,13 +6019,20 @@ pub mod dump {
         Log = 4,
         /// How much of the file was on disk.
         Synced = 5,
+        /// Pairs of one table.
+        Packed = 6,
     }
 
     impl Kind {
         fn of(byte: u8) -> Option<Self> {
-            [Self::Table, Self::Pairs, Self::End, Self::Log, Self::Synced]
+            [Self::Table, Self::Pairs, Self::End, Self::Log, Self::Synced, Self::Packed]
                 .into_iter()
                 .find(|kind| *kind as u8 == byte)
+        }
+
+        /// Whether the record holds pairs, in whichever form.
+        pub fn has_pairs(self) -> bool {
+            matches!(self, Self::Pairs | Self::Packed)
         }
     }
 
@@ -6147,7 +6155,8 @@ pub mod dump {
         sink.write(&Header::encode(salt))?;
         for (id, table) in tables {
             let mut record = record_of(*id);
-            record.push(u8::from(table.index() == Index::Sorted));
+            record.push(COUNTED | u8::from(table.index() == Index::Sorted));
+            push_varint(&mut record, table.len() as u64);
             record.extend(table.name().as_bytes());
             sink.record(Kind::Table, &mut record)?;
             write_pairs(*id, table, &mut sink)?;
@@ -6157,6 +6166,9 @@ pub mod dump {
         sink.record(Kind::End, &mut record)?;
         Ok(sink.done)
     }
+
+    /// A bit beside a table's index: a number of pairs follows.
+    const COUNTED: u8 = 2;
 
     /// Room for a head, and a table's id.
     fn record_of(id: u32) -> Vec<u8> {
@@ -6209,6 +6221,62 @@ pub mod dump {
         pairs.finish()
     }
 
+    /// How many pairs before it a pair may refer to: a power of two.
+    const STEPS: usize = 8;
+    /// The top bit of a token that refers to pairs before.
+    const AGAIN: u8 = 0x80;
+    const SAME_VALUE: u8 = 0x40;
+    const SAME_KEY: u8 = 0x20;
+    /// What a token has for bytes that are shared, from which number on they are written, and for pairs that are again.
+    const SHARED: u8 = 31;
+    const TIMES: u8 = 7;
+
+    /// How a key came of the one before it.
+    #[derive(Clone, Copy, Default)]
+    struct Step {
+        /// How many bytes were cut off its end.
+        cut: usize,
+        /// Where in the record what follows them is, and how long that is.
+        rest: usize,
+        rest_len: usize,
+        /// The length of the value.
+        value: usize,
+    }
+
+    /// The steps of the last pairs.
+    #[derive(Default)]
+    struct Steps {
+        all: [Step; STEPS],
+        /// A few bits of each, to be compared at once. None is 0.
+        prints: [u32; STEPS],
+        /// How many there were in the record.
+        count: usize,
+    }
+
+    impl Steps {
+        fn add(&mut self, step: Step, print: u32) {
+            self.all[self.count % STEPS] = step;
+            self.prints[self.count % STEPS] = print;
+            self.count += 1;
+        }
+
+        /// The step so many pairs ago.
+        fn back(&self, distance: usize) -> Step {
+            self.all[self.count.wrapping_sub(distance) % STEPS]
+        }
+
+        /// How many pairs ago there was such a step that `is_it` holds, nearest first.
+        fn find(&self, print: u32, is_it: impl Fn(Step) -> bool) -> Option<usize> {
+            let same = self.prints.iter().rev().fold(0_u32, |same, &one| same << 1 | u32::from(one == print));
+            if same == 0 {
+                return None;
+            }
+            (1..=STEPS).find(|&distance| {
+                same & 1 << (self.count.wrapping_sub(distance) % STEPS) != 0 && is_it(self.back(distance))
+            })
+        }
+    }
+
     struct PairsWriter<'s, 'w, W: ?Sized> {
         sink: &'s mut Sink<'w, W>,
         /// Records that are whole, and behind them one that is not.
@@ -6221,13 +6289,18 @@ pub mod dump {
         before: Vec<u8>,
         /// The length of the value before.
         value: usize,
+        steps: Steps,
+        /// Where the token is that the next pair may be counted in, if there is one.
+        open: Option<usize>,
         result: Result<()>,
     }
 
     impl<'s, 'w, W: Write + ?Sized> PairsWriter<'s, 'w, W> {
         fn new(id: u32, sink: &'s mut Sink<'w, W>) -> Self {
             let empty = record_of(id);
-            Self { sink, bytes: empty.clone(), start: 0, empty, before: Vec::new(), value: 0, result: Ok(()) }
+            let bytes = empty.clone();
+            let (before, steps) = (Vec::new(), Steps::default());
+            Self { sink, bytes, start: 0, empty, before, value: 0, steps, open: None, result: Ok(()) }
         }
 
         fn push(&mut self, key: &[u8], value: &[u8]) {
@@ -6235,21 +6308,28 @@ pub mod dump {
                 return;
             }
             let shared = shared_len(&self.before, key);
-            let (same_key, same_value) = (key.len() == self.before.len(), value.len() == self.value);
-            self.bytes.push(shared.min(63) as u8 | u8::from(same_key) << 6 | u8::from(same_value) << 7);
-            if shared >= 63 {
-                push_varint(&mut self.bytes, shared as u64 - 63);
+            let (cut, rest) = (self.before.len() - shared, &key[shared..]);
+            let print =
+                1 | (first_word(rest) ^ (cut as u32) << 8 ^ rest.len() as u32).wrapping_mul(0x9e37_79b1);
+            let mut step = Step { cut, rest: 0, rest_len: rest.len(), value: value.len() };
+            let is_again = |old: Step| {
+                old.cut == cut
+                    && old.rest_len == rest.len()
+                    && self.bytes[self.start + old.rest..][..old.rest_len] == *rest
+            };
+            if let Some(distance) = self.steps.find(print, is_again) {
+                let old = self.steps.back(distance);
+                step.rest = old.rest;
+                self.push_again(distance, old.value == value.len(), value.len());
+            } else {
+                self.push_new(shared, key, value.len());
+                step.rest = self.bytes.len() - self.start;
+                self.bytes.extend_from_slice(rest);
             }
-            if !same_key {
-                push_varint(&mut self.bytes, (key.len() - shared) as u64);
-            }
-            if !same_value {
-                push_varint(&mut self.bytes, value.len() as u64);
-            }
-            self.bytes.extend_from_slice(&key[shared..]);
             self.bytes.extend_from_slice(value);
+            self.steps.add(step, print);
             self.before.truncate(shared);
-            self.before.extend_from_slice(&key[shared..]);
+            self.before.extend_from_slice(rest);
             self.value = value.len();
             self.sink.done.pairs += 1;
             if self.bytes.len() - self.start >= RECORD_BYTES {
@@ -6260,14 +6340,59 @@ pub mod dump {
             }
         }
 
+        /// What comes before the value of a pair whose step was there already.
+        fn push_again(&mut self, distance: usize, same_value: bool, value: usize) {
+            let token = AGAIN | if same_value { SAME_VALUE } else { 0 } | (distance as u8 - 1) << 3;
+            match self.open.map(|at| &mut self.bytes[at]) {
+                Some(open) if *open & !TIMES == token && *open & TIMES < TIMES => *open += 1,
+                _ => {
+                    self.open = Some(self.bytes.len());
+                    self.bytes.push(token | 1);
+                }
+            }
+            if !same_value {
+                push_varint(&mut self.bytes, value as u64);
+            }
+        }
+
+        /// What comes before the rest of a key that is like no other.
+        fn push_new(&mut self, shared: usize, key: &[u8], value: usize) {
+            self.open = None;
+            let (same_key, same_value) = (key.len() == self.before.len(), value == self.value);
+            // Lengths that came before need not be written.
+            if !same_key || shared >= SHARED.into() {
+                let (cut, rest_len) = (self.before.len() - shared, key.len() - shared);
+                let is_like = |&distance: &usize| {
+                    let old = self.steps.back(distance);
+                    old.cut == cut && old.rest_len == rest_len && old.value == value
+                };
+                if let Some(distance) = (1..=STEPS.min(self.steps.count)).find(is_like) {
+                    self.bytes.push(AGAIN | SAME_VALUE | (distance as u8 - 1) << 3);
+                    return;
+                }
+            }
+            let same = if same_key { SAME_KEY } else { 0 } | if same_value { SAME_VALUE } else { 0 };
+            self.bytes.push(same | shared.min(SHARED.into()) as u8);
+            if shared >= SHARED.into() {
+                push_varint(&mut self.bytes, shared as u64 - u64::from(SHARED));
+            }
+            if !same_key {
+                push_varint(&mut self.bytes, (key.len() - shared) as u64);
+            }
+            if !same_value {
+                push_varint(&mut self.bytes, value as u64);
+            }
+        }
+
         /// Ends the record, and begins another.
         fn close(&mut self) {
             let offset = self.sink.done.bytes + self.start as u64;
-            seal(Kind::Pairs, self.sink.salt, offset, &mut self.bytes[self.start..]);
+            seal(Kind::Packed, self.sink.salt, offset, &mut self.bytes[self.start..]);
             self.start = self.bytes.len();
             self.bytes.extend_from_slice(&self.empty);
             self.before.clear();
             self.value = 0;
+            (self.steps, self.open) = (Steps::default(), None);
         }
 
         /// Writes the records that are whole.
@@ -6276,6 +6401,7 @@ pub mod dump {
             if self.start > 0 {
                 self.sink.write(&self.bytes[..self.start])?;
                 self.bytes.drain(..self.start);
+                self.open = self.open.map(|at| at - self.start);
                 self.start = 0;
             }
             Ok(())
@@ -6286,6 +6412,14 @@ pub mod dump {
                 self.close();
             }
             self.write()
+        }
+    }
+
+    /// The first bytes, as a number.
+    fn first_word(bytes: &[u8]) -> u32 {
+        match *bytes {
+            [a, b, c, d, ..] => u32::from_le_bytes([a, b, c, d]),
+            _ => bytes.iter().fold(0, |word, &byte| word << 8 | u32::from(byte)),
         }
     }
 
@@ -6429,6 +6563,8 @@ pub mod dump {
     pub struct Loader {
         store: Store,
         tables: BTreeMap<u32, Table>,
+        /// How many pairs their records say that they have.
+        expected: BTreeMap<u32, u64>,
         next_id: u32,
     }
 
@@ -6442,7 +6578,7 @@ pub mod dump {
                 tables.insert(id, table); // `collect` would bring a sort into modules for WebAssembly
             }
             let next_id = tables.len() as u32;
-            Self { store, tables, next_id }
+            Self { store, tables, expected: BTreeMap::new(), next_id }
         }
 
         /// The store.
@@ -6474,7 +6610,7 @@ pub mod dump {
         /// and a name such as `recovered 7`: for files in which the tables' own records are lost.
         pub fn adopt(&mut self, kind: Kind, mut payload: &[u8]) {
             match kind {
-                Kind::Pairs => drop(take_id(&mut payload).map(|id| self.adopt_one(id))),
+                Kind::Pairs | Kind::Packed => drop(take_id(&mut payload).map(|id| self.adopt_one(id))),
                 Kind::Log => {
                     while let Some((id, operation)) = take_operation(&mut payload) {
                         match operation {
@@ -6496,8 +6632,9 @@ pub mod dump {
 
         /// Creates a table from its index and its name.
         fn create(&mut self, id: u32, bytes: &[u8]) -> Option<()> {
-            let (index, name) = bytes.split_first()?;
-            let index = match index {
+            let (index, mut name) = bytes.split_first()?;
+            let expected = if index & COUNTED == 0 { 0 } else { take_varint(&mut name)? };
+            let index = match index & !COUNTED {
                 0 => Index::Hash,
                 1 => Index::Sorted,
                 _ => return None,
@@ -6507,22 +6644,31 @@ pub mod dump {
                 return None;
             }
             self.tables.insert(id, self.store.table(name, index).ok()?);
+            self.expected.insert(id, expected);
             self.next_id = self.next_id.max(id.saturating_add(1));
             Some(())
         }
 
-        /// The table of which a record of [`Kind::Pairs`] holds pairs.
+        /// The table of which a record holds pairs.
         pub fn table_of(&self, mut payload: &[u8]) -> Option<&Table> {
             self.tables.get(&take_id(&mut payload)?)
         }
 
-        /// Inserts the pairs of a record of [`Kind::Pairs`], which is at `offset`; how many there were.
+        /// Inserts the pairs of a record of them, which is at `offset`; how many there were.
         ///
         /// Several threads may do so at once.
-        pub fn pairs(&self, offset: u64, mut payload: &[u8]) -> Result<u64> {
-            let table = take_id(&mut payload).and_then(|id| self.tables.get(&id));
+        pub fn pairs(&self, kind: Kind, offset: u64, payload: &[u8]) -> Result<u64> {
+            self.unpack(kind, offset, payload)?.insert()
+        }
+
+        /// Begins to do what [`pairs`](Self::pairs) does, and nothing that can be seen yet.
+        pub fn unpack<'p>(&self, kind: Kind, offset: u64, mut payload: &'p [u8]) -> Result<Unpacked<'p>> {
+            let id = take_id(&mut payload);
+            let table = id.and_then(|id| self.tables.get(&id));
             let table = table.ok_or(Error::Corrupt { offset, what: UNKNOWN_TABLE })?;
-            insert_pairs(table, offset, payload, take_pair)
+            let expected = id.and_then(|id| self.expected.get(&id)).copied().unwrap_or(0);
+            let form = if kind == Kind::Packed { Form::Packed } else { Form::Version2 };
+            Unpacked::new(table, expected, offset, payload, form)
         }
 
         /// Does the operations of a record of [`Kind::Log`], which is at `offset`, once more; how many there
@@ -6602,11 +6748,16 @@ pub mod dump {
         Some((id, operation))
     }
 
-    /// Takes one pair off a payload: turns the key before into its key, and returns its value.
-    type TakePair = for<'p> fn(&mut &'p [u8], &mut Keys, value: usize) -> Option<&'p [u8]>;
+    /// The forms in which pairs are written.
+    #[derive(Clone, Copy, Debug)]
+    enum Form {
+        Version1,
+        Version2,
+        Packed,
+    }
 
     /// Keys in one piece, since one after the other would be an allocation each.
-    #[derive(Default)]
+    #[derive(Debug, Default)]
     struct Keys {
         bytes: Vec<u8>,
         /// Where the last key starts.
@@ -6618,13 +6769,11 @@ pub mod dump {
             self.bytes.len() - self.last
         }
 
-        /// Adds a key that begins as the last one does and ends in `rest` bytes of the payload.
-        fn push(&mut self, payload: &mut &[u8], shared: u64, rest: u64) -> Option<()> {
-            let (shared, rest) = (usize::try_from(shared).ok()?, usize::try_from(rest).ok()?);
-            if shared > self.last_len() || rest > MAX_KEY_BYTES - shared {
+        /// Adds a key that begins as the last one does and ends so.
+        fn push(&mut self, shared: usize, rest: &[u8]) -> Option<()> {
+            if shared > self.last_len() || rest.len() > MAX_KEY_BYTES - shared {
                 return None;
             }
-            let rest = payload.split_off(..rest)?;
             let start = self.bytes.len();
             self.bytes.extend_from_within(self.last..self.last + shared);
             self.bytes.extend_from_slice(rest);
@@ -6639,49 +6788,184 @@ pub mod dump {
         }
     }
 
-    /// Inserts pairs that are all new; how many they were.
-    fn insert_pairs(table: &Table, offset: u64, mut payload: &[u8], take_pair: TakePair) -> Result<u64> {
-        /// How many pairs, and bytes of their keys, are unpacked at once. Keys that share much grow by that.
-        const GROUP: usize = 1024;
-        const GROUP_BYTES: usize = 128 * 1024;
-        let corrupt = |what| Error::Corrupt { offset, what };
-        let mut keys = Keys::default();
-        let (mut value, mut count) = (0, 0);
-        while !payload.is_empty() {
-            let mut ends = Vec::with_capacity(GROUP);
-            keys.keep_last();
-            let start = keys.bytes.len();
-            while !payload.is_empty() && ends.len() < GROUP && keys.bytes.len() < GROUP_BYTES {
-                let found = take_pair(&mut payload, &mut keys, value)
-                    .ok_or_else(|| corrupt("a pair runs over its limits or its record"))?;
-                value = found.len();
-                ends.push((keys.bytes.len(), found));
-            }
-            let mut from = start;
-            let pairs = ends
-                .into_iter()
-                .map(|(end, value)| (&keys.bytes[std::mem::replace(&mut from, end)..end], value));
-            let inserted = table.insert_many(&pairs.collect::<Vec<_>>())?;
-            if inserted.contains(&false) {
-                return Err(corrupt("a key comes twice"));
-            }
-            count += inserted.len() as u64;
-        }
-        Ok(count)
+    /// The pairs of a record on their way into their table, group by group. What comes before the first is inserted, its
+    /// keys included, can be done while another record is being inserted.
+    #[derive(Debug)]
+    pub struct Unpacked<'p> {
+        table: Table,
+        expected: u64,
+        offset: u64,
+        payload: &'p [u8],
+        form: Form,
+        keys: Keys,
+        /// Of the group, where each key ends, and its value.
+        pairs: Vec<(usize, &'p [u8])>,
+        /// Where the first of these keys starts.
+        start: usize,
+        /// How the last keys came of those before them: the bytes cut off, those that follow, the value's length.
+        steps: [(usize, &'p [u8], usize); STEPS],
+        count: usize,
+        /// The token of pairs that are again, of which so many are left.
+        again: u8,
     }
 
-    fn take_pair<'p>(payload: &mut &'p [u8], keys: &mut Keys, value: usize) -> Option<&'p [u8]> {
+    impl<'p> Unpacked<'p> {
+        fn new(table: &Table, expected: u64, offset: u64, payload: &'p [u8], form: Form) -> Result<Self> {
+            let (keys, steps) = (Keys::default(), [(0, &[][..], 0); STEPS]);
+            let (table, pairs) = (table.clone(), Vec::new());
+            let mut unpacked = Self {
+                table,
+                expected,
+                offset,
+                payload,
+                form,
+                keys,
+                pairs,
+                start: 0,
+                steps,
+                count: 0,
+                again: 0,
+            };
+            unpacked.next_group()?;
+            Ok(unpacked)
+        }
+
+        fn corrupt(&self, what: &'static str) -> Error {
+            Error::Corrupt { offset: self.offset, what }
+        }
+
+        /// Whether there are more pairs to unpack.
+        fn has_more(&self) -> bool {
+            !self.payload.is_empty() || self.again & TIMES != 0
+        }
+
+        /// Unpacks what takes so much memory and no more: keys that share much grow by that.
+        fn next_group(&mut self) -> Result<()> {
+            const GROUP: usize = 4096;
+            const GROUP_BYTES: usize = 192 * 1024;
+            let mut value = self.pairs.last().map_or(0, |(_, value)| value.len());
+            self.pairs.clear();
+            self.keys.keep_last();
+            self.start = self.keys.bytes.len();
+            while self.has_more() && self.pairs.len() < GROUP && self.keys.bytes.len() < GROUP_BYTES {
+                let found = match self.form {
+                    Form::Version1 => take_pair_of_version_1(&mut self.payload, &mut self.keys),
+                    Form::Version2 => take_pair_of_version_2(&mut self.payload, &mut self.keys, value),
+                    Form::Packed => self.take_pair(value),
+                };
+                let found = found.ok_or_else(|| self.corrupt("a pair runs over its limits or its record"))?;
+                value = found.len();
+                self.pairs.push((self.keys.bytes.len(), found));
+            }
+            Ok(())
+        }
+
+        /// Takes one pair off the payload: turns the key before into its key, and returns its value. `value` is the
+        /// length of the one before.
+        fn take_pair(&mut self, value: usize) -> Option<&'p [u8]> {
+            let payload = &mut self.payload;
+            if self.again & TIMES == 0 {
+                let token = *payload.split_off_first()?;
+                if token & AGAIN == 0 {
+                    return self.take_new(token, value);
+                }
+                self.again = token;
+                if token & TIMES == 0 {
+                    return self.take_like();
+                }
+            }
+            self.again -= 1;
+            let (cut, rest, value) = self.step_back()?;
+            self.take_step(cut, rest, value)
+        }
+
+        /// The step that the token refers to, and how long the value is.
+        fn step_back(&mut self) -> Option<(usize, &'p [u8], usize)> {
+            let distance = usize::from(self.again >> 3) % STEPS + 1;
+            let before = self.count.checked_sub(distance)?;
+            let (cut, rest, value) = self.steps[before % STEPS];
+            let value = match self.again & SAME_VALUE {
+                0 => take_length(&mut self.payload, MAX_VALUE_BYTES)?,
+                _ => value,
+            };
+            Some((cut, rest, value))
+        }
+
+        /// A pair whose lengths are those of one before.
+        fn take_like(&mut self) -> Option<&'p [u8]> {
+            let (cut, rest, value) = self.step_back()?;
+            let rest = self.payload.split_off(..rest.len())?;
+            self.take_step(cut, rest, value)
+        }
+
+        /// A pair whose lengths are in the token, behind it, or those of the pair before.
+        fn take_new(&mut self, token: u8, value: usize) -> Option<&'p [u8]> {
+            let payload = &mut self.payload;
+            let before = self.keys.last_len();
+            let mut shared = usize::from(token & SHARED);
+            if shared == SHARED.into() {
+                shared += take_length(payload, MAX_KEY_BYTES as u64)?;
+            }
+            let cut = before.checked_sub(shared)?;
+            let rest = if token & SAME_KEY == 0 { take_length(payload, MAX_KEY_BYTES as u64)? } else { cut };
+            let value = if token & SAME_VALUE == 0 { take_length(payload, MAX_VALUE_BYTES)? } else { value };
+            let rest = payload.split_off(..rest)?;
+            self.take_step(cut, rest, value)
+        }
+
+        fn take_step(&mut self, cut: usize, rest: &'p [u8], value: usize) -> Option<&'p [u8]> {
+            self.steps[self.count % STEPS] = (cut, rest, value);
+            self.count += 1;
+            self.keys.push(self.keys.last_len().checked_sub(cut)?, rest)?;
+            self.payload.split_off(..value)
+        }
+
+        /// Makes the table ready for what is still to come. A false number must not claim much more memory than what is
+        /// there already, so that is done a few times. Where it is refused, the pairs themselves may still fit.
+        fn make_ready(&self) {
+            let len = self.table.len() as u64;
+            let before = len.saturating_sub(self.pairs.len() as u64);
+            // Whenever the number of digits, to the base of 8, has grown.
+            if len < self.expected
+                && len.checked_ilog2().map(|bits| bits / 3) != before.checked_ilog2().map(|bits| bits / 3)
+            {
+                let _refused = self.table.reserve(self.expected.min(16 * len) as usize);
+            }
+        }
+
+        /// Inserts all of them, which are to be new; how many they were.
+        pub fn insert(mut self) -> Result<u64> {
+            let mut count = 0;
+            while !self.pairs.is_empty() {
+                let mut start = self.start;
+                let pairs: Vec<_> = self
+                    .pairs
+                    .iter()
+                    .map(|&(end, value)| (&self.keys.bytes[std::mem::replace(&mut start, end)..end], value))
+                    .collect();
+                count += pairs.len() as u64;
+                if self.table.insert_many(&pairs)?.contains(&false) {
+                    return Err(self.corrupt("a key comes twice"));
+                }
+                self.make_ready();
+                self.next_group()?;
+            }
+            Ok(count)
+        }
+    }
+
+    fn take_pair_of_version_2<'p>(payload: &mut &'p [u8], keys: &mut Keys, value: usize) -> Option<&'p [u8]> {
         let head = *payload.split_off_first()?;
-        let mut shared = u64::from(head & 63);
+        let mut shared = usize::from(head & 63);
         if shared == 63 {
-            shared += take_length(payload, MAX_KEY_BYTES as u64)? as u64;
+            shared += take_length(payload, MAX_KEY_BYTES as u64)?;
         }
         let rest = match head & 64 {
-            0 => take_length(payload, MAX_KEY_BYTES as u64)? as u64,
-            _ => (keys.last_len() as u64).checked_sub(shared)?,
+            0 => take_length(payload, MAX_KEY_BYTES as u64)?,
+            _ => keys.last_len().checked_sub(shared)?,
         };
         let value = if head & 128 == 0 { take_length(payload, MAX_VALUE_BYTES)? } else { value };
-        keys.push(payload, shared, rest)?;
+        keys.push(shared, payload.split_off(..rest)?)?;
         payload.split_off(..value)
     }
 
@@ -6728,7 +7012,7 @@ pub mod dump {
             }
             match head.kind {
                 Kind::Table => loader.table(offset, &payload)?,
-                Kind::Pairs => pairs += loader.pairs(offset, &payload)?,
+                Kind::Pairs | Kind::Packed => pairs += loader.pairs(head.kind, offset, &payload)?,
                 Kind::End if payload == u64::to_le_bytes(pairs) => break,
                 Kind::End => return Err(corrupt("the number of pairs does not match")),
                 Kind::Log | Kind::Synced => return Err(corrupt("a record out of place")),
@@ -6784,7 +7068,7 @@ pub mod dump {
                         .ok_or(corrupt("a table's name or index is not valid, or the table comes twice"))?;
                 }
                 (Some(Kind::Pairs), Some(table)) => {
-                    pairs += insert_pairs(table, offset, &payload, take_pair_of_version_1)?;
+                    pairs += Unpacked::new(table, 0, offset, &payload, Form::Version1)?.insert()?;
                 }
                 (Some(Kind::End), _) if payload == u64::to_le_bytes(pairs) => return Ok(()),
                 (Some(Kind::End), _) => return Err(corrupt("the number of pairs does not match")),
@@ -6793,10 +7077,11 @@ pub mod dump {
         }
     }
 
-    fn take_pair_of_version_1<'p>(payload: &mut &'p [u8], keys: &mut Keys, _: usize) -> Option<&'p [u8]> {
-        let (shared, rest) = (take_varint(payload)?, take_varint(payload)?);
+    fn take_pair_of_version_1<'p>(payload: &mut &'p [u8], keys: &mut Keys) -> Option<&'p [u8]> {
+        let shared = take_length(payload, MAX_KEY_BYTES as u64)?;
+        let rest = take_length(payload, MAX_KEY_BYTES as u64)?;
         let value = take_length(payload, MAX_VALUE_BYTES)?;
-        keys.push(payload, shared, rest)?;
+        keys.push(shared, payload.split_off(..rest)?)?;
         payload.split_off(..value)
     }
 
@@ -6818,7 +7103,7 @@ pub mod dump {
             let version = u32::from_le_bytes([a, b, c, d]);
             let len = match version {
                 1 => 16,
-                VERSION => HEADER_BYTES,
+                2 | VERSION => HEADER_BYTES,
                 _ => {
                     return Err(Error::Corrupt {
                         offset: 8,

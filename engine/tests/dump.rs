@@ -7,8 +7,12 @@ mod scale;
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
+use std::slice;
 
-use dump_writer::{Record, dump as dump_of, end, file, lengths, pair, pairs, table, table_with_id, varint};
+use dump_writer::{
+    Record, again, counted_table, dump as dump_of, end, file, lengths, new_pair, packed, pair, pairs, table,
+    table_with_id, varint,
+};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use scale::scaled;
@@ -70,6 +74,8 @@ fn some_tables() -> impl Strategy<Value = Tables> {
     let key = prop_oneof![
         4 => vec(prop::sample::select(vec![0_u8, b'a', b'b', 0xff]), 0..8),
         1 => vec(any::<u8>(), 0..300),
+        4 => ("[a-c]{0,2}", 0..1000, prop::sample::select(vec!["", "/name", "/size", "/type of it"]))
+            .prop_map(|(folder, number, end)| format!("{folder:/<40}{number}{end}").into()),
     ];
     let value = prop_oneof![8 => vec(any::<u8>(), 0..50), 1 => vec(any::<u8>(), 4000..20_000)];
     let index = prop::sample::select(vec![Index::Hash, Index::Sorted]);
@@ -97,11 +103,11 @@ proptest! {
     /// Blocks whose checksums are right, in any order and with anything in them.
     #[test]
     fn well_formed_nonsense_is_loaded_or_refused(
-        blocks in vec((0..6_u8, nonsense()), 0..6),
-        version in prop_oneof![9 => Just(2), 1 => any::<u32>()],
+        blocks in vec((0..7_u8, nonsense()), 0..6),
+        version in prop_oneof![9 => 2..4_u32, 1 => any::<u32>()],
         salt in prop_oneof![Just(0), any::<u64>()],
         end_of in 0..4_u64,
-        logged in vec((3..6_u8, nonsense()), 0..6),
+        logged in vec((3..7_u8, nonsense()), 0..6),
     ) {
         let records = [blocks, vec![end(end_of)], logged].concat();
         let bytes = file(version, salt, &records);
@@ -125,9 +131,19 @@ fn nonsense() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         3 => (0..3_u64, 0..3_u8, "[a-c]{0,2}").prop_map(|(id, index, name)| table_with_id(id, index, name.as_bytes()).1),
         3 => vec(pair, 0..4).prop_map(|list| pairs(&list).1),
+        3 => vec(packed_pair(), 0..12).prop_map(|list| packed(&list).1),
         3 => vec(operation(), 0..6).prop_map(|list| list.concat()),
         2 => vec(any::<u8>(), 0..20),
         1 => any::<u64>().prop_map(|number| [varint(number), vec![0; 4]].concat()),
+    ]
+}
+
+/// A pair, or a reference to some before it with what may belong to that.
+fn packed_pair() -> impl Strategy<Value = Vec<u8>> {
+    let short = || vec(prop::sample::select(vec![b'a', b'b']), 0..3);
+    prop_oneof![
+        2 => (0..3_u64, short(), short()).prop_map(|(shared, rest, value)| new_pair(shared, &rest, &value)),
+        2 => (0x80..=0xff_u8, short()).prop_map(|(token, rest)| [vec![token], rest].concat()),
     ]
 }
 
@@ -180,6 +196,19 @@ fn shared_prefixes_are_stored_once() {
     assert!(bytes.len() < 10_000, "{} bytes", bytes.len());
 }
 
+/// Keys with entries of their own under each, as settings with metadata have: names that recur are stored once.
+#[test]
+fn ends_of_keys_that_recur_are_stored_once() {
+    let names = ["", "/changed by", "/description", "/type"];
+    let keys = scaled(1000, 100);
+    let key = |at: usize| format!("a/rather/long/name/of/a/folder/key{:06}{}", at / 4, names[at % 4]);
+    let pairs: Pairs = (0..4 * keys).map(|at| (key(at).into(), vec![7; 10])).collect();
+    let tables = [("t".to_owned(), (Index::Sorted, pairs))].into();
+    let bytes = dump(&store_of(&tables));
+    assert!(bytes.len() < keys * 4 * 11 + 200, "{} bytes for {keys} keys", bytes.len());
+    assert!(tables_of(&load(&bytes).expect("a dump loads")) == tables);
+}
+
 #[test]
 fn a_reader_is_left_at_the_end_of_the_dump() {
     let (one, two) = (small(), Tables::new());
@@ -208,6 +237,103 @@ fn a_dump_made_by_hand_loads() {
     assert_eq!(users.select("bob").as_deref(), Some(b"1906".as_slice()));
     assert!(users.delete("bob").expect("it is there"));
     assert!(tables_of(&found) == tables);
+}
+
+#[test]
+fn packed_pairs_made_by_hand_load() {
+    let bytes = dump_of(&[
+        counted_table(0, 1, 10, b"t"),
+        packed(&[
+            new_pair(0, b"key1", b"v1"),
+            new_pair(4, b"/name", b"one"),
+            new_pair(5, b"size", b"1"),
+            new_pair(3, b"2", b"v2"),
+            // Two pairs with the ends of those three before them, and values of as many bytes.
+            [again(2, 3), b"two2".to_vec()].concat(),
+            // One with lengths as three before: six bytes cut off, one written, a value of two.
+            [again(0, 3), b"3v3".to_vec()].concat(),
+            // Two whose values have lengths of their own.
+            b"\x92\x05three\x00".to_vec(),
+            // A key as long as the one before, of which it has five bytes.
+            b"\x25\x01type!".to_vec(),
+        ]),
+        end(10),
+    ]);
+    let pairs = [
+        ("key1", "v1"),
+        ("key1/name", "one"),
+        ("key1/size", "1"),
+        ("key2", "v2"),
+        ("key2/name", "two"),
+        ("key2/size", "2"),
+        ("key3", "v3"),
+        ("key3/name", "three"),
+        ("key3/size", ""),
+        ("key3/type", "!"),
+    ];
+    let pairs: Pairs = pairs.map(|(key, value)| (key.into(), value.into())).into();
+    let found = tables_of(&load(&bytes).expect("the format is this"));
+    assert!(found == [("t".to_owned(), (Index::Sorted, pairs))].into(), "{found:?}");
+}
+
+/// The example of docs/file-format.md.
+#[test]
+fn pairs_are_packed_as_the_page_of_the_format_says() {
+    let pairs = [
+        ("key1", "v1"),
+        ("key1/name", "one"),
+        ("key1/size", "1"),
+        ("key2", "v2"),
+        ("key2/name", "two"),
+        ("key2/size", "2"),
+        ("key3", "v3"),
+    ];
+    let pairs: Pairs = pairs.map(|(key, value)| (key.into(), value.into())).into();
+    let bytes = dump_of(&[
+        counted_table(0, 1, 7, b"t"),
+        packed(&[
+            b"\x00\x04\x02key1v1".to_vec(),
+            b"\x04\x05\x03/nameone".to_vec(),
+            b"\x25\x01size1".to_vec(),
+            b"\x03\x01\x022v2".to_vec(),
+            b"\xd2two2".to_vec(),
+            b"\xd03v3".to_vec(),
+        ]),
+        end(7),
+    ]);
+    assert!(dump(&store_of(&[("t".to_owned(), (Index::Sorted, pairs))].into())) == bytes);
+}
+
+/// What a pair refers to is in its record, and its key has as many bytes as are cut off.
+#[test]
+fn references_to_no_pair_are_refused() {
+    let refused = |list: &[Vec<u8>]| {
+        let records = [table(1, b"t"), packed(&[new_pair(0, b"a", b"")]), packed(list), end(3)];
+        assert_eq!(corrupt(&dump_of(&records)), dump_of(&records[..2]).len() as u64, "{list:?}");
+    };
+    for times in 0..8 {
+        for distance in 1..=8 {
+            let reference = [again(times, distance), b"cdefgh".to_vec()].concat();
+            refused(slice::from_ref(&reference));
+            if distance > 1 {
+                refused(&[new_pair(0, b"b", b""), reference]);
+            }
+        }
+        refused(&[new_pair(0, b"bbb", b""), new_pair(0, b"c", b""), again(times, 1), b"d".to_vec()]);
+    }
+}
+
+/// Writers count a table's pairs before they write them, and others may write meanwhile.
+#[test]
+fn the_number_of_a_tables_pairs_is_a_hint() {
+    for index in [0, 1] {
+        for pairs in [0, 1, 2, 1 << 40, u64::MAX >> 1] {
+            let bytes =
+                dump_of(&[counted_table(0, index, pairs, b"t"), packed(&[new_pair(0, b"a", b"1")]), end(1)]);
+            let store = load(&bytes).expect("the number is none to rely on");
+            assert_eq!(store.find_table("t").map(|table| table.len()), Some(1));
+        }
+    }
 }
 
 // --- damage
@@ -254,7 +380,7 @@ fn what_is_no_dump_is_told_at_its_start() {
 
 #[test]
 fn an_unknown_version_is_refused() {
-    for version in [0, 3, u32::MAX] {
+    for version in [0, 4, u32::MAX] {
         assert_eq!(corrupt(&file(version, 0, &[end(0)])), 8);
     }
 }

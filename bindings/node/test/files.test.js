@@ -368,7 +368,7 @@ test('damage is refused, checked and recovered; a torn end is cut', async () => 
   assert.equal(report.damage.length, 1)
   const [{ offset, bytes, what }] = report.damage
   assert.ok(offset > 0 && bytes > 0 && what.length > 0)
-  assert.ok(report.version === 2 && report.bytes === whole.length && report.records > 0)
+  assert.ok(report.version === 3 && report.bytes === whole.length && report.records > 0)
 
   const saved = newPath()
   const recovery = await recover(path, saved)
@@ -466,11 +466,18 @@ test('the thread goes on while another one works for it', async () => {
 // --- files that others wrote
 
 const golden = (name) => here(`../../../engine/tests/golden/${name}`)
-const VERSIONS = ['version-1.twx', 'version-2-dump.twx', 'version-2-log.twx']
+const VERSIONS = [
+  'version-1.twx',
+  'version-2-dump.twx',
+  'version-2-log.twx',
+  'version-3-dump.twx',
+  'version-3-log.twx',
+]
 
 for (const name of VERSIONS) {
   test(`${name} is read, as durable/tests/golden.rs wrote it`, async () => {
     const isLog = name.endsWith('log.twx')
+    const tables = (isLog ? 43 : 3) + (name.startsWith('version-3') ? 1 : 0)
     const store = open(golden(name), { readOnly: true })
     const all = [...store.table('users', { keys: 'buffer' })].map(([key, value]) => [
       key.toString('latin1'),
@@ -486,13 +493,18 @@ for (const name of VERSIONS) {
     assert.equal(log.get('k'.repeat(1000)), 'v'.repeat(70_000))
     assert.equal([...log.scan({ prefix: '2026-11-30' })].length, 10)
     assert.equal(store.table('empty', { index: 'sorted' }).size, 0)
-    assert.equal(store.tables().length, isLog ? 43 : 3)
+    assert.equal(store.tables().length, tables)
+    if (name.startsWith('version-3')) {
+      const settings = store.table('settings', { index: 'sorted' })
+      assert.equal(settings.size, 800)
+      assert.equal(settings.get('system/a folder/key199/type'), 'v'.repeat(12))
+    }
     if (isLog) {
       const last = store.table('table 39', { index: 'sorted', keys: 'view', values: 'view' })
       assert.deepEqual([...last], [[new Uint8Array([39]), new Uint8Array(39 * 40).fill(39)]])
     }
     assert.deepEqual((await check(golden(name))).damage, [])
     store.closeSync()
-    assert.equal(Store.load(golden(name)).tables().length, isLog ? 43 : 3)
+    assert.equal(Store.load(golden(name)).tables().length, tables)
   })
 }

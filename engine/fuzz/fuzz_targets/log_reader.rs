@@ -75,7 +75,7 @@ fuzz_target!(|input: Input| {
     let dump = [table(0, b"hash"), table_with_id(1, 1, b"sorted"), pairs(&[pair(0, b"a", b"1")]), end(1)];
     let records: Vec<Record> =
         dump.into_iter().chain(input.records.into_iter().map(Logged::record)).collect();
-    let mut bytes = file(2, SALT, &records);
+    let mut bytes = file(3, SALT, &records);
     bytes.resize(bytes.len() + usize::from(input.free), 0);
     if let Some((at, change)) = input.damage {
         let at = usize::from(at) % bytes.len();

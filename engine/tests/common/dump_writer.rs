@@ -8,10 +8,10 @@ pub(crate) type Record = (u8, Vec<u8>);
 
 /// A dump of these records, without a log.
 pub(crate) fn dump(records: &[Record]) -> Vec<u8> {
-    file(2, 0, records)
+    file(3, 0, records)
 }
 
-/// A file of these records. Version 2 is the one that this release writes; a salt of 0 means no log.
+/// A file of these records. Version 3 is the one that this release writes; a salt of 0 means no log.
 pub(crate) fn file(version: u32, salt: u64, records: &[Record]) -> Vec<u8> {
     let mut bytes = b"\x89TWX\r\n\x1a\n".to_vec();
     bytes.extend(version.to_le_bytes());
@@ -37,7 +37,30 @@ pub(crate) fn table_with_id(id: u64, index: u8, name: &[u8]) -> Record {
     (1, [varint(id).as_slice(), &[index], name].concat())
 }
 
-/// Pairs of the table whose id is 0.
+/// A table of which the file says that it has so many pairs.
+pub(crate) fn counted_table(id: u64, index: u8, pairs: u64, name: &[u8]) -> Record {
+    (1, [varint(id).as_slice(), &[index | 2], &varint(pairs), name].concat())
+}
+
+/// Packed pairs of the table whose id is 0.
+pub(crate) fn packed(tokens: &[Vec<u8>]) -> Record {
+    (6, [varint(0), tokens.concat()].concat())
+}
+
+/// A pair like no other before it, with all its lengths.
+pub(crate) fn new_pair(shared: u64, rest: &[u8], value: &[u8]) -> Vec<u8> {
+    let more = if shared < 31 { Vec::new() } else { varint(shared - 31) };
+    let lengths = [vec![shared.min(31) as u8], more, varint(rest.len() as u64), varint(value.len() as u64)];
+    [lengths.concat().as_slice(), rest, value].concat()
+}
+
+/// The token of so many pairs that came of those before them as those so many pairs before them did, and whose values
+/// have their lengths.
+pub(crate) fn again(times: u8, distance: u8) -> Vec<u8> {
+    vec![0xc0 | (distance - 1) << 3 | times]
+}
+
+/// Pairs of the table whose id is 0, as version 2 has them.
 pub(crate) fn pairs(pairs: &[Vec<u8>]) -> Record {
     (2, [varint(0), pairs.concat()].concat())
 }
