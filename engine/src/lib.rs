@@ -3800,8 +3800,8 @@ mod sorted {
             }
         }
 
-        /// Adds the first of these pairs, whose keys ascend, for as long as there is no key between them yet, in leaves
-        /// that are full at once; how many that were. Where it ends, `change` knows what to do.
+        /// Adds the first of these pairs, whose keys ascend, for as long as there is no key between them yet; how many that
+        /// were. Where it ends, `change` knows what to do.
         pub(super) fn append<K: AsRef<[u8]>, V: AsRef<[u8]>>(
             &self,
             pairs: &[(K, V)],
@@ -3809,103 +3809,108 @@ mod sorted {
         ) -> usize {
             let mut done = 0;
             while done < pairs.len() {
-                match self.append_leaf(&pairs[done..], &may_write) {
-                    0 => break,
-                    added => done += added,
+                match self.append_some(&pairs[done..], &may_write) {
+                    Ok(added) if added > 0 => done += added,
+                    _ => break,
                 }
             }
+            self.len.add(done.cast_signed());
             done
         }
 
-        /// Adds as many of the pairs as go into the leaf to which the first belongs, or else into one beside it.
-        fn append_leaf<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        /// Adds as many of the pairs as there is room for behind the last pair of a leaf, or of a larger one in its place, or
+        /// in a new one beside it, if that is worth it.
+        fn append_some<K: AsRef<[u8]>, V: AsRef<[u8]>>(
             &self,
             pairs: &[(K, V)],
             may_write: impl Fn() -> bool,
-        ) -> usize {
+        ) -> Tried<usize> {
             let first = pairs[0].0.as_ref();
-            let Some(mut held) = self.leaf(first).and_then(Leaf::lock) else { return 0 };
+            let Some(mut held) = self.leaf(first).and_then(Leaf::lock) else { return Ok(0) };
             // The separators of a leaf stay while it is locked.
-            let Some((leaf, edge, _)) = self.leaf_at(Bound::Included(first), false) else { return 0 };
-            if leaf.head != held.leaf.head || !may_write() {
-                return 0;
-            }
-            let old = leaf.items();
+            let Some((leaf, edge, _)) = self.leaf_at(Bound::Included(first), false) else { return Ok(0) };
             let mut last = Vec::new();
-            if let Some(item) = old.last() {
-                item.write_key(&mut last);
-                if last.as_slice() >= first {
-                    return 0;
-                }
+            let behind = leaf.count().checked_sub(1).is_none_or(|at| {
+                leaf.item(at).write_key(&mut last);
+                last.as_slice() < first
+            });
+            if leaf.head != held.leaf.head || !behind || !may_write() {
+                return Ok(0);
             }
             let edge = edge.map(|(inner, at)| inner.separator(at).to_vec());
             let below =
                 pairs.partition_point(|(key, _)| edge.as_ref().is_none_or(|edge| key.as_ref() < edge));
-            let mut run = Run::that_fits(&old, &pairs[..below]);
-            let beside = run.pairs.is_empty();
-            if beside {
-                run = Run::that_fits(&[], &pairs[..below]);
+            let pairs = &pairs[..below];
+            let added = self.put_run(leaf, pairs);
+            if added > 0 {
+                held.changed();
+                return Ok(added);
             }
-            // A leaf of its own must be worth it.
-            if beside && run.pairs.len() < IN_ORDER {
-                return 0;
+            let used = usize::from(leaf.size) - leaf.room();
+            if leaf.count() > 0 && usize::from(leaf.size) < LEAF {
+                let (_, more) = run_that_fits(pairs, leaf.prefix_len.into());
+                let larger = self.resized(leaf, (used + more).min(LEAF))?;
+                let added = self.put_run(larger, pairs);
+                if added > 0 {
+                    return self.publish(&mut held, first, Child::of_leaf(larger.head), None).map(|()| added);
+                }
+                self.give(&[Child::of_leaf(larger.head)]);
             }
-            let after = if beside { Some(last.as_slice()) } else { None };
-            self.append_run(&mut held, &run, after).map_or(0, |()| run.pairs.len())
-        }
-
-        /// Puts a run into a leaf that takes the place of this one, or into one behind it, which ends with the key `after`.
-        fn append_run<K: AsRef<[u8]>, V: AsRef<[u8]>>(
-            &self,
-            held: &mut Held<'_>,
-            run: &Run<'_, K, V>,
-            after: Option<&[u8]>,
-        ) -> Tried<()> {
-            let leaf = held.leaf;
-            let mut blobs = Vec::new();
-            let done = self.new_run(run, &mut blobs).and_then(|fresh| {
-                let key = run.pairs[0].0.as_ref();
-                let Some(after) = after else { return self.publish(held, key, fresh, None) };
-                // Whoever waits for the old leaf is to find out that it ends before the new one.
-                let same = self.resized(leaf, usize::from(leaf.size) - leaf.room());
-                let same = Child::of_leaf(same.inspect_err(|_| self.give(&[fresh]))?.head);
-                self.publish(held, key, same, Some((&key[..=common(after, key)], fresh)))
-            });
-            if done.is_ok() {
-                self.len.add(run.pairs.len().cast_signed());
-            } else {
+            if pairs.len() < IN_ORDER {
+                return Ok(0);
+            }
+            // Whoever waits for the old leaf is to find out that it ends before the new one.
+            let same = if leaf.count() > 0 { Some(self.resized(leaf, used)?.head) } else { None };
+            let same = same.map(Child::of_leaf);
+            let fresh = self.run_leaf(pairs).inspect_err(|_| self.give(same.as_slice()))?;
+            let blobs: Vec<_> = fresh.blobs().collect();
+            let (added, fresh) = (fresh.count(), Child::of_leaf(fresh.head));
+            let published = match same {
+                None => self.publish(&mut held, first, fresh, None),
+                Some(same) => {
+                    let separator = &first[..=common(&last, first)];
+                    self.publish(&mut held, first, same, Some((separator, fresh)))
+                }
+            };
+            if published.is_err() {
                 for blob in blobs {
-                    // SAFETY: the blob was made for this run, and nobody else knows it.
+                    // SAFETY: the blob was made for this leaf, and nobody else knows it.
                     unsafe { self.blobs.free(blob) };
                 }
             }
-            done
+            published.map(|()| added)
         }
 
-        /// A leaf of a run, and the blobs that were made for it.
-        fn new_run<K: AsRef<[u8]>, V: AsRef<[u8]>>(
-            &self,
-            run: &Run<'_, K, V>,
-            blobs: &mut Vec<*const Blob>,
-        ) -> Tried<Child> {
-            let mut cells = Vec::with_capacity(LEAF);
-            let mut ends = Vec::with_capacity(run.pairs.len());
-            for (key, value) in run.pairs {
+        /// A leaf of as many of these pairs as fit.
+        fn run_leaf<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Tried<Leaf<'_>> {
+            let first = pairs[0].0.as_ref();
+            // Fewer fit before their prefix is known, which they share for certain.
+            let shared = |pairs: &[(K, V)]| pairs.last().map_or(0, |(key, _)| common(first, key.as_ref()));
+            let (fit, _) = run_that_fits(pairs, 0);
+            let (fit, _) = run_that_fits(pairs, shared(&pairs[..fit]).min(MAX_PREFIX));
+            let prefix_len = shared(&pairs[..fit]).min(MAX_PREFIX);
+            let (_, bytes) = run_that_fits(pairs, prefix_len);
+            let size = HEAD + prefix_len.next_multiple_of(8) + bytes;
+            let leaf = self.empty_leaf(&first[..prefix_len], size.min(LEAF))?;
+            self.put_run(leaf, pairs);
+            Ok(leaf)
+        }
+
+        /// Puts pairs behind a leaf's last, as long as they have its prefix and there is room; how many.
+        fn put_run<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, leaf: Leaf<'_>, pairs: &[(K, V)]) -> usize {
+            let put = |(key, value): &(K, V)| {
+                let (key, value) = (key.as_ref(), value.as_ref());
+                let suffix = leaf.strip(key).ok()?;
+                let bytes = pair_bytes(key, value, leaf.prefix_len.into());
+                if bytes - SLOT + leaf.slot_room() > leaf.room() {
+                    return None;
+                }
                 let mut buffer = MaybeUninit::uninit();
-                let suffix = Suffix::new(&key.as_ref()[run.prefix_len..]);
-                let (cell, blob) = self.new_cell(&mut buffer, key.as_ref(), suffix, value.as_ref())?;
-                blobs.extend(blob);
-                cells.extend_from_slice(cell);
-                ends.push(cells.len());
-            }
-            let mut start = 0;
-            let new = run.pairs.iter().zip(ends).map(|((key, _), end)| {
-                let (prefix, rest) = key.as_ref().split_at(run.prefix_len);
-                let cell = &cells[std::mem::replace(&mut start, end)..end];
-                Item { prefix, slot: Slot::new(Suffix::new(rest)), cell }
-            });
-            let items: Vec<Item<'_>> = run.old.iter().copied().chain(new).collect();
-            self.new_leaf(&items, run.prefix_len, run.size).map(Child::of_leaf)
+                let (cell, _) = self.new_cell(&mut buffer, key, suffix, value).ok()?;
+                leaf.put(leaf.count(), Item { prefix: leaf.prefix(), slot: Slot::new(suffix), cell });
+                Some(())
+            };
+            pairs.iter().map_while(put).count()
         }
 
         /// Gives the key a new value, in the leaf where there is room, else in a new one.
@@ -4023,7 +4028,9 @@ mod sorted {
             let mut other = Vec::new();
             leaf.item(beside).write_key(&mut other);
             let shared = common(key, &other);
-            let fresh = Child::of_leaf(self.new_leaf(&[new], shared.min(MAX_PREFIX), SMALL_LEAF)?);
+            // The end of the key, which is about to change, is in the slot anyway.
+            let prefix_len = shared.min(key.len().saturating_sub(4)).min(MAX_PREFIX);
+            let fresh = Child::of_leaf(self.new_leaf(&[new], prefix_len, SMALL_LEAF)?);
             let full = self.resized(leaf, usize::from(leaf.size) - leaf.room());
             let full = Child::of_leaf(full.inspect_err(|_| self.give(&[fresh]))?.head);
             if key > other.as_slice() {
@@ -4541,51 +4548,24 @@ mod sorted {
         (prefix_len, HEAD + prefix_len.next_multiple_of(8) + pairs.sum::<usize>())
     }
 
-    /// New pairs whose keys ascend, behind those that a leaf has already.
-    struct Run<'r, K, V> {
-        old: &'r [Item<'r>],
-        pairs: &'r [(K, V)],
-        /// What all their keys begin with, and the bytes of a leaf of them.
-        prefix_len: usize,
-        size: usize,
+    /// How many of these pairs go into an empty leaf if their keys lack a prefix there, and their bytes.
+    fn run_that_fits<K: AsRef<[u8]>, V: AsRef<[u8]>>(pairs: &[(K, V)], prefix_len: usize) -> (usize, usize) {
+        let mut bytes = 0;
+        for (at, (key, value)) in pairs.iter().enumerate() {
+            let more = bytes + pair_bytes(key.as_ref(), value.as_ref(), prefix_len);
+            if more > LEAF {
+                return (at, bytes);
+            }
+            bytes = more;
+        }
+        (pairs.len(), bytes)
     }
 
-    impl<'r, K: AsRef<[u8]>, V: AsRef<[u8]>> Run<'r, K, V> {
-        /// As many of the pairs as fit.
-        fn that_fits(old: &'r [Item<'r>], pairs: &'r [(K, V)]) -> Self {
-            let mut first = Vec::new();
-            if let Some(item) = old.first() {
-                item.write_key(&mut first);
-            }
-            let mut run = Self { old, pairs: &[], prefix_len: usize::MAX, size: 0 };
-            for (at, pair) in pairs.iter().enumerate() {
-                let key = pair.0.as_ref();
-                if at == 0 && old.is_empty() {
-                    first.extend(key);
-                }
-                let prefix_len = common(&first, key).min(MAX_PREFIX);
-                let size = if prefix_len == run.prefix_len {
-                    run.size + Self::bytes_of(pair, prefix_len)
-                } else {
-                    // Which is seldom: later keys have less in common with the first.
-                    let old = old.iter().map(|item| SLOT + item.cell_len(prefix_len));
-                    let new = pairs[..=at].iter().map(|pair| Self::bytes_of(pair, prefix_len));
-                    HEAD + prefix_len.next_multiple_of(8) + old.chain(new).sum::<usize>()
-                };
-                if size > LEAF {
-                    break;
-                }
-                run = Self { old, pairs: &pairs[..=at], prefix_len, size };
-            }
-            run
-        }
-
-        /// What a pair takes in a leaf with such a prefix.
-        fn bytes_of((key, value): &(K, V), prefix_len: usize) -> usize {
-            let (key_len, value_len) = (key.as_ref().len(), value.as_ref().len());
-            let value_len = inline_value(key_len, value_len).unwrap_or_else(|blob| blob);
-            SLOT + CELL_HEAD + cell_parts(value_len, key_len - prefix_len).iter().sum::<usize>()
-        }
+    /// What a pair takes in a leaf with such a prefix.
+    fn pair_bytes(key: &[u8], value: &[u8], prefix_len: usize) -> usize {
+        let value_len = inline_value(key.len(), value.len()).unwrap_or_else(|blob| blob);
+        let key_len = key.len().saturating_sub(prefix_len);
+        SLOT + CELL_HEAD + cell_parts(value_len, key_len).iter().sum::<usize>()
     }
 
     /// The value length that a cell shows, or the one that stands for a blob.
@@ -4780,31 +4760,31 @@ mod sorted {
             let (slots, size) = (leaf.slot_words(), usize::from(leaf.size));
             let pairs = places.len();
             self.ends.reserve(pairs);
+            let (mut bytes, mut room, mut end) = (self.bytes.as_mut_ptr(), self.bytes.capacity(), 0);
             for (number, at) in places.enumerate() {
                 prefetch(beside.wrapping_add(64 * number));
                 // SAFETY: as in `slot_word`.
                 let slot = Slot(unsafe { &*slots.add(at) }.load(Acquire));
                 let (rest, body) = leaf.cell(slot);
-                let (len, cell_end) = match body {
-                    Body::Inline(value) => {
-                        let len = rest.len() + value.len();
-                        (len, slot.cell() + CELL_HEAD + len)
-                    }
-                    Body::Blob(_) if self.bytes.len() > MAX_BLOCK => return false,
+                let value_len = match body {
+                    Body::Inline(value) => value.len(),
+                    Body::Blob(_) if end > MAX_BLOCK => return false,
                     Body::Blob(blob) => {
                         self.push_blob(blob, pairs);
-                        (rest.len(), size)
+                        0
                     }
                 };
-                let key_end = self.bytes.len() + prefix.len() + slot.key_len();
-                let end = key_end + len - rest.len();
-                if end + OVER > self.bytes.capacity() {
-                    self.make_room(leaf, end, pairs - number);
+                let (from, key_end) = (end, end + prefix.len() + slot.key_len());
+                end = key_end + value_len;
+                if end + OVER > room {
+                    self.make_room(leaf, end - from, pairs - number);
+                    (bytes, room) = (self.bytes.as_mut_ptr(), self.bytes.capacity());
                 }
-                // SAFETY: `make_room` saw to the room for this pair and `OVER` bytes more. In the cell the value follows
-                // the rest of the key, so one copy takes both.
+                // SAFETY: there is room for this pair and `OVER` bytes more. In the cell the value follows the rest of the
+                // key, so one copy takes both, and there it may read on within the block: what is behind a cell does not
+                // change either.
                 unsafe {
-                    let to = self.bytes.as_mut_ptr().add(self.bytes.len());
+                    let to = bytes.add(from);
                     if short {
                         to.copy_from_nonoverlapping(start.as_ptr(), start.len());
                     } else {
@@ -4813,8 +4793,9 @@ mod sorted {
                     let to = to.add(prefix.len());
                     to.cast::<[u8; 4]>().write(slot.head().to_be_bytes());
                     let to = to.add(slot.key_len().min(4));
-                    // Behind the cell are others, which do not change either, or the block's end.
-                    if len <= OVER && cell_end + OVER <= size {
+                    let len = rest.len() + value_len;
+                    let within = slot.cell() + CELL_HEAD + OVER <= size && matches!(body, Body::Inline(_));
+                    if within && len <= OVER {
                         to.copy_from_nonoverlapping(rest.as_ptr(), OVER);
                     } else {
                         to.copy_from_nonoverlapping(rest.as_ptr(), len);
@@ -4835,11 +4816,11 @@ mod sorted {
             self.blobs.push(blob);
         }
 
-        /// Makes room for the bytes up to `end` and as many pairs of a leaf, by its average.
+        /// Makes room for so many bytes of a pair, and for as many more of a leaf's pairs, by their average.
         #[cold]
-        fn make_room(&mut self, leaf: Leaf<'_>, end: usize, pairs: usize) {
+        fn make_room(&mut self, leaf: Leaf<'_>, bytes: usize, pairs: usize) {
             let average = usize::from(leaf.size) / leaf.count().max(1) + usize::from(leaf.prefix_len);
-            self.bytes.reserve(end - self.bytes.len() + pairs * average + OVER);
+            self.bytes.reserve(bytes + pairs * average + OVER);
         }
     }
 }
