@@ -13,7 +13,7 @@ const FIRST_BYTES = 4096
 const NO_BYTES = new Uint8Array(0)
 
 /** The native half calls this with what it has; the engine makes an array of arguments fastest. */
-const collect = (...results) => results
+const collect = (isMore, bytes, ...items) => ({ isMore, bytes, items })
 
 /** Before the lengths, the number of items and whether there may be more. */
 const FIRST_LENGTH = 2
@@ -21,69 +21,86 @@ const ABSENT = 0xffff_ffff
 
 /** The items of a string that carries many: cutting one off takes less time than making one takes the native half. */
 function cut(text) {
-  const count = lengths[0]
-  const items = new Array(FIRST_ITEM + count)
-  items[0] = lengths[1] === 1
+  const items = new Array(lengths[0])
   let end = 0
-  for (let at = 0; at < count; at++) {
+  for (let at = 0; at < items.length; at++) {
     const length = lengths[FIRST_LENGTH + at]
     if (length === ABSENT) continue
     const start = end
     end += length
-    items[FIRST_ITEM + at] = text.slice(start, end)
+    items[at] = text.slice(start, end)
   }
   return items
 }
 
-/** What comes first of what `collect` gets: whether there may be another block, and the bytes of the items that are bytes. */
-const FIRST_ITEM = 2
+/** The same two by two. */
+function cutPairs(text) {
+  const pairs = new Array(lengths[0] / 2)
+  let end = 0
+  for (let at = 0; at < pairs.length; at++) {
+    const start = end
+    const middle = start + lengths[FIRST_LENGTH + 2 * at]
+    end = middle + lengths[FIRST_LENGTH + 2 * at + 1]
+    pairs[at] = [text.slice(start, middle), text.slice(middle, end)]
+  }
+  return pairs
+}
 
-/** A block of the native half, item by item. */
-class Block {
+function pairUp(items) {
+  return Array.from({ length: items.length / 2 }, (_, at) => [items[2 * at], items[2 * at + 1]])
+}
+
+// A block of the native half is a string that carries many items, or what `collect` made. These look at it before the
+// native half is called again.
+
+/** Whether there may be another block. */
+const hasMore = (block) => (typeof block === 'string' ? lengths[1] === 1 : block.isMore)
+
+/** All items, as they crossed. */
+const itemsOf = (block) => (typeof block === 'string' ? cut(block) : block.items)
+
+/** All items of a block of pairs, as they crossed. */
+const pairsOf = (block) => (typeof block === 'string' ? cutPairs(block) : pairUp(block.items))
+
+/** The items of a block, one by one, as the user sees them. */
+class Reader {
   #items
-  #at = FIRST_ITEM
+  #bytes
+  #at = 0
   #offset = 0
 
-  /** Takes a string that carries many, or what `collect` returned. */
   constructor(block) {
-    this.#items = typeof block === 'string' ? cut(block) : block
-  }
-
-  /** Whether there may be another block. */
-  get isMore() {
-    return this.#items[0]
+    this.#items = itemsOf(block)
+    this.#bytes = block.bytes
   }
 
   get isEmpty() {
     return this.#at === this.#items.length
   }
 
-  /** The next item, which is there, as it crossed. */
-  take() {
-    return this.#items[this.#at++]
-  }
-
-  /** The next item, which is there, as the user sees it. */
+  /** The next item, which is there. */
   next(codec) {
     const item = this.#items[this.#at++]
     if (!codec.isBytes || item === undefined) return codec.unpack(item)
     if (item === 0) return codec.unpack(NO_BYTES)
     const start = this.#offset
     this.#offset += item
-    return codec.unpack(this.#items[1].subarray(start, this.#offset))
+    return codec.unpack(this.#bytes.subarray(start, this.#offset))
   }
 }
-
-const NO_BLOCK = new Block([false, undefined])
 
 /** All results that the native half holds ready, each as the codec shows it. */
 function takeAll(codec) {
   const all = []
   for (let isMore = true; isMore; ) {
-    const block = new Block(nativeTake(collect))
-    if (codec === utf8) while (!block.isEmpty) all.push(block.take())
-    else while (!block.isEmpty) all.push(block.next(codec))
-    isMore = block.isMore
+    const block = nativeTake(collect)
+    isMore = hasMore(block)
+    if (codec === utf8) {
+      for (const item of itemsOf(block)) all.push(item)
+    } else {
+      const reader = new Reader(block)
+      while (!reader.isEmpty) all.push(reader.next(codec))
+    }
   }
   return all
 }
@@ -147,4 +164,4 @@ class Batch {
   }
 }
 
-module.exports = { BLOCK_ITEMS, Block, NO_BLOCK, collect, takeAll, Batch }
+module.exports = { BLOCK_ITEMS, Reader, collect, hasMore, itemsOf, pairsOf, takeAll, Batch }

@@ -9,7 +9,7 @@ const {
   freeCursor: nativeFreeCursor,
   pairValue: nativePairValue,
 } = require('./native.cjs')
-const { Block, collect } = require('./block.cjs')
+const { Reader, collect, hasMore } = require('./block.cjs')
 const { KEY, VALUE, lengths } = require('./crossing.cjs')
 const { readCount } = require('./options.cjs')
 const { INTERNAL, checkInternal, preventClone } = require('./internal.cjs')
@@ -67,9 +67,11 @@ class Cursor {
     const { keys, values } = this.#codecs
     const pairs = []
     for (let left = readCount(limit, 'a limit'), isMore = true; isMore; left = limit - pairs.length) {
-      const block = new Block(nextMany(this.#handle, Math.min(left, MOST), collect))
-      while (!block.isEmpty) pairs.push([block.next(keys), block.next(values)])
-      isMore = block.isMore && pairs.length < limit
+      const block = nextMany(this.#handle, Math.min(left, MOST), collect)
+      isMore = hasMore(block)
+      const reader = new Reader(block)
+      while (!reader.isEmpty) pairs.push([reader.next(keys), reader.next(values)])
+      isMore &&= pairs.length < limit
     }
     return pairs
   }

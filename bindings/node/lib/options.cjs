@@ -61,7 +61,7 @@ function readEnd(options, included, excluded) {
   return [INCLUDED, options[included]]
 }
 
-/** The ends of a range, as the native half takes them: `[from, low, to, high]`. */
+/** The ends of a range, as the native half takes them: `{ from, low, to, high }`. */
 function readRange(options, codec) {
   const { prefix } = options
   if (prefix !== undefined) return readPrefix(options, codec)
@@ -70,12 +70,12 @@ function readRange(options, codec) {
   // Packing the one may run code of the user's, which may use the memory of the other.
   const first = from === NONE ? undefined : codec.own(codec.pack(low, 'key'))
   const last = to === NONE ? undefined : codec.pack(high, 'key')
-  return [
+  return {
     from,
-    from === NONE ? undefined : codec.cross(first, KEY),
+    low: from === NONE ? undefined : codec.cross(first, KEY),
     to,
-    to === NONE ? undefined : codec.cross(last, VALUE),
-  ]
+    high: to === NONE ? undefined : codec.cross(last, VALUE),
+  }
 }
 
 /** The keys that begin with one. */
@@ -85,8 +85,9 @@ function readPrefix({ prefix, gt, gte, lt, lte }, codec) {
   }
   const item = codec.pack(prefix, 'key')
   if (codec.hasPrefixes === false) throw rangeError('integers have no prefixes; a range of them has ends')
-  if (codec.endOfPrefix === undefined) return [PREFIX, codec.cross(item, KEY), NONE, undefined]
-  return [INCLUDED, codec.cross(item, KEY), EXCLUDED, codec.cross(codec.endOfPrefix(item), VALUE)]
+  const low = codec.cross(item, KEY)
+  if (codec.endOfPrefix === undefined) return { from: PREFIX, low, to: NONE, high: undefined }
+  return { from: INCLUDED, low, to: EXCLUDED, high: codec.cross(codec.endOfPrefix(item), VALUE) }
 }
 
 module.exports = {

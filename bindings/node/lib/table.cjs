@@ -37,7 +37,7 @@ const { Walk, KEYS, VALUES, PAIRS, ANY, UP, DOWN } = require('./walk.cjs')
 const forgotten = new FinalizationRegistry(nativeFreeTable)
 
 /** Every pair. */
-const NO_RANGE = [0, undefined, 0, undefined]
+const NO_RANGE = { from: 0, low: undefined, to: 0, high: undefined }
 
 /** What the package's other classes may see of a table. */
 let inside
@@ -270,8 +270,8 @@ class Table {
   // --- order
 
   cursor(options) {
-    const range = readRange(readOptions(options, 'a cursor', RANGE), this.#keys)
-    return openCursor(this, this.#codecs, nativeOpenCursor(this.#handle, ...range))
+    const { from, low, to, high } = readRange(readOptions(options, 'a cursor', RANGE), this.#keys)
+    return openCursor(this, this.#codecs, nativeOpenCursor(this.#handle, from, low, to, high))
   }
 
   scan(options) {

@@ -7,7 +7,7 @@ const {
   scanBlock: nativeScanBlock,
   walk: nativeWalk,
 } = require('./native.cjs')
-const { Block, NO_BLOCK, BLOCK_ITEMS, collect } = require('./block.cjs')
+const { BLOCK_ITEMS, Reader, collect, hasMore, itemsOf, pairsOf } = require('./block.cjs')
 const { utf8 } = require('./codecs.cjs')
 
 /** What a walk returns of each pair, and which way it goes, as in src/walk.rs. */
@@ -23,6 +23,8 @@ const BLOCK_PAIRS = BLOCK_ITEMS / 2
 
 const forgotten = new FinalizationRegistry(nativeFreeWalk)
 
+const NOTHING = []
+
 /** An iterator over pairs or their halves. It reads them in blocks, and holds no lock between two. */
 class Walk {
   #handle
@@ -31,46 +33,62 @@ class Walk {
   #codecs
   #halves
   #areStrings
-  #block = NO_BLOCK
+  /** What is ready to be given, and how much of it was. */
+  #ready = NOTHING
+  #at = 0
+  /** The rest of a block whose items are still to be decoded, which may run code of the user's and fail. */
+  #reader
 
   constructor(table, tableHandle, codecs, halves, way, limit, range) {
-    if (halves === PAIRS && way !== ANY && limit <= BLOCK_PAIRS) {
-      this.#block = new Block(nativeScanBlock(tableHandle, way, limit, collect, ...range))
-    } else {
-      this.#handle = nativeOpenWalk(tableHandle, halves, way, limit, ...range)
-      forgotten.register(this, this.#handle, this)
-    }
-    this.#table = table
     this.#codecs = codecs
     this.#halves = halves
     this.#areStrings = codecs.keys === utf8 && codecs.values === utf8
+    this.#table = table
+    const { from, low, to, high } = range
+    if (halves === PAIRS && way !== ANY && limit <= BLOCK_PAIRS) {
+      this.#begin(nativeScanBlock(tableHandle, way, limit, collect, from, low, to, high))
+    } else {
+      this.#handle = nativeOpenWalk(tableHandle, halves, way, limit, from, low, to, high)
+      forgotten.register(this, this.#handle, this)
+    }
   }
 
   next() {
-    if (this.#block.isEmpty && !this.#fetch()) return { value: undefined, done: true }
-    const block = this.#block
-    if (this.#areStrings) {
-      return { value: this.#halves === PAIRS ? [block.take(), block.take()] : block.take(), done: false }
+    const at = this.#at
+    if (at < this.#ready.length) {
+      this.#at = at + 1
+      return { value: this.#ready[at], done: false }
     }
-    const { keys, values } = this.#codecs
-    if (this.#halves === PAIRS) return { value: [block.next(keys), block.next(values)], done: false }
-    return { value: block.next(this.#halves === KEYS ? keys : values), done: false }
+    return this.#decodeNext()
   }
 
   return(value) {
     this.#end()
-    this.#block = NO_BLOCK
+    this.#ready = NOTHING
+    this.#reader = undefined
     return { value, done: true }
   }
 
-  /** Reads blocks until one has pairs; whether there was one. */
-  #fetch() {
-    while (this.#handle !== undefined) {
-      this.#block = new Block(nativeWalk(this.#handle, collect))
-      if (!this.#block.isMore) this.#end()
-      if (!this.#block.isEmpty) return true
+  /** Takes a block of the native half. */
+  #begin(block) {
+    this.#at = 0
+    if (!this.#areStrings) this.#reader = new Reader(block)
+    else if (this.#halves === PAIRS) this.#ready = pairsOf(block)
+    else this.#ready = itemsOf(block)
+  }
+
+  #decodeNext() {
+    while (this.#reader === undefined || this.#reader.isEmpty) {
+      if (this.#handle === undefined) return { value: undefined, done: true }
+      const block = nativeWalk(this.#handle, collect)
+      if (!hasMore(block)) this.#end()
+      this.#begin(block)
+      if (this.#ready.length > 0) return this.next()
     }
-    return false
+    const reader = this.#reader
+    const { keys, values } = this.#codecs
+    if (this.#halves === PAIRS) return { value: [reader.next(keys), reader.next(values)], done: false }
+    return { value: reader.next(this.#halves === KEYS ? keys : values), done: false }
   }
 
   #end() {

@@ -130,7 +130,9 @@ pub(crate) unsafe fn revisit(env: sys::napi_env, then: impl FnOnce(Js<'_>, &mut 
 
 /// Runs a function with its state. No panic leaves it, and an error leaves it as an exception.
 unsafe extern "C" fn enter(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    let mut arguments = [Value::UNDEFINED; ARGUMENTS];
+    // SAFETY: this is the call, on its thread.
+    let js = unsafe { Js::new(env) };
+    let mut call = Call { js, info, arguments: [Value::UNDEFINED; ARGUMENTS] };
     let mut count = ARGUMENTS;
     let mut data = ptr::null_mut();
     // SAFETY: Node passes its own `env` and `info`; `arguments` has room for `count`, `Value` being transparent.
@@ -139,7 +141,7 @@ unsafe extern "C" fn enter(env: sys::napi_env, info: sys::napi_callback_info) ->
             env,
             info,
             &raw mut count,
-            arguments.as_mut_ptr().cast(),
+            call.arguments.as_mut_ptr().cast(),
             ptr::null_mut(),
             &raw mut data,
         )
@@ -151,9 +153,6 @@ unsafe extern "C" fn enter(env: sys::napi_env, info: sys::napi_callback_info) ->
     let door = unsafe { &*data.cast::<Door>() };
     // SAFETY: as the door, its home.
     let home = unsafe { &*door.home };
-    // SAFETY: this is the call, on its thread.
-    let js = unsafe { Js::new(env) };
-    let call = Call { js, info, arguments };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         // It is borrowed already only where JavaScript that this module called calls back, which ours never does.
         let mut state = home.state.try_borrow_mut().map_err(|_| Fault::Panic)?;

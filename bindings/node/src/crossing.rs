@@ -20,7 +20,7 @@ pub(crate) enum Region {
 const REGIONS: usize = 3;
 
 /// Behind the regions, words that tell how long the parts of one string are that carries many.
-pub(crate) const LENGTHS: usize = 2 + crate::output::BLOCK_ITEMS;
+const LENGTHS: usize = 2 + crate::output::BLOCK_ITEMS;
 
 /// The native end of the buffer.
 pub(crate) struct Crossing {
@@ -32,6 +32,7 @@ impl Crossing {
     pub(crate) fn new(js: Js<'_>) -> Result<(Self, Value<'_>), Fault<'_>> {
         let (buffer, start) = js.array_buffer(REGIONS * REGION_BYTES + LENGTHS * size_of::<u32>())?;
         js.keep(buffer)?;
+        assert!(start.addr().is_multiple_of(align_of::<u32>()), "V8 aligns its buffers");
         Ok((Self { start }, buffer))
     }
 
@@ -46,13 +47,25 @@ impl Crossing {
         Some(unsafe { std::slice::from_raw_parts(self.start.add(region as usize * REGION_BYTES), len) })
     }
 
-    /// Sets one of the words.
-    pub(crate) fn note(&mut self, at: usize, length: u32) {
-        assert!(at < LENGTHS, "there are so many words");
-        // SAFETY: as in `write`: the word lies within the buffer.
+    /// The words that tell how long the parts of one string are: two about the whole, then one for each part.
+    fn words(&mut self) -> &mut [u32; LENGTHS] {
+        const { assert!((REGIONS * REGION_BYTES).is_multiple_of(size_of::<u32>())) };
+        // SAFETY: as in `read`. The words lie within the buffer behind the regions, which leave them aligned as `new` saw
+        // its start is; `self` is borrowed mutably for as long as they are.
+        #[allow(clippy::cast_ptr_alignment, reason = "see above")]
         unsafe {
-            self.start.add(REGIONS * REGION_BYTES).cast::<[u8; 4]>().add(at).write(length.to_ne_bytes());
-        };
+            &mut *self.start.add(REGIONS * REGION_BYTES).cast()
+        }
+    }
+
+    /// Sets one of the first two words.
+    pub(crate) fn note(&mut self, at: usize, word: u32) {
+        self.words()[at] = word;
+    }
+
+    /// The words behind these.
+    pub(crate) fn lengths(&mut self) -> &mut [u32] {
+        &mut self.words()[2..]
     }
 
     /// Puts the bytes at the start of a region, unless they are too many.

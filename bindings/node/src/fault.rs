@@ -76,8 +76,8 @@ impl fmt::Display for Refusal {
 
 /// Why there is no result.
 pub(crate) enum Fault<'c> {
-    /// The store refused.
-    Refused(Refusal),
+    /// The store refused. In a box, so that a result takes no more room than it must: each call passes some along.
+    Refused(Box<Refusal>),
     /// The value is of the wrong type; `needed` reads "a key is a string in this table".
     Type { needed: &'static str, got: Value<'c> },
     /// The value is of the right type, and out of range.
@@ -94,7 +94,7 @@ pub(crate) enum Fault<'c> {
 
 impl<R: Into<Refusal>> From<R> for Fault<'_> {
     fn from(refusal: R) -> Self {
-        Self::Refused(refusal.into())
+        Self::Refused(Box::new(refusal.into()))
     }
 }
 

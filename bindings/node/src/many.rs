@@ -201,8 +201,11 @@ pub(crate) fn compare_and_swap<'c>(call: &Call<'c>, state: &mut State) -> Answer
 /// `selectMany()`: the number of results to take.
 pub(crate) fn select<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let count = run(state, |table, staged, results| {
-        results.begin(table.encodings);
-        table.thing.select_many(&staged.keys(), |_, value| results.push(Column::Value, value));
+        results.begin(table.encodings, &[Column::Value]);
+        table.thing.select_many(&staged.keys(), |_, value| match value {
+            Some(value) => results.push(value),
+            None => results.push_absent(),
+        });
         Ok(results.len())
     })?;
     call.js.usize(count)
@@ -211,13 +214,11 @@ pub(crate) fn select<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 /// `incrementMany()`: the number of results to take.
 pub(crate) fn increment<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let count = run(state, |table, staged, results| {
-        results.begin(Encodings::default());
+        results.begin(Encodings::default(), &[]);
         let amounts = staged.amounts();
         let plain: Vec<_> = amounts.iter().map(|&(key, by, _)| (key, by)).collect();
         let sums = table.thing.increment_many(&plain)?;
-        for (sum, (_, _, is_bigint)) in sums.into_iter().zip(amounts) {
-            results.push_sum(sum, is_bigint);
-        }
+        results.set_sums(sums.into_iter().zip(amounts).map(|(sum, (_, _, is_bigint))| (sum, is_bigint)));
         Ok(results.len())
     })?;
     call.js.usize(count)

@@ -15,8 +15,9 @@ const BLOCK_BYTES: usize = 1 << 16;
 const TEXT_BYTES: usize = 1 << 13;
 /// A block of strings is closed once it has this many bytes, so that they fit into one.
 const TEXT_BLOCK_BYTES: usize = TEXT_BYTES / 2;
-/// The length of what is not there.
-const ABSENT: u32 = u32::MAX;
+/// The length of what is not there, here and among the words behind the crossing buffer.
+const ABSENT: usize = usize::MAX;
+const ABSENT_WORD: u32 = u32::MAX;
 
 /// One key or value: a string, or the length of what is in the crossing buffer, or a `Buffer` where it is longer.
 pub(crate) fn single<'c>(
@@ -45,19 +46,19 @@ fn text<'c>(js: Js<'c>, column: Column, bytes: &[u8]) -> Answer<'c> {
 #[derive(Default)]
 pub(crate) struct Results {
     encodings: Encodings,
+    /// What the items are, over and over: keys and values, say.
+    columns: &'static [Column],
     bytes: Vec<u8>,
-    items: Vec<Item>,
+    /// How much of `bytes` is each item.
+    lengths: Vec<usize>,
+    /// The items where they are sums instead.
+    sums: Vec<Sum>,
     taken: usize,
+    taken_bytes: usize,
 }
 
-/// One result.
-#[derive(Clone, Copy)]
-enum Item {
-    Absent,
-    Bytes { column: Column, start: usize, end: usize },
-    Number(i64),
-    Bigint(i64),
-}
+/// A sum, and whether JavaScript is to see a bigint.
+pub(crate) type Sum = (i64, bool);
 
 /// What there may be behind a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,55 +71,49 @@ pub(crate) enum More {
     Elsewhere,
 }
 
-impl Item {
-    /// Where its bytes begin.
-    const fn start(self) -> Option<usize> {
-        match self {
-            Self::Bytes { start, .. } => Some(start),
-            Self::Absent | Self::Number(_) | Self::Bigint(_) => None,
-        }
-    }
-}
-
 impl Results {
     /// Forgets what is there.
-    pub(crate) fn begin(&mut self, encodings: Encodings) {
+    pub(crate) fn begin(&mut self, encodings: Encodings, columns: &'static [Column]) {
         self.encodings = encodings;
+        self.columns = columns;
         self.bytes.clear();
         trim(&mut self.bytes);
-        self.items.clear();
-        self.taken = 0;
+        self.lengths.clear();
+        self.sums.clear();
+        (self.taken, self.taken_bytes) = (0, 0);
     }
 
     /// The number of items.
     pub(crate) fn len(&self) -> usize {
-        self.items.len()
+        self.lengths.len() + self.sums.len()
     }
 
     /// Whether a block of them is large enough.
     pub(crate) fn is_full(&self) -> bool {
-        let is_text = self.encodings == Encodings::default();
-        self.bytes.len() >= if is_text { TEXT_BLOCK_BYTES } else { BLOCK_BYTES }
+        self.bytes.len() >= if self.is_text() { TEXT_BLOCK_BYTES } else { BLOCK_BYTES }
     }
 
-    pub(crate) fn push(&mut self, column: Column, bytes: Option<&[u8]>) {
-        self.items.push(match bytes {
-            None => Item::Absent,
-            Some(bytes) => {
-                let start = self.bytes.len();
-                self.bytes.extend_from_slice(bytes);
-                Item::Bytes { column, start, end: self.bytes.len() }
-            }
-        });
+    fn is_text(&self) -> bool {
+        self.columns.iter().all(|&column| self.encodings.of(column) == Encoding::Text)
     }
 
-    pub(crate) fn push_sum(&mut self, sum: i64, is_bigint: bool) {
-        self.items.push(if is_bigint { Item::Bigint(sum) } else { Item::Number(sum) });
+    #[inline]
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        self.lengths.push(bytes.len());
+    }
+
+    pub(crate) fn push_absent(&mut self) {
+        self.lengths.push(ABSENT);
+    }
+
+    pub(crate) fn set_sums(&mut self, sums: impl Iterator<Item = Sum>) {
+        self.sums.extend(sums);
     }
 
     fn is_more(&self, more: More) -> bool {
         match more {
-            More::Held => self.taken < self.items.len(),
+            More::Held => self.taken < self.len(),
             More::Nothing => false,
             More::Elsewhere => true,
         }
@@ -131,32 +126,30 @@ impl Results {
         crossing: &mut Crossing,
         more: More,
     ) -> Result<Option<Value<'c>>, Fault<'c>> {
-        let items = self.items[self.taken..].iter().take(BLOCK_ITEMS);
-        let from = items.clone().find_map(|item| item.start()).unwrap_or_default();
-        let (mut to, mut count) = (from, 0);
-        for item in items.clone() {
-            let length = match *item {
-                Item::Absent => ABSENT,
-                Item::Bytes { column, start, end } => {
-                    if self.encodings.of(column) != Encoding::Text || end - from > TEXT_BYTES {
-                        break;
-                    }
-                    to = end;
-                    (end - start) as u32
-                }
-                Item::Number(_) | Item::Bigint(_) => break,
-            };
-            crossing.note(2 + count, length);
-            count += 1;
-        }
-        if more != More::Held && count < items.len() {
+        if !self.is_text() {
             return Ok(None);
         }
-        let text = &self.bytes[from..to];
-        if count == 0 || !text.is_ascii() {
+        let items = &self.lengths[self.taken.min(self.lengths.len())..];
+        let items = &items[..items.len().min(BLOCK_ITEMS)];
+        let (mut bytes, mut count) = (0, 0);
+        for (length, word) in items.iter().zip(crossing.lengths()) {
+            if *length == ABSENT {
+                *word = ABSENT_WORD;
+            } else if bytes + length > TEXT_BYTES {
+                break;
+            } else {
+                bytes += length;
+                *word = *length as u32;
+            }
+            count += 1;
+        }
+        let is_all = count == items.len();
+        let text = &self.bytes[self.taken_bytes..][..bytes];
+        if count == 0 || (more != More::Held && !is_all) || !text.is_ascii() {
             return Ok(None);
         }
         self.taken += count;
+        self.taken_bytes += bytes;
         crossing.note(0, count as u32);
         crossing.note(1, self.is_more(more).into());
         js.text(text).transpose()
@@ -179,31 +172,38 @@ impl Results {
         let nothing = js.undefined()?;
         let mut arguments = [nothing; 2 + BLOCK_ITEMS];
         let mut block = Vec::new();
-        let mut count = 0;
-        for item in self.items[self.taken..].iter().take(BLOCK_ITEMS) {
-            arguments[2 + count] = match item {
-                Item::Absent => nothing,
-                Item::Number(sum) => js.i64(*sum)?,
-                Item::Bigint(sum) => js.bigint(*sum)?,
-                Item::Bytes { column, start, end } => {
-                    let bytes = &self.bytes[*start..*end];
-                    match self.encodings.of(*column) {
-                        Encoding::Text => text(js, *column, bytes)?,
-                        Encoding::Bytes => {
-                            append(&mut block, bytes)?;
-                            js.usize(bytes.len())?
-                        }
-                    }
-                }
-            };
-            count += 1;
+        let count = (self.len() - self.taken).min(BLOCK_ITEMS);
+        for argument in &mut arguments[2..2 + count] {
+            *argument = self.next(js, &mut block, nothing)?;
         }
-        self.taken += count;
         arguments[0] = js.boolean(self.is_more(more))?;
         if !block.is_empty() {
             arguments[1] = js.buffer(&block)?;
         }
         js.call(collect, &arguments[..2 + count])
+    }
+
+    /// The next item, by itself; the bytes of one that is bytes go into `block`.
+    fn next<'c>(&mut self, js: Js<'c>, block: &mut Vec<u8>, nothing: Value<'c>) -> Answer<'c> {
+        let at = self.taken;
+        self.taken += 1;
+        if let Some(&(sum, is_bigint)) = self.sums.get(at) {
+            return if is_bigint { js.bigint(sum) } else { js.i64(sum) };
+        }
+        let length = self.lengths[at];
+        if length == ABSENT {
+            return Ok(nothing);
+        }
+        let bytes = &self.bytes[self.taken_bytes..][..length];
+        self.taken_bytes += length;
+        let column = self.columns[at % self.columns.len()];
+        match self.encodings.of(column) {
+            Encoding::Text => text(js, column, bytes),
+            Encoding::Bytes => {
+                append(block, bytes)?;
+                js.usize(length)
+            }
+        }
     }
 }
 

@@ -124,10 +124,10 @@ pub(crate) fn drop_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 pub(crate) fn tables<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     const { assert!(BLOCK_ITEMS.is_multiple_of(2)) };
     let tables = state.store(call.number(0))?.tables();
-    state.results.begin(Encodings::default());
+    state.results.begin(Encodings::default(), &[Column::Name]);
     for table in tables {
-        state.results.push(Column::Key, Some(table.name().as_bytes()));
-        state.results.push(Column::Value, Some(table.index().name().as_bytes()));
+        state.results.push(table.name().as_bytes());
+        state.results.push(table.index().name().as_bytes());
     }
     call.js.usize(state.results.len())
 }

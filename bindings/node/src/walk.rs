@@ -41,12 +41,21 @@ struct Halves {
 impl Halves {
     const BOTH: Self = Self { key: true, value: true };
 
+    const fn columns(self) -> &'static [Column] {
+        match self {
+            Self { key: true, value: true } => &[Column::Key, Column::Value],
+            Self { key: true, value: false } => &[Column::Key],
+            Self { .. } => &[Column::Value],
+        }
+    }
+
+    #[inline]
     fn push(self, results: &mut Results, key: &[u8], value: &[u8]) {
         if self.key {
-            results.push(Column::Key, Some(key));
+            results.push(key);
         }
         if self.value {
-            results.push(Column::Value, Some(value));
+            results.push(value);
         }
     }
 }
@@ -175,7 +184,7 @@ fn steps<'c>(
 ) -> Answer<'c> {
     let wanted = (call.number(1) as usize).min(BLOCK_ITEMS / 2);
     let cursor = state.cursors.get_mut(call.number(0)).ok_or(Fault::Closed)?;
-    state.results.begin(cursor.encodings);
+    state.results.begin(cursor.encodings, Halves::BOTH.columns());
     let is_more = fill(&mut cursor.thing, wanted, &mut { wanted }, &mut state.results, step);
     take_block(call, state, 2, is_more)
 }
@@ -233,7 +242,7 @@ pub(crate) fn scan_block<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let Of { encodings, thing: mut cursor, .. } = cursor(call, state, 4)?;
     let limit = (call.number(2) as usize).min(BLOCK_ITEMS / 2);
     let results = &mut state.results;
-    results.begin(encodings);
+    results.begin(encodings, Halves::BOTH.columns());
     let push = |key: &[u8], value: &[u8]| Halves::BOTH.push(results, key, value);
     match call.number(1) {
         1 => cursor.scan_asc_next_many(limit, push),
@@ -251,7 +260,7 @@ pub(crate) fn free<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 /// `walk(walk, collect)`: the next block.
 pub(crate) fn next<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let Of { encodings, thing: walk, .. } = state.walks.get_mut(call.number(0)).ok_or(Fault::Closed)?;
-    state.results.begin(*encodings);
+    state.results.begin(*encodings, walk.halves.columns());
     let is_more = walk.fill(&mut state.results);
     take_block(call, state, 1, is_more)
 }

@@ -89,7 +89,7 @@ unsafe extern "C" fn complete(env: sys::napi_env, _: sys::napi_status, job: *mut
         revisit(env, |js, state| {
             let settled = match outcome {
                 Some(Ok(outcome)) => answer(js, state, outcome),
-                Some(Err(refusal)) => Err(Fault::Refused(refusal)),
+                Some(Err(refusal)) => Err(refusal.into()),
                 None => Err(Fault::Panic),
             };
             match settled {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { PEERS } from './adapters.js'
 
 const [name, count] = [process.argv[2], Number(process.argv[3])]
@@ -13,8 +14,10 @@ const SLOW = 20
 
 /** The same keys in every process, in random order. */
 const keyOf = (number) => createHash('md5').update(String(number)).digest('hex').slice(0, 16)
-/** Strings of their own, as they come from elsewhere. */
-const keys = () => Array.from({ length: count }, (_, at) => Buffer.from(keyOf(at)).toString('latin1'))
+/** A string of its own and in one piece, as it comes from elsewhere: V8 leaves what a program puts together in pieces. */
+const read = (text) => Buffer.from(text).toString('latin1')
+const keys = () => Array.from({ length: count }, (_, at) => read(keyOf(at)))
+const numbered = (number) => read(String(number).padStart(16, '0'))
 
 /** Another order, the same in every process. */
 function shuffled(items) {
@@ -64,6 +67,9 @@ async function insertAll(peer, written, values) {
   })
 }
 
+/** How often a few pairs are scanned: the engine compiles a loop anew until it has seen all that happens in it. */
+const WARM_SCANS = 50
+
 /** Inserts and looks up a few, so that the code is compiled when it counts. */
 async function warmUp() {
   const peer = await opened()
@@ -73,8 +79,10 @@ async function warmUp() {
   await peer.insertMany(some.slice(0, BATCH).map((key) => [`${key}x`, key]))
   await peer.selectMany(some.slice(0, BATCH))
   if (peer.isSorted) {
-    await scanAll(peer)
-    await rangeFrom(peer, some[0])
+    for (let round = 0; round < WARM_SCANS; round++) {
+      await scanAll(peer)
+      for (const key of some.slice(0, RANGE)) await rangeFrom(peer, key)
+    }
   }
   await peer.close()
 }
@@ -98,8 +106,8 @@ async function rangeFrom(peer, key) {
 async function measure() {
   await warmUp()
   const written = keys()
-  const values = Array.from({ length: count }, (_, at) => String(at).padStart(16, '0'))
-  const read = shuffled(keys())
+  const values = Array.from({ length: count }, (_, at) => numbered(at))
+  const asked = shuffled(keys())
   const peer = await opened()
   const some = peer.isSlow ? Math.ceil(count / SLOW) : count
   await time('insert', some, () => insertAll(peer, written.slice(0, some), values))
@@ -109,19 +117,19 @@ async function measure() {
   }
   await time('select', count, () => {
     let length = 0
-    for (let at = 0; at < count; at++) length += peer.select(read[at]).length
+    for (let at = 0; at < count; at++) length += peer.select(asked[at]).length
     assertCount(length, 16 * count)
   })
-  const readChunks = chunks(read)
+  const askedChunks = chunks(asked)
   await time('selectMany', count, async () => {
     let found = 0
-    for (const chunk of readChunks)
+    for (const chunk of askedChunks)
       found += (await peer.selectMany(chunk)).filter((value) => value.length === 16).length
     assertCount(found, count)
   })
   if (peer.isSorted) {
     await time('scan', count, async () => assertCount(await scanAll(peer), count))
-    const starts = read.slice(0, Math.ceil(count / 100))
+    const starts = asked.slice(0, Math.ceil(count / 100))
     await time('range', starts.length, async () => {
       for (const start of starts) await rangeFrom(peer, start)
     })
@@ -135,19 +143,33 @@ async function measure() {
   await again.close()
 }
 
-/** By how much the process grows, with strings that nobody else has: without warming up, which would leave memory behind. */
-async function measureMemory() {
-  globalThis.gc()
-  const before = process.memoryUsage().rss
-  const peer = await opened()
+/** The process's memory once all garbage is given back, which V8 does in its own time. */
+async function residentBytes() {
+  for (let round = 0; round < 5; round++) {
+    globalThis.gc()
+    await setTimeout(50)
+  }
+  return process.memoryUsage().rss
+}
+
+/** Calls `use` with all pairs, a chunk at a time, of strings that nobody else has. */
+async function eachChunk(use) {
   for (let from = 0; from < count; from += BATCH) {
     const some = Math.min(BATCH, count - from)
-    await peer.insertMany(
-      Array.from({ length: some }, (_, at) => [keyOf(from + at), String(from + at).padStart(16, '0')]),
-    )
+    await use(Array.from({ length: some }, (_, at) => [read(keyOf(from + at)), numbered(from + at)]))
   }
-  globalThis.gc()
-  results.bytes = (process.memoryUsage().rss - before) / count
+}
+
+/**
+ * By how much the process grows with a library's pairs: one that has made as many strings before, so that V8 has taken what
+ * it makes strings in, and has not used the library, which would leave memory behind.
+ */
+async function measureMemory() {
+  await eachChunk(() => {})
+  const before = await residentBytes()
+  const peer = await opened()
+  await eachChunk((pairs) => peer.insertMany(pairs))
+  results.bytes = ((await residentBytes()) - before) / count
   await peer.close()
 }
 
