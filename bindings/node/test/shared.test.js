@@ -94,6 +94,23 @@ test('a worker that is ended lets go of the store', async () => {
   assert.deepEqual(new Store({ shared }).tables(), [])
 })
 
+test('a worker that is ended leaves no memory behind', async () => {
+  const hoarder = new URL('./workers/hoarder.js', import.meta.url)
+  const endSome = async (workers) => {
+    for (let at = 0; at < workers; at++) {
+      const worker = new Worker(hoarder)
+      await once(worker, 'message')
+      await worker.terminate()
+    }
+  }
+  await endSome(5)
+  const before = process.memoryUsage().rss
+  await endSome(20)
+  const grown = process.memoryUsage().rss - before
+  // 400 megabytes, were they kept.
+  assert.ok(grown < 200e6, `it grew by ${Math.round(grown / 1e6)} MB`)
+})
+
 test('handles of one name are one store, and close on their own', () => {
   const [first, second] = [new Store({ shared: 'handles' }), new Store({ shared: 'handles' })]
   first.table('t').set('a', '1')

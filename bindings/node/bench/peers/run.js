@@ -77,7 +77,7 @@ export async function runPeers(args) {
     return
   }
   if (!existsSync(here('./node_modules'))) {
-    throw new Error('the libraries to compare with are not installed: npm ci --prefix bench/peers')
+    throw new Error('the libraries to compare with are not installed: npm install --prefix bench/peers')
   }
   const peers = values.only.split(',')
   const unknown = peers.find((peer) => PEERS[peer] === undefined)
