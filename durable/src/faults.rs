@@ -39,9 +39,6 @@ enum Action {
     Reopen,
 }
 
-/// How many pairs a `_many` form writes in one record.
-const GROUP: usize = 16;
-
 fn actions(most: usize) -> impl Strategy<Value = Vec<Action>> {
     let table = || 0..3_u8;
     let pair = || (0..12_u8, prop::option::weighted(0.7, any::<u8>()));
@@ -50,7 +47,7 @@ fn actions(most: usize) -> impl Strategy<Value = Vec<Action>> {
         1 => table().prop_map(Action::Drop),
         1 => table().prop_map(Action::Clear),
         12 => (table(), pair()).prop_map(|(table, pair)| Action::Write(table, pair)),
-        3 => (table(), vec(pair(), 0..40)).prop_map(|(table, pairs)| Action::Many(table, pairs)),
+        3 => (table(), vec(pair(), 0..100)).prop_map(|(table, pairs)| Action::Many(table, pairs)),
         4 => vec((table(), pair()), 0..6).prop_map(Action::Batch),
         2 => (table(), 0..3_u8).prop_map(|(table, key)| Action::Increment(table, key)),
         2 => Just(Action::Flush),
@@ -109,7 +106,7 @@ fn model(tables: &Tables, action: &Action) -> Vec<Tables> {
             let puts: Vec<Pair> = pairs.iter().filter(|(_, new)| new.is_some()).copied().collect();
             let deletes = pairs.iter().filter(|(_, new)| new.is_none()).copied().collect();
             for list in [puts, deletes] {
-                for group in list.chunks(GROUP) {
+                for group in list.chunks(crate::table::GROUP) {
                     for pair in group {
                         write(&mut tables, *table, *pair);
                     }

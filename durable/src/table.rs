@@ -9,9 +9,9 @@ use twindex::{Change, Cursor, Index, Iter, Scan, Swap};
 use crate::core::Logged;
 use crate::{Error, Result, Store, background};
 
-/// How many pairs a `_many` form writes under one set of locks and into one record: as many as the engine
-/// looks up at once.
-const GROUP: usize = 16;
+/// How many pairs a `_many` form writes under one set of locks and into one record: as few as the engine writes shard by
+/// shard.
+pub(crate) const GROUP: usize = 64;
 
 /// A named set of pairs under one index, with the verbs of [`twindex::Table`].
 ///

@@ -29,6 +29,27 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "app.twx"
 
 
+GOLDEN = Path(__file__).parents[3] / "engine" / "tests" / "golden"
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_files_of_every_version_are_read(version: int) -> None:
+    """They were written by Rust, and are those that the tests of Node and of the modules for WebAssembly read."""
+    for dump in GOLDEN.glob(f"version-{version}*.twx"):
+        is_log = dump.name.endswith("-log.twx")
+        for store in (twindex.open(dump, read_only=True), twindex.Store.load(dump.read_bytes())):
+            users = store.table("users")
+            assert users.select(b"ada") == (b"1852" if is_log else b"1815")
+            assert users.select(b"\xff\x00\x80") == b""
+            log = store.table("log é", "sorted")
+            assert (len(log), log.select(b"k" * 1000)) == (302, b"v" * 70_000)
+            assert len(store.tables()) == (43 if is_log else 3) + (version == 3)
+            if version == 3:
+                settings = store.table("settings", "sorted", keys="str", values="str")
+                assert settings["system/a folder/key199/type"] == "v" * 12
+    assert len(list(GOLDEN.glob(f"version-{version}*.twx"))) == (1 if version == 1 else 2)
+
+
 @pytest.mark.parametrize("durability", ALL)
 def test_what_was_written_is_there_again(path: Path, durability: Durability) -> None:
     with twindex.open(path, durability=durability) as store:
