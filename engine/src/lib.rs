@@ -1216,6 +1216,12 @@ fn prefetch_one_of_many<T>(at: *const T) {
     prefetch(at);
 }
 
+/// Asks for the first lines of a place that will be written.
+#[inline]
+fn prefetch_bytes(at: *const u8, bytes: usize) {
+    (0..bytes.min(1024)).step_by(64).for_each(|line| prefetch(at.wrapping_add(line)));
+}
+
 /// What a change of an absent key comes to once the index has `grown`: another attempt, or where it could not, the
 /// error, but only if the change needs room at all.
 fn without_room<V, D: FnOnce(Option<&[u8]>) -> Tried<Change<V>>>(
@@ -1730,8 +1736,8 @@ mod hash {
         /// The free rest of the newest block, in units.
         bump: u32,
         bump_end: u32,
-        /// Heads of lists of free records by class; a free record's first word is the next one's ref.
-        free: Option<Box<[u32; CLASSES]>>,
+        /// Free records by class.
+        free: Option<Box<[FreeRecords; CLASSES]>>,
         /// The pairs of its segments.
         pairs: usize,
         block_count: usize,
@@ -1743,11 +1749,12 @@ mod hash {
 
     const _: () = assert!(std::mem::offset_of!(Shard, state) + std::mem::offset_of!(ShardState, pairs) < 64);
 
-    /// A record that was taken out of the index.
+    /// A record that was taken out of the index, with what its end needs: by then the record is no longer in the cache.
     struct Removed {
         reference: u32,
-        /// Whether its blob, if it has one, lives on under another record.
-        keeps_blob: bool,
+        class: u8,
+        /// Whether it has a blob that does not live on under another record.
+        owns_blob: bool,
     }
 
     // SAFETY: `state` is touched under `lock` alone.
@@ -1771,6 +1778,8 @@ mod hash {
     const COLLECT_AT: usize = tuned(128, 3);
     const COLLECT_AT_BYTES: usize = tuned(64 << 10, 256);
 
+    const _: () = assert!(CLASSES <= 1 << u8::BITS);
+
     /// The class of a record of so many units, and the units that its class really gives.
     fn class(units: usize) -> (usize, usize) {
         if units <= 64 {
@@ -1780,6 +1789,86 @@ mod hash {
         let step = 2_usize << doubling;
         let units = units.next_multiple_of(step);
         (64 + 32 * doubling as usize + (units - (64 << doubling)) / step, units)
+    }
+
+    /// The units of the records of a class.
+    fn class_units(class: usize) -> usize {
+        if class <= 64 {
+            return class;
+        }
+        let (doubling, steps) = ((class - 65) / 32, (class - 65) % 32 + 1);
+        (64 << doubling) + steps * (2 << doubling)
+    }
+
+    /// A stack of free records of one class, in those records: the ref of the topmost page, or 0. A page is a free
+    /// record with the ref of the page below, how many other refs it has, and these. So a record that has left the
+    /// cache is not touched to be freed.
+    #[derive(Clone, Copy, Default)]
+    struct FreeRecords(u32);
+
+    impl FreeRecords {
+        /// Word `at` of the topmost page.
+        ///
+        /// # Safety
+        /// There is a page, and its records have more units than `at`.
+        unsafe fn word(self, shard: &Shard, at: usize) -> *mut u32 {
+            // SAFETY: the caller's promise; a unit is a word.
+            unsafe { shard.record(self.0).cast::<u32>().cast_mut().add(at) }
+        }
+
+        /// How many refs the topmost page has, and may have.
+        ///
+        /// # Safety
+        /// There is a page of this class.
+        unsafe fn len(self, shard: &Shard, class: usize) -> (usize, usize) {
+            match class_units(class) {
+                0..=2 => (0, 0),
+                // SAFETY: the caller's promise.
+                units => (unsafe { *self.word(shard, 1) } as usize, units - 2),
+            }
+        }
+
+        /// The record that comes next.
+        fn peek(self, shard: &Shard, class: usize) -> Option<u32> {
+            // SAFETY: a page of this class, with as many refs as it says.
+            (self.0 != 0).then(|| unsafe {
+                match self.len(shard, class).0 {
+                    0 => self.0,
+                    len => *self.word(shard, 1 + len),
+                }
+            })
+        }
+
+        fn pop(&mut self, shard: &Shard, class: usize) -> Option<u32> {
+            let top = self.peek(shard, class)?;
+            // SAFETY: as in `peek`.
+            unsafe {
+                match self.len(shard, class).0 {
+                    0 => self.0 = *self.word(shard, 0),
+                    len => *self.word(shard, 1) = len as u32 - 1,
+                }
+            }
+            Some(top)
+        }
+
+        fn push(&mut self, shard: &Shard, class: usize, reference: u32) {
+            // SAFETY: as in `peek`; a page's words are within its record, which nobody else uses.
+            unsafe {
+                if self.0 != 0
+                    && let (len, room) = self.len(shard, class)
+                    && len < room
+                {
+                    *self.word(shard, 2 + len) = reference;
+                    *self.word(shard, 1) = len as u32 + 1;
+                    return;
+                }
+                let below = std::mem::replace(&mut self.0, reference);
+                *self.word(shard, 0) = below;
+                if class_units(class) > 1 {
+                    *self.word(shard, 1) = 0;
+                }
+            }
+        }
     }
 
     /// # Safety
@@ -2101,7 +2190,7 @@ mod hash {
                             }
                         }
                     }
-                    self.retire(shard, state, Removed { reference, keeps_blob: false });
+                    self.retire(shard, state, reference, true);
                 }
                 Place::Free { bucket, slot, steps } => {
                     let Change::Set(value) = decide(None)? else { return Ok(false) };
@@ -2309,11 +2398,11 @@ mod hash {
         fn take_record(&self, shard: &Shard, state: &mut ShardState, bytes: usize) -> Tried<u32> {
             let (class, units) = class(bytes.div_ceil(UNIT));
             if let Some(free) = &mut state.free
-                && free[class] != 0
+                && let Some(reference) = free[class].pop(shard, class)
             {
-                let reference = free[class];
-                // SAFETY: a free record's first word is the next one's ref; only this shard knows it.
-                free[class] = unsafe { shard.record(reference).cast::<u32>().read() };
+                if let Some(next) = free[class].peek(shard, class) {
+                    prefetch_bytes(shard.record(next), units * UNIT);
+                }
                 return Ok(reference);
             }
             if state.bump + units as u32 > state.bump_end {
@@ -2361,13 +2450,14 @@ mod hash {
             Ok(())
         }
 
-        /// Frees a record whose ref was taken out of the index once no reader has it.
-        fn retire(&self, shard: &Shard, state: &mut ShardState, retired: Removed) {
+        /// Frees a record whose ref was taken out of the index once no reader has it, with its blob or without.
+        fn retire(&self, shard: &Shard, state: &mut ShardState, reference: u32, with_blob: bool) {
             // SAFETY: the record is whole until it is free, and so is its blob.
-            state.limbo_bytes += unsafe {
-                let (bytes, blob) = record_extent(shard.record(retired.reference));
-                bytes + blob.map_or(0, |blob| Blob::size(blob))
-            };
+            let (bytes, blob) = unsafe { record_extent(shard.record(reference)) };
+            let class = class(bytes.div_ceil(UNIT)).0 as u8;
+            // SAFETY: as above.
+            state.limbo_bytes += bytes + blob.map_or(0, |blob| unsafe { Blob::size(blob) });
+            let retired = Removed { reference, class, owns_blob: with_blob && blob.is_some() };
             if state.limbo.push(retired) >= COLLECT_AT || state.limbo_bytes >= COLLECT_AT_BYTES {
                 self.collect_records(shard, state);
             }
@@ -2397,20 +2487,19 @@ mod hash {
         }
 
         fn free_record(&self, shard: &Shard, state: &mut ShardState, retired: &Removed) {
-            let record = shard.record(retired.reference).cast_mut();
-            // SAFETY: nobody else knows the record any more, and it is whole.
-            unsafe {
-                let (bytes, blob) = record_extent(record);
-                if let (Some(blob), false) = (blob, retired.keeps_blob) {
-                    self.blobs.free(blob);
-                }
-                #[cfg(twindex_check)]
-                super::check::spoil(NonNull::new_unchecked(record), bytes);
-                let free = state.free.get_or_insert_with(|| Box::new([0; CLASSES]));
-                let head = &mut free[class(bytes.div_ceil(UNIT)).0];
-                record.cast::<u32>().write(*head);
-                *head = retired.reference;
+            let (record, class) = (shard.record(retired.reference), usize::from(retired.class));
+            if retired.owns_blob {
+                // SAFETY: nobody else knows the record any more, and it is whole.
+                unsafe { self.blobs.free(blob_of(record)) };
             }
+            #[cfg(twindex_check)]
+            // SAFETY: as above.
+            unsafe {
+                let record = NonNull::new_unchecked(record.cast_mut());
+                super::check::spoil(record, class_units(class) * UNIT);
+            }
+            let free = state.free.get_or_insert_with(|| Box::new([FreeRecords::default(); CLASSES]));
+            free[class].push(shard, class, retired.reference);
         }
 
         // --- growing
@@ -2515,14 +2604,14 @@ mod hash {
             });
             if result.is_err() {
                 for (_, copy) in moved {
-                    self.free_record(high, high_state, &Removed { reference: copy, keeps_blob: true });
+                    self.retire(high, high_state, copy, false);
                 }
                 return result;
             }
             low_state.pairs -= moved.len();
             high_state.pairs += moved.len();
             for (reference, _) in moved {
-                self.retire(low, low_state, Removed { reference, keeps_blob: true });
+                self.retire(low, low_state, reference, false);
             }
             Ok(())
         }
@@ -2639,9 +2728,9 @@ mod hash {
                 // SAFETY: it came from `Box::into_raw`, and nobody else has it any more.
                 let mut shard = unsafe { Box::from_raw(shard) };
                 let retired: Vec<Removed> = shard.state.get_mut().limbo.drain().collect();
-                for retired in retired.iter().filter(|retired| !retired.keeps_blob) {
+                for retired in retired.iter().filter(|retired| retired.owns_blob) {
                     // SAFETY: a retired record is whole.
-                    blobs.extend(unsafe { record_extent(shard.record(retired.reference)) }.1);
+                    blobs.push(unsafe { blob_of(shard.record(retired.reference)) });
                 }
             }
             for blob in blobs {

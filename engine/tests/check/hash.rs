@@ -122,16 +122,26 @@ impl Shard {
         for retired in state.limbo.iter() {
             // SAFETY: a retired record is whole.
             let (bytes, blob) = unsafe { record_extent(self.record(retired.reference)) };
-            pieces.push((retired.reference, class(bytes.div_ceil(UNIT)).1));
-            blobs.extend(blob.filter(|_| !retired.keeps_blob));
+            assert_eq!(
+                class(bytes.div_ceil(UNIT)).0,
+                usize::from(retired.class),
+                "a retired record says its class"
+            );
+            pieces.push((retired.reference, class_units(retired.class.into())));
+            blobs.extend(blob.filter(|_| retired.owns_blob));
         }
-        for units in 1..=MAX_RECORD.div_ceil(UNIT) {
-            let (class, rounded) = class(units);
-            let mut free = state.free.as_ref().map_or(0, |free| free[class]);
-            while rounded == units && free != 0 {
-                pieces.push((free, units));
-                // SAFETY: a free record's first word is the next one's ref.
-                free = unsafe { self.record(free).cast::<u32>().read() };
+        for (class, page) in state.free.iter().flat_map(|free| free.iter().enumerate()) {
+            let mut page = *page;
+            while page.0 != 0 {
+                // SAFETY: a page of this class, with as many refs as it says.
+                let refs = unsafe {
+                    let (len, room) = page.len(self, class);
+                    assert!(len <= room, "a page is within its record");
+                    (0..len).map(move |at| *page.word(self, 2 + at))
+                };
+                pieces.extend(refs.chain([page.0]).map(|free| (free, class_units(class))));
+                // SAFETY: as above.
+                page = FreeRecords(unsafe { *page.word(self, 0) });
             }
         }
         pieces.push((state.bump, (state.bump_end - state.bump) as usize));
