@@ -2312,38 +2312,32 @@ mod hash {
             order
         }
 
-        /// Splits segments, before they are full, as so many pairs need it.
-        pub(super) fn reserve(&self, pairs: usize) -> Tried<()> {
+        /// Splits the segment at `from`, before it is full, if so many pairs in all need it. Returns where to go on.
+        /// The caller pins for each step anew, so that what was split is used again.
+        pub(super) fn reserve(&self, pairs: usize, from: u64) -> Tried<Option<u64>> {
             /// How many pairs a segment has then, so that few are split once more.
             const PAIRS: usize = BUCKETS * SLOTS * 4 / 5;
             let depth = (pairs / PAIRS).checked_ilog2().map_or(0, |bits| bits + 1);
-            let mut from = Hash(0);
-            loop {
-                let directory = self.directory();
-                if directory.is_none() {
-                    self.start()?;
-                    // An index that is being replaced.
-                    if self.directory().is_none() {
-                        return Ok(());
-                    }
-                    continue;
-                }
-                let segment = directory.segment(from);
-                let _held = self.shard(segment).lock.lock();
-                let directory = self.directory();
-                if directory.is_none() || directory.segment(from) != segment {
-                    continue;
-                }
-                let span = directory.span(segment, from);
-                let is_small = depth > 0 && segment.len() < BUCKETS;
-                if is_small || directory.depth() - span.len().ilog2() < depth {
-                    self.grow(segment, from)?;
-                } else if span.end == directory.len() {
-                    return Ok(());
-                } else {
-                    from = Hash(directory.first_hash(span.end));
-                }
+            let directory = self.directory();
+            if directory.is_none() {
+                self.start()?;
+                // If there is none even so, the index is being replaced.
+                return Ok((!self.directory().is_none()).then_some(from));
             }
+            let hash = Hash(from);
+            let segment = directory.segment(hash);
+            let _held = self.shard(segment).lock.lock();
+            let directory = self.directory();
+            if directory.is_none() || directory.segment(hash) != segment {
+                return Ok(Some(from));
+            }
+            let span = directory.span(segment, hash);
+            let is_small = depth > 0 && segment.len() < BUCKETS;
+            if is_small || directory.depth() - span.len().ilog2() < depth {
+                self.grow(segment, hash)?;
+                return Ok(Some(from));
+            }
+            Ok((span.end < directory.len()).then(|| directory.first_hash(span.end)))
         }
 
         /// Whether the index is empty, holds memory worth returning, and was shut to writers for that.
@@ -5441,9 +5435,15 @@ impl Table {
     /// Fails with [`Error::MemoryLimit`] where there is no room; the pairs themselves need more.
     pub fn reserve(&self, pairs: usize) -> Result<()> {
         match &self.inner.pairs {
-            Pairs::Hash(index) => index.get(&self.pin()).reserve(pairs).map_err(|error| *error),
-            Pairs::Sorted(_) => Ok(()),
+            Pairs::Hash(index) => {
+                let mut from = Some(0);
+                while let Some(at) = from {
+                    from = index.get(&self.pin()).reserve(pairs, at).map_err(|error| *error)?;
+                }
+            }
+            Pairs::Sorted(_) => {}
         }
+        Ok(())
     }
 
     /// Inserts the first of these pairs at one go, where they are in the order of a sorted table and all new.
