@@ -3245,6 +3245,11 @@ mod sorted {
             usize::from(self.floor.load(Relaxed)) - usize::from(self.slots) - slots
         }
 
+        /// The bytes that are not between slots and cells.
+        fn used(self) -> usize {
+            usize::from(self.size) - self.room()
+        }
+
         /// The bytes that another slot takes from the room.
         fn slot_room(self) -> usize {
             if self.count.load(Relaxed) < self.most.load(Relaxed) { 0 } else { SLOT }
@@ -3568,12 +3573,12 @@ mod sorted {
     }
 
     impl Child {
-        fn of_leaf(leaf: NonNull<LeafHead>) -> Self {
-            Self(leaf.as_ptr().cast())
+        fn of_leaf(leaf: Leaf<'_>) -> Self {
+            Self(leaf.base())
         }
 
-        fn of_inner(inner: NonNull<InnerHead>) -> Self {
-            Self(inner.as_ptr().cast::<u8>().map_addr(|address| address | 1))
+        fn of_inner(inner: Inner<'_>) -> Self {
+            Self(inner.base().map_addr(|address| address | 1))
         }
 
         /// # Safety
@@ -3681,8 +3686,8 @@ mod sorted {
             }
         }
 
-        /// The leaf that `key` belongs to and the way to it.
-        fn path(&self, key: &[u8]) -> (Path<'_>, Child) {
+        /// The way to the leaf that `key` belongs to.
+        fn path(&self, key: &[u8]) -> Path<'_> {
             let mut path = Vec::new();
             let mut at = Child(self.root.load(Acquire));
             // SAFETY: as in `leaf`; callers know that the tree is not empty.
@@ -3691,7 +3696,7 @@ mod sorted {
                 path.push((inner, child));
                 at = Child(inner.child(child).load(Acquire));
             }
-            (path, at)
+            path
         }
 
         /// The value of `key`, which lives as long as the pin.
@@ -3932,39 +3937,32 @@ mod sorted {
                 held.changed();
                 return Ok(added);
             }
-            let used = usize::from(leaf.size) - leaf.room();
             if leaf.count() > 0 && usize::from(leaf.size) < LEAF {
                 let (_, more) = run_that_fits(pairs, leaf.prefix_len.into());
-                let larger = self.resized(leaf, (used + more).min(LEAF))?;
+                let larger = self.resized(leaf, (leaf.used() + more).min(LEAF))?;
                 let added = self.put_run(larger, pairs);
                 if added > 0 {
-                    return self.publish(&mut held, first, Child::of_leaf(larger.head), None).map(|()| added);
+                    self.publish(&mut held, first, Child::of_leaf(larger), None)?;
+                    return Ok(added);
                 }
-                self.give(&[Child::of_leaf(larger.head)]);
+                self.give(&[Child::of_leaf(larger)]);
             }
             if pairs.len() < IN_ORDER {
                 return Ok(0);
             }
-            // Whoever waits for the old leaf is to find out that it ends before the new one.
-            let same = if leaf.count() > 0 { Some(self.resized(leaf, used)?.head) } else { None };
-            let same = same.map(Child::of_leaf);
-            let fresh = self.run_leaf(pairs).inspect_err(|_| self.give(same.as_slice()))?;
-            let blobs: Vec<_> = fresh.blobs().collect();
-            let (added, fresh) = (fresh.count(), Child::of_leaf(fresh.head));
-            let published = match same {
-                None => self.publish(&mut held, first, fresh, None),
-                Some(same) => {
-                    let separator = &first[..=common(&last, first)];
-                    self.publish(&mut held, first, same, Some((separator, fresh)))
-                }
+            let fresh = self.run_leaf(pairs)?;
+            let (added, blobs) = (fresh.count(), fresh.blobs().collect::<Vec<_>>());
+            let done = if leaf.count() > 0 {
+                self.publish_beside(&mut held, &last, first, fresh)
+            } else {
+                self.publish(&mut held, first, Child::of_leaf(fresh), None)
             };
-            if published.is_err() {
+            done.map(|()| added).inspect_err(|_| {
                 for blob in blobs {
                     // SAFETY: the blob was made for this leaf, and nobody else knows it.
                     unsafe { self.blobs.free(blob) };
                 }
-            }
-            published.map(|()| added)
+            })
         }
 
         /// A leaf of as many of these pairs as fit.
@@ -4081,7 +4079,7 @@ mod sorted {
         fn make_room(&self, held: &mut Held<'_>, key: &[u8], found: Found, new: Item<'_>) -> Tried<()> {
             let leaf = held.leaf;
             let count = leaf.count();
-            let used = usize::from(leaf.size) - leaf.room() + new.cell.len() + SLOT;
+            let used = leaf.used() + new.cell.len() + SLOT;
             let size = self.roomy(leaf, used);
             let garbage = usize::from(leaf.garbage.load(Relaxed));
             let is_clean = garbage <= used / 16 && new.prefix.len() == usize::from(leaf.prefix_len);
@@ -4090,7 +4088,7 @@ mod sorted {
                     // Most often all that is missing is room.
                     let fresh = self.resized(leaf, size)?;
                     fresh.put(at, new);
-                    return self.publish(held, key, Child::of_leaf(fresh.head), None);
+                    return self.publish(held, key, Child::of_leaf(fresh), None);
                 }
                 // Keys that come in order leave full leaves behind, and begin new ones.
                 if at == count && count >= IN_ORDER && leaf.came_in_order(count - IN_ORDER..count) {
@@ -4116,13 +4114,27 @@ mod sorted {
             let shared = common(key, &other);
             // The end of the key, which is about to change, is in the slot anyway.
             let prefix_len = shared.min(key.len().saturating_sub(4)).min(MAX_PREFIX);
-            let fresh = Child::of_leaf(self.new_leaf(&[new], prefix_len, SMALL_LEAF)?);
-            let full = self.resized(leaf, usize::from(leaf.size) - leaf.room());
-            let full = Child::of_leaf(full.inspect_err(|_| self.give(&[fresh]))?.head);
-            if key > other.as_slice() {
-                self.publish(held, key, full, Some((&key[..=shared], fresh)))
+            let fresh = self.new_leaf(&[new], prefix_len, SMALL_LEAF)?;
+            self.publish_beside(held, &other, key, fresh)
+        }
+
+        /// Puts a new leaf beside another one, whose key `other` is next to the new leaf's `key`.
+        fn publish_beside(
+            &self,
+            held: &mut Held<'_>,
+            other: &[u8],
+            key: &[u8],
+            fresh: Leaf<'_>,
+        ) -> Tried<()> {
+            let fresh = Child::of_leaf(fresh);
+            // Whoever waits for the old leaf is to find out that it ends where the new one begins.
+            let same = self.resized(held.leaf, held.leaf.used()).inspect_err(|_| self.give(&[fresh]))?;
+            let same = Child::of_leaf(same);
+            let separator = ..=common(key, other);
+            if key > other {
+                self.publish(held, key, same, Some((&key[separator], fresh)))
             } else {
-                self.publish(held, key, fresh, Some((&other[..=shared], full)))
+                self.publish(held, key, fresh, Some((&other[separator], same)))
             }
         }
 
@@ -4174,17 +4186,12 @@ mod sorted {
             low_items[low_items.len() - 1].write_key(&mut low_key);
             high_items[0].write_key(&mut high_key);
             let separator = &high_key[..=common(&low_key, &high_key)];
-            let [low, high] = [low_items, high_items].map(|items| {
+            let half = |items: &[Item<'_>]| {
                 let (prefix_len, content) = leaf_content(items);
                 self.new_leaf(items, prefix_len, content + slack(content)).map(Child::of_leaf)
-            });
-            let (low, high) = match (low, high) {
-                (Ok(low), Ok(high)) => (low, high),
-                (low, high) => {
-                    self.give(&[&low, &high].into_iter().flatten().copied().collect::<Vec<_>>());
-                    return low.and(high).map(drop);
-                }
             };
+            let low = half(low_items)?;
+            let high = half(high_items).inspect_err(|_| self.give(&[low]))?;
             self.publish(held, key, low, Some((separator, high)))
         }
 
@@ -4205,7 +4212,7 @@ mod sorted {
         /// Puts a leaf and one of its neighbours into one new leaf; whether it did.
         fn merge(&self, held: &mut Held<'_>, key: &[u8]) -> bool {
             let _shape = self.shape.lock();
-            let (path, _) = self.path(key);
+            let path = self.path(key);
             let Some((&(parent, at), above)) = path.split_last() else { return false };
             for first in [Some(at), at.checked_sub(1)].into_iter().flatten() {
                 if first == parent.count() {
@@ -4236,7 +4243,7 @@ mod sorted {
                     children.remove(first + 1);
                     children[first] = Child::of_leaf(leaf);
                     match self.new_inner(&separators, &children) {
-                        Ok(inner) => Child::of_inner(inner),
+                        Ok(inner) => inner,
                         Err(_refused) => {
                             self.give(&[Child::of_leaf(leaf)]);
                             return false;
@@ -4246,7 +4253,7 @@ mod sorted {
                 self.place_of(above).store(merged.0, Release);
                 self.retire_leaf(held);
                 self.retire_leaf(&mut other_held);
-                self.retire_node(Child::of_inner(parent.head));
+                self.retire_node(Child::of_inner(parent));
                 return true;
             }
             false
@@ -4267,7 +4274,7 @@ mod sorted {
             split: Option<(&[u8], Child)>,
         ) -> Tried<()> {
             let _shape = self.shape.lock();
-            let (path, _) = self.path(key);
+            let path = self.path(key);
             match split {
                 None => self.place_of(&path).store(low.0, Release),
                 Some((separator, high)) => {
@@ -4306,25 +4313,20 @@ mod sorted {
                 }
                 // A split at the right edge leaves a full node behind, as in a leaf.
                 let middle = if at + 1 == separators.len() { at - 1 } else { separators.len() / 2 };
-                let halves = self.new_inner(&separators[..middle], &children[..=middle]).and_then(|left| {
-                    made.push(Child::of_inner(left));
-                    self.new_inner(&separators[middle + 1..], &children[middle + 1..])
-                        .map(|right| (left, right))
-                });
-                match halves {
-                    Ok((left, right)) => {
-                        made.push(Child::of_inner(right));
-                        (low, high) = (Child::of_inner(left), Child::of_inner(right));
-                        separator = separators[middle].to_vec();
-                        above = rest;
-                    }
-                    Err(error) => break Err(error),
-                }
+                let left = self.new_inner(&separators[..middle], &children[..=middle]);
+                let right = self.new_inner(&separators[middle + 1..], &children[middle + 1..]);
+                made.extend(left.iter().chain(&right));
+                (low, high) = match (left, right) {
+                    (Ok(left), Ok(right)) => (left, right),
+                    (left, right) => break left.and(right),
+                };
+                separator = separators[middle].to_vec();
+                above = rest;
             };
             let top = result.inspect_err(|_| self.give(&made))?;
-            self.place_of(above).store(Child::of_inner(top).0, Release);
+            self.place_of(above).store(top.0, Release);
             for &(inner, _) in &path[above.len()..] {
-                self.retire_node(Child::of_inner(inner.head));
+                self.retire_node(Child::of_inner(inner));
             }
             Ok(())
         }
@@ -4337,7 +4339,7 @@ mod sorted {
                 return Ok(());
             }
             let leaf = self.empty_leaf(&[], MIN_LEAF)?;
-            self.root.store(Child::of_leaf(leaf.head).0, Release);
+            self.root.store(leaf.base(), Release);
             Ok(())
         }
 
@@ -4364,7 +4366,7 @@ mod sorted {
         }
 
         /// A leaf of at least `size` bytes with these pairs, whose keys share their first `prefix_len` bytes.
-        fn new_leaf(&self, items: &[Item<'_>], prefix_len: usize, size: usize) -> Tried<NonNull<LeafHead>> {
+        fn new_leaf(&self, items: &[Item<'_>], prefix_len: usize, size: usize) -> Tried<Leaf<'_>> {
             let mut key = Vec::new();
             if let Some(first) = items.first() {
                 first.write_key(&mut key);
@@ -4375,10 +4377,10 @@ mod sorted {
             }
             leaf.most.store(items.len() as u16, Relaxed);
             leaf.count.store(items.len() as u16, Relaxed);
-            Ok(leaf.head)
+            Ok(leaf)
         }
 
-        fn new_inner(&self, separators: &[Separator<'_>], children: &[Child]) -> Tried<NonNull<InnerHead>> {
+        fn new_inner(&self, separators: &[Separator<'_>], children: &[Child]) -> Tried<Child> {
             let count = separators.len();
             // They are in order, so what the first and the last share all share.
             let (first, last) = (separators[0].to_vec(), separators[count - 1].to_vec());
@@ -4418,7 +4420,7 @@ mod sorted {
                     base.add(links).cast::<AtomicPtr<u8>>().add(at).write(AtomicPtr::new(child.0));
                 }
             }
-            Ok(block.cast())
+            Ok(Child::of_inner(Inner { head: block.cast(), there: PhantomData }))
         }
 
         /// Takes back nodes that the tree never led to.
@@ -4435,7 +4437,7 @@ mod sorted {
 
         fn retire_leaf(&self, held: &mut Held<'_>) {
             held.replaced();
-            self.retire_node(Child::of_leaf(held.leaf.head));
+            self.retire_node(Child::of_leaf(held.leaf));
         }
 
         fn retire_blob(&self, blob: *const Blob) {
@@ -4879,12 +4881,14 @@ mod sorted {
                     let to = to.add(prefix.len());
                     to.cast::<[u8; 4]>().write(slot.head().to_be_bytes());
                     let to = to.add(slot.key_len().min(4));
-                    let len = rest.len() + value_len;
-                    let within = slot.cell() + CELL_HEAD + OVER <= size && matches!(body, Body::Inline(_));
-                    if within && len <= OVER {
-                        to.copy_from_nonoverlapping(rest.as_ptr(), OVER);
+                    let (cell, len) = (slot.cell() + CELL_HEAD, rest.len() + value_len);
+                    let inline = matches!(body, Body::Inline(_));
+                    // The rest may be in the blob. A pointer to it alone does not reach the value.
+                    let from = if inline { leaf.base().add(cell) } else { rest.as_ptr() };
+                    if inline && len <= OVER && cell + OVER <= size {
+                        to.copy_from_nonoverlapping(from, OVER);
                     } else {
-                        to.copy_from_nonoverlapping(rest.as_ptr(), len);
+                        to.copy_from_nonoverlapping(from, len);
                     }
                     self.bytes.set_len(end);
                     self.ends.as_mut_ptr().add(number).write([key_end as u32, end as u32]);
