@@ -6300,6 +6300,8 @@ pub mod dump {
 
     /// How many pairs before it a pair may refer to: a power of two.
     const STEPS: usize = 8;
+    /// Whether what is written refers to pairs before, for which a module for WebAssembly would be larger.
+    const REFERS: bool = cfg!(not(target_family = "wasm"));
     /// The top bit of a token that refers to pairs before.
     const AGAIN: u8 = 0x80;
     const SAME_VALUE: u8 = 0x40;
@@ -6394,7 +6396,7 @@ pub mod dump {
                     && old.rest_len == rest.len()
                     && self.bytes[self.start + old.rest..][..old.rest_len] == *rest
             };
-            if let Some(distance) = self.steps.find(print, is_again) {
+            if REFERS && let Some(distance) = self.steps.find(print, is_again) {
                 let old = self.steps.back(distance);
                 step.rest = old.rest;
                 self.push_again(distance, old.value == value.len(), value.len());
@@ -6404,7 +6406,9 @@ pub mod dump {
                 self.bytes.extend_from_slice(rest);
             }
             self.bytes.extend_from_slice(value);
-            self.steps.add(step, print);
+            if REFERS {
+                self.steps.add(step, print);
+            }
             self.before.truncate(shared);
             self.before.extend_from_slice(rest);
             self.value = value.len();
@@ -6437,7 +6441,7 @@ pub mod dump {
             self.open = None;
             let (same_key, same_value) = (key.len() == self.before.len(), value == self.value);
             // Lengths that came before need not be written.
-            if !same_key || shared >= SHARED.into() {
+            if REFERS && (!same_key || shared >= SHARED.into()) {
                 let (cut, rest_len) = (self.before.len() - shared, key.len() - shared);
                 let is_like = |&distance: &usize| {
                     let old = self.steps.back(distance);
@@ -6640,8 +6644,8 @@ pub mod dump {
     pub struct Loader {
         store: Store,
         tables: BTreeMap<u32, Table>,
-        /// How many pairs their records say that they have.
-        expected: BTreeMap<u32, u64>,
+        /// The last table's id, and how many pairs its record says that it has. They follow it in a dump.
+        expected: (u32, u64),
         next_id: u32,
     }
 
@@ -6655,7 +6659,7 @@ pub mod dump {
                 tables.insert(id, table); // `collect` would bring a sort into modules for WebAssembly
             }
             let next_id = tables.len() as u32;
-            Self { store, tables, expected: BTreeMap::new(), next_id }
+            Self { store, tables, expected: (0, 0), next_id }
         }
 
         /// The store.
@@ -6721,7 +6725,7 @@ pub mod dump {
                 return None;
             }
             self.tables.insert(id, self.store.table(name, index).ok()?);
-            self.expected.insert(id, expected);
+            self.expected = (id, expected);
             self.next_id = self.next_id.max(id.saturating_add(1));
             Some(())
         }
@@ -6740,10 +6744,10 @@ pub mod dump {
 
         /// Begins to do what [`pairs`](Self::pairs) does, and nothing that can be seen yet.
         pub fn unpack<'p>(&self, kind: Kind, offset: u64, mut payload: &'p [u8]) -> Result<Unpacked<'p>> {
-            let id = take_id(&mut payload);
-            let table = id.and_then(|id| self.tables.get(&id));
-            let table = table.ok_or(Error::Corrupt { offset, what: UNKNOWN_TABLE })?;
-            let expected = id.and_then(|id| self.expected.get(&id)).copied().unwrap_or(0);
+            let unknown = Error::Corrupt { offset, what: UNKNOWN_TABLE };
+            let Some(id) = take_id(&mut payload) else { return Err(unknown) };
+            let Some(table) = self.tables.get(&id) else { return Err(unknown) };
+            let expected = if self.expected.0 == id { self.expected.1 } else { 0 };
             let form = if kind == Kind::Packed { Form::Packed } else { Form::Version2 };
             Unpacked::new(table, expected, offset, payload, form)
         }
@@ -6925,11 +6929,7 @@ pub mod dump {
             self.keys.keep_last();
             self.start = self.keys.bytes.len();
             while self.has_more() && self.pairs.len() < GROUP && self.keys.bytes.len() < GROUP_BYTES {
-                let found = match self.form {
-                    Form::Version1 => take_pair_of_version_1(&mut self.payload, &mut self.keys),
-                    Form::Version2 => take_pair_of_version_2(&mut self.payload, &mut self.keys, value),
-                    Form::Packed => self.take_pair(value),
-                };
+                let found = self.take_pair(value);
                 let found = found.ok_or_else(|| self.corrupt("a pair runs over its limits or its record"))?;
                 value = found.len();
                 self.pairs.push((self.keys.bytes.len(), found));
@@ -6940,10 +6940,12 @@ pub mod dump {
         /// Takes one pair off the payload: turns the key before into its key, and returns its value. `value` is the
         /// length of the one before.
         fn take_pair(&mut self, value: usize) -> Option<&'p [u8]> {
-            let payload = &mut self.payload;
             if self.again & TIMES == 0 {
-                let token = *payload.split_off_first()?;
-                if token & AGAIN == 0 {
+                let token = match self.form {
+                    Form::Version1 => 0,
+                    _ => *self.payload.split_off_first()?,
+                };
+                if !matches!(self.form, Form::Packed) || token & AGAIN == 0 {
                     return self.take_new(token, value);
                 }
                 self.again = token;
@@ -6977,15 +6979,21 @@ pub mod dump {
 
         /// A pair whose lengths are in the token, behind it, or those of the pair before.
         fn take_new(&mut self, token: u8, value: usize) -> Option<&'p [u8]> {
+            // The most bytes that the token itself says are shared, and its bits for lengths that are as before.
+            let (most, same_key, same_value) = match self.form {
+                Form::Version1 => (0, 0, 0),
+                Form::Version2 => (63, 64, 128),
+                Form::Packed => (SHARED, SAME_KEY, SAME_VALUE),
+            };
             let payload = &mut self.payload;
             let before = self.keys.last_len();
-            let mut shared = usize::from(token & SHARED);
-            if shared == SHARED.into() {
+            let mut shared = usize::from(token & most);
+            if shared == most.into() {
                 shared += take_length(payload, MAX_KEY_BYTES as u64)?;
             }
             let cut = before.checked_sub(shared)?;
-            let rest = if token & SAME_KEY == 0 { take_length(payload, MAX_KEY_BYTES as u64)? } else { cut };
-            let value = if token & SAME_VALUE == 0 { take_length(payload, MAX_VALUE_BYTES)? } else { value };
+            let rest = if token & same_key == 0 { take_length(payload, MAX_KEY_BYTES as u64)? } else { cut };
+            let value = if token & same_value == 0 { take_length(payload, MAX_VALUE_BYTES)? } else { value };
             let rest = payload.split_off(..rest)?;
             self.take_step(cut, rest, value)
         }
@@ -7030,21 +7038,6 @@ pub mod dump {
             }
             Ok(count)
         }
-    }
-
-    fn take_pair_of_version_2<'p>(payload: &mut &'p [u8], keys: &mut Keys, value: usize) -> Option<&'p [u8]> {
-        let head = *payload.split_off_first()?;
-        let mut shared = usize::from(head & 63);
-        if shared == 63 {
-            shared += take_length(payload, MAX_KEY_BYTES as u64)?;
-        }
-        let rest = match head & 64 {
-            0 => take_length(payload, MAX_KEY_BYTES as u64)?,
-            _ => keys.last_len().checked_sub(shared)?,
-        };
-        let value = if head & 128 == 0 { take_length(payload, MAX_VALUE_BYTES)? } else { value };
-        keys.push(shared, payload.split_off(..rest)?)?;
-        payload.split_off(..value)
     }
 
     /// A length of at most `most`.
@@ -7153,14 +7146,6 @@ pub mod dump {
                 _ => return Err(corrupt("a block of unknown kind, or out of place")),
             }
         }
-    }
-
-    fn take_pair_of_version_1<'p>(payload: &mut &'p [u8], keys: &mut Keys) -> Option<&'p [u8]> {
-        let shared = take_length(payload, MAX_KEY_BYTES as u64)?;
-        let rest = take_length(payload, MAX_KEY_BYTES as u64)?;
-        let value = take_length(payload, MAX_VALUE_BYTES)?;
-        keys.push(shared, payload.split_off(..rest)?)?;
-        payload.split_off(..value)
     }
 
     struct Source<'r, R: ?Sized> {
