@@ -7,7 +7,8 @@ const HEAD_BYTES = 12
 const END = 3
 const LOG = 4
 const SYNCED = 5
-const LAST_KIND = SYNCED
+const PACKED = 6
+const LAST_KIND = PACKED
 
 const TABLES = makeTables()
 
