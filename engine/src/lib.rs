@@ -100,7 +100,7 @@
 //   E2  What is put into a Limbo was unlinked before, so only threads that were pinned then can reach it. It comes
 //       out once none of them is pinned any more. (Limbo::collect)
 //   M1  A block belongs to one owner at a time: the Space's free list, the index, or a limbo. (Space, Blocks)
-//   M2  The first 8 bytes of a block are an AtomicU64 from its first use until its table ends. (Space)
+//   M2  The first 8 bytes of a sorted index's block are an AtomicU64 from its first use until its table ends. (Space)
 //   M3  Memory::used is the sum of all regions and blobs that are allocated. (Memory)
 //   B1  A blob is whole and unchanged as long as it has an owner: its index, a cursor on its pair, a Value. (Blob)
 //   T1  Each table has one index at a time; `clear` puts a new one in place, and the old one lives as long as a
@@ -1380,8 +1380,8 @@ impl<T> Drop for Shared<T> {
 
 /// Pairs found by the hash of their key.
 ///
-/// The hash's top bits choose an entry of the directory and with it a segment, its low bits the home bucket
-/// in that segment, eight more bits the tag.
+/// The hash's top bits choose an entry of the directory and with it a segment, its low byte is the tag, and the bits
+/// above that choose the home bucket in the segment.
 ///
 /// ```text
 ///  directory                segment: 64 buckets, 4 KiB      bucket: one cache line
@@ -1399,9 +1399,9 @@ impl<T> Drop for Shared<T> {
 ///
 /// Invariants
 ///
-/// - **H1** Refs, once stored in a reachable bucket, name records that are whole and never change. A record
-///   is freed only through a limbo after its ref was replaced, so a pinned reader may follow any ref it
-///   loads.
+/// - **H1** A slot has a record exactly if its tag is not 0, and its ref, which is stored first, names one that is whole
+///   and never changes. A record is freed only through a limbo after its ref was replaced or its slot's tag cleared,
+///   which leaves the ref. So a pinned reader that has seen a tag may follow whatever ref it then loads.
 /// - **H2** A segment changes only under the lock of its shard, and only while the directory still leads to
 ///   it. A segment that was split never changes again.
 /// - **H3** A pair stands at most once in its segment, between its home bucket and the first bucket from there
