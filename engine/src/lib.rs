@@ -170,7 +170,7 @@ pub const MAX_NAME_BYTES: usize = 255;
 /// What can go wrong, and with what.
 ///
 /// An operation that returns an error has changed nothing, but for a `_many` form that met the memory
-/// limit: pairs before the one that did not fit stay written.
+/// limit: the pairs before the one that did not fit stay written, and of those behind it some may be.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
