@@ -13,6 +13,9 @@ use crate::reserve;
 use crate::state::call;
 use crate::table::{INSERT, UPDATE, UPSERT, Write, read};
 
+/// What so many items need of memory is asked for together.
+const GROUP: usize = 16;
+
 /// Does one item and adds what comes of it to the answer.
 type Work<'w> = &'w mut dyn FnMut(&Table, Item<'_>, &mut Output) -> Result<(), Failed>;
 
@@ -38,9 +41,26 @@ fn each(table: u32, block: Place, shape: Shape, access: Access, answer_bytes: us
         let table = state.handles.table(table)?;
         let output = state.output.start();
         output.reserve(count.saturating_mul(answer_bytes))?;
-        while let Some(item) = items.next()? {
-            reserve::ensure(item.key.len() + item.value.map_or(0, <[u8]>::len))?;
-            work(table, item, output)?;
+        let mut group = [Item::default(); GROUP];
+        loop {
+            let mut taken = 0;
+            while taken < GROUP
+                && let Some(item) = items.next()?
+            {
+                group[taken] = item;
+                taken += 1;
+            }
+            let group = &group[..taken];
+            if group.is_empty() {
+                break;
+            }
+            let mut keys = [&[][..]; GROUP];
+            keys.iter_mut().zip(group).for_each(|(key, item)| *key = item.key);
+            table.prefetch(&keys[..taken]);
+            for &item in group {
+                reserve::ensure(item.key.len() + item.value.map_or(0, <[u8]>::len))?;
+                work(table, item, output)?;
+            }
         }
         output.finish(count);
         Ok(0)
