@@ -94,7 +94,7 @@ impl Core {
         let (mut ids, mut next_id, mut end) = (BTreeMap::new(), 0, None);
         if let Some(found) = found {
             next_id = found.loader.next_id();
-            ids = found.loader.tables().iter().map(|(id, table)| (table.name().to_owned(), *id)).collect();
+            ids = found.loader.tables().map(|(id, table)| (table.name().to_owned(), id)).collect();
             end = found.end;
         }
         if next_id > MOST_IDS {

@@ -6643,7 +6643,8 @@ pub mod dump {
     #[derive(Debug)]
     pub struct Loader {
         store: Store,
-        tables: BTreeMap<u32, Table>,
+        /// By their ids. A dropped one leaves its id: to remove it would bring half of a map's code into modules for WebAssembly.
+        tables: BTreeMap<u32, Option<Table>>,
         /// The last table's id, and how many pairs its record says that it has. They follow it in a dump.
         expected: (u32, u64),
         next_id: u32,
@@ -6656,7 +6657,7 @@ pub mod dump {
         pub fn new(store: Store) -> Self {
             let mut tables = BTreeMap::new();
             for (id, table) in (0..).zip(store.tables()) {
-                tables.insert(id, table); // `collect` would bring a sort into modules for WebAssembly
+                tables.insert(id, Some(table)); // `collect` would bring a sort into modules for WebAssembly
             }
             let next_id = tables.len() as u32;
             Self { store, tables, expected: (0, 0), next_id }
@@ -6668,8 +6669,12 @@ pub mod dump {
         }
 
         /// The tables under their ids.
-        pub fn tables(&self) -> &BTreeMap<u32, Table> {
-            &self.tables
+        pub fn tables(&self) -> impl Iterator<Item = (u32, &Table)> {
+            self.tables.iter().filter_map(|(&id, table)| Some((id, table.as_ref()?)))
+        }
+
+        fn find(&self, id: u32) -> Option<&Table> {
+            self.tables.get(&id)?.as_ref()
         }
 
         /// An id that no table has had.
@@ -6705,7 +6710,7 @@ pub mod dump {
         }
 
         fn adopt_one(&mut self, id: u32) {
-            if !self.tables.contains_key(&id) {
+            if self.find(id).is_none() {
                 let name = format!("recovered {id}");
                 self.create(id, &[&[1], name.as_bytes()].concat());
             }
@@ -6721,10 +6726,10 @@ pub mod dump {
                 _ => return None,
             };
             let name = std::str::from_utf8(name).ok().filter(|name| name.len() <= MAX_NAME_BYTES)?;
-            if self.tables.contains_key(&id) || self.store.find_table(name).is_some() {
+            if self.find(id).is_some() || self.store.find_table(name).is_some() {
                 return None;
             }
-            self.tables.insert(id, self.store.table(name, index).ok()?);
+            self.tables.insert(id, Some(self.store.table(name, index).ok()?));
             self.expected = (id, expected);
             self.next_id = self.next_id.max(id.saturating_add(1));
             Some(())
@@ -6732,7 +6737,7 @@ pub mod dump {
 
         /// The table of which a record holds pairs.
         pub fn table_of(&self, mut payload: &[u8]) -> Option<&Table> {
-            self.tables.get(&take_id(&mut payload)?)
+            self.find(take_id(&mut payload)?)
         }
 
         /// Inserts the pairs of a record of them, which is at `offset`; how many there were.
@@ -6746,7 +6751,7 @@ pub mod dump {
         pub fn unpack<'p>(&self, kind: Kind, offset: u64, mut payload: &'p [u8]) -> Result<Unpacked<'p>> {
             let unknown = Error::Corrupt { offset, what: UNKNOWN_TABLE };
             let Some(id) = take_id(&mut payload) else { return Err(unknown) };
-            let Some(table) = self.tables.get(&id) else { return Err(unknown) };
+            let Some(table) = self.find(id) else { return Err(unknown) };
             let expected = if self.expected.0 == id { self.expected.1 } else { 0 };
             let form = if kind == Kind::Packed { Form::Packed } else { Form::Version2 };
             Unpacked::new(table, expected, offset, payload, form)
@@ -6769,7 +6774,7 @@ pub mod dump {
 
         fn redo(&mut self, offset: u64, (id, operation): (u32, Operation<'_>)) -> Result<()> {
             let unknown = Error::Corrupt { offset, what: UNKNOWN_TABLE };
-            let Some(table) = self.tables.get(&id) else {
+            let Some(table) = self.find(id) else {
                 return match operation {
                     Operation::Create(bytes) => self.create(id, bytes).ok_or(Error::Corrupt {
                         offset,
@@ -6784,7 +6789,7 @@ pub mod dump {
                 Operation::Clear => table.clear(),
                 Operation::Drop => {
                     self.store.drop_table(table.name());
-                    self.tables.remove(&id);
+                    self.tables.insert(id, None);
                     Ok(())
                 }
                 Operation::Create(_) => Err(Error::Corrupt { offset, what: "an id that another table has" }),
@@ -7131,7 +7136,7 @@ pub mod dump {
             let offset = source.offset;
             let corrupt = |what| Error::Corrupt { offset, what };
             let (kind, payload) = source.block()?;
-            match (Kind::of(kind), loader.tables.get(&last)) {
+            match (Kind::of(kind), loader.find(last)) {
                 (Some(Kind::Table), _) => {
                     last += 1;
                     loader
