@@ -6,7 +6,6 @@ const HEADER_BYTES = 24
 const HEAD_BYTES = 12
 const END = 3
 const LOG = 4
-const SYNCED = 5
 const PACKED = 6
 const LAST_KIND = PACKED
 
