@@ -57,7 +57,7 @@ export function draw(steps, figures) {
     yAxis: all('yAxis'),
     series: all('series'),
   })
-  const svg = chart.renderToSVGString()
+  const svg = `${chart.renderToSVGString()}\n`
   chart.dispose()
   return svg
 }
