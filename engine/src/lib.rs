@@ -2071,21 +2071,42 @@ mod hash {
             homes
         }
 
-        /// The first record in each of these buckets that may be the key's. They are asked for.
+        /// The first record in each of these buckets that may be the key's, or else in a bucket after it. They are asked for,
+        /// and those after them: one in thirty keys shares its tag with another pair of its bucket.
         #[inline(always)]
         fn records(&self, homes: &[Option<Home<'_>>; GROUP]) -> [Option<*const u8>; GROUP] {
-            homes.map(|home| {
-                let (hash, segment, bucket) = home?;
-                let slots = bucket.slots_with(hash.tag());
-                if slots == 0 {
-                    return None;
+            let first = |segment: Segment, bucket: &Bucket, mut slots: u32| {
+                let mut first = None;
+                while slots != 0 {
+                    let at = self.shard(segment).record(bucket.first(slots).load(Acquire));
+                    prefetch_one_of_many(at);
+                    // Most records are shorter than a line, but reach into the next.
+                    prefetch_one_of_many(at.wrapping_add(32));
+                    first = first.or(Some(at));
+                    slots &= slots - 1;
                 }
-                let at = self.shard(segment).record(bucket.first(slots).load(Acquire));
-                prefetch_one_of_many(at);
-                // Most records are shorter than a line, but reach into the next.
-                prefetch_one_of_many(at.wrapping_add(32));
-                Some(at)
-            })
+                first
+            };
+            let mut records = [None; GROUP];
+            for (record, home) in records.iter_mut().zip(homes) {
+                let Some((hash, segment, bucket)) = *home else { continue };
+                *record = first(segment, bucket, bucket.slots_with(hash.tag()));
+                if record.is_none() && bucket.passed() != 0 {
+                    // SAFETY: the pin keeps the segment.
+                    prefetch_one_of_many(unsafe { segment.bucket(hash, 1) });
+                }
+            }
+            for (record, home) in records.iter_mut().zip(homes) {
+                if record.is_none()
+                    && let Some((hash, segment, bucket)) = *home
+                    && bucket.passed() != 0
+                {
+                    // SAFETY: the pin keeps the segment.
+                    let next = unsafe { segment.bucket(hash, 1) };
+                    *record = first(segment, next, next.slots_with(hash.tag()));
+                }
+            }
+            records
         }
 
         /// Asks for what the next verbs on these keys will need. Most writes are of keys that have no record yet.
