@@ -45,8 +45,8 @@ fn add<'c>(call: &Call<'c>, state: &mut State, has_value: bool, add: Add) -> Ans
         )?;
     }
     let State { batches, tables, input, .. } = state;
-    let batch = batches.get_mut(call.number(0)).ok_or(Fault::Closed)?;
-    let table = tables.get(call.number(1)).ok_or(Fault::Closed)?;
+    let batch = batches.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
+    let table = tables.get(call.number(1)).ok_or_else(Fault::closed)?;
     add(&mut batch.thing, &table.thing, &input.key, &input.value)?;
     Ok(Value::UNDEFINED)
 }
@@ -73,6 +73,6 @@ pub(crate) fn delete<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `commit(batch)`: whether each took effect. The batch is used up.
 pub(crate) fn commit<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let batch = state.batches.close(call.number(0)).ok_or(Fault::Closed)?;
+    let batch = state.batches.close(call.number(0)).ok_or_else(Fault::closed)?;
     booleans(call.js, &batch.thing.commit()?)
 }

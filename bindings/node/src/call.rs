@@ -155,12 +155,12 @@ unsafe extern "C" fn enter(env: sys::napi_env, info: sys::napi_callback_info) ->
     let home = unsafe { &*door.home };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         // It is borrowed already only where JavaScript that this module called calls back, which ours never does.
-        let mut state = home.state.try_borrow_mut().map_err(|_| Fault::Panic)?;
+        let mut state = home.state.try_borrow_mut().map_err(|_| Fault::bug())?;
         let answer = (door.native)(&call, &mut state);
         state.trim();
         answer
     }));
-    match outcome.unwrap_or(Err(Fault::Panic)) {
+    match outcome.unwrap_or_else(|_| Err(Fault::bug())) {
         Ok(value) => value.raw(),
         Err(fault) => {
             let raise = home.state.try_borrow().ok().and_then(|state| state.raise(js));

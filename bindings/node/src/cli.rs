@@ -17,7 +17,7 @@ pub(crate) fn run<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     for &argument in call.all(&mut room) {
         let mut bytes = Vec::new();
         state.input.append_text(call.js, argument, Column::Name, &mut bytes)?;
-        arguments.push(OsString::from(String::from_utf8(bytes).map_err(|_| Fault::Panic)?));
+        arguments.push(OsString::from(String::from_utf8(bytes).map_err(|_| Fault::bug())?));
     }
     call.js.u32(twindex_cli::run(arguments).into())
 }

@@ -17,7 +17,7 @@ pub(crate) enum Region {
     Expected = 2,
 }
 
-const REGIONS: usize = 3;
+pub(crate) const REGIONS: usize = 3;
 
 /// Behind the regions, words that tell how long the parts of one string are that carries many.
 const LENGTHS: usize = 2 + crate::output::BLOCK_ITEMS;

@@ -74,10 +74,13 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Why there is no result.
-pub(crate) enum Fault<'c> {
-    /// The store refused. In a box, so that a result takes no more room than it must: each call passes some along.
-    Refused(Box<Refusal>),
+/// Why there is no result. In a box, so that every result of this module fits into two registers: what functions hand
+/// up through memory took a tenth of a look-up.
+pub(crate) struct Fault<'c>(Box<Why<'c>>);
+
+enum Why<'c> {
+    /// The store refused.
+    Refused(Refusal),
     /// The value is of the wrong type; `needed` reads "a key is a string in this table".
     Type { needed: &'static str, got: Value<'c> },
     /// The value is of the right type, and out of range.
@@ -89,48 +92,87 @@ pub(crate) enum Fault<'c> {
     /// Node-API refused: an exception is pending, or the thread is being ended.
     Node(sys::napi_status),
     /// A bug of ours.
-    Panic,
+    Bug,
 }
 
 impl<R: Into<Refusal>> From<R> for Fault<'_> {
+    #[cold]
     fn from(refusal: R) -> Self {
-        Self::Refused(Box::new(refusal.into()))
-    }
-}
-
-impl Fault<'_> {
-    /// A value that no JavaScript string can hold.
-    pub(crate) fn too_long(len: usize) -> Self {
-        Self::Encoding(format!("{len} bytes do not fit into a string; read them with \"buffer\" or \"view\""))
-    }
-
-    /// A string with half a character in it.
-    pub(crate) fn lone_surrogate(column: Column) -> Self {
-        Self::Encoding(format!("{} with a lone surrogate has no form in UTF-8", column.name()))
-    }
-
-    /// Bytes that no string stands for.
-    pub(crate) fn not_utf8(what: &str, bytes: &[u8]) -> Self {
-        let start = bytes[..bytes.len().min(32)].escape_ascii();
-        Self::Encoding(format!(
-            "{what} is not UTF-8 (it begins with \"{start}\"); read it with \"buffer\" or \"view\""
-        ))
+        Self::new(Why::Refused(refusal.into()))
     }
 }
 
 impl<'c> Fault<'c> {
+    #[cold]
+    fn new(why: Why<'c>) -> Self {
+        Self(Box::new(why))
+    }
+
+    /// The value is of the wrong type; `needed` reads "a key is a string in this table".
+    #[cold]
+    pub(crate) fn wrong_type(needed: &'static str, got: Value<'c>) -> Self {
+        Self::new(Why::Type { needed, got })
+    }
+
+    /// The value is of the right type, and out of range.
+    #[cold]
+    pub(crate) fn range(needed: &'static str, got: Value<'c>) -> Self {
+        Self::new(Why::Range { needed, got })
+    }
+
+    /// The store was closed.
+    #[cold]
+    pub(crate) fn closed() -> Self {
+        Self::new(Why::Closed)
+    }
+
+    /// Node-API refused: an exception is pending, or the thread is being ended.
+    #[cold]
+    pub(crate) fn node(status: sys::napi_status) -> Self {
+        Self::new(Why::Node(status))
+    }
+
+    /// A bug of ours.
+    #[cold]
+    pub(crate) fn bug() -> Self {
+        Self::new(Why::Bug)
+    }
+
+    /// A value that no JavaScript string can hold.
+    #[cold]
+    pub(crate) fn too_long(len: usize) -> Self {
+        Self::new(Why::Encoding(format!(
+            "{len} bytes do not fit into a string; read them with \"buffer\" or \"view\""
+        )))
+    }
+
+    /// A string with half a character in it.
+    #[cold]
+    pub(crate) fn lone_surrogate(column: Column) -> Self {
+        Self::new(Why::Encoding(format!("{} with a lone surrogate has no form in UTF-8", column.name())))
+    }
+
+    /// Bytes that no string stands for.
+    #[cold]
+    pub(crate) fn not_utf8(what: &str, bytes: &[u8]) -> Self {
+        let start = bytes[..bytes.len().min(32)].escape_ascii();
+        Self::new(Why::Encoding(format!(
+            "{what} is not UTF-8 (it begins with \"{start}\"); read it with \"buffer\" or \"view\""
+        )))
+    }
+
     /// The error that JavaScript is to see, made by `raise`: `(code, message, value?) => Error`. `None` where an exception
     /// is pending already, or none can be made.
     pub(crate) fn error(self, js: Js<'c>, raise: Option<Value<'c>>) -> Option<Value<'c>> {
-        let (code, message, got) = match &self {
-            Self::Refused(refusal) => (refusal.code(), refusal.to_string(), None),
-            Self::Type { needed, got } => ("TWINDEX_TYPE", (*needed).into(), Some(*got)),
-            Self::Range { needed, got } => ("TWINDEX_RANGE", (*needed).into(), Some(*got)),
-            Self::Encoding(message) => ("TWINDEX_ENCODING", message.clone(), None),
-            Self::Closed => ("TWINDEX_CLOSED", "the store is closed".into(), None),
-            Self::Panic => ("TWINDEX_BUG", "a bug in Twindex: please report what led to it".into(), None),
-            Self::Node(_) if js.is_exception_pending() => return None,
-            Self::Node(status) => ("TWINDEX_BUG", format!("Node-API refused with status {status}"), None),
+        let (code, message, got) = match &*self.0 {
+            Why::Refused(refusal) => (refusal.code(), refusal.to_string(), None),
+            Why::Type { needed, got } => ("TWINDEX_TYPE", (*needed).into(), Some(*got)),
+            Why::Range { needed, got } => ("TWINDEX_RANGE", (*needed).into(), Some(*got)),
+            Why::Encoding(message) => ("TWINDEX_ENCODING", message.clone(), None),
+            Why::Closed => ("TWINDEX_CLOSED", "the store is closed".into(), None),
+            Why::Bug => ("TWINDEX_BUG", "a bug in Twindex: please report what led to it".into(), None),
+            Why::Node(_) if js.is_exception_pending() => return None,
+            Why::Node(status) => ("TWINDEX_BUG", format!("Node-API refused with status {status}"), None),
         };
         let code = js.text(code.as_bytes())?.ok()?;
         let message = js.text(message.as_bytes())?.ok()?;
@@ -139,7 +181,7 @@ impl<'c> Fault<'c> {
             None => js.call(raise?, &[code, message]),
         };
         let error = error.ok()?;
-        if let Self::Refused(refusal) = self {
+        if let Why::Refused(refusal) = &*self.0 {
             for (name, value) in refusal.details(js) {
                 js.set(error, name, value.ok()?).ok()?;
             }

@@ -1,6 +1,6 @@
 //! Keys and values on their way in.
 
-use crate::crossing::{Crossing, Region};
+use crate::crossing::{Crossing, REGIONS, Region};
 use crate::fault::Fault;
 use crate::js::{Js, Value};
 use crate::state::{Column, Encoding};
@@ -13,15 +13,41 @@ const KEPT_BYTES: usize = 1 << 18;
 /// The keys and values of the call that is running, in memory that is used again.
 #[derive(Default)]
 pub(crate) struct Input {
-    units: Vec<u16>,
+    asked: [Asked; REGIONS],
     pub(crate) key: Vec<u8>,
     pub(crate) value: Vec<u8>,
     pub(crate) expected: Vec<u8>,
 }
 
+/// What there is of an argument that may be a string: its first units and their number.
+struct Asked {
+    units: Box<[u16; UNITS]>,
+    len: Option<usize>,
+}
+
+impl Default for Asked {
+    fn default() -> Self {
+        Self { units: Box::new([0; UNITS]), len: None }
+    }
+}
+
+impl Asked {
+    fn ask<'c>(&mut self, js: Js<'c>, argument: Value<'c>) {
+        self.len = js.get_utf16(argument, &mut *self.units);
+    }
+}
+
 impl Input {
-    /// Reads one argument, into the memory of its region.
-    pub(crate) fn read<'c>(
+    /// Copies the start of an argument that may be a string, for [`settle`](Self::settle). Strings lie all over the memory:
+    /// who asks for them before doing anything else waits for several at once, and meanwhile does the rest.
+    #[inline]
+    pub(crate) fn ask<'c>(&mut self, js: Js<'c>, region: Region, argument: Value<'c>) {
+        self.asked[region as usize].ask(js, argument);
+    }
+
+    /// Reads the argument that was asked for, into the memory of its region.
+    #[inline]
+    pub(crate) fn settle<'c>(
         &mut self,
         js: Js<'c>,
         crossing: &Crossing,
@@ -36,15 +62,30 @@ impl Input {
         };
         out.clear();
         match encoding {
-            Encoding::Text => append_text(js, argument, column, &mut self.units, out),
+            Encoding::Text => append_text(js, argument, column, &self.asked[region as usize], out),
             Encoding::Bytes => {
                 let bytes = match js.get_u32(argument) {
                     Some(len) => crossing.read(region, len as usize),
                     None => js.get_bytes(argument),
                 };
-                append(out, bytes.ok_or(Fault::Type { needed: column.needs(encoding), got: argument })?)
+                append(out, bytes.ok_or_else(|| Fault::wrong_type(column.needs(encoding), argument))?)
             }
         }
+    }
+
+    /// Both in one.
+    pub(crate) fn read<'c>(
+        &mut self,
+        js: Js<'c>,
+        crossing: &Crossing,
+        region: Region,
+        (column, encoding): (Column, Encoding),
+        argument: Value<'c>,
+    ) -> Result<(), Fault<'c>> {
+        if encoding == Encoding::Text {
+            self.ask(js, region, argument);
+        }
+        self.settle(js, crossing, region, (column, encoding), argument)
     }
 
     /// Appends a string to `out`.
@@ -55,7 +96,9 @@ impl Input {
         column: Column,
         out: &mut Vec<u8>,
     ) -> Result<(), Fault<'c>> {
-        append_text(js, argument, column, &mut self.units, out)
+        let [asked, ..] = &mut self.asked;
+        asked.ask(js, argument);
+        append_text(js, argument, column, asked, out)
     }
 
     /// Gives back what a large key or value took.
@@ -85,33 +128,42 @@ fn reserve<'c, T>(out: &mut Vec<T>, more: usize) -> Result<(), Fault<'c>> {
         .map_err(|_| twindex::Error::from(std::io::Error::from(std::io::ErrorKind::OutOfMemory)).into())
 }
 
-/// Appends a string as UTF-8. It comes as UTF-16, because Node-API replaces lone surrogates on the way to UTF-8.
+/// Appends the string that was asked for as UTF-8. It comes as UTF-16, because Node-API replaces lone surrogates on the way to UTF-8.
 fn append_text<'c>(
     js: Js<'c>,
     argument: Value<'c>,
     column: Column,
-    units: &mut Vec<u16>,
+    Asked { units, len }: &Asked,
     out: &mut Vec<u8>,
 ) -> Result<(), Fault<'c>> {
-    units.resize(UNITS, 0);
-    let Some(len) = js.get_utf16(argument, units) else {
-        return Err(Fault::Type { needed: column.needs(Encoding::Text), got: argument });
+    let Some(len) = *len else {
+        return Err(Fault::wrong_type(column.needs(Encoding::Text), argument));
     };
-    let whole = if len + 1 < units.len() { len } else { js.utf16_len(argument) };
-    let mut large = Vec::new();
-    let units = if whole == len {
-        &units[..len]
-    } else {
-        reserve(&mut large, whole + 1)?;
-        large.resize(whole + 1, 0);
-        let len = js.get_utf16(argument, &mut large).unwrap_or(0);
-        &large[..len]
-    };
-    if units.iter().fold(0, |all, unit| all | unit) < 0x80 {
-        reserve(out, units.len())?;
-        out.extend(units.iter().map(|&unit| unit as u8));
-        return Ok(());
+    if len + 1 < UNITS {
+        return append_units(&units[..len], column, out);
     }
+    // It may go on.
+    let room = js.utf16_len(argument) + 1;
+    let mut large = Vec::new();
+    reserve(&mut large, room)?;
+    large.resize(room, 0);
+    let len = js.get_utf16(argument, &mut large).unwrap_or(0);
+    append_units(&large[..len], column, out)
+}
+
+#[inline]
+fn append_units<'c>(units: &[u16], column: Column, out: &mut Vec<u8>) -> Result<(), Fault<'c>> {
+    if units.iter().fold(0, |all, unit| all | unit) >= 0x80 {
+        return append_decoded(units, column, out);
+    }
+    reserve(out, units.len())?;
+    out.extend(units.iter().map(|&unit| unit as u8));
+    Ok(())
+}
+
+/// Appends what is more than ASCII.
+#[cold]
+fn append_decoded<'c>(units: &[u16], column: Column, out: &mut Vec<u8>) -> Result<(), Fault<'c>> {
     // No unit takes more than three bytes.
     reserve(out, units.len() * 3)?;
     for char in char::decode_utf16(units.iter().copied()) {
@@ -127,17 +179,17 @@ pub(crate) fn amount<'c>(js: Js<'c>, argument: Value<'c>) -> Result<(i64, bool),
     const SAFE: f64 = 9_007_199_254_740_991.0;
     if let Some(number) = js.get_f64(argument) {
         if !number.is_finite() || number.trunc().to_bits() != number.to_bits() {
-            return Err(Fault::Type { needed: "an amount is an integer or a bigint", got: argument });
+            return Err(Fault::wrong_type("an amount is an integer or a bigint", argument));
         }
         if number.abs() > SAFE {
             let needed = "an amount past Number.MAX_SAFE_INTEGER is a bigint";
-            return Err(Fault::Range { needed, got: argument });
+            return Err(Fault::range(needed, argument));
         }
         return Ok((number as i64, false));
     }
     match js.get_bigint(argument) {
         Some((number, true)) => Ok((number, true)),
-        Some((_, false)) => Err(Fault::Range { needed: "an amount has 64 bits", got: argument }),
-        None => Err(Fault::Type { needed: "an amount is an integer or a bigint", got: argument }),
+        Some((_, false)) => Err(Fault::range("an amount has 64 bits", argument)),
+        None => Err(Fault::wrong_type("an amount is an integer or a bigint", argument)),
     }
 }

@@ -61,7 +61,7 @@ macro_rules! value {
 
 /// Any other status than "fine" comes with a pending exception, or means that the thread is being ended.
 fn check<'c>(status: napi_status) -> Result<(), Fault<'c>> {
-    if status == Status::napi_ok { Ok(()) } else { Err(Fault::Node(status)) }
+    if status == Status::napi_ok { Ok(()) } else { Err(Fault::node(status)) }
 }
 
 impl<'c> Js<'c> {

@@ -142,7 +142,7 @@ fn stage_items<'c>(
             Encoding::Bytes => {
                 let own = js.get_u32(argument).and_then(|len| bytes.split_off(..len as usize));
                 let needed = column.needs(Encoding::Bytes);
-                append(&mut staged.bytes, own.ok_or(Fault::Type { needed, got: argument })?)?;
+                append(&mut staged.bytes, own.ok_or_else(|| Fault::wrong_type(needed, argument))?)?;
             }
         }
         staged.items.push(Item::Bytes(start..staged.bytes.len()));

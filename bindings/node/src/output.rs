@@ -210,6 +210,6 @@ impl Results {
 /// `take(collect)`: the next block of the results.
 pub(crate) fn take<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let State { results, prepared, .. } = state;
-    let crossing = &mut prepared.as_mut().ok_or(Fault::Panic)?.crossing;
+    let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
     results.take(call.js, crossing, call.argument(0), More::Held)
 }

@@ -111,20 +111,20 @@ pub(crate) struct Prepared {
 
 impl State {
     pub(crate) fn store<'c>(&self, number: u32) -> Result<&Store, Fault<'c>> {
-        self.stores.get(number).map(|shared| shared.store()).ok_or(Fault::Closed)
+        self.stores.get(number).map(|shared| shared.store()).ok_or_else(Fault::closed)
     }
 
     /// The parts that a call on one table works with.
     pub(crate) fn parts<'c>(&mut self, table: u32) -> Result<Parts<'_>, Fault<'c>> {
         let Self { tables, input, results, prepared, .. } = self;
-        let table = tables.get(table).ok_or(Fault::Closed)?;
-        let crossing = &mut prepared.as_mut().ok_or(Fault::Panic)?.crossing;
+        let table = tables.get(table).ok_or_else(Fault::closed)?;
+        let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
         Ok(Parts { table, input, results, crossing })
     }
 
     /// The crossing buffer.
     pub(crate) fn crossing<'c>(&mut self) -> Result<&mut Crossing, Fault<'c>> {
-        self.prepared.as_mut().map(|prepared| &mut prepared.crossing).ok_or(Fault::Panic)
+        self.prepared.as_mut().map(|prepared| &mut prepared.crossing).ok_or_else(Fault::bug)
     }
 
     /// The function that makes errors.

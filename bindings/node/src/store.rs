@@ -22,7 +22,7 @@ use crate::work::{self, Outcome, gauge, text, torn};
 pub(crate) fn string<'c>(call: &Call<'c>, position: usize) -> Result<String, Fault<'c>> {
     let mut bytes = Vec::new();
     Input::default().append_text(call.js, call.argument(position), Column::Name, &mut bytes)?;
-    String::from_utf8(bytes).map_err(|_| Fault::Panic)
+    String::from_utf8(bytes).map_err(|_| Fault::bug())
 }
 
 fn flag(call: &Call<'_>, position: usize) -> bool {
@@ -76,7 +76,7 @@ pub(crate) fn open_file<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 /// `loadBytes(bytes)`: the number of a store with what `dump` gave.
 pub(crate) fn load_bytes<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let got = call.argument(0);
-    let mut bytes = call.js.get_bytes(got).ok_or(Fault::Type { needed: "a dump is a Uint8Array", got })?;
+    let mut bytes = call.js.get_bytes(got).ok_or_else(|| Fault::wrong_type("a dump is a Uint8Array", got))?;
     add(call, state, Shared::own(twindex::Store::load(&mut bytes)?.into()))
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn dump<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let mut bytes = Vec::new();
     state.store(call.number(0))?.in_memory().dump(&mut bytes)?;
     let env = Env::from_raw(call.js.env());
-    let buffer = BufferSlice::from_data(&env, bytes).map_err(|error| Fault::Node(error.status as i32))?;
+    let buffer = BufferSlice::from_data(&env, bytes).map_err(|error| Fault::node(error.status as i32))?;
     // SAFETY: it was made in the handle scope of the running call.
     Ok(unsafe { Value::new(buffer.raw()) })
 }

@@ -45,17 +45,25 @@ pub(crate) fn clear<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// The table, with the key in `input.key`.
 fn keyed<'c, 's>(call: &Call<'c>, state: &'s mut State) -> Result<Parts<'s>, Fault<'c>> {
-    let parts = state.parts(call.number(0))?;
-    let keys = parts.table.encodings.keys;
-    parts.input.read(call.js, parts.crossing, Region::Key, (Column::Key, keys), call.argument(1))?;
-    Ok(parts)
+    state.input.ask(call.js, Region::Key, call.argument(1));
+    asked(call, state)
 }
 
 /// As [`keyed`], with the value in `input.value`.
 fn paired<'c, 's>(call: &Call<'c>, state: &'s mut State) -> Result<Parts<'s>, Fault<'c>> {
-    let parts = keyed(call, state)?;
-    let values = parts.table.encodings.values;
-    parts.input.read(call.js, parts.crossing, Region::Value, (Column::Value, values), call.argument(2))?;
+    state.input.ask(call.js, Region::Key, call.argument(1));
+    state.input.ask(call.js, Region::Value, call.argument(2));
+    let parts = asked(call, state)?;
+    let values = (Column::Value, parts.table.encodings.values);
+    parts.input.settle(call.js, parts.crossing, Region::Value, values, call.argument(2))?;
+    Ok(parts)
+}
+
+/// The table, with the key that was asked for.
+fn asked<'c, 's>(call: &Call<'c>, state: &'s mut State) -> Result<Parts<'s>, Fault<'c>> {
+    let parts = state.parts(call.number(0))?;
+    let keys = (Column::Key, parts.table.encodings.keys);
+    parts.input.settle(call.js, parts.crossing, Region::Key, keys, call.argument(1))?;
     Ok(parts)
 }
 

@@ -132,8 +132,8 @@ type Step = fn(&mut Cursor) -> Option<(&[u8], &[u8])>;
 
 fn step<'c>(call: &Call<'c>, state: &mut State, step: Step) -> Answer<'c> {
     let State { cursors, input, prepared, pair_value, .. } = state;
-    let cursor = cursors.get_mut(call.number(0)).ok_or(Fault::Closed)?;
-    let crossing = &mut prepared.as_mut().ok_or(Fault::Panic)?.crossing;
+    let cursor = cursors.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
+    let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
     let encodings = cursor.encodings;
     let Some((key, value)) = step(&mut cursor.thing) else { return Ok(Value::UNDEFINED) };
     input.key.clear();
@@ -143,7 +143,7 @@ fn step<'c>(call: &Call<'c>, state: &mut State, step: Step) -> Answer<'c> {
         input.key.extend_from_slice(value);
         if input.key.is_ascii() {
             crossing.note(0, key_bytes as u32);
-            return call.js.text(&input.key).unwrap_or(Err(Fault::Panic));
+            return call.js.text(&input.key).unwrap_or_else(|| Err(Fault::bug()));
         }
         input.key.truncate(key_bytes);
     }
@@ -155,7 +155,7 @@ fn step<'c>(call: &Call<'c>, state: &mut State, step: Step) -> Answer<'c> {
 
 /// `pairValue(cursor)`: the value of the pair that the cursor has just returned the key of.
 pub(crate) fn pair_value<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let values = state.cursors.get(call.number(0)).ok_or(Fault::Closed)?.encodings.values;
+    let values = state.cursors.get(call.number(0)).ok_or_else(Fault::closed)?.encodings.values;
     let mut value = std::mem::take(&mut state.pair_value);
     let answer = single(call.js, state.crossing()?, Column::Value, values, &value);
     trim(&mut value);
@@ -183,7 +183,7 @@ fn steps<'c>(
     step: impl FnMut(&mut Cursor, usize, &mut Results) -> usize,
 ) -> Answer<'c> {
     let wanted = (call.number(1) as usize).min(BLOCK_ITEMS / 2);
-    let cursor = state.cursors.get_mut(call.number(0)).ok_or(Fault::Closed)?;
+    let cursor = state.cursors.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
     state.results.begin(cursor.encodings, Halves::BOTH.columns());
     let is_more = fill(&mut cursor.thing, wanted, &mut { wanted }, &mut state.results, step);
     take_block(call, state, 2, is_more)
@@ -193,7 +193,7 @@ fn steps<'c>(
 fn take_block<'c>(call: &Call<'c>, state: &mut State, collect: usize, is_more: bool) -> Answer<'c> {
     let more = if is_more { More::Elsewhere } else { More::Nothing };
     let State { results, prepared, .. } = state;
-    let crossing = &mut prepared.as_mut().ok_or(Fault::Panic)?.crossing;
+    let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
     results.take(call.js, crossing, call.argument(collect), more)
 }
 
@@ -259,7 +259,7 @@ pub(crate) fn free<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `walk(walk, collect)`: the next block.
 pub(crate) fn next<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Of { encodings, thing: walk, .. } = state.walks.get_mut(call.number(0)).ok_or(Fault::Closed)?;
+    let Of { encodings, thing: walk, .. } = state.walks.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
     state.results.begin(*encodings, walk.halves.columns());
     let is_more = walk.fill(&mut state.results);
     take_block(call, state, 1, is_more)

@@ -63,7 +63,7 @@ pub(crate) fn run<'c>(js: Js<'c>, state: &mut State, is_later: bool, task: Task)
     if !queued {
         // SAFETY: nobody else has it: `complete` is not going to be called.
         drop(unsafe { Box::from_raw(job) });
-        return Err(Fault::Node(created));
+        return Err(Fault::node(created));
     }
     Ok(promise)
 }
@@ -90,7 +90,7 @@ unsafe extern "C" fn complete(env: sys::napi_env, _: sys::napi_status, job: *mut
             let settled = match outcome {
                 Some(Ok(outcome)) => answer(js, state, outcome),
                 Some(Err(refusal)) => Err(refusal.into()),
-                None => Err(Fault::Panic),
+                None => Err(Fault::bug()),
             };
             match settled {
                 Ok(value) => js.settle(deferred, Ok(value)),
