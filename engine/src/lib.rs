@@ -426,7 +426,7 @@ mod epoch {
         // SAFETY: the list holds leaked slots only, so each pointer is null or valid for ever.
         while let Some(slot) = unsafe { at.as_ref() } {
             if !slot.taken.load(Relaxed) && !slot.taken.swap(true, AcqRel) {
-                if slot.pinned.load(Relaxed) == 0 {
+                if slot.pinned.load(Acquire) == 0 {
                     return slot;
                 }
                 // A thread without a seat is reading; its pin is the last it does with the slot.
@@ -2467,6 +2467,8 @@ mod hash {
 
         /// Frees a record whose ref was taken out of the index once no reader has it, with its blob or without.
         fn retire(&self, shard: &Shard, state: &mut ShardState, reference: u32, with_blob: bool) {
+            #[cfg(twindex_check)]
+            self.check_unlinked(shard, reference);
             // SAFETY: the record is whole until it is free, and so is its blob.
             let (bytes, blob) = unsafe { record_extent(shard.record(reference)) };
             let class = class(bytes.div_ceil(UNIT)).0 as u8;
@@ -2583,29 +2585,37 @@ mod hash {
                 self.each_ref(segment, shard, |reference, hash| {
                     halves[hash.top(depth) & 1].place_ref(hash, reference);
                 });
-            } else {
-                let number = (hash.top(depth) | 1) << (SHARD_BITS - depth);
-                halves[1] = halves[1].in_shard(number);
-                self.move_high_half(segment, shard, halves, depth)
-                    .inspect_err(|_| halves.iter().for_each(|&half| lock(&self.space).forget(half)))?;
+                self.set_entries(segment, hash, halves);
+                return Ok(());
             }
+            let number = (hash.top(depth) | 1) << (SHARD_BITS - depth);
+            halves[1] = halves[1].in_shard(number);
+            let moved = self
+                .move_high_half(segment, shard, halves, depth)
+                .inspect_err(|_| halves.iter().for_each(|&half| lock(&self.space).forget(half)))?;
             self.set_entries(segment, hash, halves);
+            // SAFETY: the lock is held.
+            let state = unsafe { &mut *shard.state.get() };
+            state.pairs -= moved.len();
+            // Not before no new reader gets to the old segment, which still has their refs.
+            moved.into_iter().for_each(|reference| self.retire(shard, state, reference, false));
             Ok(())
         }
 
-        /// Splits one of the first segments, whose upper half gets a shard of its own: its records move there.
+        /// Splits one of the first segments, whose upper half gets a shard of its own: its records are copied there.
+        /// Returns those that were, to be retired.
         fn move_high_half(
             &self,
             segment: Segment,
             low: &Shard,
             halves: [Segment; 2],
             depth: u32,
-        ) -> Tried<()> {
+        ) -> Tried<Vec<u32>> {
             let high = self.add_shard(halves[1].shard());
             let _held = high.lock.lock();
-            // SAFETY: both locks are held; no segment leads to the high shard yet.
-            let (low_state, high_state) = unsafe { (&mut *low.state.get(), &mut *high.state.get()) };
-            let mut moved = Vec::new();
+            // SAFETY: the lock is held.
+            let high_state = unsafe { &mut *high.state.get() };
+            let (mut moved, mut copies) = (Vec::new(), Vec::new());
             let mut result = Ok(());
             self.each_ref(segment, low, |reference, hash| {
                 if hash.top(depth) & 1 == 0 {
@@ -2613,22 +2623,17 @@ mod hash {
                 } else if result.is_ok() {
                     result = self.copy_record(low, reference, high, high_state).map(|copy| {
                         halves[1].place_ref(hash, copy);
-                        moved.push((reference, copy));
+                        moved.push(reference);
+                        copies.push(copy);
                     });
                 }
             });
-            if result.is_err() {
-                for (_, copy) in moved {
-                    self.retire(high, high_state, copy, false);
-                }
-                return result;
+            if let Err(refused) = result {
+                copies.into_iter().for_each(|copy| self.retire(high, high_state, copy, false));
+                return Err(refused);
             }
-            low_state.pairs -= moved.len();
             high_state.pairs += moved.len();
-            for (reference, _) in moved {
-                self.retire(low, low_state, reference, false);
-            }
-            Ok(())
+            Ok(moved)
         }
 
         /// Copies a record, but not its blob, into another shard.

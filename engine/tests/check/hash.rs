@@ -61,6 +61,16 @@ impl HashIndex {
         space.space.check(blocks.into_iter().chain(retired), record_blocks);
     }
 
+    /// E2: a new reader gets nowhere to a record that is retired. Those of the first splits once were retired while the old
+    /// segment still led to them, so that whoever came in between read on in memory that was used again.
+    pub(super) fn check_unlinked(&self, shard: &Shard, reference: u32) {
+        // SAFETY: it is whole until it is free.
+        let key = unsafe { record_parts(shard.record(reference)) }.0;
+        let segment = self.directory().segment(self.hash(key));
+        let leads_there = ptr::eq(self.shard(segment), shard) && refs(segment).contains(&reference);
+        assert!(!leads_there, "E2: a record was retired that the index leads to");
+    }
+
     /// Checks a segment; how many pairs it has.
     fn check_segment(
         &self,
