@@ -4,6 +4,7 @@
 const { stage: nativeStage, take: nativeTake } = require('./native.cjs')
 const { utf8 } = require('./codecs.cjs')
 const { lengths } = require('./crossing.cjs')
+const { lengthOf } = require('./views.cjs')
 
 /** The most items of a call, as in src/output.rs. */
 const BLOCK_ITEMS = 256
@@ -121,7 +122,8 @@ class Part {
 
   /** Copies the bytes, since a generator may use its buffer again; returns the item that stands for them. */
   copy(bytes) {
-    const used = this.#used + bytes.length
+    const length = lengthOf(bytes)
+    const used = this.#used + length
     if (used > this.#bytes.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(2 * used, FIRST_BYTES))
       larger.set(this.bytes)
@@ -129,7 +131,7 @@ class Part {
     }
     this.#bytes.set(bytes, this.#used)
     this.#used = used
-    return bytes.length
+    return length
   }
 }
 

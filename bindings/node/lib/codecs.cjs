@@ -20,18 +20,14 @@ const { REGION_BYTES, regions } = require('./crossing.cjs')
 const { makeError, typeError, rangeError, describe } = require('./errors.cjs')
 const { intKey, bigintKey, intValue, bigintValue } = require('./integers.cjs')
 const { tupleKey } = require('./tuple.cjs')
-const { viewBytes } = require('./views.cjs')
-
-/** The same bytes where no other thread can change them. */
-function ownBytes(bytes) {
-  return bytes.buffer instanceof ArrayBuffer ? bytes : new Uint8Array(bytes)
-}
+const { lengthOf, ownBytes, viewBytes } = require('./views.cjs')
 
 /** Bytes on their way into the native half. */
 function crossBytes(item, region) {
-  if (item.length > REGION_BYTES) return ownBytes(item)
+  const length = lengthOf(item)
+  if (length > REGION_BYTES) return ownBytes(item)
   regions[region].set(item)
-  return item.length
+  return length
 }
 
 /** Bytes on their way out of the native half: a length in the crossing buffer, or a Buffer where it is longer. */
@@ -170,4 +166,4 @@ function findCodec(codecs, encoding, what) {
 const keyCodec = (encoding) => findCodec(keyCodecs, encoding, 'keys')
 const valueCodec = (encoding) => findCodec(valueCodecs, encoding, 'values')
 
-module.exports = { utf8, keyCodec, valueCodec, ownBytes }
+module.exports = { utf8, keyCodec, valueCodec }

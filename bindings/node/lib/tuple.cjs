@@ -18,7 +18,7 @@
 // its bytes up to these with a `1e` behind them.
 
 const { makeError, typeError, rangeError } = require('./errors.cjs')
-const { viewBytes } = require('./views.cjs')
+const { lengthOf, viewBytes } = require('./views.cjs')
 const { writeText, readText } = require('./text.cjs')
 
 const END = 0x00
@@ -91,11 +91,12 @@ class Writer {
 
   view(view) {
     const content = viewBytes(view, 'key')
+    const length = lengthOf(content)
     this.byte(BYTES)
-    this.room(content.length)
+    this.room(length)
     const start = this.length
     this.bytes.set(content, start)
-    this.length += content.length
+    this.length += length
     this.escape(start)
   }
 

@@ -1,14 +1,32 @@
 'use strict'
-// Views of bytes.
+// Views of bytes. What a view says of itself is not asked: a property of the same name, or a subclass, can make it say
+// anything. The getters of the language itself know.
 
+const { isDataView, isSharedArrayBuffer, isUint8Array } = require('node:util/types')
 const { makeError, typeError } = require('./errors.cjs')
+
+const getter = (prototype, name) => Object.getOwnPropertyDescriptor(prototype, name).get
+
+function getters(prototype) {
+  const [buffer, offset, length] = ['buffer', 'byteOffset', 'byteLength'].map((name) =>
+    getter(prototype, name),
+  )
+  return { buffer, offset, length }
+}
+
+const ofArrays = getters(Object.getPrototypeOf(Uint8Array.prototype))
+const ofDataViews = getters(DataView.prototype)
+
+/** How many bytes a Uint8Array has. */
+const lengthOf = (bytes) => ofArrays.length.call(bytes)
 
 /** The bytes of any view, without copying them. */
 function viewBytes(value, what) {
-  if (value instanceof Uint8Array && value.length > 0) return value
+  if (isUint8Array(value) && lengthOf(value) > 0) return value
   if (ArrayBuffer.isView(value)) {
+    const { buffer, offset, length } = isDataView(value) ? ofDataViews : ofArrays
     try {
-      return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+      return new Uint8Array(buffer.call(value), offset.call(value), length.call(value))
     } catch (cause) {
       const message = `the bytes of a ${what} are gone: their ArrayBuffer was transferred`
       throw Object.assign(makeError('TWINDEX_TYPE', message), { cause })
@@ -17,4 +35,9 @@ function viewBytes(value, what) {
   throw typeError(`a ${what} of this table is a Uint8Array or another view of bytes`, value)
 }
 
-module.exports = { viewBytes }
+/** The same bytes where no other thread can change them. */
+function ownBytes(bytes) {
+  return isSharedArrayBuffer(ofArrays.buffer.call(bytes)) ? new Uint8Array(bytes) : bytes
+}
+
+module.exports = { lengthOf, ownBytes, viewBytes }

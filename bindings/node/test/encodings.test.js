@@ -273,3 +273,80 @@ test('a buffer may be used again as soon as it was passed', () => {
   assert.equal(table.size, numbers.length)
   assert.equal(table.select(Buffer.from([0, 0, 0, 7])).readUInt32BE(), 0x01010101)
 })
+
+/** Arrays that are not what they say. `{ said, is }`: what is to be taken for the bytes, and the array. */
+function liars(bytes) {
+  const lie = (array, properties) => {
+    for (const [name, value] of Object.entries(properties)) Object.defineProperty(array, name, { value })
+    return array
+  }
+  class Larger extends Uint8Array {
+    get length() {
+      return super.length + 100_000
+    }
+    get byteLength() {
+      return 1
+    }
+    get buffer() {
+      return new ArrayBuffer(1)
+    }
+  }
+  const view = () => new DataView(Uint8Array.from(bytes).buffer)
+  return [
+    Larger.from(bytes),
+    lie(Uint8Array.from(bytes), { length: 1 }),
+    lie(Uint8Array.from(bytes), { length: 5000 }),
+    lie(Uint8Array.from(bytes), { length: -3, buffer: new SharedArrayBuffer(1), byteLength: 2 ** 20 }),
+    lie(new Uint8Array(new SharedArrayBuffer(bytes.length)), { buffer: new ArrayBuffer(1) }).fill(bytes[0]),
+    lie(view(), { byteLength: 2 ** 20, byteOffset: 7, buffer: new ArrayBuffer(1) }),
+    Object.setPrototypeOf(Uint8Array.from(bytes), null),
+  ]
+}
+
+test('an array that says it is longer or shorter than it is passes the bytes it has', () => {
+  // It once passed what had been in our own memory before, of the length that it said.
+  for (const length of [4, 5000]) {
+    const bytes = Buffer.alloc(length, 7)
+    for (const [at, liar] of liars(bytes).entries()) {
+      for (const codec of ['buffer', 'view']) {
+        const table = open({ keys: codec, values: codec })
+        assert.ok(table.insert(liar, liar), `${at}`)
+        assert.deepEqual(
+          [...table].map((pair) => pair.map((half) => Buffer.from(half))),
+          [[bytes, bytes]],
+        )
+        assert.deepEqual(table.upsertMany([[liar, liar]]), [true])
+        assert.deepEqual(Buffer.from(table.selectMany([liar])[0]), bytes)
+        assert.ok(table.compareAndSwap(liar, liar, undefined))
+        assert.equal(table.size, 0)
+      }
+      const tuples = open({ index: 'sorted', keys: 'tuple' })
+      tuples.insert([liar], 'said')
+      assert.deepEqual(
+        [...tuples.keys()].map(([item]) => Buffer.from(item)),
+        [bytes],
+      )
+    }
+  }
+})
+
+test('what only looks like an array of bytes is refused', () => {
+  const table = open({ keys: 'buffer', values: 'buffer' })
+  const fakes = [
+    Object.create(Uint8Array.prototype),
+    Object.setPrototypeOf([1, 2, 3], Uint8Array.prototype),
+    Object.setPrototypeOf({ length: 4 }, Buffer.prototype),
+    new Proxy(Buffer.from('a'), {}),
+  ]
+  for (const fake of fakes) {
+    for (const call of [
+      () => table.insert(fake, Buffer.from('a')),
+      () => table.insert(Buffer.from('a'), fake),
+      () => table.selectMany([fake]),
+      () => Store.load(fake),
+    ]) {
+      assert.throws(call, { code: 'TWINDEX_TYPE', name: 'TypeError' })
+    }
+  }
+  assert.equal(table.size, 0)
+})
