@@ -62,13 +62,11 @@ impl Inner<'_> {
         assert!(lower.iter().chain(&separators).chain(upper).is_sorted_by(|one, next| one < next));
         let shared = common(&separators[0], &separators[separators.len() - 1]);
         assert_eq!(self.prefix().len(), shared, "what all separators share is the prefix");
-        let rows = (0..self.count().div_ceil(ROW)).flat_map(|row| self.row(row).iter().copied());
-        let rows: Vec<i32> = rows.collect();
-        let (heads, fill) = rows.split_at(self.count());
+        let (heads, fill) = self.heads.as_flattened().split_at(self.count());
         assert!(heads.iter().enumerate().all(|(at, &head)| head == signed_head(self.rest(at))));
-        assert!(fill.iter().all(|&head| head == i32::MAX), "the last row is filled up");
+        assert!(fill.iter().all(|&head| head == i32::MAX), "the rest is filled up");
         let rests: usize = separators.iter().map(|separator| separator.len() - shared).sum();
-        let (.., bytes) = inner_parts(shared, self.count());
+        let (_, _, bytes) = inner_parts(shared, self.count());
         assert_eq!(bytes + rests, self.size as usize);
         met.blocks.push((self.base().addr(), self.size as usize));
         separators
