@@ -784,6 +784,9 @@ impl Space {
     const MIN_REGION: usize = tuned(4096, 256);
     const HUGE_PAGE: usize = tuned(2 << 20, 8192);
     const LARGEST: usize = tuned(64 << 10, 1024);
+    /// What is kept for leaves that are only replaced, at most, and which free blocks count for it: those for any leaf.
+    const RESERVE: usize = tuned(256 << 10, 2048);
+    const RESERVED: usize = tuned(4096, 256);
 
     fn new(memory: Arc<Memory>) -> Self {
         let free = [const { Vec::new() }; Self::CLASSES];
@@ -838,10 +841,10 @@ impl Space {
             return Ok(block);
         }
         if self.left < size
-            && let Some(larger) = (class + 1..Self::CLASSES).find(|&class| !self.free[class].is_empty())
+            && let Some((larger, block)) =
+                (class + 1..Self::CLASSES).find_map(|class| Some((class, self.free[class].pop()?)))
         {
             // Its rest is carved up next.
-            let block = self.free[larger].pop().expect("it was just looked at");
             self.keep_rest();
             // SAFETY: the block is larger than `size`.
             self.bump = unsafe { block.as_ptr().add(size) };
@@ -850,15 +853,35 @@ impl Space {
         }
         if self.left < size {
             let grown = (self.bytes / 8 + 1).next_power_of_two() / 2;
-            let region = grown.clamp(Self::MIN_REGION.max(size), Self::HUGE_PAGE);
-            let huge = cfg!(target_os = "linux") && region == Self::HUGE_PAGE;
-            let align = if huge { region } else { 64 };
-            let fresh = self.add_region(region, align)?;
+            let least = Self::MIN_REGION.max(size);
+            let mut region = grown.clamp(least, Self::HUGE_PAGE);
+            let fresh = loop {
+                let huge = cfg!(target_os = "linux") && region == Self::HUGE_PAGE;
+                match self.add_region(region, if huge { region } else { 64 }) {
+                    // Near the memory limit less may be left.
+                    Err(_) if region > least => region = (region / 2).max(least),
+                    done => break done?,
+                }
+            };
             self.keep_rest();
             (self.bump, self.left) = (fresh.as_ptr(), region);
         }
         let block = self.carve(size);
         Ok(block)
+    }
+
+    /// Whether so much room is left that leaves could still be replaced. What a table needs for more pairs it takes only
+    /// then: near the memory limit pairs could not be updated otherwise.
+    fn may_grow(&self) -> Tried<()> {
+        let (limit, used) = (self.memory.limit.load(Relaxed), self.memory.used.load(Relaxed));
+        let reserve = (self.bytes / 16).min(Self::RESERVE);
+        let free = |class: usize| self.free[class].len() * Self::class_size(class);
+        let large = Self::class(Self::RESERVED).0..Self::CLASSES;
+        let left = limit.saturating_sub(used);
+        if left >= reserve || left + self.left + large.map(free).sum::<usize>() >= reserve {
+            return Ok(());
+        }
+        Err(Box::new(Error::MemoryLimit { limit, needed: used.saturating_add(reserve) }))
     }
 
     /// Takes a block that fits off the current region.
@@ -2433,7 +2456,8 @@ mod hash {
         /// Gives the shard another block, an eighth of what it has.
         fn add_block(&self, shard: &Shard, state: &mut ShardState, at_least: usize) -> Tried<()> {
             let wanted = (state.bytes / 8 + 1).next_power_of_two() / 2;
-            let bytes = Space::rounded(wanted.max(at_least + UNIT).clamp(MIN_BLOCK, MAX_BLOCK));
+            let least = (at_least + UNIT).max(MIN_BLOCK);
+            let mut bytes = Space::rounded(wanted.clamp(least, MAX_BLOCK));
             let number = state.block_count;
             if (number + 1) >> (32 - BLOCK_UNITS_BITS) != 0 {
                 return Err(Box::new(Error::MemoryLimit { limit: state.bytes, needed: state.bytes + bytes }));
@@ -2454,7 +2478,10 @@ mod hash {
                 table = fresh.as_ptr();
                 state.block_capacity = longer;
             }
-            let block = blocks.space.take(bytes)?;
+            let block = blocks.space.take(bytes).or_else(|_| {
+                bytes = Space::rounded(least);
+                blocks.space.take(bytes)
+            })?;
             // SAFETY: the table's capacity is greater than `number`. No ref leads to this entry yet.
             unsafe { table.add(number).write(AtomicPtr::new(block.as_ptr())) };
             state.block_count += 1;
@@ -3957,6 +3984,7 @@ mod sorted {
                 held.changed();
                 return Ok(added);
             }
+            self.may_grow()?;
             if leaf.count() > 0 && usize::from(leaf.size) < LEAF {
                 let (_, more) = run_that_fits(pairs, leaf.prefix_len.into());
                 let larger = self.resized(leaf, (leaf.used() + more).min(LEAF))?;
@@ -4103,7 +4131,7 @@ mod sorted {
             let size = self.roomy(leaf, used);
             let garbage = usize::from(leaf.garbage.load(Relaxed));
             let is_clean = garbage <= used / 16 && new.prefix.len() == usize::from(leaf.prefix_len);
-            if let (Err(at), true) = (found, is_clean && used > SMALL_LEAF) {
+            if let (Err(at), true) = (found, is_clean && used > SMALL_LEAF && self.may_grow().is_ok()) {
                 if size <= LEAF {
                     // Most often all that is missing is room.
                     let fresh = self.resized(leaf, size)?;
@@ -4185,6 +4213,10 @@ mod sorted {
             Ok(fresh)
         }
 
+        fn may_grow(&self) -> Tried<()> {
+            lock(&self.blocks).space.may_grow()
+        }
+
         /// How large a leaf with this content is made that takes another's place.
         fn roomy(&self, leaf: Leaf<'_>, content: usize) -> usize {
             let size = content + slack(content);
@@ -4196,7 +4228,12 @@ mod sorted {
         /// Replaces a leaf by one, or two, with these pairs.
         fn rebuild(&self, held: &mut Held<'_>, key: &[u8], items: &[Item<'_>]) -> Tried<()> {
             let (prefix_len, content) = leaf_content(items);
-            let size = self.roomy(held.leaf, content);
+            let may_grow = self.may_grow();
+            let same = content <= held.leaf.size.into();
+            let size = if may_grow.is_err() && same { content } else { self.roomy(held.leaf, content) };
+            if !same {
+                may_grow?;
+            }
             if size <= LEAF || items.len() < 2 {
                 let fresh = self.new_leaf(items, prefix_len, size)?;
                 return self.publish(held, key, Child::of_leaf(fresh), None);
@@ -5431,7 +5468,7 @@ impl Table {
         write_one: impl Fn(&(K, V)) -> Result<bool>,
     ) -> Option<Result<Vec<bool>>> {
         /// Fewer pairs are a few to a shard, and more than that at once are no quicker.
-        const GROUP: Range<usize> = tuned(64, 3)..tuned(4096, 40);
+        const GROUP: Range<usize> = tuned(64, 4)..tuned(4096, 40);
         let Pairs::Hash(index) = &self.inner.pairs else { return None };
         // A module for WebAssembly is downloaded: there, one copy of the indexes' writing does.
         if pairs.len() < GROUP.start || cfg!(target_family = "wasm") {
@@ -5458,14 +5495,12 @@ impl Table {
     ///
     /// Fails with [`Error::MemoryLimit`] where there is no room; the pairs themselves need more.
     pub fn reserve(&self, pairs: usize) -> Result<()> {
-        match &self.inner.pairs {
-            Pairs::Hash(index) => {
-                let mut from = Some(0);
-                while let Some(at) = from {
-                    from = index.get(&self.pin()).reserve(pairs, at).map_err(|error| *error)?;
-                }
+        self.check_not_dropped()?;
+        if let Pairs::Hash(index) = &self.inner.pairs {
+            let mut from = Some(0);
+            while let Some(at) = from {
+                from = index.get(&self.pin()).reserve(pairs, at).map_err(|error| *error)?;
             }
-            Pairs::Sorted(_) => {}
         }
         Ok(())
     }

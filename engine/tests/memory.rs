@@ -318,6 +318,35 @@ fn a_store_fills_up_to_its_limit_and_no_further() {
     }
 }
 
+/// A sorted table that was full had no block left to write a leaf anew, so hardly a pair in it could be updated, and only
+/// thousands of deletes made room for another one.
+#[cfg(not(any(twindex_tiny, miri)))]
+#[test]
+fn a_full_table_s_pairs_can_be_updated_and_replaced() {
+    for index in BOTH {
+        let store = Store::with_memory_limit(4 << 20);
+        let table = store.table("t", index).unwrap();
+        let mut random = fastrand::Rng::with_seed(3);
+        let mut keys = Vec::new();
+        loop {
+            let key = format!("{:016x}", random.u64(..));
+            if table.insert(&key, [1; 16]).is_err() {
+                break;
+            }
+            keys.push(key);
+        }
+        assert!(keys.len() > 60_000, "{index}: {}", keys.len());
+        let updated = keys.iter().filter(|key| table.update(key, [2; 16]).is_ok()).count();
+        assert!(updated >= keys.len() * 3 / 4, "{index}: {updated} of {}", keys.len());
+        let others: Vec<_> = (0..100).map(|_| format!("{:016x}", random.u64(..))).collect();
+        let room = keys.iter().take(2000).any(|key| {
+            assert!(table.delete(key).unwrap());
+            others.iter().any(|other| table.insert(other, [3; 16]).unwrap_or(false))
+        });
+        assert!(room && store.memory() <= 4 << 20);
+    }
+}
+
 /// What a delete left was counted until some hundred more had been deleted, so a full store stayed full after it.
 #[test]
 fn a_delete_makes_room_for_as_much_at_once() {
