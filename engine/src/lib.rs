@@ -1972,6 +1972,11 @@ mod hash {
             }
         }
 
+        /// Another one, without pairs.
+        pub(super) fn anew(&self) -> Self {
+            Self::new(Arc::clone(&self.blobs.memory), self.hasher.clone())
+        }
+
         #[inline]
         fn hash(&self, key: &[u8]) -> Hash {
             let mut hasher = self.hasher.build_hasher();
@@ -2625,7 +2630,9 @@ mod hash {
             let state = unsafe { &mut *shard.state.get() };
             state.pairs -= moved.len();
             // Not before no new reader gets to the old segment, which still has their refs.
-            moved.into_iter().for_each(|reference| self.retire(shard, state, reference, false));
+            for reference in moved {
+                self.retire(shard, state, reference, false);
+            }
             Ok(())
         }
 
@@ -2656,7 +2663,9 @@ mod hash {
                 }
             });
             if let Err(refused) = result {
-                copies.into_iter().for_each(|copy| self.retire(high, high_state, copy, false));
+                for copy in copies {
+                    self.retire(high, high_state, copy, false);
+                }
                 return Err(refused);
             }
             high_state.pairs += moved.len();
@@ -3702,6 +3711,11 @@ mod sorted {
                 blobs: Blobs { memory, bytes: AtomicUsize::new(0) },
                 emptied: AtomicBool::new(false),
             }
+        }
+
+        /// As the hash index's `anew`.
+        pub(super) fn anew(&self) -> Self {
+            Self::new(Arc::clone(&self.blobs.memory))
         }
 
         pub(super) fn len(&self) -> usize {
@@ -5164,7 +5178,6 @@ pub struct Table {
 struct TableInner {
     name: String,
     dropped: AtomicBool,
-    hasher: foldhash::quality::RandomState,
     memory: Arc<Memory>,
     pairs: Pairs,
 }
@@ -5175,75 +5188,54 @@ enum Pairs {
     Sorted(Shared<sorted::SortedIndex>),
 }
 
-impl TableInner {
-    fn new_hash(&self) -> hash::HashIndex {
-        hash::HashIndex::new(Arc::clone(&self.memory), self.hasher.clone())
-    }
-
-    fn new_sorted(&self) -> sorted::SortedIndex {
-        sorted::SortedIndex::new(Arc::clone(&self.memory))
-    }
-
-    fn pin(&self) -> epoch::Guard {
-        epoch::pin(&self.memory)
-    }
-
-    fn clear(&self) {
-        match &self.pairs {
-            Pairs::Hash(index) => index.replace(self.new_hash()),
-            Pairs::Sorted(index) => index.replace(self.new_sorted()),
+/// The same with either index.
+macro_rules! with_index {
+    ($pairs:expr, $index:ident => $do:expr) => {
+        match &$pairs {
+            Pairs::Hash($index) => $do,
+            Pairs::Sorted($index) => $do,
         }
+    };
+}
+
+impl TableInner {
+    fn clear(&self) {
+        with_index!(self.pairs, index => index.replace(index.get_arc().anew()));
     }
 
     /// Frees what was deleted or replaced and no reader can be in any more; whether there was any.
     #[cold]
     fn make_room(&self) -> bool {
-        match &self.pairs {
-            Pairs::Hash(index) => index.get_arc().collect(),
-            Pairs::Sorted(index) => index.get_arc().collect(),
-        }
+        with_index!(self.pairs, index => index.get_arc().collect())
     }
 
     /// Returns the memory of a table that has lost its last pair.
     fn clear_if_empty(&self) {
-        match &self.pairs {
-            Pairs::Hash(index) => {
-                let emptied = index.get_arc();
-                if emptied.close_if_empty() {
-                    index.replace_one(&emptied, self.new_hash());
-                }
+        with_index!(self.pairs, index => {
+            let emptied = index.get_arc();
+            let pinned = epoch::pin(&self.memory);
+            let closed = emptied.close_if_empty();
+            drop(pinned);
+            if closed {
+                index.replace_one(&emptied, emptied.anew());
             }
-            Pairs::Sorted(index) => {
-                let emptied = index.get_arc();
-                let pinned = self.pin();
-                let closed = emptied.close_if_empty();
-                drop(pinned);
-                if closed {
-                    index.replace_one(&emptied, self.new_sorted());
-                }
-            }
-        }
+        });
     }
 }
 
 impl Table {
     fn new(name: &str, index: Index, memory: Arc<Memory>) -> Self {
-        let hasher = foldhash::quality::RandomState::default();
+        let own = || Arc::clone(&memory);
         let pairs = match index {
-            Index::Hash => Pairs::Hash(Shared::new(
-                hash::HashIndex::new(Arc::clone(&memory), hasher.clone()),
-                Arc::clone(&memory),
-            )),
-            Index::Sorted => {
-                Pairs::Sorted(Shared::new(sorted::SortedIndex::new(Arc::clone(&memory)), Arc::clone(&memory)))
-            }
+            Index::Hash => Pairs::Hash(Shared::new(hash::HashIndex::new(own(), <_>::default()), own())),
+            Index::Sorted => Pairs::Sorted(Shared::new(sorted::SortedIndex::new(own()), own())),
         };
-        let inner = TableInner { name: name.into(), dropped: AtomicBool::new(false), hasher, memory, pairs };
+        let inner = TableInner { name: name.into(), dropped: AtomicBool::new(false), memory, pairs };
         Self { inner: Arc::new(inner) }
     }
 
     fn pin(&self) -> epoch::Guard {
-        self.inner.pin()
+        epoch::pin(&self.inner.memory)
     }
 
     /// The name it has in its store.
@@ -5261,10 +5253,7 @@ impl Table {
 
     /// The number of pairs.
     pub fn len(&self) -> usize {
-        match &self.inner.pairs {
-            Pairs::Hash(index) => index.get(&self.pin()).len(),
-            Pairs::Sorted(index) => index.get(&self.pin()).len(),
-        }
+        with_index!(self.inner.pairs, index => index.get(&self.pin()).len())
     }
 
     /// Whether there is no pair.
@@ -5274,10 +5263,7 @@ impl Table {
 
     /// The bytes that this table holds.
     pub fn memory(&self) -> usize {
-        match &self.inner.pairs {
-            Pairs::Hash(index) => index.get(&self.pin()).bytes(),
-            Pairs::Sorted(index) => index.get(&self.pin()).bytes(),
-        }
+        with_index!(self.inner.pairs, index => index.get(&self.pin()).bytes())
     }
 
     /// Removes all pairs and returns their memory.
@@ -5418,24 +5404,15 @@ impl Table {
         let (changed, emptied) = loop {
             let pinned = self.pin();
             // An attempt ends without a result where the index grew or was replaced under it.
-            let attempt = match &self.inner.pairs {
-                Pairs::Hash(index) => {
-                    let index = index.get(&pinned);
-                    index.change(key, &mut decide).map(|changed| (changed, &index.emptied))
-                }
-                Pairs::Sorted(index) => {
-                    let index = index.get(&pinned);
-                    index.change(key, &mut decide).map(|changed| (changed, &index.emptied))
-                }
-            };
+            let attempt = with_index!(self.inner.pairs, index => {
+                let index = index.get(&pinned);
+                index.change(key, &mut decide).map(|changed| (changed, &index.emptied))
+            });
             if let Some((changed, emptied)) = attempt {
                 break (changed, emptied.load(Relaxed) && emptied.swap(false, Relaxed));
             }
             drop(pinned);
-            match &self.inner.pairs {
-                Pairs::Hash(index) => index.tidy(),
-                Pairs::Sorted(index) => index.tidy(),
-            }
+            with_index!(self.inner.pairs, index => index.tidy());
             wait(&mut turns);
         };
         if emptied {
@@ -5615,10 +5592,7 @@ impl Table {
     /// What `read` makes of the key's value, which is not copied, or `None` where the key is absent.
     pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let pinned = self.pin();
-        match &self.inner.pairs {
-            Pairs::Hash(index) => index.get(&pinned).get(key.as_ref()).map(|value| read(value.bytes())),
-            Pairs::Sorted(index) => index.get(&pinned).get(key.as_ref()).map(|value| read(value.bytes())),
-        }
+        with_index!(self.inner.pairs, index => index.get(&pinned).get(key.as_ref()).map(|value| read(value.bytes())))
     }
 
     /// The key's value as it is now, to be kept whatever becomes of the pair, or `None` where the key is absent.
@@ -5626,10 +5600,7 @@ impl Table {
     /// Values of more than some 4 KiB in a hash table, 512 bytes in a sorted one, are shared with the store, not copied.
     pub fn select_shared(&self, key: impl AsRef<[u8]>) -> Option<Value> {
         let pinned = self.pin();
-        let value = match &self.inner.pairs {
-            Pairs::Hash(index) => index.get(&pinned).get(key.as_ref()),
-            Pairs::Sorted(index) => index.get(&pinned).get(key.as_ref()),
-        };
+        let value = with_index!(self.inner.pairs, index => index.get(&pinned).get(key.as_ref()));
         Some(value?.keep(&self.inner.memory))
     }
 
@@ -5645,10 +5616,7 @@ impl Table {
     /// those that follow or not.
     pub fn select_many<K: AsRef<[u8]>>(&self, keys: &[K], read: impl FnMut(usize, Option<&[u8]>)) {
         let pinned = self.pin();
-        match &self.inner.pairs {
-            Pairs::Hash(index) => index.get(&pinned).get_many(keys, read),
-            Pairs::Sorted(index) => index.get(&pinned).get_many(keys, read),
-        }
+        with_index!(self.inner.pairs, index => index.get(&pinned).get_many(keys, read));
     }
 
     /// Whether each key is there.
