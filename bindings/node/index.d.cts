@@ -455,8 +455,10 @@ export class Table<K extends KeyEncoding = 'utf8', V extends ValueEncoding = 'ut
   has(key: Input<K>): boolean
 
   /**
-   * Every pair, in the order of the keys where the index is sorted. Pairs are read in blocks: one that changes
-   * meanwhile comes as it was or as it is.
+   * Every pair, in the order of the keys where the index is sorted. The table may be written to meanwhile. A pair that is
+   * there all the while comes exactly once. Pairs are read in blocks, so one that changes, comes or goes shows as before
+   * or as after; unlike a `Map`'s, this iterator ends where pairs are added for as long as it runs. Strings come cut out of
+   * a block of up to 8 KiB, which stays in memory for as long as any of them.
    */
   entries(): IterableIterator<[Output<K>, Output<V>]>
   keys(): IterableIterator<Output<K>>
