@@ -68,7 +68,7 @@ impl Core {
     }
 
     pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Self>> {
-        Self::open_on(Arc::new(RealDisk), path, options)
+        Self::open_on(Arc::new(RealDisk), &crate::resolve(path), options)
     }
 
     /// Opens a store on any disk.
@@ -242,6 +242,10 @@ impl Core {
         let _alone = home.compaction.stop();
         let closed = match &home.logged {
             Some(Logged { log, .. }) => log.close(),
+        // In a child of fork the file is still the parent's, which may have written to it since.
+        if lock(&home.lock).as_ref().is_some_and(|lock| !lock.is_own()) {
+            return Ok(());
+        }
             None if home.read_only => Ok(()),
             None => compact::save(self, home, &mut |_| {}),
         };

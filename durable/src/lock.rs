@@ -15,6 +15,8 @@ use crate::{Error, Result};
 pub(crate) struct Lock {
     path: PathBuf,
     file: File,
+    /// Whose it is. A child of fork has it too, and leaves it to its parent.
+    pid: u32,
 }
 
 impl Lock {
@@ -49,9 +51,16 @@ impl Lock {
             if is_still_at(&file, &beside).map_err(failed)? {
                 file.set_len(0).map_err(failed)?;
                 file.write_all(pid().to_string().as_bytes()).map_err(failed)?;
-                return Ok(Self { path: beside, file });
+                return Ok(Self { path: beside, file, pid: pid() });
             }
         }
+    }
+}
+
+impl Lock {
+    /// Whether it was this process that took it.
+    pub(crate) fn is_own(&self) -> bool {
+        self.pid == pid()
     }
 }
 
@@ -82,7 +91,7 @@ fn held(path: &Path) -> Option<File> {
 impl Drop for Lock {
     fn drop(&mut self) {
         // While it is still locked, so that nobody else's is removed.
-        if is_still_at(&self.file, &self.path).unwrap_or(false) {
+        if self.is_own() && is_still_at(&self.file, &self.path).unwrap_or(false) {
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -10,7 +10,7 @@ use twindex::Index;
 use twindex::dump::Progress;
 
 use crate::core::{Core, Logged, lock};
-use crate::{Batch, Durability, Error, Options, Result, Table, Torn, compact};
+use crate::{Batch, Durability, Error, Options, Result, Table, Torn, compact, resolve};
 
 /// A store in one file, or in memory alone.
 ///
@@ -185,7 +185,7 @@ impl Store {
     /// Writes the whole store to another file, as [`save`](crate::save) does; to its own one, as
     /// [`save`](Self::save) does.
     pub fn save_as(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
+        let path = &resolve(path.as_ref());
         if self.path().is_some_and(|own| is_same_file(own, path)) {
             return self.save();
         }

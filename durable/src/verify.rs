@@ -9,7 +9,7 @@ use twindex::dump::{HEADER_BYTES, Header, Kind, Loader, Progress};
 
 use crate::disk::{Disk, File, RealDisk};
 use crate::load::LogReader;
-use crate::{Error, Result, Torn};
+use crate::{Error, Result, Torn, resolve};
 
 /// Bytes of a file that are not what was written there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub struct Recovery {
 ///
 /// Fails with [`Error::Damaged`] where the file is not a store at all; any other damage is in the report.
 pub fn check(path: impl AsRef<Path>, mut progress: impl FnMut(Progress)) -> Result<Report> {
-    let path = path.as_ref();
+    let path = &resolve(path.as_ref());
     Ok(read(path, &mut progress).map_err(|error| Error::of_file(path, error))?.0)
 }
 
@@ -74,7 +74,7 @@ pub fn recover(
     to: impl AsRef<Path>,
     mut progress: impl FnMut(Progress),
 ) -> Result<Recovery> {
-    let (from, to) = (from.as_ref(), to.as_ref());
+    let (from, to) = (&resolve(from.as_ref()), to.as_ref());
     if to.exists() {
         return Err(Error::io(to, ErrorKind::AlreadyExists.into()));
     }

@@ -9,16 +9,16 @@ use twindex::{Error, Result, Store};
 
 use crate::compact::random_salt;
 use crate::disk::{Disk, RealDisk, take_permissions};
-use crate::folder_of;
 use crate::load::load as load_file;
 use crate::lock::check_free;
+use crate::{folder_of, resolve};
 
 /// Writes the whole store to the file at `path`, which is replaced in one step once the new one is on disk.
 ///
 /// Fails with [`Error::Io`] and leaves the file at `path` as it was where the disk or the folder refuses, or a
 /// [`Store`](crate::Store) has the file open for writing.
 pub fn save(store: &Store, path: impl AsRef<Path>) -> Result<()> {
-    let path = path.as_ref();
+    let path = &resolve(path.as_ref());
     write_beside(store, path, folder_of(path)).map_err(|error| name_path(error, path))
 }
 
@@ -43,7 +43,7 @@ fn write_beside(store: &Store, path: &Path, folder: &Path) -> Result<()> {
 /// Fails with [`Error::Io`] where the file cannot be read, and with [`Error::Corrupt`] where it is not a
 /// whole, undamaged store.
 pub fn load(path: impl AsRef<Path>) -> Result<Store> {
-    let path = path.as_ref();
+    let path = &resolve(path.as_ref());
     read_whole(path).map_err(|error| name_path(error, path))
 }
 

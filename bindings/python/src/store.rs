@@ -129,8 +129,6 @@ pub(crate) fn open<'py>(
     let Some(file) = path_of(path)? else {
         return Err(error::wrong_type("path", "str or os.PathLike", path));
     };
-    // Other threads, and a pickle, may see another working folder.
-    let file = std::path::absolute(&file).unwrap_or(file);
     let mut options =
         Options::new().durability(durability.0.parse()?).read_only(read_only).existing(existing);
     if let Some(Count(bytes)) = memory_limit {

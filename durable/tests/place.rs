@@ -1,0 +1,126 @@
+//! Which file a store has, whatever its path is called and whoever else goes by it.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use tempfile::{TempDir, tempdir};
+use twindex_durable::twindex::{self, Index};
+use twindex_durable::{Durability, Error, Options, Store};
+
+fn folder() -> TempDir {
+    tempdir().expect("a folder for temporary files")
+}
+
+/// Opens the file, for a test to write it anew when it says so.
+fn open(path: &Path, durability: Durability) -> Store {
+    Options::new().durability(durability).compact_by_hand(true).open(path).unwrap()
+}
+
+fn insert(store: &Store, keys: std::ops::Range<u32>) {
+    let table = store.table("t", Index::Hash).unwrap();
+    let pairs: Vec<_> = keys.map(|key| (key.to_be_bytes(), "v")).collect();
+    assert!(!table.insert_many(&pairs).unwrap().contains(&false));
+}
+
+/// How many pairs the file has.
+fn pairs(path: &Path) -> usize {
+    twindex_durable::load(path).unwrap().find_table("t").unwrap().len()
+}
+
+/// A store that was opened by a relative path was written anew in whatever folder its process worked in by then: the
+/// file that it had been opened from was left behind, and lacked all that came after.
+#[test]
+fn a_store_stays_in_its_file_when_the_process_goes_elsewhere() {
+    let (here, there) = (folder(), folder());
+    for durability in [Durability::None, Durability::EverySec, Durability::Always] {
+        std::env::set_current_dir(&here).unwrap();
+        let name = format!("{durability}.twx");
+        let store = open(Path::new(&name), durability);
+        insert(&store, 0..10);
+        std::env::set_current_dir(&there).unwrap();
+        store.compact().unwrap();
+        insert(&store, 10..20);
+        store.close().unwrap();
+        assert_eq!(pairs(&here.path().join(&name)), 20, "{durability}");
+        assert_eq!(fs::read_dir(&there).unwrap().count(), 0, "{durability}");
+    }
+}
+
+/// A link to a file was replaced by a file of its own, and the file that it led to was left behind. Until then two
+/// stores could write to that, one by each name.
+#[test]
+fn a_link_leads_to_the_file() {
+    let folder = folder();
+    let [file, link, chain] = ["app.twx", "link.twx", "chain.twx"].map(|name| folder.path().join(name));
+    symlink("app.twx", &link).unwrap();
+    symlink(&link, &chain).unwrap();
+    // It leads to where nothing is yet.
+    let store = open(&chain, Durability::EverySec);
+    insert(&store, 0..10);
+    for path in [&file, &link, &chain] {
+        assert!(matches!(Store::open(path), Err(Error::InUse { .. })), "{}", path.display());
+        assert!(twindex_durable::save(&twindex::Store::new(), path).is_err(), "{}", path.display());
+    }
+    store.compact().unwrap();
+    insert(&store, 10..20);
+    store.close().unwrap();
+    assert_eq!(pairs(&file), 20);
+    let other = twindex::Store::new();
+    other.table("t", Index::Hash).unwrap().insert("a", "1").unwrap();
+    twindex_durable::save(&other, &link).unwrap();
+    assert_eq!(pairs(&file), 1);
+    for path in [&link, &chain] {
+        assert!(fs::symlink_metadata(path).unwrap().is_symlink(), "{}", path.display());
+    }
+    let names = fs::read_dir(&folder).unwrap().count();
+    assert_eq!(names, 3, "nothing else is left behind");
+}
+
+#[test]
+fn links_in_a_circle_are_an_error() {
+    let folder = folder();
+    let [one, two] = ["one.twx", "two.twx"].map(|name| folder.path().join(name));
+    symlink(&two, &one).unwrap();
+    symlink(&one, &two).unwrap();
+    assert!(matches!(Store::open(&one), Err(Error::Io { .. })));
+    assert!(fs::symlink_metadata(&one).unwrap().is_symlink());
+}
+
+/// A child of fork that let go of a store cut its file where the log had ended when it was forked, wrote there, and
+/// removed the lock, all under its parent's feet.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_child_of_fork_leaves_the_file_to_its_parent() {
+    for durability in [Durability::None, Durability::EverySec, Durability::Always] {
+        for closes in [false, true] {
+            let folder = folder();
+            let path = folder.path().join("app.twx");
+            let store = open(&path, durability);
+            insert(&store, 0..10);
+            // SAFETY: the child uses what this thread alone has, and no lock that another one may hold.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                let closed = !closes || store.close().is_ok();
+                drop(store);
+                // SAFETY: a child ends without what its parent would do at its end.
+                unsafe { libc::_exit(i32::from(!closed)) };
+            }
+            assert!(child > 0, "no child was made");
+            insert(&store, 10..1000);
+            let mut status = -1;
+            // SAFETY: `status` has room for what the call writes.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            assert_eq!(status, 0, "{durability}");
+            insert(&store, 1000..2000);
+            assert!(
+                matches!(Store::open(&path), Err(Error::InUse { .. })),
+                "{durability}: it is locked still"
+            );
+            store.close().unwrap();
+            assert_eq!(pairs(&path), 2000, "{durability}, {closes}");
+        }
+    }
+}
