@@ -2,6 +2,8 @@
 
 use std::sync::PoisonError;
 
+use twindex::dump::Operation;
+
 use crate::core::{Core, Logged};
 use crate::{Result, Store, Table, background};
 
@@ -106,8 +108,8 @@ impl Batch {
         let written = log.append(|log| {
             for (step, _) in self.steps.iter().zip(&took).filter(|(_, took)| **took) {
                 match step.verb {
-                    Verb::Delete => log.delete(step.table.id, &step.key),
-                    _ => log.put(step.table.id, &step.key, &step.value),
+                    Verb::Delete => log.push(step.table.id, Operation::Delete(&step.key)),
+                    _ => log.push(step.table.id, Operation::Put(&step.key, &step.value)),
                 }
             }
         })?;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use twindex::Index;
-use twindex::dump::Operations;
+use twindex::dump::{Operation, Operations};
 
 use crate::compact::{self, Compaction};
 use crate::disk::{Disk, RealDisk};
@@ -145,7 +145,7 @@ impl Core {
             return Ok((*id, self.engine.table(name, index)?));
         }
         let id = self.next_id.load(Relaxed);
-        let create = |operations: &mut Operations| operations.create(id, index, name);
+        let create = |operations: &mut Operations| operations.push(id, Operation::Create(index, name));
         let table = self.change_whole(|| Ok(self.engine.table(name, index)?), create)?;
         ids.insert(name.into(), id);
         self.next_id.store(id + 1, Relaxed);
@@ -173,7 +173,10 @@ impl Core {
     pub(crate) fn drop_table(&self, name: &str) -> Result<bool> {
         let mut ids = lock(&self.ids);
         let Some(&id) = ids.get(name) else { return Ok(false) };
-        self.change_whole(|| Ok(self.engine.drop_table(name)), |operations| operations.drop_table(id))?;
+        self.change_whole(
+            || Ok(self.engine.drop_table(name)),
+            |operations| operations.push(id, Operation::Drop),
+        )?;
         ids.remove(name);
         Ok(true)
     }
@@ -239,13 +242,13 @@ impl Core {
         if home.closed.swap(true, Relaxed) {
             return Ok(());
         }
-        let _alone = home.compaction.stop();
-        let closed = match &home.logged {
-            Some(Logged { log, .. }) => log.close(),
         // In a child of fork the file is still the parent's, which may have written to it since.
         if lock(&home.lock).as_ref().is_some_and(|lock| !lock.is_own()) {
             return Ok(());
         }
+        let _alone = home.compaction.stop();
+        let closed = match &home.logged {
+            Some(Logged { log, .. }) => log.close(),
             None if home.read_only => Ok(()),
             None => compact::save(self, home, &mut |_| {}),
         };

@@ -244,18 +244,14 @@ impl<'s> Shared<'s> {
         if !head.matches(payload) {
             return Err(corrupt(BAD_SUM));
         }
-        match head.kind {
-            Kind::Table => {
-                self.loader.write().unwrap_or_else(PoisonError::into_inner).table(offset, payload)?;
-            }
-            Kind::End => {
-                let pairs = payload.as_slice().try_into().ok().map(u64::from_le_bytes);
-                next.end = Some(pairs.ok_or(corrupt("the number of pairs does not match"))?);
-            }
-            Kind::Pairs | Kind::Packed | Kind::Log | Kind::Synced => {
-                return Err(corrupt("a record out of place"));
-            }
+        if head.kind.is_logged() {
+            return Err(corrupt(OUT_OF_PLACE));
         }
+        if head.kind == Kind::End {
+            let pairs = payload.as_slice().try_into().ok().map(u64::from_le_bytes);
+            next.end = Some(pairs.ok_or(corrupt("the number of pairs does not match"))?);
+        }
+        self.loader.write().unwrap_or_else(PoisonError::into_inner).record(head.kind, offset, payload)?;
         Ok(true)
     }
 
@@ -311,6 +307,7 @@ impl Drop for Turn<'_> {
     }
 }
 
+const OUT_OF_PLACE: &str = "a record out of place";
 const BAD_SUM: &str = "a record's checksum does not match";
 
 impl Next<'_> {
@@ -377,11 +374,10 @@ impl<'f> LogReader<'f> {
         loop {
             let offset = self.at;
             let Some((kind, payload)) = self.record()? else { return Ok(()) };
-            match kind {
-                Kind::Log => done += loader.replay(offset, payload)?,
-                Kind::Synced => {}
-                _ => return Err(Corrupt { offset, what: "a record out of place" }),
+            if !kind.is_logged() {
+                return Err(Corrupt { offset, what: OUT_OF_PLACE });
             }
+            done += loader.record(kind, offset, payload)?;
             if self.at >> 20 != offset >> 20 {
                 progress(Progress { pairs: done, bytes: self.at });
             }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::RangeBounds;
 
-use twindex::dump::Operations;
+use twindex::dump::{Operation, Operations};
 use twindex::{Change, Cursor, Index, Iter, Scan, Swap};
 
 use crate::core::Logged;
@@ -72,7 +72,7 @@ impl Table {
         self.acknowledged(self.write(
             key,
             || self.engine.insert(key, value),
-            |log| log.put(self.id, key, value),
+            |log| log.push(self.id, Operation::Put(key, value)),
         ))
     }
 
@@ -83,7 +83,7 @@ impl Table {
         self.acknowledged(self.write(
             key,
             || self.engine.update(key, value),
-            |log| log.put(self.id, key, value),
+            |log| log.push(self.id, Operation::Put(key, value)),
         ))
     }
 
@@ -94,7 +94,7 @@ impl Table {
         self.acknowledged(self.write(
             key,
             || self.engine.upsert(key, value),
-            |log| log.put(self.id, key, value),
+            |log| log.push(self.id, Operation::Put(key, value)),
         ))
     }
 
@@ -102,7 +102,11 @@ impl Table {
     #[inline]
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
-        self.acknowledged(self.write(key, || self.engine.delete(key), |log| log.delete(self.id, key)))
+        self.acknowledged(self.write(
+            key,
+            || self.engine.delete(key),
+            |log| log.push(self.id, Operation::Delete(key)),
+        ))
     }
 
     /// Shows `change` the value of the key, or `None` where it is absent, and does what it returns, with no
@@ -133,7 +137,7 @@ impl Table {
     /// Removes all pairs and returns their memory.
     pub fn clear(&self) -> Result<()> {
         let core = &self.store.handle.0;
-        core.change_whole(|| Ok(self.engine.clear()?), |log| log.clear_table(self.id))
+        core.change_whole(|| Ok(self.engine.clear()?), |log| log.push(self.id, Operation::Clear))
     }
 
     // --- write verbs over many
@@ -160,7 +164,7 @@ impl Table {
             keys,
             AsRef::as_ref,
             |keys| self.engine.delete_many(keys),
-            |log, key| log.delete(self.id, key.as_ref()),
+            |log, key| log.push(self.id, Operation::Delete(key.as_ref())),
         )
     }
 
@@ -311,8 +315,9 @@ impl Table {
     fn increment_unacknowledged(&self, key: &[u8], by: i64) -> Written<i64> {
         let sum = std::cell::Cell::new(0);
         let apply = || self.engine.increment(key, by).map(|new| sum.set(new)).map(|()| true);
-        let (_, written) =
-            self.write(key, apply, |log| log.put(self.id, key, sum.get().to_string().as_bytes()))?;
+        let (_, written) = self.write(key, apply, |log| {
+            log.push(self.id, Operation::Put(key, sum.get().to_string().as_bytes()));
+        })?;
         Ok((sum.get(), written))
     }
 
@@ -324,8 +329,8 @@ impl Table {
     /// Logs what a key has become.
     fn log_change(&self, log: &mut Operations, key: &[u8], new: Option<&[u8]>) {
         match new {
-            Some(value) => log.put(self.id, key, value),
-            None => log.delete(self.id, key),
+            Some(value) => log.push(self.id, Operation::Put(key, value)),
+            None => log.push(self.id, Operation::Delete(key)),
         }
     }
 
@@ -358,7 +363,7 @@ impl Table {
             pairs,
             |(key, _)| key.as_ref(),
             |pairs| apply(&self.engine, pairs),
-            |log, (key, value)| log.put(self.id, key.as_ref(), value.as_ref()),
+            |log, (key, value)| log.push(self.id, Operation::Put(key.as_ref(), value.as_ref())),
         )
     }
 

@@ -156,11 +156,7 @@ impl Reading<'_> {
             if !self.report.damage.is_empty() {
                 self.loader.adopt(kind, payload);
             }
-            let loaded = match kind {
-                Kind::Table => self.loader.table(offset, payload),
-                Kind::Pairs | Kind::Packed => {
-                    self.loader.pairs(kind, offset, payload).map(|pairs| self.report.dump_pairs += pairs)
-                }
+            match kind {
                 Kind::End => {
                     let pairs = payload.try_into().map(u64::from_le_bytes).unwrap_or_default();
                     let lost = !self.report.damage.is_empty();
@@ -177,8 +173,11 @@ impl Reading<'_> {
                     self.reader.go_to(offset);
                     return Ok(());
                 }
-            };
-            self.note(loaded)?;
+                Kind::Table | Kind::Pairs | Kind::Packed => {
+                    let loaded = self.loader.record(kind, offset, payload);
+                    self.report.dump_pairs += self.note(loaded)?;
+                }
+            }
             self.tell();
         }
     }
@@ -204,13 +203,13 @@ impl Reading<'_> {
                 }
             };
             self.report.records += 1;
-            if kind == Kind::Log {
+            if kind.is_logged() {
                 if !self.report.damage.is_empty() {
                     self.loader.adopt(kind, payload);
                 }
-                let replayed = self.loader.replay(offset, payload).map(|done| self.report.operations += done);
-                self.note(replayed)?;
-            } else if kind != Kind::Synced {
+                let replayed = self.loader.record(kind, offset, payload);
+                self.report.operations += self.note(replayed)?;
+            } else {
                 self.damage(offset, "a record out of place");
             }
             self.tell();
@@ -218,11 +217,11 @@ impl Reading<'_> {
     }
 
     /// What is under a checksum is damage too where it makes no sense, and only that is left out.
-    fn note(&mut self, loaded: twindex::Result<()>) -> twindex::Result<()> {
+    fn note(&mut self, loaded: twindex::Result<u64>) -> twindex::Result<u64> {
         match loaded {
             Err(twindex::Error::Corrupt { offset, what }) => {
                 self.damage(offset, what);
-                Ok(())
+                Ok(0)
             }
             other => other,
         }

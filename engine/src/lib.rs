@@ -6026,74 +6026,30 @@ impl fmt::Debug for Iter {
 /// What a store's file is made of: the parts from which `twindex-durable` builds files, and from which
 /// anybody may read them. [`Store::dump`] and [`Store::load`] are all that most programs need.
 ///
-/// A file is a header and a row of records, all integers little-endian:
+/// A file is a header and a row of records, all integers little-endian; `docs/file-format.md` has the whole of it:
 ///
 /// ```text
 /// header   magic [8] · version u32 · salt u64 · crc32 u32 (of the 20 bytes before)
 /// record   kind u8 · length u40 · check u16 · crc u32 · payload [length]
-///   kind 1  a table: id varint · index u8 (0 hash, 1 sorted) · its name
-///   kind 2  pairs of one table: id varint · pairs, each:
-///           head u8 (bits 0-5 shared; bit 6 key as long as before; bit 7 value as long as before)
-///           · [shared - 63 varint, where the bits say 63] · [rest varint, where bit 6 is 0]
-///           · [value varint, where bit 7 is 0] · the key's last `rest` bytes · the value
-///   kind 3  the end of the dump: number of pairs u64
-///   kind 4  operations, all of them or none: see [`Operations`]
-///   kind 5  all before this offset was on disk when this was written: offset u64
 /// ```
 ///
 /// `crc` is the CRC-32 of the salt (u64), the record's offset in the file (u64), its first six bytes and its
 /// payload; `check` is the lower half of that CRC before the payload. So a record is valid in its file and
-/// its place alone, and its head is known from any other bytes without its payload. Kinds 1 to 3 are the
-/// dump, kinds 4 and 5 the log behind it; where the salt is 0 there is no log. `docs/file-format.md` has the
-/// whole of it.
+/// its place alone, and its head is known from any other bytes without its payload. Tables, their pairs and the end
+/// record are the dump, operations and what was synced the log behind it; where the salt is 0 there is no log.
+///
+/// The chapter reads from top to bottom: a record's frame, [`write`] with a `Writer` of records, [`Operations`], and for
+/// reading a [`Loader`], which does what records say, and the pairs on their way into a table, [`Unpacked`].
 pub mod dump {
     use super::{
-        BTreeMap, Error, Index, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_VALUE_BYTES, Pairs, Read, Result, Store,
-        Table, Write,
+        BTreeMap, Error, Index, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_VALUE_BYTES, Pairs, Range, Read, Result,
+        Store, Table, Write,
     };
-
-    #[cfg(not(target_family = "wasm"))]
-    use crc32fast as crc32;
-
-    /// The same sums with a table of 1 KiB instead of 16, as modules for WebAssembly are downloaded.
-    #[cfg(target_family = "wasm")]
-    mod crc32 {
-        use crc::{CRC_32_ISO_HDLC, Crc, Digest, Table};
-
-        static CRC: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
-
-        #[derive(Clone)]
-        pub(super) struct Hasher(Digest<'static, u32, Table<1>>);
-
-        impl Hasher {
-            pub(super) fn new() -> Self {
-                Self(CRC.digest())
-            }
-
-            pub(super) fn update(&mut self, bytes: &[u8]) {
-                self.0.update(bytes);
-            }
-
-            pub(super) fn finalize(self) -> u32 {
-                self.0.finalize()
-            }
-        }
-
-        impl std::fmt::Debug for Hasher {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.debug_struct("Hasher").finish_non_exhaustive()
-            }
-        }
-
-        pub(super) fn hash(bytes: &[u8]) -> u32 {
-            CRC.checksum(bytes)
-        }
-    }
 
     /// Unlike any text, and damaged by what changes line ends.
     const MAGIC: [u8; 8] = *b"\x89TWX\r\n\x1a\n";
     /// The version that is written. Version 2 is read too, which had no packed pairs, and version 1, which had no salt,
-    /// no log and other block heads.
+    /// no log and other heads.
     const VERSION: u32 = 3;
     /// The bytes of a header.
     pub const HEADER_BYTES: usize = 24;
@@ -6125,14 +6081,18 @@ pub mod dump {
 
     impl Kind {
         fn of(byte: u8) -> Option<Self> {
-            [Self::Table, Self::Pairs, Self::End, Self::Log, Self::Synced, Self::Packed]
-                .into_iter()
-                .find(|kind| *kind as u8 == byte)
+            let all = [Self::Table, Self::Pairs, Self::End, Self::Log, Self::Synced, Self::Packed];
+            all.into_iter().find(|kind| *kind as u8 == byte)
         }
 
         /// Whether the record holds pairs, in whichever form.
         pub fn has_pairs(self) -> bool {
             matches!(self, Self::Pairs | Self::Packed)
+        }
+
+        /// Whether the record belongs to the log, and not to the dump.
+        pub fn is_logged(self) -> bool {
+            matches!(self, Self::Log | Self::Synced)
         }
     }
 
@@ -6143,6 +6103,25 @@ pub mod dump {
         pub pairs: u64,
         /// The bytes of the file that were written or read.
         pub bytes: u64,
+    }
+
+    // --- headers and heads
+
+    /// The sum of `bytes` behind bytes that have the sum `before`; none have 0.
+    #[cfg(not(target_family = "wasm"))]
+    fn crc32(before: u32, bytes: &[u8]) -> u32 {
+        let mut hasher = crc32fast::Hasher::new_with_initial(before);
+        hasher.update(bytes);
+        hasher.finalize()
+    }
+
+    /// The same with a table of 1 KiB instead of 16, as modules for WebAssembly are downloaded.
+    #[cfg(target_family = "wasm")]
+    fn crc32(before: u32, bytes: &[u8]) -> u32 {
+        static CRC: crc::Crc<u32, crc::Table<1>> = crc::Crc::<u32, crc::Table<1>>::new(&crc::CRC_32_ISO_HDLC);
+        let mut digest = CRC.digest_with_initial((!before).reverse_bits());
+        digest.update(bytes);
+        digest.finalize()
     }
 
     /// The start of a file.
@@ -6161,64 +6140,53 @@ pub mod dump {
             bytes[..8].copy_from_slice(&MAGIC);
             bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
             bytes[12..20].copy_from_slice(&salt.to_le_bytes());
-            let crc = crc32::hash(&bytes[..20]);
+            let crc = crc32(0, &bytes[..20]);
             bytes[20..].copy_from_slice(&crc.to_le_bytes());
             bytes
         }
 
         /// Reads a header from a file's first bytes, of which there may be more.
         pub fn decode(mut bytes: &[u8]) -> Result<Self> {
-            Source { reader: &mut bytes, offset: 0 }.header()
+            Source { reader: &mut bytes, offset: 0, payload: Vec::new() }.header()
         }
     }
 
-    // --- records
-
     /// A record's first bytes, of which `check` holds.
-    #[derive(Clone, Debug)]
+    #[derive(Clone, Copy, Debug)]
     pub struct Head {
         /// What the record holds.
         pub kind: Kind,
         /// The bytes of its payload.
         pub length: u64,
-        hasher: crc32::Hasher,
+        /// The sum of all before the payload, and with it.
+        before: u32,
         crc: u32,
     }
 
-    fn head_hasher(salt: u64, offset: u64, start: &[u8]) -> crc32::Hasher {
+    /// The sum of what comes before a record's payload; `start` is its kind and length.
+    fn sum_before(salt: u64, offset: u64, start: &[u8]) -> u32 {
         let mut bytes = [0; 22];
         bytes[..8].copy_from_slice(&salt.to_le_bytes());
         bytes[8..16].copy_from_slice(&offset.to_le_bytes());
         bytes[16..].copy_from_slice(start);
-        let mut hasher = crc32::Hasher::new();
-        hasher.update(&bytes);
-        hasher
+        crc32(0, &bytes)
     }
 
     impl Head {
         /// The head of the record at `offset` of the file with this salt, or `None` where there is none.
         pub fn decode(salt: u64, offset: u64, bytes: &[u8; HEAD_BYTES]) -> Option<Self> {
-            let kind = Kind::of(bytes[0])?;
-            let hasher = head_hasher(salt, offset, &bytes[..6]);
-            if bytes[6..8] != (hasher.clone().finalize() as u16).to_le_bytes() {
-                return None;
-            }
-            let mut length = [0; 8];
-            length[..5].copy_from_slice(&bytes[1..6]);
-            let [.., a, b, c, d] = *bytes;
-            Some(Self {
-                kind,
-                length: u64::from_le_bytes(length),
-                hasher,
-                crc: u32::from_le_bytes([a, b, c, d]),
-            })
+            let number = |from: usize, to| {
+                bytes[from..to].iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
+            };
+            let (kind, length, check, crc) =
+                (Kind::of(bytes[0])?, number(1, 6), number(6, 8), number(8, 12) as u32);
+            let before = sum_before(salt, offset, &bytes[..6]);
+            (check == u64::from(before as u16)).then_some(Self { kind, length, before, crc })
         }
 
         /// Whether this is the payload that the record was written with.
         pub fn matches(&self, payload: &[u8]) -> bool {
-            let mut hasher = self.hasher.clone();
-            hasher.update(payload);
-            hasher.finalize() == self.crc
+            payload.len() as u64 == self.length && crc32(self.before, payload) == self.crc
         }
     }
 
@@ -6233,14 +6201,105 @@ pub mod dump {
         assert!(length <= MAX_LENGTH, "a record of {length} bytes");
         head[0] = kind as u8;
         head[1..6].copy_from_slice(&length.to_le_bytes()[..5]);
-        let mut hasher = head_hasher(salt, offset, &head[..6]);
-        let check = hasher.clone().finalize() as u16;
-        head[6..8].copy_from_slice(&check.to_le_bytes());
-        hasher.update(payload);
-        head[8..].copy_from_slice(&hasher.finalize().to_le_bytes());
+        let before = sum_before(salt, offset, &head[..6]);
+        head[6..8].copy_from_slice(&(before as u16).to_le_bytes());
+        head[8..].copy_from_slice(&crc32(before, payload).to_le_bytes());
+    }
+
+    fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
+        while number >= 0x80 {
+            bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        bytes.push(number as u8);
+    }
+
+    /// Takes a varint of at most `most` off the bytes.
+    fn take_varint(bytes: &mut &[u8], most: u64) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..63).step_by(7) {
+            let byte = bytes.split_off_first()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(number).filter(|&number| number <= most);
+            }
+        }
+        None
+    }
+
+    fn take_id(bytes: &mut &[u8]) -> Option<u32> {
+        take_varint(bytes, u32::MAX.into()).map(|id| id as u32)
+    }
+
+    fn take_key_len(bytes: &mut &[u8]) -> Option<usize> {
+        take_varint(bytes, MAX_KEY_BYTES as u64).map(|len| len as usize)
+    }
+
+    fn take_value_len(bytes: &mut &[u8]) -> Option<usize> {
+        take_varint(bytes, MAX_VALUE_BYTES).map(|len| len as usize)
+    }
+
+    // --- pairs: what writing and reading them share
+
+    /// How many pairs before it a pair may refer to: a power of two.
+    const STEPS: usize = 8;
+    /// Whether what is written refers to pairs before, for which a module for WebAssembly would be larger.
+    const REFERS: bool = cfg!(not(target_family = "wasm"));
+    /// How many pairs are again as one before: these bits of a token. 0 for one that has its lengths alone.
+    const TIMES: u8 = 7;
+
+    /// The bits of the tokens before pairs.
+    #[derive(Clone, Copy, Debug)]
+    struct Form {
+        /// So many bytes of the key are shared; where all bits are set, what is missing is written.
+        shared: u8,
+        same_key: u8,
+        same_value: u8,
+        /// The token refers to pairs before.
+        again: u8,
+    }
+
+    const PACKED: Form = Form { shared: 31, same_key: 32, same_value: 64, again: 128 };
+    const VERSION_2: Form = Form { shared: 63, same_key: 64, same_value: 128, again: 0 };
+    /// It has no tokens.
+    const VERSION_1: Form = Form { shared: 0, same_key: 0, same_value: 0, again: 0 };
+
+    /// How a key came of the one before it.
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    struct Step {
+        /// How many bytes were cut off its end.
+        cut: usize,
+        /// How many follow them, and where in the record they are.
+        rest_len: usize,
+        rest: usize,
+        /// The length of the value.
+        value: usize,
+    }
+
+    /// The steps of a record's last pairs.
+    #[derive(Debug, Default)]
+    struct Steps {
+        all: [Step; STEPS],
+        /// How many there were in the record.
+        count: usize,
+    }
+
+    impl Steps {
+        fn add(&mut self, step: Step) {
+            self.all[self.count % STEPS] = step;
+            self.count += 1;
+        }
+
+        /// The step so many pairs ago.
+        fn back(&self, distance: usize) -> Option<Step> {
+            Some(self.all[self.count.checked_sub(distance)? % STEPS])
+        }
     }
 
     // --- writing a dump
+
+    /// A bit beside a table's index: a number of pairs follows.
+    const COUNTED: u8 = 2;
 
     /// Writes a header and the dump of these tables, whose ids are to differ; how much that was.
     ///
@@ -6251,206 +6310,167 @@ pub mod dump {
         writer: &mut W,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Progress> {
-        let mut sink = Sink { writer, salt, done: Progress::default(), progress };
-        sink.write(&Header::encode(salt))?;
+        let mut file = Writer {
+            out: writer,
+            salt,
+            progress,
+            done: Progress::default(),
+            bytes: Header::encode(salt).into(),
+            start: HEADER_BYTES,
+            before: Vec::new(),
+            value: 0,
+            steps: Steps::default(),
+            prints: [0; STEPS],
+            open: None,
+            result: Ok(()),
+        };
         for (id, table) in tables {
-            let mut record = record_of(*id);
-            record.push(COUNTED | u8::from(table.index() == Index::Sorted));
-            push_varint(&mut record, table.len() as u64);
-            record.extend(table.name().as_bytes());
-            sink.record(Kind::Table, &mut record)?;
-            write_pairs(*id, table, &mut sink)?;
+            file.begin();
+            push_varint(&mut file.bytes, (*id).into());
+            file.bytes.push(COUNTED | u8::from(table.index() == Index::Sorted));
+            push_varint(&mut file.bytes, table.len() as u64);
+            file.bytes.extend(table.name().as_bytes());
+            file.close(Kind::Table);
+            file.pairs(*id, table)?;
         }
-        let mut record = vec![0; HEAD_BYTES];
-        record.extend(sink.done.pairs.to_le_bytes());
-        sink.record(Kind::End, &mut record)?;
-        Ok(sink.done)
+        file.begin();
+        file.bytes.extend(file.done.pairs.to_le_bytes());
+        file.close(Kind::End);
+        file.write()?;
+        Ok(file.done)
     }
 
-    /// A bit beside a table's index: a number of pairs follows.
-    const COUNTED: u8 = 2;
-
-    /// Room for a head, and a table's id.
-    fn record_of(id: u32) -> Vec<u8> {
-        let mut record = vec![0; HEAD_BYTES];
-        push_varint(&mut record, u64::from(id));
-        record
-    }
-
-    struct Sink<'w, W: ?Sized> {
-        writer: &'w mut W,
+    struct Writer<'w, W: ?Sized> {
+        out: &'w mut W,
         salt: u64,
-        done: Progress,
         progress: &'w mut dyn FnMut(Progress),
-    }
-
-    impl<W: Write + ?Sized> Sink<'_, W> {
-        fn record(&mut self, kind: Kind, record: &mut [u8]) -> Result<()> {
-            seal(kind, self.salt, self.done.bytes, record);
-            self.write(record)
-        }
-
-        fn write(&mut self, bytes: &[u8]) -> Result<()> {
-            self.writer.write_all(bytes)?;
-            self.done.bytes += bytes.len() as u64;
-            (self.progress)(self.done);
-            Ok(())
-        }
-    }
-
-    fn write_pairs<W: Write + ?Sized>(id: u32, table: &Table, sink: &mut Sink<'_, W>) -> Result<()> {
-        /// How many pairs a table shows before they are written. Meanwhile what others delete is not freed, so it is
-        /// not the time to wait for a disk.
-        const AT_ONCE: usize = 1024;
-        let mut pairs = PairsWriter::new(id, sink);
-        match &table.inner.pairs {
-            Pairs::Sorted(_) => {
-                let mut cursor = table.cursor(..);
-                while cursor.scan_asc_next_many(AT_ONCE, |key, value| pairs.push(key, value)) == AT_ONCE {
-                    pairs.write()?;
-                }
-            }
-            Pairs::Hash(index) => {
-                let mut next = Some(0);
-                while let Some(from) = next {
-                    next = index.get(&table.pin()).walk(from, |key, value| pairs.push(key, value));
-                    pairs.write()?;
-                }
-            }
-        }
-        pairs.finish()
-    }
-
-    /// How many pairs before it a pair may refer to: a power of two.
-    const STEPS: usize = 8;
-    /// Whether what is written refers to pairs before, for which a module for WebAssembly would be larger.
-    const REFERS: bool = cfg!(not(target_family = "wasm"));
-    /// The top bit of a token that refers to pairs before.
-    const AGAIN: u8 = 0x80;
-    const SAME_VALUE: u8 = 0x40;
-    const SAME_KEY: u8 = 0x20;
-    /// What a token has for bytes that are shared, from which number on they are written, and for pairs that are again.
-    const SHARED: u8 = 31;
-    const TIMES: u8 = 7;
-
-    /// How a key came of the one before it.
-    #[derive(Clone, Copy, Default)]
-    struct Step {
-        /// How many bytes were cut off its end.
-        cut: usize,
-        /// Where in the record what follows them is, and how long that is.
-        rest: usize,
-        rest_len: usize,
-        /// The length of the value.
-        value: usize,
-    }
-
-    /// The steps of the last pairs.
-    #[derive(Default)]
-    struct Steps {
-        all: [Step; STEPS],
-        /// A few bits of each, to be compared at once. None is 0.
-        prints: [u32; STEPS],
-        /// How many there were in the record.
-        count: usize,
-    }
-
-    impl Steps {
-        fn add(&mut self, step: Step, print: u32) {
-            self.all[self.count % STEPS] = step;
-            self.prints[self.count % STEPS] = print;
-            self.count += 1;
-        }
-
-        /// The step so many pairs ago.
-        fn back(&self, distance: usize) -> Step {
-            self.all[self.count.wrapping_sub(distance) % STEPS]
-        }
-
-        /// How many pairs ago there was such a step that `is_it` holds, nearest first.
-        fn find(&self, print: u32, is_it: impl Fn(Step) -> bool) -> Option<usize> {
-            let same = self.prints.iter().rev().fold(0_u32, |same, &one| same << 1 | u32::from(one == print));
-            if same == 0 {
-                return None;
-            }
-            (1..=STEPS).find(|&distance| {
-                same & 1 << (self.count.wrapping_sub(distance) % STEPS) != 0 && is_it(self.back(distance))
-            })
-        }
-    }
-
-    struct PairsWriter<'s, 'w, W: ?Sized> {
-        sink: &'s mut Sink<'w, W>,
+        done: Progress,
         /// Records that are whole, and behind them one that is not.
         bytes: Vec<u8>,
         /// Where that one starts.
         start: usize,
-        /// A record without pairs.
-        empty: Vec<u8>,
-        /// The key before in the record.
+        /// The key before in the record, and the length of its value.
         before: Vec<u8>,
-        /// The length of the value before.
         value: usize,
         steps: Steps,
-        /// Where the token is that the next pair may be counted in, if there is one.
+        /// A few bits of each step, to be compared at once. None is 0.
+        prints: [u32; STEPS],
+        /// Where in the record the token is that the next pair may be counted in, if there is one.
         open: Option<usize>,
         result: Result<()>,
     }
 
-    impl<'s, 'w, W: Write + ?Sized> PairsWriter<'s, 'w, W> {
-        fn new(id: u32, sink: &'s mut Sink<'w, W>) -> Self {
-            let empty = record_of(id);
-            let bytes = empty.clone();
-            let (before, steps) = (Vec::new(), Steps::default());
-            Self { sink, bytes, start: 0, empty, before, value: 0, steps, open: None, result: Ok(()) }
+    impl<W: Write + ?Sized> Writer<'_, W> {
+        /// Begins a record.
+        fn begin(&mut self) {
+            self.bytes.extend([0; HEAD_BYTES]);
+            self.before.clear();
+            (self.value, self.steps, self.prints, self.open) = (0, Steps::default(), [0; STEPS], None);
         }
 
-        fn push(&mut self, key: &[u8], value: &[u8]) {
+        /// Ends the record.
+        fn close(&mut self, kind: Kind) {
+            seal(kind, self.salt, self.done.bytes + self.start as u64, &mut self.bytes[self.start..]);
+            self.start = self.bytes.len();
+        }
+
+        /// Writes the records that are whole.
+        fn write(&mut self) -> Result<()> {
+            std::mem::replace(&mut self.result, Ok(()))?;
+            if self.start > 0 {
+                self.out.write_all(&self.bytes[..self.start])?;
+                self.done.bytes += self.start as u64;
+                self.bytes.drain(..self.start);
+                self.start = 0;
+                (self.progress)(self.done);
+            }
+            Ok(())
+        }
+
+        fn pairs(&mut self, id: u32, table: &Table) -> Result<()> {
+            /// How many pairs a table shows before they are written. Meanwhile what others delete is not freed, so it
+            /// is not the time to wait for a disk.
+            const AT_ONCE: usize = 1024;
+            match &table.inner.pairs {
+                Pairs::Sorted(_) => {
+                    let mut cursor = table.cursor(..);
+                    while cursor.scan_asc_next_many(AT_ONCE, |key, value| self.push(id, key, value))
+                        == AT_ONCE
+                    {
+                        self.write()?;
+                    }
+                }
+                Pairs::Hash(index) => {
+                    let mut next = Some(0);
+                    while let Some(from) = next {
+                        next = index.get(&table.pin()).walk(from, |key, value| self.push(id, key, value));
+                        self.write()?;
+                    }
+                }
+            }
+            if self.bytes.len() > self.start {
+                self.close(Kind::Packed);
+            }
+            self.write()
+        }
+
+        fn push(&mut self, id: u32, key: &[u8], value: &[u8]) {
             if self.result.is_err() {
                 return;
             }
+            if self.bytes.len() == self.start {
+                self.begin();
+                push_varint(&mut self.bytes, id.into());
+            }
             let shared = shared_len(&self.before, key);
             let (cut, rest) = (self.before.len() - shared, &key[shared..]);
+            let mut step = Step { cut, rest_len: rest.len(), rest: 0, value: value.len() };
             let print =
                 1 | (first_word(rest) ^ (cut as u32) << 8 ^ rest.len() as u32).wrapping_mul(0x9e37_79b1);
-            let mut step = Step { cut, rest: 0, rest_len: rest.len(), value: value.len() };
-            let is_again = |old: Step| {
-                old.cut == cut
-                    && old.rest_len == rest.len()
-                    && self.bytes[self.start + old.rest..][..old.rest_len] == *rest
-            };
-            if REFERS && let Some(distance) = self.steps.find(print, is_again) {
-                let old = self.steps.back(distance);
+            if let Some((distance, old)) = self.find(print, step, rest) {
                 step.rest = old.rest;
-                self.push_again(distance, old.value == value.len(), value.len());
+                self.push_again(distance, old.value == step.value, step.value);
             } else {
-                self.push_new(shared, key, value.len());
+                self.push_new(shared, step);
                 step.rest = self.bytes.len() - self.start;
                 self.bytes.extend_from_slice(rest);
             }
             self.bytes.extend_from_slice(value);
-            if REFERS {
-                self.steps.add(step, print);
-            }
+            self.prints[self.steps.count % STEPS] = print;
+            self.steps.add(step);
             self.before.truncate(shared);
             self.before.extend_from_slice(rest);
             self.value = value.len();
-            self.sink.done.pairs += 1;
+            self.done.pairs += 1;
             if self.bytes.len() - self.start >= RECORD_BYTES {
-                self.close();
+                self.close(Kind::Packed);
                 if self.start >= MOST_WAITING {
                     self.result = self.write();
                 }
             }
         }
 
+        /// How many pairs ago, and by which step, a key came of the one before it as this one does; nearest first.
+        fn find(&self, print: u32, step: Step, rest: &[u8]) -> Option<(usize, Step)> {
+            if !REFERS || self.prints.iter().fold(0, |same, &one| same | u8::from(one == print)) == 0 {
+                return None;
+            }
+            (1..=STEPS).filter_map(|distance| Some((distance, self.steps.back(distance)?))).find(
+                |(_, old)| {
+                    (old.cut, old.rest_len) == (step.cut, step.rest_len)
+                        && self.bytes[self.start + old.rest..][..old.rest_len] == *rest
+                },
+            )
+        }
+
         /// What comes before the value of a pair whose step was there already.
         fn push_again(&mut self, distance: usize, same_value: bool, value: usize) {
-            let token = AGAIN | if same_value { SAME_VALUE } else { 0 } | (distance as u8 - 1) << 3;
-            match self.open.map(|at| &mut self.bytes[at]) {
+            let same = if same_value { PACKED.same_value } else { 0 };
+            let token = PACKED.again | same | (distance as u8 - 1) << 3;
+            match self.open.map(|at| &mut self.bytes[self.start + at]) {
                 Some(open) if *open & !TIMES == token && *open & TIMES < TIMES => *open += 1,
                 _ => {
-                    self.open = Some(self.bytes.len());
+                    self.open = Some(self.bytes.len() - self.start);
                     self.bytes.push(token | 1);
                 }
             }
@@ -6460,62 +6480,30 @@ pub mod dump {
         }
 
         /// What comes before the rest of a key that is like no other.
-        fn push_new(&mut self, shared: usize, key: &[u8], value: usize) {
+        fn push_new(&mut self, shared: usize, step: Step) {
+            let Form { shared: most, same_key, same_value, again } = PACKED;
             self.open = None;
-            let (same_key, same_value) = (key.len() == self.before.len(), value == self.value);
+            let is_far = shared >= most.into();
+            let (as_long, value_as_long) = (step.cut == step.rest_len, step.value == self.value);
             // Lengths that came before need not be written.
-            if REFERS && (!same_key || shared >= SHARED.into()) {
-                let (cut, rest_len) = (self.before.len() - shared, key.len() - shared);
-                let is_like = |&distance: &usize| {
-                    let old = self.steps.back(distance);
-                    old.cut == cut && old.rest_len == rest_len && old.value == value
-                };
-                if let Some(distance) = (1..=STEPS.min(self.steps.count)).find(is_like) {
-                    self.bytes.push(AGAIN | SAME_VALUE | (distance as u8 - 1) << 3);
+            if REFERS && (!as_long || is_far) {
+                let is_like = |old: Step| Step { rest: 0, ..old } == step;
+                if let Some(distance) = (1..=STEPS).find(|&one| self.steps.back(one).is_some_and(is_like)) {
+                    self.bytes.push(again | same_value | (distance as u8 - 1) << 3);
                     return;
                 }
             }
-            let same = if same_key { SAME_KEY } else { 0 } | if same_value { SAME_VALUE } else { 0 };
-            self.bytes.push(same | shared.min(SHARED.into()) as u8);
-            if shared >= SHARED.into() {
-                push_varint(&mut self.bytes, shared as u64 - u64::from(SHARED));
+            let same = if as_long { same_key } else { 0 } | if value_as_long { same_value } else { 0 };
+            self.bytes.push(same | shared.min(most.into()) as u8);
+            if is_far {
+                push_varint(&mut self.bytes, (shared - usize::from(most)) as u64);
             }
-            if !same_key {
-                push_varint(&mut self.bytes, (key.len() - shared) as u64);
+            if !as_long {
+                push_varint(&mut self.bytes, step.rest_len as u64);
             }
-            if !same_value {
-                push_varint(&mut self.bytes, value as u64);
+            if !value_as_long {
+                push_varint(&mut self.bytes, step.value as u64);
             }
-        }
-
-        /// Ends the record, and begins another.
-        fn close(&mut self) {
-            let offset = self.sink.done.bytes + self.start as u64;
-            seal(Kind::Packed, self.sink.salt, offset, &mut self.bytes[self.start..]);
-            self.start = self.bytes.len();
-            self.bytes.extend_from_slice(&self.empty);
-            self.before.clear();
-            self.value = 0;
-            (self.steps, self.open) = (Steps::default(), None);
-        }
-
-        /// Writes the records that are whole.
-        fn write(&mut self) -> Result<()> {
-            std::mem::replace(&mut self.result, Ok(()))?;
-            if self.start > 0 {
-                self.sink.write(&self.bytes[..self.start])?;
-                self.bytes.drain(..self.start);
-                self.open = self.open.map(|at| at - self.start);
-                self.start = 0;
-            }
-            Ok(())
-        }
-
-        fn finish(mut self) -> Result<()> {
-            if self.bytes.len() - self.start > self.empty.len() {
-                self.close();
-            }
-            self.write()
         }
     }
 
@@ -6540,38 +6528,28 @@ pub mod dump {
         len + one[len..].iter().zip(&two[len..]).take_while(|(a, b)| a == b).count()
     }
 
-    fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
-        while number >= 0x80 {
-            bytes.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        bytes.push(number as u8);
-    }
-
     // --- writing a log
 
+    /// What came of a change. To do it again changes nothing.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Operation<'p> {
+        /// The key has this value.
+        Put(&'p [u8], &'p [u8]),
+        /// The key is absent.
+        Delete(&'p [u8]),
+        /// There is an empty table of this index and name under the id, which no table had before.
+        Create(Index, &'p str),
+        /// The table is no more.
+        Drop,
+        /// The table has no pairs.
+        Clear,
+    }
+
     /// A record of operations in the making. All that it holds is done or, where a crash cuts it, nothing.
-    ///
-    /// Its payload is a row of operations, each a head u8 (bits 0-2 what, bits 3-7 the table's id, where 31
-    /// means 31 more than the varint that follows) and what belongs to it:
-    ///
-    /// ```text
-    /// 0 put      key varint · value varint · the key · the value
-    /// 1 delete   key varint · the key
-    /// 2 create   length varint · index u8 · the name
-    /// 3 drop
-    /// 4 clear
-    /// ```
     #[derive(Clone, Debug)]
     pub struct Operations {
         bytes: Vec<u8>,
     }
-
-    const PUT: u8 = 0;
-    const DELETE: u8 = 1;
-    const CREATE: u8 = 2;
-    const DROP: u8 = 3;
-    const CLEAR: u8 = 4;
 
     impl Operations {
         /// None yet.
@@ -6594,48 +6572,33 @@ pub mod dump {
             self.bytes.len()
         }
 
-        /// The key has this value from now on.
+        /// Adds what came of a change to the table with this id.
         #[inline]
-        pub fn put(&mut self, table: u32, key: &[u8], value: &[u8]) {
-            self.head(PUT, table);
-            push_varint(&mut self.bytes, key.len() as u64);
-            push_varint(&mut self.bytes, value.len() as u64);
-            self.bytes.extend_from_slice(key);
-            self.bytes.extend_from_slice(value);
-        }
-
-        /// The key is absent from now on.
-        #[inline]
-        pub fn delete(&mut self, table: u32, key: &[u8]) {
-            self.head(DELETE, table);
-            push_varint(&mut self.bytes, key.len() as u64);
-            self.bytes.extend_from_slice(key);
-        }
-
-        /// There is a table under this id, which no table had before.
-        pub fn create(&mut self, table: u32, index: Index, name: &str) {
-            self.head(CREATE, table);
-            push_varint(&mut self.bytes, 1 + name.len() as u64);
-            self.bytes.push(u8::from(index == Index::Sorted));
-            self.bytes.extend_from_slice(name.as_bytes());
-        }
-
-        /// The table is no more.
-        pub fn drop_table(&mut self, table: u32) {
-            self.head(DROP, table);
-        }
-
-        /// The table has no pairs from now on.
-        pub fn clear_table(&mut self, table: u32) {
-            self.head(CLEAR, table);
-        }
-
-        #[inline]
-        fn head(&mut self, what: u8, table: u32) {
+        pub fn push(&mut self, table: u32, operation: Operation<'_>) {
+            let (what, first, second): (u8, &[u8], &[u8]) = match operation {
+                Operation::Put(key, value) => (0, key, value),
+                Operation::Delete(key) => (1, key, &[]),
+                Operation::Create(Index::Hash, name) => (2, &[0], name.as_bytes()),
+                Operation::Create(Index::Sorted, name) => (2, &[1], name.as_bytes()),
+                Operation::Drop => (3, &[], &[]),
+                Operation::Clear => (4, &[], &[]),
+            };
             self.bytes.push(what | (table.min(31) as u8) << 3);
             if table >= 31 {
                 push_varint(&mut self.bytes, u64::from(table - 31));
             }
+            match operation {
+                Operation::Put(..) => {
+                    push_varint(&mut self.bytes, first.len() as u64);
+                    push_varint(&mut self.bytes, second.len() as u64);
+                }
+                Operation::Delete(_) | Operation::Create(..) => {
+                    push_varint(&mut self.bytes, (first.len() + second.len()) as u64);
+                }
+                Operation::Drop | Operation::Clear => {}
+            }
+            self.bytes.extend_from_slice(first);
+            self.bytes.extend_from_slice(second);
         }
 
         /// The record for `offset` of the file with this salt.
@@ -6652,6 +6615,49 @@ pub mod dump {
         }
     }
 
+    impl<'p> Operation<'p> {
+        /// Takes the next operation and its table's id off `payload`.
+        fn take(payload: &mut &'p [u8]) -> Option<(u32, Self)> {
+            let head = *payload.split_off_first()?;
+            let mut id = u32::from(head >> 3);
+            if id == 31 {
+                id = take_id(payload)?.checked_add(31)?;
+            }
+            let operation = match head & 7 {
+                0 => {
+                    let (key, value) = (take_key_len(payload)?, take_value_len(payload)?);
+                    Self::Put(payload.split_off(..key)?, payload.split_off(..value)?)
+                }
+                1 => {
+                    let key = take_key_len(payload)?;
+                    Self::Delete(payload.split_off(..key)?)
+                }
+                2 => {
+                    let length = take_key_len(payload)?;
+                    let (index, name, _) = take_table(payload.split_off(..length)?)?;
+                    Self::Create(index, name)
+                }
+                3 => Self::Drop,
+                4 => Self::Clear,
+                _ => return None,
+            };
+            Some((id, operation))
+        }
+    }
+
+    /// A table's index and name, which are all of `bytes`, and how many pairs it is said to have.
+    fn take_table(mut bytes: &[u8]) -> Option<(Index, &str, u64)> {
+        let index = *bytes.split_off_first()?;
+        let expected = if index & COUNTED == 0 { 0 } else { take_varint(&mut bytes, u64::MAX)? };
+        let index = match index & !COUNTED {
+            0 => Index::Hash,
+            1 => Index::Sorted,
+            _ => return None,
+        };
+        let name = std::str::from_utf8(bytes).ok().filter(|name| name.len() <= MAX_NAME_BYTES)?;
+        Some((index, name, expected))
+    }
+
     /// The record that says that all before `synced` is on disk, for `offset` of the file with this salt.
     pub fn synced(salt: u64, offset: u64, synced: u64) -> [u8; HEAD_BYTES + 8] {
         let mut bytes = [0; HEAD_BYTES + 8];
@@ -6662,18 +6668,22 @@ pub mod dump {
 
     // --- reading
 
+    const BAD_TABLE: &str = "a table's id, name or index is not valid, or the table comes twice";
+    const UNKNOWN_TABLE: &str = "an id that no table has";
+
     /// A store that is filled from records.
     #[derive(Debug)]
     pub struct Loader {
         store: Store,
-        /// By their ids. A dropped one leaves its id: to remove it would bring half of a map's code into modules for WebAssembly.
+        /// By their ids. A dropped one leaves its id: to remove it would bring half of a map's code into modules for
+        /// WebAssembly.
         tables: BTreeMap<u32, Option<Table>>,
         /// The last table's id, and how many pairs its record says that it has. They follow it in a dump.
         expected: (u32, u64),
         next_id: u32,
+        /// How records of [`Kind::Pairs`] are written.
+        form: Form,
     }
-
-    const UNKNOWN_TABLE: &str = "an id that no table has";
 
     impl Loader {
         /// Fills this store. The tables that it has get the ids from 0 on, in the order of their names.
@@ -6683,7 +6693,7 @@ pub mod dump {
                 tables.insert(id, Some(table)); // `collect` would bring a sort into modules for WebAssembly
             }
             let next_id = tables.len() as u32;
-            Self { store, tables, expected: (0, 0), next_id }
+            Self { store, tables, expected: (0, 0), next_id, form: VERSION_2 }
         }
 
         /// The store.
@@ -6696,59 +6706,84 @@ pub mod dump {
             self.tables.iter().filter_map(|(&id, table)| Some((id, table.as_ref()?)))
         }
 
-        fn find(&self, id: u32) -> Option<&Table> {
-            self.tables.get(&id)?.as_ref()
-        }
-
         /// An id that no table has had.
         pub fn next_id(&self) -> u32 {
             self.next_id
         }
 
-        /// Creates the table of a record of [`Kind::Table`], which is at `offset`.
-        pub fn table(&mut self, offset: u64, payload: &[u8]) -> Result<()> {
-            let mut bytes = payload;
-            let id = take_id(&mut bytes);
-            id.and_then(|id| self.create(id, bytes)).ok_or(Error::Corrupt {
-                offset,
-                what: "a table's id, name or index is not valid, or the table comes twice",
-            })
+        fn find(&self, id: u32) -> Option<&Table> {
+            self.tables.get(&id)?.as_ref()
         }
 
-        /// Makes a table for every id in a record of pairs or operations that no table has, with a sorted index
-        /// and a name such as `recovered 7`: for files in which the tables' own records are lost.
-        pub fn adopt(&mut self, kind: Kind, mut payload: &[u8]) {
+        /// The table of which a record holds pairs.
+        pub fn table_of(&self, mut payload: &[u8]) -> Option<&Table> {
+            self.find(take_id(&mut payload)?)
+        }
+
+        /// Does what a record says, which is at `offset`: how many pairs or operations it holds.
+        ///
+        /// Operations whose effect is there already change nothing, and pairs are to be new.
+        pub fn record(&mut self, kind: Kind, offset: u64, mut payload: &[u8]) -> Result<u64> {
             match kind {
-                Kind::Pairs | Kind::Packed => drop(take_id(&mut payload).map(|id| self.adopt_one(id))),
-                Kind::Log => {
-                    while let Some((id, operation)) = take_operation(&mut payload) {
-                        match operation {
-                            Operation::Create(_) => {}
-                            _ => self.adopt_one(id),
-                        }
+                Kind::Table => {
+                    let id = take_id(&mut payload);
+                    id.and_then(|id| self.create(id, take_table(payload)?))
+                        .ok_or(Error::Corrupt { offset, what: BAD_TABLE })?;
+                    Ok(0)
+                }
+                Kind::Pairs | Kind::Packed => self.unpack(kind, offset, payload)?.insert(),
+                Kind::Log => self.replay(offset, payload),
+                Kind::End | Kind::Synced => Ok(0),
+            }
+        }
+
+        /// Begins to do what a record of pairs says, and nothing that can be seen yet. Several threads may do so at once.
+        pub fn unpack<'p>(&self, kind: Kind, offset: u64, mut payload: &'p [u8]) -> Result<Unpacked<'p>> {
+            let found = take_id(&mut payload).and_then(|id| Some((id, self.find(id)?)));
+            let (id, table) = found.ok_or(Error::Corrupt { offset, what: UNKNOWN_TABLE })?;
+            let mut unpacked = Unpacked {
+                table: table.clone(),
+                expected: if self.expected.0 == id { self.expected.1 } else { 0 },
+                offset,
+                payload,
+                left: payload,
+                form: if kind == Kind::Packed { PACKED } else { self.form },
+                keys: Vec::new(),
+                pairs: Vec::new(),
+                last: 0..0,
+                value: 0,
+                steps: Steps::default(),
+                again: 0,
+            };
+            unpacked.next_group()?;
+            Ok(unpacked)
+        }
+
+        fn replay(&mut self, offset: u64, mut payload: &[u8]) -> Result<u64> {
+            let corrupt = |what| Error::Corrupt { offset, what };
+            let mut done = 0;
+            while !payload.is_empty() {
+                let (id, operation) = Operation::take(&mut payload)
+                    .ok_or(corrupt("an operation runs over its limits or its record"))?;
+                match (operation, self.find(id)) {
+                    (Operation::Create(index, name), _) => {
+                        self.create(id, (index, name, 0)).ok_or(corrupt(BAD_TABLE))?;
+                    }
+                    (_, None) => return Err(corrupt(UNKNOWN_TABLE)),
+                    (Operation::Put(key, value), Some(table)) => drop(table.upsert(key, value)?),
+                    (Operation::Delete(key), Some(table)) => drop(table.delete(key)?),
+                    (Operation::Clear, Some(table)) => table.clear()?,
+                    (Operation::Drop, Some(table)) => {
+                        self.store.drop_table(table.name());
+                        self.tables.insert(id, None);
                     }
                 }
-                Kind::Table | Kind::End | Kind::Synced => {}
+                done += 1;
             }
+            Ok(done)
         }
 
-        fn adopt_one(&mut self, id: u32) {
-            if self.find(id).is_none() {
-                let name = format!("recovered {id}");
-                self.create(id, &[&[1], name.as_bytes()].concat());
-            }
-        }
-
-        /// Creates a table from its index and its name.
-        fn create(&mut self, id: u32, bytes: &[u8]) -> Option<()> {
-            let (index, mut name) = bytes.split_first()?;
-            let expected = if index & COUNTED == 0 { 0 } else { take_varint(&mut name)? };
-            let index = match index & !COUNTED {
-                0 => Index::Hash,
-                1 => Index::Sorted,
-                _ => return None,
-            };
-            let name = std::str::from_utf8(name).ok().filter(|name| name.len() <= MAX_NAME_BYTES)?;
+        fn create(&mut self, id: u32, (index, name, expected): (Index, &str, u64)) -> Option<()> {
             if self.find(id).is_some() || self.store.find_table(name).is_some() {
                 return None;
             }
@@ -6758,142 +6793,23 @@ pub mod dump {
             Some(())
         }
 
-        /// The table of which a record holds pairs.
-        pub fn table_of(&self, mut payload: &[u8]) -> Option<&Table> {
-            self.find(take_id(&mut payload)?)
-        }
-
-        /// Inserts the pairs of a record of them, which is at `offset`; how many there were.
-        ///
-        /// Several threads may do so at once.
-        pub fn pairs(&self, kind: Kind, offset: u64, payload: &[u8]) -> Result<u64> {
-            self.unpack(kind, offset, payload)?.insert()
-        }
-
-        /// Begins to do what [`pairs`](Self::pairs) does, and nothing that can be seen yet.
-        pub fn unpack<'p>(&self, kind: Kind, offset: u64, mut payload: &'p [u8]) -> Result<Unpacked<'p>> {
-            let unknown = Error::Corrupt { offset, what: UNKNOWN_TABLE };
-            let Some(id) = take_id(&mut payload) else { return Err(unknown) };
-            let Some(table) = self.find(id) else { return Err(unknown) };
-            let expected = if self.expected.0 == id { self.expected.1 } else { 0 };
-            let form = if kind == Kind::Packed { Form::Packed } else { Form::Version2 };
-            Unpacked::new(table, expected, offset, payload, form)
-        }
-
-        /// Does the operations of a record of [`Kind::Log`], which is at `offset`, once more; how many there
-        /// were. Those whose effect is there already change nothing.
-        pub fn replay(&mut self, offset: u64, mut payload: &[u8]) -> Result<u64> {
-            let mut done = 0;
-            while !payload.is_empty() {
-                let operation = take_operation(&mut payload).ok_or(Error::Corrupt {
-                    offset,
-                    what: "an operation runs over its limits or its record",
-                })?;
-                self.redo(offset, operation)?;
-                done += 1;
-            }
-            Ok(done)
-        }
-
-        fn redo(&mut self, offset: u64, (id, operation): (u32, Operation<'_>)) -> Result<()> {
-            let unknown = Error::Corrupt { offset, what: UNKNOWN_TABLE };
-            let Some(table) = self.find(id) else {
-                return match operation {
-                    Operation::Create(bytes) => self.create(id, bytes).ok_or(Error::Corrupt {
-                        offset,
-                        what: "a table's name or index is not valid, or the table comes twice",
-                    }),
-                    _ => Err(unknown),
-                };
-            };
-            match operation {
-                Operation::Put(key, value) => table.upsert(key, value).map(drop),
-                Operation::Delete(key) => table.delete(key).map(drop),
-                Operation::Clear => table.clear(),
-                Operation::Drop => {
-                    self.store.drop_table(table.name());
-                    self.tables.insert(id, None);
-                    Ok(())
+        /// Makes a table for every id in a record of pairs or operations that no table has, with a sorted index
+        /// and a name such as `recovered 7`: for files in which the tables' own records are lost.
+        pub fn adopt(&mut self, kind: Kind, mut payload: &[u8]) {
+            let mut adopt = |id| {
+                if self.find(id).is_none() {
+                    self.create(id, (Index::Sorted, &format!("recovered {id}"), 0));
                 }
-                Operation::Create(_) => Err(Error::Corrupt { offset, what: "an id that another table has" }),
+            };
+            if kind.has_pairs() {
+                take_id(&mut payload).map(adopt);
+            } else if kind == Kind::Log {
+                while let Some((id, operation)) = Operation::take(&mut payload) {
+                    if !matches!(operation, Operation::Create(..)) {
+                        adopt(id);
+                    }
+                }
             }
-        }
-    }
-
-    enum Operation<'p> {
-        Put(&'p [u8], &'p [u8]),
-        Delete(&'p [u8]),
-        /// Index and name.
-        Create(&'p [u8]),
-        Drop,
-        Clear,
-    }
-
-    /// Takes the next operation and its table's id off `payload`.
-    fn take_operation<'p>(payload: &mut &'p [u8]) -> Option<(u32, Operation<'p>)> {
-        let head = *payload.split_off_first()?;
-        let mut id = u32::from(head >> 3);
-        if id == 31 {
-            id = take_id(payload)?.checked_add(31)?;
-        }
-        let operation = match head & 7 {
-            PUT => {
-                let key = take_length(payload, MAX_KEY_BYTES as u64)?;
-                let value = take_length(payload, MAX_VALUE_BYTES)?;
-                Operation::Put(payload.split_off(..key)?, payload.split_off(..value)?)
-            }
-            DELETE => {
-                let key = take_length(payload, MAX_KEY_BYTES as u64)?;
-                Operation::Delete(payload.split_off(..key)?)
-            }
-            CREATE => {
-                let length = take_length(payload, 1 + MAX_NAME_BYTES as u64)?;
-                Operation::Create(payload.split_off(..length)?)
-            }
-            DROP => Operation::Drop,
-            CLEAR => Operation::Clear,
-            _ => return None,
-        };
-        Some((id, operation))
-    }
-
-    /// The forms in which pairs are written.
-    #[derive(Clone, Copy, Debug)]
-    enum Form {
-        Version1,
-        Version2,
-        Packed,
-    }
-
-    /// Keys in one piece, since one after the other would be an allocation each.
-    #[derive(Debug, Default)]
-    struct Keys {
-        bytes: Vec<u8>,
-        /// Where the last key starts.
-        last: usize,
-    }
-
-    impl Keys {
-        fn last_len(&self) -> usize {
-            self.bytes.len() - self.last
-        }
-
-        /// Adds a key that begins as the last one does and ends so.
-        fn push(&mut self, shared: usize, rest: &[u8]) -> Option<()> {
-            if shared > self.last_len() || rest.len() > MAX_KEY_BYTES - shared {
-                return None;
-            }
-            let start = self.bytes.len();
-            self.bytes.extend_from_within(self.last..self.last + shared);
-            self.bytes.extend_from_slice(rest);
-            self.last = start;
-            Some(())
-        }
-
-        /// Keeps the last key alone.
-        fn keep_last(&mut self) {
-            self.bytes.drain(..self.last);
-            self.last = 0;
         }
     }
 
@@ -6905,132 +6821,97 @@ pub mod dump {
         expected: u64,
         offset: u64,
         payload: &'p [u8],
+        /// What was not yet taken off it.
+        left: &'p [u8],
         form: Form,
-        keys: Keys,
-        /// Of the group, where each key ends, and its value.
-        pairs: Vec<(usize, &'p [u8])>,
-        /// Where the first of these keys starts.
-        start: usize,
-        /// How the last keys came of those before them: the bytes cut off, those that follow, the value's length.
-        steps: [(usize, &'p [u8], usize); STEPS],
-        count: usize,
+        /// The group's keys, in one piece, and before them the one before.
+        keys: Vec<u8>,
+        /// Of the group, where each key is, and its value.
+        pairs: Vec<(Range<usize>, &'p [u8])>,
+        /// Where the last key is, and how long its value.
+        last: Range<usize>,
+        value: usize,
+        steps: Steps,
         /// The token of pairs that are again, of which so many are left.
         again: u8,
     }
 
     impl<'p> Unpacked<'p> {
-        fn new(table: &Table, expected: u64, offset: u64, payload: &'p [u8], form: Form) -> Result<Self> {
-            let (keys, steps) = (Keys::default(), [(0, &[][..], 0); STEPS]);
-            let (table, pairs) = (table.clone(), Vec::new());
-            let mut unpacked = Self {
-                table,
-                expected,
-                offset,
-                payload,
-                form,
-                keys,
-                pairs,
-                start: 0,
-                steps,
-                count: 0,
-                again: 0,
-            };
-            unpacked.next_group()?;
-            Ok(unpacked)
-        }
-
         fn corrupt(&self, what: &'static str) -> Error {
             Error::Corrupt { offset: self.offset, what }
-        }
-
-        /// Whether there are more pairs to unpack.
-        fn has_more(&self) -> bool {
-            !self.payload.is_empty() || self.again & TIMES != 0
         }
 
         /// Unpacks what takes so much memory and no more: keys that share much grow by that.
         fn next_group(&mut self) -> Result<()> {
             const GROUP: usize = 4096;
             const GROUP_BYTES: usize = 192 * 1024;
-            let mut value = self.pairs.last().map_or(0, |(_, value)| value.len());
             self.pairs.clear();
-            self.keys.keep_last();
-            self.start = self.keys.bytes.len();
-            while self.has_more() && self.pairs.len() < GROUP && self.keys.bytes.len() < GROUP_BYTES {
-                let found = self.take_pair(value);
-                let found = found.ok_or_else(|| self.corrupt("a pair runs over its limits or its record"))?;
-                value = found.len();
-                self.pairs.push((self.keys.bytes.len(), found));
+            self.keys.drain(..self.last.start);
+            self.last = 0..self.last.len();
+            while (!self.left.is_empty() || self.again & TIMES != 0)
+                && self.pairs.len() < GROUP
+                && self.keys.len() < GROUP_BYTES
+            {
+                let pair = self.take_pair();
+                self.pairs
+                    .push(pair.ok_or_else(|| self.corrupt("a pair runs over its limits or its record"))?);
             }
             Ok(())
         }
 
-        /// Takes one pair off the payload: turns the key before into its key, and returns its value. `value` is the
-        /// length of the one before.
-        fn take_pair(&mut self, value: usize) -> Option<&'p [u8]> {
-            if self.again & TIMES == 0 {
-                let token = match self.form {
-                    Form::Version1 => 0,
-                    _ => *self.payload.split_off_first()?,
-                };
-                if !matches!(self.form, Form::Packed) || token & AGAIN == 0 {
-                    return self.take_new(token, value);
+        /// Takes one pair off what is left.
+        fn take_pair(&mut self) -> Option<(Range<usize>, &'p [u8])> {
+            let step = self.take_step()?;
+            self.steps.add(step);
+            let shared = self.last.len().checked_sub(step.cut)?;
+            if shared + step.rest_len > MAX_KEY_BYTES {
+                return None;
+            }
+            let start = self.keys.len();
+            self.keys.extend_from_within(self.last.start..self.last.start + shared);
+            self.keys.extend_from_slice(&self.payload[step.rest..][..step.rest_len]);
+            (self.last, self.value) = (start..self.keys.len(), step.value);
+            Some((self.last.clone(), self.left.split_off(..step.value)?))
+        }
+
+        /// Takes all of a pair but its value.
+        fn take_step(&mut self) -> Option<Step> {
+            let Form { shared: most, same_key, same_value, again } = self.form;
+            if self.again & TIMES != 0 {
+                self.again -= 1;
+                return self.step_back();
+            }
+            let token = if most == 0 { 0 } else { *self.left.split_off_first()? };
+            let step = if token & again == 0 {
+                let mut shared = usize::from(token & most);
+                if shared == most.into() {
+                    shared += take_key_len(&mut self.left)?;
                 }
+                let cut = self.last.len().checked_sub(shared)?;
+                let rest_len = if token & same_key == 0 { take_key_len(&mut self.left)? } else { cut };
+                let value =
+                    if token & same_value == 0 { take_value_len(&mut self.left)? } else { self.value };
+                Step { cut, rest_len, rest: 0, value }
+            } else {
                 self.again = token;
-                if token & TIMES == 0 {
-                    return self.take_like();
+                if token & TIMES != 0 {
+                    self.again -= 1;
+                    return self.step_back();
                 }
-            }
-            self.again -= 1;
-            let (cut, rest, value) = self.step_back()?;
-            self.take_step(cut, rest, value)
-        }
-
-        /// The step that the token refers to, and how long the value is.
-        fn step_back(&mut self) -> Option<(usize, &'p [u8], usize)> {
-            let distance = usize::from(self.again >> 3) % STEPS + 1;
-            let before = self.count.checked_sub(distance)?;
-            let (cut, rest, value) = self.steps[before % STEPS];
-            let value = match self.again & SAME_VALUE {
-                0 => take_length(&mut self.payload, MAX_VALUE_BYTES)?,
-                _ => value,
+                self.step_back()?
             };
-            Some((cut, rest, value))
+            let rest = self.payload.len() - self.left.len();
+            self.left.split_off(..step.rest_len)?;
+            Some(Step { rest, ..step })
         }
 
-        /// A pair whose lengths are those of one before.
-        fn take_like(&mut self) -> Option<&'p [u8]> {
-            let (cut, rest, value) = self.step_back()?;
-            let rest = self.payload.split_off(..rest.len())?;
-            self.take_step(cut, rest, value)
-        }
-
-        /// A pair whose lengths are in the token, behind it, or those of the pair before.
-        fn take_new(&mut self, token: u8, value: usize) -> Option<&'p [u8]> {
-            // The most bytes that the token itself says are shared, and its bits for lengths that are as before.
-            let (most, same_key, same_value) = match self.form {
-                Form::Version1 => (0, 0, 0),
-                Form::Version2 => (63, 64, 128),
-                Form::Packed => (SHARED, SAME_KEY, SAME_VALUE),
-            };
-            let payload = &mut self.payload;
-            let before = self.keys.last_len();
-            let mut shared = usize::from(token & most);
-            if shared == most.into() {
-                shared += take_length(payload, MAX_KEY_BYTES as u64)?;
+        /// The step that the token refers to, with the length of this pair's value.
+        fn step_back(&mut self) -> Option<Step> {
+            let mut step = self.steps.back(usize::from(self.again >> 3) % STEPS + 1)?;
+            if self.again & self.form.same_value == 0 {
+                step.value = take_value_len(&mut self.left)?;
             }
-            let cut = before.checked_sub(shared)?;
-            let rest = if token & same_key == 0 { take_length(payload, MAX_KEY_BYTES as u64)? } else { cut };
-            let value = if token & same_value == 0 { take_length(payload, MAX_VALUE_BYTES)? } else { value };
-            let rest = payload.split_off(..rest)?;
-            self.take_step(cut, rest, value)
-        }
-
-        fn take_step(&mut self, cut: usize, rest: &'p [u8], value: usize) -> Option<&'p [u8]> {
-            self.steps[self.count % STEPS] = (cut, rest, value);
-            self.count += 1;
-            self.keys.push(self.keys.last_len().checked_sub(cut)?, rest)?;
-            self.payload.split_off(..value)
+            Some(step)
         }
 
         /// Makes the table ready for what is still to come. A false number must not claim much more memory than what is
@@ -7051,12 +6932,8 @@ pub mod dump {
         pub fn insert(mut self) -> Result<u64> {
             let mut count = 0;
             while !self.pairs.is_empty() {
-                let mut start = self.start;
-                let pairs: Vec<_> = self
-                    .pairs
-                    .iter()
-                    .map(|&(end, value)| (&self.keys.bytes[std::mem::replace(&mut start, end)..end], value))
-                    .collect();
+                let pairs: Vec<_> =
+                    self.pairs.iter().map(|(key, value)| (&self.keys[key.clone()], *value)).collect();
                 count += pairs.len() as u64;
                 if self.table.insert_many(&pairs)?.contains(&false) {
                     return Err(self.corrupt("a key comes twice"));
@@ -7068,110 +6945,32 @@ pub mod dump {
         }
     }
 
-    /// A length of at most `most`.
-    fn take_length(bytes: &mut &[u8], most: u64) -> Option<usize> {
-        usize::try_from(take_varint(bytes).filter(|&length| length <= most)?).ok()
-    }
-
-    fn take_id(bytes: &mut &[u8]) -> Option<u32> {
-        u32::try_from(take_varint(bytes)?).ok()
-    }
-
-    fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
-        let mut number = 0;
-        for shift in (0..63).step_by(7) {
-            let byte = bytes.split_off_first()?;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(number);
-            }
-        }
-        None
-    }
-
     /// Reads a whole file: the dump, and the log where there is one.
     pub(super) fn read_store<R: Read + ?Sized>(store: &Store, reader: &mut R) -> Result<()> {
-        let mut source = Source { reader, offset: 0 };
+        let mut source = Source { reader, offset: 0, payload: Vec::new() };
         let Header { version, salt } = source.header()?;
+        let mut loader = Loader::new(store.clone());
         if version == 1 {
-            return read_version_1(store, &mut source);
+            loader.form = VERSION_1;
         }
-        let mut loader = Loader::new(store.clone());
-        let mut payload = Vec::new();
-        let mut pairs = 0;
+        let (mut pairs, mut in_log) = (0_u64, false);
         loop {
             let offset = source.offset;
             let corrupt = |what| Error::Corrupt { offset, what };
-            let mut head = [0; HEAD_BYTES];
-            source.fill(&mut head, "it ends without the end of a dump")?;
-            let head = Head::decode(salt, offset, &head).ok_or(corrupt("a record's head is damaged"))?;
-            source.payload(head.length, &mut payload)?;
-            if !head.matches(&payload) {
-                return Err(corrupt("a record's checksum does not match"));
-            }
-            match head.kind {
-                Kind::Table => loader.table(offset, &payload)?,
-                Kind::Pairs | Kind::Packed => pairs += loader.pairs(head.kind, offset, &payload)?,
-                Kind::End if payload == u64::to_le_bytes(pairs) => break,
-                Kind::End => return Err(corrupt("the number of pairs does not match")),
-                Kind::Log | Kind::Synced => return Err(corrupt("a record out of place")),
-            }
-        }
-        if salt == 0 { Ok(()) } else { read_log(&mut loader, salt, &mut source) }
-    }
-
-    /// Reads on to the end of the file, which may be free space: bytes that are 0.
-    fn read_log<R: Read + ?Sized>(loader: &mut Loader, salt: u64, source: &mut Source<'_, R>) -> Result<()> {
-        let mut payload = Vec::new();
-        loop {
-            let offset = source.offset;
-            let torn = || Error::Corrupt { offset, what: "the log is torn or damaged from here on" };
-            source.payload_up_to(HEAD_BYTES as u64, &mut payload)?;
-            let head = <&[u8; HEAD_BYTES]>::try_from(payload.as_slice());
-            let Some(head) = head.ok().and_then(|head| Head::decode(salt, offset, head)) else {
-                while !payload.is_empty() {
-                    if payload.iter().any(|&byte| byte != 0) {
-                        return Err(torn());
-                    }
-                    source.payload_up_to(RECORD_BYTES as u64, &mut payload)?;
-                }
-                return Ok(());
+            let kind = match version {
+                1 => source.block(loader.next_id)?,
+                _ => source.record(salt)?,
             };
-            source.payload_up_to(head.length, &mut payload)?;
-            if !head.matches(&payload) {
-                return Err(torn());
-            }
-            match head.kind {
-                Kind::Log => drop(loader.replay(offset, &payload)?),
-                Kind::Synced => {}
-                _ => return Err(Error::Corrupt { offset, what: "a record out of place" }),
-            }
-        }
-    }
-
-    // --- reading version 1
-
-    fn read_version_1<R: Read + ?Sized>(store: &Store, source: &mut Source<'_, R>) -> Result<()> {
-        let mut loader = Loader::new(store.clone());
-        let mut last = 0;
-        let mut pairs = 0;
-        loop {
-            let offset = source.offset;
-            let corrupt = |what| Error::Corrupt { offset, what };
-            let (kind, payload) = source.block()?;
-            match (Kind::of(kind), loader.find(last)) {
-                (Some(Kind::Table), _) => {
-                    last += 1;
-                    loader
-                        .create(last, &payload)
-                        .ok_or(corrupt("a table's name or index is not valid, or the table comes twice"))?;
+            match kind {
+                None if in_log => return source.free(offset),
+                None => return Err(corrupt("a record's head is damaged, or the dump ends without an end")),
+                Some(kind) if kind.is_logged() != in_log => return Err(corrupt("a record out of place")),
+                Some(Kind::End) if source.payload != pairs.to_le_bytes() => {
+                    return Err(corrupt("the number of pairs does not match"));
                 }
-                (Some(Kind::Pairs), Some(table)) => {
-                    pairs += Unpacked::new(table, 0, offset, &payload, Form::Version1)?.insert()?;
-                }
-                (Some(Kind::End), _) if payload == u64::to_le_bytes(pairs) => return Ok(()),
-                (Some(Kind::End), _) => return Err(corrupt("the number of pairs does not match")),
-                _ => return Err(corrupt("a block of unknown kind, or out of place")),
+                Some(Kind::End) if salt == 0 => return Ok(()),
+                Some(Kind::End) => in_log = true,
+                Some(kind) => pairs += loader.record(kind, offset, &source.payload)?,
             }
         }
     }
@@ -7179,84 +6978,110 @@ pub mod dump {
     struct Source<'r, R: ?Sized> {
         reader: &'r mut R,
         offset: u64,
+        /// What was read last.
+        payload: Vec<u8>,
     }
 
     impl<R: Read + ?Sized> Source<'_, R> {
+        /// Reads as many bytes on, or what there is of them. The memory for them grows with what is really there: a
+        /// false length must not claim any.
+        fn read_on(&mut self, length: u64) -> Result<()> {
+            self.offset += (&mut *self.reader).take(length).read_to_end(&mut self.payload)? as u64;
+            Ok(())
+        }
+
         fn header(&mut self) -> Result<Header> {
-            const CUT: &str = "it ends within the header";
-            const DAMAGED: &str = "the header's checksum does not match";
-            let mut bytes = [0; HEADER_BYTES];
-            self.fill(&mut bytes[..16], CUT)?;
-            if bytes[..8] != MAGIC {
-                return Err(Error::Corrupt { offset: 0, what: "this is no Twindex dump" });
+            let corrupt = |offset, what| Err(Error::Corrupt { offset, what });
+            self.read_on(16)?;
+            if self.payload.len() < 16 {
+                return corrupt(0, "it ends within the header");
             }
-            let [a, b, c, d] = [8, 9, 10, 11].map(|at| bytes[at]);
-            let version = u32::from_le_bytes([a, b, c, d]);
+            if self.payload[..8] != MAGIC {
+                return corrupt(0, "this is no Twindex dump");
+            }
+            let number = |bytes: &[u8], at| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+            let version = number(&self.payload, 8);
             let len = match version {
                 1 => 16,
                 2 | VERSION => HEADER_BYTES,
-                _ => {
-                    return Err(Error::Corrupt {
-                        offset: 8,
-                        what: "a version that this release does not know",
-                    });
-                }
+                _ => return corrupt(8, "a version that this release does not know"),
             };
-            self.fill(&mut bytes[16..len], CUT)?;
-            let (summed, crc) = bytes[..len].split_at(len - 4);
-            if crc != crc32::hash(summed).to_le_bytes() {
-                return Err(Error::Corrupt { offset: len as u64 - 4, what: DAMAGED });
+            self.read_on(len as u64 - 16)?;
+            if self.payload.len() < len {
+                return corrupt(16, "it ends within the header");
             }
-            let mut salt = [0; 8];
-            if version != 1 {
-                salt.copy_from_slice(&bytes[12..20]);
+            let bytes = &self.payload;
+            if number(bytes, len - 4) != crc32(0, &bytes[..len - 4]) {
+                return corrupt(len as u64 - 4, "the header's checksum does not match");
             }
-            let salt = u64::from_le_bytes(salt);
+            let salt = if version == 1 {
+                0
+            } else {
+                u64::from(number(bytes, 12)) | u64::from(number(bytes, 16)) << 32
+            };
             Ok(Header { version, salt })
         }
 
-        fn fill(&mut self, bytes: &mut [u8], at_end: &'static str) -> Result<()> {
-            self.reader.read_exact(bytes).map_err(|error| match error.kind() {
-                std::io::ErrorKind::UnexpectedEof => Error::Corrupt { offset: self.offset, what: at_end },
-                _ => Error::Io(error),
-            })?;
-            self.offset += bytes.len() as u64;
-            Ok(())
+        /// Reads the next record; `None` where none starts.
+        fn record(&mut self, salt: u64) -> Result<Option<Kind>> {
+            let offset = self.offset;
+            self.payload.clear();
+            self.read_on(HEAD_BYTES as u64)?;
+            let head = self.payload.first_chunk().and_then(|head| Head::decode(salt, offset, head));
+            let Some(head) = head else { return Ok(None) };
+            self.payload.clear();
+            self.read_on(head.length)?;
+            if !head.matches(&self.payload) {
+                return Err(Error::Corrupt {
+                    offset,
+                    what: "a record is cut, or its checksum does not match",
+                });
+            }
+            Ok(Some(head.kind))
         }
 
-        /// Reads `length` bytes, or what there is of them. The memory for them grows with what is really
-        /// there: a false length must not claim any.
-        fn payload_up_to(&mut self, length: u64, payload: &mut Vec<u8>) -> Result<()> {
-            payload.clear();
-            self.offset += (&mut *self.reader).take(length).read_to_end(payload)? as u64;
-            Ok(())
+        /// Reads a block of version 1, kind u8 · length u64 · payload · crc32 of all that, as a record: with the id of
+        /// the table that it is or belongs to, which is the last.
+        fn block(&mut self, next_id: u32) -> Result<Option<Kind>> {
+            let offset = self.offset;
+            self.payload.clear();
+            self.read_on(9)?;
+            let Some(&[kind, length @ ..]) = self.payload.first_chunk::<9>() else { return Ok(None) };
+            let before = crc32(0, &self.payload);
+            self.payload.clear();
+            let kind = Kind::of(kind);
+            match kind {
+                Some(Kind::Table) => push_varint(&mut self.payload, next_id.into()),
+                Some(Kind::Pairs) => push_varint(&mut self.payload, next_id.wrapping_sub(1).into()),
+                _ => {}
+            }
+            let start = self.payload.len();
+            self.read_on(u64::from_le_bytes(length).saturating_add(4))?;
+            let crc = self
+                .payload
+                .len()
+                .checked_sub(4)
+                .filter(|&crc| crc >= start)
+                .map(|crc| self.payload.split_off(crc));
+            if crc.as_deref() != Some(&crc32(before, &self.payload[start..]).to_le_bytes()) {
+                return Err(Error::Corrupt {
+                    offset,
+                    what: "a block is cut, or its checksum does not match",
+                });
+            }
+            Ok(kind)
         }
 
-        fn payload(&mut self, length: u64, payload: &mut Vec<u8>) -> Result<()> {
-            self.payload_up_to(length, payload)?;
-            if (payload.len() as u64) < length {
-                return Err(Error::Corrupt { offset: self.offset, what: "it ends within a record" });
+        /// That all from `offset` on, where no record starts, is free space: bytes that are 0.
+        fn free(&mut self, offset: u64) -> Result<()> {
+            while !self.payload.is_empty() {
+                if self.payload.iter().any(|&byte| byte != 0) {
+                    return Err(Error::Corrupt { offset, what: "the log is torn or damaged from here on" });
+                }
+                self.payload.clear();
+                self.read_on(RECORD_BYTES as u64)?;
             }
             Ok(())
-        }
-
-        /// A block of version 1: kind u8, length u64, payload, crc32 of all that.
-        fn block(&mut self) -> Result<(u8, Vec<u8>)> {
-            let start = self.offset;
-            let mut head = [0; 9];
-            self.fill(&mut head, "it ends without an end block")?;
-            let [kind, length @ ..] = head;
-            let mut payload = Vec::new();
-            self.payload(u64::from_le_bytes(length), &mut payload)?;
-            let mut crc = [0; 4];
-            self.fill(&mut crc, "it ends within a block")?;
-            let mut expected = crc32::Hasher::new();
-            expected.update(&head);
-            expected.update(&payload);
-            if crc != expected.finalize().to_le_bytes() {
-                return Err(Error::Corrupt { offset: start, what: "a block's checksum does not match" });
-            }
-            Ok((kind, payload))
         }
     }
 }

@@ -13,7 +13,7 @@ use dump_writer::{Record, end, file, pair, pairs, table, table_with_id};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use twindex::Index;
-use twindex::dump::{HEAD_BYTES, Operations, synced};
+use twindex::dump::{self, HEAD_BYTES, Operations, synced};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -52,14 +52,14 @@ impl Logged {
                 let mut operations = Operations::new();
                 for operation in list {
                     match operation {
-                        Operation::Put(table, key, value) => operations.put(table.into(), &key, &value),
-                        Operation::Delete(table, key) => operations.delete(table.into(), &key),
+                        Operation::Put(table, key, value) => operations.push(table.into(), dump::Operation::Put(&key, &value)),
+                        Operation::Delete(table, key) => operations.push(table.into(), dump::Operation::Delete(&key)),
                         Operation::Create(table, sorted, name) => {
                             let index = if sorted { Index::Sorted } else { Index::Hash };
-                            operations.create(table, index, &name);
+                            operations.push(table, dump::Operation::Create(index, &name));
                         }
-                        Operation::Drop(table) => operations.drop_table(table.into()),
-                        Operation::Clear(table) => operations.clear_table(table.into()),
+                        Operation::Drop(table) => operations.push(table.into(), dump::Operation::Drop),
+                        Operation::Clear(table) => operations.push(table.into(), dump::Operation::Clear),
                     }
                 }
                 (4, operations.seal(SALT, 0)[HEAD_BYTES..].to_vec())
