@@ -6038,8 +6038,8 @@ impl fmt::Debug for Iter {
 /// its place alone, and its head is known from any other bytes without its payload. Tables, their pairs and the end
 /// record are the dump, operations and what was synced the log behind it; where the salt is 0 there is no log.
 ///
-/// The chapter reads from top to bottom: a record's frame, [`write`] with a `Writer` of records, [`Operations`], and for
-/// reading a [`Loader`], which does what records say, and the pairs on their way into a table, [`Unpacked`].
+/// The chapter reads from top to bottom: a record's frame, `write` with a `Writer` of records, `Operations`, and for
+/// reading a `Loader`, which does what records say, and the pairs on their way into a table, `Unpacked`.
 pub mod dump {
     use super::{
         BTreeMap, Error, Index, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_VALUE_BYTES, Pairs, Range, Read, Result,
