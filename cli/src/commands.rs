@@ -91,12 +91,14 @@ pub(crate) fn export(path: &Path, output: Option<&Path>, only: Option<&str>) -> 
         return write_lines(&tables, &mut BufWriter::new(io::stdout().lock()))
             .map_err(|error| to_stdout(&error));
     };
-    let written = File::create_new(target).and_then(|file| {
-        let mut output = BufWriter::new(file);
-        write_lines(&tables, &mut output)?;
-        output.into_inner()?.sync_all()
-    });
-    written.map_err(|error| Failure::Other(format!("{}: {error}", target.display())))?;
+    let failed = |error: io::Error| Failure::Other(format!("{}: {error}", target.display()));
+    let mut output = BufWriter::new(File::create_new(target).map_err(failed)?);
+    let written = write_lines(&tables, &mut output).and_then(|_| output.into_inner()?.sync_all());
+    if let Err(error) = written {
+        // Half of the lines are of no use, and in the way of the next try.
+        let _ = std::fs::remove_file(target);
+        return Err(failed(error));
+    }
     Ok(OK)
 }
 
@@ -253,5 +255,8 @@ fn tell_torn(path: &Path, torn: twindex_durable::Torn) {
 }
 
 fn to_stdout(error: &io::Error) -> Failure {
-    Failure::Other(format!("the standard output: {error}"))
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::Unread,
+        _ => Failure::Other(format!("the standard output: {error}")),
+    }
 }

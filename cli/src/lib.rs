@@ -86,6 +86,8 @@ enum Failure {
     Store(Error),
     /// A file that is not a store's.
     Other(String),
+    /// Who reads the standard output has enough, as `head` has.
+    Unread,
 }
 
 impl From<Error> for Failure {
@@ -135,6 +137,7 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
             tell(&what);
             FAILED
         }
+        Err(Failure::Unread) => OK,
     }
 }
 

@@ -150,6 +150,40 @@ fn damage_is_told_and_what_is_left_is_saved() {
     assert!(ran.err.contains("new.twx"), "{}", ran.err);
 }
 
+/// `twindex export FILE | head` ended with an error.
+#[cfg(unix)]
+#[test]
+fn who_reads_the_output_may_stop() {
+    let (_folder, path, store) = store();
+    let writing = Store::open(&path).unwrap();
+    let pairs: Vec<_> = (0..10_000).map(|number| (format!("{number}"), "a value")).collect();
+    writing.table("users", Index::Hash).unwrap().upsert_many(&pairs).unwrap();
+    writing.close().unwrap();
+    let mut export = Command::new(env!("CARGO_BIN_EXE_twindex"));
+    let export = export.arg("export").arg(&path).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = export.spawn().unwrap();
+    drop(child.stdout.take());
+    let ran = ran(&child.wait_with_output().unwrap()).expect(0);
+    assert_eq!(ran.err, "");
+    drop(store);
+}
+
+/// Half of the lines stayed behind, and were in the way of a second try.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_export_that_fails_leaves_nothing_behind() {
+    let (folder, path, _store) = store();
+    let lines = folder.path().join("lines");
+    // No file may be longer than 0 bytes.
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" export \"$1\" \"$2\"";
+    let mut export = Command::new("sh");
+    let export = export.args(["-c", script, env!("CARGO_BIN_EXE_twindex")]).args([&path, &lines]);
+    let ran = ran(&export.output().unwrap()).expect(1);
+    assert!(ran.err.contains("lines"), "{}", ran.err);
+    assert!(!lines.exists());
+    twindex(&[&"export", &path, &lines]).expect(0);
+}
+
 #[test]
 fn compacting_makes_a_file_smaller() {
     let (_folder, path, _store) = store();
@@ -177,7 +211,8 @@ fn what_is_not_there_or_wrong_is_an_error() {
     let notes = folder.path().join("notes.txt");
     fs::write(&notes, "some notes, which are longer than a header").unwrap();
     for verb in ["info", "check", "export", "compact"] {
-        twindex(&[&verb, &notes]).expect(3);
+        let ran = twindex(&[&verb, &notes]).expect(3);
+        assert!(ran.err.contains("cannot be read as a store") && !ran.err.contains("recover"), "{}", ran.err);
     }
     twindex(&[&"explode", &notes]).expect(2);
     twindex(&[]).expect(2);

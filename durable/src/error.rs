@@ -120,6 +120,10 @@ impl fmt::Display for Error {
                 write!(f, "{} is in use by process {pid}", path.display())
             }
             Self::InUse { path, pid: None } => write!(f, "{} is in use by another process", path.display()),
+            // There is nothing to save of what is no store, or of a version that is not known.
+            Self::Damaged { path, offset: 0..=8, what } => {
+                write!(f, "{} cannot be read as a store: {what}", path.display())
+            }
             Self::Damaged { path, offset, what } => write!(
                 f,
                 "{} is damaged at byte {offset}: {what}. Nothing was changed; `twindex recover` writes what \

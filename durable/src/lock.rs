@@ -49,8 +49,8 @@ impl Lock {
             }
             // Who had the lock before may have removed the file between our opening and our locking it.
             if is_still_at(&file, &beside).map_err(failed)? {
-                file.set_len(0).map_err(failed)?;
-                file.write_all(pid().to_string().as_bytes()).map_err(failed)?;
+                // On a disk that is full, others are told no number.
+                let _ = file.set_len(0).and_then(|()| file.write_all(pid().to_string().as_bytes()));
                 return Ok(Self { path: beside, file, pid: pid() });
             }
         }
@@ -100,7 +100,8 @@ impl Drop for Lock {
 fn pid_in(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.rewind().ok()?;
-    file.read_to_string(&mut text).ok()?;
+    // More than that is no number of ours.
+    file.take(20).read_to_string(&mut text).ok()?;
     text.trim().parse().ok()
 }
 

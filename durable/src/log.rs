@@ -297,8 +297,10 @@ impl Log {
         }
         let room = end.clamp(*ROOM.start(), *ROOM.end());
         let len = (end + room).next_multiple_of(*ROOM.start());
-        out.end.file.reserve(len).map_err(|error| self.fail(&error))?;
-        out.reserved = len;
+        let file = &out.end.file;
+        // Where that is more than the disk has left, what is needed may still fit.
+        let reserved = file.reserve(len).map(|()| len).or_else(|_| file.reserve(end).map(|()| end));
+        out.reserved = reserved.map_err(|error| self.fail(&error))?;
         self.due.store(out.is_due(), Relaxed);
         Ok(())
     }

@@ -54,6 +54,25 @@ fn is_new(name: &Path) -> bool {
     name.extension().is_some_and(|extension| extension == "new")
 }
 
+/// Room is set aside for much more than is written. The log of a disk that had less than that left failed while what was
+/// written still fitted.
+#[test]
+fn a_disk_is_written_to_until_it_is_full() {
+    for durability in [Durability::EverySec, Durability::Always] {
+        let (disk, store, table) = filled(durability);
+        let room = log(&store).at() + 10 * VALUE as u64;
+        disk.set_room(room);
+        let error = (0..).find_map(|number| write(&table, number).err());
+        assert!(matches!(error, Some(Error::LogFailed { .. })), "{error:?}");
+        let at = log(&store).at();
+        assert!(at + 2 * VALUE as u64 > room, "{durability}: {at} bytes of {room}");
+        store.close().expect_err("the log failed");
+        disk.set_room(u64::MAX);
+        let stored = open(&disk, durability).find_table("t").expect("it is there").len();
+        assert_eq!(stored as u64, KEYS);
+    }
+}
+
 /// The slowest of disks: it puts nothing there before the writer has written all that it may.
 #[test]
 fn a_compaction_catches_up_with_writers_that_are_always_quicker() {

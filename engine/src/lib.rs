@@ -6997,7 +6997,7 @@ pub mod dump {
                 return corrupt(0, "it ends within the header");
             }
             if self.payload[..8] != MAGIC {
-                return corrupt(0, "this is no Twindex dump");
+                return corrupt(0, "it does not begin as a Twindex file does");
             }
             let number = |bytes: &[u8], at| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
             let version = number(&self.payload, 8);

@@ -41,6 +41,8 @@ struct State {
     fault: Option<(usize, Fault)>,
     crashed: bool,
     before_sync: Option<Hook>,
+    /// No more than this can be set aside for a file.
+    room: u64,
     rng: Rng,
 }
 
@@ -106,6 +108,7 @@ impl SimDisk {
             fault: None,
             crashed: false,
             before_sync: None,
+            room: u64::MAX,
             rng: Rng::with_seed(seed),
         })))
     }
@@ -123,6 +126,11 @@ impl SimDisk {
     pub(crate) fn fail_after(&self, after: usize, fault: Fault) {
         let mut state = self.state();
         state.fault = Some((state.steps + after, fault));
+    }
+
+    /// Refuses to set more than this aside for a file.
+    pub(crate) fn set_room(&self, bytes: u64) {
+        self.state().room = bytes;
     }
 
     /// Does something whenever a file, which has this name, is about to be synced, as if that took so
@@ -335,6 +343,9 @@ impl File for SimFile {
     }
 
     fn reserve(&self, len: u64) -> io::Result<()> {
+        if len > self.disk.state().room {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         // As small as this, so that a test meets the end of the room, and files stay small.
         let len = (len as usize).min(self.disk.state().files[self.file].seen.len() + 1000);
         let mut state = self.disk.state();
