@@ -52,8 +52,12 @@ impl Logged {
                 let mut operations = Operations::new();
                 for operation in list {
                     match operation {
-                        Operation::Put(table, key, value) => operations.push(table.into(), dump::Operation::Put(&key, &value)),
-                        Operation::Delete(table, key) => operations.push(table.into(), dump::Operation::Delete(&key)),
+                        Operation::Put(table, key, value) => {
+                            operations.push(table.into(), dump::Operation::Put(&key, &value))
+                        }
+                        Operation::Delete(table, key) => {
+                            operations.push(table.into(), dump::Operation::Delete(&key))
+                        }
                         Operation::Create(table, sorted, name) => {
                             let index = if sorted { Index::Sorted } else { Index::Hash };
                             operations.push(table, dump::Operation::Create(index, &name));
