@@ -2985,9 +2985,15 @@ mod sorted {
     #[path = "sorted.rs"]
     mod check;
 
+    /// Dropping so many bytes of large values is worth a walk through what the allocator has free.
+    #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
+    const WORTH_TRIMMING: usize = 16 << 20;
+
     /// A leaf with more is split in two.
     const LEAF: usize = tuned(4096, 256);
     const MIN_LEAF: usize = tuned(128, 64);
+    /// Two leaves become one if that has no more than this.
+    const MERGED: usize = LEAF / 4 * 3;
     /// Up to this size a leaf's prefix is found anew whenever it grows.
     const SMALL_LEAF: usize = tuned(1024, 128);
     /// Keys are taken to come in order once so many did.
@@ -3947,7 +3953,8 @@ mod sorted {
             if leaf.count() == 0 {
                 self.emptied.store(true, Relaxed);
             }
-            if leaf.count() == 0 || leaf.garbage.load(Relaxed) > leaf.size / 2 {
+            let parts = if usize::from(leaf.size) > SMALL_LEAF { 4 } else { 2 };
+            if leaf.count() == 0 || leaf.garbage.load(Relaxed) > leaf.size / parts {
                 self.shrink(held, key);
             }
         }
@@ -4239,9 +4246,14 @@ mod sorted {
             if alone { size.max((2 * content).min(LEAF)) } else { size }
         }
 
-        /// Replaces a leaf by one, or two, with these pairs.
+        /// Replaces a leaf by one, or two, with these pairs; one that pairs went from, together with a neighbour if both
+        /// are small.
         fn rebuild(&self, held: &mut Held<'_>, key: &[u8], items: &[Item<'_>]) -> Tried<()> {
             let (prefix_len, content) = leaf_content(items);
+            let had_more = held.leaf.garbage.load(Relaxed) > 0;
+            if had_more && content <= LEAF / 2 && self.merge(held, key, items, content) {
+                return Ok(());
+            }
             let may_grow = self.may_grow();
             let same = content <= held.leaf.size.into();
             let size = if may_grow.is_err() && same { content } else { self.roomy(held.leaf, content) };
@@ -4266,22 +4278,18 @@ mod sorted {
             self.publish(held, key, low, Some((separator, high)))
         }
 
-        /// Replaces a leaf of which much is dead by a smaller one, together with a neighbour where both are small.
-        /// Where memory is refused it stays as it is.
+        /// Replaces a leaf of which much is dead by a smaller one. Where memory is refused it stays as it is.
         #[cold]
         fn shrink(&self, held: &mut Held<'_>, key: &[u8]) {
             let items = held.leaf.items();
             let (_, content) = leaf_content(&items);
-            if content > LEAF / 4 || !self.merge(held, key) {
-                let smaller = Space::rounded(self.roomy(held.leaf, content).max(MIN_LEAF));
-                if smaller < held.leaf.size.into() {
-                    let _refused = self.rebuild(held, key, &items);
-                }
+            if Space::rounded((content + slack(content)).max(MIN_LEAF)) < held.leaf.size.into() {
+                let _refused = self.rebuild(held, key, &items);
             }
         }
 
-        /// Puts a leaf and one of its neighbours into one new leaf; whether it did.
-        fn merge(&self, held: &mut Held<'_>, key: &[u8]) -> bool {
+        /// Puts what a leaf is to have, and one of its neighbours, into one new leaf; whether it did.
+        fn merge(&self, held: &mut Held<'_>, key: &[u8], items: &[Item<'_>], content: usize) -> bool {
             let _shape = self.shape.lock();
             let path = self.path(key);
             let Some((&(parent, at), above)) = path.split_last() else { return false };
@@ -4294,12 +4302,15 @@ mod sorted {
                 let Node::Leaf(other) = (unsafe { Child(parent.child(other).load(Acquire)).node() }) else {
                     continue;
                 };
+                // Far too much most often, which its head tells.
+                if content + other.used() - usize::from(other.garbage.load(Relaxed)) > MERGED {
+                    continue;
+                }
                 let Some(mut other_held) = other.try_lock() else { continue };
-                let (low, high) = if first == at { (held.leaf, other) } else { (other, held.leaf) };
-                let mut items = low.items();
-                items.extend(high.items());
+                let others = other.items();
+                let items = if first == at { [items, &others].concat() } else { [&others, items].concat() };
                 let (prefix_len, content) = leaf_content(&items);
-                if content > LEAF / 2 {
+                if content > MERGED {
                     continue;
                 }
                 let Ok(leaf) = self.new_leaf(&items, prefix_len, content + slack(content)) else {
@@ -4562,13 +4573,19 @@ mod sorted {
                     Retired::Block(..) => None,
                 })
                 .collect();
-            if *self.blobs.bytes.get_mut() > 0 && !root.0.is_null() {
+            let blob_bytes = *self.blobs.bytes.get_mut();
+            if blob_bytes > 0 && !root.0.is_null() {
                 // SAFETY: the tree is whole and exclusively ours.
                 unsafe { each_leaf(root, &mut |leaf| blobs.extend(leaf.blobs())) };
             }
             for blob in blobs {
                 // SAFETY: each blob has one slot or was retired once, and nobody reads it any more.
                 unsafe { self.blobs.free(blob) };
+            }
+            #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
+            if blob_bytes >= WORTH_TRIMMING {
+                // SAFETY: it takes a number. The allocator returns to the system what is free below something in use.
+                unsafe { libc::malloc_trim(0) };
             }
         }
     }

@@ -236,7 +236,8 @@ fn churn_does_not_grow_memory_for_ever() {
 }
 
 /// Leaves that grew in one size lay idle when pairs came and went and leaves of every size were needed: a sorted table
-/// of a million pairs came to hold 73 bytes a pair instead of 42.
+/// of a million pairs came to hold 73 bytes a pair instead of 42. Leaves that had become small never became one, so it
+/// grew with every round.
 #[cfg(not(any(twindex_tiny, miri)))]
 #[test]
 fn a_table_whose_pairs_are_all_replaced_hardly_grows() {
@@ -249,7 +250,7 @@ fn a_table_whose_pairs_are_all_replaced_hardly_grows() {
             table.insert(key, [0; 16]).unwrap();
         }
         let filled = table.memory();
-        for _ in 0..5 {
+        for _ in 0..8 {
             for key in &mut keys {
                 table.delete(&key).unwrap();
                 *key = next();
@@ -257,7 +258,7 @@ fn a_table_whose_pairs_are_all_replaced_hardly_grows() {
             }
         }
         let churned = table.memory();
-        assert!(churned <= filled * 14 / 10, "{index}: {churned} bytes after {filled}");
+        assert!(churned <= filled * 13 / 10, "{index}: {churned} bytes after {filled}");
     }
 }
 
