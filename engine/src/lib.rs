@@ -536,6 +536,11 @@ mod epoch {
         }
     }
 
+    /// As `thread_number`, or 0 where that is not known yet.
+    pub(super) fn lane() -> usize {
+        OWN.try_with(|own| own.get().number).unwrap_or(0)
+    }
+
     /// A small number that only threads that are about to end may share.
     pub(super) fn thread_number() -> usize {
         seat().map_or(0, |slot| slot.number)
@@ -1756,21 +1761,47 @@ mod hash {
     #[repr(C)]
     #[derive(Default)]
     struct ShardState {
-        /// The free rest of the newest block, in units.
-        bump: u32,
-        bump_end: u32,
-        /// Free records by class.
-        free: Option<Box<[FreeRecords; CLASSES]>>,
         /// The pairs of its segments.
         pairs: usize,
         block_count: usize,
         block_capacity: usize,
+        lanes: [Lane; LANES],
+    }
+
+    /// Threads take records from lanes of their own and free them there, so that lines that one has written do not go to and fro.
+    const LANES: usize = if cfg!(target_family = "wasm") { 1 } else { tuned(4, 2) };
+
+    #[repr(align(64))]
+    #[derive(Default)]
+    struct Lane {
+        /// The free rest of its newest block, in units.
+        bump: u32,
+        bump_end: u32,
+        /// Free records by class.
+        free: Option<Box<[FreeRecords; CLASSES]>>,
+        /// Of its blocks.
         bytes: usize,
         limbo: epoch::Limbo<Removed>,
         limbo_bytes: usize,
     }
 
-    const _: () = assert!(std::mem::offset_of!(Shard, state) + std::mem::offset_of!(ShardState, pairs) < 64);
+    impl ShardState {
+        /// That of the calling thread.
+        fn lane(&mut self) -> &mut Lane {
+            &mut self.lanes[epoch::lane() % LANES]
+        }
+    }
+
+    impl Lane {
+        fn pop(&mut self, shard: &Shard, class: usize) -> Option<u32> {
+            let free = &mut self.free.as_mut()?[class];
+            let reference = free.pop(shard, class)?;
+            if let Some(next) = free.peek(shard, class) {
+                prefetch_bytes(shard.record(next), class_units(class) * UNIT);
+            }
+            Some(reference)
+        }
+    }
 
     /// A record that was taken out of the index, with what its end needs: by then the record is no longer in the cache.
     struct Removed {
@@ -2440,19 +2471,20 @@ mod hash {
         /// Room for a record, from a free one of its class or from the newest block.
         fn take_record(&self, shard: &Shard, state: &mut ShardState, bytes: usize) -> Tried<u32> {
             let (class, units) = class(bytes.div_ceil(UNIT));
-            if let Some(free) = &mut state.free
-                && let Some(reference) = free[class].pop(shard, class)
-            {
-                if let Some(next) = free[class].peek(shard, class) {
-                    prefetch_bytes(shard.record(next), units * UNIT);
-                }
+            let lane = state.lane();
+            if let Some(reference) = lane.pop(shard, class) {
                 return Ok(reference);
             }
-            if state.bump + units as u32 > state.bump_end {
+            if lane.bump + units as u32 > lane.bump_end {
+                // What one thread frees another may need.
+                if let Some(reference) = state.lanes.iter_mut().find_map(|lane| lane.pop(shard, class)) {
+                    return Ok(reference);
+                }
                 self.add_block(shard, state, units * UNIT)?;
             }
-            let reference = state.bump;
-            state.bump += units as u32;
+            let lane = state.lane();
+            let reference = lane.bump;
+            lane.bump += units as u32;
             // The next lock, like any atomic exchange, waits until what was written before is in the cache.
             prefetch(shard.record(reference).wrapping_add(units * UNIT + 64));
             Ok(reference)
@@ -2460,12 +2492,13 @@ mod hash {
 
         /// Gives the shard another block, an eighth of what it has.
         fn add_block(&self, shard: &Shard, state: &mut ShardState, at_least: usize) -> Tried<()> {
-            let wanted = (state.bytes / 8 + 1).next_power_of_two() / 2;
+            let wanted = (state.lane().bytes / 8 + 1).next_power_of_two() / 2;
             let least = (at_least + UNIT).max(MIN_BLOCK);
             let mut bytes = Space::rounded(wanted.clamp(least, MAX_BLOCK));
             let number = state.block_count;
             if (number + 1) >> (32 - BLOCK_UNITS_BITS) != 0 {
-                return Err(Box::new(Error::MemoryLimit { limit: state.bytes, needed: state.bytes + bytes }));
+                let used = self.blobs.memory.used.load(Relaxed);
+                return Err(Box::new(Error::MemoryLimit { limit: used, needed: used + bytes }));
             }
             let mut blocks = lock(&self.space);
             let mut table = shard.blocks.load(Relaxed);
@@ -2490,10 +2523,11 @@ mod hash {
             // SAFETY: the table's capacity is greater than `number`. No ref leads to this entry yet.
             unsafe { table.add(number).write(AtomicPtr::new(block.as_ptr())) };
             state.block_count += 1;
-            state.bytes += bytes;
+            let lane = state.lane();
+            lane.bytes += bytes;
             let first = (number << BLOCK_UNITS_BITS) as u32;
             // Ref 0 ends a list of free records.
-            (state.bump, state.bump_end) = (first + u32::from(number == 0), first + (bytes / UNIT) as u32);
+            (lane.bump, lane.bump_end) = (first + u32::from(number == 0), first + (bytes / UNIT) as u32);
             Ok(())
         }
 
@@ -2505,21 +2539,22 @@ mod hash {
             let (bytes, blob) = unsafe { record_extent(shard.record(reference)) };
             let class = class(bytes.div_ceil(UNIT)).0 as u8;
             // SAFETY: as above.
-            state.limbo_bytes += bytes + blob.map_or(0, |blob| unsafe { Blob::size(blob) });
+            let lane = state.lane();
+            lane.limbo_bytes += bytes + blob.map_or(0, |blob| unsafe { Blob::size(blob) });
             let retired = Removed { reference, class, owns_blob: with_blob && blob.is_some() };
-            if state.limbo.push(retired) >= COLLECT_AT || state.limbo_bytes >= COLLECT_AT_BYTES {
-                self.collect_records(shard, state);
+            if lane.limbo.push(retired) >= COLLECT_AT || lane.limbo_bytes >= COLLECT_AT_BYTES {
+                self.collect_lane(shard, lane);
             }
         }
 
-        fn collect_records(&self, shard: &Shard, state: &mut ShardState) -> bool {
-            if state.limbo.is_empty() {
+        fn collect_lane(&self, shard: &Shard, lane: &mut Lane) -> bool {
+            if lane.limbo.is_empty() {
                 return false;
             }
-            state.limbo_bytes = 0;
-            let free = state.limbo.collect(&self.blobs.memory);
+            lane.limbo_bytes = 0;
+            let free = lane.limbo.collect(&self.blobs.memory);
             for retired in &free {
-                self.free_record(shard, state, retired);
+                self.free_record(shard, lane, retired);
             }
             !free.is_empty()
         }
@@ -2530,12 +2565,14 @@ mod hash {
             for shard in self.all_shards() {
                 let _held = shard.lock.lock();
                 // SAFETY: the lock is held.
-                any |= self.collect_records(shard, unsafe { &mut *shard.state.get() });
+                for lane in unsafe { &mut (*shard.state.get()).lanes } {
+                    any |= self.collect_lane(shard, lane);
+                }
             }
             lock(&self.space).collect(&self.blobs) || any
         }
 
-        fn free_record(&self, shard: &Shard, state: &mut ShardState, retired: &Removed) {
+        fn free_record(&self, shard: &Shard, lane: &mut Lane, retired: &Removed) {
             let (record, class) = (shard.record(retired.reference), usize::from(retired.class));
             if retired.owns_blob {
                 // SAFETY: nobody else knows the record any more, and it is whole.
@@ -2547,7 +2584,7 @@ mod hash {
                 let record = NonNull::new_unchecked(record.cast_mut());
                 super::check::spoil(record, class_units(class) * UNIT);
             }
-            let free = state.free.get_or_insert_with(|| Box::new([FreeRecords::default(); CLASSES]));
+            let free = lane.free.get_or_insert_with(|| Box::new([FreeRecords::default(); CLASSES]));
             free[class].push(shard, class, retired.reference);
         }
 
@@ -2783,7 +2820,8 @@ mod hash {
                 }
                 // SAFETY: it came from `Box::into_raw`, and nobody else has it any more.
                 let mut shard = unsafe { Box::from_raw(shard) };
-                let retired: Vec<Removed> = shard.state.get_mut().limbo.drain().collect();
+                let lanes = &mut shard.state.get_mut().lanes;
+                let retired: Vec<Removed> = lanes.iter_mut().flat_map(|lane| lane.limbo.drain()).collect();
                 for retired in retired.iter().filter(|retired| retired.owns_blob) {
                     // SAFETY: a retired record is whole.
                     blobs.push(unsafe { blob_of(shard.record(retired.reference)) });

@@ -46,7 +46,7 @@ impl HashIndex {
             };
             // SAFETY: nobody writes.
             let state = unsafe { &*shard.state.get() };
-            record_blocks += state.bytes;
+            record_blocks += state.lanes.iter().map(|lane| lane.bytes).sum::<usize>();
             assert_eq!(state.pairs, found.live.len(), "a shard counts its pairs");
             blocks.push((shard.blocks.load(Acquire).addr(), state.block_capacity * ENTRY));
             shard.check(state, found, &mut blobs);
@@ -129,7 +129,7 @@ impl Shard {
     fn check(&self, state: &ShardState, found: &Found, blobs: &mut Vec<*const Blob>) {
         let mut pieces: Vec<(u32, usize)> =
             found.live.iter().map(|(&reference, bytes)| (reference, class(bytes.div_ceil(UNIT)).1)).collect();
-        for retired in state.limbo.iter() {
+        for retired in state.lanes.iter().flat_map(|lane| lane.limbo.iter()) {
             // SAFETY: a retired record is whole.
             let (bytes, blob) = unsafe { record_extent(self.record(retired.reference)) };
             assert_eq!(
@@ -140,7 +140,8 @@ impl Shard {
             pieces.push((retired.reference, class_units(retired.class.into())));
             blobs.extend(blob.filter(|_| retired.owns_blob));
         }
-        for (class, page) in state.free.iter().flat_map(|free| free.iter().enumerate()) {
+        let free = state.lanes.iter().filter_map(|lane| lane.free.as_ref());
+        for (class, page) in free.flat_map(|free| free.iter().enumerate()) {
             let mut page = *page;
             while page.0 != 0 {
                 // SAFETY: a page of this class, with as many refs as it says.
@@ -154,7 +155,7 @@ impl Shard {
                 page = FreeRecords(unsafe { *page.word(self, 0) });
             }
         }
-        pieces.push((state.bump, (state.bump_end - state.bump) as usize));
+        pieces.extend(state.lanes.iter().map(|lane| (lane.bump, (lane.bump_end - lane.bump) as usize)));
         pieces.retain(|&(_, units)| units > 0);
         pieces.sort_unstable();
         assert!(
