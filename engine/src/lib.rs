@@ -2538,8 +2538,8 @@ mod hash {
             // SAFETY: the record is whole until it is free, and so is its blob.
             let (bytes, blob) = unsafe { record_extent(shard.record(reference)) };
             let class = class(bytes.div_ceil(UNIT)).0 as u8;
-            // SAFETY: as above.
             let lane = state.lane();
+            // SAFETY: as above.
             lane.limbo_bytes += bytes + blob.map_or(0, |blob| unsafe { Blob::size(blob) });
             let retired = Removed { reference, class, owns_blob: with_blob && blob.is_some() };
             if lane.limbo.push(retired) >= COLLECT_AT || lane.limbo_bytes >= COLLECT_AT_BYTES {
