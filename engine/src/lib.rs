@@ -295,7 +295,11 @@ impl fmt::Display for Error {
                 write!(f, "{value} incremented by {by} does not fit into 64 bits")
             }
             Self::Corrupt { offset, what } => write!(f, "corrupt at byte {offset}: {what}"),
+            #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
             Self::Io(error) => error.fmt(f),
+            // Where there is no system the texts of all its errors would be a part of every module.
+            #[cfg(all(target_family = "wasm", target_os = "unknown"))]
+            Self::Io(_) => f.write_str("reading or writing failed"),
         }
     }
 }
@@ -1250,6 +1254,37 @@ fn prefetch_bytes(at: *const u8, bytes: usize) {
     (0..bytes.min(1024)).step_by(64).for_each(|line| prefetch(at.wrapping_add(line)));
 }
 
+/// How the keys of hash tables are hashed.
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+type Hashing = foldhash::quality::RandomState;
+
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+fn hashing() -> Hashing {
+    Hashing::default()
+}
+
+// A module without imports has nothing that is random but what its host gives it.
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+type Hashing = foldhash::quality::SeedableRandomState;
+
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+static SEED: std::sync::OnceLock<foldhash::SharedSeed> = std::sync::OnceLock::new();
+
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+fn hashing() -> Hashing {
+    static TABLES: AtomicUsize = AtomicUsize::new(0);
+    let seed = SEED.get_or_init(|| foldhash::SharedSeed::from_u64(0));
+    Hashing::with_seed(TABLES.fetch_add(1, Relaxed) as u64, seed)
+}
+
+/// Has the keys of hash tables hashed by a secret of the host's, as only then nobody can choose keys that collide. Whether it is
+/// taken: from the first table on it is too late.
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+#[doc(hidden)]
+pub fn seed_hashing(secret: u64) -> bool {
+    SEED.set(foldhash::SharedSeed::from_u64(secret)).is_ok()
+}
+
 /// What a change of an absent key comes to once the index has `grown`: another attempt, or where it could not, the
 /// error, but only if the change needs room at all.
 fn without_room<V, D: FnOnce(Option<&[u8]>) -> Tried<Change<V>>>(
@@ -1971,7 +2006,7 @@ mod hash {
     type Home<'i> = (Hash, Segment, &'i Bucket);
 
     pub(super) struct HashIndex {
-        hasher: foldhash::quality::RandomState,
+        hasher: Hashing,
         directory: AtomicPtr<DirectoryHead>,
         shards: [AtomicPtr<Shard>; SHARDS],
         /// Held to change the directory, and to take and give blocks.
@@ -1992,7 +2027,7 @@ mod hash {
     }
 
     impl HashIndex {
-        pub(super) fn new(memory: Arc<Memory>, hasher: foldhash::quality::RandomState) -> Self {
+        pub(super) fn new(memory: Arc<Memory>, hasher: Hashing) -> Self {
             Self {
                 hasher,
                 directory: AtomicPtr::new(Directory::NONE.cast_mut()),
@@ -5282,7 +5317,7 @@ impl Table {
     fn new(name: &str, index: Index, memory: Arc<Memory>) -> Self {
         let own = || Arc::clone(&memory);
         let pairs = match index {
-            Index::Hash => Pairs::Hash(Shared::new(hash::HashIndex::new(own(), <_>::default()), own())),
+            Index::Hash => Pairs::Hash(Shared::new(hash::HashIndex::new(own(), hashing()), own())),
             Index::Sorted => Pairs::Sorted(Shared::new(sorted::SortedIndex::new(own()), own())),
         };
         let inner = TableInner { name: name.into(), dropped: AtomicBool::new(false), memory, pairs };
@@ -5740,6 +5775,14 @@ impl Table {
             }
         }
     }
+
+    /// Shows `read`, under a lock, some pairs of a hash table, from those on where the last call ended, the first one at 0:
+    /// where the next ones begin, if there are any.
+    #[doc(hidden)]
+    pub fn walk(&self, from: u64, read: impl FnMut(&[u8], &[u8])) -> Option<u64> {
+        let Pairs::Hash(index) = &self.inner.pairs else { return None };
+        index.get(&self.pin()).walk(from, read)
+    }
 }
 
 impl IntoIterator for &Table {
@@ -6058,10 +6101,9 @@ impl Iterator for Iter {
                 if let Some(pair) = pairs.next() {
                     return Some(pair);
                 }
-                let Pairs::Hash(index) = &table.inner.pairs else { return None };
                 let mut segment = Vec::new();
                 let read = |key: &[u8], value: &[u8]| segment.push((key.to_vec(), value.to_vec()));
-                *next = index.get(&table.pin()).walk((*next)?, read);
+                *next = table.walk((*next)?, read);
                 *pairs = segment.into_iter();
             },
         }
@@ -6171,12 +6213,36 @@ pub mod dump {
     }
 
     /// The same with a table of 1 KiB instead of 16, as modules for WebAssembly are downloaded.
+    /// As above, by tables that are made here, as modules for WebAssembly are downloaded: what becomes of a byte, and of one that 1
+    /// to 7 others follow.
     #[cfg(target_family = "wasm")]
     fn crc32(before: u32, bytes: &[u8]) -> u32 {
-        static CRC: crc::Crc<u32, crc::Table<1>> = crc::Crc::<u32, crc::Table<1>>::new(&crc::CRC_32_ISO_HDLC);
-        let mut digest = CRC.digest_with_initial((!before).reverse_bits());
-        digest.update(bytes);
-        digest.finalize()
+        static TABLES: std::sync::OnceLock<[[u32; 256]; 8]> = std::sync::OnceLock::new();
+        let tables = TABLES.get_or_init(|| {
+            let mut tables = [[0; 256]; 8];
+            for byte in 0..256 {
+                let mut sum = byte as u32;
+                for table in &mut tables {
+                    for _ in 0..8 {
+                        let carried = (sum & 1) * 0xedb8_8320;
+                        sum = sum >> 1 ^ carried;
+                    }
+                    table[byte] = sum;
+                }
+            }
+            tables
+        });
+        let (words, rest) = bytes.as_chunks();
+        let mut sum = !before;
+        for word in words {
+            let bytes = (u64::from_le_bytes(*word) ^ u64::from(sum)).to_le_bytes();
+            let sums = bytes.iter().zip(tables.iter().rev()).map(|(&byte, table)| table[usize::from(byte)]);
+            sum = sums.fold(0, |all, sum| all ^ sum);
+        }
+        for byte in rest {
+            sum = sum >> 8 ^ tables[0][usize::from(sum as u8 ^ byte)];
+        }
+        !sum
     }
 
     /// The start of a file.
@@ -6302,6 +6368,8 @@ pub mod dump {
     const REFERS: bool = cfg!(not(target_family = "wasm"));
     /// How many pairs are again as one before: these bits of a token. 0 for one that has its lengths alone.
     const TIMES: u8 = 7;
+    /// A pair needs less than this beside its bytes: a token, three lengths, and a record's head.
+    const AROUND: usize = 64;
 
     /// The bits of the tokens before pairs.
     #[derive(Clone, Copy, Debug)]
@@ -6455,10 +6523,10 @@ pub mod dump {
                         self.write()?;
                     }
                 }
-                Pairs::Hash(index) => {
+                Pairs::Hash(_) => {
                     let mut next = Some(0);
                     while let Some(from) = next {
-                        next = index.get(&table.pin()).walk(from, |key, value| self.push(id, key, value));
+                        next = table.walk(from, |key, value| self.push(id, key, value));
                         self.write()?;
                     }
                 }
@@ -6471,6 +6539,11 @@ pub mod dump {
 
         fn push(&mut self, id: u32, key: &[u8], value: &[u8]) {
             if self.result.is_err() {
+                return;
+            }
+            // Where memory has an end, a pair may be too much.
+            if self.bytes.try_reserve(key.len() + value.len() + AROUND).is_err() {
+                self.result = Err(Error::Io(std::io::ErrorKind::OutOfMemory.into()));
                 return;
             }
             if self.bytes.len() == self.start {

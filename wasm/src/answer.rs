@@ -77,6 +77,10 @@ impl Output {
         self.0.len()
     }
 
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// Makes room for `bytes` more.
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Failed> {
         Ok(self.0.try_reserve(bytes).map_err(|_| Failure::NoMemory { bytes })?)

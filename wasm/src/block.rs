@@ -28,6 +28,8 @@ const ABSENT: u32 = u32::MAX;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     Pair,
+    /// A pair whose value may be absent.
+    PairOrKey,
     Key,
     Amount,
     Swap,
@@ -72,6 +74,11 @@ impl<'b> Items<'b> {
                 item.key = self.take(key)?;
                 item.value = Some(self.take(value)?);
             }
+            Shape::PairOrKey => {
+                let value = self.length()?;
+                item.key = self.take(key)?;
+                item.value = self.take_optional(value)?;
+            }
             Shape::Amount => {
                 item.by = i64::from_le_bytes(self.array()?);
                 item.key = self.take(key)?;
@@ -85,6 +92,11 @@ impl<'b> Items<'b> {
         }
         self.taken += 1;
         Ok(Some(item))
+    }
+
+    /// How many bytes are left.
+    pub(crate) fn left(&self) -> usize {
+        self.bytes.len()
     }
 
     fn length(&mut self) -> Result<u32, Failed> {
@@ -110,8 +122,13 @@ impl<'b> Items<'b> {
 // --- writing
 
 pub(crate) fn push_pair(output: &mut Output, key: &[u8], value: &[u8]) -> Result<(), Failed> {
-    let lengths = u64::from(length_of(value)) << 32 | u64::from(length_of(key));
-    output.push_all([&lengths.to_le_bytes(), key, value])
+    push_item(output, key, Some(value))
+}
+
+/// A pair whose value may be absent.
+pub(crate) fn push_item(output: &mut Output, key: &[u8], value: Option<&[u8]>) -> Result<(), Failed> {
+    let lengths = u64::from(value.map_or(ABSENT, length_of)) << 32 | u64::from(length_of(key));
+    output.push_all([&lengths.to_le_bytes(), key, value.unwrap_or_default()])
 }
 
 pub(crate) fn push_optional(output: &mut Output, value: Option<&[u8]>) -> Result<(), Failed> {

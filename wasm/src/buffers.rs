@@ -4,6 +4,7 @@
 //! trusted. The host writes into them between its calls, when no Rust code runs.
 
 use crate::failure::{Failed, Failure};
+use crate::reserve;
 use crate::state::call;
 
 /// Where bytes of the host are: their address and their length.
@@ -40,6 +41,7 @@ impl Buffers {
 
     /// As [`bytes`](Self::bytes), which must be UTF-8.
     pub(crate) fn text(&self, place: Place) -> Result<&str, Failed> {
+        reserve::ensure(place.1)?; // an error about it has a copy
         Ok(std::str::from_utf8(self.bytes(place)?).map_err(|_| Failure::Encoding)?)
     }
 

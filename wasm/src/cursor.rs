@@ -1,8 +1,8 @@
-//! Cursors, scans and iterators.
+//! Cursors and scans.
 
 use std::ops::Bound;
 
-use twindex::{Cursor, prefix_range};
+use twindex::{Cursor, MAX_KEY_BYTES, prefix_range};
 
 use crate::answer::Output;
 use crate::block;
@@ -34,7 +34,8 @@ fn bound(
     (kind, address, length): End,
     side: fn(Range) -> Bound<Vec<u8>>,
 ) -> Result<Bound<Vec<u8>>, Failed> {
-    let key = || buffers.bytes((address, length));
+    // Beyond this length a bound is on the same side of every key, whatever more there is.
+    let key = || buffers.bytes((address, length)).map(|key| &key[..length.min(MAX_KEY_BYTES + 1)]);
     match kind {
         NONE => Ok(Bound::Unbounded),
         INCLUDED => Ok(Bound::Included(key()?.to_vec())),
@@ -50,7 +51,7 @@ fn as_slices((lower, upper): &Range) -> (Bound<&[u8]>, Bound<&[u8]>) {
 
 /// The way in which a cursor moves.
 #[derive(Clone, Copy)]
-enum Way {
+pub(crate) enum Way {
     Up,
     Down,
 }
@@ -63,18 +64,22 @@ impl Way {
         }
     }
 
-    /// The same as `count` calls of `next`, each pair pushed: how many there were.
-    fn push_block(
+    /// The same as `count` calls of `next`, each pair pushed: how many there were. On an error the cursor stays where it was.
+    pub(crate) fn push_block(
         self,
         cursor: &mut Cursor,
         output: &mut Output,
         count: usize,
         bytes: usize,
     ) -> Result<usize, Failed> {
+        let before = cursor.clone();
         let mut pairs = 0;
         while pairs < count && output.len() < bytes {
             let Some((key, value)) = self.next(cursor) else { break };
-            block::push_pair(output, key, value)?;
+            if let Err(error) = block::push_pair(output, key, value) {
+                *cursor = before;
+                return Err(error);
+            }
             pairs += 1;
         }
         Ok(pairs)
@@ -127,9 +132,8 @@ extern "C" fn twindex_scan_desc_next(cursor: u32) -> i32 {
 fn cursor_next_many(cursor: u32, way: Way, count: usize, bytes: usize) -> i32 {
     call(|state| {
         let cursor = state.handles.cursor(cursor)?;
-        let before = cursor.clone();
         let output = state.output.start();
-        let pairs = way.push_block(cursor, output, count, bytes).inspect_err(|_| *cursor = before)?;
+        let pairs = way.push_block(cursor, output, count, bytes)?;
         output.finish(pairs);
         Ok(0)
     })
@@ -171,34 +175,6 @@ extern "C" fn twindex_scan(
         let way = if reverse == 0 { Way::Up } else { Way::Down };
         let output = state.output.start();
         let pairs = way.push_block(&mut cursor, output, count, bytes)?;
-        output.finish(pairs);
-        Ok(0)
-    })
-}
-
-/// Opens an iterator over every pair of a table, in the order of the keys where it is sorted: its handle.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_iter(table: u32) -> i32 {
-    call(|state| {
-        let (table, store) = state.handles.table_and_store(table)?;
-        let iter = Box::new(table.iter());
-        open(&mut state.handles, Object::Iter { store, iter })
-    })
-}
-
-/// Answers with the next pairs of an iterator: up to `count`, or fewer once they are `bytes` long, packed,
-/// and their number. There is no further pair where that is 0.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_iter_next_many(iter: u32, count: usize, bytes: usize) -> i32 {
-    call(|state| {
-        let iter = state.handles.iterator(iter)?;
-        let output = state.output.start();
-        let mut pairs = 0;
-        while pairs < count && output.len() < bytes {
-            let Some((key, value)) = iter.next() else { break };
-            block::push_pair(output, &key, &value)?;
-            pairs += 1;
-        }
         output.finish(pairs);
         Ok(0)
     })

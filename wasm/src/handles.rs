@@ -10,9 +10,10 @@
 //! A slot that has been used as often as the bits can tell is never used again, so no handle is given
 //! twice, and a closed one can always be told from an open one.
 
-use twindex::{Cursor, Iter, Store, Table};
+use twindex::{Cursor, Store, Table};
 
 use crate::failure::{Failed, Failure};
+use crate::iterator::Iterator;
 use crate::state::call;
 
 const POSITION_BITS: u32 = 20;
@@ -24,7 +25,7 @@ pub(crate) enum Object {
     Store(Store),
     Table { store: u32, table: Table },
     Cursor { store: u32, cursor: Box<Cursor> },
-    Iter { store: u32, iter: Box<Iter> },
+    Iterator { store: u32, iterator: Box<Iterator> },
 }
 
 impl Object {
@@ -33,14 +34,16 @@ impl Object {
             Self::Store(_) => "store",
             Self::Table { .. } => "table",
             Self::Cursor { .. } => "cursor",
-            Self::Iter { .. } => "iterator",
+            Self::Iterator { .. } => "iterator",
         }
     }
 
     fn store(&self) -> Option<u32> {
         match self {
             Self::Store(_) => None,
-            Self::Table { store, .. } | Self::Cursor { store, .. } | Self::Iter { store, .. } => Some(*store),
+            Self::Table { store, .. } | Self::Cursor { store, .. } | Self::Iterator { store, .. } => {
+                Some(*store)
+            }
         }
     }
 }
@@ -149,9 +152,9 @@ impl Handles {
         }
     }
 
-    pub(crate) fn iterator(&mut self, handle: u32) -> Result<&mut Iter, Failed> {
+    pub(crate) fn iterator(&mut self, handle: u32) -> Result<&mut Iterator, Failed> {
         match self.object(handle)? {
-            Object::Iter { iter, .. } => Ok(iter),
+            Object::Iterator { iterator, .. } => Ok(iterator),
             other => Err(wrong_kind(handle, other, "iterator")),
         }
     }

@@ -23,6 +23,7 @@ mod buffers;
 mod cursor;
 mod failure;
 mod handles;
+mod iterator;
 mod many;
 mod reserve;
 mod state;
@@ -36,4 +37,20 @@ const ABI_VERSION: i32 = 1;
 #[unsafe(no_mangle)]
 extern "C" fn twindex_abi_version() -> i32 {
     ABI_VERSION
+}
+
+/// Has the keys of hash tables hashed by a secret of the host's: 1, or 0 where it comes too late, after the first table or
+/// another secret.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_seed(secret: u64) -> i32 {
+    state::call(|_| Ok(seed(secret).into()))
+}
+
+#[cfg(target_family = "wasm")]
+use twindex::seed_hashing as seed;
+
+/// A native process has secrets of its own.
+#[cfg(not(target_family = "wasm"))]
+fn seed(_secret: u64) -> bool {
+    false
 }

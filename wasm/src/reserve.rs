@@ -16,7 +16,7 @@ use crate::failure::{Failed, Failure};
 const RESERVE_BYTES: usize = 1024 * 1024;
 
 /// From here on a value has a block of its own, so that it is tried for before a write starts.
-const LARGE_BYTES: usize = 4096;
+pub(crate) const LARGE_BYTES: usize = 4096;
 
 /// The engine aligns what it cuts its blocks from to a cache line, as nothing else is that is large.
 const BLOCK_ALIGN: usize = 64;

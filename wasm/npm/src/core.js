@@ -28,8 +28,9 @@ export class Core {
   constructor(instance) {
     this.exports = instance.exports
     if (this.exports.twindex_abi_version?.() !== ABI_VERSION) {
-      throw new TypeError(`this is no module of Twindex with version ${ABI_VERSION} of its interface`)
+      throw new TypeError(`this is no module of Twindex with version ${ABI_VERSION}`)
     }
+    this.exports.twindex_seed(crypto.getRandomValues(new BigUint64Array(1))[0])
     this.#answer = (this.exports.twindex_answer() >>> 0) / 4
     this.refresh()
     this.room(0, INPUT_BYTES)

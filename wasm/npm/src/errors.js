@@ -6,12 +6,11 @@ export class TwindexError extends Error {
     super(message)
     this.code = code
   }
+
+  get name() {
+    return 'TwindexError'
+  }
 }
-Object.defineProperty(TwindexError.prototype, 'name', {
-  value: 'TwindexError',
-  writable: true,
-  configurable: true,
-})
 
 /** The class that a JavaScript user expects for such an error. */
 const BUILT_IN = { TWINDEX_TYPE: TypeError, TWINDEX_RANGE: RangeError }

@@ -23,6 +23,7 @@ macro_rules! exports {
 
 exports! {
     abi_version = "twindex_abi_version" ();
+    seed = "twindex_seed" (u64);
     answer = "twindex_answer" ();
     last_error = "twindex_last_error" ();
     alloc = "twindex_alloc" (u32);

@@ -1,6 +1,6 @@
 //! A host that gives the module no more memory.
 
-use crate::guest::{AbiError, Guest, NONE, pack};
+use crate::guest::{AbiError, EXCLUDED, Guest, INCLUDED, NONE, PREFIX, pack};
 
 const MIB: usize = 1024 * 1024;
 
@@ -98,6 +98,87 @@ fn answers_that_do_not_fit_are_errors_and_a_cursor_stays_where_it_was() {
     let status = guest.exports.select_many.call(&mut guest.store, (table, at, length));
     assert_eq!(guest.check(status).unwrap_err().code, "TWINDEX_MEMORY_LIMIT");
     assert_eq!(guest.select_with(table, b"b", |found| found == value).unwrap(), Some(true));
+}
+
+#[test]
+fn an_iterator_shows_every_pair_where_memory_ends() {
+    for (index, value_bytes) in [("hash", 8), ("hash", 1000), ("hash", 300_000), ("sorted", 1000)] {
+        let value = vec![b'v'; value_bytes];
+        let mut guest = Guest::with_memory(12 * MIB);
+        let store = guest.store_new(None).unwrap();
+        let table = guest.table(store, b"t", index).unwrap();
+        let (pairs, _) = fill(&mut guest, table, &value);
+        for number in 0..pairs / 5 {
+            assert!(guest.delete(table, &number.to_be_bytes()).unwrap());
+        }
+        let mut keys: Vec<_> = (guest.iterate(table, 1).unwrap().into_iter())
+            .map(|(key, found)| {
+                assert!(found == value);
+                u32::from_be_bytes(key.try_into().unwrap())
+            })
+            .collect();
+        keys.sort_unstable();
+        assert!(keys.into_iter().eq(pairs / 5..pairs), "{index} {value_bytes}");
+    }
+}
+
+#[test]
+fn an_iterator_that_cannot_answer_goes_on_once_it_can() {
+    let mut guest = Guest::with_memory(24 * MIB);
+    let store = guest.store_new(None).unwrap();
+    let value = vec![b'v'; MIB];
+    for index in ["hash", "sorted"] {
+        let table = guest.table(store, index.as_bytes(), index).unwrap();
+        for key in 0..7_u8 {
+            assert!(guest.insert(table, &[key], &value).unwrap());
+        }
+    }
+    // What is left is too little for seven values, and enough for one.
+    for index in ["hash", "sorted"] {
+        let table = guest.table(store, index.as_bytes(), index).unwrap();
+        let status = guest.exports.iter.call(&mut guest.store, (table,));
+        let iterator = guest.check(status).unwrap().cast_unsigned();
+        let (mut keys, mut refused, mut count) = (Vec::new(), 0, 100);
+        loop {
+            let status = guest.exports.iter_next_many.call(&mut guest.store, (iterator, count, u32::MAX));
+            match guest.check(status) {
+                Ok(_) if guest.answer_count() == 0 => break,
+                Ok(_) => keys.extend(guest.answered_pairs().into_iter().map(|(key, _)| key[0])),
+                Err(error) => {
+                    assert_eq!(error.code, "TWINDEX_MEMORY_LIMIT");
+                    refused += 1;
+                    count = 1;
+                }
+            }
+            assert!(refused < 3, "{index}: {keys:?}");
+        }
+        keys.sort_unstable();
+        assert_eq!(keys, [0, 1, 2, 3, 4, 5, 6], "{index}");
+    }
+}
+
+#[test]
+fn long_arguments_are_not_copied_where_memory_ends() {
+    let mut guest = Guest::with_memory(12 * MIB);
+    let store = guest.store_new(None).unwrap();
+    let table = guest.table(store, b"t", "sorted").unwrap();
+    assert!(guest.insert(table, &[7; 65_535], b"").unwrap());
+    let most = vec![7; 7 * MIB];
+    let key = |guest: &mut Guest, lower, upper| -> Vec<usize> {
+        let pairs = guest.scan(table, (lower, &most), (upper, b"\x08"), false, 9).unwrap();
+        pairs.iter().map(|(key, _)| key.len()).collect()
+    };
+    for kind in [INCLUDED, EXCLUDED, PREFIX] {
+        assert!(key(&mut guest, kind, EXCLUDED).is_empty(), "a key of 7 MiB is beyond its beginning");
+    }
+    // The error about a name has a copy of it, for which there is no room.
+    for (name, index) in [(&most[..], &b"hash"[..]), (b"name", &most)] {
+        let [(name, n), (index, i)] = guest.put([name, index]);
+        let status = guest.exports.table.call(&mut guest.store, (store, name, n, index, i));
+        assert_eq!(guest.check(status).unwrap_err().code, "TWINDEX_MEMORY_LIMIT");
+    }
+    assert_eq!(guest.insert(table, &most, b"").unwrap_err().code, "TWINDEX_MEMORY_LIMIT");
+    assert_eq!(guest.len(table), Ok(1));
 }
 
 #[test]

@@ -31,6 +31,31 @@ fn the_version_of_the_abi_is_one() {
     assert_eq!(version, 1);
 }
 
+/// The keys of a hash table in the order of their hashes, in an instance that was given this secret.
+fn keys_in_order(secret: Option<u64>) -> Vec<Vec<u8>> {
+    let mut guest = Guest::new();
+    if let Some(secret) = secret {
+        let taken = guest.exports.seed.call(&mut guest.store, (secret,)).expect("no trap");
+        assert_eq!(taken, 1);
+    }
+    let store = guest.store_new(None).unwrap();
+    let table = guest.table(store, b"t", "hash").unwrap();
+    for key in 0..1_000_u32 {
+        guest.insert(table, &key.to_le_bytes(), b"").unwrap();
+    }
+    let late = guest.exports.seed.call(&mut guest.store, (7,)).expect("no trap");
+    assert_eq!(late, 0, "a secret after the first table changes nothing");
+    assert_eq!(guest.select(table, &7_u32.to_le_bytes()).unwrap().unwrap(), b"");
+    guest.iterate(table, 100).unwrap().into_iter().map(|(key, _)| key).collect()
+}
+
+#[test]
+fn keys_are_hashed_by_the_secret_of_the_host() {
+    assert_eq!(keys_in_order(Some(1)), keys_in_order(Some(1)));
+    assert_ne!(keys_in_order(Some(1)), keys_in_order(Some(2)));
+    assert_ne!(keys_in_order(Some(1)), keys_in_order(None));
+}
+
 #[test]
 fn there_is_no_last_error_before_a_call_has_failed() {
     let mut guest = Guest::new();

@@ -1,0 +1,119 @@
+//! Iterators over every pair of a table.
+
+use twindex::{Cursor, Index, Table};
+
+use crate::answer::Output;
+use crate::block::{self, Items, Shape};
+use crate::cursor::Way;
+use crate::failure::Failed;
+use crate::handles::Object;
+use crate::reserve::LARGE_BYTES;
+use crate::state::call;
+use crate::table::read;
+
+pub(crate) enum Iterator {
+    Sorted(Cursor),
+    Hash(Walk),
+}
+
+/// A way through a hash table, a part of it at a time.
+pub(crate) struct Walk {
+    table: Table,
+    /// Where the next part begins, unless this was the last.
+    next: Option<u64>,
+    /// The pairs of this part, packed. A large value is absent, to be looked up when its turn comes.
+    part: Output,
+    /// How many bytes of it were shown.
+    shown: usize,
+}
+
+impl Iterator {
+    fn new(table: &Table) -> Result<Self, Failed> {
+        Ok(match table.index() {
+            Index::Sorted => Self::Sorted(table.try_cursor(..)?),
+            Index::Hash => {
+                Self::Hash(Walk { table: table.clone(), next: Some(0), part: Output::new(), shown: 0 })
+            }
+        })
+    }
+
+    /// Pushes the next pairs, up to `count` or until they are `bytes` long: how many there were.
+    fn push_block(&mut self, output: &mut Output, count: usize, bytes: usize) -> Result<usize, Failed> {
+        match self {
+            Self::Sorted(cursor) => Way::Up.push_block(cursor, output, count, bytes),
+            Self::Hash(walk) => walk.push_block(output, count, bytes),
+        }
+    }
+}
+
+impl Walk {
+    fn push_block(&mut self, output: &mut Output, count: usize, bytes: usize) -> Result<usize, Failed> {
+        let mut pairs = 0;
+        while pairs < count && output.len() < bytes {
+            if self.shown == self.part.len() {
+                let Some(from) = self.next else { break };
+                self.take_part(from)?;
+                continue;
+            }
+            let mut items = Items::new(&self.part.bytes()[self.shown..], Shape::PairOrKey);
+            let Some(item) = items.next()? else { break };
+            let mut outcome = Ok(());
+            let mut push = |value: &[u8]| outcome = block::push_pair(output, item.key, value);
+            let is_there = match item.value {
+                Some(value) => {
+                    push(value);
+                    true
+                }
+                None => read(&self.table, item.key, &mut push),
+            };
+            if outcome.is_err() && pairs > 0 {
+                break; // it comes first in the next block
+            }
+            outcome?;
+            self.shown = self.part.len() - items.left();
+            pairs += usize::from(is_there);
+        }
+        Ok(pairs)
+    }
+
+    /// Copies the part that begins at `from`.
+    fn take_part(&mut self, from: u64) -> Result<(), Failed> {
+        self.shown = 0;
+        let part = self.part.start();
+        let mut outcome = Ok(());
+        let next = self.table.walk(from, |key, value| {
+            if outcome.is_ok() {
+                outcome = block::push_item(part, key, Some(value).filter(|value| value.len() < LARGE_BYTES));
+            }
+        });
+        if outcome.is_err() {
+            part.start(); // there it begins again
+        }
+        outcome?;
+        self.next = next;
+        Ok(())
+    }
+}
+
+/// Opens an iterator over every pair of a table, in the order of the keys where it is sorted: its handle.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_iter(table: u32) -> i32 {
+    call(|state| {
+        let (table, store) = state.handles.table_and_store(table)?;
+        let iterator = Box::new(Iterator::new(table)?);
+        crate::store::open(&mut state.handles, Object::Iterator { store, iterator })
+    })
+}
+
+/// Answers with the next pairs of an iterator: up to `count`, or fewer once they are `bytes` long, packed,
+/// and their number. There is no further pair where that is 0.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_iter_next_many(iter: u32, count: usize, bytes: usize) -> i32 {
+    call(|state| {
+        let iterator = state.handles.iterator(iter)?;
+        let output = state.output.start();
+        let pairs = iterator.push_block(output, count, bytes)?;
+        output.finish(pairs);
+        Ok(0)
+    })
+}
