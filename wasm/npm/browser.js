@@ -3,12 +3,13 @@
 //   import { open } from 'twindex-wasm/browser'
 //   const store = await open('app')
 
-import { instantiate } from './index.js'
 import { IndexedFiles, PrivateFiles } from './src/browser/places.js'
 import { openKept } from './src/browser/store.js'
 import { makeError, typeError } from './src/errors.js'
+import { instantiate } from './src/load.js'
 import { readOptions } from './src/options.js'
 
+const MODULE = new URL('./twindex.wasm', import.meta.url)
 const PLACES = { opfs: PrivateFiles, indexeddb: IndexedFiles }
 const OPTIONS = ['durability', 'memoryLimit', 'readOnly', 'source', 'storage', 'wait']
 
@@ -31,7 +32,12 @@ export async function open(name, options) {
   const place = new Place(name)
   const release = readOnly ? undefined : await lead(name, wait)
   try {
-    return await openKept(await instantiate(source), place, { durability, readOnly, memoryLimit, release })
+    return await openKept(await instantiate(source, MODULE), place, {
+      durability,
+      readOnly,
+      memoryLimit,
+      release,
+    })
   } catch (error) {
     release?.()
     throw error

@@ -90,7 +90,7 @@ async function runTest(module, test, written, { rounds }, step, isFirst) {
 
 /** All results, step by step. `step(name)` is called after each. */
 export async function runAll(options, keys, step) {
-  const module = await WebAssembly.compile(await readFile(new URL('../twindex.wasm', import.meta.url)))
+  const module = await WebAssembly.compile(await readFile(new URL('../twindex.fast.wasm', import.meta.url)))
   const pairs = keys.map((key, number) => [key, valueFor(number, options.valueBytes)])
   const results = []
   for (const test of options.tests)

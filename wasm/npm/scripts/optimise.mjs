@@ -1,4 +1,4 @@
-// Makes a module smaller than the compiler leaves it, and strips it.
+// Makes a module smaller than the compiler leaves it, or faster, and strips it.
 
 import binaryen from 'binaryen'
 
@@ -8,19 +8,25 @@ import binaryen from 'binaryen'
  */
 const PANIC = /4core9panicking(9panic_fmt|18panic_bounds_check|5panic|19assert_failed_inner)/
 
-export function optimise(bytes) {
+export function optimise(bytes, forSpeed) {
   const module = binaryen.readBinary(bytes)
   try {
     endPanicsAtOnce(module)
-    binaryen.setOptimizeLevel(2)
-    binaryen.setShrinkLevel(2)
-    // A function that one other calls compresses better by itself, if it is not tiny.
-    binaryen.setOneCallerInlineMaxSize(20)
-    module.optimize()
-    // Expressions without nesting show more of what is the same.
-    module.runPasses(['flatten', 'local-cse', 'rereloop'])
-    module.optimize()
-    module.optimize()
+    if (forSpeed) {
+      binaryen.setOptimizeLevel(3)
+      binaryen.setShrinkLevel(0)
+      module.optimize()
+    } else {
+      binaryen.setOptimizeLevel(2)
+      binaryen.setShrinkLevel(2)
+      // A function that one other calls compresses better by itself, if it is not tiny.
+      binaryen.setOneCallerInlineMaxSize(20)
+      module.optimize()
+      // Expressions without nesting show more of what is the same.
+      module.runPasses(['flatten', 'local-cse', 'rereloop'])
+      module.optimize()
+      module.optimize()
+    }
     module.runPasses([
       'reorder-functions',
       'reorder-locals',

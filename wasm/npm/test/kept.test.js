@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { load } from 'twindex-wasm'
-import { instantiate } from '../index.js'
 import { openKept } from '../src/browser/store.js'
+import { instantiate } from '../src/load.js'
 
 const { Store } = await load()
 
@@ -50,7 +50,7 @@ class Place {
 }
 
 async function open(place, options) {
-  return openKept(await instantiate(), place, {
+  return openKept(await instantiate(undefined, new URL('../twindex.wasm', import.meta.url)), place, {
     durability: 'none',
     readOnly: false,
     release() {},

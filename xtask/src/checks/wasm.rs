@@ -21,7 +21,13 @@ pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Faile
     steps.must("wasm: build of the component", |log| build_components(workspace, target, log))?;
     scripts("wasm", folder, &["lint", "types", "test", "test:browser"], steps);
     smoke("wasm", Host::WasmNode, workspace, steps);
+    steps.check("wasm: the tool, natively and for WASI", |log| build_tool(workspace, log));
     cargo_test("wasm", "twindex-wasm", workspace, steps);
+    steps.check("wasm: tests of the fast module", |log| {
+        let mut tests = command("cargo", workspace.root());
+        tests.args(["test", "--package=twindex-wasm", "--test=abi"]);
+        log.run(tests.env("TWINDEX_WASM", workspace.path("wasm/npm/twindex.fast.wasm")))
+    });
     smoke("wasm", Host::Wasmtime, workspace, steps);
     steps.check("wasm: tests in Python's wasmtime", |log| test_in_python(workspace, log));
     Ok(())
@@ -35,12 +41,16 @@ fn build_components(workspace: &Workspace, target: WasmTarget, log: &mut Log) ->
     log.run(target.apply(cargo.arg("target.wasm32-unknown-unknown.linker='wasm-component-ld'")))
 }
 
-/// The module, the component, and one file in turn under WASI and natively.
-fn test_in_python(workspace: &Workspace, log: &mut Log) -> Result<()> {
+fn build_tool(workspace: &Workspace, log: &mut Log) -> Result<()> {
     require_wasi(log)?;
     for build in ["build --package=twindex-cli", "build --package=twindex-cli --target=wasm32-wasip1"] {
         log.run(command("cargo", workspace.root()).args(build.split(' ')))?;
     }
+    Ok(())
+}
+
+/// The module, the component, and one file in turn under WASI and natively.
+fn test_in_python(workspace: &Workspace, log: &mut Log) -> Result<()> {
     let venv = Venv::at(workspace.target("venv-wasm"));
     venv.make(log)?;
     venv.install(workspace.root(), &[WASMTIME], log)?;

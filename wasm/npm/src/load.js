@@ -1,0 +1,51 @@
+// How a module becomes classes.
+
+import { Core } from './core.js'
+import { Cursor } from './cursor.js'
+import { TwindexError } from './errors.js'
+import { storeClass } from './store.js'
+import { Table } from './table.js'
+
+/**
+ * The function `load` of an entry of this package, whose own module is at the URL `own`. Without an argument it gives the
+ * classes over the same instance every time; with one, over a new instance of the module that is at this URL, in this
+ * response, in these bytes, or compiled already.
+ */
+export function loader(own) {
+  let shared
+  return (source) => {
+    if (source !== undefined) return classes(source, own)
+    shared ??= classes(own).catch((error) => {
+      shared = undefined // the next call tries again
+      throw error
+    })
+    return shared
+  }
+}
+
+async function classes(source, base) {
+  return { Store: storeClass(await instantiate(source, base)), Table, Cursor, TwindexError }
+}
+
+/** An instance by itself, for what stands beside this: of the module at `base`, if none is named. */
+export async function instantiate(source, base) {
+  return new Core(await WebAssembly.instantiate(await compile((await source) ?? base, base)))
+}
+
+async function compile(source, base) {
+  if (source instanceof WebAssembly.Module) return source
+  if (ArrayBuffer.isView(source) || source instanceof ArrayBuffer) return WebAssembly.compile(source)
+  if (source instanceof Response) return compileResponse(source)
+  const url = new URL(source, base)
+  // Node's fetch has no file: URLs. Asked for in this way, a bundler for browsers does not look for the module.
+  const fs = url.protocol === 'file:' && globalThis.process?.getBuiltinModule?.('node:fs/promises')
+  return fs ? WebAssembly.compile(await fs.readFile(url)) : compileResponse(await fetch(url))
+}
+
+async function compileResponse(response) {
+  if (!response.ok) throw new Error(`${response.url}: ${response.status} ${response.statusText}`)
+  // Streaming takes nothing but this type, which not every server gives.
+  if (response.headers.get('content-type') === 'application/wasm')
+    return WebAssembly.compileStreaming(response)
+  return WebAssembly.compile(await response.arrayBuffer())
+}
