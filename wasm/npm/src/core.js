@@ -28,7 +28,7 @@ export class Core {
   constructor(instance) {
     this.exports = instance.exports
     if (this.exports.twindex_abi_version?.() !== ABI_VERSION) {
-      throw new TypeError(`this is no module of Twindex with version ${ABI_VERSION}`)
+      throw new TypeError(`no module of Twindex ${ABI_VERSION}`)
     }
     this.exports.twindex_seed(crypto.getRandomValues(new BigUint64Array(1))[0])
     this.#answer = (this.exports.twindex_answer() >>> 0) / 4

@@ -44,8 +44,5 @@ async function compile(source, base) {
 
 async function compileResponse(response) {
   if (!response.ok) throw new Error(`${response.url}: ${response.status} ${response.statusText}`)
-  // Streaming takes nothing but this type, which not every server gives.
-  if (response.headers.get('content-type') === 'application/wasm')
-    return WebAssembly.compileStreaming(response)
   return WebAssembly.compile(await response.arrayBuffer())
 }

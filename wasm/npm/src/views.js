@@ -2,9 +2,20 @@
 
 import { typeError } from './errors.js'
 
+/** What a view says of itself may be untrue: these ask the language. */
+const getters = (prototype) =>
+  ['buffer', 'byteOffset', 'byteLength'].map((name) => Object.getOwnPropertyDescriptor(prototype, name).get)
+const ofArrays = getters(Object.getPrototypeOf(Uint8Array.prototype))
+const ofViews = getters(DataView.prototype)
+
 /** The same bytes, not a copy. */
 export function viewBytes(value, what) {
-  if (value instanceof Uint8Array) return value
-  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
-  throw typeError(`a ${what} of this table is a Uint8Array or another view of bytes`, value)
+  if (!ArrayBuffer.isView(value))
+    throw typeError(`a ${what} of this table is a Uint8Array or another view of bytes`, value)
+  const ask = (of) => new Uint8Array(...of.map((get) => get.call(value)))
+  try {
+    return ask(ofArrays)
+  } catch {
+    return ask(ofViews)
+  }
 }
