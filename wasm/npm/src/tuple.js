@@ -66,7 +66,7 @@ function writeContent(to, kind, content) {
 }
 
 function writeNumber(to, number) {
-  if (Number.isNaN(number)) throw encodingError('a key with NaN has no order')
+  if (Number.isNaN(number)) throw encodingError('NaN has no order')
   const isNumber = typeof number === 'number'
   if (isNumber && number >= 2 ** 63) return writeBits(to, GREATEST_FLOATS, number, 0)
   if (isNumber && number < -(2 ** 63)) return writeBits(to, LEAST_FLOATS, number, 0xff)
