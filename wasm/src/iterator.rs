@@ -7,9 +7,11 @@ use crate::block::{self, Items, Shape};
 use crate::cursor::Way;
 use crate::failure::Failed;
 use crate::handles::Object;
-use crate::reserve::LARGE_BYTES;
 use crate::state::call;
 use crate::table::read;
+
+/// From here on a value is not copied with its part of the table.
+const LARGE_BYTES: usize = 4096;
 
 pub(crate) enum Iterator {
     Sorted(Cursor),

@@ -15,11 +15,12 @@ use crate::failure::{Failed, Failure};
 /// Covers what one call can need beside blocks.
 const RESERVE_BYTES: usize = 1024 * 1024;
 
-/// From here on a value has a block of its own, so that it is tried for before a write starts.
-pub(crate) const LARGE_BYTES: usize = 4096;
+/// From here on the engine may ask for room of its own for a pair, so that it is tried for before a write starts.
+const LARGE_BYTES: usize = 512;
 
 /// The engine aligns what it cuts its blocks from to a cache line, as nothing else is that is large.
 const BLOCK_ALIGN: usize = 64;
+const BLOCK_BYTES: usize = 4096;
 
 static RESERVE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 
@@ -38,7 +39,7 @@ fn is_whole() -> bool {
 
 /// Whether the engine asks for a block, and so takes a refusal.
 fn is_block(layout: Layout) -> bool {
-    layout.align() >= BLOCK_ALIGN && layout.size() >= LARGE_BYTES
+    layout.align() >= BLOCK_ALIGN && layout.size() >= BLOCK_BYTES
 }
 
 const fn layout_of_reserve() -> Layout {
