@@ -71,8 +71,7 @@ export class Core {
     if (needed <= this.#inputBytes && !isTooLarge) return
     // A block that is packed item by item grows by doubling.
     const wanted = Math.max(INPUT_BYTES, offset === 0 ? needed : 2 * needed)
-    if (wanted > MOST_BYTES)
-      throw makeError('TWINDEX_MEMORY_LIMIT', `a module has no ${needed} bytes`)
+    if (wanted > MOST_BYTES) throw makeError('TWINDEX_MEMORY_LIMIT', `a module has no ${needed} bytes`)
     const input = this.exports.twindex_alloc(wanted) >>> 0
     this.refresh()
     if (input === 0) throw this.#error()

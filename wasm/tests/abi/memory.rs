@@ -162,7 +162,7 @@ fn long_arguments_are_not_copied_where_memory_ends() {
     let mut guest = Guest::with_memory(12 * MIB);
     let store = guest.store_new(None).unwrap();
     let table = guest.table(store, b"t", "sorted").unwrap();
-    assert!(guest.insert(table, &[7; 65_535], b"").unwrap());
+    assert!(guest.insert(table, &vec![7; 65_535], b"").unwrap());
     let most = vec![7; 7 * MIB];
     let key = |guest: &mut Guest, lower, upper| -> Vec<usize> {
         let pairs = guest.scan(table, (lower, &most), (upper, b"\x08"), false, 9).unwrap();
