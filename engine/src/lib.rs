@@ -1823,7 +1823,7 @@ mod hash {
     impl ShardState {
         /// That of the calling thread.
         fn lane(&mut self) -> &mut Lane {
-            &mut self.lanes[epoch::lane() % LANES]
+            &mut self.lanes[epoch::lane() % self.lanes.len()]
         }
     }
 
