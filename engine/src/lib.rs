@@ -6212,9 +6212,8 @@ pub mod dump {
         hasher.finalize()
     }
 
-    /// The same with a table of 1 KiB instead of 16, as modules for WebAssembly are downloaded.
-    /// As above, by tables that are made here, as modules for WebAssembly are downloaded: what becomes of a byte, and of one that 1
-    /// to 7 others follow.
+    /// As above, by tables that are made here, as modules for WebAssembly are downloaded: what becomes of a byte, and of one
+    /// that 1 to 7 others follow.
     #[cfg(target_family = "wasm")]
     fn crc32(before: u32, bytes: &[u8]) -> u32 {
         static TABLES: std::sync::OnceLock<[[u32; 256]; 8]> = std::sync::OnceLock::new();
