@@ -1466,7 +1466,7 @@ impl<T> Drop for Shared<T> {
 ///   and never changes. A record is freed only through a limbo after its ref was replaced or its slot's tag cleared,
 ///   which leaves the ref. So a pinned reader that has seen a tag may follow whatever ref it then loads.
 /// - **H2** A segment changes only under the lock of its shard, and only while the directory still leads to
-///   it. A segment that was split never changes again.
+///   it and no thread is splitting it. A segment that was split never changes again.
 /// - **H3** A pair stands at most once in its segment, between its home bucket and the first bucket from there
 ///   that counts no pair past it.
 /// - **H4** A shard's records are those of segments whose hashes begin with the shard's bits.
@@ -1789,6 +1789,8 @@ mod hash {
         len: AtomicIsize,
         /// The blocks' addresses, by number; replaced by a longer table as they become more.
         blocks: AtomicPtr<AtomicPtr<u8>>,
+        /// The segment that a thread is splitting, which it does without the lock, or null. Changes under the lock.
+        splitting: AtomicPtr<u8>,
         state: UnsafeCell<ShardState>,
     }
 
@@ -1796,8 +1798,8 @@ mod hash {
     #[repr(C)]
     #[derive(Default)]
     struct ShardState {
-        /// The pairs of its segments.
-        pairs: usize,
+        /// The shard's `len` where its segments have no pairs.
+        empty_at: isize,
         block_count: usize,
         block_capacity: usize,
         lanes: [Lane; LANES],
@@ -2022,7 +2024,7 @@ mod hash {
         Taken { bucket: &'i Bucket, slot: usize, record: *const u8 },
         /// The first free slot for it, `steps` buckets from home.
         Free { bucket: &'i Bucket, slot: usize, steps: usize },
-        /// The segment must grow first.
+        /// The segment must grow first, or is just growing.
         Full,
     }
 
@@ -2259,16 +2261,16 @@ mod hash {
             }
             let segment = directory.segment(hash);
             let shard = self.shard(segment);
-            let _held = shard.lock.lock();
+            let held = shard.lock.lock();
             if self.directory().segment(hash) != segment {
                 return None;
             }
-            // SAFETY: the lock is held to the end.
-            let state = unsafe { &mut *shard.state.get() };
             let place = segment.place(shard, hash, key);
             if let Place::Full = place {
-                return without_room(self.grow(segment, hash), decide);
+                return without_room(self.grow(held, segment, hash), decide);
             }
+            // SAFETY: the lock is held to the end.
+            let state = unsafe { &mut *shard.state.get() };
             let decide = decide.take()?;
             Some(self.change_at(&place, segment, shard, state, hash, key, decide))
         }
@@ -2298,9 +2300,9 @@ mod hash {
                         }
                         Change::Delete => {
                             segment.remove(hash, bucket, slot);
-                            shard.len.store(shard.len.load(Relaxed) - 1, Relaxed);
-                            state.pairs -= 1;
-                            if state.pairs == 0 {
+                            let len = shard.len.load(Relaxed) - 1;
+                            shard.len.store(len, Relaxed);
+                            if len == state.empty_at {
                                 self.emptied.store(true, Relaxed);
                             }
                         }
@@ -2313,7 +2315,6 @@ mod hash {
                     segment.count_steps(hash, steps, 1);
                     bucket.refs[slot].store(new, Release);
                     bucket.set_tag(slot, hash.tag());
-                    state.pairs += 1;
                     shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
                 }
                 Place::Full => unreachable!("a full segment grows first"),
@@ -2342,13 +2343,17 @@ mod hash {
                     continue;
                 }
                 let shard = self.shard(directory.segment(first));
-                let _held = shard.lock.lock();
+                let held = shard.lock.lock();
                 if !may_write() {
                     break;
                 }
-                let (done, goes_on) = self.write_in(shard, rest, pairs, took, &wants);
+                let (done, full) = self.write_in(shard, rest, pairs, took, &wants);
                 rest = &rest[done..];
-                if !goes_on {
+                let goes_on = full.and_then(|full| match full {
+                    Some((segment, hash)) => self.grow(held, segment, hash),
+                    None => Ok(()),
+                });
+                if goes_on.is_err() {
                     break;
                 }
             }
@@ -2356,7 +2361,7 @@ mod hash {
         }
 
         /// Writes the first of these pairs, those of one shard whose lock the caller holds: how many that were, and
-        /// whether others may be written then.
+        /// which segment, if any, must grow before more can be.
         fn write_in<K: AsRef<[u8]>, V: AsRef<[u8]>>(
             &self,
             shard: &Shard,
@@ -2364,14 +2369,14 @@ mod hash {
             pairs: &[(K, V)],
             took: &mut [bool],
             wants: impl Fn(bool) -> bool,
-        ) -> (usize, bool) {
+        ) -> (usize, Tried<Option<(Segment, Hash)>>) {
             /// How many pairs ahead a bucket is asked for.
             const AHEAD: usize = 8;
             let mut done = 0;
             while let Some(&(hash, at)) = order.get(done) {
                 let directory = self.directory();
                 if directory.is_none() {
-                    return (done, false);
+                    break;
                 }
                 let segment = directory.segment(hash);
                 if !ptr::eq(self.shard(segment), shard) {
@@ -2383,26 +2388,21 @@ mod hash {
                 }
                 let (key, value) = &pairs[at as usize];
                 let place = segment.place(shard, hash, key.as_ref());
-                let written = if let Place::Full = place {
-                    match self.grow(segment, hash) {
-                        Ok(()) => continue,
-                        Err(refused) => Err(refused),
-                    }
-                } else {
-                    // SAFETY: the lock is held, and `grow`, which uses the state too, is not called meanwhile.
-                    let state = unsafe { &mut *shard.state.get() };
-                    let decide = |old: Option<&[u8]>| {
-                        Ok(if wants(old.is_some()) { Change::Set(value.as_ref()) } else { Change::Keep })
-                    };
-                    self.change_at(&place, segment, shard, state, hash, key.as_ref(), decide)
+                if let Place::Full = place {
+                    return (done, Ok(Some((segment, hash))));
+                }
+                // SAFETY: the lock is held.
+                let state = unsafe { &mut *shard.state.get() };
+                let decide = |old: Option<&[u8]>| {
+                    Ok(if wants(old.is_some()) { Change::Set(value.as_ref()) } else { Change::Keep })
                 };
-                match written {
+                match self.change_at(&place, segment, shard, state, hash, key.as_ref(), decide) {
                     Ok(written) => took[at as usize] = written,
-                    Err(_refused) => return (done, false),
+                    Err(refused) => return (done, Err(refused)),
                 }
                 done += 1;
             }
-            (done, true)
+            (done, Ok(None))
         }
 
         /// The pairs' hashes and positions, by shard, and those of one shard as they came. Begins with the shard of the
@@ -2441,7 +2441,7 @@ mod hash {
             }
             let hash = Hash(from);
             let segment = directory.segment(hash);
-            let _held = self.shard(segment).lock.lock();
+            let held = self.shard(segment).lock.lock();
             let directory = self.directory();
             if directory.is_none() || directory.segment(hash) != segment {
                 return Ok(Some(from));
@@ -2449,7 +2449,7 @@ mod hash {
             let span = directory.span(segment, hash);
             let is_small = depth > 0 && segment.len() < BUCKETS;
             if is_small || directory.depth() - span.len().ilog2() < depth {
-                self.grow(segment, hash)?;
+                self.grow(held, segment, hash)?;
                 return Ok(Some(from));
             }
             Ok((span.end < directory.len()).then(|| directory.first_hash(span.end)))
@@ -2467,7 +2467,8 @@ mod hash {
                 held.extend(unsafe { shard.load(Acquire).as_ref() }.map(|shard| shard.lock.lock()));
             }
             let mut blocks = lock(&self.space);
-            if self.len() > 0 || blocks.closed {
+            let splitting = self.all_shards().any(|shard| !shard.splitting.load(Relaxed).is_null());
+            if self.len() > 0 || blocks.closed || splitting {
                 return false;
             }
             blocks.closed = true;
@@ -2654,6 +2655,7 @@ mod hash {
                     lock: Lock::new(),
                     len: AtomicIsize::new(0),
                     blocks: AtomicPtr::new(ptr::null_mut()),
+                    splitting: AtomicPtr::new(ptr::null_mut()),
                     state: UnsafeCell::default(),
                 });
                 self.shards[number].store(Box::into_raw(shard), Release);
@@ -2662,10 +2664,18 @@ mod hash {
             unsafe { &*self.shards[number].load(Acquire) }
         }
 
-        /// Replaces a full segment by a larger one or by two. The caller holds its shard's lock.
+        /// Replaces a full segment by a larger one or by two. The caller held its shard's lock.
         #[cold]
-        fn grow(&self, segment: Segment, hash: Hash) -> Tried<()> {
+        fn grow(&self, held: impl Drop, segment: Segment, hash: Hash) -> Tried<()> {
             let shard = self.shard(segment);
+            if !shard.splitting.load(Relaxed).is_null() {
+                drop(held);
+                let mut turns = 0;
+                while !shard.splitting.load(Relaxed).is_null() {
+                    wait(&mut turns);
+                }
+                return Ok(());
+            }
             let directory = self.directory();
             if segment.len() < BUCKETS {
                 let mut blocks = lock(&self.space);
@@ -2678,20 +2688,20 @@ mod hash {
             }
             let depth = directory.depth() - directory.span(segment, hash).len().ilog2() + 1;
             self.deepen(depth)?;
-            let mut halves = [segment; 2];
-            for at in 0..2 {
-                let mut blocks = lock(&self.space);
-                let half = new_segment(&mut blocks.space, BUCKETS);
-                let half = half.inspect_err(|_| halves[..at].iter().for_each(|&half| blocks.forget(half)))?;
-                halves[at] = half.in_shard(segment.shard());
-            }
             if depth > SHARD_BITS {
-                self.each_ref(segment, shard, |reference, hash| {
-                    halves[hash.top(depth) & 1].place_ref(hash, reference);
+                shard.splitting.store(segment.entry, Relaxed);
+                drop(held);
+                let halves = self.two_segments(segment.shard()).inspect(|halves| {
+                    self.each_ref(segment, shard, |reference, hash| {
+                        halves[hash.top(depth) & 1].place_ref(hash, reference);
+                    });
                 });
-                self.set_entries(segment, hash, halves);
+                let _held = shard.lock.lock();
+                shard.splitting.store(ptr::null_mut(), Relaxed);
+                self.set_entries(segment, hash, halves?);
                 return Ok(());
             }
+            let mut halves = self.two_segments(segment.shard())?;
             let number = (hash.top(depth) | 1) << (SHARD_BITS - depth);
             halves[1] = halves[1].in_shard(number);
             let moved = self
@@ -2700,12 +2710,19 @@ mod hash {
             self.set_entries(segment, hash, halves);
             // SAFETY: the lock is held.
             let state = unsafe { &mut *shard.state.get() };
-            state.pairs -= moved.len();
+            state.empty_at += moved.len().cast_signed();
             // Not before no new reader gets to the old segment, which still has their refs.
             for reference in moved {
                 self.retire(shard, state, reference, false);
             }
             Ok(())
+        }
+
+        fn two_segments(&self, shard: usize) -> Tried<[Segment; 2]> {
+            let mut blocks = lock(&self.space);
+            let one = new_segment(&mut blocks.space, BUCKETS)?;
+            let other = new_segment(&mut blocks.space, BUCKETS).inspect_err(|_| blocks.forget(one))?;
+            Ok([one.in_shard(shard), other.in_shard(shard)])
         }
 
         /// Splits one of the first segments, whose upper half gets a shard of its own: its records are copied there.
@@ -2740,7 +2757,7 @@ mod hash {
                 }
                 return Err(refused);
             }
-            high_state.pairs += moved.len();
+            high_state.empty_at -= moved.len().cast_signed();
             Ok(moved)
         }
 
@@ -2761,7 +2778,7 @@ mod hash {
             Ok(copy)
         }
 
-        /// Shows `each` every ref of a segment with the hash of its key. The caller holds its lock.
+        /// Shows `each` every ref of a segment with the hash of its key. The caller keeps it from changing.
         fn each_ref(&self, segment: Segment, shard: &Shard, mut each: impl FnMut(u32, Hash)) {
             let refs = refs(segment);
             for (&reference, record) in refs.iter().zip(ahead(shard, &refs)) {
@@ -2885,10 +2902,10 @@ mod hash {
         }
     }
 
-    /// The refs in a segment. The caller holds its lock.
+    /// The refs in a segment. The caller keeps it from changing.
     fn refs(segment: Segment) -> Vec<u32> {
         let mut refs = Vec::new();
-        // SAFETY: the lock keeps the segment.
+        // SAFETY: the caller's promise.
         for bucket in unsafe { segment.buckets() } {
             let taken = (0..SLOTS).filter(|slot| bucket.free_slots() & 1 << slot == 0);
             refs.extend(taken.map(|slot| bucket.refs[slot].load(Relaxed)));
@@ -2953,6 +2970,9 @@ mod hash {
     impl Segment {
         /// Where `key` is or could be.
         fn place<'s>(self, shard: &'s Shard, hash: Hash, key: &[u8]) -> Place<'s> {
+            if ptr::eq(shard.splitting.load(Relaxed), self.entry) {
+                return Place::Full;
+            }
             let mut free = None;
             for steps in 0..self.len() {
                 // SAFETY: the lock keeps the segment, and its holder drops this at once.

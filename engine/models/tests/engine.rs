@@ -141,6 +141,32 @@ fn growth_hides_no_pair() {
     });
 }
 
+/// A segment is split without its lock: writers of its pairs wait, all others go on.
+#[test]
+fn a_write_beside_a_split_is_kept() {
+    model(60, || {
+        let table = new_table(Index::Hash);
+        fill(&table, 0..36);
+        let writer = |new: std::ops::Range<usize>, old: std::ops::Range<usize>| {
+            work(move |table: &Table| {
+                for (new, old) in new.zip(old) {
+                    fill(table, [new]);
+                    if old % 2 == 0 {
+                        assert!(table.update(key(old), value(&key(old), 1, 10)).unwrap());
+                    } else {
+                        assert!(table.delete(key(old)).unwrap());
+                    }
+                }
+            })
+        };
+        on_threads(&table, [writer(36..48, 0..12), writer(48..60, 12..24)]);
+        for number in 0..60 {
+            let version = if number >= 24 { Some(0) } else { (number % 2 == 0).then_some(1) };
+            assert_eq!(look(&table, &key(number)), version, "a write of pair {number} was lost");
+        }
+    });
+}
+
 /// Leaves and nodes merge and segments lose pairs beside scans and walks: what stays comes once, in order.
 #[test]
 fn a_scan_beside_deletes_and_inserts_meets_what_stays_once() {

@@ -47,7 +47,9 @@ impl HashIndex {
             // SAFETY: nobody writes.
             let state = unsafe { &*shard.state.get() };
             record_blocks += state.lanes.iter().map(|lane| lane.bytes).sum::<usize>();
-            assert_eq!(state.pairs, found.live.len(), "a shard counts its pairs");
+            let pairs = (shard.len.load(Relaxed) - state.empty_at).cast_unsigned();
+            assert_eq!(pairs, found.live.len(), "a shard counts its pairs");
+            assert!(shard.splitting.load(Relaxed).is_null(), "H2: nobody is splitting a segment");
             blocks.push((shard.blocks.load(Acquire).addr(), state.block_capacity * ENTRY));
             shard.check(state, found, &mut blobs);
         }
