@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" />
 /**
  * An in-memory key-value engine with two kinds of index that lives inside the program that uses it.
  *
@@ -19,8 +20,19 @@ export interface Twindex {
   readonly TwindexError: typeof TwindexError
 }
 
-/** Where the module is: an address, an answer of `fetch`, its bytes, or what was compiled from them. */
-export type Source = string | URL | Response | ArrayBuffer | ArrayBufferView<ArrayBuffer> | WebAssembly.Module
+/** An object of one of the host's own classes, as far as a program's typings know that. */
+type Host<Name extends string, In = typeof globalThis> =
+  In extends Record<Name, { prototype: infer T }> ? T : never
+type CompiledModule = typeof globalThis extends { WebAssembly: infer Names } ? Host<'Module', Names> : never
+
+/** Where the module is: an address, an answer of `fetch`, its bytes, or the `WebAssembly.Module` that was compiled from them. */
+export type Source =
+  | string
+  | Host<'URL'>
+  | Host<'Response'>
+  | ArrayBuffer
+  | ArrayBufferView<ArrayBuffer>
+  | CompiledModule
 
 /**
  * Loads the module. Without an argument that is the `twindex.wasm` of this package, and the same instance every time; with
@@ -29,7 +41,7 @@ export type Source = string | URL | Response | ArrayBuffer | ArrayBufferView<Arr
 export function load(source?: Source | Promise<Source>): Promise<Twindex>
 
 /** A `Buffer` where there is one, as in Node. */
-export type BufferLike = typeof globalThis extends { Buffer: { prototype: infer B } } ? B : Uint8Array
+export type BufferLike = [Host<'Buffer'>] extends [never] ? Uint8Array : Host<'Buffer'>
 
 /** The kind of index of a table: `hash` finds single keys, `sorted` also scans keys in the order of their bytes. */
 export type Index = 'hash' | 'sorted'

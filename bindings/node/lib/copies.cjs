@@ -22,7 +22,7 @@ function otherCopies() {
   // Else the report looks up the names of all network peers.
   const { excludeNetwork } = process.report
   process.report.excludeNetwork = true
-  const { sharedObjects } = process.report.getReport()
+  const { sharedObjects = [] } = process.report.getReport() // Deno's report has none
   process.report.excludeNetwork = excludeNetwork
   const own = resolve(native.path)
   return sharedObjects.filter((path) => NATIVE.test(basename(path)) && resolve(path) !== own)

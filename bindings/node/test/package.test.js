@@ -1,7 +1,7 @@
 // The packages that are published, as far as they can be tried without building them anew.
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -107,3 +107,46 @@ test('with the package for its platform it works in an empty folder, by import a
   // Its dependency is left to those who use it.
   assert.match(run('-e', "require('twindex/level')").stderr, /abstract-level/)
 })
+
+test("the README's lines run as they are", () => {
+  const readme = readFileSync(join(root, '../../README.md'), 'utf8')
+  const [, program] = readme.slice(readme.indexOf('### Node')).match(/```js\n([\s\S]*?)```/)
+  writeFileSync(join(folder, 'readme.mjs'), program)
+  const { stdout, stderr } = run('readme.mjs')
+  assert.deepEqual(stdout.trimEnd().split('\n'), ['1815 1', '2026-11-01 a', '2026-11-02 b'], stderr)
+})
+
+const TYPED = `
+  import { open, Store, type Table, TwindexError } from 'twindex'
+  const users: Table = new Store().table('users')
+  const value: string | undefined = users.select('ada')
+  // @ts-expect-error
+  users.insert(1, 2)
+  await open('app.twx', { durability: 'always' }).close()
+  export default [value, TwindexError.prototype.code]`
+
+const TYPED_REQUIRE = `
+  import twindex = require('twindex')
+  import keyv = require('twindex/keyv')
+  const users: twindex.Table = new twindex.Store().table('users')
+  const value: string | undefined = users.select('ada')
+  // @ts-expect-error
+  users.insert(1, 2)
+  export = [value, new keyv.KeyvTwindex()]`
+
+for (const [name, program, module, resolution] of [
+  ['typed.mts', TYPED, 'node16', 'node16'],
+  ['typed.cts', TYPED_REQUIRE, 'node16', 'node16'],
+  ['typed.ts', TYPED, 'esnext', 'bundler'],
+]) {
+  test(`its typings hold in ${name} with ${resolution} resolution`, () => {
+    writeFileSync(join(folder, name), program)
+    const { stdout, status } = run(
+      join(root, 'node_modules/typescript/bin/tsc'),
+      ...['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2022'],
+      ...['--types', 'node', '--typeRoots', join(root, 'node_modules/@types')],
+      ...['--module', module, '--moduleResolution', resolution, name],
+    )
+    assert.equal(status, 0, stdout)
+  })
+}

@@ -1,11 +1,7 @@
 // How the module is loaded, and what an instance is to another.
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { gzipSync } from 'node:zlib'
-import { build } from 'esbuild'
 import { load, TwindexError } from 'twindex-wasm'
 
 const url = new URL('../twindex.wasm', import.meta.url)
@@ -59,43 +55,4 @@ test('instances share nothing', async () => {
 
 test('the module needs nothing of its host', () => {
   assert.deepEqual(WebAssembly.Module.imports(new WebAssembly.Module(bytes)), [])
-})
-
-test('the module is no more than 60 KiB to download', () => {
-  const size = gzipSync(bytes, { level: 9 }).length
-  assert.ok(size <= 60 * 1024, `${size} bytes`)
-})
-
-test('a bundler makes less than 8 KB of the JavaScript, and finds the module', async () => {
-  const entryPoints = [fileURLToPath(new URL('../index.js', import.meta.url))]
-  const { outputFiles, warnings } = await build({
-    entryPoints,
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    platform: 'browser',
-    write: false,
-  })
-  assert.deepEqual(warnings, [])
-  const [{ contents, text }] = outputFiles
-  const size = gzipSync(contents, { level: 9 }).length
-  assert.ok(size <= 8 * 1024, `${size} bytes`)
-  assert.match(text, /new URL\("\.\/twindex\.wasm",import\.meta\.url\)/)
-})
-
-test('the package has all that it needs and nothing else', () => {
-  const packed = execFileSync('npm', ['pack', '--dry-run', '--json'], { cwd: new URL('..', import.meta.url) })
-  const [{ files }] = JSON.parse(packed)
-  const others = files.map(({ path }) => path).filter((path) => !path.startsWith('src/'))
-  assert.deepEqual(others.sort(), [
-    'README.md',
-    'browser.d.ts',
-    'browser.js',
-    'fast.js',
-    'index.d.ts',
-    'index.js',
-    'package.json',
-    'twindex.fast.wasm',
-    'twindex.wasm',
-  ])
 })

@@ -4,9 +4,18 @@ use std::path::Path;
 
 use crate::bench::Host;
 use crate::checks::rust::smoke;
-use crate::setup::{npm, npm_ci};
+use crate::setup::{Runtime, npm, npm_ci};
 use crate::steps::{Failed, Steps};
 use crate::workspace::Workspace;
+
+/// The tests of what other runtimes with Node-API do alike.
+const ANYWHERE: [&str; 5] = [
+    "./test/codecs.test.js",
+    "./test/iteration.test.js",
+    "./test/map.test.js",
+    "./test/store.test.js",
+    "./test/vectors.test.js",
+];
 
 pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
     let folder = &workspace.path("bindings/node");
@@ -18,6 +27,12 @@ pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Faile
         npm_ci(suite, log)?;
         log.run(&mut npm(suite, &["test"]))
     });
+    for runtime in Runtime::ALL {
+        steps.check(&format!("node: the module in {}", runtime.name()), |log| {
+            let mut tests = runtime.tests(folder, workspace, log)?;
+            log.run(tests.args(ANYWHERE))
+        });
+    }
     smoke("node", Host::Node, workspace, steps);
     Ok(())
 }

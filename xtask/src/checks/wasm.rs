@@ -6,20 +6,25 @@ use crate::bench::Host;
 use crate::checks::node::scripts;
 use crate::checks::rust::{cargo_test, smoke};
 use crate::run::{Log, command};
-use crate::setup::{Venv, WasmTarget, npm, npm_ci, require_wasi};
+use crate::setup::{Runtime, Venv, WasmTarget, npm, npm_ci, require_wasi};
 use crate::steps::{Failed, Steps};
 use crate::workspace::Workspace;
 
 /// The version for which the tests in Python are written.
 const WASMTIME: &str = "wasmtime==50.0.1";
 
+/// The tool for WASI, in the build directory.
+const TOOL: &str = "wasm32-wasip1/debug/twindex.wasm";
+
 pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
     let folder = &workspace.path("wasm/npm");
     let target = steps.must("wasm: Rust for WebAssembly", WasmTarget::find)?;
-    steps.must("wasm: npm ci", |log| npm_ci(folder, log))?;
+    for below in [".", "test/package", "test/runtimes"] {
+        steps.must(&format!("wasm: npm ci {below}"), |log| npm_ci(&folder.join(below), log))?;
+    }
     steps.must("wasm: build", |log| log.run(target.apply(&mut npm(folder, &["run", "build"]))))?;
     steps.must("wasm: build of the component", |log| build_components(workspace, target, log))?;
-    scripts("wasm", folder, &["lint", "types", "test", "test:browser"], steps);
+    scripts("wasm", folder, &["lint", "types", "test", "test:browser", "test:package"], steps);
     smoke("wasm", Host::WasmNode, workspace, steps);
     steps.check("wasm: the tool, natively and for WASI", |log| build_tool(workspace, log));
     cargo_test("wasm", "twindex-wasm", workspace, steps);
@@ -30,7 +35,23 @@ pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Faile
     });
     smoke("wasm", Host::Wasmtime, workspace, steps);
     steps.check("wasm: tests in Python's wasmtime", |log| test_in_python(workspace, log));
+    test_in_runtimes(workspace, steps);
     Ok(())
+}
+
+/// The same tests in Deno and Bun.
+fn test_in_runtimes(workspace: &Workspace, steps: &mut Steps) {
+    for runtime in Runtime::ALL {
+        steps.check(&format!("wasm: tests in {}", runtime.name()), |log| {
+            runtime.find(workspace, log)?;
+            let script = format!("test:{}", runtime.name().to_lowercase());
+            log.run(&mut npm(&workspace.path("wasm/npm"), &["run", &script]))
+        });
+    }
+    steps.check("wasm: the tool for WASI in Deno", |log| {
+        let mut tests = Runtime::Deno.tests(&workspace.path("cli/tests"), workspace, log)?;
+        log.run(tests.arg("wasi.mjs").env("TWINDEX_WASI", workspace.build().join(TOOL)))
+    });
 }
 
 /// The component, and a client of it. The toolchain's linker of components makes them without any import of WASI.
@@ -56,11 +77,7 @@ fn test_in_python(workspace: &Workspace, log: &mut Log) -> Result<()> {
     venv.install(workspace.root(), &[WASMTIME], log)?;
     let mut tests = command(venv.python(), workspace.root());
     tests.arg("wasm/tests/python/hosts.py").arg(workspace.path("wasm/npm/twindex.wasm"));
-    for built in [
-        "wasm32-unknown-unknown/release/twindex_component.wasm",
-        "wasm32-wasip1/debug/twindex.wasm",
-        "debug/twindex",
-    ] {
+    for built in ["wasm32-unknown-unknown/release/twindex_component.wasm", TOOL, "debug/twindex"] {
         tests.arg(workspace.build().join(built));
     }
     log.run(&mut tests)

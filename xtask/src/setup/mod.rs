@@ -3,11 +3,13 @@
 mod instruments;
 mod node;
 mod python;
+mod runtimes;
 mod tools;
 mod wasm_target;
 
 pub(crate) use instruments::{Miri, Sanitizer};
 pub(crate) use node::{npm, npm_ci};
 pub(crate) use python::{Interpreter, Venv};
+pub(crate) use runtimes::Runtime;
 pub(crate) use tools::{Tool, output, require};
 pub(crate) use wasm_target::{WasmTarget, require_wasi};

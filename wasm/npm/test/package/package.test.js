@@ -1,0 +1,247 @@
+// The package as it is published: packed, installed in an empty folder, and used there.
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { build as esbuild } from 'esbuild'
+import { createServer, preview, build as vite } from 'vite'
+import { start } from '../browser/chromium.js'
+import { find } from '../runtimes/find.mjs'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const { context } = await start(after)
+const folder = mkdtempSync(join(tmpdir(), 'twindex-wasm-'))
+after(() => rmSync(folder, { recursive: true }))
+
+const npm = (cwd, ...args) =>
+  execFileSync('npm', args, {
+    cwd,
+    encoding: 'utf8',
+    shell: process.platform === 'win32',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+
+const [packed] = JSON.parse(npm(root, 'pack', '--json', '--pack-destination', folder))
+write('package.json', '{ "private": true, "type": "module" }\n')
+npm(folder, 'install', '--offline', packed.filename)
+const installed = join(folder, 'node_modules/twindex-wasm')
+
+function write(name, text) {
+  const path = join(folder, name)
+  writeFileSync(path, text)
+  return path
+}
+
+/** The first block of JavaScript of a page, from a heading on. */
+function firstProgram(path, heading) {
+  const text = readFileSync(new URL(path, import.meta.url), 'utf8')
+  return text.slice(text.indexOf(heading)).match(/```js\n([\s\S]*?)```/)[1]
+}
+
+const README = firstProgram('../../../../README.md', '### WebAssembly')
+const SHOWN = ['1815 1', '2026-11-01 a', '2026-11-02 b']
+
+test('it has all that it needs and nothing else', () => {
+  const others = packed.files.map(({ path }) => path).filter((path) => !path.startsWith('src/'))
+  assert.deepEqual(others.sort(), [
+    'README.md',
+    'browser.d.ts',
+    'browser.js',
+    'fast.js',
+    'index.d.ts',
+    'index.js',
+    'package.json',
+    'twindex.fast.wasm',
+    'twindex.wasm',
+  ])
+})
+
+test('the module is no more than 60 KiB to download', () => {
+  const size = gzipSync(readFileSync(join(installed, 'twindex.wasm')), { level: 9 }).length
+  assert.ok(size <= 60 * 1024, `${size} bytes`)
+})
+
+// A runtime that is not here has a step of its own that says so.
+const RUNTIMES = [
+  ['Node', process.execPath, []],
+  ['Deno', find('deno'), ['run', '--allow-read', '--no-prompt']],
+  ['Bun', find('bun'), []],
+].filter(([, program]) => program !== undefined)
+
+for (const [name, program, args] of RUNTIMES) {
+  const run = (path) => {
+    const { stdout, stderr, status } = spawnSync(program, [...args, path], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { ...process.env, NO_COLOR: '1' },
+    })
+    assert.equal(status, 0, stderr)
+    return stdout
+  }
+  const lines = (path) => run(path).trimEnd().split('\n')
+
+  test(`${name} runs the lines of both READMEs`, () => {
+    assert.deepEqual(lines(write('readme.js', README)), SHOWN)
+    assert.deepEqual(lines(write('own.js', firstProgram('../../README.md', ''))), SHOWN.slice(1))
+  })
+
+  test(`${name} takes the fast module, and either by name`, () => {
+    const program = `
+      const entries = ['twindex-wasm', 'twindex-wasm/fast', 'twindex-wasm/twindex.wasm', 'twindex-wasm/twindex.fast.wasm']
+      for (const entry of entries) console.log(import.meta.resolve(entry).split('/').at(-1))`
+    assert.deepEqual(lines(write('entries.js', program)), [
+      'fast.js',
+      'fast.js',
+      'twindex.wasm',
+      'twindex.fast.wasm',
+    ])
+  })
+
+  test(`${name} says where there is no place for a file of the browser's`, () => {
+    const program = `
+      import { open } from 'twindex-wasm/browser'
+      await open('app').catch(({ code, message }) => console.log(code, message))`
+    assert.match(run(write('browser.js', program)), /^TWINDEX_IO .*'opfs or indexeddb' here/)
+  })
+}
+
+const TYPED = `
+  import { load, type Store as AnyStore, type Table, TwindexError } from 'twindex-wasm'
+  import { load as loadFast } from 'twindex-wasm/fast'
+  import { open } from 'twindex-wasm/browser'
+
+  const { Store } = await load()
+  const store: AnyStore = new Store()
+  const users: Table = store.table('users')
+  const value: string | undefined = users.select('ada')
+  // @ts-expect-error
+  users.insert(1, 2)
+  // @ts-expect-error
+  store.table('log', { index: 'both' })
+  await loadFast(new Uint8Array(8))
+  await (await open('app', { durability: 'always' })).close()
+  export default [value, TwindexError.prototype.code]`
+
+const TYPED_WEB = `
+  await load(new URL('https://example.org/twindex.wasm'))
+  await load(fetch('twindex.wasm'))
+  await load(await WebAssembly.compile(new Uint8Array(8)))`
+
+for (const [module, resolution] of [
+  ['node16', 'node16'],
+  ['esnext', 'bundler'],
+]) {
+  for (const [host, lib, types, program] of [
+    ['a page', 'es2022,dom', '', TYPED + TYPED_WEB],
+    ['Node', 'es2022', 'node', TYPED],
+    ['neither', 'es2022', '', TYPED],
+  ]) {
+    test(`its typings hold with ${resolution} resolution in a program for ${host}`, () => {
+      const path = write('typed.ts', program)
+      const tsc = join(root, 'node_modules/typescript/bin/tsc')
+      const options = { strict: true, noEmit: true, target: 'es2022', lib, types, module }
+      const args = Object.entries({ ...options, moduleResolution: resolution }).flatMap(([name, value]) => [
+        `--${name}`,
+        `${value}`,
+      ])
+      const typeRoots = ['--typeRoots', join(root, 'node_modules/@types')]
+      const { stdout, status } = spawnSync(process.execPath, [tsc, ...args, ...typeRoots, path], {
+        cwd: folder,
+        encoding: 'utf8',
+      })
+      assert.equal(status, 0, stdout)
+    })
+  }
+}
+
+test('a bundler makes less than 8 KB of the JavaScript', async () => {
+  const { outputFiles, warnings } = await esbuild({
+    entryPoints: [join(installed, 'index.js')],
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'browser',
+    write: false,
+  })
+  assert.deepEqual(warnings, [])
+  const size = gzipSync(outputFiles[0].contents, { level: 9 }).length
+  assert.ok(size <= 8 * 1024, `${size} bytes`)
+})
+
+/** An app of the README's lines, and of a worker that keeps a store. */
+function writeApp() {
+  mkdirSync(join(folder, 'app'))
+  write('app/index.html', '<!doctype html><title>App</title><script type="module" src="./app.js"></script>\n')
+  write(
+    'app/app.js',
+    `${README}
+    const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
+    worker.onmessage = ({ data }) => console.log(data)`,
+  )
+  write(
+    'app/worker.js',
+    `import { open } from 'twindex-wasm/browser'
+    open('app').then(
+      async (store) => {
+        store.table('visits').increment('count')
+        await store.close()
+        postMessage(\`worker: kept in \${store.storage}\`)
+      },
+      (error) => postMessage(\`worker: \${error.message}\`),
+    )`,
+  )
+  return join(folder, 'app')
+}
+
+const app = writeApp()
+
+/** What a page logs until its worker has answered; Vite may load it a second time, once it knows what the page imports. */
+async function logged(address) {
+  const page = await context.newPage()
+  const lines = []
+  page.on('console', (message) => message.type() === 'log' && lines.push(message.text()))
+  page.on('pageerror', (error) => lines.push(error.message))
+  const failed = page.waitForEvent('pageerror')
+  const answered = page.waitForEvent('console', (message) => message.text().startsWith('worker: '))
+  await page.goto(address)
+  await Promise.race([failed, answered])
+  // Closing the page ends the wait for the other.
+  await Promise.all([page.close(), Promise.allSettled([failed, answered])])
+  return [...new Set(lines)]
+}
+
+/** What the app logs that a server of Vite's has. */
+async function served(server) {
+  const lines = await logged(server.resolvedUrls.local[0])
+  await server.close()
+  return lines
+}
+
+const EXPECTED = [...SHOWN, 'worker: kept in opfs']
+
+test('an app that Vite builds, and one that it serves as it is, run in a browser', async () => {
+  const options = { root: app, logLevel: 'error' }
+  await vite(options)
+  assert.deepEqual(await served(await preview(options)), EXPECTED)
+  const server = await createServer(options)
+  assert.deepEqual(await served(await server.listen()), EXPECTED)
+})
+
+test('an app that esbuild builds runs in a browser, with the module copied beside it', async () => {
+  const { warnings } = await esbuild({
+    entryPoints: [join(app, 'app.js'), join(app, 'worker.js')],
+    outdir: join(app, 'built'),
+    bundle: true,
+    format: 'esm',
+    splitting: true,
+  })
+  assert.deepEqual(warnings, [])
+  copyFileSync(join(app, 'index.html'), join(app, 'built/index.html'))
+  copyFileSync(join(installed, 'twindex.wasm'), join(app, 'built/twindex.wasm'))
+  const server = await preview({ root: app, logLevel: 'error', build: { outDir: 'built' } })
+  assert.deepEqual(await served(server), EXPECTED)
+})
