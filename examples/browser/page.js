@@ -1,8 +1,10 @@
 // What a person sees. All work, the store's too, is in the worker.
 
 const STEPS = ['Hash write', 'Hash read', 'Sorted write', 'Sorted scan']
-const WIDTH = 100
-const ROW = 2.6
+const PLACES = { opfs: 'a private file of this browser', indexeddb: 'the IndexedDB of this browser' }
+/** The chart: from one bar to the next, and what stands before each. */
+const ROW_REM = 2.6
+const LABEL_REM = 10
 
 const form = document.querySelector('form')
 const status = document.querySelector('[role=status]')
@@ -23,10 +25,15 @@ const messages = {
     show(runs)
     isBusy(false)
     progress.value = runs.length === 0 ? 0 : 1
-    status.textContent = `${runs.length} ${runs.length === 1 ? 'run' : 'runs'} kept in ${storage}`
+    const count = runs.length === 1 ? '1 run' : `${runs.length} runs`
+    status.textContent = runs.length === 0 ? 'No runs yet' : `${count} kept in ${PLACES[storage]}`
   },
-  failed({ message }) {
-    status.textContent = message
+  waiting() {
+    status.textContent = 'This page is open in another tab, which has the results. Close that one to go on here.'
+  },
+  failed({ message, isOpen }) {
+    status.textContent = `That failed: ${message}`
+    isBusy(!isOpen)
   },
 }
 worker.onmessage = ({ data: [what, details] }) => messages[what](details)
@@ -53,6 +60,7 @@ function show(runs) {
     return row
   })
   document.querySelector('tbody').replaceChildren(...rows)
+  document.querySelector('section').hidden = runs.length === 0
   draw(runs[0]?.speeds ?? [])
 }
 
@@ -67,14 +75,15 @@ function draw(speeds) {
   }
   const most = Math.max(...speeds)
   svg.replaceChildren(
-    ...speeds.flatMap((speed, step) => [
-      make('text', { x: 0, y: `${ROW * step + 1.4}rem` }, STEPS[step]),
-      make('rect', { x: '16%', y: `${ROW * step}rem`, width: `${(speed / most) * (WIDTH - 30)}%`, height: '2rem' }),
-      make(
-        'text',
-        { x: `${17 + (speed / most) * (WIDTH - 30)}%`, y: `${ROW * step + 1.4}rem` },
-        speed.toFixed(2),
-      ),
-    ]),
+    ...speeds.flatMap((speed, step) => {
+      const [top, line] = [`${ROW_REM * step}rem`, `${ROW_REM * step + 1.4}rem`]
+      const bar = make('rect', { x: `${LABEL_REM + 0.5}rem`, y: top, height: '2rem' })
+      bar.style.width = `calc((100% - ${LABEL_REM + 0.5}rem) * ${speed / most})`
+      return [
+        make('text', { x: 0, y: line }, STEPS[step]),
+        make('text', { x: `${LABEL_REM}rem`, y: line, 'text-anchor': 'end' }, speed.toFixed(2)),
+        bar,
+      ]
+    }),
   )
 }

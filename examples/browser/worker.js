@@ -66,6 +66,10 @@ function showRuns() {
   tell('results', { runs: [...runs.scan({ reverse: true })].map(([, run]) => run), storage: store.storage })
 }
 
+function fail({ message }) {
+  tell('failed', { message, isOpen: runs !== undefined })
+}
+
 const commands = {
   async run(pairs) {
     const speeds = await test(pairs)
@@ -83,14 +87,25 @@ onmessage = async ({ data: [command, argument] }) => {
     await commands[command](argument)
     showRuns()
   } catch (error) {
-    tell('failed', { message: error.message })
+    fail(error)
+  }
+}
+
+/** The store, once no other tab has it. */
+async function openAlone() {
+  try {
+    return await open('example')
+  } catch (error) {
+    if (error.code !== 'TWINDEX_IN_USE') throw error
+    tell('waiting')
+    return open('example', { wait: true })
   }
 }
 
 try {
-  store = await open('example')
+  store = await openAlone()
   runs = store.table('runs', { index: 'sorted', values: 'json' })
   showRuns()
 } catch (error) {
-  tell('failed', { message: error.message })
+  fail(error)
 }
