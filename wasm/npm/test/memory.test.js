@@ -112,6 +112,35 @@ function withMost(pages) {
   return assert.fail('there is no memory')
 }
 
+test('a store of three gibibytes is read and written, at addresses past the half', async () => {
+  const { Store, size } = await instance()
+  const store = new Store()
+  const table = store.table('t', { index: 'sorted', values: 'view' })
+  const value = new Uint8Array(8 << 20)
+  const numbered = (number) => value.fill(number, 0, 8).fill(number, -8)
+  let count = 0
+  for (; size() < 3 * 2 ** 30; count++) table.set(`k${count}`, numbered(count))
+  const isWhole = (found, number) =>
+    found.length === value.length && found[0] === number % 256 && found.at(-1) === number % 256
+  for (const number of [0, count >> 1, count - 1]) assert.ok(isWhole(table.get(`k${number}`), number))
+  // What goes in, what comes out and what scans it lie high now.
+  assert.equal(table.update(`k${count - 1}`, numbered(7)), true)
+  const [[key, found]] = table.scan({ reverse: true, prefix: `k${count - 1}` })
+  assert.equal(key, `k${count - 1}`)
+  assert.ok(isWhole(found, 7))
+  const others = store.table('others', { index: 'sorted' })
+  others.insertMany(Array.from({ length: 5000 }, (_, at) => [`${at}`, `${-at}`]))
+  assert.deepEqual(others.selectMany(['3', '4999', 'none']), ['-3', '-4999', undefined])
+  assert.equal([...others].length, 5000)
+  assert.deepEqual(others.cursor({ gt: '4998' }).scanAscNext(), ['4999', '-4999'])
+  assert.throws(() => others.increment('none', 'x'), { code: 'TWINDEX_TYPE' })
+  assert.throws(() => others.compareAndSwap('3', '-3', 'x'.repeat(2 ** 29 - 24)), {
+    code: 'TWINDEX_MEMORY_LIMIT',
+  })
+  assert.equal(others.get('3'), '-3')
+  store.close()
+})
+
 test('memory that ends is an error, and the store goes on', async () => {
   const { Store } = await load(withMost(512))
   const store = new Store()

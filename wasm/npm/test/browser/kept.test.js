@@ -72,23 +72,30 @@ test('a killed tab loses nothing that a call had returned from', async () => {
   await page.close()
 })
 
-test('a tab that is killed while it writes leaves batches whole', async () => {
-  const name = 'killed in the middle'
-  for (let round = 0; round < 4; round++) {
-    const { page, call } = await openWorker(context, address)
-    await call('open', name, { wait: true })
-    const count = await call('count')
-    assert.equal(count % 500, 0, `${count} pairs are no whole batches`)
-    page
-      .evaluate(async () => {
-        for (let at = 0; ; at += 500) await globalThis.command('many', at, at + 500)
-      })
-      .catch(() => {})
-    await page.evaluate(() => globalThis.command('count'))
-    await kill(page)
-    await page.close()
-  }
-})
+for (const storage of ['opfs', 'indexeddb']) {
+  test(`a tab that is killed while it writes leaves what was flushed, and batches whole (${storage})`, async () => {
+    const name = `killed in the middle ${storage}`
+    let flushed = 0
+    for (let round = 0; round < 4; round++) {
+      const { page, call } = await openWorker(context, address)
+      await call('open', name, { storage, wait: true })
+      const count = await call('count')
+      assert.equal(count % 500, 0, `${count} pairs are no whole batches`)
+      assert.ok(count >= flushed, `${count} pairs, of which ${flushed} were flushed`)
+      flushed = count + 500
+      await call('many', count, flushed)
+      await call('flush')
+      page
+        .evaluate(async (from) => {
+          for (let at = from; ; at += 500) await globalThis.command('many', at, at + 500)
+        }, flushed)
+        .catch(() => {})
+      await page.evaluate(() => globalThis.command('count'))
+      await kill(page)
+      await page.close()
+    }
+  })
+}
 
 test('the bytes of a store in the browser load anywhere', async () => {
   const { page, call } = await openWorker(context, address)
@@ -106,14 +113,32 @@ test('a window keeps a store too, in IndexedDB', async () => {
   await page.goto(`${address}page.css`)
   const seen = await page.evaluate(async (from) => {
     const { open } = await import(`${from}twindex-wasm/browser.js`)
-    const store = await open('window', { storage: 'indexeddb' })
+    const store = await open('window')
     store.table('t').set('a', 'b')
     await store.close()
-    const again = await open('window', { storage: 'indexeddb' })
-    return again.table('t').get('a')
+    const again = await open('window')
+    return [again.storage, again.table('t').get('a')]
   }, address)
-  assert.equal(seen, 'b')
+  assert.deepEqual(seen, ['indexeddb', 'b'])
   await page.close()
+})
+
+test('a worker without files that it could write at once keeps a store in IndexedDB', async () => {
+  const one = await openWorker(context, address)
+  await one.call('takeFiles')
+  assert.equal((await one.call('open', 'fallback')).storage, 'indexeddb')
+  await assert.rejects(one.call('open', 'other', { storage: 'opfs' }), {
+    code: 'TWINDEX_IO',
+    message: /'opfs'/,
+  })
+  await one.call('write', 0, 100)
+  await one.call('close')
+  await one.page.close()
+  const other = await openWorker(context, address)
+  await other.call('takeFiles')
+  await other.call('open', 'fallback', { wait: true })
+  assert.equal(await other.call('count'), 100)
+  await other.page.close()
 })
 
 test('it is Chromium that ran', () => {

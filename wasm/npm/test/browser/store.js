@@ -21,6 +21,7 @@ const source = `
     compact: () => store.compact(),
     close: () => store.close(),
     dump: () => store.dump(),
+    takeFiles: () => { delete FileSystemFileHandle.prototype.createSyncAccessHandle },
   }
   onmessage = async ({ data: [id, command, ...args] }) => {
     try {
