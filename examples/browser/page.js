@@ -37,6 +37,7 @@ const messages = {
   },
 }
 worker.onmessage = ({ data: [what, details] }) => messages[what](details)
+worker.onerror = () => messages.failed({ message: 'the worker could not be loaded', isOpen: false })
 
 form.onsubmit = (event) => {
   event.preventDefault()

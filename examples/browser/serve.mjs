@@ -2,6 +2,7 @@
 //
 //   node examples/browser/serve.mjs
 
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { extname } from 'node:path'
@@ -37,6 +38,10 @@ export async function serve(port) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  if (!existsSync(new URL('twindex.wasm', FOLDERS['/twindex-wasm/']))) {
+    console.error('The module is not built yet: npm ci --prefix wasm/npm && npm run build --prefix wasm/npm')
+    process.exit(1)
+  }
   const server = await serve(Number(process.env.PORT ?? 8080))
   console.log(`${fileURLToPath(new URL('./', import.meta.url))}: http://localhost:${server.address().port}/`)
 }
