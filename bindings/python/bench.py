@@ -5,7 +5,7 @@ random order, then every thread scans its own part of the sorted keys; `clients`
 and updates. One call a pair, every result checked.
 
 With --peers instead: the same work in dict, sortedcontainers, py-lmdb, sqlite3 and rocksdict, each in a process of
-its own, with the ratios (pip install "twindex[peers]").
+its own, with the ratios (pip install ".[peers]").
 """
 
 from __future__ import annotations
@@ -392,7 +392,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.json is not None:
             Path(options.json).write_text(text, encoding="utf-8")
     except ModuleNotFoundError as missing:
-        print(f'error: --peers needs {missing.name}: pip install "twindex[peers]"', file=sys.stderr)
+        print(f'error: --peers needs {missing.name}: pip install ".[peers]"', file=sys.stderr)
         return 1
     except (WrongResultError, ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -172,7 +172,7 @@ def test_a_missing_peer_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "lmdb.py").write_text("raise ModuleNotFoundError('hidden', name='lmdb')", encoding="utf-8")
     done = bench("--peers", "py-lmdb", "--pairs", "10", "--rounds", "1", "--quiet", PYTHONPATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == 'error: --peers needs lmdb: pip install "twindex[peers]"\n'
+    assert done.stderr == 'error: --peers needs lmdb: pip install ".[peers]"\n'
 
 
 def test_a_peer_that_loses_pairs_is_an_error(tmp_path: Path) -> None:
