@@ -46,7 +46,7 @@ export function tableOf(test, part, missing) {
   if (xs.every(x => typeof x === 'number')) {
     xs.sort((a, b) => a - b)
   }
-  const rows = Object.entries(test.figures)
+  const all = Object.entries(test.figures)
     .flatMap(([figure, title]) =>
       xs.map(x => [
         `${title}, ${unitOf(figure)}`,
@@ -55,12 +55,36 @@ export function tableOf(test, part, missing) {
       ]),
     )
     .filter(([, , ...cells]) => cells.some(text => text !== ''))
+  const own = columns.length - published.length
+  const isMeasured = ([, , ...cells]) => cells.slice(0, own).some(text => text !== '')
+  const rows = all.some(isMeasured) ? all.filter(isMeasured) : all
   return {
     spans: spans.filter(({ span }) => span > 0),
     head: ['', test.x?.label ?? '', ...columns.map(({ name }) => name)],
     rows,
-    foot: operations(part),
+    foot: [
+      operations(part),
+      ...beside(
+        test,
+        published,
+        all.filter(row => !rows.includes(row)),
+        own,
+      ),
+    ]
+      .filter(text => text !== '')
+      .join('. '),
   }
+}
+
+/** What was published of what was not measured here: a line for each figure, not rows that are all but empty. */
+function beside(test, published, rows, own) {
+  return [...new Set(rows.map(([title]) => title))].map(title => {
+    const texts = rows
+      .filter(row => row[0] === title)
+      .map(([, x, ...cells]) => [x, cells.slice(own).filter(Boolean).join(', ')].filter(Boolean).join(': '))
+    const by = test.x === undefined ? '' : ` by ${test.x.label}`
+    return `Published beside that, ${published.join(', ')}, ${title}${by}: ${texts.join('; ')}`
+  })
 }
 
 function publishedAt(test, published, name, x, figure) {
