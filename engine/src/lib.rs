@@ -1521,8 +1521,21 @@ mod hash {
             }
         }
 
+        /// As above. There are no other threads.
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128", not(target_feature = "atomics")))]
+        #[inline(always)]
+        fn slots_with(&self, tag: u8) -> u32 {
+            use std::arch::wasm32::{u8x16_bitmask, u8x16_eq, u8x16_splat, v128_load};
+            // SAFETY: the bucket is larger than what is loaded of it.
+            let line = unsafe { v128_load(ptr::from_ref(self).cast()) };
+            u32::from(u8x16_bitmask(u8x16_eq(line, u8x16_splat(tag)))) & ((1 << SLOTS) - 1)
+        }
+
         /// As above, with whatever the platform has.
-        #[cfg(not(all(target_arch = "x86_64", not(any(miri, twindex_shuttle)))))]
+        #[cfg(not(any(
+            all(target_arch = "x86_64", not(any(miri, twindex_shuttle))),
+            all(target_arch = "wasm32", target_feature = "simd128", not(target_feature = "atomics"))
+        )))]
         #[inline(always)]
         fn slots_with(&self, tag: u8) -> u32 {
             matches(self.tags.load(Acquire), self.more_tags.load(Acquire), tag)
@@ -1557,17 +1570,9 @@ mod hash {
         }
     }
 
-    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-    #[inline(always)]
-    fn matches(tags: u64, more_tags: u32, tag: u8) -> u32 {
-        use std::arch::wasm32::{u8x16_bitmask, u8x16_eq, u8x16_splat, u64x2};
-        let all = u64x2(tags, u64::from(more_tags));
-        u32::from(u8x16_bitmask(u8x16_eq(all, u8x16_splat(tag)))) & ((1 << SLOTS) - 1)
-    }
-
     #[cfg(not(any(
         all(target_arch = "x86_64", not(any(miri, twindex_shuttle))),
-        all(target_arch = "wasm32", target_feature = "simd128")
+        all(target_arch = "wasm32", target_feature = "simd128", not(target_feature = "atomics"))
     )))]
     #[inline(always)]
     fn matches(tags: u64, more_tags: u32, tag: u8) -> u32 {
@@ -1854,7 +1859,9 @@ mod hash {
     unsafe impl Send for Shard {}
 
     const UNIT: usize = 4;
-    /// A ref is a block's number above this many bits of units.
+    /// On 32 bits a ref is an address in units, and the table of a shard's blocks stays empty.
+    const REFS_ARE_ADDRESSES: bool = cfg!(target_arch = "wasm32");
+    /// Elsewhere it is a block's number above this many bits of units.
     const BLOCK_UNITS_BITS: u32 = tuned(14, 8) as u32;
     const MAX_BLOCK: usize = UNIT << BLOCK_UNITS_BITS;
     const MIN_BLOCK: usize = tuned(512, 64);
@@ -2089,22 +2096,36 @@ mod hash {
             self.find(self.hash(key), key).map(|record| unsafe { body(record) })
         }
 
+        /// Shows `read` the value of `key`.
+        #[inline(always)]
+        pub(super) fn get_with<T>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+            self.get(key).map(|value| read(value.bytes()))
+        }
+
         /// The record of `key`.
         #[inline(always)]
         fn find(&self, hash: Hash, key: &[u8]) -> Option<*const u8> {
             let segment = self.directory().segment(hash);
             // SAFETY: the pin keeps the segment.
             let home = unsafe { segment.bucket(hash, 0) };
-            match self.find_in(home, segment, hash, key) {
-                None if home.passed() != 0 => self.find_past(segment, hash, key),
-                found => found,
+            let slots = home.slots_with(hash.tag());
+            if slots != 0 {
+                let record = self.shard(segment).record(home.first(slots).load(Acquire));
+                // SAFETY: H1.
+                if unsafe { is_key(record, key) } {
+                    return Some(record);
+                }
+            } else if home.passed() == 0 {
+                return None;
             }
+            self.find_beyond(segment, hash, key)
         }
 
-        /// As `find`, from the bucket after home.
+        /// As `find`, where the first slot with the key's tag, if there is one, has another key.
         #[cold]
-        fn find_past(&self, segment: Segment, hash: Hash, key: &[u8]) -> Option<*const u8> {
-            for steps in 1..segment.len() {
+        #[inline(never)]
+        fn find_beyond(&self, segment: Segment, hash: Hash, key: &[u8]) -> Option<*const u8> {
+            for steps in 0..segment.len() {
                 // SAFETY: the caller's pin keeps the segment.
                 let bucket = unsafe { segment.bucket(hash, steps) };
                 match self.find_in(bucket, segment, hash, key) {
@@ -2115,7 +2136,6 @@ mod hash {
             None
         }
 
-        #[inline(always)]
         fn find_in(&self, bucket: &Bucket, segment: Segment, hash: Hash, key: &[u8]) -> Option<*const u8> {
             let mut slots = bucket.slots_with(hash.tag());
             while slots != 0 {
@@ -2538,7 +2558,7 @@ mod hash {
             }
             let mut blocks = lock(&self.space);
             let mut table = shard.blocks.load(Relaxed);
-            if number == state.block_capacity {
+            if number == state.block_capacity && !REFS_ARE_ADDRESSES {
                 let longer = (number * 2).max(8);
                 let fresh = blocks.space.take(longer * ENTRY)?.cast::<AtomicPtr<u8>>();
                 for at in 0..number {
@@ -2556,12 +2576,18 @@ mod hash {
                 bytes = Space::rounded(least);
                 blocks.space.take(bytes)
             })?;
-            // SAFETY: the table's capacity is greater than `number`. No ref leads to this entry yet.
-            unsafe { table.add(number).write(AtomicPtr::new(block.as_ptr())) };
+            if !REFS_ARE_ADDRESSES {
+                // SAFETY: the table's capacity is greater than `number`. No ref leads to this entry yet.
+                unsafe { table.add(number).write(AtomicPtr::new(block.as_ptr())) };
+            }
             state.block_count += 1;
             let lane = state.lane();
             lane.bytes += bytes;
-            let first = (number << BLOCK_UNITS_BITS) as u32;
+            let first = if REFS_ARE_ADDRESSES {
+                (block.expose_provenance().get() / UNIT) as u32
+            } else {
+                (number << BLOCK_UNITS_BITS) as u32
+            };
             // Ref 0 ends a list of free records.
             (lane.bump, lane.bump_end) = (first + u32::from(number == 0), first + (bytes / UNIT) as u32);
             Ok(())
@@ -2891,6 +2917,9 @@ mod hash {
         #[inline]
         fn record(&self, reference: u32) -> *const u8 {
             debug_assert!(reference != 0);
+            if REFS_ARE_ADDRESSES {
+                return ptr::with_exposed_provenance(reference as usize * UNIT);
+            }
             let number = (reference >> BLOCK_UNITS_BITS) as usize;
             let unit = (reference & ((1 << BLOCK_UNITS_BITS) - 1)) as usize;
             // SAFETY: a ref is stored only after its block is in the table, so a table loaded after it
@@ -3616,7 +3645,21 @@ mod sorted {
         less.trailing_ones() as usize
     }
 
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    #[inline(always)]
+    fn less_in_row(row: &[i32; ROW], head: i32) -> usize {
+        use std::arch::wasm32::*;
+        // SAFETY: the loads are of the row's four quarters.
+        let quarter = |at| unsafe { v128_load(row.as_ptr().cast::<v128>().add(at)) };
+        let [a, b, c, d] = [0, 1, 2, 3].map(|at| i32x4_lt(quarter(at), i32x4_splat(head)));
+        let less = i8x16_narrow_i16x8(i16x8_narrow_i32x4(a, b), i16x8_narrow_i32x4(c, d));
+        u8x16_bitmask(less).trailing_ones() as usize
+    }
+
+    #[cfg(not(any(
+        all(target_arch = "x86_64", not(miri)),
+        all(target_arch = "wasm32", target_feature = "simd128")
+    )))]
     #[inline(always)]
     fn less_in_row(row: &[i32; ROW], head: i32) -> usize {
         row.iter().map(|&other| usize::from(other < head)).sum()
@@ -3864,6 +3907,13 @@ mod sorted {
         pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
             let leaf = self.leaf(key)?;
             Some(leaf.cell(leaf.find(key)?).1)
+        }
+
+        /// As the hash index's `get_with`.
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
+        #[cfg_attr(target_family = "wasm", inline(never))]
+        pub(super) fn get_with<T>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+            self.get(key).map(|value| read(value.bytes()))
         }
 
         /// Shows `read` each key's value. The keys of a group go down the tree side by side, so that their
@@ -5702,7 +5752,7 @@ impl Table {
     /// What `read` makes of the key's value, which is not copied, or `None` where the key is absent.
     pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let pinned = self.pin();
-        with_index!(self.inner.pairs, index => index.get(&pinned).get(key.as_ref()).map(|value| read(value.bytes())))
+        with_index!(self.inner.pairs, index => index.get(&pinned).get_with(key.as_ref(), read))
     }
 
     /// The key's value as it is now, to be kept whatever becomes of the pair, or `None` where the key is absent.

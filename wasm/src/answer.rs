@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 use std::io::{self, Write};
+use std::mem::MaybeUninit;
 
 use crate::block;
-use crate::failure::{CLOSED, Failed, Failure};
+use crate::failure::{self, CLOSED, Failed, Failure};
 
 /// Where the bytes of the last answer are, and its number. The host reads it in place.
 #[derive(Clone, Copy)]
@@ -39,12 +40,15 @@ pub(crate) fn set_number(number: i64) {
     ANSWER.with(|answer| answer.set(Answer { number, ..answer.get() }));
 }
 
-/// Answers with the code and the text of the one error that needs no memory.
-pub(crate) fn set_trapped() {
+/// Answers with the code and the text of the one error that needs no memory: its status.
+#[cold]
+#[inline(never)] // one copy, not one in every export
+pub(crate) fn trapped() -> i32 {
     const TEXT: &str = "an earlier call trapped, so the module cannot be used any more";
     const LENGTH: usize = block::PAIR_HEAD + CLOSED.len() + TEXT.len();
     static PAIR: [u8; LENGTH] = block::const_pair(CLOSED.as_bytes(), TEXT.as_bytes());
     set_bytes(&PAIR, 1);
+    -failure::number(CLOSED)
 }
 
 fn set_bytes(bytes: &[u8], number: i64) {
@@ -82,6 +86,7 @@ impl Output {
     }
 
     /// Makes room for `bytes` more.
+    #[cold]
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Failed> {
         Ok(self.0.try_reserve(bytes).map_err(|_| Failure::NoMemory { bytes })?)
     }
@@ -92,12 +97,18 @@ impl Output {
 
     pub(crate) fn push_all<const N: usize>(&mut self, pieces: [&[u8]; N]) -> Result<(), Failed> {
         let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
-        if self.0.capacity() - self.0.len() < bytes {
+        let length = self.0.len();
+        if self.0.capacity() - length < bytes {
             self.reserve(bytes)?;
         }
+        let mut room = self.0.spare_capacity_mut();
         for piece in pieces {
-            copy_onto(&mut self.0, piece);
+            let (to, rest) = room.split_at_mut(piece.len());
+            copy(to, piece);
+            room = rest;
         }
+        // SAFETY: so many bytes were written behind the others, within the capacity.
+        unsafe { self.0.set_len(length + bytes) };
         Ok(())
     }
 
@@ -107,21 +118,25 @@ impl Output {
     }
 }
 
-/// Adds `bytes`, for which there is room. A few are copied by words: runtimes call a function of their own to copy memory, which
-/// takes as long as copying a hundred.
+/// Copies a piece to where there is just room for it. A few bytes go as words that overlap: runtimes call a function of
+/// their own to copy memory, which takes as long as copying a hundred.
 #[inline]
-fn copy_onto(to: &mut Vec<u8>, bytes: &[u8]) {
-    const FEW: usize = 64;
-    if bytes.len() > FEW {
-        to.extend_from_slice(bytes);
-        return;
+fn copy(to: &mut [MaybeUninit<u8>], from: &[u8]) {
+    /// The first and the last `W` bytes, where there are so many.
+    #[inline]
+    fn ends<const W: usize>(to: &mut [MaybeUninit<u8>], from: &[u8]) {
+        if let (Some(first), Some(last)) = (from.first_chunk::<W>(), from.last_chunk::<W>()) {
+            let [first, last] = [first, last].map(|word| word.map(MaybeUninit::new));
+            to.first_chunk_mut().into_iter().for_each(|to| *to = first);
+            to.last_chunk_mut().into_iter().for_each(|to| *to = last);
+        }
     }
-    let (words, rest) = bytes.as_chunks::<8>();
-    for word in words {
-        to.extend_from_slice(word);
-    }
-    for byte in rest {
-        to.push(*byte);
+    match from.len() {
+        17..=32 => ends::<16>(to, from),
+        8..=16 => ends::<8>(to, from),
+        4..=7 => ends::<4>(to, from),
+        0..=3 => to.iter_mut().zip(from).for_each(|(to, &byte)| *to = MaybeUninit::new(byte)),
+        _ => _ = to.write_copy_of_slice(from),
     }
 }
 

@@ -3,6 +3,8 @@
 //! The module owns them as plain vectors, so a range of addresses that a host names is looked up, never
 //! trusted. The host writes into them between its calls, when no Rust code runs.
 
+use std::cell::Cell;
+
 use crate::failure::{Failed, Failure};
 use crate::reserve;
 use crate::state::call;
@@ -11,11 +13,15 @@ use crate::state::call;
 pub(crate) type Place = (usize, usize);
 
 /// The buffers, in the order of their addresses.
-pub(crate) struct Buffers(Vec<Vec<u8>>);
+pub(crate) struct Buffers {
+    list: Vec<Vec<u8>>,
+    /// The position of the one that the host's bytes were in last.
+    latest: Cell<usize>,
+}
 
 impl Buffers {
     pub(crate) const fn new() -> Self {
-        Self(Vec::new())
+        Self { list: Vec::new(), latest: Cell::new(0) }
     }
 
     /// The host's bytes at `address`, which must lie within one buffer.
@@ -24,14 +30,15 @@ impl Buffers {
         if length == 0 {
             return Ok(&[]); // has no address that could be wrong
         }
-        let outside = Failure::Outside { address, length };
-        let Some(buffer) = self.after(address).checked_sub(1).and_then(|position| self.0.get(position))
-        else {
-            return Err(outside.into());
+        let within = |position: usize| {
+            let buffer = self.list.get(position)?;
+            buffer.get(address.checked_sub(address_of(buffer))?..)?.get(..length)
         };
-        let start = address - address_of(buffer);
-        let end = start.checked_add(length).ok_or(Failure::Outside { address, length })?;
-        Ok(buffer.get(start..end).ok_or(outside)?)
+        let bytes = within(self.latest.get()).or_else(|| {
+            self.latest.set(self.after(address).checked_sub(1)?);
+            within(self.latest.get())
+        });
+        bytes.ok_or_else(|| Failed::with(|| Failure::Outside { address, length }))
     }
 
     /// As [`bytes`](Self::bytes), where a length of [`ABSENT`] stands for no bytes at all.
@@ -50,24 +57,24 @@ impl Buffers {
         let mut buffer = Vec::new();
         buffer.try_reserve_exact(length.max(1)).map_err(no_memory)?; // at least 1: an address of its own
         buffer.resize(length.max(1), 0);
-        self.0.try_reserve(1).map_err(no_memory)?;
+        self.list.try_reserve(1).map_err(no_memory)?;
         let address = address_of(&buffer);
-        self.0.insert(self.after(address), buffer);
+        self.list.insert(self.after(address), buffer);
         Ok(address)
     }
 
     fn free(&mut self, address: usize) -> Result<(), Failed> {
         let position = self
-            .0
+            .list
             .binary_search_by_key(&address, |buffer| address_of(buffer))
             .map_err(|_| Failure::NoBuffer { address })?;
-        self.0.remove(position);
+        self.list.remove(position);
         Ok(())
     }
 
     /// The number of buffers that start at or before `address`.
     fn after(&self, address: usize) -> usize {
-        self.0.partition_point(|buffer| address_of(buffer) <= address)
+        self.list.partition_point(|buffer| address_of(buffer) <= address)
     }
 }
 

@@ -105,6 +105,19 @@ impl fmt::Display for Failure {
 pub(crate) struct Failed(i32);
 
 impl Failed {
+    /// Fails, off the way of calls that do not.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn with(failure: impl FnOnce() -> Failure) -> Self {
+        failure().into()
+    }
+
+    /// The last one once more.
+    #[cold]
+    pub(crate) fn again() -> Self {
+        Self(LAST_ERROR.with_borrow(|last| number(last.code)))
+    }
+
     /// What the call returns to the host.
     pub(crate) fn status(self) -> i32 {
         -self.0

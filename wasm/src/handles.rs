@@ -119,11 +119,11 @@ impl Handles {
             .checked_sub(1)
             .and_then(|position| self.slots.get_mut(position as usize))
             .filter(|slot| slot.object.is_some() && slot.used_before == handle >> POSITION_BITS);
-        Ok(slot.ok_or(Failure::Closed { handle })?)
+        slot.ok_or_else(|| closed(handle))
     }
 
     pub(crate) fn object(&mut self, handle: u32) -> Result<&mut Object, Failed> {
-        Ok(self.find(handle)?.object.as_mut().ok_or(Failure::Closed { handle })?)
+        self.find(handle)?.object.as_mut().ok_or_else(|| closed(handle))
     }
 
     pub(crate) fn store(&mut self, handle: u32) -> Result<&Store, Failed> {
@@ -160,6 +160,11 @@ impl Handles {
     }
 }
 
+fn closed(handle: u32) -> Failed {
+    Failed::with(|| Failure::Closed { handle })
+}
+
+#[cold]
 fn wrong_kind(handle: u32, object: &Object, needs: &'static str) -> Failed {
     Failure::Kind { handle, is: object.kind(), needs }.into()
 }

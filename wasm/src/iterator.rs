@@ -59,21 +59,16 @@ impl Walk {
             }
             let mut items = Items::new(&self.part.bytes()[self.shown..], Shape::PairOrKey);
             let Some(item) = items.next()? else { break };
-            let mut outcome = Ok(());
-            let mut push = |value: &[u8]| outcome = block::push_pair(output, item.key, value);
+            let mut push = |value: &[u8]| block::push_pair(output, item.key, value);
             let is_there = match item.value {
-                Some(value) => {
-                    push(value);
-                    true
-                }
+                Some(value) => push(value).map(|()| true),
                 None => read(&self.table, item.key, &mut push),
             };
-            if outcome.is_err() && pairs > 0 {
+            if is_there.is_err() && pairs > 0 {
                 break; // it comes first in the next block
             }
-            outcome?;
+            pairs += usize::from(is_there?);
             self.shown = self.part.len() - items.left();
-            pairs += usize::from(is_there);
         }
         Ok(pairs)
     }

@@ -114,7 +114,7 @@ extern "C" fn twindex_delete_many(table: u32, keys: usize, length: usize) -> i32
 #[unsafe(no_mangle)]
 extern "C" fn twindex_contains_many(table: u32, keys: usize, length: usize) -> i32 {
     each_outcome(table, (keys, length), Shape::Key, Access::Reads, &mut |table, item| {
-        Ok(read(table, item.key, &mut |_| ()))
+        read(table, item.key, |_| Ok(()))
     })
 }
 
@@ -123,10 +123,7 @@ extern "C" fn twindex_contains_many(table: u32, keys: usize, length: usize) -> i
 #[unsafe(no_mangle)]
 extern "C" fn twindex_select_many(table: u32, keys: usize, length: usize) -> i32 {
     each(table, (keys, length), Shape::Key, Access::Reads, 4, &mut |table, item, output| {
-        let mut outcome = Ok(());
-        let is_there =
-            read(table, item.key, &mut |value| outcome = block::push_optional(output, Some(value)));
-        outcome?;
+        let is_there = read(table, item.key, |value| block::push_optional(output, Some(value)))?;
         if is_there { Ok(()) } else { block::push_optional(output, None) }
     })
 }

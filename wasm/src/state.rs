@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use crate::answer::{self, Output};
 use crate::buffers::Buffers;
-use crate::failure::{self, Failed};
+use crate::failure::Failed;
 use crate::handles::Handles;
 
 /// Everything that outlives a call.
@@ -27,19 +27,10 @@ thread_local! {
 /// Runs one call of the host: what `work` returns, or the negative number of its error, which becomes the
 /// last error.
 pub(crate) fn call(work: impl FnOnce(&mut State) -> Result<i32, Failed>) -> i32 {
-    let mut work = Some(work);
-    enter(&mut |state| work.take().map_or(Ok(0), |work| work(state)))
-}
-
-/// One copy of what goes around every call.
-fn enter(work: &mut dyn FnMut(&mut State) -> Result<i32, Failed>) -> i32 {
     STATE.with(|state| {
         // It is borrowed already only where an earlier call trapped half way, so that nothing in it can
         // be relied upon any more.
-        let Ok(mut state) = state.try_borrow_mut() else {
-            answer::set_trapped();
-            return -failure::number(failure::CLOSED);
-        };
+        let Ok(mut state) = state.try_borrow_mut() else { return answer::trapped() };
         state.output.let_go_of_a_large_block();
         work(&mut state).unwrap_or_else(Failed::status)
     })

@@ -1,13 +1,14 @@
 //! The verbs on one key.
 
-use twindex::{Result, Table};
+use twindex::Table;
 
 use crate::buffers::Place;
+use crate::failure::Failed;
 use crate::state::call;
 use crate::{answer, reserve};
 
 /// A verb that writes a pair; whether it took effect.
-pub(crate) type Write = fn(&Table, &[u8], &[u8]) -> Result<bool>;
+pub(crate) type Write = fn(&Table, &[u8], &[u8]) -> twindex::Result<bool>;
 
 pub(crate) const INSERT: Write = |table, key, value| table.insert(key, value);
 pub(crate) const UPDATE: Write = |table, key, value| table.update(key, value);
@@ -23,10 +24,33 @@ fn write(table: u32, key: Place, value: Place, verb: Write) -> i32 {
     })
 }
 
-/// Shows `read` the value of a key; whether the key is there. One copy of how the indexes are read.
-#[inline(never)]
-pub(crate) fn read(table: &Table, key: &[u8], read: &mut dyn FnMut(&[u8])) -> bool {
-    table.select_with(key, read).is_some()
+/// Shows `read` the value of a key; whether the key is there.
+#[inline]
+pub(crate) fn read(
+    table: &Table,
+    key: &[u8],
+    read: impl FnMut(&[u8]) -> Result<(), Failed>,
+) -> Result<bool, Failed> {
+    // The small module has one copy of how the indexes are read.
+    #[cfg(not(target_feature = "simd128"))]
+    let mut read = read;
+    #[cfg(not(target_feature = "simd128"))]
+    let read: &mut dyn FnMut(&[u8]) -> Result<(), Failed> = &mut read;
+    read_with(table, key, read)
+}
+
+#[cfg_attr(target_feature = "simd128", inline)]
+#[cfg_attr(not(target_feature = "simd128"), inline(never))]
+fn read_with(
+    table: &Table,
+    key: &[u8],
+    mut read: impl FnMut(&[u8]) -> Result<(), Failed>,
+) -> Result<bool, Failed> {
+    // An outcome that goes from hand to hand in a register.
+    match table.select_with(key, |value| read(value).is_ok()) {
+        Some(false) => Err(Failed::again()),
+        found => Ok(found.is_some()),
+    }
 }
 
 /// Adds the pair where the key is absent: 1, or 0 where it is there.
@@ -80,9 +104,7 @@ extern "C" fn twindex_select(table: u32, key: usize, key_length: usize) -> i32 {
     call(|state| {
         let key = state.buffers.bytes((key, key_length))?;
         let output = state.output.start();
-        let mut outcome = Ok(());
-        let found = read(state.handles.table(table)?, key, &mut |value| outcome = output.push(value));
-        outcome?;
+        let found = read(state.handles.table(table)?, key, |value| output.push(value))?;
         output.finish(0);
         Ok(found.into())
     })
@@ -93,7 +115,7 @@ extern "C" fn twindex_select(table: u32, key: usize, key_length: usize) -> i32 {
 extern "C" fn twindex_contains(table: u32, key: usize, key_length: usize) -> i32 {
     call(|state| {
         let key = state.buffers.bytes((key, key_length))?;
-        Ok(read(state.handles.table(table)?, key, &mut |_| ()).into())
+        Ok(read(state.handles.table(table)?, key, |_| Ok(()))?.into())
     })
 }
 
