@@ -98,7 +98,7 @@
 //   E1  Who follows a pointer that another thread may unlink is pinned from before it loaded it until after its last
 //       use. (epoch::pin)
 //   E2  What is put into a Limbo was unlinked before, so only threads that were pinned then can reach it. It comes
-//       out once none of them is pinned any more. (Limbo::collect)
+//       out once none of them is pinned any more. (Limbo::collect, Limbo::pop)
 //   M1  A block belongs to one owner at a time: the Space's free list, the index, or a limbo. (Space, Blocks)
 //   M2  The first 8 bytes of a sorted index's block are an AtomicU64 from its first use until its table ends. (Space)
 //   M3  Memory::used is the sum of all regions and blobs that are allocated. (Memory)
@@ -551,12 +551,14 @@ mod epoch {
     }
 
     /// Moves to the next epoch. Returns the one that ended and the oldest in which a thread reads this store.
-    fn advance(memory: &Memory) -> Option<(u64, u64)> {
+    pub(super) fn advance(memory: &Memory) -> Option<(u64, u64)> {
+        let now = NOW.load(SeqCst);
         // Either a reader's pin is seen below, or the reader sees all that was unlinked before this.
         if !barrier::heavy() {
             return None;
         }
-        let ended = NOW.fetch_add(1, SeqCst);
+        // Who ends an epoch has run the barrier in it, so that what was unlinked before it is seen by readers of the next.
+        let ended = NOW.compare_exchange(now, now + 1, SeqCst, SeqCst).unwrap_or_else(|later| later);
         let mut oldest = u64::MAX;
         let mut at = SLOTS.load(Acquire).cast_const();
         // SAFETY: as in `take_slot`.
@@ -568,58 +570,55 @@ mod epoch {
             }
             at = slot.next;
         }
+        let _ = memory.safe.0.try_update(AcqRel, Relaxed, |safe| Some(safe.max(oldest.min(now + 1))));
         Some((ended, oldest))
     }
 
-    /// What was unlinked and may still be in use.
-    pub(super) struct Limbo<T> {
-        fresh: Vec<T>,
-        /// By the epoch in which they were still reachable, oldest first.
-        aged: VecDeque<(u64, Vec<T>)>,
-    }
+    /// What was unlinked and may still be in use: each with an epoch after which no reader can find it, oldest first.
+    pub(super) struct Limbo<T>(VecDeque<(u64, T)>);
 
     impl<T> Default for Limbo<T> {
         fn default() -> Self {
-            Self { fresh: Vec::new(), aged: VecDeque::new() }
+            Self(VecDeque::new())
         }
     }
 
     impl<T> Limbo<T> {
-        /// Takes something that is unlinked already; how many have come since the last collection.
+        /// Takes something that is unlinked already; how much there is now.
         pub(super) fn push(&mut self, item: T) -> usize {
-            self.fresh.push(item);
-            self.fresh.len()
+            barrier::before_now();
+            // The next epoch may have begun before others see that it is unlinked, but not the one after it.
+            self.0.push_back((NOW.load(Relaxed) + 1, item));
+            self.0.len()
+        }
+
+        /// Takes out the oldest if earlier calls of `advance` have shown that no thread can reach it any more.
+        pub(super) fn pop(&mut self, memory: &Memory) -> Option<T> {
+            let safe = memory.safe.0.load(Acquire);
+            self.0.pop_front_if(|&mut (epoch, _)| epoch < safe).map(|(_, item)| item)
         }
 
         /// Takes out all that no thread can reach any more. What the caller's own pin covers comes out
         /// at a later call.
         pub(super) fn collect(&mut self, memory: &Memory) -> Vec<T> {
-            let mut free = Vec::new();
-            if let Some((ended, oldest)) = advance(memory) {
-                if !self.fresh.is_empty() {
-                    self.aged.push_back((ended, std::mem::take(&mut self.fresh)));
-                }
-                while self.aged.front().is_some_and(|&(epoch, _)| epoch < oldest) {
-                    let (_, items) = self.aged.pop_front().expect("the front was just looked at");
-                    if free.is_empty() { free = items } else { free.extend(items) }
-                }
-            }
-            free
+            let free = advance(memory).map_or(0, |(ended, oldest)| {
+                self.0.iter().take_while(|&&(epoch, _)| epoch.min(ended) < oldest).count()
+            });
+            self.0.drain(..free).map(|(_, item)| item).collect()
         }
 
         pub(super) fn is_empty(&self) -> bool {
-            self.fresh.is_empty() && self.aged.is_empty()
+            self.0.is_empty()
         }
 
         #[cfg(twindex_check)]
         pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-            self.aged.iter().flat_map(|(_, items)| items).chain(&self.fresh)
+            self.0.iter().map(|(_, item)| item)
         }
 
         /// Takes out everything, reachable or not.
         pub(super) fn drain(&mut self) -> impl Iterator<Item = T> {
-            let aged = std::mem::take(&mut self.aged).into_iter().flat_map(|(_, items)| items);
-            std::mem::take(&mut self.fresh).into_iter().chain(aged)
+            self.0.drain(..).map(|(_, item)| item)
         }
     }
 
@@ -656,6 +655,12 @@ mod epoch {
             compiler_fence(SeqCst);
         }
 
+        /// Between unlinking something and looking at the present.
+        #[inline(always)]
+        pub(super) fn before_now() {
+            if has_light() { compiler_fence(SeqCst) } else { fence(SeqCst) }
+        }
+
         /// Whether every other thread of the process has passed a full fence.
         pub(super) fn heavy() -> bool {
             const RUN: libc::c_int = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
@@ -678,6 +683,10 @@ mod epoch {
             fence(SeqCst);
         }
 
+        pub(super) fn before_now() {
+            fence(SeqCst);
+        }
+
         pub(super) fn heavy() -> bool {
             fence(SeqCst);
             true
@@ -693,11 +702,18 @@ mod epoch {
 struct Memory {
     used: AtomicUsize,
     limit: AtomicUsize,
+    /// What the limbos had for epochs before this one no reader of the store can find any more. Only grows.
+    safe: Line<AtomicU64>,
 }
+
+/// Something in a cache line of its own.
+#[derive(Default)]
+#[repr(align(64))]
+struct Line<T>(T);
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { used: AtomicUsize::new(0), limit: AtomicUsize::new(usize::MAX) }
+        Self { used: AtomicUsize::new(0), limit: AtomicUsize::new(usize::MAX), safe: Line::default() }
     }
 }
 
@@ -1248,12 +1264,6 @@ fn prefetch_one_of_many<T>(at: *const T) {
     prefetch(at);
 }
 
-/// Asks for the first lines of a place that will be written.
-#[inline]
-fn prefetch_bytes(at: *const u8, bytes: usize) {
-    (0..bytes.min(1024)).step_by(64).for_each(|line| prefetch(at.wrapping_add(line)));
-}
-
 /// How the keys of hash tables are hashed.
 #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 type Hashing = foldhash::quality::RandomState;
@@ -1305,11 +1315,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A number that many threads count up and down, each in a cache line of its own.
 #[derive(Default)]
-struct Counter([Stripe; Self::STRIPES]);
-
-#[derive(Default)]
-#[repr(align(64))]
-struct Stripe(AtomicIsize);
+struct Counter([Line<AtomicIsize>; Self::STRIPES]);
 
 impl Counter {
     const STRIPES: usize = 8;
@@ -1824,7 +1830,6 @@ mod hash {
         /// Of its blocks.
         bytes: usize,
         limbo: epoch::Limbo<Removed>,
-        limbo_bytes: usize,
     }
 
     impl ShardState {
@@ -1836,12 +1841,7 @@ mod hash {
 
     impl Lane {
         fn pop(&mut self, shard: &Shard, class: usize) -> Option<u32> {
-            let free = &mut self.free.as_mut()?[class];
-            let reference = free.pop(shard, class)?;
-            if let Some(next) = free.peek(shard, class) {
-                prefetch_bytes(shard.record(next), class_units(class) * UNIT);
-            }
-            Some(reference)
+            self.free.as_mut()?[class].pop(shard, class)
         }
     }
 
@@ -1873,8 +1873,9 @@ mod hash {
     const BLOB_RECORD: usize = RECORD_HEAD + size_of::<*const Blob>();
     /// Classes of free records: each size to 64 units, then 32 steps a doubling.
     const CLASSES: usize = 64 + 32 * 4 + 1;
-    const COLLECT_AT: usize = tuned(128, 3);
-    const COLLECT_AT_BYTES: usize = tuned(64 << 10, 256);
+    /// After so many bytes of records that a thread took out, those before them are looked at: by how many bytes it has in a shard.
+    const COLLECT_FROM: usize = tuned(8 << 10, 256);
+    const COLLECT_AT: usize = tuned(64 << 10, 256);
 
     const _: () = assert!(CLASSES <= 1 << u8::BITS);
 
@@ -1926,31 +1927,27 @@ mod hash {
             }
         }
 
-        /// The record that comes next.
-        fn peek(self, shard: &Shard, class: usize) -> Option<u32> {
-            // SAFETY: a page of this class, with as many refs as it says.
-            (self.0 != 0).then(|| unsafe {
-                match self.len(shard, class).0 {
-                    0 => self.0,
-                    len => *self.word(shard, 1 + len),
-                }
-            })
-        }
-
         fn pop(&mut self, shard: &Shard, class: usize) -> Option<u32> {
-            let top = self.peek(shard, class)?;
-            // SAFETY: as in `peek`.
-            unsafe {
-                match self.len(shard, class).0 {
-                    0 => self.0 = *self.word(shard, 0),
-                    len => *self.word(shard, 1) = len as u32 - 1,
-                }
+            if self.0 == 0 {
+                return None;
             }
-            Some(top)
+            // SAFETY: a page of this class, with as many refs as it says.
+            unsafe {
+                Some(match self.len(shard, class).0 {
+                    0 => {
+                        let below = *self.word(shard, 0);
+                        std::mem::replace(&mut self.0, below)
+                    }
+                    len => {
+                        *self.word(shard, 1) = len as u32 - 1;
+                        *self.word(shard, 1 + len)
+                    }
+                })
+            }
         }
 
         fn push(&mut self, shard: &Shard, class: usize, reference: u32) {
-            // SAFETY: as in `peek`; a page's words are within its record, which nobody else uses.
+            // SAFETY: as in `pop`; a page's words are within its record, which nobody else uses.
             unsafe {
                 if self.0 != 0
                     && let (len, room) = self.len(shard, class)
@@ -2021,6 +2018,8 @@ mod hash {
         /// Held to change the directory, and to take and give blocks.
         space: Mutex<Blocks>,
         blobs: Blobs,
+        /// The bytes of records that threads have taken out since they last looked who reads what.
+        removed: [Line<AtomicUsize>; LANES],
         /// Whether a shard has become empty lately, so that all may be.
         pub(super) emptied: AtomicBool,
     }
@@ -2043,6 +2042,7 @@ mod hash {
                 shards: [const { AtomicPtr::new(ptr::null_mut()) }; SHARDS],
                 space: Mutex::new(Blocks::new(Arc::clone(&memory))),
                 blobs: Blobs { memory, bytes: AtomicUsize::new(0) },
+                removed: Default::default(),
                 emptied: AtomicBool::new(false),
             }
         }
@@ -2601,34 +2601,38 @@ mod hash {
             let (bytes, blob) = unsafe { record_extent(shard.record(reference)) };
             let class = class(bytes.div_ceil(UNIT)).0 as u8;
             let lane = state.lane();
+            lane.limbo.push(Removed { reference, class, owns_blob: with_blob && blob.is_some() });
             // SAFETY: as above.
-            lane.limbo_bytes += bytes + blob.map_or(0, |blob| unsafe { Blob::size(blob) });
-            let retired = Removed { reference, class, owns_blob: with_blob && blob.is_some() };
-            if lane.limbo.push(retired) >= COLLECT_AT || lane.limbo_bytes >= COLLECT_AT_BYTES {
-                self.collect_lane(shard, lane);
+            let bytes = bytes.max(64) + blob.map_or(0, |blob| unsafe { Blob::size(blob) });
+            // Only threads that share the lane count here, and may lose what they count at the same time.
+            let removed = &self.removed[epoch::lane() % self.removed.len()].0;
+            let sum = removed.load(Relaxed) + bytes;
+            let enough = (lane.bytes * SHARDS / 8).clamp(COLLECT_FROM, COLLECT_AT);
+            removed.store(if sum < enough { sum } else { 0 }, Relaxed);
+            if sum >= enough {
+                epoch::advance(&self.blobs.memory);
             }
-        }
-
-        fn collect_lane(&self, shard: &Shard, lane: &mut Lane) -> bool {
-            if lane.limbo.is_empty() {
-                return false;
+            // Two for each that comes, so that none stays.
+            for _ in 0..2 {
+                if let Some(free) = lane.limbo.pop(&self.blobs.memory) {
+                    self.free_record(shard, lane, &free);
+                }
             }
-            lane.limbo_bytes = 0;
-            let free = lane.limbo.collect(&self.blobs.memory);
-            for retired in &free {
-                self.free_record(shard, lane, retired);
-            }
-            !free.is_empty()
         }
 
         /// Frees what no reader can be in any more; whether there was any.
         pub(super) fn collect(&self) -> bool {
             let mut any = false;
+            // What came out just before is safe from the second time on.
+            (0..2).for_each(|_| _ = epoch::advance(&self.blobs.memory));
             for shard in self.all_shards() {
                 let _held = shard.lock.lock();
                 // SAFETY: the lock is held.
                 for lane in unsafe { &mut (*shard.state.get()).lanes } {
-                    any |= self.collect_lane(shard, lane);
+                    while let Some(free) = lane.limbo.pop(&self.blobs.memory) {
+                        self.free_record(shard, lane, &free);
+                        any = true;
+                    }
                 }
             }
             lock(&self.space).collect(&self.blobs) || any

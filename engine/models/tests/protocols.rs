@@ -50,6 +50,8 @@ struct Slot {
 /// The epoch, one reader's slot, and for each of two stores which of two blocks its word leads to.
 struct Epoch {
     now: AtomicU64,
+    /// As `Memory::safe`, for the one store that a model with it has.
+    safe: AtomicU64,
     slot: Slot,
     leads_to: [AtomicUsize; 2],
     blocks: [[Bytes; 2]; 2],
@@ -64,6 +66,7 @@ impl Epoch {
         let block = || [Bytes::new(1), Bytes::new(2)];
         Self {
             now: AtomicU64::new(1),
+            safe: AtomicU64::new(0),
             slot: Slot { pinned: AtomicU64::new(0), store: AtomicUsize::new(0) },
             leads_to: [AtomicUsize::new(0), AtomicUsize::new(0)],
             blocks: [block(), block()],
@@ -91,17 +94,36 @@ impl Epoch {
     /// A writer takes a block out, and frees it where `Limbo::collect` would; whether it did.
     fn replace(&self, store: usize) -> bool {
         self.leads_to[store - 1].store(1, Release);
-        // `advance`
-        fence(SeqCst);
-        let ended = self.now.fetch_add(1, SeqCst);
-        let pinned = self.slot.pinned.load(Acquire);
-        let reads = self.slot.store.load(Acquire);
-        let oldest = if pinned != 0 && (reads == 0 || reads == store) { pinned } else { u64::MAX };
+        let (ended, oldest) = self.advance(store);
         let free = ended < oldest;
         if free {
             self.blocks[store - 1][0].write(SPOILT);
         }
         free
+    }
+
+    /// The same, where others look who reads what: `Limbo::push`, and `Limbo::pop` some time later; whether it did.
+    fn replace_and_leave(&self, store: usize, meanwhile: impl FnOnce()) -> bool {
+        self.leads_to[store - 1].store(1, Release);
+        fence(SeqCst);
+        let epoch = self.now.load(Relaxed) + 1;
+        meanwhile();
+        let free = epoch < self.safe.load(Acquire);
+        if free {
+            self.blocks[store - 1][0].write(SPOILT);
+        }
+        free
+    }
+
+    fn advance(&self, store: usize) -> (u64, u64) {
+        let now = self.now.load(SeqCst);
+        fence(SeqCst);
+        let ended = self.now.compare_exchange(now, now + 1, SeqCst, SeqCst).unwrap_or_else(|later| later);
+        let pinned = self.slot.pinned.load(Acquire);
+        let reads = self.slot.store.load(Acquire);
+        let oldest = if pinned != 0 && (reads == 0 || reads == store) { pinned } else { u64::MAX };
+        self.safe.fetch_max(oldest.min(now + 1), AcqRel);
+        (ended, oldest)
     }
 }
 
@@ -121,6 +143,30 @@ fn what_a_pinned_reader_can_reach_is_not_freed() {
         };
         epoch.replace(ONE);
         reader.join().unwrap();
+    });
+}
+
+/// What one thread unlinks is freed by what another saw of the readers, who may have begun to look before.
+#[test]
+fn what_another_thread_found_safe_is_not_read() {
+    model(|| {
+        let epoch = Arc::new(Epoch::new());
+        let spawn = |work: fn(&Epoch)| {
+            let epoch = Arc::clone(&epoch);
+            thread::spawn(move || work(&epoch))
+        };
+        let reader = spawn(|epoch| {
+            epoch.pin(ONE);
+            assert_ne!(epoch.read(ONE), SPOILT);
+            epoch.unpin();
+        });
+        let other = spawn(|epoch| {
+            epoch.advance(ONE);
+            epoch.advance(ONE);
+        });
+        epoch.replace_and_leave(ONE, || ());
+        reader.join().unwrap();
+        other.join().unwrap();
     });
 }
 
@@ -178,6 +224,11 @@ fn what_nobody_can_reach_is_freed() {
         assert!(epoch.replace(TWO));
         epoch.unpin();
         assert!(epoch.replace(ONE));
+        let twice = || (0..2).for_each(|_| _ = epoch.advance(ONE));
+        assert!(!epoch.replace_and_leave(ONE, || _ = epoch.advance(ONE)));
+        assert!(epoch.replace_and_leave(ONE, twice));
+        epoch.pin(ONE);
+        assert!(!epoch.replace_and_leave(ONE, twice));
     });
 }
 
