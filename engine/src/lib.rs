@@ -570,7 +570,9 @@ mod epoch {
             }
             at = slot.next;
         }
-        let _ = memory.safe.0.try_update(AcqRel, Relaxed, |safe| Some(safe.max(oldest.min(now + 1))));
+        // What was noted for an epoch before `now` could be seen to be unlinked before the barrier. What was noted for `now`
+        // may not: it was unlinked in the epoch before, but perhaps no barrier has run since.
+        let _ = memory.safe.0.try_update(AcqRel, Relaxed, |safe| Some(safe.max(oldest.min(now))));
         Some((ended, oldest))
     }
 
@@ -2623,8 +2625,8 @@ mod hash {
         /// Frees what no reader can be in any more; whether there was any.
         pub(super) fn collect(&self) -> bool {
             let mut any = false;
-            // What came out just before is safe from the second time on.
-            (0..2).for_each(|_| _ = epoch::advance(&self.blobs.memory));
+            // What came out just before is safe from the third time on.
+            (0..3).for_each(|_| _ = epoch::advance(&self.blobs.memory));
             for shard in self.all_shards() {
                 let _held = shard.lock.lock();
                 // SAFETY: the lock is held.

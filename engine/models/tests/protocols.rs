@@ -122,7 +122,7 @@ impl Epoch {
         let pinned = self.slot.pinned.load(Acquire);
         let reads = self.slot.store.load(Acquire);
         let oldest = if pinned != 0 && (reads == 0 || reads == store) { pinned } else { u64::MAX };
-        self.safe.fetch_max(oldest.min(now + 1), AcqRel);
+        self.safe.fetch_max(oldest.min(now), AcqRel);
         (ended, oldest)
     }
 }
@@ -161,8 +161,7 @@ fn what_another_thread_found_safe_is_not_read() {
             epoch.unpin();
         });
         let other = spawn(|epoch| {
-            epoch.advance(ONE);
-            epoch.advance(ONE);
+            (0..3).for_each(|_| _ = epoch.advance(ONE));
         });
         epoch.replace_and_leave(ONE, || ());
         reader.join().unwrap();
@@ -224,11 +223,11 @@ fn what_nobody_can_reach_is_freed() {
         assert!(epoch.replace(TWO));
         epoch.unpin();
         assert!(epoch.replace(ONE));
-        let twice = || (0..2).for_each(|_| _ = epoch.advance(ONE));
-        assert!(!epoch.replace_and_leave(ONE, || _ = epoch.advance(ONE)));
-        assert!(epoch.replace_and_leave(ONE, twice));
+        let advance = |times| (0..times).for_each(|_| _ = epoch.advance(ONE));
+        assert!(!epoch.replace_and_leave(ONE, || advance(2)));
+        assert!(epoch.replace_and_leave(ONE, || advance(3)));
         epoch.pin(ONE);
-        assert!(!epoch.replace_and_leave(ONE, twice));
+        assert!(!epoch.replace_and_leave(ONE, || advance(3)));
     });
 }
 
