@@ -46,7 +46,7 @@ impl Runtime {
     pub(crate) fn tests(self, folder: &Path, workspace: &Workspace, log: &mut Log) -> Result<Command> {
         let mut tests = command(self.find(workspace, log)?, folder);
         match self {
-            Self::Deno => tests.args(["test", "--allow-all", "--no-check"]),
+            Self::Deno => tests.args(["test", "--allow-all", "--no-check"]).env("DENO_NO_UPDATE_CHECK", "1"),
             Self::Bun => tests.args(["test", "--timeout=600000"]),
         };
         Ok(tests)

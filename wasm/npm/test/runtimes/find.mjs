@@ -8,6 +8,9 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+// A test asks no server for newer versions.
+process.env.DENO_NO_UPDATE_CHECK = '1'
+
 const installed = fileURLToPath(new URL('node_modules/', import.meta.url))
 const PROGRAMS = { deno: ['@deno', 'deno'], bun: ['@oven', 'bin/bun'] }
 
