@@ -16,12 +16,12 @@ const numbers = {
     if (typeof value !== 'number' || !Number.isInteger(value)) {
       throw typeError(`a ${what} of this table is an integer`, value)
     }
-    throw rangeError(`a ${what} past Number.MAX_SAFE_INTEGER, as ${value}, takes the encoding "bigint"`)
+    throw rangeError(`the ${what} ${value} is past Number.MAX_SAFE_INTEGER: it takes the encoding "bigint"`)
   },
   show(integer, what) {
     const number = Number(integer)
     if (Number.isSafeInteger(number)) return number
-    const message = `the ${what} ${integer} is past Number.MAX_SAFE_INTEGER; read it with the encoding "bigint"`
+    const message = `the ${what} ${integer} is past Number.MAX_SAFE_INTEGER: it takes the encoding "bigint"`
     throw encodingError(message)
   },
 }

@@ -43,6 +43,10 @@ async function compile(source, base) {
 }
 
 async function compileResponse(response) {
-  if (!response.ok) throw new Error(`${response.url}: ${response.status} ${response.statusText}`)
-  return WebAssembly.compile(await response.arrayBuffer())
+  const fail = (why) => {
+    throw new Error(`${response.url}: ${why}`)
+  }
+  if (!response.ok) fail(response.status)
+  // Servers of apps answer with their page where they have no file.
+  return WebAssembly.compile(await response.arrayBuffer()).catch(() => fail('no WebAssembly module'))
 }
