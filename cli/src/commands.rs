@@ -139,7 +139,7 @@ pub(crate) fn import(path: &Path, input: Option<&Path>) -> Done {
         }
         if !text.trim().is_empty() {
             let wrong = |what: String| Failure::Other(format!("{named}, line {number}: {what}"));
-            let line = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+            let line = serde_json::from_str(text.trim_end()).map_err(|error| wrong(no_line(&error)))?;
             import.line(&line, wrong)?;
         }
         bar.inc(1);
@@ -148,6 +148,14 @@ pub(crate) fn import(path: &Path, input: Option<&Path>) -> Done {
     bar.finish_and_clear();
     store.close()?;
     Ok(OK)
+}
+
+/// Why a line cannot be read, without the line's own number, which is always 1.
+fn no_line(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let what = text.split(" at line ").next().unwrap_or_default();
+    let column = error.column();
+    format!(r#"{what}, at column {column}; a line is {{"table": "t", "key": "k", "value": "v"}}"#)
 }
 
 /// Pairs on their way into a store.

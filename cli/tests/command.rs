@@ -106,7 +106,8 @@ fn a_wrong_line_is_named() {
     let (folder, path, _store) = store();
     let lines = folder.path().join("lines");
     for (line, part) in [
-        ("{", "EOF"),
+        ("{", "EOF while parsing an object, at column 1; a line is {\"table\""),
+        ("# A page", "expected value, at column 1;"),
         ("[]", "invalid"),
         (r#"{"table":"t"}"#, "no \"key\""),
         (r#"{"table":"t","key":"k"}"#, "no \"value\""),

@@ -444,7 +444,7 @@ def test_msgpack_without_its_package(tmp_path: Path) -> None:
     program = "import sys; sys.path.insert(0, sys.argv[1]); import twindex; twindex.Store().table('t', values='msgpack')"
     command = [sys.executable, "-c", program, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert 'pip install "twindex[msgpack]"' in done.stderr.splitlines()[-1]
+    assert "pip install msgpack" in done.stderr.splitlines()[-1]
 
 
 def test_pickle() -> None:

@@ -41,8 +41,7 @@ impl Format {
         static FORMAT: PyOnceLock<Format> = PyOnceLock::new();
         FORMAT.get_or_try_init(py, || {
             let msgpack = py.import("msgpack").map_err(|cause| {
-                let message =
-                    "the codec \"msgpack\" needs the package msgpack: pip install \"twindex[msgpack]\"";
+                let message = "the codec \"msgpack\" needs the package msgpack: pip install msgpack";
                 Failure::from(PyImportError::new_err(message)).caused_by(py, cause)
             })?;
             let options = [("strict_map_key", false)].into_py_dict(py)?;
