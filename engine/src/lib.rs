@@ -1224,15 +1224,22 @@ impl Blocks {
         let free = self.limbo.collect(&blobs.memory);
         let any = !free.is_empty();
         for retired in free {
-            // SAFETY: it came from `space` with these bytes or from `blobs`, and no reader is left in it.
-            unsafe {
-                match retired {
-                    Retired::Block(block, size) => self.space.give(block, size),
-                    Retired::Blob(blob) => blobs.free(blob),
-                }
-            }
+            // SAFETY: no reader is left in it.
+            unsafe { self.free(retired, blobs) };
         }
         any
+    }
+
+    /// # Safety
+    /// It came from `space` with these bytes or from `blobs`, and nobody can find it.
+    unsafe fn free(&mut self, retired: Retired, blobs: &Blobs) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match retired {
+                Retired::Block(block, size) => self.space.give(block, size),
+                Retired::Blob(blob) => blobs.free(blob),
+            }
+        }
     }
 }
 
@@ -3126,8 +3133,10 @@ mod sorted {
     const SMALL_LEAF: usize = tuned(1024, 128);
     /// Keys are taken to come in order once so many did.
     const IN_ORDER: usize = tuned(8, 2);
-    /// Pairs with more bytes than this are blobs, so that a leaf holds several.
+    /// Values of pairs with more bytes than this are elsewhere, so that a leaf holds several.
     const MAX_CELL: usize = tuned(512, 64);
+    /// Values with more bytes than this are blobs.
+    const MAX_BLOCK: usize = tuned(4096, 128);
     /// Most separators of an inner node: with 64, 10 million pairs need a fourth level, and a look-up 380 ns instead of 336.
     const FANOUT: usize = tuned(80, 3);
     const MAX_PREFIX: usize = tuned(255, 6);
@@ -3138,10 +3147,14 @@ mod sorted {
     const HEAD: usize = size_of::<LeafHead>();
     const SLOT: usize = size_of::<u64>();
     const CELL_HEAD: usize = 2;
-    /// The value lengths that stand for a value in a blob, and for a pair in a blob.
+    /// Added to the length of a value in a block of its own, where the cell has the block's address.
+    const BLOCK: u16 = 1 << 15;
+    /// What stands in the place of a length for a value in a blob, and for a pair in a blob.
     const VALUE_BLOB: u16 = u16::MAX - 1;
     const PAIR_BLOB: u16 = u16::MAX;
     const ADDRESS: usize = size_of::<*const Blob>();
+    /// The first word of a block is not the value's: S5.
+    const BLOCK_HEAD: usize = size_of::<AtomicU64>();
 
     /// The head of a leaf; prefix, slots and cells follow in the same block.
     #[repr(C)]
@@ -3232,6 +3245,46 @@ mod sorted {
         }
     }
 
+    /// Where a value is: in its cell, behind the first word of a block, so many bytes, or in a blob.
+    #[derive(Clone, Copy)]
+    enum Place<'g> {
+        Cell(&'g [u8]),
+        Block(NonNull<u8>, usize),
+        Blob(*const Blob),
+    }
+
+    impl<'g> Place<'g> {
+        #[inline]
+        fn body(self) -> Body<'g> {
+            match self {
+                Self::Cell(value) => Body::Inline(value),
+                // SAFETY: whoever has found it is pinned, or holds the leaf's lock.
+                Self::Block(block, len) => Body::Inline(unsafe { block_value(block, len) }),
+                Self::Blob(blob) => Body::Blob(blob),
+            }
+        }
+
+        /// What has to go when the pair does, and its bytes.
+        fn apart(self) -> Option<(Retired, usize)> {
+            match self {
+                Self::Cell(_) => None,
+                Self::Block(block, len) => Some((Retired::Block(block, BLOCK_HEAD + len), BLOCK_HEAD + len)),
+                // SAFETY: S6: the blob is whole.
+                Self::Blob(blob) => Some((Retired::Blob(blob), unsafe { Blob::size(blob) })),
+            }
+        }
+    }
+
+    /// The value in a block.
+    ///
+    /// # Safety
+    /// It is there for `'g`.
+    #[inline]
+    unsafe fn block_value<'g>(block: NonNull<u8>, len: usize) -> &'g [u8] {
+        // SAFETY: the caller's promise.
+        unsafe { slice::from_raw_parts(block.as_ptr().add(BLOCK_HEAD), len) }
+    }
+
     /// The first bytes of `bytes` as a number that orders like them.
     #[inline(always)]
     fn head4(bytes: &[u8]) -> u32 {
@@ -3310,25 +3363,30 @@ mod sorted {
             unsafe { strip(key, self.base().add(HEAD), self.prefix_len.into()) }.map(Suffix::new)
         }
 
-        /// The rest of a slot's key and its value.
+        /// The rest of a slot's key and where its value is.
         #[inline]
-        fn cell(self, slot: Slot) -> (&'g [u8], Body<'g>) {
+        fn cell(self, slot: Slot) -> (&'g [u8], Place<'g>) {
             // SAFETY: S1: the slot's cell is whole and never changes.
             unsafe {
                 let cell = self.base().add(slot.cell());
                 let value_len = cell.cast::<u16>().read_unaligned();
                 let bytes = cell.add(CELL_HEAD);
                 let rest = slot.key_len().saturating_sub(4);
-                if value_len < VALUE_BLOB {
+                if value_len < BLOCK {
                     let value = slice::from_raw_parts(bytes.add(rest), value_len.into());
-                    return (slice::from_raw_parts(bytes, rest), Body::Inline(value));
+                    return (slice::from_raw_parts(bytes, rest), Place::Cell(value));
                 }
-                if value_len == VALUE_BLOB {
-                    let blob = bytes.add(rest).cast::<*const Blob>().read_unaligned();
-                    return (slice::from_raw_parts(bytes, rest), Body::Blob(blob));
+                if value_len == PAIR_BLOB {
+                    let blob = bytes.cast::<*const Blob>().read_unaligned();
+                    return (&Blob::parts(blob).0[usize::from(self.prefix_len) + 4..], Place::Blob(blob));
                 }
-                let blob = bytes.cast::<*const Blob>().read_unaligned();
-                (&Blob::parts(blob).0[usize::from(self.prefix_len) + 4..], Body::Blob(blob))
+                let address = bytes.add(rest);
+                let place = if value_len == VALUE_BLOB {
+                    Place::Blob(address.cast::<*const Blob>().read_unaligned())
+                } else {
+                    Place::Block(address.cast::<NonNull<u8>>().read_unaligned(), (value_len - BLOCK).into())
+                };
+                (slice::from_raw_parts(bytes, rest), place)
             }
         }
 
@@ -3512,11 +3570,9 @@ mod sorted {
             self.garbage.store(self.garbage.load(Relaxed) + bytes as u16, Relaxed);
         }
 
-        fn blobs(self) -> impl Iterator<Item = *const Blob> {
-            (0..self.count()).filter_map(move |at| match self.cell(self.slot(at)).1 {
-                Body::Blob(blob) => Some(blob),
-                Body::Inline(_) => None,
-            })
+        /// Values that are not in their cells.
+        fn apart(self) -> impl Iterator<Item = Retired> {
+            (0..self.count()).filter_map(move |at| Some(self.cell(self.slot(at)).1.apart()?.0))
         }
 
         /// The pairs, on their way into another leaf. The caller has the lock.
@@ -3912,7 +3968,7 @@ mod sorted {
         #[inline]
         pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
             let leaf = self.leaf(key)?;
-            Some(leaf.cell(leaf.find(key)?).1)
+            Some(leaf.cell(leaf.find(key)?).1.body())
         }
 
         /// As the hash index's `get_with`.
@@ -3939,7 +3995,7 @@ mod sorted {
                     });
                 }
                 for (at, found) in found[..keys.len()].iter().enumerate() {
-                    read(group * GROUP + at, found.map(|(leaf, slot)| leaf.cell(slot).1.bytes()));
+                    read(group * GROUP + at, found.map(|(leaf, slot)| leaf.cell(slot).1.body().bytes()));
                 }
             }
         }
@@ -4079,7 +4135,7 @@ mod sorted {
                 Err(_) => Err(leaf.count()),
             };
             let old = found.ok().map(|(_, slot)| leaf.cell(slot).1);
-            match decide(old.map(Body::bytes))? {
+            match decide(old.map(|old| old.body().bytes()))? {
                 Change::Keep => return Ok(false),
                 Change::Set(value) => self.set(held, key, suffix.ok(), found, value.as_ref())?,
                 Change::Delete => {
@@ -4087,8 +4143,8 @@ mod sorted {
                     self.delete(held, key, at, slot);
                 }
             }
-            if let Some(Body::Blob(blob)) = old {
-                self.retire_blob(blob);
+            if let Some((retired, bytes)) = old.and_then(Place::apart) {
+                lock(&self.blocks).retire(retired, bytes, &self.blobs);
             }
             Ok(true)
         }
@@ -4169,18 +4225,13 @@ mod sorted {
                 return Ok(0);
             }
             let fresh = self.run_leaf(pairs)?;
-            let (added, blobs) = (fresh.count(), fresh.blobs().collect::<Vec<_>>());
+            let (added, apart) = (fresh.count(), fresh.apart().collect::<Vec<_>>());
             let done = if leaf.count() > 0 {
                 self.publish_beside(&mut held, &last, first, fresh)
             } else {
                 self.publish(&mut held, first, Child::of_leaf(fresh), None)
             };
-            done.map(|()| added).inspect_err(|_| {
-                for blob in blobs {
-                    // SAFETY: the blob was made for this leaf, and nobody else knows it.
-                    unsafe { self.blobs.free(blob) };
-                }
-            })
+            done.map(|()| added).inspect_err(|_| self.give_apart(apart))
         }
 
         /// A leaf of as many of these pairs as fit.
@@ -4228,7 +4279,7 @@ mod sorted {
             let (prefix, after) =
                 suffix.map_or((&[][..], Suffix::new(key)), |suffix| (leaf.prefix(), suffix));
             let mut buffer = MaybeUninit::uninit();
-            let (cell, blob) = self.new_cell(&mut buffer, key, after, value)?;
+            let (cell, apart) = self.new_cell(&mut buffer, key, after, value)?;
             let item = Item { prefix, slot: Slot::new(after), cell };
             let count = leaf.count();
             // A key without the leaf's prefix has no room in it.
@@ -4249,12 +4300,7 @@ mod sorted {
                     }
                 }
                 _ => {
-                    self.make_room(held, key, found, item).inspect_err(|_| {
-                        if let Some(blob) = blob {
-                            // SAFETY: the blob was made above, and nobody else knows it.
-                            unsafe { self.blobs.free(blob) };
-                        }
-                    })?;
+                    self.make_room(held, key, found, item).inspect_err(|_| self.give_apart(apart))?;
                 }
             }
             if found.is_err() {
@@ -4263,18 +4309,20 @@ mod sorted {
             Ok(())
         }
 
-        /// The cell of a pair, in `buffer`, and its blob if it has one.
+        /// The cell of a pair, in `buffer`, and what of the pair is not in it.
         fn new_cell<'b>(
             &self,
             buffer: &'b mut MaybeUninit<[u8; MAX_CELL]>,
             key: &[u8],
             suffix: Suffix<'_>,
             value: &[u8],
-        ) -> Tried<(&'b [u8], Option<*const Blob>)> {
-            let (value_len, blob) = match inline_value(key.len(), value.len()) {
-                Ok(value_len) => (value_len, None),
-                Err(VALUE_BLOB) => (VALUE_BLOB, Some(self.blobs.add(&[], value)?)),
-                Err(pair_blob) => (pair_blob, Some(self.blobs.add(key, value)?)),
+        ) -> Tried<(&'b [u8], Option<Retired>)> {
+            let value_len = shown_len(key.len(), value.len());
+            let apart = match value_len {
+                PAIR_BLOB => Some(Retired::Blob(self.blobs.add(key, value)?)),
+                VALUE_BLOB => Some(Retired::Blob(self.blobs.add(&[], value)?)),
+                BLOCK.. => Some(self.new_block(value)?),
+                _ => None,
             };
             let rest = if value_len == PAIR_BLOB { &[] } else { suffix.rest };
             let cell: *mut u8 = buffer.as_mut_ptr().cast();
@@ -4283,14 +4331,37 @@ mod sorted {
                 cell.cast::<[u8; CELL_HEAD]>().write(value_len.to_ne_bytes());
                 let tail = cell.add(CELL_HEAD + rest.len());
                 tail.sub(rest.len()).copy_from_nonoverlapping(rest.as_ptr(), rest.len());
-                match blob {
-                    Some(blob) => tail.cast::<*const Blob>().write_unaligned(blob),
+                match apart {
+                    Some(Retired::Block(block, _)) => tail.cast::<NonNull<u8>>().write_unaligned(block),
+                    Some(Retired::Blob(blob)) => tail.cast::<*const Blob>().write_unaligned(blob),
                     None => tail.copy_from_nonoverlapping(value.as_ptr(), value.len()),
                 }
-                let tail_len = if blob.is_some() { ADDRESS } else { value.len() };
+                let tail_len = if apart.is_some() { ADDRESS } else { value.len() };
                 slice::from_raw_parts(cell, CELL_HEAD + rest.len() + tail_len)
             };
-            Ok((cell, blob))
+            Ok((cell, apart))
+        }
+
+        /// A value in a block of its own.
+        fn new_block(&self, value: &[u8]) -> Tried<Retired> {
+            let bytes = BLOCK_HEAD + value.len();
+            let block = {
+                let space = &mut lock(&self.blocks).space;
+                space.may_grow()?;
+                space.take(bytes)?
+            };
+            // SAFETY: the block has so many bytes and is ours. Its first word stays an atomic: S5.
+            unsafe { block.add(BLOCK_HEAD).copy_from_nonoverlapping(NonNull::from(value).cast(), value.len()) };
+            Ok(Retired::Block(block, bytes))
+        }
+
+        /// Takes back values that were made for a change that failed.
+        fn give_apart(&self, values: impl IntoIterator<Item = Retired>) {
+            let mut blocks = lock(&self.blocks);
+            for value in values {
+                // SAFETY: nobody else knows it.
+                unsafe { blocks.free(value, &self.blobs) };
+            }
         }
 
         /// Replaces a leaf without room for a pair by one, or two, that have the pair too.
@@ -4667,12 +4738,6 @@ mod sorted {
             self.retire_node(Child::of_leaf(held.leaf));
         }
 
-        fn retire_blob(&self, blob: *const Blob) {
-            // SAFETY: it is retired only now, so still whole.
-            let bytes = unsafe { Blob::size(blob) };
-            lock(&self.blocks).retire(Retired::Blob(blob), bytes, &self.blobs);
-        }
-
         fn retire_node(&self, node: Child) {
             // SAFETY: the caller has taken the node out of the tree, and its memory is whole.
             let (block, size) = unsafe { node.block() };
@@ -4714,22 +4779,17 @@ mod sorted {
         fn drop(&mut self) {
             let blocks = self.blocks.get_mut().unwrap_or_else(PoisonError::into_inner);
             let root = Child(*self.root.get_mut());
-            let mut blobs: Vec<*const Blob> = blocks
-                .limbo
-                .drain()
-                .filter_map(|retired| match retired {
-                    Retired::Blob(blob) => Some(blob),
-                    Retired::Block(..) => None,
-                })
-                .collect();
+            let mut apart: Vec<Retired> = blocks.limbo.drain().collect();
             let blob_bytes = *self.blobs.bytes.get_mut();
             if blob_bytes > 0 && !root.0.is_null() {
                 // SAFETY: the tree is whole and exclusively ours.
-                unsafe { each_leaf(root, &mut |leaf| blobs.extend(leaf.blobs())) };
+                unsafe { each_leaf(root, &mut |leaf| apart.extend(leaf.apart())) };
             }
-            for blob in blobs {
-                // SAFETY: each blob has one slot or was retired once, and nobody reads it any more.
-                unsafe { self.blobs.free(blob) };
+            for retired in apart {
+                if let Retired::Blob(blob) = retired {
+                    // SAFETY: each blob has one slot or was retired once, and nobody reads it any more.
+                    unsafe { self.blobs.free(blob) };
+                }
             }
             #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
             if blob_bytes >= WORTH_TRIMMING {
@@ -4817,7 +4877,7 @@ mod sorted {
         let rest = key_len.saturating_sub(4);
         match value_len {
             PAIR_BLOB => [0, ADDRESS],
-            VALUE_BLOB => [rest, ADDRESS],
+            BLOCK.. => [rest, ADDRESS],
             value_len => [rest, value_len.into()],
         }
     }
@@ -4888,20 +4948,21 @@ mod sorted {
 
     /// What a pair takes in a leaf with such a prefix.
     fn pair_bytes(key: &[u8], value: &[u8], prefix_len: usize) -> usize {
-        let value_len = inline_value(key.len(), value.len()).unwrap_or_else(|blob| blob);
         let key_len = key.len().saturating_sub(prefix_len);
-        SLOT + CELL_HEAD + cell_parts(value_len, key_len).iter().sum::<usize>()
+        SLOT + CELL_HEAD + cell_parts(shown_len(key.len(), value.len()), key_len).iter().sum::<usize>()
     }
 
-    /// The value length that a cell shows, or the one that stands for a blob.
-    fn inline_value(key_len: usize, value_len: usize) -> std::result::Result<u16, u16> {
+    /// The value length that a cell shows, or what stands for it where the value is elsewhere.
+    fn shown_len(key_len: usize, value_len: usize) -> u16 {
         // The whole key counts, as the leaf's prefix may become shorter.
         if CELL_HEAD + key_len + value_len <= MAX_CELL {
-            Ok(value_len as u16)
-        } else if CELL_HEAD + key_len + ADDRESS <= MAX_CELL {
-            Err(VALUE_BLOB)
+            value_len as u16
+        } else if CELL_HEAD + key_len + ADDRESS > MAX_CELL {
+            PAIR_BLOB
+        } else if value_len > MAX_BLOCK {
+            VALUE_BLOB
         } else {
-            Err(PAIR_BLOB)
+            BLOCK + value_len as u16
         }
     }
 
@@ -4958,16 +5019,47 @@ mod sorted {
         first..end.max(first)
     }
 
-    /// A block stops growing here, as keys in blobs may be large.
-    const MAX_BLOCK: usize = tuned(256 << 10, 512);
+    /// Copies stop here, as keys in blobs may be large.
+    const MOST_COPIED: usize = tuned(256 << 10, 512);
+
+    /// Where a pair's value is, as in `Place`, if it was not copied.
+    #[derive(Clone, Copy)]
+    pub(super) enum Far {
+        No,
+        Block(NonNull<u8>, usize),
+        Blob(*const Blob),
+    }
+
+    impl Far {
+        /// # Safety
+        /// The value is there for `'g`.
+        #[inline]
+        pub(super) unsafe fn body<'g>(self) -> Option<Body<'g>> {
+            match self {
+                Self::No => None,
+                // SAFETY: the caller's promise.
+                Self::Block(block, len) => Some(Body::Inline(unsafe { block_value(block, len) })),
+                Self::Blob(blob) => Some(Body::Blob(blob)),
+            }
+        }
+
+        #[inline]
+        pub(super) fn prefetch(self) {
+            match self {
+                Self::No => {}
+                Self::Block(block, _) => prefetch(block.as_ptr()),
+                Self::Blob(blob) => prefetch(blob),
+            }
+        }
+    }
 
     /// Pairs copied from one leaf, and how to tell whether they are still all there is.
     pub(super) struct Block {
         bytes: Vec<u8>,
         /// Where each key and each value end.
         ends: Vec<[u32; 2]>,
-        /// Blobs in the place of values, null for the others; up to the last one.
-        blobs: Vec<*const Blob>,
+        /// Values that were not copied, null for the others; up to the last one.
+        far: Vec<Far>,
         leaf: *const AtomicU64,
         state: u64,
         /// The separator behind the leaf, where the block goes up to it.
@@ -4987,7 +5079,7 @@ mod sorted {
             Self {
                 bytes: Vec::new(),
                 ends: Vec::new(),
-                blobs: Vec::new(),
+                far: Vec::new(),
                 leaf: ptr::null(),
                 state: 0,
                 next: None,
@@ -4997,7 +5089,7 @@ mod sorted {
         fn clear(&mut self) {
             self.bytes.clear();
             self.ends.clear();
-            self.blobs.clear();
+            self.far.clear();
             self.next = None;
             // What filled it may be gone.
             self.leaf = ptr::null();
@@ -5027,14 +5119,14 @@ mod sorted {
         }
 
         #[inline]
-        pub(super) fn has_blobs(&self) -> bool {
-            !self.blobs.is_empty()
+        pub(super) fn is_near(&self) -> bool {
+            self.far.is_empty()
         }
 
-        /// The blob that is the pair's value.
+        /// Where the pair's value is, if that was not copied.
         #[inline]
-        pub(super) fn blob(&self, at: usize) -> Option<*const Blob> {
-            self.blobs.get(at).copied().filter(|blob| !blob.is_null())
+        pub(super) fn far(&self, at: usize) -> Far {
+            self.far.get(at).copied().unwrap_or(Far::No)
         }
 
         /// Whether the leaf has not changed since. The index that filled the block is still there.
@@ -5090,12 +5182,16 @@ mod sorted {
                 prefetch(beside.wrapping_add(64 * number));
                 // SAFETY: as in `slot_word`.
                 let slot = Slot(unsafe { &*slots.add(at) }.load(Acquire));
-                let (rest, body) = leaf.cell(slot);
-                let value_len = match body {
-                    Body::Inline(value) => value.len(),
-                    Body::Blob(_) if end > MAX_BLOCK => return false,
-                    Body::Blob(blob) => {
-                        self.push_blob(blob, pairs);
+                let (rest, place) = leaf.cell(slot);
+                let value_len = match place {
+                    Place::Cell(value) => value.len(),
+                    _ if end > MOST_COPIED => return false,
+                    Place::Block(block, len) => {
+                        self.push_far(Far::Block(block, len), pairs);
+                        0
+                    }
+                    Place::Blob(blob) => {
+                        self.push_far(Far::Blob(blob), pairs);
                         0
                     }
                 };
@@ -5119,7 +5215,7 @@ mod sorted {
                     to.cast::<[u8; 4]>().write(slot.head().to_be_bytes());
                     let to = to.add(slot.key_len().min(4));
                     let (cell, len) = (slot.cell() + CELL_HEAD, rest.len() + value_len);
-                    let inline = matches!(body, Body::Inline(_));
+                    let inline = matches!(place, Place::Cell(_));
                     // The rest may be in the blob. A pointer to it alone does not reach the value.
                     let from = if inline { leaf.base().add(cell) } else { rest.as_ptr() };
                     if inline && len <= OVER && cell + OVER <= size {
@@ -5135,12 +5231,12 @@ mod sorted {
             true
         }
 
-        /// Notes that the next pair's value is a blob, one of so many that may come.
+        /// Notes where the next pair's value is, one of so many that may come.
         #[inline(never)]
-        fn push_blob(&mut self, blob: *const Blob, pairs: usize) {
-            self.blobs.reserve(pairs);
-            self.blobs.resize(self.ends.len(), ptr::null());
-            self.blobs.push(blob);
+        fn push_far(&mut self, far: Far, pairs: usize) {
+            self.far.reserve(pairs);
+            self.far.resize(self.ends.len(), Far::No);
+            self.far.push(far);
         }
 
         /// Makes room for so many bytes of a pair, and for as many more of a leaf's pairs, by their average.
@@ -5816,7 +5912,7 @@ impl Table {
             on: None,
             block: sorted::Block::new(),
             at: 0,
-            held: None,
+            value: None,
             down: false,
             limit: Cursor::FIRST_BLOCK,
         })
@@ -5926,8 +6022,8 @@ pub struct Cursor {
     block: sorted::Block,
     /// How many of the block's pairs have been returned.
     at: usize,
-    /// The blob of the value that was returned last.
-    held: Option<*const Blob>,
+    /// The value that was returned last, if the block has no copy.
+    value: Option<Value>,
     down: bool,
     /// How many pairs the next block may have: few at first, as many scans are short.
     limit: usize,
@@ -5935,6 +6031,8 @@ pub struct Cursor {
 
 impl Cursor {
     const FIRST_BLOCK: usize = tuned(8, 2);
+    /// Values that were not copied are asked for so many pairs before they are shown.
+    const AHEAD: usize = 8;
 
     /// Moves to the next pair upwards and returns it, or `None` where there is none.
     ///
@@ -5959,7 +6057,7 @@ impl Cursor {
 
     #[inline(always)]
     fn step(&mut self, down: bool) -> Option<(&[u8], &[u8])> {
-        let ready = !self.block.has_blobs() && self.is_ready(down, &self.table.pin());
+        let ready = self.block.is_near() && self.is_ready(down, &self.table.pin());
         if !ready {
             return self.step_far(down);
         }
@@ -5977,14 +6075,13 @@ impl Cursor {
             }
             self.limit = self.limit.saturating_mul(4);
         }
-        self.let_go();
-        if let Some(blob) = self.block.blob(self.at) {
-            // SAFETY: the block was current under this pin, so its slots owned their blobs.
-            unsafe { Blob::share(blob) };
-            self.held = Some(blob);
-        }
+        self.block.far(self.at + Self::AHEAD).prefetch();
+        // SAFETY: the block was current under this pin, so its slots owned their values.
+        let far = unsafe { self.block.far(self.at).body() };
+        self.value = far.map(|far| far.keep(&self.table.inner.memory));
         self.at += 1;
-        Some(self.pair(self.at - 1))
+        let (key, value) = self.block.pair(self.at - 1);
+        Some((key, self.value.as_deref().unwrap_or(value)))
     }
 
     /// Whether the block has the next pair.
@@ -5993,32 +6090,12 @@ impl Cursor {
         self.at < self.block.len() && self.down == down && self.is_current(pinned)
     }
 
-    /// A pair of the block. If its value is a blob, a pin or `held` keeps that.
-    fn pair(&self, at: usize) -> (&[u8], &[u8]) {
-        let (key, value) = self.block.pair(at);
-        if let Some(ahead) = self.block.blob(at + 8) {
-            prefetch(ahead);
-        }
-        match self.block.blob(at) {
-            None => (key, value),
-            // SAFETY: it is still there.
-            Some(blob) => (key, unsafe { Blob::parts(blob) }.1),
-        }
-    }
-
     /// Whether the block is what another look at the table would give. While it is, its blobs are there.
     #[inline(always)]
     fn is_current(&self, pinned: &epoch::Guard) -> bool {
         let Pairs::Sorted(index) = &self.table.inner.pairs else { return false };
         // The pin keeps that index, and so the leaf's block.
         index.get(pinned).number == self.index && self.block.is_current()
-    }
-
-    fn let_go(&mut self) {
-        if let Some(blob) = self.held.take() {
-            // SAFETY: the cursor has owned it since `hold`, and the pair it was returned with is out of use.
-            unsafe { Blob::disown(blob, &self.table.inner.memory) };
-        }
     }
 
     /// Copies the pairs that follow the position, at most `limit` of them; whether there are any.
@@ -6059,9 +6136,12 @@ impl Cursor {
             let end = self.block.len().min(self.at + left);
             left -= end - self.at;
             while self.at < end {
+                self.block.far(self.at + Self::AHEAD).prefetch();
                 self.at += 1;
-                let (key, value) = self.pair(self.at - 1);
-                read(key, value);
+                let (key, value) = self.block.pair(self.at - 1);
+                // SAFETY: the block was current under this pin, so its slots owned their values.
+                let far = unsafe { self.block.far(self.at - 1).body() };
+                read(key, far.map_or(value, Body::bytes));
             }
         }
         // Who asks again reads on.
@@ -6081,17 +6161,6 @@ impl Cursor {
         self.steps(true, limit, read)
     }
 }
-
-impl Drop for Cursor {
-    fn drop(&mut self) {
-        self.let_go();
-    }
-}
-
-// SAFETY: the pointer is to a blob that the cursor owns, whose bytes never change and whose count is atomic.
-unsafe impl Send for Cursor {}
-// SAFETY: as above.
-unsafe impl Sync for Cursor {}
 
 impl IntoIterator for Cursor {
     type Item = (Vec<u8>, Vec<u8>);
@@ -6116,7 +6185,7 @@ impl Clone for Cursor {
             on: self.on().map(<[u8]>::to_vec),
             block: sorted::Block::new(),
             at: 0,
-            held: None,
+            value: None,
             down: false,
             limit: Self::FIRST_BLOCK,
         }
