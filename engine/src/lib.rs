@@ -70,7 +70,7 @@
 //   a pair of 16 + 16 bytes    44 to 48 bytes hashed, 39 to 42 sorted in random order, 27 in order
 //   on top of key and value    hash: 4 bytes in the record, 5 in a bucket that is 43 to 87 % full
 //                              sorted: 2 bytes in the cell, 4 in the slot beyond those of the key, less the leaf's prefix
-//   a large pair               24 bytes and an allocation of its own: over 4 KiB hashed, over 512 bytes sorted
+//   a large pair               24 bytes and an allocation of its own: over 4 KiB; sorted, a block from 512 bytes on
 //   a table without pairs      nothing; with one pair 4 KiB; a thousand pairs take some 76 KiB hashed, 103 sorted
 //   a look-up                  two cache misses that wait for each other, hashed: bucket, record; sorted: leaf, cell
 //   the longest an insert has  hash: a split moves some 670 refs; sorted: a split copies a leaf of 4 KiB, and nodes
@@ -90,7 +90,7 @@
 //   The sorted index     mod sorted: S1 to S6; leaves, inner nodes, the tree, making and freeing nodes, scanning
 //   Store                the named tables
 //   Table                the verbs: one `change` for all writes, then reads, then order
-//   Cursors, iterators   positions that are keys, and blocks copied from leaves
+//   Cursors, iterators   positions that are keys
 //   Dump                 mod dump: the bytes of a store and of its log
 //
 // Invariants that hold across chapters; those of an index stand at its head
@@ -1188,6 +1188,7 @@ struct Blocks {
     limbo_bytes: usize,
 }
 
+#[derive(Clone, Copy)]
 enum Retired {
     Block(NonNull<u8>, usize),
     Blob(*const Blob),
@@ -3092,8 +3093,8 @@ mod hash {
 /// ```text
 /// leaf: head · prefix · slots, in order ──> ·      free      · <── cells
 /// slot: first 4 key bytes after the prefix u32 · length of the key after it u16 · where its cell is u16
-/// cell: value length u16 · the rest of the key · the value or, by an impossible length, the address of its blob;
-///       the key too may be in the blob
+/// cell: value length u16 · the rest of the key · the value or, by an impossible length, the address of its block or
+///       blob; the key too may be in the blob
 ///
 /// inner node: head · prefix · first 4 bytes of each separator after it · children · ends · separators.
 ///             Never changes but for its children.
@@ -3111,7 +3112,7 @@ mod hash {
 /// - **S4** Child pointers change only under the tree's lock, which is taken after leaf locks.
 /// - **S5** The first word of a block is its `state` as long as the index lives: who remembers a leaf can tell
 ///   later whether it is still as it was.
-/// - **S6** A slot below the count owns its blob. The blob is retired once the slot is gone or names another cell.
+/// - **S6** A slot below the count owns its block or blob, which is retired once the slot is gone or names another cell.
 #[path = "../tests/check"]
 mod sorted {
     use super::*;
@@ -3247,7 +3248,7 @@ mod sorted {
 
     /// Where a value is: in its cell, behind the first word of a block, so many bytes, or in a blob.
     #[derive(Clone, Copy)]
-    enum Place<'g> {
+    pub(super) enum Place<'g> {
         Cell(&'g [u8]),
         Block(NonNull<u8>, usize),
         Blob(*const Blob),
@@ -3255,7 +3256,7 @@ mod sorted {
 
     impl<'g> Place<'g> {
         #[inline]
-        fn body(self) -> Body<'g> {
+        pub(super) fn body(self) -> Body<'g> {
             match self {
                 Self::Cell(value) => Body::Inline(value),
                 // SAFETY: whoever has found it is pinned, or holds the leaf's lock.
@@ -3490,6 +3491,12 @@ mod sorted {
                 prefetch_one_of_many(cell);
                 prefetch_one_of_many(cell.wrapping_add(32));
             }
+        }
+
+        /// Asks for all cells.
+        fn prefetch_cells(self) {
+            let floor = usize::from(self.floor.load(Relaxed));
+            (floor..self.size.into()).step_by(64).for_each(|line| prefetch(self.base().wrapping_add(line)));
         }
 
         /// Bytes between the slots and the cells.
@@ -4026,45 +4033,6 @@ mod sorted {
             leaves
         }
 
-        /// Copies pairs into `block`, in order from `from` on, at most `limit` of them and not beyond `to`;
-        /// with `down` the other way. All are of one leaf, the first that has any.
-        pub(super) fn fill(
-            &self,
-            block: &mut Block,
-            from: Bound<&[u8]>,
-            to: Bound<&[u8]>,
-            down: bool,
-            limit: usize,
-        ) {
-            let mut limit = limit;
-            let mut passed: Option<Vec<u8>> = None;
-            let mut turns = 0;
-            loop {
-                block.clear();
-                let from = passed.as_ref().map_or(from, |edge| Block::behind(edge, down));
-                let Some((leaf, edge, beside)) = self.leaf_at(from, down) else { return };
-                let state = leaf.state.load(Acquire);
-                let whole = block.copy(leaf, from, to, down, limit, beside);
-                if state & REPLACED != 0 || !leaf.is_still(state) {
-                    // Where writers are that quick, fewer are copied at once.
-                    limit = limit.div_ceil(2);
-                    wait(&mut turns);
-                    continue;
-                }
-                block.leaf = &raw const leaf.state;
-                block.state = state & !LOCKED;
-                let edge = edge.filter(|_| whole).map(|(inner, at)| inner.separator(at).to_vec());
-                if !block.is_empty() {
-                    block.next = edge;
-                    return;
-                }
-                passed = edge.filter(|edge| !beyond(edge, to, down));
-                if passed.is_none() {
-                    return;
-                }
-            }
-        }
-
         /// The leaf where a scan from `from` begins, the separator at its far side, and which leaf is likely to be there.
         fn leaf_at(&self, from: Bound<&[u8]>, down: bool) -> Option<(Leaf<'_>, Edge<'_>, Child)> {
             let mut at = Child(self.root.load(Acquire));
@@ -4351,7 +4319,9 @@ mod sorted {
                 space.take(bytes)?
             };
             // SAFETY: the block has so many bytes and is ours. Its first word stays an atomic: S5.
-            unsafe { block.add(BLOCK_HEAD).copy_from_nonoverlapping(NonNull::from(value).cast(), value.len()) };
+            unsafe {
+                block.add(BLOCK_HEAD).copy_from_nonoverlapping(NonNull::from(value).cast(), value.len());
+            };
             Ok(Retired::Block(block, bytes))
         }
 
@@ -5019,231 +4989,193 @@ mod sorted {
         first..end.max(first)
     }
 
-    /// Copies stop here, as keys in blobs may be large.
-    const MOST_COPIED: usize = tuned(256 << 10, 512);
-
-    /// Where a pair's value is, as in `Place`, if it was not copied.
-    #[derive(Clone, Copy)]
-    pub(super) enum Far {
-        No,
-        Block(NonNull<u8>, usize),
-        Blob(*const Blob),
-    }
-
-    impl Far {
-        /// # Safety
-        /// The value is there for `'g`.
-        #[inline]
-        pub(super) unsafe fn body<'g>(self) -> Option<Body<'g>> {
-            match self {
-                Self::No => None,
-                // SAFETY: the caller's promise.
-                Self::Block(block, len) => Some(Body::Inline(unsafe { block_value(block, len) })),
-                Self::Blob(blob) => Some(Body::Blob(blob)),
-            }
-        }
-
-        #[inline]
-        pub(super) fn prefetch(self) {
-            match self {
-                Self::No => {}
-                Self::Block(block, _) => prefetch(block.as_ptr()),
-                Self::Blob(blob) => prefetch(blob),
-            }
-        }
-    }
-
-    /// Pairs copied from one leaf, and how to tell whether they are still all there is.
-    pub(super) struct Block {
-        bytes: Vec<u8>,
-        /// Where each key and each value end.
-        ends: Vec<[u32; 2]>,
-        /// Values that were not copied, null for the others; up to the last one.
-        far: Vec<Far>,
-        leaf: *const AtomicU64,
-        state: u64,
-        /// The separator behind the leaf, where the block goes up to it.
-        pub(super) next: Option<Vec<u8>>,
-    }
-
     /// So many bytes behind a short copy's end are read and written on the way, so that it needs no call.
     const OVER: usize = 32;
+    /// A large value is asked for so many pairs before it is shown.
+    const AHEAD: usize = 8;
 
-    // SAFETY: the pointer is only followed by `is_current`, to an atomic.
-    unsafe impl Send for Block {}
+    /// Where a cursor is: on which key of which range, and which slots of a leaf come next for as long as that has not
+    /// changed.
+    pub(super) struct Position {
+        pub(super) range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+        /// The key of the pair it is on, and behind it the value where that was copied.
+        pub(super) bytes: Vec<u8>,
+        /// The key's length, if it is on a pair.
+        on: Option<usize>,
+        leaf: Option<NonNull<LeafHead>>,
+        state: u64,
+        /// The number of the index that the leaf is of.
+        index: u64,
+        down: bool,
+        /// The place of the next pair in the leaf, and how many there are in its direction.
+        at: usize,
+        left: usize,
+        /// Whether `bytes` is still of another leaf.
+        fresh: bool,
+        /// The separator behind the leaf, where the scan goes on there.
+        edge: Option<Vec<u8>>,
+        /// The leaf that is likely to be there.
+        beside: *const u8,
+    }
+
+    // SAFETY: `ready` alone follows the leaf's pointer, to an atomic; nobody follows the other.
+    unsafe impl Send for Position {}
     // SAFETY: as above.
-    unsafe impl Sync for Block {}
+    unsafe impl Sync for Position {}
 
-    impl Block {
-        pub(super) const fn new() -> Self {
+    impl Position {
+        pub(super) fn new(range: (Bound<Vec<u8>>, Bound<Vec<u8>>), on: Option<&[u8]>) -> Self {
             Self {
-                bytes: Vec::new(),
-                ends: Vec::new(),
-                far: Vec::new(),
-                leaf: ptr::null(),
+                range,
+                bytes: on.unwrap_or_default().to_vec(),
+                on: on.map(<[u8]>::len),
+                leaf: None,
                 state: 0,
-                next: None,
+                index: 0,
+                down: false,
+                at: 0,
+                left: 0,
+                fresh: false,
+                edge: None,
+                beside: ptr::null(),
             }
         }
 
-        fn clear(&mut self) {
-            self.bytes.clear();
-            self.ends.clear();
-            self.far.clear();
-            self.next = None;
-            // What filled it may be gone.
-            self.leaf = ptr::null();
-        }
-
-        /// Where a scan goes on that has come to a separator.
-        pub(super) fn behind(edge: &[u8], down: bool) -> Bound<&[u8]> {
-            if down { Bound::Excluded(edge) } else { Bound::Included(edge) }
-        }
-
-        pub(super) fn is_empty(&self) -> bool {
-            self.ends.is_empty()
-        }
-
+        /// The key of the pair it is on.
         #[inline]
-        pub(super) fn len(&self) -> usize {
-            self.ends.len()
+        pub(super) fn on(&self) -> Option<&[u8]> {
+            Some(&self.bytes[..self.on?])
         }
 
-        #[inline]
-        pub(super) fn pair(&self, at: usize) -> (&[u8], &[u8]) {
-            let [key_end, end] = self.ends[at].map(|end| end as usize);
-            let start = if at == 0 { 0 } else { self.ends[at - 1][1] as usize };
-            debug_assert!(start <= key_end && key_end <= end && end <= self.bytes.len());
-            // SAFETY: `copy` wrote the ends in ascending order, up to the length of the bytes.
-            unsafe { (self.bytes.get_unchecked(start..key_end), self.bytes.get_unchecked(key_end..end)) }
-        }
-
-        #[inline]
-        pub(super) fn is_near(&self) -> bool {
-            self.far.is_empty()
-        }
-
-        /// Where the pair's value is, if that was not copied.
-        #[inline]
-        pub(super) fn far(&self, at: usize) -> Far {
-            self.far.get(at).copied().unwrap_or(Far::No)
-        }
-
-        /// Whether the leaf has not changed since. The index that filled the block is still there.
-        #[inline]
-        pub(super) fn is_current(&self) -> bool {
-            // SAFETY: S5.
-            !self.leaf.is_null() && unsafe { &*self.leaf }.load(Acquire) == self.state
-        }
-
-        /// Copies a leaf's pairs between the bounds, at most `limit` of them; whether the scan has come to the leaf's
-        /// end. What it copies is right if the leaf does not change meanwhile.
-        fn copy(
-            &mut self,
-            leaf: Leaf<'_>,
-            from: Bound<&[u8]>,
-            to: Bound<&[u8]>,
-            down: bool,
-            limit: usize,
-            beside: Child,
-        ) -> bool {
-            let (lower, upper) = if down { (to, from) } else { (from, to) };
-            let count = leaf.count();
-            let Range { start, end } = pairs_between(leaf, count, lower, upper);
-            let pairs = limit.min(end - start);
-            let whole = if down { pairs == end } else { start + pairs == count };
-            // A scan that ends here has no use for the leaf beside.
-            let beside = if whole { beside.0 } else { leaf.base() };
-            let places = (0..pairs).map(|number| if down { end - 1 - number } else { start + number });
-            // Bounds that end within this leaf end the scan all the same.
-            self.push(leaf, places, beside) && whole || pairs == 0
-        }
-
-        /// Copies the pairs at these places; whether there was room for all. The block at `beside` is asked for meanwhile.
+        /// The leaf, if another look at the tree would find nothing else.
         #[inline(always)]
-        fn push(
+        fn current<'g>(&self, index: &'g SortedIndex, down: bool) -> Option<Leaf<'g>> {
+            let leaf = self.leaf.filter(|_| self.index == index.number && self.down == down)?;
+            let leaf = Leaf { head: leaf, there: PhantomData };
+            // S5. Who has the lock may have led the tree elsewhere.
+            (leaf.state.load(Acquire) == self.state).then_some(leaf)
+        }
+
+        /// Moves to the next pair, and copies its key, with `copy` its value too if that is in the cell. The key's length, and
+        /// where the value is.
+        #[inline(always)]
+        pub(super) fn next<'g>(
             &mut self,
-            leaf: Leaf<'_>,
-            places: impl ExactSizeIterator<Item = usize>,
-            beside: *const u8,
-        ) -> bool {
-            let prefix = leaf.prefix();
-            // A short prefix is copied at one go, wherever it ends.
-            let mut start = [0; 16];
-            let short = prefix.len() <= start.len();
-            if short {
-                start[..prefix.len()].copy_from_slice(prefix);
-            }
-            let (slots, size) = (leaf.slot_words(), usize::from(leaf.size));
-            let pairs = places.len();
-            self.ends.reserve(pairs);
-            let (mut bytes, mut room, mut end) = (self.bytes.as_mut_ptr(), self.bytes.capacity(), 0);
-            for (number, at) in places.enumerate() {
-                prefetch(beside.wrapping_add(64 * number));
-                // SAFETY: as in `slot_word`.
-                let slot = Slot(unsafe { &*slots.add(at) }.load(Acquire));
-                let (rest, place) = leaf.cell(slot);
-                let value_len = match place {
-                    Place::Cell(value) => value.len(),
-                    _ if end > MOST_COPIED => return false,
-                    Place::Block(block, len) => {
-                        self.push_far(Far::Block(block, len), pairs);
-                        0
-                    }
-                    Place::Blob(blob) => {
-                        self.push_far(Far::Blob(blob), pairs);
-                        0
-                    }
+            index: &'g SortedIndex,
+            down: bool,
+            copy: bool,
+        ) -> Option<(usize, Place<'g>)> {
+            loop {
+                let ready = if self.left == 0 { None } else { self.current(index, down) };
+                let leaf = match ready {
+                    Some(leaf) => leaf,
+                    None => self.seek(index, down)?,
                 };
-                let (from, key_end) = (end, end + prefix.len() + slot.key_len());
-                end = key_end + value_len;
-                if end + OVER > room {
-                    self.make_room(leaf, end - from, pairs - number);
-                    (bytes, room) = (self.bytes.as_mut_ptr(), self.bytes.capacity());
-                }
-                // SAFETY: there is room for this pair and `OVER` bytes more. In the cell the value follows the rest of the
-                // key, so one copy takes both, and there it may read on within the block: what is behind a cell does not
-                // change either.
-                unsafe {
-                    let to = bytes.add(from);
-                    if short {
-                        to.copy_from_nonoverlapping(start.as_ptr(), start.len());
-                    } else {
-                        to.copy_from_nonoverlapping(prefix.as_ptr(), prefix.len());
-                    }
-                    let to = to.add(prefix.len());
-                    to.cast::<[u8; 4]>().write(slot.head().to_be_bytes());
-                    let to = to.add(slot.key_len().min(4));
-                    let (cell, len) = (slot.cell() + CELL_HEAD, rest.len() + value_len);
-                    let inline = matches!(place, Place::Cell(_));
-                    // The rest may be in the blob. A pointer to it alone does not reach the value.
-                    let from = if inline { leaf.base().add(cell) } else { rest.as_ptr() };
-                    if inline && len <= OVER && cell + OVER <= size {
-                        to.copy_from_nonoverlapping(from, OVER);
-                    } else {
-                        to.copy_from_nonoverlapping(from, len);
-                    }
-                    self.bytes.set_len(end);
-                    self.ends.as_mut_ptr().add(number).write([key_end as u32, end as u32]);
-                    self.ends.set_len(number + 1);
+                let slot = leaf.slot(self.at);
+                // As `is_still`.
+                if (leaf.state.load(Acquire) ^ self.state) & !LOCKED == 0 {
+                    let shown = self.put(leaf, slot, copy);
+                    self.at = if down { self.at.wrapping_sub(1) } else { self.at + 1 };
+                    self.left -= 1;
+                    prefetch(self.beside.wrapping_add(64 * self.left));
+                    return Some(shown);
                 }
             }
-            true
         }
 
-        /// Notes where the next pair's value is, one of so many that may come.
-        #[inline(never)]
-        fn push_far(&mut self, far: Far, pairs: usize) {
-            self.far.reserve(pairs);
-            self.far.resize(self.ends.len(), Far::No);
-            self.far.push(far);
+        /// Copies what `next` says of the pair of this slot.
+        #[inline(always)]
+        fn put<'g>(&mut self, leaf: Leaf<'g>, slot: Slot, copy: bool) -> (usize, Place<'g>) {
+            let prefix_len = usize::from(leaf.prefix_len);
+            let key_len = prefix_len + slot.key_len();
+            self.on = Some(key_len);
+            if self.fresh {
+                self.fresh = false;
+                self.bytes.clear();
+                self.bytes.reserve(MAX_CELL + OVER);
+                self.bytes.extend_from_slice(leaf.prefix());
+            }
+            let head_end = prefix_len + slot.key_len().min(4);
+            // SAFETY: with its prefix, all that is in a cell has less than `MAX_CELL` bytes, for which there is room. The prefix
+            // is there, since all pairs of the leaf share it.
+            unsafe {
+                self.bytes.as_mut_ptr().add(prefix_len).cast::<[u8; 4]>().write(slot.head().to_be_bytes());
+                self.bytes.set_len(head_end);
+            }
+            let (rest, place) = leaf.cell(slot);
+            let Place::Cell(value) = place else {
+                self.bytes.extend_from_slice(rest);
+                self.ask_ahead(leaf);
+                return (key_len, place);
+            };
+            let len = rest.len() + if copy { value.len() } else { 0 };
+            let cell = slot.cell() + CELL_HEAD;
+            // SAFETY: as above, and for `OVER` bytes more. In the cell the value follows the rest of the key, so one copy takes
+            // both, and there it may read on within the block: what is behind a cell does not change either.
+            unsafe {
+                let (from, to) = (leaf.base().add(cell), self.bytes.as_mut_ptr().add(head_end));
+                let here = if len <= OVER && cell + OVER <= leaf.size.into() { OVER } else { len };
+                to.copy_from_nonoverlapping(from, here);
+                self.bytes.set_len(head_end + len);
+            }
+            (key_len, place)
         }
 
-        /// Makes room for so many bytes of a pair, and for as many more of a leaf's pairs, by their average.
+        /// Asks for a large value that comes soon.
+        fn ask_ahead(&self, leaf: Leaf<'_>) {
+            let at = if self.down { self.at.wrapping_sub(AHEAD) } else { self.at + AHEAD };
+            if self.left > AHEAD {
+                match leaf.cell(leaf.slot(at)).1 {
+                    Place::Block(block, _) => prefetch(block.as_ptr()),
+                    Place::Blob(blob) => prefetch(blob),
+                    Place::Cell(_) => {}
+                }
+            }
+        }
+
+        /// Finds the leaf of the next pair.
         #[cold]
-        fn make_room(&mut self, leaf: Leaf<'_>, bytes: usize, pairs: usize) {
-            let average = usize::from(leaf.size) / leaf.count().max(1) + usize::from(leaf.prefix_len);
-            self.bytes.reserve(bytes + pairs * average + OVER);
+        fn seek<'g>(&mut self, index: &'g SortedIndex, down: bool) -> Option<Leaf<'g>> {
+            let (lower, upper) = (as_slice(&self.range.0), as_slice(&self.range.1));
+            let to = if down { lower } else { upper };
+            let mut passed =
+                self.edge.take().filter(|_| self.left == 0 && self.current(index, down).is_some());
+            let mut turns = 0;
+            loop {
+                let from = match (&passed, self.on()) {
+                    (Some(edge), _) if down => Bound::Excluded(edge.as_slice()),
+                    (Some(edge), _) => Bound::Included(edge.as_slice()),
+                    (None, Some(on)) => Bound::Excluded(on),
+                    (None, None) if down => upper,
+                    (None, None) => lower,
+                };
+                let (leaf, edge, beside) = index.leaf_at(from, down)?;
+                let state = leaf.state.load(Acquire);
+                let count = leaf.count();
+                let next = if down {
+                    pairs_between(leaf, count, to, from)
+                } else {
+                    pairs_between(leaf, count, from, to)
+                };
+                if state & REPLACED != 0 || !leaf.is_still(state) {
+                    wait(&mut turns);
+                    continue;
+                }
+                // Where a bound is in this leaf, the scan ends here.
+                let whole = if down { next.start == 0 } else { next.end == count };
+                let edge = edge.filter(|_| whole).map(|(inner, at)| inner.separator(at).to_vec());
+                if !next.is_empty() {
+                    if passed.is_none() {
+                        leaf.prefetch_cells();
+                    }
+                    self.beside = if edge.is_some() { beside.0 } else { leaf.base() };
+                    (self.leaf, self.state, self.index) = (Some(leaf.head), state & !LOCKED, index.number);
+                    (self.at, self.left) = (if down { next.end - 1 } else { next.start }, next.len());
+                    (self.down, self.edge, self.fresh) = (down, edge, true);
+                    return Some(leaf);
+                }
+                passed = Some(edge.filter(|edge| !beyond(edge, to, down))?);
+            }
         }
     }
 }
@@ -5859,7 +5791,7 @@ impl Table {
 
     /// The key's value as it is now, to be kept whatever becomes of the pair, or `None` where the key is absent.
     ///
-    /// Values of more than some 4 KiB in a hash table, 512 bytes in a sorted one, are shared with the store, not copied.
+    /// Values of more than some 4 KiB are shared with the store, not copied.
     pub fn select_shared(&self, key: impl AsRef<[u8]>) -> Option<Value> {
         let pinned = self.pin();
         let value = with_index!(self.inner.pairs, index => index.get(&pinned).get(key.as_ref()));
@@ -5903,19 +5835,8 @@ impl Table {
     /// A range that ends before it starts is empty.
     pub fn try_cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
         self.needs(Index::Sorted)?;
-        let (lower, upper) = (owned(range.start_bound()), owned(range.end_bound()));
-        Ok(Cursor {
-            table: self.clone(),
-            index: 0,
-            lower,
-            upper,
-            on: None,
-            block: sorted::Block::new(),
-            at: 0,
-            value: None,
-            down: false,
-            limit: Cursor::FIRST_BLOCK,
-        })
+        let range = (owned(range.start_bound()), owned(range.end_bound()));
+        Ok(Cursor::new(self.clone(), range, None))
     }
 
     /// The pairs with keys in `range`, in order; `.rev()` for the other way.
@@ -6013,26 +5934,18 @@ fn owned(bound: Bound<&&[u8]>) -> Bound<Vec<u8>> {
 /// it returned last, so pairs that are appended later are found by asking again.
 pub struct Cursor {
     table: Table,
-    /// The number of the index that filled the block.
-    index: u64,
-    lower: Bound<Vec<u8>>,
-    upper: Bound<Vec<u8>>,
-    /// The key of the pair it was on before the block was filled.
-    on: Option<Vec<u8>>,
-    block: sorted::Block,
-    /// How many of the block's pairs have been returned.
-    at: usize,
-    /// The value that was returned last, if the block has no copy.
-    value: Option<Value>,
-    down: bool,
-    /// How many pairs the next block may have: few at first, as many scans are short.
-    limit: usize,
+    position: sorted::Position,
+    /// The value that was returned last, if it is too large to be copied.
+    large: Option<Value>,
 }
 
 impl Cursor {
-    const FIRST_BLOCK: usize = tuned(8, 2);
-    /// Values that were not copied are asked for so many pairs before they are shown.
-    const AHEAD: usize = 8;
+    /// A reader goes on in another pin after so many pairs, as a pin keeps what writers free.
+    const PINNED: usize = 256;
+
+    fn new(table: Table, range: (Bound<Vec<u8>>, Bound<Vec<u8>>), on: Option<&[u8]>) -> Self {
+        Self { table, position: sorted::Position::new(range, on), large: None }
+    }
 
     /// Moves to the next pair upwards and returns it, or `None` where there is none.
     ///
@@ -6050,103 +5963,33 @@ impl Cursor {
         self.step(true)
     }
 
-    /// The key of the pair it is on.
-    fn on(&self) -> Option<&[u8]> {
-        if self.at > 0 { Some(self.block.pair(self.at - 1).0) } else { self.on.as_deref() }
-    }
-
     #[inline(always)]
     fn step(&mut self, down: bool) -> Option<(&[u8], &[u8])> {
-        let ready = self.block.is_near() && self.is_ready(down, &self.table.pin());
-        if !ready {
-            return self.step_far(down);
-        }
-        self.at += 1;
-        Some(self.block.pair(self.at - 1))
-    }
-
-    /// As `step`, where there is more to do than to look into the block.
-    #[inline(never)]
-    fn step_far(&mut self, down: bool) -> Option<(&[u8], &[u8])> {
         let pinned = self.table.pin();
-        if !self.is_ready(down, &pinned) {
-            if !self.refill(down, self.limit, &pinned) {
-                return None;
-            }
-            self.limit = self.limit.saturating_mul(4);
+        let Pairs::Sorted(index) = &self.table.inner.pairs else { return None };
+        let (key_len, place) = self.position.next(index.get(&pinned), down, true)?;
+        self.large = None;
+        match place {
+            sorted::Place::Cell(_) => {}
+            sorted::Place::Block(..) => self.position.bytes.extend_from_slice(place.body().bytes()),
+            sorted::Place::Blob(_) => self.large = Some(place.body().keep(&self.table.inner.memory)),
         }
-        self.block.far(self.at + Self::AHEAD).prefetch();
-        // SAFETY: the block was current under this pin, so its slots owned their values.
-        let far = unsafe { self.block.far(self.at).body() };
-        self.value = far.map(|far| far.keep(&self.table.inner.memory));
-        self.at += 1;
-        let (key, value) = self.block.pair(self.at - 1);
-        Some((key, self.value.as_deref().unwrap_or(value)))
+        let (key, value) = self.position.bytes.split_at(key_len);
+        Some((key, self.large.as_deref().unwrap_or(value)))
     }
 
-    /// Whether the block has the next pair.
-    #[inline(always)]
-    fn is_ready(&self, down: bool, pinned: &epoch::Guard) -> bool {
-        self.at < self.block.len() && self.down == down && self.is_current(pinned)
-    }
-
-    /// Whether the block is what another look at the table would give. While it is, its blobs are there.
-    #[inline(always)]
-    fn is_current(&self, pinned: &epoch::Guard) -> bool {
-        let Pairs::Sorted(index) = &self.table.inner.pairs else { return false };
-        // The pin keeps that index, and so the leaf's block.
-        index.get(pinned).number == self.index && self.block.is_current()
-    }
-
-    /// Copies the pairs that follow the position, at most `limit` of them; whether there are any.
-    #[cold]
-    fn refill(&mut self, down: bool, limit: usize, pinned: &epoch::Guard) -> bool {
-        let Pairs::Sorted(index) = &self.table.inner.pairs else { return false };
-        let mut edge = None;
-        if self.at > 0 {
-            let on = self.on.get_or_insert_default();
-            on.clear();
-            on.extend_from_slice(self.block.pair(self.at - 1).0);
-            if self.at == self.block.len() && self.down == down && self.is_current(pinned) {
-                edge = self.block.next.take();
-            }
-        }
-        let index = index.get(pinned);
-        let (from, to) = if down { (&self.upper, &self.lower) } else { (&self.lower, &self.upper) };
-        let from = match (&edge, &self.on) {
-            (Some(edge), _) => sorted::Block::behind(edge, down),
-            (None, Some(on)) => Bound::Excluded(on.as_slice()),
-            (None, None) => as_slice(from),
-        };
-        index.fill(&mut self.block, from, as_slice(to), down, limit);
-        self.index = index.number;
-        self.at = 0;
-        self.down = down;
-        !self.block.is_empty()
-    }
-
-    /// Shows `read` up to `limit` pairs, a block at a time; how many there were.
+    /// Shows `read` up to `limit` pairs where they lie; how many there were.
     fn steps(&mut self, down: bool, limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
-        let mut left = limit;
-        while left > 0 {
+        let Pairs::Sorted(index) = &self.table.inner.pairs else { return 0 };
+        for at in (0..limit).step_by(Self::PINNED) {
             let pinned = self.table.pin();
-            if !self.is_ready(down, &pinned) && !self.refill(down, self.limit.max(left), &pinned) {
-                break;
-            }
-            let end = self.block.len().min(self.at + left);
-            left -= end - self.at;
-            while self.at < end {
-                self.block.far(self.at + Self::AHEAD).prefetch();
-                self.at += 1;
-                let (key, value) = self.block.pair(self.at - 1);
-                // SAFETY: the block was current under this pin, so its slots owned their values.
-                let far = unsafe { self.block.far(self.at - 1).body() };
-                read(key, far.map_or(value, Body::bytes));
+            let index = index.get(&pinned);
+            for at in at..limit.min(at + Self::PINNED) {
+                let Some((key_len, place)) = self.position.next(index, down, false) else { return at };
+                read(&self.position.bytes[..key_len], place.body().bytes());
             }
         }
-        // Who asks again reads on.
-        self.limit = self.limit.saturating_mul(4);
-        limit - left
+        limit
     }
 
     /// [`scan_asc_next`](Self::scan_asc_next) up to `limit` times, each pair shown to `read`; how many
@@ -6168,8 +6011,8 @@ impl IntoIterator for Cursor {
 
     /// The pairs of the cursor's whole range, wherever it stands.
     fn into_iter(self) -> Scan {
-        let fresh = || self.table.try_cursor((as_slice(&self.lower), as_slice(&self.upper)));
-        let [front, back] = [fresh(), fresh()].map(|cursor| cursor.expect("a cursor's table is sorted"));
+        let fresh = || Self::new(self.table.clone(), self.position.range.clone(), None);
+        let (front, back) = (fresh(), fresh());
         Scan { front, back }
     }
 }
@@ -6177,18 +6020,7 @@ impl IntoIterator for Cursor {
 impl Clone for Cursor {
     /// A cursor on the same pair.
     fn clone(&self) -> Self {
-        Self {
-            table: self.table.clone(),
-            index: 0,
-            lower: self.lower.clone(),
-            upper: self.upper.clone(),
-            on: self.on().map(<[u8]>::to_vec),
-            block: sorted::Block::new(),
-            at: 0,
-            value: None,
-            down: false,
-            limit: Self::FIRST_BLOCK,
-        }
+        Self::new(self.table.clone(), self.position.range.clone(), self.position.on())
     }
 }
 
@@ -6196,7 +6028,7 @@ impl fmt::Debug for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cursor")
             .field("table", &self.table.name())
-            .field("on", &self.on().map(excerpt))
+            .field("on", &self.position.on().map(excerpt))
             .finish_non_exhaustive()
     }
 }
@@ -6213,7 +6045,7 @@ impl Iterator for Scan {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (key, value) = self.front.scan_asc_next()?;
-        let met = self.back.on().is_some_and(|back| key >= back);
+        let met = self.back.position.on().is_some_and(|back| key >= back);
         (!met).then(|| (key.to_vec(), value.to_vec()))
     }
 }
@@ -6221,7 +6053,7 @@ impl Iterator for Scan {
 impl DoubleEndedIterator for Scan {
     fn next_back(&mut self) -> Option<Self::Item> {
         let (key, value) = self.back.scan_desc_next()?;
-        let met = self.front.on().is_some_and(|front| key <= front);
+        let met = self.front.position.on().is_some_and(|front| key <= front);
         (!met).then(|| (key.to_vec(), value.to_vec()))
     }
 }

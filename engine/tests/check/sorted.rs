@@ -93,11 +93,15 @@ impl Leaf<'_> {
             assert!(floor <= slot.cell() && slot.cell() + len <= size, "S1: a cell is among the cells");
             let mut key = Vec::new();
             self.item(at).write_key(&mut key);
-            if let Body::Blob(blob) = self.cell(slot).1 {
-                // SAFETY: S6.
-                let in_blob = unsafe { Blob::parts(blob) }.0;
-                assert!(in_blob == key || in_blob.is_empty(), "a blob has its slot's key, or none");
-                met.blobs.push(blob);
+            match self.cell(slot).1 {
+                Place::Cell(_) => {}
+                Place::Block(block, len) => met.blocks.push((block.addr().get(), BLOCK_HEAD + len)),
+                Place::Blob(blob) => {
+                    // SAFETY: S6.
+                    let in_blob = unsafe { Blob::parts(blob) }.0;
+                    assert!(in_blob == key || in_blob.is_empty(), "a blob has its slot's key, or none");
+                    met.blobs.push(blob);
+                }
             }
             let suffix = self.strip(&key).expect("S3: all keys have the prefix");
             let found = self.seek(count, suffix).map(|(at, slot)| (at, slot.0));

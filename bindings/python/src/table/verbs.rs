@@ -128,7 +128,7 @@ impl Table {
 
     /// The bytes of the key's value as a read-only `memoryview`, or None where the key is absent.
     ///
-    /// A large value is not copied: one of more than some 4 KiB in a hash table, of 512 bytes in a sorted one. The view
+    /// A large value is not copied: one of more than some 4 KiB. The view
     /// shows it as it was, whatever is written or deleted, and keeps its memory in use for as long as the view is there.
     ///
     /// >>> files = Store().table("files", keys="str")
