@@ -1883,7 +1883,7 @@ mod hash {
     const BLOB_RECORD: usize = RECORD_HEAD + size_of::<*const Blob>();
     /// Classes of free records: each size to 64 units, then 32 steps a doubling.
     const CLASSES: usize = 64 + 32 * 4 + 1;
-    /// After so many bytes of records that a thread took out, those before them are looked at: by how many bytes it has in a shard.
+    /// A thread asks who reads what after it took out so many bytes of records, in a small table fewer: what waits lies idle.
     const COLLECT_FROM: usize = tuned(8 << 10, 256);
     const COLLECT_AT: usize = tuned(64 << 10, 256);
 
