@@ -5014,7 +5014,7 @@ mod sorted {
         fresh: bool,
         /// The separator behind the leaf, where the scan goes on there.
         edge: Option<Vec<u8>>,
-        /// The leaf that is likely to be there.
+        /// Where in the leaf that is likely to be there a line is asked for at the next step.
         beside: *const u8,
     }
 
@@ -5077,7 +5077,8 @@ mod sorted {
                     let shown = self.put(leaf, slot, copy);
                     self.at = if down { self.at.wrapping_sub(1) } else { self.at + 1 };
                     self.left -= 1;
-                    prefetch(self.beside.wrapping_add(64 * self.left));
+                    prefetch(self.beside);
+                    self.beside = self.beside.wrapping_add(64);
                     return Some(shown);
                 }
             }
