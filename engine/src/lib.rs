@@ -807,7 +807,7 @@ struct Space {
 unsafe impl Send for Space {}
 
 impl Space {
-    const CLASSES: usize = 47;
+    const CLASSES: usize = 83;
     const MIN_REGION: usize = tuned(4096, 256);
     const HUGE_PAGE: usize = tuned(2 << 20, 8192);
     const LARGEST: usize = tuned(64 << 10, 1024);
@@ -820,22 +820,22 @@ impl Space {
         Self { memory, free, bump: ptr::null_mut(), left: 0, regions: Vec::new(), bytes: 0 }
     }
 
-    /// The class of blocks that hold `bytes`, and their size: steps of 64 bytes to 1 KiB, of 256 to 8 KiB,
+    /// The class of blocks that hold `bytes`, and their size: steps of 64 bytes to 4 KiB, of 256 to 8 KiB,
     /// then doubling. Larger blocks are regions of their own.
     fn class(bytes: usize) -> (usize, usize) {
         match bytes {
-            0..=1024 => (bytes.div_ceil(64).saturating_sub(1), bytes.next_multiple_of(64).max(64)),
-            1025..=8192 => (bytes.div_ceil(256) + 11, bytes.next_multiple_of(256)),
-            _ => (31 + bytes.next_power_of_two().trailing_zeros() as usize - 1, bytes.next_power_of_two()),
+            0..=4096 => (bytes.div_ceil(64).saturating_sub(1), bytes.next_multiple_of(64).max(64)),
+            4097..=8192 => (bytes.div_ceil(256) + 47, bytes.next_multiple_of(256)),
+            _ => (bytes.next_power_of_two().trailing_zeros() as usize + 66, bytes.next_power_of_two()),
         }
     }
 
     /// The size of the blocks of a class.
     fn class_size(class: usize) -> usize {
         match class {
-            0..16 => (class + 1) * 64,
-            16..44 => (class - 11) * 256,
-            _ => 1 << (class - 30),
+            0..64 => (class + 1) * 64,
+            64..80 => (class - 47) * 256,
+            _ => 1 << (class - 66),
         }
     }
 
@@ -926,7 +926,7 @@ impl Space {
     fn keep_rest(&mut self) {
         while self.left >= 64 {
             let mut size = self.left.min(8192);
-            if size > 1024 {
+            if size > 4096 {
                 size -= size % 256;
             }
             let block = self.carve(size);
@@ -4473,7 +4473,7 @@ mod sorted {
         fn shrink(&self, held: &mut Held<'_>, key: &[u8]) {
             let items = held.leaf.items();
             let (_, content) = leaf_content(&items);
-            if Space::rounded((content + slack(content)).max(MIN_LEAF)) < held.leaf.size.into() {
+            if leaf_size(content + slack(content)) < held.leaf.size.into() {
                 let _refused = self.rebuild(held, key, &items);
             }
         }
@@ -4617,7 +4617,7 @@ mod sorted {
 
         /// A leaf of at least `size` bytes that nobody else knows yet.
         fn empty_leaf(&self, prefix: &[u8], size: usize) -> Tried<Leaf<'_>> {
-            let (block, size) = lock(&self.blocks).space.take_about(size.max(MIN_LEAF))?;
+            let (block, size) = lock(&self.blocks).space.take_about(leaf_size(size))?;
             let slots = HEAD + prefix.len().next_multiple_of(8);
             // SAFETY: the block has `size` bytes, more than the prefix needs, and is ours. Its first word stays an
             // atomic: S5.
@@ -4934,6 +4934,12 @@ mod sorted {
         } else {
             BLOCK + value_len as u16
         }
+    }
+
+    /// The size of a leaf for so many bytes. Large ones go in large steps, so that few are replaced for a little room.
+    fn leaf_size(bytes: usize) -> usize {
+        let step = if bytes > SMALL_LEAF { 256 } else { 64 };
+        bytes.max(MIN_LEAF).next_multiple_of(step)
     }
 
     /// The free bytes that a leaf begins with: more make writing quicker, fewer memory smaller.
