@@ -13,6 +13,9 @@ use crate::table::read;
 /// From here on a value is not copied with its part of the table.
 const LARGE_BYTES: usize = 4096;
 
+/// From here on no value is copied with a part. While it grows, this and twice as much fit where only the reserve is left.
+const PART_BYTES: usize = 256 * 1024;
+
 pub(crate) enum Iterator {
     Sorted(Cursor),
     Hash(Walk),
@@ -23,7 +26,7 @@ pub(crate) struct Walk {
     table: Table,
     /// Where the next part begins, unless this was the last.
     next: Option<u64>,
-    /// The pairs of this part, packed. A large value is absent, to be looked up when its turn comes.
+    /// The pairs of this part, packed. A value that was not copied is absent, to be looked up when its turn comes.
     part: Output,
     /// How many bytes of it were shown.
     shown: usize,
@@ -80,7 +83,8 @@ impl Walk {
         let mut outcome = Ok(());
         let next = self.table.walk(from, |key, value| {
             if outcome.is_ok() {
-                outcome = block::push_item(part, key, Some(value).filter(|value| value.len() < LARGE_BYTES));
+                let is_copied = value.len() < LARGE_BYTES && part.len() < PART_BYTES;
+                outcome = block::push_item(part, key, is_copied.then_some(value));
             }
         });
         if outcome.is_err() {
