@@ -3496,7 +3496,9 @@ mod sorted {
         /// Asks for all cells.
         fn prefetch_cells(self) {
             let floor = usize::from(self.floor.load(Relaxed));
-            (floor..self.size.into()).step_by(64).for_each(|line| prefetch(self.base().wrapping_add(line)));
+            for line in (floor..self.size.into()).step_by(64) {
+                prefetch_one_of_many(self.base().wrapping_add(line));
+            }
         }
 
         /// Bytes between the slots and the cells.
@@ -5172,7 +5174,8 @@ mod sorted {
                 let whole = if down { next.start == 0 } else { next.end == count };
                 let edge = edge.filter(|_| whole).map(|(inner, at)| inner.separator(at).to_vec());
                 if !next.is_empty() {
-                    if passed.is_none() {
+                    // In WebAssembly nothing asks for the leaf beside meanwhile.
+                    if passed.is_none() != cfg!(target_family = "wasm") {
                         leaf.prefetch_cells();
                     }
                     self.beside = if edge.is_some() { beside.0 } else { leaf.base() };
