@@ -586,12 +586,11 @@ mod epoch {
     }
 
     impl<T> Limbo<T> {
-        /// Takes something that is unlinked already; how much there is now.
-        pub(super) fn push(&mut self, item: T) -> usize {
+        /// Takes something that is unlinked already.
+        pub(super) fn push(&mut self, item: T) {
             barrier::before_now();
             // The next epoch may have begun before others see that it is unlinked, but not the one after it.
             self.0.push_back((NOW.load(Relaxed) + 1, item));
-            self.0.len()
         }
 
         /// Takes out the oldest if earlier calls of `advance` have shown that no thread can reach it any more.
@@ -1185,6 +1184,8 @@ struct Blocks {
     /// Whether the index has been shut because it was empty.
     closed: bool,
     limbo: epoch::Limbo<Retired>,
+    /// What has come into it since it was last looked at.
+    limbo_items: usize,
     limbo_bytes: usize,
 }
 
@@ -1203,15 +1204,23 @@ impl Blocks {
     const COLLECT_AT_BYTES: usize = tuned(256 << 10, 256);
 
     fn new(memory: Arc<Memory>) -> Self {
-        Self { space: Space::new(memory), closed: false, limbo: epoch::Limbo::default(), limbo_bytes: 0 }
+        Self {
+            space: Space::new(memory),
+            closed: false,
+            limbo: epoch::Limbo::default(),
+            limbo_items: 0,
+            limbo_bytes: 0,
+        }
     }
 
     /// Frees so many bytes, which nobody can find any more, once no reader is left in them.
     fn retire(&mut self, retired: Retired, bytes: usize, blobs: &Blobs) {
+        self.limbo.push(retired);
+        self.limbo_items += 1;
         self.limbo_bytes += bytes;
         // What waits is to be little beside the index, but for a small one, where to look would cost more.
         let enough = (self.space.bytes / 8).clamp(Self::COLLECT_FROM, Self::COLLECT_AT_BYTES);
-        if self.limbo.push(retired) >= Self::COLLECT_AT || self.limbo_bytes >= enough {
+        if self.limbo_items >= Self::COLLECT_AT || self.limbo_bytes >= enough {
             self.collect(blobs);
         }
     }
@@ -1221,7 +1230,7 @@ impl Blocks {
         if self.limbo.is_empty() {
             return false;
         }
-        self.limbo_bytes = 0;
+        (self.limbo_items, self.limbo_bytes) = (0, 0);
         let free = self.limbo.collect(&blobs.memory);
         let any = !free.is_empty();
         for retired in free {
