@@ -3105,7 +3105,7 @@ mod hash {
 /// cell: value length u16 · the rest of the key · the value or, by an impossible length, the address of its block or
 ///       blob; the key too may be in the blob
 ///
-/// inner node: head · prefix · first 4 bytes of each separator after it · children · ends · separators.
+/// inner node: head · first 4 bytes of each separator after the prefix · children · ends · prefix · separators.
 ///             Never changes but for its children.
 /// ```
 ///
@@ -3148,7 +3148,7 @@ mod sorted {
     /// Values with more bytes than this are blobs.
     const MAX_BLOCK: usize = tuned(4096, 128);
     /// Most separators of an inner node: with 64, 10 million pairs need a fourth level, and a look-up 380 ns instead of 336.
-    const FANOUT: usize = tuned(80, 3);
+    const FANOUT: usize = tuned(79, 3);
     const MAX_PREFIX: usize = tuned(255, 6);
 
     /// A search in a leaf takes so many steps, enough for 128 pairs, even if fewer would do.
@@ -3304,30 +3304,38 @@ mod sorted {
         bytes.iter().zip([24, 16, 8]).fold(0, |head, (&byte, shift)| head | u32::from(byte) << shift)
     }
 
-    /// `key` after a node's prefix, or how it compares to all keys that begin with the prefix.
-    ///
-    /// # Safety
-    /// At `prefix` are `len` bytes, and as many more as make whole words of 8.
+    /// `key` after a node's prefix, or how it compares to all keys that begin with the prefix. Of that `start` has the first
+    /// bytes, in a word of 8.
     #[inline(always)]
-    unsafe fn strip(key: &[u8], prefix: *const u8, len: usize) -> std::result::Result<&[u8], Ordering> {
-        if len == 0 {
-            return Ok(key);
+    fn strip<'k, 'p>(
+        key: &'k [u8],
+        start: u64,
+        len: usize,
+        prefix: impl FnOnce() -> &'p [u8],
+    ) -> std::result::Result<&'k [u8], Ordering> {
+        /// Which bytes of the word are of the prefix.
+        const MASKS: [u64; 9] = {
+            let mut masks = [u64::MAX; 9];
+            let mut len = 0;
+            while len < 8 {
+                masks[len] = (!(u64::MAX >> (8 * len))).to_be();
+                len += 1;
+            }
+            masks
+        };
+        if let (Some(word), Some(mask)) = (key.first_chunk(), MASKS.get(len))
+            && (u64::from_ne_bytes(*word) ^ start) & mask == 0
+        {
+            // SAFETY: the key has at least 8 bytes, and `len` is not more.
+            return Ok(unsafe { key.get_unchecked(len..) });
         }
-        if let (Some(start), 1..=8) = (key.first_chunk(), len) {
-            let beyond = 64 - 8 * len;
-            // SAFETY: the caller's promise.
-            let prefix = u64::from_be(unsafe { prefix.cast::<u64>().read_unaligned() }) >> beyond;
-            let start = u64::from_be_bytes(*start) >> beyond;
-            // SAFETY: the key has at least 8 bytes.
-            let rest = unsafe { key.get_unchecked(len..) };
-            return if start == prefix { Ok(rest) } else { Err(start.cmp(&prefix)) };
-        }
-        // SAFETY: the caller's promise.
-        let prefix = unsafe { slice::from_raw_parts(prefix, len) };
-        match key.split_at_checked(len) {
-            Some((start, rest)) if same_bytes(start, prefix) => Ok(rest),
-            _ => Err(key.cmp(prefix)),
-        }
+        strip_slowly(key, prefix())
+    }
+
+    /// As `strip`, for keys of less than 8 bytes, longer prefixes, and keys without the prefix.
+    #[inline(never)]
+    fn strip_slowly<'k>(key: &'k [u8], prefix: &[u8]) -> std::result::Result<&'k [u8], Ordering> {
+        key.strip_prefix(prefix).ok_or_else(|| key.cmp(prefix))
     }
 
     impl<'g> Leaf<'g> {
@@ -3369,8 +3377,9 @@ mod sorted {
         /// What of a key stands in slot and cell, or which side of all keys of this leaf it is on.
         #[inline]
         fn strip(self, key: &[u8]) -> std::result::Result<Suffix<'_>, Ordering> {
-            // SAFETY: the slots, which are aligned to 8, stand behind the prefix.
-            unsafe { strip(key, self.base().add(HEAD), self.prefix_len.into()) }.map(Suffix::new)
+            // SAFETY: behind the head is a word at least of the prefix.
+            let start = unsafe { self.base().add(HEAD).cast::<u64>().read() };
+            strip(key, start, self.prefix_len.into(), || self.prefix()).map(Suffix::new)
         }
 
         /// The rest of a slot's key and where its value is.
@@ -3408,7 +3417,7 @@ mod sorted {
                 .then_with(|| slot.key_len().cmp(&key.len))
         }
 
-        #[inline]
+        #[inline(always)]
         fn is_key(self, slot: Slot, key: Suffix<'_>) -> bool {
             slot.head() == key.head && slot.key_len() == key.len && same_bytes(self.cell(slot).0, key.rest)
         }
@@ -3425,17 +3434,19 @@ mod sorted {
             let less = |at| unsafe { &*slots.add(at) }.load(Acquire) < least;
             // Which way it goes cannot be predicted, and a branch that was taken wrongly costs more than all the steps.
             // How many steps there are can be, if it is always the same.
-            let (mut at, mut left) = (0, count);
-            for _ in 0..count.next_power_of_two().ilog2().max(MOST_STEPS) {
+            let step = |(at, left)| {
                 let half = left / 2;
-                at = select_unpredictable(less(at + half), at + half, at);
-                left -= half;
+                (select_unpredictable(less(at + half), at + half, at), left - half)
+            };
+            let mut part = (0..MOST_STEPS).fold((0, count), |part, _| step(part));
+            while part.1 > 1 {
+                part = step(part);
             }
-            at + usize::from(less(at))
+            part.0 + usize::from(less(part.0))
         }
 
         /// The place of `key`'s slot among the first `count`, and what it says; or where it would belong.
-        #[inline]
+        #[inline(always)]
         fn seek(self, count: usize, key: Suffix<'_>) -> Found {
             let at = self.bound(count, key.head);
             if at == count {
@@ -3671,8 +3682,8 @@ mod sorted {
 
     // --- inner nodes
 
-    /// The head of an inner node. In the same block follow, for `count` separators: their common prefix, `count + 1`
-    /// children, where each separator ends, and the separators' bytes after the prefix.
+    /// The head of an inner node. In the same block follow, for `count` separators: `count + 1` children, where each separator
+    /// ends, their common prefix, and their bytes after it.
     ///
     /// Child `n` leads to the keys from separator `n - 1` on that are less than separator `n`.
     #[repr(C)]
@@ -3682,9 +3693,18 @@ mod sorted {
         size: u32,
         count: u16,
         prefix_len: u16,
-        /// The first 4 bytes of each separator after the prefix as numbers; the rest of them is `i32::MAX`.
-        heads: [[i32; ROW]; ROWS],
+        /// The first bytes of the prefix.
+        start: u64,
+        /// The last head of each row but one.
+        lasts: [i32; ROWS - 1],
+        /// The first 4 bytes of each separator after the prefix as numbers; the rest of them, at least one, is `i32::MAX`.
+        heads: [Row; ROWS],
     }
+
+    /// Heads that are compared at once.
+    #[repr(C, align(64))]
+    #[derive(Clone, Copy)]
+    struct Row([i32; ROW]);
 
     /// An inner node that is there for `'g`.
     #[derive(Clone, Copy)]
@@ -3704,9 +3724,10 @@ mod sorted {
     }
 
     const INNER_HEAD: usize = size_of::<InnerHead>();
-    /// Heads are compared so many at a time.
     const ROW: usize = 16;
-    const ROWS: usize = FANOUT.div_ceil(ROW);
+    const ROWS: usize = 5;
+
+    const _: () = assert!(FANOUT < ROW * ROWS);
 
     /// How many numbers of a row, which is in order, are less than `head`.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -3751,12 +3772,10 @@ mod sorted {
         (head4(bytes) ^ 1 << 31).cast_signed()
     }
 
-    /// Where the parts of an inner node of so many separators begin: children, ends, bytes.
-    #[inline(always)]
-    fn inner_parts(prefix_len: usize, count: usize) -> (usize, usize, usize) {
-        let children = INNER_HEAD + prefix_len.next_multiple_of(8);
-        let ends = children + size_of::<AtomicPtr<u8>>() * (count + 1);
-        (children, ends, ends + size_of::<u32>() * count)
+    /// Where the ends in an inner node of so many separators begin, and the bytes, which begin with the prefix.
+    fn inner_parts(count: usize) -> (usize, usize) {
+        let ends = INNER_HEAD + size_of::<AtomicPtr<u8>>() * (count + 1);
+        (ends, ends + size_of::<u32>() * count)
     }
 
     impl<'g> Inner<'g> {
@@ -3773,24 +3792,24 @@ mod sorted {
         #[inline]
         fn child(self, at: usize) -> &'g AtomicPtr<u8> {
             debug_assert!(at <= self.count());
-            // SAFETY: `count + 1` children stand behind the prefix.
-            unsafe {
-                &*self.base().add(inner_parts(self.prefix_len.into(), 0).0).cast::<AtomicPtr<u8>>().add(at)
-            }
+            // SAFETY: `count + 1` children stand behind the head.
+            unsafe { &*self.base().add(INNER_HEAD).cast::<AtomicPtr<u8>>().add(at) }
         }
 
         fn prefix(self) -> &'g [u8] {
-            // SAFETY: the prefix stands behind the head.
-            unsafe { slice::from_raw_parts(self.base().add(INNER_HEAD), self.prefix_len.into()) }
+            // SAFETY: the bytes begin with the prefix.
+            unsafe {
+                slice::from_raw_parts(self.base().add(inner_parts(self.count()).1), self.prefix_len.into())
+            }
         }
 
         /// A separator after the prefix.
         fn rest(self, at: usize) -> &'g [u8] {
-            let (_, ends, bytes) = inner_parts(self.prefix_len.into(), self.count());
+            let (ends, bytes) = inner_parts(self.count());
             // SAFETY: `count` ends stand behind the children, and behind them the bytes up to the last end.
             unsafe {
                 let ends = self.base().add(ends).cast::<u32>();
-                let start = if at == 0 { 0 } else { *ends.add(at - 1) as usize };
+                let start = if at == 0 { self.prefix_len.into() } else { *ends.add(at - 1) as usize };
                 slice::from_raw_parts(self.base().add(bytes + start), *ends.add(at) as usize - start)
             }
         }
@@ -3810,22 +3829,18 @@ mod sorted {
         /// How many separators are less than `key`, or, with `or_equal`, not greater.
         #[inline(always)]
         fn child_of(self, key: &[u8], or_equal: bool) -> usize {
-            // SAFETY: the children begin at a multiple of 8 behind the prefix.
-            let key = match unsafe { strip(key, self.base().add(INNER_HEAD), self.prefix_len.into()) } {
+            let key = match strip(key, self.start, self.prefix_len.into(), || self.prefix()) {
                 Ok(rest) => rest,
                 Err(Ordering::Less) => return 0,
                 Err(_) => return self.count(),
             };
             let head = signed_head(key);
             // First the row, then all of it at once: no step waits for another, and none has to be guessed.
-            let row =
-                self.heads[..ROWS - 1].iter().map(|row| usize::from(row[ROW - 1] < head)).sum::<usize>();
-            let at = row * ROW + less_in_row(&self.heads[row], head);
-            if self.heads.as_flattened().get(at) == Some(&head) {
-                self.child_among(at, key, or_equal)
-            } else {
-                at
-            }
+            let row = self.lasts.iter().map(|&last| u32::from(last < head)).sum::<u32>() as usize;
+            let at = row * ROW + less_in_row(&self.heads[row].0, head);
+            // SAFETY: not all heads are less, as the last of them is `i32::MAX`.
+            let found = unsafe { self.heads.as_ptr().cast::<i32>().add(at).read() };
+            if found == head { self.child_among(at, key, or_equal) } else { at }
         }
 
         /// As `child_of`, from `at` on, where separators have the key's head. Both are taken after the prefix.
@@ -4222,7 +4237,7 @@ mod sorted {
             let (fit, _) = run_that_fits(pairs, shared(&pairs[..fit]).min(MAX_PREFIX));
             let prefix_len = shared(&pairs[..fit]).min(MAX_PREFIX);
             let (_, bytes) = run_that_fits(pairs, prefix_len);
-            let size = HEAD + prefix_len.next_multiple_of(8) + bytes;
+            let size = HEAD + prefix_room(prefix_len) + bytes;
             let leaf = self.empty_leaf(&first[..prefix_len], size.min(LEAF))?;
             self.put_run(leaf, pairs);
             Ok(leaf)
@@ -4629,7 +4644,7 @@ mod sorted {
         /// A leaf of at least `size` bytes that nobody else knows yet.
         fn empty_leaf(&self, prefix: &[u8], size: usize) -> Tried<Leaf<'_>> {
             let (block, size) = lock(&self.blocks).space.take_about(leaf_size(size))?;
-            let slots = HEAD + prefix.len().next_multiple_of(8);
+            let slots = HEAD + prefix_room(prefix.len());
             // SAFETY: the block has `size` bytes, more than the prefix needs, and is ours. Its first word stays an
             // atomic: S5.
             unsafe {
@@ -4643,7 +4658,8 @@ mod sorted {
                 (&raw mut (*head).size).write(size as u16);
                 (&raw mut (*head).prefix_len).write(prefix.len() as u16);
                 (&raw mut (*head).slots).write(slots as u16);
-                write_prefix(block.add(HEAD), prefix);
+                block.add(HEAD).write_bytes(0, slots - HEAD);
+                block.add(HEAD).copy_from_nonoverlapping(NonNull::from(prefix).cast(), prefix.len());
             }
             Ok(Leaf { head: block.cast(), there: PhantomData })
         }
@@ -4669,9 +4685,12 @@ mod sorted {
             let (first, last) = (separators[0].to_vec(), separators[count - 1].to_vec());
             let prefix_len = common(&first, &last);
             let lengths = separators.iter().map(|separator| separator.len() - prefix_len);
-            let (links, ends, bytes) = inner_parts(prefix_len, count);
-            let size = bytes + lengths.sum::<usize>();
+            let (ends, bytes) = inner_parts(count);
+            let size = bytes + prefix_len + lengths.sum::<usize>();
             let block = lock(&self.blocks).space.take(size)?;
+            let mut start = [0; size_of::<u64>()];
+            let started = prefix_len.min(start.len());
+            start[..started].copy_from_slice(&first[..started]);
             // SAFETY: the block has `size` bytes and is ours; the parts follow each other as `inner_parts` says, and
             // each is aligned. The first word stays an atomic: S5.
             unsafe {
@@ -4680,23 +4699,29 @@ mod sorted {
                 (&raw mut (*head).size).write(size as u32);
                 (&raw mut (*head).count).write(count as u16);
                 (&raw mut (*head).prefix_len).write(prefix_len as u16);
-                (&raw mut (*head).heads).write([[i32::MAX; ROW]; ROWS]);
-                write_prefix(block.add(INNER_HEAD), &first[..prefix_len]);
+                (&raw mut (*head).start).write(u64::from_ne_bytes(start));
                 let heads = (&raw mut (*head).heads).cast::<i32>();
                 let ends = base.add(ends).cast::<u32>();
                 let bytes = base.add(bytes);
-                let mut end = 0;
-                for (at, separator) in separators.iter().enumerate() {
+                bytes.copy_from_nonoverlapping(first.as_ptr(), prefix_len);
+                let mut end = prefix_len;
+                for at in 0..ROWS * ROW {
+                    let Some(separator) = separators.get(at) else {
+                        heads.add(at).write(i32::MAX);
+                        continue;
+                    };
+                    let start = end;
                     for part in separator.after(prefix_len) {
                         bytes.add(end).copy_from_nonoverlapping(part.as_ptr(), part.len());
                         end += part.len();
                     }
                     ends.add(at).write(end as u32);
-                    let start = end + prefix_len - separator.len();
                     heads.add(at).write(signed_head(slice::from_raw_parts(bytes.add(start), end - start)));
                 }
+                let last_of = |row| heads.add(row * ROW + ROW - 1).read();
+                (&raw mut (*head).lasts).write(std::array::from_fn(last_of));
                 for (at, child) in children.iter().enumerate() {
-                    base.add(links).cast::<AtomicPtr<u8>>().add(at).write(AtomicPtr::new(child.0));
+                    base.add(INNER_HEAD).cast::<AtomicPtr<u8>>().add(at).write(AtomicPtr::new(child.0));
                 }
             }
             Ok(Child::of_inner(Inner { head: block.cast(), there: PhantomData }))
@@ -4886,14 +4911,9 @@ mod sorted {
         }
     }
 
-    /// # Safety
-    /// At `to` is room for the prefix and as many bytes more as make whole words of 8.
-    unsafe fn write_prefix(to: NonNull<u8>, prefix: &[u8]) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            to.write_bytes(0, prefix.len().next_multiple_of(8));
-            to.copy_from_nonoverlapping(NonNull::from(prefix).cast(), prefix.len());
-        }
+    /// The bytes of a prefix in a leaf: whole words, and at least one, which `strip` looks at.
+    fn prefix_room(len: usize) -> usize {
+        len.max(1).next_multiple_of(size_of::<u64>())
     }
 
     /// How many bytes two keys have in common from their start.
@@ -4911,7 +4931,7 @@ mod sorted {
         // They are in order, so what the first and the last share all share.
         let prefix_len = common(&first, &last).min(MAX_PREFIX);
         let pairs = items.iter().map(|item| SLOT + item.cell_len(prefix_len));
-        (prefix_len, HEAD + prefix_len.next_multiple_of(8) + pairs.sum::<usize>())
+        (prefix_len, HEAD + prefix_room(prefix_len) + pairs.sum::<usize>())
     }
 
     /// How many of these pairs go into an empty leaf if their keys lack a prefix there, and their bytes.

@@ -62,12 +62,14 @@ impl Inner<'_> {
         assert!(lower.iter().chain(&separators).chain(upper).is_sorted_by(|one, next| one < next));
         let shared = common(&separators[0], &separators[separators.len() - 1]);
         assert_eq!(self.prefix().len(), shared, "what all separators share is the prefix");
-        let (heads, fill) = self.heads.as_flattened().split_at(self.count());
-        assert!(heads.iter().enumerate().all(|(at, &head)| head == signed_head(self.rest(at))));
+        let heads: Vec<i32> = self.heads.iter().flat_map(|row| row.0).collect();
+        let (own, fill) = heads.split_at(self.count());
+        assert!(own.iter().enumerate().all(|(at, &head)| head == signed_head(self.rest(at))));
         assert!(fill.iter().all(|&head| head == i32::MAX), "the rest is filled up");
+        assert!(self.heads.iter().zip(self.lasts).all(|(row, last)| row.0[ROW - 1] == last));
         let rests: usize = separators.iter().map(|separator| separator.len() - shared).sum();
-        let (_, _, bytes) = inner_parts(shared, self.count());
-        assert_eq!(bytes + rests, self.size as usize);
+        let (_, bytes) = inner_parts(self.count());
+        assert_eq!(bytes + shared + rests, self.size as usize);
         met.blocks.push((self.base().addr(), self.size as usize));
         separators
     }
@@ -80,7 +82,7 @@ impl Leaf<'_> {
         assert_eq!(state & (LOCKED | MOVING), 0, "nobody is in it");
         assert_eq!(state & REPLACED, 0, "S2: the tree leads to no replaced leaf");
         let slots = usize::from(self.slots);
-        assert_eq!(slots, HEAD + self.prefix().len().next_multiple_of(8));
+        assert_eq!(slots, HEAD + prefix_room(self.prefix().len()));
         let count = self.count();
         let floor = usize::from(self.floor.load(Relaxed));
         let size = usize::from(self.size);
