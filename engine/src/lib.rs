@@ -132,13 +132,13 @@ use sync::atomic::{
     AtomicBool, AtomicIsize, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
-use sync::{Mutex, MutexGuard, RwLock};
+use sync::{Mutex, MutexGuard};
 
 /// What threads share and wait by. A model of their interleavings puts its own in the place of these.
 #[cfg(not(twindex_shuttle))]
 mod sync {
     pub(super) use std::hint::spin_loop;
-    pub(super) use std::sync::{Mutex, MutexGuard, RwLock, atomic};
+    pub(super) use std::sync::{Mutex, MutexGuard, atomic};
     pub(super) use std::thread::yield_now;
     pub(super) use std::thread_local;
 }
@@ -295,11 +295,11 @@ impl fmt::Display for Error {
                 write!(f, "{value} incremented by {by} does not fit into 64 bits")
             }
             Self::Corrupt { offset, what } => write!(f, "corrupt at byte {offset}: {what}"),
-            #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
-            Self::Io(error) => error.fmt(f),
             // Where there is no system the texts of all its errors would be a part of every module.
-            #[cfg(all(target_family = "wasm", target_os = "unknown"))]
-            Self::Io(_) => f.write_str("reading or writing failed"),
+            Self::Io(_) if cfg!(all(target_family = "wasm", target_os = "unknown")) => {
+                f.write_str("reading or writing failed")
+            }
+            Self::Io(error) => error.fmt(f),
         }
     }
 }
@@ -5270,7 +5270,7 @@ pub struct Store {
 
 #[derive(Default)]
 struct StoreInner {
-    tables: RwLock<BTreeMap<String, Table>>,
+    tables: Mutex<BTreeMap<String, Table>>,
     memory: Arc<Memory>,
 }
 
@@ -5294,7 +5294,7 @@ impl Store {
         if name.is_empty() || name.len() > MAX_NAME_BYTES {
             return Err(Error::TableName { name: name.into() });
         }
-        let mut tables = self.inner.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = lock(&self.inner.tables);
         if let Some(table) = tables.get(name) {
             table.needs(index)?;
             return Ok(table.clone());
@@ -5306,22 +5306,22 @@ impl Store {
 
     /// The table called `name`, if there is one.
     pub fn find_table(&self, name: &str) -> Option<Table> {
-        self.inner.tables.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        lock(&self.inner.tables).get(name).cloned()
     }
 
     /// All tables, by name.
     pub fn tables(&self) -> Vec<Table> {
-        self.inner.tables.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        lock(&self.inner.tables).values().cloned().collect()
     }
 
     /// Removes a table and its pairs; whether it was there.
     ///
     /// Handles of it find nothing from then on, and their writes fail with [`Error::TableDropped`].
     pub fn drop_table(&self, name: &str) -> bool {
-        let removed = self.inner.tables.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        let removed = lock(&self.inner.tables).remove(name);
         removed.is_some_and(|table| {
             table.inner.dropped.store(true, Release);
-            table.inner.clear();
+            table.renew();
             true
         })
     }
@@ -5431,31 +5431,6 @@ macro_rules! with_index {
     };
 }
 
-impl TableInner {
-    fn clear(&self) {
-        with_index!(self.pairs, index => index.replace(index.get_arc().anew()));
-    }
-
-    /// Frees what was deleted or replaced and no reader can be in any more; whether there was any.
-    #[cold]
-    fn make_room(&self) -> bool {
-        with_index!(self.pairs, index => index.get_arc().collect())
-    }
-
-    /// Returns the memory of a table that has lost its last pair.
-    fn clear_if_empty(&self) {
-        with_index!(self.pairs, index => {
-            let emptied = index.get_arc();
-            let pinned = epoch::pin(&self.memory);
-            let closed = emptied.close_if_empty();
-            drop(pinned);
-            if closed {
-                index.replace_one(&emptied, emptied.anew());
-            }
-        });
-    }
-}
-
 impl Table {
     fn new(name: &str, index: Index, memory: Arc<Memory>) -> Self {
         let own = || Arc::clone(&memory);
@@ -5469,6 +5444,30 @@ impl Table {
 
     fn pin(&self) -> epoch::Guard {
         epoch::pin(&self.inner.memory)
+    }
+
+    /// Puts an empty index in place.
+    fn renew(&self) {
+        with_index!(self.inner.pairs, index => index.replace(index.get_arc().anew()));
+    }
+
+    /// Returns the memory of a table that has lost its last pair.
+    fn renew_if_empty(&self) {
+        with_index!(self.inner.pairs, index => {
+            let emptied = index.get_arc();
+            let pinned = self.pin();
+            let closed = emptied.close_if_empty();
+            drop(pinned);
+            if closed {
+                index.replace_one(&emptied, emptied.anew());
+            }
+        });
+    }
+
+    /// Frees what was deleted or replaced and no reader can be in any more; whether there was any.
+    #[cold]
+    fn make_room(&self) -> bool {
+        with_index!(self.inner.pairs, index => index.get_arc().collect())
     }
 
     /// The name it has in its store.
@@ -5504,7 +5503,22 @@ impl Table {
     /// Pairs that other threads write meanwhile may stay.
     pub fn clear(&self) -> Result<()> {
         self.check_not_dropped()?;
-        self.inner.clear();
+        self.renew();
+        Ok(())
+    }
+
+    /// Makes a hash table ready to hold so many pairs in all, which makes it quicker to fill by half. A sorted table has
+    /// nothing to make ready.
+    ///
+    /// Fails with [`Error::MemoryLimit`] where there is no room; the pairs themselves need more.
+    pub fn reserve(&self, pairs: usize) -> Result<()> {
+        self.check_not_dropped()?;
+        if let Pairs::Hash(index) = &self.inner.pairs {
+            let mut from = Some(0);
+            while let Some(at) = from {
+                from = index.get(&self.pin()).reserve(pairs, at).map_err(|error| *error)?;
+            }
+        }
         Ok(())
     }
 
@@ -5526,25 +5540,17 @@ impl Table {
 
     /// Adds the pair where the key is absent; whether it was.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        check_value(value.as_ref())?;
-        self.change(key.as_ref(), |old| match old {
-            None => Ok(Change::Set(Cow::Borrowed(value.as_ref()))),
-            Some(_) => Ok(Change::Keep),
-        })
+        self.write(key.as_ref(), value.as_ref(), |is_there| !is_there)
     }
 
     /// Replaces the value where the key is present; whether it was.
     pub fn update(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        check_value(value.as_ref())?;
-        self.change(key.as_ref(), |old| match old {
-            None => Ok(Change::Keep),
-            Some(_) => Ok(Change::Set(Cow::Borrowed(value.as_ref()))),
-        })
+        self.write(key.as_ref(), value.as_ref(), |is_there| is_there)
     }
 
     /// Gives the key this value, present or not. Always takes effect, so always true.
     pub fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.change(key.as_ref(), |_| Ok(Change::Set(Cow::Borrowed(value.as_ref()))))
+        self.write(key.as_ref(), value.as_ref(), |_| true)
     }
 
     /// Removes the pair; whether it was there.
@@ -5560,7 +5566,7 @@ impl Table {
     pub fn alter(&self, key: impl AsRef<[u8]>, change: impl FnOnce(Option<&[u8]>) -> Change) -> Result<bool> {
         self.change_once(key.as_ref(), |old| Ok(change(old))).inspect_err(|error| {
             if matches!(error, Error::MemoryLimit { .. }) {
-                self.inner.make_room();
+                self.make_room();
             }
         })
     }
@@ -5603,6 +5609,15 @@ impl Table {
         Ok(matched)
     }
 
+    /// Gives the key this value where `wants` it, which is told whether the key is there; whether it did.
+    #[inline]
+    fn write(&self, key: &[u8], value: &[u8], wants: impl Fn(bool) -> bool) -> Result<bool> {
+        check_value(value)?;
+        self.change(key, |old| {
+            Ok(if wants(old.is_some()) { Change::Set(Cow::Borrowed(value)) } else { Change::Keep })
+        })
+    }
+
     /// As `change_once`, and again where there was no room but what has been deleted leaves some.
     fn change<'v>(
         &self,
@@ -5613,7 +5628,7 @@ impl Table {
         #[cfg(target_family = "wasm")]
         let mut decide: &mut Decide<'_, 'v> = &mut decide;
         match self.change_once(key, &mut decide) {
-            Err(Error::MemoryLimit { .. }) if self.inner.make_room() => self.change_once(key, &mut decide),
+            Err(Error::MemoryLimit { .. }) if self.make_room() => self.change_once(key, &mut decide),
             done => done,
         }
     }
@@ -5649,7 +5664,7 @@ impl Table {
             wait(&mut turns);
         };
         if emptied {
-            self.inner.clear_if_empty();
+            self.renew_if_empty();
         }
         changed.map_err(|error| *error)
     }
@@ -5658,96 +5673,60 @@ impl Table {
 
     /// [`insert`](Self::insert) for each pair: whether each took effect.
     pub fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        check_pairs(pairs)?;
-        let insert = |(key, value): &(K, V)| self.insert(key, value);
-        if let Some(results) = self.write_many(pairs, |is_there| !is_there, insert) {
-            return results;
-        }
-        let done = self.append(pairs);
-        let mut results = vec![true; done];
-        let rest = &pairs[done..];
-        results.append(&mut self.each_prefetched(rest, |(key, _)| key.as_ref(), insert)?);
-        Ok(results)
-    }
-
-    /// Writes to a hash table pairs that are many, or `None`. `write_one` is for those that meet something unusual.
-    fn write_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
-        &self,
-        pairs: &[(K, V)],
-        wants: impl Fn(bool) -> bool,
-        write_one: impl Fn(&(K, V)) -> Result<bool>,
-    ) -> Option<Result<Vec<bool>>> {
-        /// Fewer pairs are a few to a shard, and more than that at once are no quicker.
-        const GROUP: Range<usize> = tuned(64, 4)..tuned(4096, 40);
-        let Pairs::Hash(index) = &self.inner.pairs else { return None };
-        // A module for WebAssembly is downloaded: there, one copy of the indexes' writing does.
-        if pairs.len() < GROUP.start || cfg!(target_family = "wasm") {
-            return None;
-        }
-        let mut results = vec![false; pairs.len()];
-        for (group, took) in pairs.chunks(GROUP.end).zip(results.chunks_mut(GROUP.end)) {
-            let may_write = || !self.inner.dropped.load(Acquire);
-            let mut left = index.get(&self.pin()).write_many(group, took, may_write, &wants);
-            // What failed is told of the first of them, with those before it written.
-            left.sort_unstable();
-            for at in left {
-                match write_one(&group[at as usize]) {
-                    Ok(written) => took[at as usize] = written,
-                    Err(error) => return Some(Err(error)),
-                }
-            }
-        }
-        Some(Ok(results))
-    }
-
-    /// Makes a hash table ready to hold so many pairs in all, which makes it quicker to fill by half. A sorted table has
-    /// nothing to make ready.
-    ///
-    /// Fails with [`Error::MemoryLimit`] where there is no room; the pairs themselves need more.
-    pub fn reserve(&self, pairs: usize) -> Result<()> {
-        self.check_not_dropped()?;
-        if let Pairs::Hash(index) = &self.inner.pairs {
-            let mut from = Some(0);
-            while let Some(at) = from {
-                from = index.get(&self.pin()).reserve(pairs, at).map_err(|error| *error)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Inserts the first of these pairs at one go, where they are in the order of a sorted table and all new.
-    fn append<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> usize {
-        /// Fewer are not worth a new leaf.
-        const RUN: usize = tuned(32, 3);
-        /// It would add 3 KB to the 61 of a module for WebAssembly.
-        const IS_THERE: bool = cfg!(not(target_family = "wasm"));
-        match &self.inner.pairs {
-            Pairs::Sorted(index)
-                if IS_THERE
-                    && pairs.len() >= RUN
-                    && pairs.is_sorted_by(|one, next| one.0.as_ref() < next.0.as_ref()) =>
-            {
-                let pinned = self.pin();
-                index.get(&pinned).append(pairs, || !self.inner.dropped.load(Acquire))
-            }
-            _ => 0,
-        }
+        self.write_many(pairs, |is_there| !is_there)
     }
 
     /// [`update`](Self::update) for each pair: whether each took effect.
     pub fn update_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        check_pairs(pairs)?;
-        let update = |(key, value): &(K, V)| self.update(key, value);
-        self.write_many(pairs, |is_there| is_there, update)
-            .unwrap_or_else(|| self.each_prefetched(pairs, |(key, _)| key.as_ref(), update))
+        self.write_many(pairs, |is_there| is_there)
     }
 
     /// [`upsert`](Self::upsert) for each pair: whether each took effect.
     pub fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
+        self.write_many(pairs, |_| true)
+    }
+
+    /// `write` for each pair, as many as can be at one go.
+    fn write_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        pairs: &[(K, V)],
+        wants: impl Fn(bool) -> bool,
+    ) -> Result<Vec<bool>> {
+        /// To go through a hash table shard by shard, fewer pairs are a few to a shard, and more at once are no quicker.
+        const GROUP: Range<usize> = tuned(64, 4)..tuned(4096, 40);
+        /// Pairs in order that are behind all others: fewer are not worth a new leaf.
+        const RUN: usize = tuned(32, 3);
+        /// A module for WebAssembly is downloaded: there, one copy of the indexes' writing does.
+        const AT_ONE_GO: bool = cfg!(not(target_family = "wasm"));
         check_pairs(pairs)?;
-        let upsert = |(key, value): &(K, V)| self.upsert(key, value);
-        self.write_many(pairs, |_| true, upsert)
-            .unwrap_or_else(|| self.each_prefetched(pairs, |(key, _)| key.as_ref(), upsert))
+        let write_one = |(key, value): &(K, V)| self.write(key.as_ref(), value.as_ref(), &wants);
+        let may_write = || !self.inner.dropped.load(Acquire);
+        let mut results = Vec::with_capacity(pairs.len());
+        match &self.inner.pairs {
+            Pairs::Hash(index) if AT_ONE_GO && pairs.len() >= GROUP.start => {
+                results.resize(pairs.len(), false);
+                for (group, took) in pairs.chunks(GROUP.end).zip(results.chunks_mut(GROUP.end)) {
+                    let mut left = index.get(&self.pin()).write_many(group, took, may_write, &wants);
+                    // What failed is told of the first of them, with those before it written.
+                    left.sort_unstable();
+                    for at in left {
+                        took[at as usize] = write_one(&group[at as usize])?;
+                    }
+                }
+            }
+            Pairs::Sorted(index)
+                if AT_ONE_GO
+                    && wants(false)
+                    && pairs.len() >= RUN
+                    && pairs.is_sorted_by(|one, next| one.0.as_ref() < next.0.as_ref()) =>
+            {
+                results.resize(index.get(&self.pin()).append(pairs, may_write), true);
+            }
+            _ => {}
+        }
+        let rest = &pairs[results.len()..];
+        results.append(&mut self.each_prefetched(rest, |(key, _)| key.as_ref(), write_one)?);
+        Ok(results)
     }
 
     /// [`delete`](Self::delete) for each key: whether each took effect.
