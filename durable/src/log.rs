@@ -69,7 +69,7 @@ pub(crate) struct Log {
 
 thread_local! {
     /// The record that a thread is making. It is made before the lock is taken that all writers share.
-    static OPERATIONS: RefCell<Operations> = RefCell::new(Operations::new());
+    static OPERATIONS: RefCell<Operations> = RefCell::new(Operations::default());
 }
 
 #[derive(Debug)]
@@ -242,11 +242,7 @@ impl Log {
     #[inline]
     pub(crate) fn append(&self, fill: impl FnOnce(&mut Operations)) -> Result<u64> {
         OPERATIONS.with_borrow_mut(|operations| {
-            if operations.len() <= KEPT_BYTES {
-                operations.clear();
-            } else {
-                *operations = Operations::new();
-            }
+            operations.clear(KEPT_BYTES);
             fill(operations);
             let mut tail = lock(&self.tail);
             self.check()?;

@@ -6118,24 +6118,16 @@ impl fmt::Debug for Iter {
 /// What a store's file is made of: the parts from which `twindex-durable` builds files, and from which
 /// anybody may read them. [`Store::dump`] and [`Store::load`] are all that most programs need.
 ///
-/// A file is a header and a row of records, all integers little-endian; `docs/file-format.md` has the whole of it:
-///
-/// ```text
-/// header   magic [8] · version u32 · salt u64 · crc32 u32 (of the 20 bytes before)
-/// record   kind u8 · length u40 · check u16 · crc u32 · payload [length]
-/// ```
-///
-/// `crc` is the CRC-32 of the salt (u64), the record's offset in the file (u64), its first six bytes and its
-/// payload; `check` is the lower half of that CRC before the payload. So a record is valid in its file and
-/// its place alone, and its head is known from any other bytes without its payload. Tables, their pairs and the end
-/// record are the dump, operations and what was synced the log behind it; where the salt is 0 there is no log.
+/// A file is a header and a row of records; `docs/file-format.md` has them byte by byte. The checksums of a record begin
+/// with the file's salt and the record's offset, so it is valid in its file and its place alone, and its head has one of its
+/// own. Tables, their pairs and the end record are the dump, operations and what was synced the log behind it; where
+/// the salt is 0 there is no log.
 ///
 /// The chapter reads from top to bottom: a record's frame, `write` with a `Writer` of records, `Operations`, and for
 /// reading a `Loader`, which does what records say, and the pairs on their way into a table, `Unpacked`.
 pub mod dump {
     use super::{
-        BTreeMap, Error, Index, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_VALUE_BYTES, Pairs, Range, Read, Result,
-        Store, Table, Write,
+        BTreeMap, Error, Index, MAX_KEY_BYTES, MAX_NAME_BYTES, Range, Read, Result, Store, Table, Write,
     };
 
     /// Unlike any text, and damaged by what changes line ends.
@@ -6250,20 +6242,41 @@ pub mod dump {
 
     impl Header {
         /// A header of the version that is written.
-        pub fn encode(salt: u64) -> [u8; HEADER_BYTES] {
-            let mut bytes = [0; HEADER_BYTES];
-            bytes[..8].copy_from_slice(&MAGIC);
-            bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
-            bytes[12..20].copy_from_slice(&salt.to_le_bytes());
-            let crc = crc32(0, &bytes[..20]);
-            bytes[20..].copy_from_slice(&crc.to_le_bytes());
+        pub fn encode(salt: u64) -> Vec<u8> {
+            let mut bytes = [&MAGIC[..], &VERSION.to_le_bytes(), &salt.to_le_bytes()].concat();
+            bytes.extend(crc32(0, &bytes).to_le_bytes());
             bytes
         }
 
         /// Reads a header from a file's first bytes, of which there may be more.
-        pub fn decode(mut bytes: &[u8]) -> Result<Self> {
-            Source { reader: &mut bytes, offset: 0, payload: Vec::new() }.header()
+        pub fn decode(bytes: &[u8]) -> Result<Self> {
+            let corrupt = |offset, what| Err(Error::Corrupt { offset, what });
+            if bytes.len() < 16 {
+                return corrupt(0, "it ends within the header");
+            }
+            if bytes[..8] != MAGIC {
+                return corrupt(0, "it does not begin as a Twindex file does");
+            }
+            let version = number(&bytes[8..12]) as u32;
+            let crc = match version {
+                1 => 12,
+                2 | VERSION => HEADER_BYTES - 4,
+                _ => return corrupt(8, "a version that this release does not know"),
+            };
+            let Some(bytes) = bytes.get(..crc + 4) else {
+                return corrupt(16, "it ends within the header");
+            };
+            if number(&bytes[crc..]) as u32 != crc32(0, &bytes[..crc]) {
+                return corrupt(crc as u64, "the header's checksum does not match");
+            }
+            // There is no salt in version 1.
+            Ok(Self { version, salt: number(&bytes[12..crc]) })
         }
+    }
+
+    /// The number in at most eight bytes.
+    fn number(bytes: &[u8]) -> u64 {
+        bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
     }
 
     /// A record's first bytes, of which `check` holds.
@@ -6280,21 +6293,14 @@ pub mod dump {
 
     /// The sum of what comes before a record's payload; `start` is its kind and length.
     fn sum_before(salt: u64, offset: u64, start: &[u8]) -> u32 {
-        let mut bytes = [0; 22];
-        bytes[..8].copy_from_slice(&salt.to_le_bytes());
-        bytes[8..16].copy_from_slice(&offset.to_le_bytes());
-        bytes[16..].copy_from_slice(start);
-        crc32(0, &bytes)
+        crc32(crc32(0, [salt, offset].map(u64::to_le_bytes).as_flattened()), start)
     }
 
     impl Head {
         /// The head of the record at `offset` of the file with this salt, or `None` where there is none.
         pub fn decode(salt: u64, offset: u64, bytes: &[u8; HEAD_BYTES]) -> Option<Self> {
-            let number = |from: usize, to| {
-                bytes[from..to].iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
-            };
-            let (kind, length, check, crc) =
-                (Kind::of(bytes[0])?, number(1, 6), number(6, 8), number(8, 12) as u32);
+            let (kind, length) = (Kind::of(bytes[0])?, number(&bytes[1..6]));
+            let (check, crc) = (number(&bytes[6..8]), number(&bytes[8..]) as u32);
             let before = sum_before(salt, offset, &bytes[..6]);
             (check == u64::from(before as u16)).then_some(Self { kind, length, before, crc })
         }
@@ -6329,29 +6335,17 @@ pub mod dump {
         bytes.push(number as u8);
     }
 
-    /// Takes a varint of at most `most` off the bytes.
-    fn take_varint(bytes: &mut &[u8], most: u64) -> Option<u64> {
+    /// Takes a varint off the bytes that is in the type's range: keys have lengths of 16 bits, values and ids of 32.
+    fn take_varint<T: TryFrom<u64>>(bytes: &mut &[u8]) -> Option<T> {
         let mut number = 0;
         for shift in (0..63).step_by(7) {
             let byte = bytes.split_off_first()?;
             number |= u64::from(byte & 0x7f) << shift;
             if byte & 0x80 == 0 {
-                return Some(number).filter(|&number| number <= most);
+                return number.try_into().ok();
             }
         }
         None
-    }
-
-    fn take_id(bytes: &mut &[u8]) -> Option<u32> {
-        take_varint(bytes, u32::MAX.into()).map(|id| id as u32)
-    }
-
-    fn take_key_len(bytes: &mut &[u8]) -> Option<usize> {
-        take_varint(bytes, MAX_KEY_BYTES as u64).map(|len| len as usize)
-    }
-
-    fn take_value_len(bytes: &mut &[u8]) -> Option<usize> {
-        take_varint(bytes, MAX_VALUE_BYTES).map(|len| len as usize)
     }
 
     // --- pairs: what writing and reading them share
@@ -6407,9 +6401,19 @@ pub mod dump {
             self.count += 1;
         }
 
+        /// The length of the value before, 0 where there is none.
+        fn value(&self) -> usize {
+            self.back(1).map_or(0, |last| last.value)
+        }
+
         /// The step so many pairs ago.
         fn back(&self, distance: usize) -> Option<Step> {
             Some(self.all[self.count.checked_sub(distance)? % STEPS])
+        }
+
+        /// The nearest step that is like this, and how many pairs ago it was.
+        fn find(&self, is_like: impl Fn(Step) -> bool) -> Option<(usize, Step)> {
+            (1..=STEPS).map_while(|ago| Some((ago, self.back(ago)?))).find(|&(_, step)| is_like(step))
         }
     }
 
@@ -6424,18 +6428,17 @@ pub mod dump {
     pub fn write<W: Write + ?Sized>(
         tables: &[(u32, Table)],
         salt: u64,
-        writer: &mut W,
+        mut writer: &mut W,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Progress> {
         let mut file = Writer {
-            out: writer,
+            out: &mut writer,
             salt,
             progress,
             done: Progress::default(),
-            bytes: Header::encode(salt).into(),
+            bytes: Header::encode(salt),
             start: HEADER_BYTES,
             before: Vec::new(),
-            value: 0,
             steps: Steps::default(),
             prints: [0; STEPS],
             open: None,
@@ -6457,8 +6460,8 @@ pub mod dump {
         Ok(file.done)
     }
 
-    struct Writer<'w, W: ?Sized> {
-        out: &'w mut W,
+    struct Writer<'w> {
+        out: &'w mut dyn Write,
         salt: u64,
         progress: &'w mut dyn FnMut(Progress),
         done: Progress,
@@ -6466,9 +6469,8 @@ pub mod dump {
         bytes: Vec<u8>,
         /// Where that one starts.
         start: usize,
-        /// The key before in the record, and the length of its value.
+        /// The key before in the record.
         before: Vec<u8>,
-        value: usize,
         steps: Steps,
         /// A few bits of each step, to be compared at once. None is 0.
         prints: [u32; STEPS],
@@ -6477,12 +6479,12 @@ pub mod dump {
         result: Result<()>,
     }
 
-    impl<W: Write + ?Sized> Writer<'_, W> {
+    impl Writer<'_> {
         /// Begins a record.
         fn begin(&mut self) {
             self.bytes.extend([0; HEAD_BYTES]);
             self.before.clear();
-            (self.value, self.steps, self.prints, self.open) = (0, Steps::default(), [0; STEPS], None);
+            (self.steps, self.prints, self.open) = Default::default();
         }
 
         /// Ends the record.
@@ -6508,16 +6510,16 @@ pub mod dump {
             /// How many pairs a table shows before they are written. Meanwhile what others delete is not freed, so it
             /// is not the time to wait for a disk.
             const AT_ONCE: usize = 1024;
-            match &table.inner.pairs {
-                Pairs::Sorted(_) => {
+            match table.index() {
+                Index::Sorted => {
                     let mut cursor = table.cursor(..);
-                    while cursor.scan_asc_next_many(AT_ONCE, |key, value| self.push(id, key, value))
-                        == AT_ONCE
-                    {
+                    let mut shown = AT_ONCE;
+                    while shown == AT_ONCE {
+                        shown = cursor.scan_asc_next_many(AT_ONCE, |key, value| self.push(id, key, value));
                         self.write()?;
                     }
                 }
-                Pairs::Hash(_) => {
+                Index::Hash => {
                     let mut next = Some(0);
                     while let Some(from) = next {
                         next = table.walk(from, |key, value| self.push(id, key, value));
@@ -6562,7 +6564,6 @@ pub mod dump {
             self.steps.add(step);
             self.before.truncate(shared);
             self.before.extend_from_slice(rest);
-            self.value = value.len();
             self.done.pairs += 1;
             if self.bytes.len() - self.start >= RECORD_BYTES {
                 self.close(Kind::Packed);
@@ -6577,12 +6578,11 @@ pub mod dump {
             if !REFERS || self.prints.iter().fold(0, |same, &one| same | u8::from(one == print)) == 0 {
                 return None;
             }
-            (1..=STEPS).filter_map(|distance| Some((distance, self.steps.back(distance)?))).find(
-                |(_, old)| {
-                    (old.cut, old.rest_len) == (step.cut, step.rest_len)
-                        && self.bytes[self.start + old.rest..][..old.rest_len] == *rest
-                },
-            )
+            let bytes = &self.bytes[self.start..];
+            self.steps.find(|old| {
+                (old.cut, old.rest_len) == (step.cut, step.rest_len)
+                    && bytes[old.rest..][..old.rest_len] == *rest
+            })
         }
 
         /// What comes before the value of a pair whose step was there already.
@@ -6606,14 +6606,14 @@ pub mod dump {
             let Form { shared: most, same_key, same_value, again } = PACKED;
             self.open = None;
             let is_far = shared >= most.into();
-            let (as_long, value_as_long) = (step.cut == step.rest_len, step.value == self.value);
+            let (as_long, value_as_long) = (step.cut == step.rest_len, step.value == self.steps.value());
             // Lengths that came before need not be written.
-            if REFERS && (!as_long || is_far) {
-                let is_like = |old: Step| Step { rest: 0, ..old } == step;
-                if let Some(distance) = (1..=STEPS).find(|&one| self.steps.back(one).is_some_and(is_like)) {
-                    self.bytes.push(again | same_value | (distance as u8 - 1) << 3);
-                    return;
-                }
+            if REFERS
+                && (!as_long || is_far)
+                && let Some((distance, _)) = self.steps.find(|old| Step { rest: 0, ..old } == step)
+            {
+                self.bytes.push(again | same_value | (distance as u8 - 1) << 3);
+                return;
             }
             let same = if as_long { same_key } else { 0 } | if value_as_long { same_value } else { 0 };
             self.bytes.push(same | shared.min(most.into()) as u8);
@@ -6673,25 +6673,18 @@ pub mod dump {
         bytes: Vec<u8>,
     }
 
-    impl Operations {
+    impl Default for Operations {
         /// None yet.
-        pub fn new() -> Self {
+        fn default() -> Self {
             Self { bytes: vec![0; HEAD_BYTES] }
         }
+    }
 
-        /// Whether there are none.
-        pub fn is_empty(&self) -> bool {
-            self.bytes.len() == HEAD_BYTES
-        }
-
-        /// Forgets all of them.
-        pub fn clear(&mut self) {
+    impl Operations {
+        /// Forgets all of them, and keeps so many bytes of memory at most.
+        pub fn clear(&mut self, kept: usize) {
             self.bytes.truncate(HEAD_BYTES);
-        }
-
-        /// The bytes that the record will have.
-        pub fn len(&self) -> usize {
-            self.bytes.len()
+            self.bytes.shrink_to(kept);
         }
 
         /// Adds what came of a change to the table with this id.
@@ -6709,15 +6702,13 @@ pub mod dump {
             if table >= 31 {
                 push_varint(&mut self.bytes, u64::from(table - 31));
             }
-            match operation {
-                Operation::Put(..) => {
+            match what {
+                0 => {
                     push_varint(&mut self.bytes, first.len() as u64);
                     push_varint(&mut self.bytes, second.len() as u64);
                 }
-                Operation::Delete(_) | Operation::Create(..) => {
-                    push_varint(&mut self.bytes, (first.len() + second.len()) as u64);
-                }
-                Operation::Drop | Operation::Clear => {}
+                1 | 2 => push_varint(&mut self.bytes, (first.len() + second.len()) as u64),
+                _ => {}
             }
             self.bytes.extend_from_slice(first);
             self.bytes.extend_from_slice(second);
@@ -6731,32 +6722,22 @@ pub mod dump {
         }
     }
 
-    impl Default for Operations {
-        fn default() -> Self {
-            Self::new()
-        }
-    }
-
     impl<'p> Operation<'p> {
         /// Takes the next operation and its table's id off `payload`.
         fn take(payload: &mut &'p [u8]) -> Option<(u32, Self)> {
             let head = *payload.split_off_first()?;
             let mut id = u32::from(head >> 3);
             if id == 31 {
-                id = take_id(payload)?.checked_add(31)?;
+                id = take_varint::<u32>(payload)?.checked_add(31)?;
             }
             let operation = match head & 7 {
                 0 => {
-                    let (key, value) = (take_key_len(payload)?, take_value_len(payload)?);
-                    Self::Put(payload.split_off(..key)?, payload.split_off(..value)?)
+                    let (key, value) = (take_varint::<u16>(payload)?, take_varint::<u32>(payload)?);
+                    Self::Put(payload.split_off(..key.into())?, payload.split_off(..value as usize)?)
                 }
-                1 => {
-                    let key = take_key_len(payload)?;
-                    Self::Delete(payload.split_off(..key)?)
-                }
+                1 => Self::Delete(take_short(payload)?),
                 2 => {
-                    let length = take_key_len(payload)?;
-                    let (index, name, _) = take_table(payload.split_off(..length)?)?;
+                    let (index, name, _) = take_table(take_short(payload)?)?;
                     Self::Create(index, name)
                 }
                 3 => Self::Drop,
@@ -6767,10 +6748,16 @@ pub mod dump {
         }
     }
 
+    /// A length, and as many bytes.
+    fn take_short<'p>(payload: &mut &'p [u8]) -> Option<&'p [u8]> {
+        let length = take_varint::<u16>(payload)?;
+        payload.split_off(..length.into())
+    }
+
     /// A table's index and name, which are all of `bytes`, and how many pairs it is said to have.
     fn take_table(mut bytes: &[u8]) -> Option<(Index, &str, u64)> {
         let index = *bytes.split_off_first()?;
-        let expected = if index & COUNTED == 0 { 0 } else { take_varint(&mut bytes, u64::MAX)? };
+        let expected = if index & COUNTED == 0 { 0 } else { take_varint(&mut bytes)? };
         let index = match index & !COUNTED {
             0 => Index::Hash,
             1 => Index::Sorted,
@@ -6839,7 +6826,7 @@ pub mod dump {
 
         /// The table of which a record holds pairs.
         pub fn table_of(&self, mut payload: &[u8]) -> Option<&Table> {
-            self.find(take_id(&mut payload)?)
+            self.find(take_varint(&mut payload)?)
         }
 
         /// Does what a record says, which is at `offset`: how many pairs or operations it holds.
@@ -6848,7 +6835,7 @@ pub mod dump {
         pub fn record(&mut self, kind: Kind, offset: u64, mut payload: &[u8]) -> Result<u64> {
             match kind {
                 Kind::Table => {
-                    let id = take_id(&mut payload);
+                    let id = take_varint(&mut payload);
                     id.and_then(|id| self.create(id, take_table(payload)?))
                         .ok_or(Error::Corrupt { offset, what: BAD_TABLE })?;
                     Ok(0)
@@ -6861,7 +6848,7 @@ pub mod dump {
 
         /// Begins to do what a record of pairs says, and nothing that can be seen yet. Several threads may do so at once.
         pub fn unpack<'p>(&self, kind: Kind, offset: u64, mut payload: &'p [u8]) -> Result<Unpacked<'p>> {
-            let found = take_id(&mut payload).and_then(|id| Some((id, self.find(id)?)));
+            let found = take_varint(&mut payload).and_then(|id| Some((id, self.find(id)?)));
             let (id, table) = found.ok_or(Error::Corrupt { offset, what: UNKNOWN_TABLE })?;
             let mut unpacked = Unpacked {
                 table: table.clone(),
@@ -6873,7 +6860,6 @@ pub mod dump {
                 keys: Vec::new(),
                 pairs: Vec::new(),
                 last: 0..0,
-                value: 0,
                 steps: Steps::default(),
                 again: 0,
             };
@@ -6924,7 +6910,7 @@ pub mod dump {
                 }
             };
             if kind.has_pairs() {
-                take_id(&mut payload).map(adopt);
+                take_varint(&mut payload).map(adopt);
             } else if kind == Kind::Log {
                 while let Some((id, operation)) = Operation::take(&mut payload) {
                     if !matches!(operation, Operation::Create(..)) {
@@ -6950,9 +6936,8 @@ pub mod dump {
         keys: Vec<u8>,
         /// Of the group, where each key is, and its value.
         pairs: Vec<(Range<usize>, &'p [u8])>,
-        /// Where the last key is, and how long its value.
+        /// Where the last key is.
         last: Range<usize>,
-        value: usize,
         steps: Steps,
         /// The token of pairs that are again, of which so many are left.
         again: u8,
@@ -6992,7 +6977,7 @@ pub mod dump {
             let start = self.keys.len();
             self.keys.extend_from_within(self.last.start..self.last.start + shared);
             self.keys.extend_from_slice(&self.payload[step.rest..][..step.rest_len]);
-            (self.last, self.value) = (start..self.keys.len(), step.value);
+            self.last = start..self.keys.len();
             Some((self.last.clone(), self.left.split_off(..step.value)?))
         }
 
@@ -7004,34 +6989,36 @@ pub mod dump {
                 return self.step_back();
             }
             let token = if most == 0 { 0 } else { *self.left.split_off_first()? };
-            let step = if token & again == 0 {
-                let mut shared = usize::from(token & most);
-                if shared == most.into() {
-                    shared += take_key_len(&mut self.left)?;
-                }
-                let cut = self.last.len().checked_sub(shared)?;
-                let rest_len = if token & same_key == 0 { take_key_len(&mut self.left)? } else { cut };
-                let value =
-                    if token & same_value == 0 { take_value_len(&mut self.left)? } else { self.value };
-                Step { cut, rest_len, rest: 0, value }
-            } else {
+            let mut step = Step::default();
+            if token & again != 0 {
                 self.again = token;
+                step = self.step_back()?;
                 if token & TIMES != 0 {
                     self.again -= 1;
-                    return self.step_back();
+                    return Some(step);
                 }
-                self.step_back()?
-            };
-            let rest = self.payload.len() - self.left.len();
+            } else {
+                let mut shared = usize::from(token & most);
+                if shared == most.into() {
+                    shared += usize::from(take_varint::<u16>(&mut self.left)?);
+                }
+                step.cut = self.last.len().checked_sub(shared)?;
+                let same = token & same_key != 0;
+                step.rest_len = if same { step.cut } else { take_varint::<u16>(&mut self.left)?.into() };
+                let same = token & same_value != 0;
+                step.value =
+                    if same { self.steps.value() } else { take_varint::<u32>(&mut self.left)? as usize };
+            }
+            step.rest = self.payload.len() - self.left.len();
             self.left.split_off(..step.rest_len)?;
-            Some(Step { rest, ..step })
+            Some(step)
         }
 
         /// The step that the token refers to, with the length of this pair's value.
         fn step_back(&mut self) -> Option<Step> {
             let mut step = self.steps.back(usize::from(self.again >> 3) % STEPS + 1)?;
             if self.again & self.form.same_value == 0 {
-                step.value = take_value_len(&mut self.left)?;
+                step.value = take_varint::<u32>(&mut self.left)? as usize;
             }
             Some(step)
         }
@@ -7042,10 +7029,8 @@ pub mod dump {
             let len = self.table.len() as u64;
             let before = len.saturating_sub(self.pairs.len() as u64);
             // Whenever the number of digits, to the base of 8, has grown. Modules for WebAssembly are downloaded.
-            if !cfg!(target_family = "wasm")
-                && len < self.expected
-                && len.checked_ilog2().map(|bits| bits / 3) != before.checked_ilog2().map(|bits| bits / 3)
-            {
+            let digits = |len: u64| len.checked_ilog2().map(|bits| bits / 3);
+            if cfg!(not(target_family = "wasm")) && len < self.expected && digits(len) != digits(before) {
                 let _refused = self.table.reserve(self.expected.min(16 * len) as usize);
             }
         }
@@ -7068,8 +7053,8 @@ pub mod dump {
     }
 
     /// Reads a whole file: the dump, and the log where there is one.
-    pub(super) fn read_store<R: Read + ?Sized>(store: &Store, reader: &mut R) -> Result<()> {
-        let mut source = Source { reader, offset: 0, payload: Vec::new() };
+    pub(super) fn read_store<R: Read + ?Sized>(store: &Store, mut reader: &mut R) -> Result<()> {
+        let mut source = Source { reader: &mut reader, offset: 0, payload: Vec::new() };
         let Header { version, salt } = source.header()?;
         let mut loader = Loader::new(store.clone());
         if version == 1 {
@@ -7097,67 +7082,41 @@ pub mod dump {
         }
     }
 
-    struct Source<'r, R: ?Sized> {
-        reader: &'r mut R,
+    struct Source<'r> {
+        reader: &'r mut dyn Read,
         offset: u64,
         /// What was read last.
         payload: Vec<u8>,
     }
 
-    impl<R: Read + ?Sized> Source<'_, R> {
-        /// Reads as many bytes on, or what there is of them. The memory for them grows with what is really there: a
-        /// false length must not claim any.
-        fn read_on(&mut self, length: u64) -> Result<()> {
+    impl Source<'_> {
+        /// Reads as many bytes on, or what there is of them, behind the first `kept` of those before. The memory for them
+        /// grows with what is really there: a false length must not claim any.
+        fn read(&mut self, kept: usize, length: u64) -> Result<()> {
+            self.payload.truncate(kept);
             self.offset += (&mut *self.reader).take(length).read_to_end(&mut self.payload)? as u64;
             Ok(())
         }
 
         fn header(&mut self) -> Result<Header> {
-            let corrupt = |offset, what| Err(Error::Corrupt { offset, what });
-            self.read_on(16)?;
-            if self.payload.len() < 16 {
-                return corrupt(0, "it ends within the header");
+            self.read(0, 16)?;
+            // In version 1 it is that long.
+            if self.payload.get(8..12) != Some(&1_u32.to_le_bytes()) {
+                self.read(16, HEADER_BYTES as u64 - 16)?;
             }
-            if self.payload[..8] != MAGIC {
-                return corrupt(0, "it does not begin as a Twindex file does");
-            }
-            let number = |bytes: &[u8], at| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
-            let version = number(&self.payload, 8);
-            let len = match version {
-                1 => 16,
-                2 | VERSION => HEADER_BYTES,
-                _ => return corrupt(8, "a version that this release does not know"),
-            };
-            self.read_on(len as u64 - 16)?;
-            if self.payload.len() < len {
-                return corrupt(16, "it ends within the header");
-            }
-            let bytes = &self.payload;
-            if number(bytes, len - 4) != crc32(0, &bytes[..len - 4]) {
-                return corrupt(len as u64 - 4, "the header's checksum does not match");
-            }
-            let salt = if version == 1 {
-                0
-            } else {
-                u64::from(number(bytes, 12)) | u64::from(number(bytes, 16)) << 32
-            };
-            Ok(Header { version, salt })
+            Header::decode(&self.payload)
         }
 
         /// Reads the next record; `None` where none starts.
         fn record(&mut self, salt: u64) -> Result<Option<Kind>> {
             let offset = self.offset;
-            self.payload.clear();
-            self.read_on(HEAD_BYTES as u64)?;
+            self.read(0, HEAD_BYTES as u64)?;
             let head = self.payload.first_chunk().and_then(|head| Head::decode(salt, offset, head));
             let Some(head) = head else { return Ok(None) };
-            self.payload.clear();
-            self.read_on(head.length)?;
+            self.read(0, head.length)?;
             if !head.matches(&self.payload) {
-                return Err(Error::Corrupt {
-                    offset,
-                    what: "a record is cut, or its checksum does not match",
-                });
+                let what = "a record is cut, or its checksum does not match";
+                return Err(Error::Corrupt { offset, what });
             }
             Ok(Some(head.kind))
         }
@@ -7166,8 +7125,7 @@ pub mod dump {
         /// the table that it is or belongs to, which is the last.
         fn block(&mut self, next_id: u32) -> Result<Option<Kind>> {
             let offset = self.offset;
-            self.payload.clear();
-            self.read_on(9)?;
+            self.read(0, 9)?;
             let Some(&[kind, length @ ..]) = self.payload.first_chunk::<9>() else { return Ok(None) };
             let before = crc32(0, &self.payload);
             self.payload.clear();
@@ -7178,18 +7136,11 @@ pub mod dump {
                 _ => {}
             }
             let start = self.payload.len();
-            self.read_on(u64::from_le_bytes(length).saturating_add(4))?;
-            let crc = self
-                .payload
-                .len()
-                .checked_sub(4)
-                .filter(|&crc| crc >= start)
-                .map(|crc| self.payload.split_off(crc));
-            if crc.as_deref() != Some(&crc32(before, &self.payload[start..]).to_le_bytes()) {
-                return Err(Error::Corrupt {
-                    offset,
-                    what: "a block is cut, or its checksum does not match",
-                });
+            self.read(start, u64::from_le_bytes(length).saturating_add(4))?;
+            let crc = self.payload.split_off(self.payload.len().saturating_sub(4).max(start));
+            if crc != crc32(before, &self.payload[start..]).to_le_bytes() {
+                let what = "a block is cut, or its checksum does not match";
+                return Err(Error::Corrupt { offset, what });
             }
             Ok(kind)
         }
@@ -7200,8 +7151,7 @@ pub mod dump {
                 if self.payload.iter().any(|&byte| byte != 0) {
                     return Err(Error::Corrupt { offset, what: "the log is torn or damaged from here on" });
                 }
-                self.payload.clear();
-                self.read_on(RECORD_BYTES as u64)?;
+                self.read(0, RECORD_BYTES as u64)?;
             }
             Ok(())
         }

@@ -49,7 +49,7 @@ impl Logged {
     fn record(self) -> Record {
         match self {
             Self::Operations(list) => {
-                let mut operations = Operations::new();
+                let mut operations = Operations::default();
                 for operation in list {
                     match operation {
                         Operation::Put(table, key, value) => {
