@@ -1386,6 +1386,28 @@ fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
+/// How many bytes both begin with.
+fn common(one: &[u8], two: &[u8]) -> usize {
+    let mut len = 0;
+    for (a, b) in one.as_chunks::<8>().0.iter().zip(two.as_chunks::<8>().0) {
+        let [a, b] = [a, b].map(|word| u64::from_le_bytes(*word));
+        if a != b {
+            return len + (a ^ b).trailing_zeros() as usize / 8;
+        }
+        len += 8;
+    }
+    len + one[len..].iter().zip(&two[len..]).take_while(|(a, b)| a == b).count()
+}
+
+/// The first bytes of `bytes` as a number that orders like them.
+#[inline(always)]
+fn head4(bytes: &[u8]) -> u32 {
+    if let Some(head) = bytes.first_chunk() {
+        return u32::from_be_bytes(*head);
+    }
+    bytes.iter().zip([24, 16, 8]).fold(0, |head, (&byte, shift)| head | u32::from(byte) << shift)
+}
+
 /// Something that readers follow while writers may put another in its place.
 struct Shared<T> {
     now: AtomicPtr<T>,
@@ -3295,15 +3317,6 @@ mod sorted {
         unsafe { slice::from_raw_parts(block.as_ptr().add(BLOCK_HEAD), len) }
     }
 
-    /// The first bytes of `bytes` as a number that orders like them.
-    #[inline(always)]
-    fn head4(bytes: &[u8]) -> u32 {
-        if let Some(head) = bytes.first_chunk() {
-            return u32::from_be_bytes(*head);
-        }
-        bytes.iter().zip([24, 16, 8]).fold(0, |head, (&byte, shift)| head | u32::from(byte) << shift)
-    }
-
     /// `key` after a node's prefix, or how it compares to all keys that begin with the prefix. Of that `start` has the first
     /// bytes, in a word of 8.
     #[inline(always)]
@@ -4916,11 +4929,6 @@ mod sorted {
         len.max(1).next_multiple_of(size_of::<u64>())
     }
 
-    /// How many bytes two keys have in common from their start.
-    fn common(a: &[u8], b: &[u8]) -> usize {
-        a.iter().zip(b).take_while(|(a, b)| a == b).count()
-    }
-
     /// The length of the prefix that a leaf with these pairs has, and the bytes that it needs.
     fn leaf_content(items: &[Item<'_>]) -> (usize, usize) {
         let (mut first, mut last) = (Vec::new(), Vec::new());
@@ -5357,18 +5365,15 @@ impl Store {
     /// once, so it can be far smaller than its store: one that somebody else made is better loaded by
     /// [`load_with_memory_limit`](Self::load_with_memory_limit).
     pub fn load<R: Read + ?Sized>(reader: &mut R) -> Result<Self> {
-        Self::new().filled_from(reader)
+        Self::load_with_memory_limit(reader, usize::MAX)
     }
 
     /// As [`load`](Self::load), into a store that holds at most `limit` bytes. Fails with
     /// [`Error::MemoryLimit`] where the dump has more.
     pub fn load_with_memory_limit<R: Read + ?Sized>(reader: &mut R, limit: usize) -> Result<Self> {
-        Self::with_memory_limit(limit).filled_from(reader)
-    }
-
-    fn filled_from<R: Read + ?Sized>(self, reader: &mut R) -> Result<Self> {
-        dump::read_store(&self, reader)?;
-        Ok(self)
+        let store = Self::with_memory_limit(limit);
+        dump::read_store(&store, reader)?;
+        Ok(store)
     }
 }
 
@@ -5698,7 +5703,10 @@ impl Table {
         const RUN: usize = tuned(32, 3);
         /// A module for WebAssembly is downloaded: there, one copy of the indexes' writing does.
         const AT_ONE_GO: bool = cfg!(not(target_family = "wasm"));
-        check_pairs(pairs)?;
+        pairs.iter().try_for_each(|(key, value)| {
+            check_key(key.as_ref())?;
+            check_value(value.as_ref())
+        })?;
         let write_one = |(key, value): &(K, V)| self.write(key.as_ref(), value.as_ref(), &wants);
         let may_write = || !self.inner.dropped.load(Acquire);
         let mut results = Vec::with_capacity(pairs.len());
@@ -5725,14 +5733,13 @@ impl Table {
             _ => {}
         }
         let rest = &pairs[results.len()..];
-        results.append(&mut self.each_prefetched(rest, |(key, _)| key.as_ref(), write_one)?);
+        results.append(&mut self.each(rest, |(key, _)| key.as_ref(), write_one)?);
         Ok(results)
     }
 
     /// [`delete`](Self::delete) for each key: whether each took effect.
     pub fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
-        keys.iter().try_for_each(|key| check_key(key.as_ref()))?;
-        self.each_prefetched(keys, AsRef::as_ref, |key| self.delete(key))
+        self.each(keys, AsRef::as_ref, |key| self.delete(key))
     }
 
     /// [`alter`](Self::alter) for each key, with its position in `keys`: whether each took effect.
@@ -5741,42 +5748,45 @@ impl Table {
         keys: &[K],
         mut change: impl FnMut(usize, Option<&[u8]>) -> Change,
     ) -> Result<Vec<bool>> {
-        keys.iter().try_for_each(|key| check_key(key.as_ref()))?;
-        keys.iter().enumerate().map(|(position, key)| self.alter(key, |old| change(position, old))).collect()
+        let mut positions = 0..;
+        self.each(keys, AsRef::as_ref, |key| {
+            let position = positions.next().unwrap_or_default();
+            self.alter(key, |old| change(position, old))
+        })
     }
 
     /// [`increment`](Self::increment) for each key and amount: the sums. Stops at the first that fails.
     pub fn increment_many<K: AsRef<[u8]>>(&self, amounts: &[(K, i64)]) -> Result<Vec<i64>> {
-        amounts.iter().try_for_each(|(key, _)| check_key(key.as_ref()))?;
-        amounts.iter().map(|(key, by)| self.increment(key, *by)).collect()
+        self.each(amounts, |(key, _)| key.as_ref(), |(key, by)| self.increment(key, *by))
     }
 
     /// [`compare_and_swap`](Self::compare_and_swap) for each key, expected and new value: whether each
     /// took effect.
     pub fn compare_and_swap_many<K: AsRef<[u8]>>(&self, swaps: &[Swap<'_, K>]) -> Result<Vec<bool>> {
-        for (key, _, new) in swaps {
-            check_key(key.as_ref())?;
-            new.map_or(Ok(()), check_value)?;
-        }
-        swaps.iter().map(|(key, expected, new)| self.compare_and_swap(key, *expected, *new)).collect()
+        swaps.iter().try_for_each(|(_, _, new)| new.map_or(Ok(()), check_value))?;
+        self.each(
+            swaps,
+            |(key, ..)| key.as_ref(),
+            |(key, expected, new)| self.compare_and_swap(key, *expected, *new),
+        )
     }
 
-    /// Calls `each` with every item. Their keys' places in memory are asked for some items ahead.
-    fn each_prefetched<I, T>(
+    /// Does `verb` with every item, once all keys are checked, and asks for what it will need some items ahead.
+    fn each<I, T>(
         &self,
         items: &[I],
         key: impl Fn(&I) -> &[u8],
-        mut each: impl FnMut(&I) -> Result<T>,
+        mut verb: impl FnMut(&I) -> Result<T>,
     ) -> Result<Vec<T>> {
         const GROUP: usize = 16;
+        items.iter().try_for_each(|item| check_key(key(item)))?;
         let mut results = Vec::with_capacity(items.len());
         for group in items.chunks(GROUP) {
             let mut keys = [&[][..]; GROUP];
             keys.iter_mut().zip(group).for_each(|(to, item)| *to = key(item));
-            let keys = &keys[..group.len()];
-            self.prefetch(keys);
+            self.prefetch(&keys[..group.len()]);
             for item in group {
-                results.push(each(item)?);
+                results.push(verb(item)?);
             }
         }
         Ok(results)
@@ -5913,13 +5923,6 @@ impl fmt::Debug for Table {
             .field("len", &self.len())
             .finish_non_exhaustive()
     }
-}
-
-fn check_pairs<K: AsRef<[u8]>, V: AsRef<[u8]>>(pairs: &[(K, V)]) -> Result<()> {
-    pairs.iter().try_for_each(|(key, value)| {
-        check_key(key.as_ref())?;
-        check_value(value.as_ref())
-    })
 }
 
 /// The bounds of the keys that start with `prefix`, as [`Table::try_cursor`] takes them once borrowed.
@@ -6128,6 +6131,7 @@ impl fmt::Debug for Iter {
 pub mod dump {
     use super::{
         BTreeMap, Error, Index, MAX_KEY_BYTES, MAX_NAME_BYTES, Range, Read, Result, Store, Table, Write,
+        common, head4,
     };
 
     /// Unlike any text, and damaged by what changes line ends.
@@ -6546,11 +6550,10 @@ pub mod dump {
                 self.begin();
                 push_varint(&mut self.bytes, id.into());
             }
-            let shared = shared_len(&self.before, key);
+            let shared = common(&self.before, key);
             let (cut, rest) = (self.before.len() - shared, &key[shared..]);
             let mut step = Step { cut, rest_len: rest.len(), rest: 0, value: value.len() };
-            let print =
-                1 | (first_word(rest) ^ (cut as u32) << 8 ^ rest.len() as u32).wrapping_mul(0x9e37_79b1);
+            let print = 1 | (head4(rest) ^ (cut as u32) << 8 ^ rest.len() as u32).wrapping_mul(0x9e37_79b1);
             if let Some((distance, old)) = self.find(print, step, rest) {
                 step.rest = old.rest;
                 self.push_again(distance, old.value == step.value, step.value);
@@ -6627,27 +6630,6 @@ pub mod dump {
                 push_varint(&mut self.bytes, step.value as u64);
             }
         }
-    }
-
-    /// The first bytes, as a number.
-    fn first_word(bytes: &[u8]) -> u32 {
-        match *bytes {
-            [a, b, c, d, ..] => u32::from_le_bytes([a, b, c, d]),
-            _ => bytes.iter().fold(0, |word, &byte| word << 8 | u32::from(byte)),
-        }
-    }
-
-    /// How many bytes both begin with.
-    fn shared_len(one: &[u8], two: &[u8]) -> usize {
-        let mut len = 0;
-        for (a, b) in one.as_chunks::<8>().0.iter().zip(two.as_chunks::<8>().0) {
-            let [a, b] = [a, b].map(|word| u64::from_le_bytes(*word));
-            if a != b {
-                return len + (a ^ b).trailing_zeros() as usize / 8;
-            }
-            len += 8;
-        }
-        len + one[len..].iter().zip(&two[len..]).take_while(|(a, b)| a == b).count()
     }
 
     // --- writing a log
