@@ -5615,7 +5615,7 @@ impl Table {
     }
 
     /// Gives the key this value where `wants` it, which is told whether the key is there; whether it did.
-    #[inline]
+    #[inline(always)]
     fn write(&self, key: &[u8], value: &[u8], wants: impl Fn(bool) -> bool) -> Result<bool> {
         check_value(value)?;
         self.change(key, |old| {
@@ -6405,11 +6405,6 @@ pub mod dump {
             self.count += 1;
         }
 
-        /// The length of the value before, 0 where there is none.
-        fn value(&self) -> usize {
-            self.back(1).map_or(0, |last| last.value)
-        }
-
         /// The step so many pairs ago.
         fn back(&self, distance: usize) -> Option<Step> {
             Some(self.all[self.count.checked_sub(distance)? % STEPS])
@@ -6609,7 +6604,8 @@ pub mod dump {
             let Form { shared: most, same_key, same_value, again } = PACKED;
             self.open = None;
             let is_far = shared >= most.into();
-            let (as_long, value_as_long) = (step.cut == step.rest_len, step.value == self.steps.value());
+            let (as_long, value_as_long) =
+                (step.cut == step.rest_len, step.value == self.steps.back(1).map_or(0, |last| last.value));
             // Lengths that came before need not be written.
             if REFERS
                 && (!as_long || is_far)
@@ -6841,7 +6837,8 @@ pub mod dump {
                 form: if kind == Kind::Packed { PACKED } else { self.form },
                 keys: Vec::new(),
                 pairs: Vec::new(),
-                last: 0..0,
+                last: 0,
+                value: 0,
                 steps: Steps::default(),
                 again: 0,
             };
@@ -6918,8 +6915,9 @@ pub mod dump {
         keys: Vec<u8>,
         /// Of the group, where each key is, and its value.
         pairs: Vec<(Range<usize>, &'p [u8])>,
-        /// Where the last key is.
-        last: Range<usize>,
+        /// How long the last of the keys is, and its value.
+        last: usize,
+        value: usize,
         steps: Steps,
         /// The token of pairs that are again, of which so many are left.
         again: u8,
@@ -6935,8 +6933,7 @@ pub mod dump {
             const GROUP: usize = 4096;
             const GROUP_BYTES: usize = 192 * 1024;
             self.pairs.clear();
-            self.keys.drain(..self.last.start);
-            self.last = 0..self.last.len();
+            self.keys.drain(..self.keys.len() - self.last);
             while (!self.left.is_empty() || self.again & TIMES != 0)
                 && self.pairs.len() < GROUP
                 && self.keys.len() < GROUP_BYTES
@@ -6952,15 +6949,16 @@ pub mod dump {
         fn take_pair(&mut self) -> Option<(Range<usize>, &'p [u8])> {
             let step = self.take_step()?;
             self.steps.add(step);
-            let shared = self.last.len().checked_sub(step.cut)?;
-            if shared + step.rest_len > MAX_KEY_BYTES {
+            let shared = self.last.checked_sub(step.cut)?;
+            (self.last, self.value) = (shared + step.rest_len, step.value);
+            if self.last > MAX_KEY_BYTES {
                 return None;
             }
             let start = self.keys.len();
-            self.keys.extend_from_within(self.last.start..self.last.start + shared);
+            let before = start - step.cut - shared;
+            self.keys.extend_from_within(before..before + shared);
             self.keys.extend_from_slice(&self.payload[step.rest..][..step.rest_len]);
-            self.last = start..self.keys.len();
-            Some((self.last.clone(), self.left.split_off(..step.value)?))
+            Some((start..self.keys.len(), self.left.split_off(..step.value)?))
         }
 
         /// Takes all of a pair but its value.
@@ -6971,29 +6969,29 @@ pub mod dump {
                 return self.step_back();
             }
             let token = if most == 0 { 0 } else { *self.left.split_off_first()? };
-            let mut step = Step::default();
-            if token & again != 0 {
+            let step = if token & again != 0 {
                 self.again = token;
-                step = self.step_back()?;
+                let step = self.step_back()?;
                 if token & TIMES != 0 {
                     self.again -= 1;
                     return Some(step);
                 }
+                step
             } else {
                 let mut shared = usize::from(token & most);
                 if shared == most.into() {
                     shared += usize::from(take_varint::<u16>(&mut self.left)?);
                 }
-                step.cut = self.last.len().checked_sub(shared)?;
-                let same = token & same_key != 0;
-                step.rest_len = if same { step.cut } else { take_varint::<u16>(&mut self.left)?.into() };
-                let same = token & same_value != 0;
-                step.value =
-                    if same { self.steps.value() } else { take_varint::<u32>(&mut self.left)? as usize };
-            }
-            step.rest = self.payload.len() - self.left.len();
+                let cut = self.last.checked_sub(shared)?;
+                let (same_key, same_value) = (token & same_key != 0, token & same_value != 0);
+                let rest_len = if same_key { cut } else { take_varint::<u16>(&mut self.left)?.into() };
+                let value =
+                    if same_value { self.value } else { take_varint::<u32>(&mut self.left)? as usize };
+                Step { cut, rest_len, rest: 0, value }
+            };
+            let rest = self.payload.len() - self.left.len();
             self.left.split_off(..step.rest_len)?;
-            Some(step)
+            Some(Step { rest, ..step })
         }
 
         /// The step that the token refers to, with the length of this pair's value.
