@@ -6427,11 +6427,11 @@ pub mod dump {
     pub fn write<W: Write + ?Sized>(
         tables: &[(u32, Table)],
         salt: u64,
-        mut writer: &mut W,
+        writer: &mut W,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Progress> {
         let mut file = Writer {
-            out: &mut writer,
+            out: writer,
             salt,
             progress,
             done: Progress::default(),
@@ -6459,8 +6459,8 @@ pub mod dump {
         Ok(file.done)
     }
 
-    struct Writer<'w> {
-        out: &'w mut dyn Write,
+    struct Writer<'w, W: ?Sized> {
+        out: &'w mut W,
         salt: u64,
         progress: &'w mut dyn FnMut(Progress),
         done: Progress,
@@ -6478,7 +6478,7 @@ pub mod dump {
         result: Result<()>,
     }
 
-    impl Writer<'_> {
+    impl<W: Write + ?Sized> Writer<'_, W> {
         /// Begins a record.
         fn begin(&mut self) {
             self.bytes.extend([0; HEAD_BYTES]);
@@ -7033,8 +7033,8 @@ pub mod dump {
     }
 
     /// Reads a whole file: the dump, and the log where there is one.
-    pub(super) fn read_store<R: Read + ?Sized>(store: &Store, mut reader: &mut R) -> Result<()> {
-        let mut source = Source { reader: &mut reader, offset: 0, payload: Vec::new() };
+    pub(super) fn read_store<R: Read + ?Sized>(store: &Store, reader: &mut R) -> Result<()> {
+        let mut source = Source { reader, offset: 0, payload: Vec::new() };
         let Header { version, salt } = source.header()?;
         let mut loader = Loader::new(store.clone());
         if version == 1 {
@@ -7062,14 +7062,14 @@ pub mod dump {
         }
     }
 
-    struct Source<'r> {
-        reader: &'r mut dyn Read,
+    struct Source<'r, R: ?Sized> {
+        reader: &'r mut R,
         offset: u64,
         /// What was read last.
         payload: Vec<u8>,
     }
 
-    impl Source<'_> {
+    impl<R: Read + ?Sized> Source<'_, R> {
         /// Reads as many bytes on, or what there is of them, behind the first `kept` of those before. The memory for them
         /// grows with what is really there: a false length must not claim any.
         fn read(&mut self, kept: usize, length: u64) -> Result<()> {
