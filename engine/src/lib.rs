@@ -1870,6 +1870,8 @@ mod hash {
         free: Option<Box<[FreeRecords; CLASSES]>>,
         /// Of its blocks.
         bytes: usize,
+        /// The class of the record that was taken last.
+        last: usize,
         limbo: epoch::Limbo<Removed>,
     }
 
@@ -1882,7 +1884,22 @@ mod hash {
 
     impl Lane {
         fn pop(&mut self, shard: &Shard, class: usize) -> Option<u32> {
+            self.last = class;
             self.free.as_mut()?[class].pop(shard, class)
+        }
+
+        /// Asks for the free record that is taken next if it is to be as long as the last one, where that is many lines: they
+        /// come while the bucket and the old record do.
+        #[inline]
+        fn ask_for_next(&self, shard: &Shard) {
+            if self.last >= LONG
+                && let Some(free) = &self.free
+                && let Some(next) = free[self.last].top(shard, self.last)
+            {
+                let record = shard.record(next);
+                let lines = (0..class_units(self.last) * UNIT).step_by(64);
+                lines.for_each(|line| prefetch(record.wrapping_add(line)));
+            }
         }
     }
 
@@ -1914,6 +1931,8 @@ mod hash {
     const BLOB_RECORD: usize = RECORD_HEAD + size_of::<*const Blob>();
     /// Classes of free records: each size to 64 units, then 32 steps a doubling.
     const CLASSES: usize = 64 + 32 * 4 + 1;
+    /// The class of records so long that they are asked for before they are taken: 256 bytes.
+    const LONG: usize = 64;
     /// A thread asks who reads what after it took out so many bytes of records, in a small table fewer: what waits lies idle.
     const COLLECT_FROM: usize = tuned(8 << 10, 256);
     const COLLECT_AT: usize = tuned(64 << 10, 256);
@@ -1968,23 +1987,27 @@ mod hash {
             }
         }
 
-        fn pop(&mut self, shard: &Shard, class: usize) -> Option<u32> {
-            if self.0 == 0 {
-                return None;
-            }
+        /// The one that `pop` takes.
+        fn top(self, shard: &Shard, class: usize) -> Option<u32> {
             // SAFETY: a page of this class, with as many refs as it says.
+            (self.0 != 0).then(|| unsafe {
+                match self.len(shard, class).0 {
+                    0 => self.0,
+                    len => *self.word(shard, 1 + len),
+                }
+            })
+        }
+
+        fn pop(&mut self, shard: &Shard, class: usize) -> Option<u32> {
+            let top = self.top(shard, class)?;
+            // SAFETY: as in `top`.
             unsafe {
-                Some(match self.len(shard, class).0 {
-                    0 => {
-                        let below = *self.word(shard, 0);
-                        std::mem::replace(&mut self.0, below)
-                    }
-                    len => {
-                        *self.word(shard, 1) = len as u32 - 1;
-                        *self.word(shard, 1 + len)
-                    }
-                })
+                match self.len(shard, class).0 {
+                    0 => self.0 = *self.word(shard, 0),
+                    len => *self.word(shard, 1) = len as u32 - 1,
+                }
             }
+            Some(top)
         }
 
         fn push(&mut self, shard: &Shard, class: usize, reference: u32) {
@@ -2326,12 +2349,13 @@ mod hash {
             if self.directory().segment(hash) != segment {
                 return None;
             }
+            // SAFETY: the lock is held to the end.
+            let state = unsafe { &mut *shard.state.get() };
+            state.lane().ask_for_next(shard);
             let place = segment.place(shard, hash, key);
             if let Place::Full = place {
                 return without_room(self.grow(held, segment, hash), decide);
             }
-            // SAFETY: the lock is held to the end.
-            let state = unsafe { &mut *shard.state.get() };
             let decide = decide.take()?;
             Some(self.change_at(&place, segment, shard, state, hash, key, decide))
         }
