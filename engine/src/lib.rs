@@ -3412,7 +3412,8 @@ mod sorted {
         }
 
         /// What of a key stands in slot and cell, or which side of all keys of this leaf it is on.
-        #[inline]
+        #[cfg_attr(not(target_feature = "simd128"), inline)]
+        #[cfg_attr(target_feature = "simd128", inline(always))]
         fn strip(self, key: &[u8]) -> std::result::Result<Suffix<'_>, Ordering> {
             // SAFETY: behind the head is a word at least of the prefix.
             let start = unsafe { self.base().add(HEAD).cast::<u64>().read() };
@@ -5062,6 +5063,8 @@ mod sorted {
     const OVER: usize = 32;
     /// A large value is asked for so many pairs before it is shown.
     const AHEAD: usize = 8;
+    /// The bytes of a packed pair before its key.
+    const PAIR_HEAD: usize = 2 * size_of::<u32>();
 
     /// Where a cursor is: on which key of which range, and which slots of a leaf come next for as long as that has not
     /// changed.
@@ -5189,6 +5192,71 @@ mod sorted {
                 self.bytes.set_len(head_end + len);
             }
             (key_len, place)
+        }
+
+        /// Moves over up to `limit` pairs and lays them behind what is `packed`, each with its lengths before it, 4 bytes each:
+        /// those of one leaf that have their value there, as long as there is room, and none once all are `bytes` long. How
+        /// many; where there are none, `next` knows why.
+        #[inline]
+        pub(super) fn pack(
+            &mut self,
+            index: &SortedIndex,
+            down: bool,
+            limit: usize,
+            bytes: usize,
+            packed: &mut Vec<u8>,
+        ) -> usize {
+            let ready = if self.left == 0 { None } else { self.current(index, down) };
+            let Some(leaf) = ready.or_else(|| self.seek(index, down)) else { return 0 };
+            let prefix_len = usize::from(leaf.prefix_len);
+            let (mut len, mut at, mut last) = (packed.len(), self.at, 0..0);
+            let mut left = self.left.min(limit);
+            while left > 0 && len < bytes {
+                let slot = leaf.slot(at);
+                let Place::Cell(value) = leaf.cell(slot).1 else { break };
+                let (key_len, cell) = (prefix_len + slot.key_len(), slot.cell() + CELL_HEAD);
+                let tail_len = slot.key_len().saturating_sub(4) + value.len();
+                let whole = PAIR_HEAD + key_len + value.len();
+                let is_still = (leaf.state.load(Acquire) ^ self.state) & !LOCKED == 0;
+                if !is_still || packed.capacity() - len < whole + OVER {
+                    break;
+                }
+                // SAFETY: there is room for the pair and `OVER` bytes more; the rest is as in `put`. A leaf is longer than what
+                // is read of a short prefix.
+                unsafe {
+                    let to = packed.as_mut_ptr().add(len);
+                    to.cast::<[u32; 2]>().write_unaligned([key_len as u32, value.len() as u32]);
+                    let to = to.add(PAIR_HEAD);
+                    let prefix = leaf.base().add(HEAD);
+                    if prefix_len <= 8 {
+                        to.cast::<u64>().write_unaligned(prefix.cast::<u64>().read_unaligned());
+                    } else {
+                        to.copy_from_nonoverlapping(prefix, prefix_len);
+                    }
+                    let to = to.add(prefix_len);
+                    to.cast::<[u8; 4]>().write(slot.head().to_be_bytes());
+                    let (from, to) = (leaf.base().add(cell), to.add(slot.key_len().min(4)));
+                    if tail_len <= OVER && cell + OVER <= leaf.size.into() {
+                        to.copy_from_nonoverlapping(from, OVER);
+                    } else {
+                        to.copy_from_nonoverlapping(from, tail_len);
+                    }
+                }
+                last = len + PAIR_HEAD..len + PAIR_HEAD + key_len;
+                len += whole;
+                at = if down { at.wrapping_sub(1) } else { at + 1 };
+                left -= 1;
+            }
+            // SAFETY: so much was written.
+            unsafe { packed.set_len(len) };
+            let done = self.left.min(limit) - left;
+            if done > 0 {
+                self.bytes.clear();
+                self.bytes.extend_from_slice(&packed[last.clone()]);
+                (self.on, self.fresh) = (Some(last.len()), true);
+                (self.at, self.left) = (at, self.left - done);
+            }
+            done
         }
 
         /// Asks for a large value that comes soon.
@@ -6021,6 +6089,15 @@ impl Cursor {
         }
         let (key, value) = self.position.bytes.split_at(key_len);
         Some((key, self.large.as_deref().unwrap_or(value)))
+    }
+
+    /// Moves over some pairs and lays them behind what is `packed`, as the module answers with them: up to `limit`, none once
+    /// all are `bytes` long, and no more than there is room for. How many; where that is 0, the next step knows why.
+    #[doc(hidden)]
+    pub fn pack(&mut self, down: bool, limit: usize, bytes: usize, packed: &mut Vec<u8>) -> usize {
+        let pinned = self.table.pin();
+        let Pairs::Sorted(index) = &self.table.inner.pairs else { return 0 };
+        self.position.pack(index.get(&pinned), down, limit, bytes, packed)
     }
 
     /// Shows `read` up to `limit` pairs where they lie; how many there were.

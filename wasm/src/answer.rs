@@ -23,6 +23,9 @@ thread_local! {
 /// A block of more bytes than this is given back on the next call.
 const KEEP_BYTES: usize = 1024 * 1024;
 
+/// A sorted table has larger values apart.
+const ROOM: usize = 1024;
+
 /// The address of the answer cell, which never changes: address and length of the bytes, each as wide as
 /// an address (4 bytes on wasm32), then a signed number of 8 bytes.
 #[unsafe(no_mangle)]
@@ -89,6 +92,14 @@ impl Output {
     #[cold]
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Failed> {
         Ok(self.0.try_reserve(bytes).map_err(|_| Failure::NoMemory { bytes })?)
+    }
+
+    /// The bytes, with room for a pair that is not large, if there is memory.
+    pub(crate) fn with_room(&mut self) -> &mut Vec<u8> {
+        if self.0.capacity() - self.0.len() < ROOM {
+            let _ = self.0.try_reserve(ROOM);
+        }
+        &mut self.0
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), Failed> {

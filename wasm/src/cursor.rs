@@ -64,7 +64,26 @@ impl Way {
         }
     }
 
-    /// The same as `count` calls of `next`, each pair pushed: how many there were. On an error the cursor stays where it was.
+    /// Pushes a pair, or some, but no more than `limit`, nor any once all are `bytes` long: how many there were.
+    fn push_some(
+        self,
+        cursor: &mut Cursor,
+        output: &mut Output,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<usize, Failed> {
+        let packed = cursor.pack(matches!(self, Self::Down), limit, bytes, output.with_room());
+        if packed > 0 {
+            return Ok(packed);
+        }
+        // There is none, or it is a large one.
+        let Some((key, value)) = self.next(cursor) else { return Ok(0) };
+        block::push_pair(output, key, value)?;
+        Ok(1)
+    }
+
+    /// Pushes up to `count` pairs or until they are `bytes` long: how many there were. On an error the cursor stays where it
+    /// was.
     pub(crate) fn push_block(
         self,
         cursor: &mut Cursor,
@@ -75,12 +94,14 @@ impl Way {
         let before = cursor.clone();
         let mut pairs = 0;
         while pairs < count && output.len() < bytes {
-            let Some((key, value)) = self.next(cursor) else { break };
-            if let Err(error) = block::push_pair(output, key, value) {
-                *cursor = before;
-                return Err(error);
+            match self.push_some(cursor, output, count - pairs, bytes) {
+                Ok(0) => break,
+                Ok(more) => pairs += more,
+                Err(error) => {
+                    *cursor = before;
+                    return Err(error);
+                }
             }
-            pairs += 1;
         }
         Ok(pairs)
     }
@@ -110,8 +131,10 @@ extern "C" fn twindex_cursor(
 fn cursor_next(cursor: u32, way: Way) -> i32 {
     call(|state| {
         let output = state.output.start();
-        let Some((key, value)) = way.next(state.handles.cursor(cursor)?) else { return Ok(0) };
-        block::push_pair(output, key, value)?;
+        let pairs = way.push_some(state.handles.cursor(cursor)?, output, 1, usize::MAX)?;
+        if pairs == 0 {
+            return Ok(0);
+        }
         output.finish(1);
         Ok(1)
     })
