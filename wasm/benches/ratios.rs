@@ -5,6 +5,10 @@
 //! Nanoseconds a pair, in a loop over the verb on one key and in the forms for many, in blocks of a thousand pairs; and the
 //! same verbs with a call through the ABI for every key. The loop over the module's verbs is in WebAssembly too, in
 //! `driver.wat`. Each round makes new stores and takes its turn with all of them; the medians of the rounds are printed.
+//!
+//! A module's memory lies on small pages, unless its host asks for huge ones, as the native engine does. So on Linux there is
+//! a host that does and one that does not, and the native engine has a process to itself in which the system gives it no huge
+//! pages, beside one in which it does. The two ratios of a row are to these: with huge pages, and without.
 
 #![expect(clippy::cast_precision_loss, reason = "no count of pairs comes near the 53rd bit")]
 
@@ -23,6 +27,9 @@ mod exports;
 #[path = "../tests/abi/guest.rs"]
 #[expect(dead_code, reason = "the bench needs a few of the verbs that the tests call")]
 mod guest;
+#[cfg(target_os = "linux")]
+#[path = "../tests/abi/huge_pages.rs"]
+mod huge_pages;
 
 use guest::{Guest, NONE, take, take_length, take_pair};
 
@@ -42,10 +49,19 @@ struct Options {
     rounds: usize,
     node: bool,
     modules: Vec<String>,
+    /// Set where this process is to run the native engine with an index, and which pages it may have.
+    native: Option<(Index, Pages)>,
+}
+
+/// What the system may give to a process or a memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pages {
+    Huge,
+    Small,
 }
 
 fn options() -> Fallible<Options> {
-    let mut options = Options { pairs: 1_000_000, rounds: 5, node: false, modules: Vec::new() };
+    let mut options = Options { pairs: 1_000_000, rounds: 5, node: false, modules: Vec::new(), native: None };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut number =
@@ -54,6 +70,11 @@ fn options() -> Fallible<Options> {
             "--pairs" => options.pairs = number()?,
             "--rounds" => options.rounds = number()?,
             "--node" => options.node = true,
+            "--native" => {
+                let mut next = || arguments.next().ok_or("an index and pages are missing");
+                let index = next()?.parse()?;
+                options.native = Some((index, if next()? == "huge" { Pages::Huge } else { Pages::Small }));
+            }
             "--bench" | "--test" => {} // what cargo passes
             name if !name.starts_with('-') => options.modules.push(argument),
             other => return Err(format!("{other} is not an option").into()),
@@ -67,8 +88,11 @@ fn options() -> Fallible<Options> {
 }
 
 fn main() -> Fallible {
-    let Options { pairs, rounds, node, modules } = options()?;
+    let Options { pairs, rounds, node, modules, native } = options()?;
     let blocks = Blocks::new(pairs);
+    if let Some((index, pages)) = native {
+        return run_native(&blocks, index, pages);
+    }
     let folder = tempfile::tempdir()?;
     if node {
         blocks.write_to(folder.path())?;
@@ -78,28 +102,33 @@ fn main() -> Fallible {
         let name = Path::new(&path).file_name().unwrap_or_default().display();
         println!("{name}: {pairs} pairs of {KEY} + {VALUE} bytes, {rounds} rounds, nanoseconds a pair\n");
         println!(
-            "| host | index | verb | native | inside | | native, many | inside, many | | a call each | |"
+            "| host | index | verb | native | on small pages | inside | | native, many | on small pages | inside, many | \
+             | a call each | |"
         );
-        println!("|---|---|---|---|---|---|---|---|---|---|---|");
+        println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
         for index in [Index::Hash, Index::Sorted] {
-            let mut taken = vec![Vec::new(); 8];
+            let mut natives = [Vec::new(), Vec::new()];
+            let mut hosts = vec![("wasmtime", Vec::new())];
+            if cfg!(target_os = "linux") {
+                hosts.push(("wasmtime, huge pages", Vec::new()));
+            }
+            if node {
+                hosts.push(("Node", Vec::new()));
+            }
             for _ in 0..rounds {
-                let table = || Store::new().table("pairs", index);
-                taken[0].push(run(&mut Native(table()?), &blocks, index)?);
-                taken[1].push(run(&mut NativeMany(table()?), &blocks, index)?);
-                taken[2].push(run(&mut Inside::new(&module, index)?, &blocks, index)?);
-                taken[3].push(run(&mut InBlocks(Open::new(&module, index)?), &blocks, index)?);
-                taken[4].push(run(&mut Calls(Open::new(&module, index)?), &blocks, index)?);
-                if node {
-                    let [inside, many, calls] = in_node(&path, folder.path(), index)?;
-                    taken[5].push(inside);
-                    taken[6].push(many);
-                    taken[7].push(calls);
+                natives[0].push(native_in_a_process(pairs, index, Pages::Huge)?);
+                natives[1].push(native_in_a_process(pairs, index, Pages::Small)?);
+                for (host, taken) in &mut hosts {
+                    taken.push(match *host {
+                        "Node" => in_node(&path, folder.path(), index)?,
+                        "wasmtime" => in_wasmtime(&module, &blocks, index, Pages::Small)?,
+                        _ => in_wasmtime(&module, &blocks, index, Pages::Huge)?,
+                    });
                 }
             }
-            let taken: Vec<_> = taken.iter().map(|rounds| median(rounds)).collect();
-            for (host, at) in [("wasmtime", 2), ("Node", 5)].into_iter().take(1 + usize::from(node)) {
-                print_rows(host, index, [taken[0], taken[1], taken[at], taken[at + 1], taken[at + 2]]);
+            let natives = natives.map(|rounds| medians(&rounds));
+            for (host, taken) in hosts {
+                print_rows(host, index, natives, medians(&taken));
             }
         }
         println!();
@@ -107,19 +136,55 @@ fn main() -> Fallible {
     Ok(())
 }
 
-fn print_rows(host: &str, index: Index, [native, native_many, inside, many, calls]: [Times; 5]) {
+fn print_rows(host: &str, index: Index, natives: [[Times; 2]; 2], taken: [Times; 3]) {
     for (at, verb) in VERBS.iter().enumerate().take(if index == Index::Hash { 2 } else { 3 }) {
-        let row = [native, native_many, inside, many, calls].map(|times| times[at]);
-        let [native, native_many, inside, many, calls] = row;
+        let [[one, many], [small_one, small_many]] = natives.map(|native| native.map(|times| times[at]));
+        let [inside, inside_many, calls] = taken.map(|times| times[at]);
         println!(
-            "| {host} | {} | {verb} | {native:.0} | {inside:.0} | {:.2}x | {native_many:.0} | {many:.0} | {:.2}x | \
-             {calls:.0} | {:.2}x |",
+            "| {host} | {} | {verb} | {one:.0} | {small_one:.0} | {inside:.0} | {:.2}x, {:.2}x | {many:.0} | \
+             {small_many:.0} | {inside_many:.0} | {:.2}x, {:.2}x | {calls:.0} | {:.2}x |",
             index.name(),
-            native / inside,
-            native_many / many,
+            one / inside,
+            small_one / inside,
+            many / inside_many,
+            small_many / inside_many,
             calls / inside,
         );
     }
+}
+
+/// Way by way and verb by verb.
+fn medians<const WAYS: usize>(rounds: &[[Times; WAYS]]) -> [Times; WAYS] {
+    std::array::from_fn(|way| median(&rounds.iter().map(|ways| ways[way]).collect::<Vec<_>>()))
+}
+
+/// The times of the native engine, one by one and many at once, in a process of its own.
+fn native_in_a_process(pairs: usize, index: Index, pages: Pages) -> Fallible<[Times; 2]> {
+    let pages = if pages == Pages::Huge { "huge" } else { "small" };
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["--pairs", &pairs.to_string(), "--native", index.name(), pages]);
+    Ok(serde_json::from_slice(&output_of(&mut command)?)?)
+}
+
+/// What `native_in_a_process` asked for.
+fn run_native(blocks: &Blocks, index: Index, pages: Pages) -> Fallible {
+    #[cfg(target_os = "linux")]
+    if pages == Pages::Small {
+        huge_pages::forbid_in_this_process()?;
+    }
+    let table = || Store::new().table("pairs", index);
+    let one = run(&mut Native(table()?), blocks, index)?;
+    let many = run(&mut NativeMany(table()?), blocks, index)?;
+    println!("{}", serde_json::to_string(&[one, many])?);
+    Ok(())
+}
+
+/// The times of the module's three ways in wasmtime.
+fn in_wasmtime(module: &Module, blocks: &Blocks, index: Index, pages: Pages) -> Fallible<[Times; 3]> {
+    let open = || Open::new(module, index, pages);
+    let inside = run(&mut Inside::new(open()?)?, blocks, index)?;
+    let many = run(&mut InBlocks(open()?), blocks, index)?;
+    Ok([inside, many, run(&mut Calls(open()?), blocks, index)?])
 }
 
 /// Verb by verb.
@@ -134,11 +199,17 @@ fn median(rounds: &[Times]) -> Times {
 /// The times of the module's three ways in Node, whose loops are in `ratios.mjs`.
 fn in_node(module: &str, blocks: &Path, index: Index) -> Fallible<[Times; 3]> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/ratios.mjs");
-    let output = Command::new("node").arg(script).arg(module).arg(blocks).arg(index.name()).output()?;
+    let output = output_of(Command::new("node").arg(script).arg(module).arg(blocks).arg(index.name()))?;
+    Ok(serde_json::from_slice(&output)?)
+}
+
+/// What a command prints.
+fn output_of(command: &mut Command) -> Fallible<Vec<u8>> {
+    let output = command.output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into());
     }
-    Ok(serde_json::from_slice(&output.stdout)?)
+    Ok(output.stdout)
 }
 
 /// Every pair, packed: to be inserted in one random order and read in another.
@@ -308,8 +379,12 @@ struct Open {
 }
 
 impl Open {
-    fn new(module: &Module, index: Index) -> Fallible<Self> {
+    fn new(module: &Module, index: Index, pages: Pages) -> Fallible<Self> {
         let mut guest = Guest::of(module, 1 << 32)?;
+        #[cfg(target_os = "linux")]
+        if pages == Pages::Huge {
+            huge_pages::ask_for(guest.memory, &guest.store)?;
+        }
         let store = guest.store_new(None)?;
         let table = guest.table(store, b"pairs", index.name())?;
         Ok(Self { guest, table })
@@ -325,11 +400,11 @@ struct Inside {
 }
 
 impl Inside {
-    fn new(module: &Module, index: Index) -> Fallible<Self> {
-        let mut open = Open::new(module, index)?;
+    fn new(mut open: Open) -> Fallible<Self> {
         let Guest { store, instance, .. } = &mut open.guest;
-        let driver = Module::new(module.engine(), include_str!("driver.wat"))?;
-        let mut linker = Linker::new(module.engine());
+        let engine = store.engine().clone();
+        let driver = Module::new(&engine, include_str!("driver.wat"))?;
+        let mut linker = Linker::new(&engine);
         linker.instance(&mut *store, "twindex", *instance)?;
         let driver = linker.instantiate(&mut *store, &driver)?;
         let [insert, select] = ["insert", "select"].map(|name| driver.get_typed_func(&mut *store, name));

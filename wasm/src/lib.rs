@@ -17,6 +17,8 @@
 //! On wasm32 there is one thread, hence one module state. Built natively, which only the checks do, every
 //! thread has a state of its own.
 
+#[cfg(target_family = "wasm")]
+mod ahead;
 mod answer;
 mod block;
 mod buffers;

@@ -73,7 +73,7 @@ fn give_back(block: *mut u8) -> bool {
 }
 
 /// Whether the system has `bytes` in one piece, without touching the reserve.
-fn try_for(bytes: usize) -> Result<(), Failed> {
+pub(crate) fn try_for(bytes: usize) -> Result<(), Failed> {
     let layout = Layout::array::<u8>(bytes).map_err(|_| Failure::NoMemory { bytes })?;
     // SAFETY: `bytes` is at least LARGE_BYTES, so the layout's size is not zero.
     let block = unsafe { System.alloc(layout) };
@@ -110,6 +110,8 @@ unsafe impl GlobalAlloc for Reserving {
     #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_block(layout) {
+            #[cfg(target_family = "wasm")]
+            crate::ahead::grow(layout.size());
             // SAFETY: the caller's promises are those that `System` asks for.
             return if is_whole() { unsafe { System.alloc(layout) } } else { ptr::null_mut() };
         }

@@ -3,6 +3,9 @@
 mod exports;
 mod guest;
 mod hostile;
+#[cfg(target_os = "linux")]
+#[expect(dead_code, reason = "the bench needs a process without huge pages")]
+mod huge_pages;
 mod memory;
 mod model;
 mod surface;

@@ -249,3 +249,32 @@ fn a_store_of_three_gibibytes_is_read_and_written() {
     assert!(guest.insert(table, b"again", &value).unwrap());
     assert_eq!(guest.len(table).unwrap(), VALUES as usize);
 }
+
+/// The system lays a huge page only where all of it is memory when it is first used. Of a memory that grew by just what was
+/// needed, whose end the allocator used at once, not a thirteenth lay on huge pages.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_host_that_asks_for_huge_pages_has_memory_that_can_lie_on_them() {
+    use crate::huge_pages;
+
+    for index in ["hash", "sorted"] {
+        let mut guest = Guest::new();
+        huge_pages::ask_for(guest.memory, &guest.store).unwrap();
+        let store = guest.store_new(None).unwrap();
+        let table = guest.table(store, b"t", index).unwrap();
+        let value = [b'v'; 200];
+        let mut grown = guest.memory.data_size(&guest.store);
+        let mut steps = 0;
+        for number in 0..100_000_u32 {
+            assert!(guest.insert(table, &number.to_be_bytes(), &value).unwrap());
+            let size = guest.memory.data_size(&guest.store);
+            if size > grown && size > 16 * MIB {
+                assert_eq!(size % (2 * MIB), 0, "{index}: {grown} bytes of memory became {size}");
+                steps += 1;
+            }
+            grown = size;
+        }
+        assert!(steps > 2, "{index}: the memory grew {steps} times");
+        assert_whole(&mut guest, table, 100_000, &value);
+    }
+}
