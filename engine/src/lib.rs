@@ -1785,10 +1785,6 @@ mod hash {
             Self { entry: block.as_ptr().map_addr(|address| address | shard), mask: mask(buckets) }
         }
 
-        fn in_shard(self, shard: usize) -> Self {
-            Self::new(self.block(), self.len(), shard)
-        }
-
         #[inline]
         fn shard(self) -> usize {
             self.entry.addr() & 63
@@ -2728,7 +2724,7 @@ mod hash {
                 return Ok(());
             }
             self.add_shard(0);
-            let segment = new_segment(&mut blocks.space, FIRST_BUCKETS)?;
+            let segment = new_segment(&mut blocks.space, FIRST_BUCKETS, 0)?;
             self.lead_to_one(&mut blocks, segment)
         }
 
@@ -2774,7 +2770,7 @@ mod hash {
             let directory = self.directory();
             if segment.len() < BUCKETS {
                 let mut blocks = lock(&self.space);
-                let larger = new_segment(&mut blocks.space, segment.len() * GROWTH)?;
+                let larger = new_segment(&mut blocks.space, segment.len() * GROWTH, segment.shard())?;
                 self.each_ref(segment, shard, |reference, hash| larger.place_ref(hash, reference));
                 self.lead_to_one(&mut blocks, larger)?;
                 self.retire_directory(&mut blocks, directory);
@@ -2786,7 +2782,7 @@ mod hash {
             if depth > SHARD_BITS {
                 shard.splitting.store(segment.entry, Relaxed);
                 drop(held);
-                let halves = self.two_segments(segment.shard()).inspect(|halves| {
+                let halves = self.two_segments([segment.shard(); 2]).inspect(|halves| {
                     self.each_ref(segment, shard, |reference, hash| {
                         halves[hash.top(depth) & 1].place_ref(hash, reference);
                     });
@@ -2796,9 +2792,8 @@ mod hash {
                 self.set_entries(segment, hash, halves?);
                 return Ok(());
             }
-            let mut halves = self.two_segments(segment.shard())?;
             let number = (hash.top(depth) | 1) << (SHARD_BITS - depth);
-            halves[1] = halves[1].in_shard(number);
+            let halves = self.two_segments([segment.shard(), number])?;
             let moved = self
                 .move_high_half(segment, shard, halves, depth)
                 .inspect_err(|_| halves.iter().for_each(|&half| lock(&self.space).forget(half)))?;
@@ -2813,11 +2808,12 @@ mod hash {
             Ok(())
         }
 
-        fn two_segments(&self, shard: usize) -> Tried<[Segment; 2]> {
+        fn two_segments(&self, shards: [usize; 2]) -> Tried<[Segment; 2]> {
             let mut blocks = lock(&self.space);
-            let one = new_segment(&mut blocks.space, BUCKETS)?;
-            let other = new_segment(&mut blocks.space, BUCKETS).inspect_err(|_| blocks.forget(one))?;
-            Ok([one.in_shard(shard), other.in_shard(shard)])
+            let low = new_segment(&mut blocks.space, BUCKETS, shards[0])?;
+            let high =
+                new_segment(&mut blocks.space, BUCKETS, shards[1]).inspect_err(|_| blocks.forget(low))?;
+            Ok([low, high])
         }
 
         /// Splits one of the first segments, whose upper half gets a shard of its own: its records are copied there.
@@ -3056,12 +3052,12 @@ mod hash {
         unsafe { record_extent(record).1.map_or_else(|| Body::Inline(record_parts(record).1), Body::Blob) }
     }
 
-    /// An empty segment of the first shard.
-    fn new_segment(space: &mut Space, buckets: usize) -> Tried<Segment> {
+    /// An empty segment.
+    fn new_segment(space: &mut Space, buckets: usize, shard: usize) -> Tried<Segment> {
         let block = space.take(buckets * size_of::<Bucket>())?.cast::<Bucket>();
         // SAFETY: the block has room for the buckets, and a bucket of zeros is an empty one.
         unsafe { block.write_bytes(0, buckets) };
-        Ok(Segment::new(block.cast(), buckets, 0))
+        Ok(Segment::new(block.cast(), buckets, shard))
     }
 
     /// What only the holder of a segment's lock does, or who has just made it.
