@@ -122,7 +122,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::hint::select_unpredictable;
 use std::io::{self, Read, Write};
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
 use std::ops::{Bound, Deref, Range, RangeBounds};
 use std::ptr::{self, NonNull};
 use std::str::FromStr;
@@ -3616,7 +3616,7 @@ mod sorted {
         fn cell_len(self, slot: Slot) -> usize {
             // SAFETY: S1.
             let value_len = unsafe { self.base().add(slot.cell()).cast::<u16>().read_unaligned() };
-            CELL_HEAD + cell_parts(value_len, slot.key_len()).iter().sum::<usize>()
+            cell_len(value_len, slot.key_len())
         }
 
         /// Whether the pairs of these slots came one after the other, and were the last to come.
@@ -3655,21 +3655,20 @@ mod sorted {
         fn lock(self) -> Option<Held<'g>> {
             let mut turns = 0;
             loop {
-                let state = self.state.load(Relaxed);
-                if state & REPLACED != 0 {
+                let held = self.try_lock();
+                if held.is_some() {
+                    return held;
+                }
+                if self.state.load(Relaxed) & REPLACED != 0 {
                     // What replaced it is visible to who saw this.
                     sync::atomic::fence(Acquire);
                     return None;
-                }
-                if state & LOCKED == 0
-                    && self.state.compare_exchange_weak(state, state | LOCKED, Acquire, Relaxed).is_ok()
-                {
-                    return Some(Held { leaf: self, next: state });
                 }
                 wait(&mut turns);
             }
         }
 
+        #[inline]
         fn try_lock(self) -> Option<Held<'g>> {
             let state = self.state.load(Relaxed);
             if state & (LOCKED | REPLACED) != 0 {
@@ -3922,16 +3921,17 @@ mod sorted {
             }
         }
 
-        /// The child's block and its size.
+        /// The child's block, to be freed, and its size.
         ///
         /// # Safety
         /// As for `node`.
-        unsafe fn block(self) -> (NonNull<u8>, usize) {
+        unsafe fn retired(self) -> (Retired, usize) {
             // SAFETY: the caller's promise.
-            match unsafe { self.node() } {
+            let (block, size) = match unsafe { self.node() } {
                 Node::Leaf(leaf) => (leaf.head.cast(), leaf.size.into()),
                 Node::Inner(inner) => (inner.head.cast(), inner.size as usize),
-            }
+            };
+            (Retired::Block(block, size), size)
         }
 
         /// Asks for the parts of a node that a search will look at.
@@ -4385,12 +4385,12 @@ mod sorted {
             Ok(Retired::Block(block, bytes))
         }
 
-        /// Takes back values that were made for a change that failed.
-        fn give_apart(&self, values: impl IntoIterator<Item = Retired>) {
+        /// Takes back what was made for a change that failed.
+        fn give_apart(&self, made: impl IntoIterator<Item = Retired>) {
             let mut blocks = lock(&self.blocks);
-            for value in values {
+            for made in made {
                 // SAFETY: nobody else knows it.
-                unsafe { blocks.free(value, &self.blobs) };
+                unsafe { blocks.free(made, &self.blobs) };
             }
         }
 
@@ -4621,13 +4621,11 @@ mod sorted {
         fn split_up(
             &self,
             path: &[(Inner<'_>, usize)],
-            low: Child,
+            mut low: Child,
             separator: &[u8],
-            high: Child,
+            mut high: Child,
         ) -> Tried<()> {
             let mut made = Vec::new();
-            let mut low = low;
-            let mut high = high;
             let mut separator = separator.to_vec();
             let mut above = path;
             let result = loop {
@@ -4722,9 +4720,8 @@ mod sorted {
             let (ends, bytes) = inner_parts(count);
             let size = bytes + prefix_len + lengths.sum::<usize>();
             let block = lock(&self.blocks).space.take(size)?;
-            let mut start = [0; size_of::<u64>()];
-            let started = prefix_len.min(start.len());
-            start[..started].copy_from_slice(&first[..started]);
+            let start = std::array::from_fn(|at| first.get(at).copied().unwrap_or_default());
+            let mut heads = [Row([i32::MAX; ROW]); ROWS];
             // SAFETY: the block has `size` bytes and is ours; the parts follow each other as `inner_parts` says, and
             // each is aligned. The first word stays an atomic: S5.
             unsafe {
@@ -4734,26 +4731,22 @@ mod sorted {
                 (&raw mut (*head).count).write(count as u16);
                 (&raw mut (*head).prefix_len).write(prefix_len as u16);
                 (&raw mut (*head).start).write(u64::from_ne_bytes(start));
-                let heads = (&raw mut (*head).heads).cast::<i32>();
                 let ends = base.add(ends).cast::<u32>();
                 let bytes = base.add(bytes);
                 bytes.copy_from_nonoverlapping(first.as_ptr(), prefix_len);
                 let mut end = prefix_len;
-                for at in 0..ROWS * ROW {
-                    let Some(separator) = separators.get(at) else {
-                        heads.add(at).write(i32::MAX);
-                        continue;
-                    };
+                for (at, separator) in separators.iter().enumerate() {
                     let start = end;
                     for part in separator.after(prefix_len) {
                         bytes.add(end).copy_from_nonoverlapping(part.as_ptr(), part.len());
                         end += part.len();
                     }
                     ends.add(at).write(end as u32);
-                    heads.add(at).write(signed_head(slice::from_raw_parts(bytes.add(start), end - start)));
+                    heads[at / ROW].0[at % ROW] =
+                        signed_head(slice::from_raw_parts(bytes.add(start), end - start));
                 }
-                let last_of = |row| heads.add(row * ROW + ROW - 1).read();
-                (&raw mut (*head).lasts).write(std::array::from_fn(last_of));
+                (&raw mut (*head).lasts).write(std::array::from_fn(|row| heads[row].0[ROW - 1]));
+                (&raw mut (*head).heads).write(heads);
                 for (at, child) in children.iter().enumerate() {
                     base.add(INNER_HEAD).cast::<AtomicPtr<u8>>().add(at).write(AtomicPtr::new(child.0));
                 }
@@ -4763,14 +4756,8 @@ mod sorted {
 
         /// Takes back nodes that the tree never led to.
         fn give(&self, nodes: &[Child]) {
-            let mut blocks = lock(&self.blocks);
-            for node in nodes {
-                // SAFETY: the node was made for a change that failed, and nobody else knows it.
-                unsafe {
-                    let (block, size) = node.block();
-                    blocks.space.give(block, size);
-                }
-            }
+            // SAFETY: the node was made for a change that failed, and nobody else knows it.
+            self.give_apart(nodes.iter().map(|node| unsafe { node.retired() }.0));
         }
 
         fn retire_leaf(&self, held: &mut Held<'_>) {
@@ -4780,8 +4767,8 @@ mod sorted {
 
         fn retire_node(&self, node: Child) {
             // SAFETY: the caller has taken the node out of the tree, and its memory is whole.
-            let (block, size) = unsafe { node.block() };
-            lock(&self.blocks).retire(Retired::Block(block, size), size, &self.blobs);
+            let (retired, bytes) = unsafe { node.retired() };
+            lock(&self.blocks).retire(retired, bytes, &self.blobs);
         }
 
         /// As the hash index's `collect`.
@@ -4876,8 +4863,7 @@ mod sorted {
             if prefix_len == self.prefix.len() {
                 return self.cell.len();
             }
-            let key_len = self.prefix.len() + self.slot.key_len() - prefix_len;
-            CELL_HEAD + cell_parts(self.value_len(), key_len).iter().sum::<usize>()
+            cell_len(self.value_len(), self.prefix.len() + self.slot.key_len() - prefix_len)
         }
 
         /// Writes the whole key into `key`.
@@ -4920,6 +4906,12 @@ mod sorted {
             BLOCK.. => [rest, ADDRESS],
             value_len => [rest, value_len.into()],
         }
+    }
+
+    /// The bytes of such a cell.
+    fn cell_len(value_len: u16, key_len: usize) -> usize {
+        let [rest, tail] = cell_parts(value_len, key_len);
+        CELL_HEAD + rest + tail
     }
 
     /// A separator in two parts: what its node's separators share, and the rest.
@@ -4979,7 +4971,7 @@ mod sorted {
     /// What a pair takes in a leaf with such a prefix.
     fn pair_bytes(key: &[u8], value: &[u8], prefix_len: usize) -> usize {
         let key_len = key.len().saturating_sub(prefix_len);
-        SLOT + CELL_HEAD + cell_parts(shown_len(key.len(), value.len()), key_len).iter().sum::<usize>()
+        SLOT + cell_len(shown_len(key.len(), value.len()), key_len)
     }
 
     /// The value length that a cell shows, or what stands for it where the value is elsewhere.
@@ -5042,22 +5034,18 @@ mod sorted {
 
     /// The places of a leaf's first `count` pairs that are between two bounds.
     fn pairs_between(leaf: Leaf<'_>, count: usize, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Range<usize> {
-        let first = match lower {
-            Bound::Unbounded => 0,
-            Bound::Included(key) => pairs_below(leaf, count, key, false),
-            Bound::Excluded(key) => pairs_below(leaf, count, key, true),
+        let side = |bound, open, with| match bound {
+            Bound::Unbounded => open,
+            Bound::Included(key) => pairs_below(leaf, count, key, with),
+            Bound::Excluded(key) => pairs_below(leaf, count, key, !with),
         };
-        let end = match upper {
-            Bound::Unbounded => count,
-            Bound::Included(key) => pairs_below(leaf, count, key, true),
-            Bound::Excluded(key) => pairs_below(leaf, count, key, false),
-        };
-        first..end.max(first)
+        let first = side(lower, 0, false);
+        first..side(upper, count, true).max(first)
     }
 
     /// So many bytes behind a short copy's end are read and written on the way, so that it needs no call.
     const OVER: usize = 32;
-    /// A large value is asked for so many pairs before it is shown.
+    /// A large value is asked for so many pairs before it is shown, and all of one that is to be copied just before.
     const AHEAD: usize = 8;
     /// The bytes of a packed pair before its key.
     const PAIR_HEAD: usize = 2 * size_of::<u32>();
@@ -5158,8 +5146,8 @@ mod sorted {
             let prefix_len = usize::from(leaf.prefix_len);
             let key_len = prefix_len + slot.key_len();
             self.on = Some(key_len);
-            if self.fresh {
-                self.fresh = false;
+            let fresh = mem::take(&mut self.fresh);
+            if fresh {
                 self.bytes.clear();
                 self.bytes.reserve(MAX_CELL + OVER);
                 self.bytes.extend_from_slice(leaf.prefix());
@@ -5174,7 +5162,10 @@ mod sorted {
             let (rest, place) = leaf.cell(slot);
             let Place::Cell(value) = place else {
                 self.bytes.extend_from_slice(rest);
-                self.ask_ahead(leaf);
+                (if fresh { 1 } else { AHEAD }..=AHEAD).for_each(|ahead| self.ask(leaf, ahead, 1));
+                if copy {
+                    self.ask(leaf, 1, usize::MAX);
+                }
                 return (key_len, place);
             };
             let len = rest.len() + if copy { value.len() } else { 0 };
@@ -5255,12 +5246,15 @@ mod sorted {
             done
         }
 
-        /// Asks for a large value that comes soon.
-        fn ask_ahead(&self, leaf: Leaf<'_>) {
-            let at = if self.down { self.at.wrapping_sub(AHEAD) } else { self.at + AHEAD };
-            if self.left > AHEAD {
+        /// Asks for the first lines of a large value that comes after so many others.
+        fn ask(&self, leaf: Leaf<'_>, ahead: usize, lines: usize) {
+            if ahead < self.left {
+                let at = if self.down { self.at - ahead } else { self.at + ahead };
                 match leaf.cell(leaf.slot(at)).1 {
-                    Place::Block(block, _) => prefetch(block.as_ptr()),
+                    Place::Block(block, len) => (0..BLOCK_HEAD + len)
+                        .step_by(64)
+                        .take(lines)
+                        .for_each(|at| prefetch(block.as_ptr().wrapping_add(at))),
                     Place::Blob(blob) => prefetch(blob),
                     Place::Cell(_) => {}
                 }
@@ -5977,12 +5971,16 @@ impl Table {
     /// A pair that is there all the while comes exactly once. One that other threads write meanwhile may
     /// come or not.
     pub fn iter(&self) -> Iter {
-        match self.index() {
-            Index::Sorted => Iter(IterState::Sorted(Box::new(self.cursor(..)))),
-            Index::Hash => {
-                Iter(IterState::Hash { table: self.clone(), next: Some(0), pairs: Vec::new().into_iter() })
-            }
+        if self.index() == Index::Sorted {
+            return Iter(Box::new(self.cursor(..).into_iter()));
         }
+        let (table, mut next) = (self.clone(), Some(0));
+        let segments = std::iter::from_fn(move || {
+            let mut segment = Vec::new();
+            next = table.walk(next?, |key, value| segment.push((key.to_vec(), value.to_vec())));
+            Some(segment)
+        });
+        Iter(Box::new(segments.flatten()))
     }
 
     /// Shows `read`, under a lock, some pairs of a hash table, from those on where the last call ended, the first one at 0:
@@ -6177,31 +6175,13 @@ impl DoubleEndedIterator for Scan {
 }
 
 /// Every pair of a table. See [`Table::iter`].
-pub struct Iter(IterState);
-
-enum IterState {
-    Sorted(Box<Cursor>),
-    Hash { table: Table, next: Option<u64>, pairs: std::vec::IntoIter<(Vec<u8>, Vec<u8>)> },
-}
+pub struct Iter(Box<dyn Iterator<Item = (Vec<u8>, Vec<u8>)> + Send + Sync>);
 
 impl Iterator for Iter {
     type Item = (Vec<u8>, Vec<u8>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        match &mut self.0 {
-            IterState::Sorted(cursor) => {
-                cursor.scan_asc_next().map(|(key, value)| (key.to_vec(), value.to_vec()))
-            }
-            IterState::Hash { table, next, pairs } => loop {
-                if let Some(pair) = pairs.next() {
-                    return Some(pair);
-                }
-                let mut segment = Vec::new();
-                let read = |key: &[u8], value: &[u8]| segment.push((key.to_vec(), value.to_vec()));
-                *next = table.walk((*next)?, read);
-                *pairs = segment.into_iter();
-            },
-        }
+        self.0.next()
     }
 }
 
