@@ -3356,16 +3356,32 @@ mod sorted {
             }
             masks
         };
-        if let (Some(word), Some(mask)) = (key.first_chunk(), MASKS.get(len))
-            && (u64::from_ne_bytes(*word) ^ start) & mask == 0
+        if let Some(mask) = MASKS.get(len)
+            && (first_word(key) ^ start) & mask == 0
+            && let Some(rest) = key.get(len..)
         {
-            // SAFETY: the key has at least 8 bytes, and `len` is not more.
-            return Ok(unsafe { key.get_unchecked(len..) });
+            return Ok(rest);
         }
         strip_slowly(key, prefix())
     }
 
-    /// As `strip`, for keys of less than 8 bytes, longer prefixes, and keys without the prefix.
+    /// The first 8 bytes of a key as they lie in memory, with any number in the place of those that it lacks.
+    #[inline(always)]
+    fn first_word(key: &[u8]) -> u64 {
+        if let Some(word) = key.first_chunk() {
+            return u64::from_ne_bytes(*word);
+        }
+        let word = match (key.first_chunk(), key.last_chunk()) {
+            (Some(first), Some(last)) => {
+                let behind = u64::from(u32::from_le_bytes(*last)) << (8 * (key.len() - 4));
+                u64::from(u32::from_le_bytes(*first)) | behind
+            }
+            _ => key.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+        };
+        word.to_le()
+    }
+
+    /// As `strip`, for longer prefixes, and for keys without the prefix.
     #[inline(never)]
     fn strip_slowly<'k>(key: &'k [u8], prefix: &[u8]) -> std::result::Result<&'k [u8], Ordering> {
         key.strip_prefix(prefix).ok_or_else(|| key.cmp(prefix))
