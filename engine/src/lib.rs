@@ -1850,6 +1850,10 @@ mod hash {
         empty_at: isize,
         block_count: usize,
         block_capacity: usize,
+        /// Of the shard's blocks.
+        bytes: usize,
+        /// Whether so much was taken out that the next epoch is to begin, which is done without the lock.
+        due: bool,
         lanes: [Lane; LANES],
     }
 
@@ -1931,7 +1935,7 @@ mod hash {
     const LONG: usize = 64;
     /// A thread asks who reads what after it took out so many bytes of records, in a small table fewer: what waits lies idle.
     const COLLECT_FROM: usize = tuned(8 << 10, 256);
-    const COLLECT_AT: usize = tuned(64 << 10, 256);
+    const COLLECT_AT: usize = tuned(128 << 10, 256);
 
     const _: () = assert!(CLASSES <= 1 << u8::BITS);
 
@@ -2353,7 +2357,18 @@ mod hash {
                 return without_room(self.grow(held, segment, hash), decide);
             }
             let decide = decide.take()?;
-            Some(self.change_at(&place, segment, shard, state, hash, key, decide))
+            let changed = self.change_at(&place, segment, shard, state, hash, key, decide);
+            let due = mem::take(&mut state.due);
+            drop(held);
+            self.advance_if(due);
+            Some(changed)
+        }
+
+        /// Asks who reads what, if that is due. With other threads running this takes microseconds, so no lock is held.
+        fn advance_if(&self, due: bool) {
+            if due {
+                epoch::advance(&self.blobs.memory);
+            }
         }
 
         #[expect(clippy::too_many_arguments, reason = "all that a search found, to be used once")]
@@ -2430,10 +2445,16 @@ mod hash {
                 }
                 let (done, full) = self.write_in(shard, rest, pairs, took, &wants);
                 rest = &rest[done..];
-                let goes_on = full.and_then(|full| match full {
-                    Some((segment, hash)) => self.grow(held, segment, hash),
-                    None => Ok(()),
-                });
+                // SAFETY: the lock is held.
+                let due = mem::take(unsafe { &mut (*shard.state.get()).due });
+                let goes_on = match full {
+                    Ok(Some((segment, hash))) => self.grow(held, segment, hash),
+                    other => {
+                        drop(held);
+                        other.map(drop)
+                    }
+                };
+                self.advance_if(due);
                 if goes_on.is_err() {
                     break;
                 }
@@ -2642,6 +2663,7 @@ mod hash {
                 unsafe { table.add(number).write(AtomicPtr::new(block.as_ptr())) };
             }
             state.block_count += 1;
+            state.bytes += bytes;
             let lane = state.lane();
             lane.bytes += bytes;
             let first = if REFS_ARE_ADDRESSES {
@@ -2668,16 +2690,14 @@ mod hash {
             // Only threads that share the lane count here, and may lose what they count at the same time.
             let removed = &self.removed[epoch::lane() % self.removed.len()].0;
             let sum = removed.load(Relaxed) + bytes;
-            let enough = (lane.bytes * SHARDS / 8).clamp(COLLECT_FROM, COLLECT_AT);
+            let enough = (state.bytes * SHARDS / 16).clamp(COLLECT_FROM, COLLECT_AT);
             removed.store(if sum < enough { sum } else { 0 }, Relaxed);
-            if sum >= enough {
-                epoch::advance(&self.blobs.memory);
-            }
+            state.due |= sum >= enough;
             // Two for each that comes, so that none stays.
+            let lane = state.lane();
             for _ in 0..2 {
-                if let Some(free) = lane.limbo.pop(&self.blobs.memory) {
-                    self.free_record(shard, lane, &free);
-                }
+                let Some(free) = lane.limbo.pop(&self.blobs.memory) else { break };
+                self.free_record(shard, lane, &free);
             }
         }
 
