@@ -4466,9 +4466,11 @@ mod sorted {
             let leaf = held.leaf;
             let mut other = Vec::new();
             leaf.item(beside).write_key(&mut other);
-            let shared = common(key, &other);
-            // The end of the key, which is about to change, is in the slot anyway.
-            let prefix_len = shared.min(key.len().saturating_sub(4)).min(MAX_PREFIX);
+            // What the key shares with one a quarter of a leaf away, those to come will most likely share too. The end of the
+            // key, which is about to change, is in the slot anyway.
+            let mut far = Vec::new();
+            leaf.item(beside.abs_diff(leaf.count() / 4)).write_key(&mut far);
+            let prefix_len = common(key, &far).min(key.len().saturating_sub(4)).min(MAX_PREFIX);
             let fresh = self.new_leaf(&[new], prefix_len, SMALL_LEAF)?;
             self.publish_beside(held, &other, key, fresh)
         }
@@ -4542,7 +4544,10 @@ mod sorted {
             }
             let may_grow = self.may_grow();
             let same = content <= held.leaf.size.into();
-            let size = if may_grow.is_err() && same { content } else { self.roomy(held.leaf, content) };
+            // One that begins a run has room that is still to be used.
+            let least = if had_more { 0 } else { LEAF.min(held.leaf.size.into()) };
+            let size =
+                if may_grow.is_err() && same { content } else { self.roomy(held.leaf, content).max(least) };
             if !same {
                 may_grow?;
             }
