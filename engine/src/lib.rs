@@ -1526,7 +1526,8 @@ mod hash {
     mod check;
 
     /// Records of one shard are numbered in units of 4 bytes by 32 bits, so each holds up to 16 GiB.
-    const SHARD_BITS: u32 = tuned(6, 2) as u32;
+    /// One thread needs no more than one, and no record is copied into another.
+    const SHARD_BITS: u32 = if cfg!(target_family = "wasm") { 0 } else { tuned(6, 2) as u32 };
     const SHARDS: usize = 1 << SHARD_BITS;
 
     /// Slots of a bucket. The layout has room for 12.
@@ -1787,7 +1788,7 @@ mod hash {
 
         #[inline]
         fn shard(self) -> usize {
-            self.entry.addr() & 63
+            self.entry.addr() & (SHARDS - 1)
         }
 
         #[inline]
@@ -2512,7 +2513,7 @@ mod hash {
         fn by_shard<K: AsRef<[u8]>, V>(&self, pairs: &[(K, V)]) -> Vec<(Hash, u32)> {
             let hashes: Vec<Hash> = pairs.iter().map(|(key, _)| self.hash(key.as_ref())).collect();
             let first = hashes.first().map_or(0, |hash| hash.top(SHARD_BITS));
-            let number = |hash: Hash| hash.top(SHARD_BITS).wrapping_sub(first) % SHARDS;
+            let number = |hash: Hash| hash.top(SHARD_BITS).wrapping_sub(first) & (SHARDS - 1);
             let mut starts = [0; SHARDS + 1];
             for &hash in &hashes {
                 starts[number(hash) + 1] += 1;
@@ -5153,6 +5154,12 @@ mod sorted {
             (leaf.state.load(Acquire) == self.state).then_some(leaf)
         }
 
+        /// Whether the leaf is as it was when pairs were last packed, in this direction.
+        #[inline]
+        pub(super) fn is_still(&self, index: &SortedIndex, down: bool) -> bool {
+            self.current(index, down).is_some()
+        }
+
         /// Moves to the next pair, and copies its key, with `copy` its value too if that is in the cell. The key's length, and
         /// where the value is.
         #[inline(always)]
@@ -5524,6 +5531,11 @@ pub enum Change<V = Vec<u8>> {
 /// A key, the value it should have, and the one it then gets, as in [`Table::compare_and_swap`].
 pub type Swap<'a, K> = (K, Option<&'a [u8]>, Option<&'a [u8]>);
 
+#[cfg(target_family = "wasm")]
+fn asked_before(wants: [bool; 2]) -> impl Fn(bool) -> bool {
+    move |is_there| wants[usize::from(is_there)]
+}
+
 /// What a verb makes of a key's value.
 #[cfg(target_family = "wasm")]
 type Decide<'d, 'v> = dyn FnMut(Option<&[u8]>) -> Result<Change<Cow<'v, [u8]>>> + 'd;
@@ -5740,21 +5752,45 @@ impl Table {
     /// Gives the key this value where `wants` it, which is told whether the key is there; whether it did.
     #[inline(always)]
     fn write(&self, key: &[u8], value: &[u8], wants: impl Fn(bool) -> bool) -> Result<bool> {
-        check_value(value)?;
-        self.change(key, |old| {
-            Ok(if wants(old.is_some()) { Change::Set(Cow::Borrowed(value)) } else { Change::Keep })
-        })
+        // Of one type for all verbs, and so one copy of what follows in a module for WebAssembly.
+        #[cfg(target_family = "wasm")]
+        let wants = asked_before([wants(false), wants(true)]);
+        self.write_where(key, value, wants)
     }
 
-    /// As `change_once`, and again where there was no room but what has been deleted leaves some.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    fn write_where(&self, key: &[u8], value: &[u8], wants: impl Fn(bool) -> bool) -> Result<bool> {
+        check_value(value)?;
+        let decide = |old: Option<&[u8]>| {
+            Ok(if wants(old.is_some()) { Change::Set(Cow::Borrowed(value)) } else { Change::Keep })
+        };
+        // The fast module has a copy of the indexes' writing for these verbs alone.
+        if cfg!(target_feature = "simd128") {
+            self.change_or_make_room(key, decide)
+        } else {
+            self.change(key, decide)
+        }
+    }
+
+    /// As `change_or_make_room`.
     fn change<'v>(
         &self,
         key: &[u8],
         mut decide: impl FnMut(Option<&[u8]>) -> Result<Change<Cow<'v, [u8]>>>,
     ) -> Result<bool> {
-        // A module for WebAssembly is downloaded: there, one copy of the indexes' writing does for all verbs.
+        let decide = &mut decide;
+        // A module for WebAssembly is downloaded: there, one copy of the indexes' writing does for the other verbs.
         #[cfg(target_family = "wasm")]
-        let mut decide: &mut Decide<'_, 'v> = &mut decide;
+        let decide: &mut Decide<'_, 'v> = decide;
+        self.change_or_make_room(key, decide)
+    }
+
+    /// As `change_once`, and again where there was no room but what has been deleted leaves some.
+    fn change_or_make_room<'v>(
+        &self,
+        key: &[u8],
+        mut decide: impl FnMut(Option<&[u8]>) -> Result<Change<Cow<'v, [u8]>>>,
+    ) -> Result<bool> {
         match self.change_once(key, &mut decide) {
             Err(Error::MemoryLimit { .. }) if self.make_room() => self.change_once(key, &mut decide),
             done => done,
@@ -6133,6 +6169,21 @@ impl Cursor {
         let pinned = self.table.pin();
         let Pairs::Sorted(index) = &self.table.inner.pairs else { return 0 };
         self.position.pack(index.get(&pinned), down, limit, bytes, packed)
+    }
+
+    /// Whether the pairs that were last packed in this direction are still what comes next.
+    #[doc(hidden)]
+    pub fn is_still(&self, down: bool) -> bool {
+        let pinned = self.table.pin();
+        let Pairs::Sorted(index) = &self.table.inner.pairs else { return false };
+        self.position.is_still(index.get(&pinned), down)
+    }
+
+    /// Moves back to a pair that was packed, by its key.
+    #[doc(hidden)]
+    pub fn go_back(&mut self, key: &[u8]) {
+        let range = mem::replace(&mut self.position.range, (Bound::Unbounded, Bound::Unbounded));
+        self.position = sorted::Position::new(range, Some(key));
     }
 
     /// Shows `read` up to `limit` pairs where they lie; how many there were.

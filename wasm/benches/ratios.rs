@@ -496,7 +496,7 @@ impl Way for Calls {
         let Open { guest, table } = &mut self.0;
         let cursor = guest.cursor(*table, (NONE, b""), (NONE, b""))?;
         let mut pairs = 0;
-        while guest.scan_asc_next_with(cursor, |key, value| key.len() + value.len())?.is_some() {
+        while guest.scan_next_with(cursor, false, |key, value| key.len() + value.len())?.is_some() {
             pairs += 1;
         }
         Ok(pairs)

@@ -76,7 +76,7 @@ impl Worker for &mut Running {
     }
 
     fn scan_asc_next<R>(&mut self, read: impl FnOnce(&[u8], &[u8]) -> R) -> Fallible<Option<R>> {
-        Ok(self.guest.scan_asc_next_with(self.cursor, read)?)
+        Ok(self.guest.scan_next_with(self.cursor, false, read)?)
     }
 }
 

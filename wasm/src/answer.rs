@@ -54,7 +54,8 @@ pub(crate) fn trapped() -> i32 {
     -failure::number(CLOSED)
 }
 
-fn set_bytes(bytes: &[u8], number: i64) {
+/// Answers with bytes where they lie, which have to stay there until the next call, and a number.
+pub(crate) fn set_bytes(bytes: &[u8], number: i64) {
     let answer = Answer { address: bytes.as_ptr().expose_provenance(), length: bytes.len(), number };
     ANSWER.with(|cell| cell.set(answer));
 }

@@ -119,6 +119,15 @@ impl<'b> Items<'b> {
     }
 }
 
+/// The lengths of the key and of the whole of the first of these packed pairs.
+#[inline]
+pub(crate) fn first_pair(pairs: &[u8]) -> Option<(usize, usize)> {
+    let (lengths, _) = pairs.split_first_chunk::<PAIR_HEAD>()?;
+    let lengths = u64::from_le_bytes(*lengths);
+    let (key, value) = (lengths as u32 as usize, (lengths >> 32) as usize);
+    Some((key, PAIR_HEAD + key + value))
+}
+
 // --- writing
 
 pub(crate) fn push_pair(output: &mut Output, key: &[u8], value: &[u8]) -> Result<(), Failed> {

@@ -25,7 +25,8 @@ impl Buffers {
     }
 
     /// The host's bytes at `address`, which must lie within one buffer.
-    #[inline(never)] // one copy, not one in every export
+    #[cfg_attr(target_feature = "simd128", inline)]
+    #[cfg_attr(not(target_feature = "simd128"), inline(never))] // one copy, not one in every export
     pub(crate) fn bytes(&self, (address, length): Place) -> Result<&[u8], Failed> {
         if length == 0 {
             return Ok(&[]); // has no address that could be wrong

@@ -10,6 +10,7 @@ use crate::buffers::Buffers;
 use crate::failure::{Failed, Failure};
 use crate::handles::Object;
 use crate::state::call;
+use crate::steps::Steps;
 use crate::store::open;
 
 /// The kinds of bound.
@@ -57,11 +58,19 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    fn next(self, cursor: &mut Cursor) -> Option<(&[u8], &[u8])> {
-        match self {
+    pub(crate) fn is_down(self) -> bool {
+        matches!(self, Self::Down)
+    }
+
+    /// Pushes the next pair, however large; whether there was one.
+    pub(crate) fn push_one(self, cursor: &mut Cursor, output: &mut Output) -> Result<bool, Failed> {
+        let next = match self {
             Self::Up => cursor.scan_asc_next(),
             Self::Down => cursor.scan_desc_next(),
-        }
+        };
+        let Some((key, value)) = next else { return Ok(false) };
+        block::push_pair(output, key, value)?;
+        Ok(true)
     }
 
     /// Pushes a pair, or some, but no more than `limit`, nor any once all are `bytes` long: how many there were.
@@ -72,14 +81,11 @@ impl Way {
         limit: usize,
         bytes: usize,
     ) -> Result<usize, Failed> {
-        let packed = cursor.pack(matches!(self, Self::Down), limit, bytes, output.with_room());
-        if packed > 0 {
-            return Ok(packed);
+        match cursor.pack(self.is_down(), limit, bytes, output.with_room()) {
+            // There is none, or it is a large one.
+            0 => self.push_one(cursor, output).map(usize::from),
+            packed => Ok(packed),
         }
-        // There is none, or it is a large one.
-        let Some((key, value)) = self.next(cursor) else { return Ok(0) };
-        block::push_pair(output, key, value)?;
-        Ok(1)
     }
 
     /// Pushes up to `count` pairs or until they are `bytes` long: how many there were. On an error the cursor stays where it
@@ -123,21 +129,13 @@ extern "C" fn twindex_cursor(
         let range =
             range(&state.buffers, (lower_kind, lower, lower_length), (upper_kind, upper, upper_length))?;
         let (table, store) = state.handles.table_and_store(table)?;
-        let cursor = Box::new(table.try_cursor(as_slices(&range))?);
+        let cursor = Box::new(Steps::new(table.try_cursor(as_slices(&range))?));
         open(&mut state.handles, Object::Cursor { store, cursor })
     })
 }
 
 fn cursor_next(cursor: u32, way: Way) -> i32 {
-    call(|state| {
-        let output = state.output.start();
-        let pairs = way.push_some(state.handles.cursor(cursor)?, output, 1, usize::MAX)?;
-        if pairs == 0 {
-            return Ok(0);
-        }
-        output.finish(1);
-        Ok(1)
-    })
+    call(|state| Ok(state.handles.cursor(cursor)?.next(way, &mut state.output)?.into()))
 }
 
 /// Moves a cursor to the next pair upwards and answers with it, packed: 1, or 0 where there is none.
@@ -154,7 +152,7 @@ extern "C" fn twindex_scan_desc_next(cursor: u32) -> i32 {
 
 fn cursor_next_many(cursor: u32, way: Way, count: usize, bytes: usize) -> i32 {
     call(|state| {
-        let cursor = state.handles.cursor(cursor)?;
+        let cursor = state.handles.cursor(cursor)?.cursor();
         let output = state.output.start();
         let pairs = way.push_block(cursor, output, count, bytes)?;
         output.finish(pairs);

@@ -10,11 +10,12 @@
 //! A slot that has been used as often as the bits can tell is never used again, so no handle is given
 //! twice, and a closed one can always be told from an open one.
 
-use twindex::{Cursor, Store, Table};
+use twindex::{Store, Table};
 
 use crate::failure::{Failed, Failure};
 use crate::iterator::Iterator;
 use crate::state::call;
+use crate::steps::Steps;
 
 const POSITION_BITS: u32 = 20;
 const POSITION_MASK: u32 = (1 << POSITION_BITS) - 1;
@@ -24,7 +25,7 @@ const LAST_USE: u32 = (1 << 11) - 1;
 pub(crate) enum Object {
     Store(Store),
     Table { store: u32, table: Table },
-    Cursor { store: u32, cursor: Box<Cursor> },
+    Cursor { store: u32, cursor: Box<Steps> },
     Iterator { store: u32, iterator: Box<Iterator> },
 }
 
@@ -145,7 +146,7 @@ impl Handles {
         }
     }
 
-    pub(crate) fn cursor(&mut self, handle: u32) -> Result<&mut Cursor, Failed> {
+    pub(crate) fn cursor(&mut self, handle: u32) -> Result<&mut Steps, Failed> {
         match self.object(handle)? {
             Object::Cursor { cursor, .. } => Ok(cursor),
             other => Err(wrong_kind(handle, other, "cursor")),

@@ -29,6 +29,7 @@ mod iterator;
 mod many;
 mod reserve;
 mod state;
+mod steps;
 mod store;
 mod table;
 

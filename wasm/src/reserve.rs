@@ -25,10 +25,13 @@ const BLOCK_BYTES: usize = 4096;
 static RESERVE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 
 /// Makes sure that there are `bytes` in one piece, where that is much, beside the reserve.
+#[inline]
 pub(crate) fn ensure(bytes: usize) -> Result<(), Failed> {
-    if bytes < LARGE_BYTES {
-        return Ok(());
-    }
+    if bytes < LARGE_BYTES { Ok(()) } else { ensure_many(bytes) }
+}
+
+#[inline(never)]
+fn ensure_many(bytes: usize) -> Result<(), Failed> {
     if is_whole() { try_for(bytes) } else { Err(Failure::NoMemory { bytes }.into()) }
 }
 

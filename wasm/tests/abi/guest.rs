@@ -301,13 +301,15 @@ impl Guest {
         self.check(status).map(i32::cast_unsigned)
     }
 
-    /// Shows the next pair upwards to `read`, in the module's memory.
-    pub(crate) fn scan_asc_next_with<T>(
+    /// Shows the next pair, downwards where `down`, to `read`, in the module's memory.
+    pub(crate) fn scan_next_with<T>(
         &mut self,
         cursor: u32,
+        down: bool,
         read: impl FnOnce(&[u8], &[u8]) -> T,
     ) -> Fallible<Option<T>> {
-        let status = self.exports.scan_asc_next.call(&mut self.store, (cursor,));
+        let next = if down { &self.exports.scan_desc_next } else { &self.exports.scan_asc_next };
+        let status = next.call(&mut self.store, (cursor,));
         if !yes(self.check(status)?) {
             return Ok(None);
         }

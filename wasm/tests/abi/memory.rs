@@ -87,7 +87,8 @@ fn answers_that_do_not_fit_are_errors_and_a_cursor_stays_where_it_was() {
     let status = guest.exports.scan_asc_next_many.call(&mut guest.store, (cursor, 100, u32::MAX));
     assert_eq!(guest.check(status).unwrap_err().code, "TWINDEX_MEMORY_LIMIT");
     for key in keys {
-        let right = guest.scan_asc_next_with(cursor, |found, bytes| found == key && bytes == value).unwrap();
+        let right =
+            guest.scan_next_with(cursor, false, |found, bytes| found == key && bytes == value).unwrap();
         assert_eq!(right, Some(true));
     }
     let mut block = Vec::new();

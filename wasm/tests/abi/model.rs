@@ -21,7 +21,18 @@ enum Operation {
     UpsertMany(Vec<(Bytes, Bytes)>),
     DeleteMany(Vec<Bytes>),
     SelectMany(Vec<Bytes>),
-    Scan { lower: (u32, Bytes), upper: (u32, Bytes), reverse: bool, count: u32 },
+    Scan {
+        lower: (u32, Bytes),
+        upper: (u32, Bytes),
+        reverse: bool,
+        count: u32,
+    },
+    /// Moves the cursor, by a block of pairs where `at_once`.
+    Step {
+        down: bool,
+        count: u32,
+        at_once: bool,
+    },
     Reload,
 }
 
@@ -57,6 +68,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => prop::collection::vec(key(), 0..20).prop_map(SelectMany),
         2 => (end(), end(), any::<bool>(), 0..20_u32)
             .prop_map(|(lower, upper, reverse, count)| Scan { lower, upper, reverse, count }),
+        4 => (any::<bool>(), 1..30_u32, prop::bool::weighted(0.2))
+            .prop_map(|(down, count, at_once)| Step { down, count, at_once }),
         1 => Just(Reload),
     ]
 }
@@ -66,6 +79,9 @@ struct Run {
     store: u32,
     table: u32,
     index: &'static str,
+    /// A cursor over all pairs of a sorted table, and the key that it is on.
+    cursor: Option<u32>,
+    on: Option<Bytes>,
     model: Model,
 }
 
@@ -74,7 +90,17 @@ impl Run {
         let mut guest = Guest::new();
         let store = guest.store_new(None).unwrap();
         let table = guest.table(store, b"t", index).unwrap();
-        Self { guest, store, table, index, model: Model::new() }
+        let mut run = Self { guest, store, table, index, cursor: None, on: None, model: Model::new() };
+        run.open_cursor();
+        run
+    }
+
+    fn open_cursor(&mut self) {
+        self.on = None;
+        self.cursor = match self.guest.cursor(self.table, (NONE, b""), (NONE, b"")) {
+            Err(error) if self.index == "hash" && error.code == "TWINDEX_WRONG_INDEX" => None,
+            opened => Some(opened.unwrap()),
+        };
     }
 
     fn step(&mut self, operation: Operation) {
@@ -135,11 +161,17 @@ impl Run {
                 assert_eq!(unpack_values(guest.answer_bytes()), expected);
             }
             Operation::Scan { lower, upper, reverse, count } => self.scan(&lower, &upper, reverse, count),
+            Operation::Step { down, count, at_once } => {
+                if let Some(cursor) = self.cursor {
+                    self.move_cursor(cursor, down, count, at_once);
+                }
+            }
             Operation::Reload => {
                 let loaded = guest.dump(self.store).and_then(|dump| guest.load(&dump)).unwrap();
                 guest.close(self.store).unwrap();
                 self.store = loaded;
                 self.table = guest.table(loaded, b"t", self.index).unwrap();
+                self.open_cursor();
             }
         }
     }
@@ -173,6 +205,32 @@ impl Run {
             pairs.take(count as usize).collect()
         };
         assert_eq!(outcome.unwrap(), expected);
+    }
+
+    fn move_cursor(&mut self, cursor: u32, down: bool, count: u32, at_once: bool) {
+        let beyond = self.on.clone().map_or(Bound::Unbounded, Bound::Excluded);
+        let left: Vec<_> = if down {
+            self.model.range((Bound::Unbounded, beyond)).rev().take(count as usize).collect()
+        } else {
+            self.model.range((beyond, Bound::Unbounded)).take(count as usize).collect()
+        };
+        let guest = &mut self.guest;
+        if at_once {
+            let exports = &guest.exports;
+            let many = if down { &exports.scan_desc_next_many } else { &exports.scan_asc_next_many };
+            let status = many.call(&mut guest.store, (cursor, count, u32::MAX));
+            guest.check(status).unwrap();
+            assert!(guest.answered_pairs().iter().map(|(key, value)| (key, value)).eq(left.iter().copied()));
+        } else {
+            for at in 0..count as usize {
+                let pair =
+                    guest.scan_next_with(cursor, down, |key, value| (key.to_vec(), value.to_vec())).unwrap();
+                assert_eq!(pair.as_ref().map(|(key, value)| (key, value)), left.get(at).copied());
+            }
+        }
+        if let Some((key, _)) = left.last() {
+            self.on = Some((*key).clone());
+        }
     }
 
     fn finish(mut self) {

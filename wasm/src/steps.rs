@@ -1,0 +1,83 @@
+//! A cursor that is asked for one pair after the other.
+//!
+//! Pairs are packed ahead, twice as many each time, and a step answers with one of them where it lies, as long as the engine says
+//! that their leaf has not changed: so a step still sees every write that was finished before it.
+
+use twindex::Cursor;
+
+use crate::answer::{self, Output};
+use crate::block;
+use crate::cursor::Way;
+use crate::failure::Failed;
+
+/// More do not fit into the room that an answer starts with.
+const MOST: usize = 64;
+
+pub(crate) struct Steps {
+    cursor: Cursor,
+    /// Pairs of one leaf, packed. The cursor is on the last of them.
+    pairs: Output,
+    /// Where the pair that was shown last begins.
+    last: usize,
+    /// Where it ends.
+    shown: usize,
+    /// How many are packed next.
+    ahead: usize,
+}
+
+impl Steps {
+    pub(crate) fn new(cursor: Cursor) -> Self {
+        Self { cursor, pairs: Output::new(), last: 0, shown: 0, ahead: 1 }
+    }
+
+    /// Moves to the next pair and answers with it; whether there was one.
+    pub(crate) fn next(&mut self, way: Way, output: &mut Output) -> Result<bool, Failed> {
+        if self.shown < self.pairs.len() && self.cursor.is_still(way.is_down()) {
+            self.show();
+            return Ok(true);
+        }
+        self.pack(way, output)
+    }
+
+    /// Makes the next of the packed pairs the answer.
+    #[inline]
+    fn show(&mut self) {
+        let left = &self.pairs.bytes()[self.shown..];
+        if let Some((_, length)) = block::first_pair(left) {
+            answer::set_bytes(&left[..length], 1);
+            self.last = self.shown;
+            self.shown += length;
+        }
+    }
+
+    /// As `next`, where no packed pair is left to be shown.
+    #[cold]
+    fn pack(&mut self, way: Way, output: &mut Output) -> Result<bool, Failed> {
+        self.cursor();
+        let pairs = self.pairs.with_room();
+        if self.cursor.pack(way.is_down(), self.ahead, usize::MAX, pairs) > 0 {
+            self.ahead = (self.ahead * 2).min(MOST);
+            self.show();
+            return Ok(true);
+        }
+        // There is none, or it is a large one.
+        let is_there = way.push_one(&mut self.cursor, output.start())?;
+        if is_there {
+            output.finish(1);
+        }
+        Ok(is_there)
+    }
+
+    /// The cursor, on the pair that was shown last.
+    pub(crate) fn cursor(&mut self) -> &mut Cursor {
+        if self.shown < self.pairs.len() {
+            if let Some((key, _)) = block::first_pair(&self.pairs.bytes()[self.last..]) {
+                self.cursor.go_back(&self.pairs.bytes()[self.last + block::PAIR_HEAD..][..key]);
+            }
+            self.ahead = 1;
+        }
+        self.pairs.start();
+        self.shown = 0;
+        &mut self.cursor
+    }
+}
