@@ -1316,12 +1316,13 @@ pub fn seed_hashing(secret: u64) -> bool {
 
 /// What a change of an absent key comes to once the index has `grown`: another attempt, or where it could not, the
 /// error, but only if the change needs room at all.
-fn without_room<V, D: FnOnce(Option<&[u8]>) -> Tried<Change<V>>>(
+#[cold]
+fn without_room<V>(
     grown: Tried<()>,
-    decide: &mut Option<D>,
+    decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
 ) -> Option<Tried<bool>> {
     let refused = grown.err()?;
-    Some(match decide.take()?(None) {
+    Some(match decide(None) {
         Ok(Change::Set(_)) => Err(refused),
         other => other.map(|_| false),
     })
@@ -2331,13 +2332,13 @@ mod hash {
 
         // --- writing
 
-        /// Does with the pair under `key` what `decide` says, which sees its value under the shard's lock;
-        /// whether a pair was written or removed. `None`, with `decide` unused, where the index has just
+        /// Does with the pair under `key` what `decide` says, which is asked once and sees its value under the shard's
+        /// lock; whether a pair was written or removed. `None`, with `decide` not asked yet, where the index has just
         /// grown or closed and the caller is to try again.
-        pub(super) fn change<V: AsRef<[u8]>, D: FnOnce(Option<&[u8]>) -> Tried<Change<V>>>(
+        pub(super) fn change<V: AsRef<[u8]>>(
             &self,
             key: &[u8],
-            decide: &mut Option<D>,
+            decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Option<Tried<bool>> {
             let hash = self.hash(key);
             let directory = self.directory();
@@ -2357,7 +2358,6 @@ mod hash {
             if let Place::Full = place {
                 return without_room(self.grow(held, segment, hash), decide);
             }
-            let decide = decide.take()?;
             let changed = self.change_at(&place, segment, shard, state, hash, key, decide);
             let due = mem::take(&mut state.due);
             drop(held);
@@ -2382,7 +2382,7 @@ mod hash {
             state: &mut ShardState,
             hash: Hash,
             key: &[u8],
-            decide: impl FnOnce(Option<&[u8]>) -> Tried<Change<V>>,
+            decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Tried<bool> {
             match *place {
                 Place::Taken { bucket, slot, record } => {
@@ -2496,10 +2496,8 @@ mod hash {
                 }
                 // SAFETY: the lock is held.
                 let state = unsafe { &mut *shard.state.get() };
-                let decide = |old: Option<&[u8]>| {
-                    Ok(if wants(old.is_some()) { Change::Set(value.as_ref()) } else { Change::Keep })
-                };
-                match self.change_at(&place, segment, shard, state, hash, key.as_ref(), decide) {
+                let decide = &mut set_where(&wants, value.as_ref());
+                match self.change_at::<&[u8]>(&place, segment, shard, state, hash, key.as_ref(), decide) {
                     Ok(written) => took[at as usize] = written,
                     Err(refused) => return (done, Err(refused)),
                 }
@@ -4172,16 +4170,15 @@ mod sorted {
         // --- writing; callers are pinned
 
         /// As the hash index's `change`.
-        pub(super) fn change<V: AsRef<[u8]>, D: FnOnce(Option<&[u8]>) -> Tried<Change<V>>>(
+        pub(super) fn change<V: AsRef<[u8]>>(
             &self,
             key: &[u8],
-            decide: &mut Option<D>,
+            decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Option<Tried<bool>> {
             let Some(leaf) = self.leaf(key) else { return without_room(self.start(), decide) };
             // A new cell comes here, most likely into a line that is not in the cache yet.
             prefetch(leaf.base().wrapping_add(usize::from(leaf.floor.load(Relaxed)).wrapping_sub(32)));
             let mut held = leaf.lock()?;
-            let decide = decide.take()?;
             Some(self.change_in(&mut held, key, decide))
         }
 
@@ -4190,7 +4187,7 @@ mod sorted {
             &self,
             held: &mut Held<'_>,
             key: &[u8],
-            decide: impl FnOnce(Option<&[u8]>) -> Tried<Change<V>>,
+            decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Tried<bool> {
             let leaf = held.leaf;
             let suffix = leaf.strip(key);
@@ -5538,7 +5535,15 @@ fn asked_before(wants: [bool; 2]) -> impl Fn(bool) -> bool {
 
 /// What a verb makes of a key's value.
 #[cfg(target_family = "wasm")]
-type Decide<'d, 'v> = dyn FnMut(Option<&[u8]>) -> Result<Change<Cow<'v, [u8]>>> + 'd;
+type Decide<'d, 'v> = dyn FnMut(Option<&[u8]>) -> Tried<Change<Cow<'v, [u8]>>> + 'd;
+
+/// Sets the value where `wants` it, which is told whether the key is there.
+fn set_where<'v, V: From<&'v [u8]>>(
+    wants: impl Fn(bool) -> bool,
+    value: &'v [u8],
+) -> impl FnMut(Option<&[u8]>) -> Tried<Change<V>> {
+    move |old| Ok(if wants(old.is_some()) { Change::Set(value.into()) } else { Change::Keep })
+}
 
 /// A named set of pairs under one index.
 ///
@@ -5669,11 +5674,14 @@ impl Table {
         Err(Error::WrongIndex { table: self.inner.name.clone(), has: self.index(), needs })
     }
 
+    #[inline]
     fn check_not_dropped(&self) -> Result<()> {
-        if self.inner.dropped.load(Acquire) {
-            return Err(Error::TableDropped { table: self.inner.name.clone() });
-        }
-        Ok(())
+        if self.inner.dropped.load(Acquire) { Err(self.is_dropped()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn is_dropped(&self) -> Error {
+        Error::TableDropped { table: self.inner.name.clone() }
     }
 
     // --- write verbs
@@ -5704,10 +5712,19 @@ impl Table {
     /// `change` runs under a lock: it must not use this store, or it may wait for itself for ever. It runs once,
     /// so where the memory limit refused what it returned, another call may find the room that deletes have left.
     pub fn alter(&self, key: impl AsRef<[u8]>, change: impl FnOnce(Option<&[u8]>) -> Change) -> Result<bool> {
-        self.change_once(key.as_ref(), |old| Ok(change(old))).inspect_err(|error| {
-            if matches!(error, Error::MemoryLimit { .. }) {
+        let mut change = Some(change);
+        let decide = |old: Option<&[u8]>| {
+            let change = change.take().map_or(Change::Keep, |change| change(old));
+            if let Change::Set(value) = &change {
+                check_value(value)?;
+            }
+            Ok(change)
+        };
+        self.change_once(key.as_ref(), decide).map_err(|error| {
+            if matches!(*error, Error::MemoryLimit { .. }) {
                 self.make_room();
             }
+            *error
         })
     }
 
@@ -5761,14 +5778,11 @@ impl Table {
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn write_where(&self, key: &[u8], value: &[u8], wants: impl Fn(bool) -> bool) -> Result<bool> {
         check_value(value)?;
-        let decide = |old: Option<&[u8]>| {
-            Ok(if wants(old.is_some()) { Change::Set(Cow::Borrowed(value)) } else { Change::Keep })
-        };
-        // The fast module has a copy of the indexes' writing for these verbs alone.
-        if cfg!(target_feature = "simd128") {
-            self.change_or_make_room(key, decide)
+        // A module for WebAssembly is downloaded: only the fast one has a copy of the indexes' writing for these verbs alone.
+        if cfg!(any(not(target_family = "wasm"), target_feature = "simd128")) {
+            self.change_or_make_room::<&[u8]>(key, set_where(wants, value))
         } else {
-            self.change(key, decide)
+            self.change(key, set_where(wants, value))
         }
     }
 
@@ -5776,24 +5790,25 @@ impl Table {
     fn change<'v>(
         &self,
         key: &[u8],
-        mut decide: impl FnMut(Option<&[u8]>) -> Result<Change<Cow<'v, [u8]>>>,
+        decide: impl FnMut(Option<&[u8]>) -> Tried<Change<Cow<'v, [u8]>>>,
     ) -> Result<bool> {
-        let decide = &mut decide;
-        // A module for WebAssembly is downloaded: there, one copy of the indexes' writing does for the other verbs.
         #[cfg(target_family = "wasm")]
-        let decide: &mut Decide<'_, 'v> = decide;
+        let decide: &mut Decide<'_, 'v> = &mut { decide };
         self.change_or_make_room(key, decide)
     }
 
     /// As `change_once`, and again where there was no room but what has been deleted leaves some.
-    fn change_or_make_room<'v>(
+    fn change_or_make_room<V: AsRef<[u8]>>(
         &self,
         key: &[u8],
-        mut decide: impl FnMut(Option<&[u8]>) -> Result<Change<Cow<'v, [u8]>>>,
+        mut decide: impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
     ) -> Result<bool> {
-        match self.change_once(key, &mut decide) {
-            Err(Error::MemoryLimit { .. }) if self.make_room() => self.change_once(key, &mut decide),
-            done => done,
+        let mut again = true;
+        loop {
+            match self.change_once(key, &mut decide).map_err(|refused| *refused) {
+                Err(Error::MemoryLimit { .. }) if mem::take(&mut again) && self.make_room() => {}
+                done => return done,
+            }
         }
     }
 
@@ -5801,17 +5816,13 @@ impl Table {
     fn change_once<V: AsRef<[u8]>>(
         &self,
         key: &[u8],
-        decide: impl FnOnce(Option<&[u8]>) -> Result<Change<V>>,
-    ) -> Result<bool> {
+        mut decide: impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
+    ) -> Tried<bool> {
         check_key(key)?;
-        let mut decide = Some(|old: Option<&[u8]>| {
+        let mut decide = |old: Option<&[u8]>| {
             self.check_not_dropped()?;
-            let change = decide(old)?;
-            if let Change::Set(value) = &change {
-                check_value(value.as_ref())?;
-            }
-            Ok(change)
-        });
+            decide(old)
+        };
         let mut turns = 0;
         let (changed, emptied) = loop {
             let pinned = self.pin();
@@ -5830,7 +5841,7 @@ impl Table {
         if emptied {
             self.renew_if_empty();
         }
-        changed.map_err(|error| *error)
+        changed
     }
 
     // --- write verbs over many
