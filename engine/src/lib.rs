@@ -5178,8 +5178,7 @@ mod sorted {
                     let shown = self.put(leaf, slot, copy);
                     self.at = if down { self.at.wrapping_sub(1) } else { self.at + 1 };
                     self.left -= 1;
-                    prefetch(self.beside);
-                    self.beside = self.beside.wrapping_add(64);
+                    self.ask_beside();
                     return Some(shown);
                 }
             }
@@ -5223,7 +5222,15 @@ mod sorted {
                 to.copy_from_nonoverlapping(from, here);
                 self.bytes.set_len(head_end + len);
             }
+            (0..len / 64).for_each(|_| self.ask_beside());
             (key_len, place)
+        }
+
+        /// Asks for another line of the leaf that is likely to come next.
+        #[inline]
+        fn ask_beside(&mut self) {
+            prefetch(self.beside);
+            self.beside = self.beside.wrapping_add(64);
         }
 
         /// Moves over up to `limit` pairs and lays them behind what is `packed`, each with its lengths before it, 4 bytes each:
