@@ -540,14 +540,9 @@ mod epoch {
         }
     }
 
-    /// As `thread_number`, or 0 where that is not known yet.
+    /// A small number of the thread's own, or 0 before its first pin and where pins need a fence.
     pub(super) fn lane() -> usize {
         OWN.try_with(|own| own.get().number).unwrap_or(0)
-    }
-
-    /// A small number that only threads that are about to end may share.
-    pub(super) fn thread_number() -> usize {
-        seat().map_or(0, |slot| slot.number)
     }
 
     /// Moves to the next epoch. Returns the one that ended and the oldest in which a thread reads this store.
@@ -1341,7 +1336,7 @@ impl Counter {
     const STRIPES: usize = 8;
 
     fn add(&self, by: isize) {
-        self.0[epoch::thread_number() % Self::STRIPES].0.fetch_add(by, Relaxed);
+        self.0[epoch::lane() % Self::STRIPES].0.fetch_add(by, Relaxed);
     }
 
     fn get(&self) -> usize {
@@ -3275,9 +3270,9 @@ mod sorted {
     struct Slot(u64);
 
     impl Slot {
-        /// The slot of a key whose cell is still to be written.
-        fn new(key: Suffix<'_>) -> Self {
-            Self(u64::from(key.head) << 32 | (key.len as u64) << 16)
+        #[inline]
+        fn new(head: u32, key_len: usize) -> Self {
+            Self(u64::from(head) << 32 | (key_len as u64) << 16)
         }
 
         #[inline]
@@ -3313,6 +3308,12 @@ mod sorted {
         #[inline]
         fn new(key: &'k [u8]) -> Self {
             Self { head: head4(key), len: key.len(), rest: key.get(4..).unwrap_or_default() }
+        }
+
+        /// Its slot, whose cell is still to be written.
+        #[inline]
+        fn slot(self) -> Slot {
+            Slot::new(self.head, self.len)
         }
     }
 
@@ -3614,24 +3615,32 @@ mod sorted {
         }
 
         /// Writes a cell; where it is.
-        fn add_cell(self, cell: &[u8]) -> usize {
+        #[inline]
+        fn add_cell(self, cell: Cell<'_>) -> usize {
             let at = self.take_cell(cell.len());
             // SAFETY: there is room between the slots and the floor, which no reader looks at yet.
-            unsafe { self.base().add(at).copy_from_nonoverlapping(cell.as_ptr(), cell.len()) };
+            unsafe { cell.write(self.base().add(at)) };
             at
         }
 
-        /// Adds a pair before the slot at `at`, where there is room. If others know the leaf, either `at` is its end or
+        /// Adds a slot before the one at `at`, where there is room. If others know the leaf, either `at` is its end or
         /// `state` says that slots move.
         #[inline]
-        fn put(self, at: usize, item: Item<'_>) {
-            let slot = item.slot.with_cell(self.add_cell(item.cell));
+        fn put(self, at: usize, slot: Slot) {
             let count = self.count();
             let slots = self.slot_words();
-            for moved in (at..count).rev() {
-                // SAFETY: as in `slot_word`. Only the lock's holder stores slots.
-                unsafe { (*slots.add(moved + 1)).store((*slots.add(moved)).load(Relaxed), Release) };
+            // SAFETY: as in `slot_word`. Only the lock's holder stores slots.
+            let move_up = |moved: usize| unsafe {
+                let slot = (*slots.add(moved)).load(Relaxed);
+                move || (*slots.add(moved + 1)).store(slot, Release)
+            };
+            let mut left = count;
+            while left >= at + 4 {
+                left -= 4;
+                let stores = [3, 2, 1, 0].map(|step| move_up(left + step));
+                stores.iter().for_each(|store| store());
             }
+            (at..left).rev().for_each(|moved| move_up(moved)());
             self.slot_word(at).store(slot.0, Release);
             self.most.store(self.most.load(Relaxed).max(count as u16 + 1), Relaxed);
             self.count.store(count as u16 + 1, Release);
@@ -3675,7 +3684,9 @@ mod sorted {
 
         /// The pairs, on their way into another leaf. The caller has the lock.
         fn items(self) -> Vec<Item<'g>> {
-            (0..self.count()).map(|at| self.item(at)).collect()
+            let mut items = Vec::with_capacity(self.count() + 1);
+            items.extend((0..self.count()).map(|at| self.item(at)));
+            items
         }
 
         fn item(self, at: usize) -> Item<'g> {
@@ -3726,12 +3737,14 @@ mod sorted {
             self.next += CHANGED;
         }
 
-        /// Tells readers that slots move while `change` does its `Release` stores.
-        #[inline]
-        fn while_moving(&mut self, change: impl FnOnce(Leaf<'_>)) {
+        /// Tells readers that slots move from now on, by `Release` stores.
+        fn moving(&mut self) {
             self.changed();
             self.leaf.state.store(self.next | LOCKED | MOVING, Relaxed);
-            change(self.leaf);
+        }
+
+        /// Tells readers that slots do not move any more.
+        fn still(&self) {
             self.leaf.state.store(self.next | LOCKED, Release);
         }
 
@@ -3926,6 +3939,7 @@ mod sorted {
 
     /// A child: a leaf, or with the lowest bit set an inner node.
     #[derive(Clone, Copy, PartialEq, Eq)]
+    #[repr(transparent)]
     struct Child(*mut u8);
 
     enum Node<'g> {
@@ -4214,7 +4228,9 @@ mod sorted {
         /// Takes a slot out. Where that leaves much waste, the leaf is replaced.
         fn delete(&self, held: &mut Held<'_>, key: &[u8], at: usize, slot: Slot) {
             let leaf = held.leaf;
-            held.while_moving(|leaf| leaf.remove(at));
+            held.moving();
+            leaf.remove(at);
+            held.still();
             leaf.add_garbage(leaf.cell_len(slot));
             self.len.add(-1);
             if leaf.count() == 0 {
@@ -4255,11 +4271,9 @@ mod sorted {
             let Some(mut held) = self.leaf(first).and_then(Leaf::lock) else { return Ok(0) };
             // The separators of a leaf stay while it is locked.
             let Some((leaf, edge, _)) = self.leaf_at(Bound::Included(first), false) else { return Ok(0) };
-            let mut last = Vec::new();
-            let behind = leaf.count().checked_sub(1).is_none_or(|at| {
-                leaf.item(at).write_key(&mut last);
-                last.as_slice() < first
-            });
+            let mut room = KEY_ROOM;
+            let last = leaf.count().checked_sub(1).map(|at| leaf.item(at).key(&mut room));
+            let behind = last.is_none_or(|last| last < first);
             if leaf.head != held.leaf.head || !behind || !may_write() {
                 return Ok(0);
             }
@@ -4288,10 +4302,9 @@ mod sorted {
             }
             let fresh = self.run_leaf(pairs)?;
             let (added, apart) = (fresh.count(), fresh.apart().collect::<Vec<_>>());
-            let done = if leaf.count() > 0 {
-                self.publish_beside(&mut held, &last, first, fresh)
-            } else {
-                self.publish(&mut held, first, Child::of_leaf(fresh), None)
+            let done = match last {
+                Some(last) => self.publish_beside(&mut held, last, first, fresh),
+                None => self.publish(&mut held, first, Child::of_leaf(fresh), None),
             };
             done.map(|()| added).inspect_err(|_| self.give_apart(apart))
         }
@@ -4320,15 +4333,16 @@ mod sorted {
                 if bytes - SLOT + leaf.slot_room() > leaf.room() {
                     return None;
                 }
-                let mut buffer = MaybeUninit::uninit();
-                let (cell, _) = self.new_cell(&mut buffer, key, suffix, value).ok()?;
-                leaf.put(leaf.count(), Item { prefix: leaf.prefix(), slot: Slot::new(suffix), cell });
+                let mut address = MaybeUninit::uninit();
+                let (cell, _) = self.new_cell(key, suffix, value, &mut address).ok()?;
+                leaf.put(leaf.count(), suffix.slot().with_cell(leaf.add_cell(cell)));
                 Some(())
             };
             pairs.iter().map_while(put).count()
         }
 
         /// Gives the key a new value, in the leaf where there is room, else in a new one.
+        #[inline]
         fn set(
             &self,
             held: &mut Held<'_>,
@@ -4338,31 +4352,28 @@ mod sorted {
             value: &[u8],
         ) -> Tried<()> {
             let leaf = held.leaf;
-            let (prefix, after) =
-                suffix.map_or((&[][..], Suffix::new(key)), |suffix| (leaf.prefix(), suffix));
-            let mut buffer = MaybeUninit::uninit();
-            let (cell, apart) = self.new_cell(&mut buffer, key, after, value)?;
-            let item = Item { prefix, slot: Slot::new(after), cell };
-            let count = leaf.count();
+            let after = suffix.unwrap_or_else(|| Suffix::new(key));
+            let mut address = MaybeUninit::uninit();
+            let (cell, apart) = self.new_cell(key, after, value, &mut address)?;
+            let slot = after.slot();
             // A key without the leaf's prefix has no room in it.
             let room = if suffix.is_some() { leaf.room() } else { 0 };
             match found {
                 Ok((at, old)) if cell.len() <= room => {
-                    let slot = item.slot.with_cell(leaf.add_cell(cell));
-                    leaf.slot_word(at).store(slot.0, Release);
+                    leaf.slot_word(at).store(slot.with_cell(leaf.add_cell(cell)).0, Release);
                     leaf.add_garbage(leaf.cell_len(old));
                     held.changed();
                 }
                 Err(at) if cell.len() + leaf.slot_room() <= room => {
-                    if at == count {
-                        leaf.put(at, item);
-                        held.changed();
-                    } else {
-                        held.while_moving(|leaf| leaf.put(at, item));
-                    }
+                    let slot = slot.with_cell(leaf.add_cell(cell));
+                    // Until the lock is given up.
+                    if at < leaf.count() { held.moving() } else { held.changed() }
+                    leaf.put(at, slot);
                 }
                 _ => {
-                    self.make_room(held, key, found, item).inspect_err(|_| self.give_apart(apart))?;
+                    let prefix = suffix.map_or(&[][..], |_| leaf.prefix());
+                    self.make_room(held, key, found, prefix, slot, cell)
+                        .inspect_err(|_| self.give_apart(apart))?;
                 }
             }
             if found.is_err() {
@@ -4371,37 +4382,32 @@ mod sorted {
             Ok(())
         }
 
-        /// The cell of a pair, in `buffer`, and what of the pair is not in it.
-        fn new_cell<'b>(
+        /// The cell of a pair, and what of the pair is not in it, for whose `address` there is room.
+        #[inline]
+        fn new_cell<'c>(
             &self,
-            buffer: &'b mut MaybeUninit<[u8; MAX_CELL]>,
             key: &[u8],
-            suffix: Suffix<'_>,
-            value: &[u8],
-        ) -> Tried<(&'b [u8], Option<Retired>)> {
-            let value_len = shown_len(key.len(), value.len());
-            let apart = match value_len {
-                PAIR_BLOB => Some(Retired::Blob(self.blobs.add(key, value)?)),
-                VALUE_BLOB => Some(Retired::Blob(self.blobs.add(&[], value)?)),
-                BLOCK.. => Some(self.new_block(value)?),
-                _ => None,
+            suffix: Suffix<'c>,
+            value: &'c [u8],
+            address: &'c mut MaybeUninit<*const u8>,
+        ) -> Tried<(Cell<'c>, Option<Retired>)> {
+            let shown = shown_len(key.len(), value.len());
+            if shown < BLOCK {
+                return Ok((Cell { shown, rest: suffix.rest, tail: value }, None));
+            }
+            let apart = match shown {
+                PAIR_BLOB => Retired::Blob(self.blobs.add(key, value)?),
+                VALUE_BLOB => Retired::Blob(self.blobs.add(&[], value)?),
+                _ => self.new_block(value)?,
             };
-            let rest = if value_len == PAIR_BLOB { &[] } else { suffix.rest };
-            let cell: *mut u8 = buffer.as_mut_ptr().cast();
-            // SAFETY: the buffer has room for the head, the rest and the value or the address.
-            let cell = unsafe {
-                cell.cast::<[u8; CELL_HEAD]>().write(value_len.to_ne_bytes());
-                let tail = cell.add(CELL_HEAD + rest.len());
-                tail.sub(rest.len()).copy_from_nonoverlapping(rest.as_ptr(), rest.len());
-                match apart {
-                    Some(Retired::Block(block, _)) => tail.cast::<NonNull<u8>>().write_unaligned(block),
-                    Some(Retired::Blob(blob)) => tail.cast::<*const Blob>().write_unaligned(blob),
-                    None => tail.copy_from_nonoverlapping(value.as_ptr(), value.len()),
-                }
-                let tail_len = if apart.is_some() { ADDRESS } else { value.len() };
-                slice::from_raw_parts(cell, CELL_HEAD + rest.len() + tail_len)
-            };
-            Ok((cell, apart))
+            address.write(match apart {
+                Retired::Block(block, _) => block.as_ptr(),
+                Retired::Blob(blob) => blob.cast(),
+            });
+            // SAFETY: the address was just written, and its bytes go nowhere but into cells.
+            let tail = unsafe { slice::from_raw_parts(address.as_ptr().cast(), ADDRESS) };
+            let rest = if shown == PAIR_BLOB { &[] } else { suffix.rest };
+            Ok((Cell { shown, rest, tail }, Some(apart)))
         }
 
         /// A value in a block of its own.
@@ -4429,7 +4435,23 @@ mod sorted {
         }
 
         /// Replaces a leaf without room for a pair by one, or two, that have the pair too.
-        fn make_room(&self, held: &mut Held<'_>, key: &[u8], found: Found, new: Item<'_>) -> Tried<()> {
+        #[inline(never)]
+        fn make_room(
+            &self,
+            held: &mut Held<'_>,
+            key: &[u8],
+            found: Found,
+            prefix: &[u8],
+            slot: Slot,
+            cell: Cell<'_>,
+        ) -> Tried<()> {
+            let mut buffer = MaybeUninit::<[u8; MAX_CELL]>::uninit();
+            // SAFETY: the buffer has room for any cell.
+            let written = unsafe {
+                cell.write(buffer.as_mut_ptr().cast());
+                slice::from_raw_parts(buffer.as_ptr().cast(), cell.len())
+            };
+            let new = Item { prefix, slot, cell: written };
             let leaf = held.leaf;
             let count = leaf.count();
             let used = leaf.used() + new.cell.len() + SLOT;
@@ -4440,7 +4462,7 @@ mod sorted {
                 if size <= LEAF {
                     // Most often all that is missing is room.
                     let fresh = self.resized(leaf, size)?;
-                    fresh.put(at, new);
+                    fresh.put(at, slot.with_cell(fresh.add_cell(cell)));
                     return self.publish(held, key, Child::of_leaf(fresh), None);
                 }
                 // Keys that come in order leave full leaves behind, and begin new ones.
@@ -4462,15 +4484,15 @@ mod sorted {
         /// Puts a pair into a new leaf beside a full one, whose slot at `beside` is next to it.
         fn begin_leaf(&self, held: &mut Held<'_>, key: &[u8], beside: usize, new: Item<'_>) -> Tried<()> {
             let leaf = held.leaf;
-            let mut other = Vec::new();
-            leaf.item(beside).write_key(&mut other);
+            let mut rooms = [KEY_ROOM; 2];
+            let [other, far] = &mut rooms;
+            let other = leaf.item(beside).key(other);
             // What the key shares with one a quarter of a leaf away, those to come will most likely share too. The end of the
             // key, which is about to change, is in the slot anyway.
-            let mut far = Vec::new();
-            leaf.item(beside.abs_diff(leaf.count() / 4)).write_key(&mut far);
-            let prefix_len = common(key, &far).min(key.len().saturating_sub(4)).min(MAX_PREFIX);
+            let far = leaf.item(beside.abs_diff(leaf.count() / 4)).key(far);
+            let prefix_len = common(key, far).min(key.len().saturating_sub(4)).min(MAX_PREFIX);
             let fresh = self.new_leaf(&[new], prefix_len, SMALL_LEAF)?;
-            self.publish_beside(held, &other, key, fresh)
+            self.publish_beside(held, other, key, fresh)
         }
 
         /// Puts a new leaf beside another one, whose key `other` is next to the new leaf's `key`.
@@ -4554,10 +4576,11 @@ mod sorted {
                 return self.publish(held, key, Child::of_leaf(fresh), None);
             }
             let (low_items, high_items) = items.split_at(middle(items));
-            let (mut low_key, mut high_key) = (Vec::new(), Vec::new());
-            low_items[low_items.len() - 1].write_key(&mut low_key);
-            high_items[0].write_key(&mut high_key);
-            let separator = &high_key[..=common(&low_key, &high_key)];
+            let mut rooms = [KEY_ROOM; 2];
+            let [low_key, high_key] = &mut rooms;
+            let low_key = low_items[low_items.len() - 1].key(low_key);
+            let high_key = high_items[0].key(high_key);
+            let separator = &high_key[..=common(low_key, high_key)];
             let half = |items: &[Item<'_>]| {
                 let (prefix_len, content) = leaf_content(items);
                 self.new_leaf(items, prefix_len, content + slack(content)).map(Child::of_leaf)
@@ -4671,6 +4694,12 @@ mod sorted {
                 let Some((&(parent, at), rest)) = above.split_last() else {
                     break self.new_inner(&[Separator { prefix: &[], rest: &separator }], &[low, high]);
                 };
+                if parent.count() < FANOUT
+                    && let Some(after) = separator.strip_prefix(parent.prefix())
+                {
+                    above = rest;
+                    break self.grown(parent, at, after, [low, high]);
+                }
                 let mut separators: Vec<Separator<'_>> = parent.separators().collect();
                 let mut children: Vec<Child> = parent.children().collect();
                 separators.insert(at, Separator { prefix: &[], rest: &separator });
@@ -4737,17 +4766,60 @@ mod sorted {
 
         /// A leaf of at least `size` bytes with these pairs, whose keys share their first `prefix_len` bytes.
         fn new_leaf(&self, items: &[Item<'_>], prefix_len: usize, size: usize) -> Tried<Leaf<'_>> {
-            let mut key = Vec::new();
-            if let Some(first) = items.first() {
-                first.write_key(&mut key);
-            }
-            let leaf = self.empty_leaf(&key[..prefix_len], size)?;
+            let mut room = KEY_ROOM;
+            let first = items.first().map_or(&[][..], |first| first.key(&mut room));
+            let leaf = self.empty_leaf(&first[..prefix_len], size)?;
             for (at, item) in items.iter().enumerate() {
-                leaf.slot_word(at).store(item.write(leaf, &mut key).0, Relaxed);
+                leaf.slot_word(at).store(item.write(leaf).0, Relaxed);
             }
             leaf.most.store(items.len() as u16, Relaxed);
             leaf.count.store(items.len() as u16, Relaxed);
             Ok(leaf)
+        }
+
+        /// An inner node with a separator more, which stands before the one at `at` and has `rest` after the prefix, and the
+        /// children on its sides in place of one. The caller has the tree's lock.
+        fn grown(&self, node: Inner<'_>, at: usize, rest: &[u8], children: [Child; 2]) -> Tried<Child> {
+            /// # Safety
+            /// There is room for all of `from` with `new` in place of `range`.
+            unsafe fn splice<T>(from: &[T], range: Range<usize>, new: &[T], to: *mut T) {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    to.copy_from_nonoverlapping(from.as_ptr(), range.start);
+                    let to = to.add(range.start);
+                    to.copy_from_nonoverlapping(new.as_ptr(), new.len());
+                    let behind = &from[range.end..];
+                    to.add(new.len()).copy_from_nonoverlapping(behind.as_ptr(), behind.len());
+                }
+            }
+            let count = node.count();
+            let ((old_ends, old_bytes), (ends, bytes)) = (inner_parts(count), inner_parts(count + 1));
+            let size = bytes + node.size as usize - old_bytes + rest.len();
+            let block = lock(&self.blocks).space.take(size)?;
+            // SAFETY: as in `new_inner`; of the old node nothing changes while the tree is locked.
+            unsafe {
+                let (from, to) = (node.base(), block.as_ptr());
+                let head: *mut InnerHead = to.cast();
+                (&raw mut (*head).size).write(size as u32);
+                (&raw mut (*head).count).write(count as u16 + 1);
+                (&raw mut (*head).prefix_len).write(node.prefix_len);
+                (&raw mut (*head).start).write(node.start);
+                let old = slice::from_raw_parts(node.heads.as_ptr().cast::<i32>(), ROW * ROWS - 1);
+                let heads = (&raw mut (*head).heads).cast::<i32>();
+                splice(old, at..at, &[signed_head(rest)], heads);
+                let last = |row| heads.add(row * ROW + ROW - 1).read();
+                (&raw mut (*head).lasts).write(std::array::from_fn(last));
+                let old = slice::from_raw_parts(from.add(INNER_HEAD).cast::<Child>(), count + 1);
+                splice(old, at..at + 1, &children, to.add(INNER_HEAD).cast());
+                let old = slice::from_raw_parts(from.add(old_ends).cast::<u32>(), count);
+                let start = if at == 0 { node.prefix_len.into() } else { old[at - 1] as usize };
+                let ends = to.add(ends).cast::<u32>();
+                splice(old, at..at, &[start as u32], ends);
+                (at..=count).for_each(|at| *ends.add(at) += rest.len() as u32);
+                let old = slice::from_raw_parts(from.add(old_bytes), node.size as usize - old_bytes);
+                splice(old, start..start, rest, to.add(bytes));
+            }
+            Ok(Child::of_inner(Inner { head: block.cast(), there: PhantomData }))
         }
 
         fn new_inner(&self, separators: &[Separator<'_>], children: &[Child]) -> Tried<Child> {
@@ -4879,6 +4951,35 @@ mod sorted {
     /// Where a key's slot is and what it says, or where it would belong.
     type Found = std::result::Result<(usize, Slot), usize>;
 
+    /// A cell that is to be written: the length that it shows, the rest of the key, and the value or an address.
+    #[derive(Clone, Copy)]
+    struct Cell<'c> {
+        shown: u16,
+        rest: &'c [u8],
+        tail: &'c [u8],
+    }
+
+    impl Cell<'_> {
+        #[inline]
+        fn len(&self) -> usize {
+            CELL_HEAD + self.rest.len() + self.tail.len()
+        }
+
+        /// # Safety
+        /// There is room for it at `to`.
+        #[inline]
+        unsafe fn write(&self, to: *mut u8) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                to.cast::<u16>().write_unaligned(self.shown);
+                let rest = to.add(CELL_HEAD);
+                rest.copy_from_nonoverlapping(self.rest.as_ptr(), self.rest.len());
+                let tail = rest.add(self.rest.len());
+                tail.copy_from_nonoverlapping(self.tail.as_ptr(), self.tail.len());
+            }
+        }
+    }
+
     /// A pair on its way into a new leaf: its slot's key, its cell, and the prefix that both lack.
     #[derive(Clone, Copy)]
     struct Item<'i> {
@@ -4898,43 +4999,72 @@ mod sorted {
         }
 
         /// The cell's length in a leaf with a prefix of `prefix_len`.
+        #[inline]
         fn cell_len(&self, prefix_len: usize) -> usize {
-            if prefix_len == self.prefix.len() {
-                return self.cell.len();
+            match prefix_len.checked_sub(self.prefix.len()) {
+                Some(0) => self.cell.len(),
+                Some(more) if self.value_len() != PAIR_BLOB => self.cell.len() - more.min(self.rest_len()),
+                _ => cell_len(self.value_len(), self.prefix.len() + self.slot.key_len() - prefix_len),
             }
-            cell_len(self.value_len(), self.prefix.len() + self.slot.key_len() - prefix_len)
         }
 
-        /// Writes the whole key into `key`.
-        fn write_key(&self, key: &mut Vec<u8>) {
-            key.clear();
+        /// The length of the key beyond its slot.
+        #[inline]
+        fn rest_len(&self) -> usize {
+            self.slot.key_len().saturating_sub(4)
+        }
+
+        /// The whole key, put together in `room` unless it is in a blob.
+        fn key<'k>(&self, room: &'k mut KeyRoom) -> &'k [u8]
+        where
+            'i: 'k,
+        {
             let (rest, tail) = self.parts();
             if self.value_len() == PAIR_BLOB {
                 // SAFETY: the pair is live, so its blob is.
-                key.extend(unsafe { Blob::parts(tail.as_ptr().cast::<*const Blob>().read_unaligned()) }.0);
-                return;
+                return unsafe { Blob::parts(tail.as_ptr().cast::<*const Blob>().read_unaligned()) }.0;
             }
-            key.reserve(self.prefix.len() + 4 + rest.len());
-            key.extend(self.prefix);
-            key.extend(&self.slot.head().to_be_bytes()[..self.slot.key_len().min(4)]);
-            key.extend(rest);
+            let head = self.slot.head().to_be_bytes();
+            let mut len = 0;
+            for part in [self.prefix, &head[..self.slot.key_len().min(4)], rest] {
+                room[len..len + part.len()].copy_from_slice(part);
+                len += part.len();
+            }
+            &room[..len]
         }
 
-        /// Writes the cell into a leaf whose prefix may be another; the slot for it. `key` is room to work in.
-        fn write(&self, leaf: Leaf<'_>, key: &mut Vec<u8>) -> Slot {
+        /// Writes the cell into a leaf whose prefix may be another; the slot for it.
+        #[inline]
+        fn write(&self, leaf: Leaf<'_>) -> Slot {
             let prefix_len = usize::from(leaf.prefix_len);
-            if self.prefix.len() == prefix_len {
-                return self.slot.with_cell(leaf.add_cell(self.cell));
+            let shown = self.value_len();
+            match prefix_len.checked_sub(self.prefix.len()) {
+                Some(more) if shown != PAIR_BLOB => {
+                    // What the prefix has more goes from the head, into which the rest moves up.
+                    let (rest, tail) = (&self.cell[CELL_HEAD..][..self.rest_len()], &[][..]);
+                    let head = match more {
+                        0 => self.slot.head(),
+                        1..4 => self.slot.head() << (8 * more) | head4(rest) >> (32 - 8 * more),
+                        _ => head4(rest.get(more - 4..).unwrap_or_default()),
+                    };
+                    let cell = Cell { shown, rest: &self.cell[CELL_HEAD + more.min(rest.len())..], tail };
+                    Slot::new(head, self.slot.key_len() - more).with_cell(leaf.add_cell(cell))
+                }
+                _ => {
+                    let mut room = KEY_ROOM;
+                    let suffix = Suffix::new(&self.key(&mut room)[prefix_len..]);
+                    let rest = if shown == PAIR_BLOB { &[] } else { suffix.rest };
+                    let cell = Cell { shown, rest, tail: self.parts().1 };
+                    suffix.slot().with_cell(leaf.add_cell(cell))
+                }
             }
-            self.write_key(key);
-            let suffix = Suffix::new(&key[prefix_len..]);
-            leaf.add_cell(self.parts().1);
-            if self.value_len() != PAIR_BLOB {
-                leaf.add_cell(suffix.rest);
-            }
-            Slot::new(suffix).with_cell(leaf.add_cell(&self.cell[..CELL_HEAD]))
         }
     }
+
+    /// Where a key is put together that is in parts, which is never longer than a cell.
+    type KeyRoom = [u8; MAX_CELL];
+
+    const KEY_ROOM: KeyRoom = [0; MAX_CELL];
 
     /// The bytes of the rest of a key and of what follows it, in a cell with this value length.
     #[inline]
@@ -4983,13 +5113,14 @@ mod sorted {
 
     /// The length of the prefix that a leaf with these pairs has, and the bytes that it needs.
     fn leaf_content(items: &[Item<'_>]) -> (usize, usize) {
-        let (mut first, mut last) = (Vec::new(), Vec::new());
-        if let [low, .., high] = items {
-            low.write_key(&mut first);
-            high.write_key(&mut last);
-        }
+        let mut rooms = [KEY_ROOM; 2];
+        let [first, last] = &mut rooms;
         // They are in order, so what the first and the last share all share.
-        let prefix_len = common(&first, &last).min(MAX_PREFIX);
+        let shared = match items {
+            [low, .., high] => common(low.key(first), high.key(last)),
+            _ => 0,
+        };
+        let prefix_len = shared.min(MAX_PREFIX);
         let pairs = items.iter().map(|item| SLOT + item.cell_len(prefix_len));
         (prefix_len, HEAD + prefix_room(prefix_len) + pairs.sum::<usize>())
     }

@@ -93,8 +93,7 @@ impl Leaf<'_> {
             let slot = self.slot(at);
             let len = self.cell_len(slot);
             assert!(floor <= slot.cell() && slot.cell() + len <= size, "S1: a cell is among the cells");
-            let mut key = Vec::new();
-            self.item(at).write_key(&mut key);
+            let key = self.item(at).key(&mut KEY_ROOM.clone()).to_vec();
             match self.cell(slot).1 {
                 Place::Cell(_) => {}
                 Place::Block(block, len) => met.blocks.push((block.addr().get(), BLOCK_HEAD + len)),
