@@ -3210,6 +3210,9 @@ mod sorted {
     /// A search in a leaf takes so many steps, enough for 128 pairs, even if fewer would do.
     const MOST_STEPS: u32 = 7;
 
+    /// So many bytes a short copy reads and writes, more than it has to, so that it needs no call.
+    const OVER: usize = 32;
+
     const HEAD: usize = size_of::<LeafHead>();
     const SLOT: usize = size_of::<u64>();
     const CELL_HEAD: usize = 2;
@@ -3267,6 +3270,7 @@ mod sorted {
 
     /// What a slot says; see the drawing above.
     #[derive(Clone, Copy)]
+    #[repr(transparent)]
     struct Slot(u64);
 
     impl Slot {
@@ -3630,17 +3634,16 @@ mod sorted {
             let count = self.count();
             let slots = self.slot_words();
             // SAFETY: as in `slot_word`. Only the lock's holder stores slots.
-            let move_up = |moved: usize| unsafe {
-                let slot = (*slots.add(moved)).load(Relaxed);
-                move || (*slots.add(moved + 1)).store(slot, Release)
-            };
+            let load = |at| unsafe { &*slots.add(at) }.load(Relaxed);
+            // SAFETY: as above.
+            let store = |at, slot| unsafe { &*slots.add(at) }.store(slot, Release);
             let mut left = count;
             while left >= at + 4 {
                 left -= 4;
-                let stores = [3, 2, 1, 0].map(|step| move_up(left + step));
-                stores.iter().for_each(|store| store());
+                let moved = [0, 1, 2, 3].map(|step| load(left + step));
+                (0..4).rev().for_each(|step| store(left + step + 1, moved[step]));
             }
-            (at..left).rev().for_each(|moved| move_up(moved)());
+            (at..left).rev().for_each(|at| store(at + 1, load(at)));
             self.slot_word(at).store(slot.0, Release);
             self.most.store(self.most.load(Relaxed).max(count as u16 + 1), Relaxed);
             self.count.store(count as u16 + 1, Release);
@@ -3682,18 +3685,31 @@ mod sorted {
             (0..self.count()).filter_map(move |at| Some(self.cell(self.slot(at)).1.apart()?.0))
         }
 
-        /// The pairs, on their way into another leaf. The caller has the lock.
-        fn items(self) -> Vec<Item<'g>> {
-            let mut items = Vec::with_capacity(self.count() + 1);
-            items.extend((0..self.count()).map(|at| self.item(at)));
-            items
+        /// The pairs, on their way into another leaf. The caller has the lock, and changes no slot meanwhile.
+        fn run(self) -> Run<'g> {
+            // SAFETY: S1; only the lock's holder stores slots.
+            let slots: &[Slot] = unsafe { slice::from_raw_parts(self.slot_words().cast(), self.count()) };
+            let free = self.floor.load(Relaxed) + self.garbage.load(Relaxed);
+            let bytes = usize::from(self.size - free) + size_of_val(slots);
+            Run { prefix: self.prefix(), slots, base: self.base(), bytes }
         }
 
-        fn item(self, at: usize) -> Item<'g> {
-            let slot = self.slot(at);
-            // SAFETY: S1.
-            let cell = unsafe { slice::from_raw_parts(self.base().add(slot.cell()), self.cell_len(slot)) };
-            Item { prefix: self.prefix(), slot, cell }
+        /// Puts pairs behind the others, whose keys may lack another prefix. The leaf is ours and has room.
+        fn append(self, run: Run<'_>) {
+            let more = usize::from(self.prefix_len).checked_sub(run.prefix.len());
+            let (count, slots) = (self.count(), self.slot_words());
+            self.most.store((count + run.slots.len()) as u16, Relaxed);
+            self.count.store((count + run.slots.len()) as u16, Relaxed);
+            // From here on a copy may write more than it has to.
+            let free = usize::from(self.floor.load(Relaxed)) - self.room() + OVER;
+            for (at, pair) in run.pairs().enumerate() {
+                let slot = match more {
+                    Some(more) if pair.value_len() != PAIR_BLOB => pair.write(self, more, free),
+                    _ => pair.write_anew(self),
+                };
+                // SAFETY: as in `slot_word`.
+                unsafe { (*slots.add(count + at)).store(slot.0, Relaxed) };
+            }
         }
 
         /// Waits for the lock; `None` where the leaf was replaced.
@@ -4272,7 +4288,7 @@ mod sorted {
             // The separators of a leaf stay while it is locked.
             let Some((leaf, edge, _)) = self.leaf_at(Bound::Included(first), false) else { return Ok(0) };
             let mut room = KEY_ROOM;
-            let last = leaf.count().checked_sub(1).map(|at| leaf.item(at).key(&mut room));
+            let last = leaf.run().pairs().next_back().map(|pair| pair.key(&mut room));
             let behind = last.is_none_or(|last| last < first);
             if leaf.head != held.leaf.head || !behind || !may_write() {
                 return Ok(0);
@@ -4367,7 +4383,11 @@ mod sorted {
                 Err(at) if cell.len() + leaf.slot_room() <= room => {
                     let slot = slot.with_cell(leaf.add_cell(cell));
                     // Until the lock is given up.
-                    if at < leaf.count() { held.moving() } else { held.changed() }
+                    if at < leaf.count() {
+                        held.moving();
+                    } else {
+                        held.changed();
+                    }
                     leaf.put(at, slot);
                 }
                 _ => {
@@ -4445,19 +4465,18 @@ mod sorted {
             slot: Slot,
             cell: Cell<'_>,
         ) -> Tried<()> {
-            let mut buffer = MaybeUninit::<[u8; MAX_CELL]>::uninit();
-            // SAFETY: the buffer has room for any cell.
-            let written = unsafe {
-                cell.write(buffer.as_mut_ptr().cast());
-                slice::from_raw_parts(buffer.as_ptr().cast(), cell.len())
-            };
-            let new = Item { prefix, slot, cell: written };
             let leaf = held.leaf;
-            let count = leaf.count();
-            let used = leaf.used() + new.cell.len() + SLOT;
+            let all = leaf.run();
+            let count = all.slots.len();
+            let mut buffer = MaybeUninit::<[u8; OVER + MAX_CELL]>::uninit();
+            let base = buffer.as_mut_ptr().cast::<u8>();
+            // SAFETY: the buffer has room for any cell.
+            unsafe { cell.write(base.add(OVER)) };
+            let new = Run { prefix, slots: &[slot.with_cell(OVER)], base, bytes: SLOT + cell.len() };
+            let used = leaf.used() + cell.len() + SLOT;
             let size = self.roomy(leaf, used);
             let garbage = usize::from(leaf.garbage.load(Relaxed));
-            let is_clean = garbage <= used / 16 && new.prefix.len() == usize::from(leaf.prefix_len);
+            let is_clean = garbage <= used / 16 && prefix.len() == usize::from(leaf.prefix_len);
             if let (Err(at), true) = (found, is_clean && used > SMALL_LEAF && self.may_grow().is_ok()) {
                 if size <= LEAF {
                     // Most often all that is missing is room.
@@ -4473,23 +4492,21 @@ mod sorted {
                     return self.begin_leaf(held, key, 0, new);
                 }
             }
-            let mut items = leaf.items();
-            match found {
-                Ok((at, _)) => items[at] = new,
-                Err(at) => items.insert(at, new),
-            }
-            self.rebuild(held, key, &items)
+            let (low, high) = all.split(found.map_or_else(|at| at, |(at, _)| at));
+            let (_, high) = high.split(usize::from(found.is_ok()));
+            self.rebuild(held, key, &[low, new, high])
         }
 
         /// Puts a pair into a new leaf beside a full one, whose slot at `beside` is next to it.
-        fn begin_leaf(&self, held: &mut Held<'_>, key: &[u8], beside: usize, new: Item<'_>) -> Tried<()> {
+        fn begin_leaf(&self, held: &mut Held<'_>, key: &[u8], beside: usize, new: Run<'_>) -> Tried<()> {
             let leaf = held.leaf;
             let mut rooms = [KEY_ROOM; 2];
             let [other, far] = &mut rooms;
-            let other = leaf.item(beside).key(other);
+            let (all, count) = (leaf.run(), leaf.count());
+            let other = all.pair(beside).key(other);
             // What the key shares with one a quarter of a leaf away, those to come will most likely share too. The end of the
             // key, which is about to change, is in the slot anyway.
-            let far = leaf.item(beside.abs_diff(leaf.count() / 4)).key(far);
+            let far = all.pair(beside.abs_diff(count / 4)).key(far);
             let prefix_len = common(key, far).min(key.len().saturating_sub(4)).min(MAX_PREFIX);
             let fresh = self.new_leaf(&[new], prefix_len, SMALL_LEAF)?;
             self.publish_beside(held, other, key, fresh)
@@ -4518,27 +4535,23 @@ mod sorted {
         /// The same leaf with more room, or less.
         fn resized(&self, leaf: Leaf<'_>, size: usize) -> Tried<Leaf<'_>> {
             let fresh = self.empty_leaf(leaf.prefix(), size)?;
-            let count = leaf.count();
+            let slots = leaf.run().slots;
             let floor = usize::from(leaf.floor.load(Relaxed));
             let cells = usize::from(leaf.size) - floor;
-            let further = usize::from(fresh.size).wrapping_sub(leaf.size.into());
-            // SAFETY: all cells go from the end of one block to the end of another, which has room for them and is ours.
+            let further = u64::from(fresh.size).wrapping_sub(leaf.size.into());
+            // SAFETY: all cells go from the end of one block to the end of another, which has room for them and the slots and
+            // is ours.
             unsafe {
                 let to = fresh.base().add(fresh.take_cell(cells));
                 to.copy_from_nonoverlapping(leaf.base().add(floor), cells);
-            }
-            let (from, to) = (leaf.slot_words(), fresh.slot_words());
-            for at in 0..count {
-                // SAFETY: as in `slot_word`.
-                unsafe {
-                    let slot = Slot((*from.add(at)).load(Relaxed));
-                    let moved = slot.with_cell(slot.cell().wrapping_add(further));
-                    (*to.add(at)).store(moved.0, Relaxed);
+                let to = fresh.slot_words().cast_mut().cast::<Slot>();
+                for (at, slot) in slots.iter().enumerate() {
+                    to.add(at).write(Slot(slot.0.wrapping_add(further)));
                 }
             }
             fresh.garbage.store(leaf.garbage.load(Relaxed), Relaxed);
-            fresh.most.store(count as u16, Relaxed);
-            fresh.count.store(count as u16, Relaxed);
+            fresh.most.store(slots.len() as u16, Relaxed);
+            fresh.count.store(slots.len() as u16, Relaxed);
             Ok(fresh)
         }
 
@@ -4556,10 +4569,10 @@ mod sorted {
 
         /// Replaces a leaf by one, or two, with these pairs; one that pairs went from, together with a neighbour if both
         /// are small.
-        fn rebuild(&self, held: &mut Held<'_>, key: &[u8], items: &[Item<'_>]) -> Tried<()> {
-            let (prefix_len, content) = leaf_content(items);
+        fn rebuild(&self, held: &mut Held<'_>, key: &[u8], runs: &[Run<'_>]) -> Tried<()> {
+            let (prefix_len, content) = leaf_content(runs);
             let had_more = held.leaf.garbage.load(Relaxed) > 0;
-            if had_more && content <= LEAF / 2 && self.merge(held, key, items, content) {
+            if had_more && content <= LEAF / 2 && self.merge(held, key, runs, content) {
                 return Ok(());
             }
             let may_grow = self.may_grow();
@@ -4571,37 +4584,37 @@ mod sorted {
             if !same {
                 may_grow?;
             }
-            if size <= LEAF || items.len() < 2 {
-                let fresh = self.new_leaf(items, prefix_len, size)?;
+            if size <= LEAF || count(runs) < 2 {
+                let fresh = self.new_leaf(runs, prefix_len, size)?;
                 return self.publish(held, key, Child::of_leaf(fresh), None);
             }
-            let (low_items, high_items) = items.split_at(middle(items));
+            let (low_runs, high_runs) = split(runs);
             let mut rooms = [KEY_ROOM; 2];
             let [low_key, high_key] = &mut rooms;
-            let low_key = low_items[low_items.len() - 1].key(low_key);
-            let high_key = high_items[0].key(high_key);
+            let low_key = last_key(&low_runs, low_key);
+            let high_key = first_key(&high_runs, high_key);
             let separator = &high_key[..=common(low_key, high_key)];
-            let half = |items: &[Item<'_>]| {
-                let (prefix_len, content) = leaf_content(items);
-                self.new_leaf(items, prefix_len, content + slack(content)).map(Child::of_leaf)
+            let half = |runs: &[Run<'_>]| {
+                let (prefix_len, content) = leaf_content(runs);
+                self.new_leaf(runs, prefix_len, content + slack(content)).map(Child::of_leaf)
             };
-            let low = half(low_items)?;
-            let high = half(high_items).inspect_err(|_| self.give(&[low]))?;
+            let low = half(&low_runs)?;
+            let high = half(&high_runs).inspect_err(|_| self.give(&[low]))?;
             self.publish(held, key, low, Some((separator, high)))
         }
 
         /// Replaces a leaf of which much is dead by a smaller one. Where memory is refused it stays as it is.
         #[cold]
         fn shrink(&self, held: &mut Held<'_>, key: &[u8]) {
-            let items = held.leaf.items();
-            let (_, content) = leaf_content(&items);
+            let runs = [held.leaf.run()];
+            let (_, content) = leaf_content(&runs);
             if leaf_size(content + slack(content)) < held.leaf.size.into() {
-                let _refused = self.rebuild(held, key, &items);
+                let _refused = self.rebuild(held, key, &runs);
             }
         }
 
         /// Puts what a leaf is to have, and one of its neighbours, into one new leaf; whether it did.
-        fn merge(&self, held: &mut Held<'_>, key: &[u8], items: &[Item<'_>], content: usize) -> bool {
+        fn merge(&self, held: &mut Held<'_>, key: &[u8], runs: &[Run<'_>], content: usize) -> bool {
             let _shape = self.shape.lock();
             let path = self.path(key);
             let Some((&(parent, at), above)) = path.split_last() else { return false };
@@ -4619,13 +4632,13 @@ mod sorted {
                     continue;
                 }
                 let Some(mut other_held) = other.try_lock() else { continue };
-                let others = other.items();
-                let items = if first == at { [items, &others].concat() } else { [&others, items].concat() };
-                let (prefix_len, content) = leaf_content(&items);
+                let others = &[other.run()][..];
+                let runs = if first == at { [runs, others].concat() } else { [others, runs].concat() };
+                let (prefix_len, content) = leaf_content(&runs);
                 if content > MERGED {
                     continue;
                 }
-                let Ok(leaf) = self.new_leaf(&items, prefix_len, content + slack(content)) else {
+                let Ok(leaf) = self.new_leaf(&runs, prefix_len, content + slack(content)) else {
                     return false;
                 };
                 let merged = if parent.count() == 1 {
@@ -4765,15 +4778,12 @@ mod sorted {
         }
 
         /// A leaf of at least `size` bytes with these pairs, whose keys share their first `prefix_len` bytes.
-        fn new_leaf(&self, items: &[Item<'_>], prefix_len: usize, size: usize) -> Tried<Leaf<'_>> {
+        fn new_leaf(&self, runs: &[Run<'_>], prefix_len: usize, size: usize) -> Tried<Leaf<'_>> {
             let mut room = KEY_ROOM;
-            let first = items.first().map_or(&[][..], |first| first.key(&mut room));
-            let leaf = self.empty_leaf(&first[..prefix_len], size)?;
-            for (at, item) in items.iter().enumerate() {
-                leaf.slot_word(at).store(item.write(leaf).0, Relaxed);
+            let leaf = self.empty_leaf(&first_key(runs, &mut room)[..prefix_len], size)?;
+            for &run in runs {
+                leaf.append(run);
             }
-            leaf.most.store(items.len() as u16, Relaxed);
-            leaf.count.store(items.len() as u16, Relaxed);
             Ok(leaf)
         }
 
@@ -4980,44 +4990,91 @@ mod sorted {
         }
     }
 
-    /// A pair on its way into a new leaf: its slot's key, its cell, and the prefix that both lack.
+    /// Pairs next to each other on their way into a new leaf: the prefix that their keys lack, their slots, from where these
+    /// count cells, and the bytes of both. In front of a cell are `OVER` bytes that may be read.
     #[derive(Clone, Copy)]
-    struct Item<'i> {
-        prefix: &'i [u8],
-        slot: Slot,
-        cell: &'i [u8],
+    struct Run<'r> {
+        prefix: &'r [u8],
+        slots: &'r [Slot],
+        base: *const u8,
+        bytes: usize,
     }
 
-    impl<'i> Item<'i> {
+    impl<'r> Run<'r> {
+        #[inline]
+        fn pairs(self) -> impl DoubleEndedIterator<Item = Pair<'r>> + ExactSizeIterator {
+            // SAFETY: S1.
+            let cell = move |slot: Slot| unsafe { self.base.add(slot.cell()) };
+            self.slots.iter().map(move |&slot| Pair { prefix: self.prefix, slot, cell: cell(slot) })
+        }
+
+        fn pair(self, at: usize) -> Pair<'r> {
+            self.pairs().nth(at).expect("it has such a slot")
+        }
+
+        /// The bytes that the pairs take in a leaf with a prefix of `prefix_len`.
+        fn bytes(self, prefix_len: usize) -> usize {
+            if prefix_len == self.prefix.len() {
+                return self.bytes;
+            }
+            self.pairs().map(|pair| SLOT + pair.cell_len(prefix_len)).sum()
+        }
+
+        /// Splits it before the pair at `at`.
+        fn split(self, at: usize) -> (Self, Self) {
+            let (low, high) = self.slots.split_at(at);
+            let low = Self { slots: low, ..self };
+            let bytes = low.pairs().map(|pair| SLOT + pair.cell_len(self.prefix.len())).sum();
+            (Self { bytes, ..low }, Self { slots: high, bytes: self.bytes - bytes, ..self })
+        }
+    }
+
+    /// How many pairs these are.
+    fn count(runs: &[Run<'_>]) -> usize {
+        runs.iter().map(|run| run.slots.len()).sum()
+    }
+
+    fn first_key<'k>(runs: &'k [Run<'k>], room: &'k mut KeyRoom) -> &'k [u8] {
+        runs.iter().find_map(|run| run.pairs().next()).map_or(&[], |pair| pair.key(room))
+    }
+
+    fn last_key<'k>(runs: &'k [Run<'k>], room: &'k mut KeyRoom) -> &'k [u8] {
+        runs.iter().rev().find_map(|run| run.pairs().next_back()).map_or(&[], |pair| pair.key(room))
+    }
+
+    /// One pair of a run.
+    #[derive(Clone, Copy)]
+    struct Pair<'r> {
+        prefix: &'r [u8],
+        slot: Slot,
+        cell: *const u8,
+    }
+
+    impl<'r> Pair<'r> {
+        #[inline]
         fn value_len(&self) -> u16 {
-            u16::from_ne_bytes([self.cell[0], self.cell[1]])
+            // SAFETY: S1, as for all that follows: the cell is whole.
+            unsafe { self.cell.cast::<u16>().read_unaligned() }
         }
 
         /// The rest of the key, if it is here, and the value or an address.
-        fn parts(&self) -> (&'i [u8], &'i [u8]) {
-            self.cell[CELL_HEAD..].split_at(cell_parts(self.value_len(), self.slot.key_len())[0])
+        #[inline]
+        fn parts(&self) -> (&'r [u8], &'r [u8]) {
+            let [rest, tail] = cell_parts(self.value_len(), self.slot.key_len());
+            // SAFETY: as above.
+            unsafe { slice::from_raw_parts(self.cell.add(CELL_HEAD), rest + tail) }.split_at(rest)
         }
 
         /// The cell's length in a leaf with a prefix of `prefix_len`.
         #[inline]
         fn cell_len(&self, prefix_len: usize) -> usize {
-            match prefix_len.checked_sub(self.prefix.len()) {
-                Some(0) => self.cell.len(),
-                Some(more) if self.value_len() != PAIR_BLOB => self.cell.len() - more.min(self.rest_len()),
-                _ => cell_len(self.value_len(), self.prefix.len() + self.slot.key_len() - prefix_len),
-            }
-        }
-
-        /// The length of the key beyond its slot.
-        #[inline]
-        fn rest_len(&self) -> usize {
-            self.slot.key_len().saturating_sub(4)
+            cell_len(self.value_len(), self.prefix.len() + self.slot.key_len() - prefix_len)
         }
 
         /// The whole key, put together in `room` unless it is in a blob.
         fn key<'k>(&self, room: &'k mut KeyRoom) -> &'k [u8]
         where
-            'i: 'k,
+            'r: 'k,
         {
             let (rest, tail) = self.parts();
             if self.value_len() == PAIR_BLOB {
@@ -5033,31 +5090,44 @@ mod sorted {
             &room[..len]
         }
 
-        /// Writes the cell into a leaf whose prefix may be another; the slot for it.
+        /// Writes the cell, which is no blob's, into a leaf that is ours and has a prefix longer by so much; the slot for it.
+        /// From `free` on the leaf has no slots, nor within `OVER` bytes before.
         #[inline]
-        fn write(&self, leaf: Leaf<'_>) -> Slot {
-            let prefix_len = usize::from(leaf.prefix_len);
-            let shown = self.value_len();
-            match prefix_len.checked_sub(self.prefix.len()) {
-                Some(more) if shown != PAIR_BLOB => {
-                    // What the prefix has more goes from the head, into which the rest moves up.
-                    let (rest, tail) = (&self.cell[CELL_HEAD..][..self.rest_len()], &[][..]);
-                    let head = match more {
-                        0 => self.slot.head(),
-                        1..4 => self.slot.head() << (8 * more) | head4(rest) >> (32 - 8 * more),
-                        _ => head4(rest.get(more - 4..).unwrap_or_default()),
-                    };
-                    let cell = Cell { shown, rest: &self.cell[CELL_HEAD + more.min(rest.len())..], tail };
-                    Slot::new(head, self.slot.key_len() - more).with_cell(leaf.add_cell(cell))
-                }
-                _ => {
-                    let mut room = KEY_ROOM;
-                    let suffix = Suffix::new(&self.key(&mut room)[prefix_len..]);
-                    let rest = if shown == PAIR_BLOB { &[] } else { suffix.rest };
-                    let cell = Cell { shown, rest, tail: self.parts().1 };
-                    suffix.slot().with_cell(leaf.add_cell(cell))
-                }
+        fn write(self, leaf: Leaf<'_>, more: usize, free: usize) -> Slot {
+            let (rest, tail) = self.parts();
+            let mut slot = self.slot;
+            if more > 0 {
+                // What the prefix has more goes from the head, into which the rest of the key moves up.
+                let head = match more {
+                    1..4 => slot.head() << (8 * more) | head4(rest) >> (32 - 8 * more),
+                    _ => head4(rest.get(more - 4..).unwrap_or_default()),
+                };
+                slot = Slot::new(head, slot.key_len() - more);
             }
+            let len = rest.len() - rest.len().min(more) + tail.len();
+            let at = leaf.take_cell(CELL_HEAD + len);
+            // SAFETY: there is room for the cell, and for what else is copied with it; `Run` tells that it may be read.
+            unsafe {
+                let to = leaf.base().add(at);
+                let (end, from) = (to.add(CELL_HEAD + len), tail.as_ptr_range().end);
+                if len <= OVER && at >= free {
+                    end.sub(OVER).copy_from_nonoverlapping(from.sub(OVER), OVER);
+                } else {
+                    end.sub(len).copy_from_nonoverlapping(from.sub(len), len);
+                }
+                to.cast::<u16>().write_unaligned(self.value_len());
+            }
+            slot.with_cell(at)
+        }
+
+        /// As `write`, out of the whole key.
+        #[inline(never)]
+        fn write_anew(&self, leaf: Leaf<'_>) -> Slot {
+            let (shown, mut room) = (self.value_len(), KEY_ROOM);
+            let suffix = Suffix::new(&self.key(&mut room)[usize::from(leaf.prefix_len)..]);
+            let rest = if shown == PAIR_BLOB { &[] } else { suffix.rest };
+            let cell = Cell { shown, rest, tail: self.parts().1 };
+            suffix.slot().with_cell(leaf.add_cell(cell))
         }
     }
 
@@ -5070,11 +5140,10 @@ mod sorted {
     #[inline]
     fn cell_parts(value_len: u16, key_len: usize) -> [usize; 2] {
         let rest = key_len.saturating_sub(4);
-        match value_len {
-            PAIR_BLOB => [0, ADDRESS],
-            BLOCK.. => [rest, ADDRESS],
-            value_len => [rest, value_len.into()],
+        if value_len < BLOCK {
+            return [rest, value_len.into()];
         }
+        [if value_len == PAIR_BLOB { 0 } else { rest }, ADDRESS]
     }
 
     /// The bytes of such a cell.
@@ -5112,17 +5181,15 @@ mod sorted {
     }
 
     /// The length of the prefix that a leaf with these pairs has, and the bytes that it needs.
-    fn leaf_content(items: &[Item<'_>]) -> (usize, usize) {
+    fn leaf_content(runs: &[Run<'_>]) -> (usize, usize) {
         let mut rooms = [KEY_ROOM; 2];
         let [first, last] = &mut rooms;
         // They are in order, so what the first and the last share all share.
-        let shared = match items {
-            [low, .., high] => common(low.key(first), high.key(last)),
-            _ => 0,
-        };
+        let several = count(runs) > 1;
+        let shared = if several { common(first_key(runs, first), last_key(runs, last)) } else { 0 };
         let prefix_len = shared.min(MAX_PREFIX);
-        let pairs = items.iter().map(|item| SLOT + item.cell_len(prefix_len));
-        (prefix_len, HEAD + prefix_room(prefix_len) + pairs.sum::<usize>())
+        let bytes = runs.iter().map(|run| run.bytes(prefix_len));
+        (prefix_len, HEAD + prefix_room(prefix_len) + bytes.sum::<usize>())
     }
 
     /// How many of these pairs go into an empty leaf if their keys lack a prefix there, and their bytes.
@@ -5169,15 +5236,24 @@ mod sorted {
         content / 8 + 64
     }
 
-    /// Where to split pairs so that both halves have about as many bytes. Neither is empty.
-    fn middle(items: &[Item<'_>]) -> usize {
-        let total: usize = items.iter().map(|item| item.cell.len() + SLOT).sum();
-        let mut bytes = 0;
-        let half = items.iter().take_while(|item| {
-            bytes += item.cell.len() + SLOT;
-            bytes <= total / 2
-        });
-        half.count().clamp(1, items.len() - 1)
+    /// Splits pairs so that both halves have about as many bytes. Neither is empty.
+    fn split<'r>(runs: &[Run<'r>]) -> (Vec<Run<'r>>, Vec<Run<'r>>) {
+        let size = |pair: Pair<'_>| SLOT + pair.cell_len(pair.prefix.len());
+        let first = runs.iter().find_map(|run| run.pairs().next()).map_or(0, size);
+        let mut left = (runs.iter().map(|run| run.bytes).sum::<usize>() / 2).max(first);
+        let part = |run: &Run<'r>| {
+            let whole = run.bytes <= left;
+            let fits = |pair: &Pair<'r>| {
+                size(*pair) <= left && {
+                    left -= size(*pair);
+                    true
+                }
+            };
+            let here = if whole { run.slots.len() } else { run.pairs().take_while(fits).count() };
+            left = if whole { left - run.bytes } else { 0 };
+            run.split(here)
+        };
+        runs.iter().map(part).unzip()
     }
 
     // --- scanning
@@ -5213,8 +5289,6 @@ mod sorted {
         first..side(upper, count, true).max(first)
     }
 
-    /// So many bytes behind a short copy's end are read and written on the way, so that it needs no call.
-    const OVER: usize = 32;
     /// A large value is asked for so many pairs before it is shown, and all of one that is to be copied just before.
     const AHEAD: usize = 8;
     /// The bytes of a packed pair before its key.

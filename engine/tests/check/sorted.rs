@@ -93,7 +93,7 @@ impl Leaf<'_> {
             let slot = self.slot(at);
             let len = self.cell_len(slot);
             assert!(floor <= slot.cell() && slot.cell() + len <= size, "S1: a cell is among the cells");
-            let key = self.item(at).key(&mut KEY_ROOM.clone()).to_vec();
+            let key = self.run().pair(at).key(&mut KEY_ROOM.clone()).to_vec();
             match self.cell(slot).1 {
                 Place::Cell(_) => {}
                 Place::Block(block, len) => met.blocks.push((block.addr().get(), BLOCK_HEAD + len)),
