@@ -1190,6 +1190,15 @@ enum Retired {
     Blob(*const Blob),
 }
 
+impl Retired {
+    fn address(self) -> *const u8 {
+        match self {
+            Self::Block(block, _) => block.as_ptr(),
+            Self::Blob(blob) => blob.cast(),
+        }
+    }
+}
+
 // SAFETY: what is retired belongs to the index that holds it.
 unsafe impl Send for Blocks {}
 
@@ -3351,6 +3360,12 @@ mod sorted {
         }
     }
 
+    /// An address as it stands in a cell.
+    fn bytes_of(address: &*const u8) -> &[u8] {
+        // SAFETY: these are its bytes. They go nowhere but into cells.
+        unsafe { slice::from_raw_parts(ptr::from_ref(address).cast(), ADDRESS) }
+    }
+
     /// The value in a block.
     ///
     /// # Safety
@@ -4229,7 +4244,15 @@ mod sorted {
             let old = found.ok().map(|(_, slot)| leaf.cell(slot).1);
             match decide(old.map(|old| old.body().bytes()))? {
                 Change::Keep => return Ok(false),
-                Change::Set(value) => self.set(held, key, suffix.ok(), found, value.as_ref())?,
+                Change::Set(value) => {
+                    let (value, suffix) = (value.as_ref(), suffix.ok());
+                    let shown = shown_len(key.len(), value.len());
+                    if shown < BLOCK {
+                        self.set(held, key, suffix, found, shown, value)?;
+                    } else {
+                        self.set_apart(held, key, suffix, found, shown, value)?;
+                    }
+                }
                 Change::Delete => {
                     let Ok((at, slot)) = found else { return Ok(false) };
                     self.delete(held, key, at, slot);
@@ -4349,29 +4372,36 @@ mod sorted {
                 if bytes - SLOT + leaf.slot_room() > leaf.room() {
                     return None;
                 }
-                let mut address = MaybeUninit::uninit();
-                let (cell, _) = self.new_cell(key, suffix, value, &mut address).ok()?;
-                leaf.put(leaf.count(), suffix.slot().with_cell(leaf.add_cell(cell)));
+                let shown = shown_len(key.len(), value.len());
+                let address;
+                let tail = if shown < BLOCK {
+                    value
+                } else {
+                    address = self.new_apart(shown, key, value).ok()?.address();
+                    bytes_of(&address)
+                };
+                let at = leaf.add_cell(Cell::new(shown, suffix, tail));
+                leaf.put(leaf.count(), suffix.slot().with_cell(at));
                 Some(())
             };
             pairs.iter().map_while(put).count()
         }
 
-        /// Gives the key a new value, in the leaf where there is room, else in a new one.
-        #[inline]
+        /// Gives the key a new value, in the leaf where there is room, else in a new one. `tail` is the value or, where `shown`
+        /// says so, an address.
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn set(
             &self,
             held: &mut Held<'_>,
             key: &[u8],
             suffix: Option<Suffix<'_>>,
             found: Found,
-            value: &[u8],
+            shown: u16,
+            tail: &[u8],
         ) -> Tried<()> {
             let leaf = held.leaf;
             let after = suffix.unwrap_or_else(|| Suffix::new(key));
-            let mut address = MaybeUninit::uninit();
-            let (cell, apart) = self.new_cell(key, after, value, &mut address)?;
-            let slot = after.slot();
+            let (slot, cell) = (after.slot(), Cell::new(shown, after, tail));
             // A key without the leaf's prefix has no room in it.
             let room = if suffix.is_some() { leaf.room() } else { 0 };
             match found {
@@ -4392,8 +4422,7 @@ mod sorted {
                 }
                 _ => {
                     let prefix = suffix.map_or(&[][..], |_| leaf.prefix());
-                    self.make_room(held, key, found, prefix, slot, cell)
-                        .inspect_err(|_| self.give_apart(apart))?;
+                    self.make_room(held, key, found, prefix, slot, cell)?;
                 }
             }
             if found.is_err() {
@@ -4402,32 +4431,29 @@ mod sorted {
             Ok(())
         }
 
-        /// The cell of a pair, and what of the pair is not in it, for whose `address` there is room.
-        #[inline]
-        fn new_cell<'c>(
+        /// As `set`, for a value that its cell has no room for.
+        #[cold]
+        fn set_apart(
             &self,
+            held: &mut Held<'_>,
             key: &[u8],
-            suffix: Suffix<'c>,
-            value: &'c [u8],
-            address: &'c mut MaybeUninit<*const u8>,
-        ) -> Tried<(Cell<'c>, Option<Retired>)> {
-            let shown = shown_len(key.len(), value.len());
-            if shown < BLOCK {
-                return Ok((Cell { shown, rest: suffix.rest, tail: value }, None));
-            }
-            let apart = match shown {
+            suffix: Option<Suffix<'_>>,
+            found: Found,
+            shown: u16,
+            value: &[u8],
+        ) -> Tried<()> {
+            let apart = self.new_apart(shown, key, value)?;
+            let done = self.set(held, key, suffix, found, shown, bytes_of(&apart.address()));
+            done.inspect_err(|_| self.give_apart([apart]))
+        }
+
+        /// What of a pair whose cell shows such a length is elsewhere.
+        fn new_apart(&self, shown: u16, key: &[u8], value: &[u8]) -> Tried<Retired> {
+            Ok(match shown {
                 PAIR_BLOB => Retired::Blob(self.blobs.add(key, value)?),
                 VALUE_BLOB => Retired::Blob(self.blobs.add(&[], value)?),
                 _ => self.new_block(value)?,
-            };
-            address.write(match apart {
-                Retired::Block(block, _) => block.as_ptr(),
-                Retired::Blob(blob) => blob.cast(),
-            });
-            // SAFETY: the address was just written, and its bytes go nowhere but into cells.
-            let tail = unsafe { slice::from_raw_parts(address.as_ptr().cast(), ADDRESS) };
-            let rest = if shown == PAIR_BLOB { &[] } else { suffix.rest };
-            Ok((Cell { shown, rest, tail }, Some(apart)))
+            })
         }
 
         /// A value in a block of its own.
@@ -4969,7 +4995,12 @@ mod sorted {
         tail: &'c [u8],
     }
 
-    impl Cell<'_> {
+    impl<'c> Cell<'c> {
+        #[inline]
+        fn new(shown: u16, key: Suffix<'c>, tail: &'c [u8]) -> Self {
+            Self { shown, rest: if shown == PAIR_BLOB { &[] } else { key.rest }, tail }
+        }
+
         #[inline]
         fn len(&self) -> usize {
             CELL_HEAD + self.rest.len() + self.tail.len()
@@ -5125,9 +5156,7 @@ mod sorted {
         fn write_anew(&self, leaf: Leaf<'_>) -> Slot {
             let (shown, mut room) = (self.value_len(), KEY_ROOM);
             let suffix = Suffix::new(&self.key(&mut room)[usize::from(leaf.prefix_len)..]);
-            let rest = if shown == PAIR_BLOB { &[] } else { suffix.rest };
-            let cell = Cell { shown, rest, tail: self.parts().1 };
-            suffix.slot().with_cell(leaf.add_cell(cell))
+            suffix.slot().with_cell(leaf.add_cell(Cell::new(shown, suffix, self.parts().1)))
         }
     }
 
