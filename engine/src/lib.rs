@@ -5125,22 +5125,23 @@ mod sorted {
         /// From `free` on the leaf has no slots, nor within `OVER` bytes before.
         #[inline]
         fn write(self, leaf: Leaf<'_>, more: usize, free: usize) -> Slot {
-            let (rest, tail) = self.parts();
+            let [rest, tail] = cell_parts(self.value_len(), self.slot.key_len());
             let mut slot = self.slot;
             if more > 0 {
                 // What the prefix has more goes from the head, into which the rest of the key moves up.
+                let rest = self.parts().0;
                 let head = match more {
                     1..4 => slot.head() << (8 * more) | head4(rest) >> (32 - 8 * more),
                     _ => head4(rest.get(more - 4..).unwrap_or_default()),
                 };
                 slot = Slot::new(head, slot.key_len() - more);
             }
-            let len = rest.len() - rest.len().min(more) + tail.len();
+            let len = rest - rest.min(more) + tail;
             let at = leaf.take_cell(CELL_HEAD + len);
             // SAFETY: there is room for the cell, and for what else is copied with it; `Run` tells that it may be read.
             unsafe {
                 let to = leaf.base().add(at);
-                let (end, from) = (to.add(CELL_HEAD + len), tail.as_ptr_range().end);
+                let (end, from) = (to.add(CELL_HEAD + len), self.cell.add(CELL_HEAD + rest + tail));
                 if len <= OVER && at >= free {
                     end.sub(OVER).copy_from_nonoverlapping(from.sub(OVER), OVER);
                 } else {
