@@ -115,7 +115,7 @@
 
 use std::alloc::{self, Layout};
 use std::borrow::Cow;
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher};
@@ -588,7 +588,14 @@ mod epoch {
             self.0.push_back((NOW.load(Relaxed) + 1, item));
         }
 
-        /// Takes out the oldest if earlier calls of `advance` have shown that no thread can reach it any more.
+        /// The oldest if earlier calls of `advance` have shown that no thread can reach it any more.
+        pub(super) fn oldest(&self, memory: &Memory) -> Option<&T> {
+            let (epoch, item) = self.0.front()?;
+            (*epoch < memory.safe.0.load(Acquire)).then_some(item)
+        }
+
+        /// Takes that one out.
+        #[inline]
         pub(super) fn pop(&mut self, memory: &Memory) -> Option<T> {
             let safe = memory.safe.0.load(Acquire);
             self.0.pop_front_if(|&mut (epoch, _)| epoch < safe).map(|(_, item)| item)
@@ -1591,7 +1598,17 @@ mod hash {
         )))]
         #[inline(always)]
         fn slots_with(&self, tag: u8) -> u32 {
-            matches(self.tags.load(Acquire), self.more_tags.load(Acquire), tag)
+            /// A bit for each byte of `word` that is zero.
+            fn zero_bytes(word: u64) -> u32 {
+                const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+                let zeros = !(((word & LOW) + LOW) | word | LOW);
+                // Gathers the top bits of the bytes in the top byte.
+                ((zeros >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
+            }
+            let wanted = u64::from(tag) * 0x0101_0101_0101_0101;
+            let more = u64::from(u32::from_le(self.more_tags.load(Acquire))) ^ wanted;
+            let tags = u64::from_le(self.tags.load(Acquire)) ^ wanted;
+            (zero_bytes(tags) | zero_bytes(more) << 8) & ((1 << SLOTS) - 1)
         }
 
         fn free_slots(&self) -> u32 {
@@ -1602,42 +1619,37 @@ mod hash {
         #[inline]
         fn first(&self, slots: u32) -> &AtomicU32 {
             debug_assert!(slots != 0 && slots < 1 << SLOTS);
-            // SAFETY: the masks of `matches` have bits below `SLOTS` only, and callers pass none that is 0.
+            // SAFETY: the masks of `slots_with` have bits below `SLOTS` only, and callers pass none that is 0.
             unsafe { self.refs.get_unchecked(slots.trailing_zeros() as usize) }
         }
 
-        fn set_tag(&self, slot: usize, tag: u8) {
-            if slot < 8 {
-                let shift = slot * 8;
-                let tags = self.tags.load(Relaxed) & !(0xff << shift) | u64::from(tag) << shift;
-                self.tags.store(tags, Release);
-            } else {
-                let shift = (slot - 8) * 8;
-                let tags = self.more_tags.load(Relaxed) & !(0xff << shift) | u32::from(tag) << shift;
-                self.more_tags.store(tags, Release);
+        /// The slot with this key and its record.
+        #[inline]
+        fn find(&self, shard: &Shard, tag: u8, key: &[u8]) -> Option<(u32, *const u8)> {
+            let mut slots = self.slots_with(tag);
+            while slots != 0 {
+                let record = shard.record(self.first(slots).load(Acquire));
+                // SAFETY: H1.
+                if unsafe { is_key(record, key) } {
+                    return Some((slots.trailing_zeros(), record));
+                }
+                slots &= slots - 1;
             }
+            None
+        }
+
+        /// Sets the tag of a free slot, or clears it again.
+        #[inline]
+        fn flip_tag(&self, slot: usize, tag: u8) {
+            let bits = u64::from(tag) << (slot % 8 * 8);
+            let (tags, more) = select_unpredictable(slot < 8, (bits, 0), (0, bits as u32));
+            self.tags.store(self.tags.load(Relaxed) ^ tags.to_le(), Release);
+            self.more_tags.store(self.more_tags.load(Relaxed) ^ more.to_le(), Release);
         }
 
         fn passed(&self) -> u32 {
             self.passed.load(Acquire)
         }
-    }
-
-    #[cfg(not(any(
-        all(target_arch = "x86_64", not(any(miri, twindex_shuttle))),
-        all(target_arch = "wasm32", target_feature = "simd128", not(target_feature = "atomics"))
-    )))]
-    #[inline(always)]
-    fn matches(tags: u64, more_tags: u32, tag: u8) -> u32 {
-        /// A bit for each byte of `word` that is zero.
-        fn zero_bytes(word: u64) -> u32 {
-            const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-            let zeros = !(((word & LOW) + LOW) | word | LOW);
-            // Gathers the top bits of the bytes in the top byte.
-            ((zeros >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
-        }
-        let wanted = u64::from(tag) * 0x0101_0101_0101_0101;
-        (zero_bytes(tags ^ wanted) | zero_bytes(u64::from(more_tags) ^ wanted) << 8) & ((1 << SLOTS) - 1)
     }
 
     /// A hash whose low byte is not 0, so that it can be a tag.
@@ -1839,6 +1851,10 @@ mod hash {
     #[repr(C, align(64))]
     struct Shard {
         lock: Lock,
+        /// The lane of who holds the lock. Touched under it alone, as is the next.
+        own: Cell<u32>,
+        /// Whether so much was taken out that the next epoch is to begin, which is done without the lock.
+        due: Cell<bool>,
         /// Pairs inserted less pairs removed here. What a split moved stays counted where it came in.
         len: AtomicIsize,
         /// The blocks' addresses, by number; replaced by a longer table as they become more.
@@ -1858,8 +1874,8 @@ mod hash {
         block_capacity: usize,
         /// Of the shard's blocks.
         bytes: usize,
-        /// Whether so much was taken out that the next epoch is to begin, which is done without the lock.
-        due: bool,
+        /// So many bytes of records that a thread has taken out make an epoch.
+        enough: usize,
         lanes: [Lane; LANES],
     }
 
@@ -1881,31 +1897,15 @@ mod hash {
         limbo: epoch::Limbo<Removed>,
     }
 
-    impl ShardState {
-        /// That of the calling thread.
-        fn lane(&mut self) -> &mut Lane {
-            &mut self.lanes[epoch::lane() % self.lanes.len()]
-        }
-    }
-
     impl Lane {
         fn pop(&mut self, shard: &Shard, class: usize) -> Option<u32> {
-            self.last = class;
             self.free.as_mut()?[class].pop(shard, class)
         }
 
-        /// Asks for the free record that is taken next if it is to be as long as the last one, where that is many lines: they
-        /// come while the bucket and the old record do.
-        #[inline]
-        fn ask_for_next(&self, shard: &Shard) {
-            if self.last >= LONG
-                && let Some(free) = &self.free
-                && let Some(next) = free[self.last].top(shard, self.last)
-            {
-                let record = shard.record(next);
-                let lines = (0..class_units(self.last) * UNIT).step_by(64);
-                lines.for_each(|line| prefetch(record.wrapping_add(line)));
-            }
+        fn push(&mut self, shard: &Shard, record: &Removed) {
+            let free = self.free.get_or_insert_with(|| Box::new([FreeRecords::default(); CLASSES]));
+            let class = usize::from(record.class);
+            free[class].push(shard, class, record.reference);
         }
     }
 
@@ -1917,7 +1917,7 @@ mod hash {
         owns_blob: bool,
     }
 
-    // SAFETY: `state` is touched under `lock` alone.
+    // SAFETY: the cells are touched under `lock` alone.
     unsafe impl Sync for Shard {}
     // SAFETY: it owns what it points to.
     unsafe impl Send for Shard {}
@@ -2094,14 +2094,14 @@ mod hash {
         pub(super) emptied: AtomicBool,
     }
 
-    /// What a search of one segment found.
-    enum Place<'i> {
-        /// The pair's slot and record.
-        Taken { bucket: &'i Bucket, slot: usize, record: *const u8 },
-        /// The first free slot for it, `steps` buckets from home.
-        Free { bucket: &'i Bucket, slot: usize, steps: usize },
-        /// The segment must grow first, or is just growing.
-        Full,
+    /// Where a pair is or could be. Small enough to be handed over in a register.
+    #[derive(Clone, Copy)]
+    struct Place {
+        slot: u8,
+        /// How far its bucket is from the key's home.
+        steps: u8,
+        /// Whether the key's pair is there; else it is the first free slot for it.
+        taken: bool,
     }
 
     impl HashIndex {
@@ -2198,23 +2198,10 @@ mod hash {
             for steps in 0..segment.len() {
                 // SAFETY: the caller's pin keeps the segment.
                 let bucket = unsafe { segment.bucket(hash, steps) };
-                match self.find_in(bucket, segment, hash, key) {
+                match bucket.find(self.shard(segment), hash.tag(), key) {
                     None if bucket.passed() != 0 => {}
-                    found => return found,
+                    found => return found.map(|(_, record)| record),
                 }
-            }
-            None
-        }
-
-        fn find_in(&self, bucket: &Bucket, segment: Segment, hash: Hash, key: &[u8]) -> Option<*const u8> {
-            let mut slots = bucket.slots_with(hash.tag());
-            while slots != 0 {
-                let record = self.shard(segment).record(bucket.first(slots).load(Acquire));
-                // SAFETY: H1.
-                if unsafe { is_key(record, key) } {
-                    return Some(record);
-                }
-                slots &= slots - 1;
             }
             None
         }
@@ -2319,14 +2306,14 @@ mod hash {
                 let _held = shard.lock.lock();
                 let directory = self.directory();
                 if directory.segment(hash) == segment {
-                    break (shard, refs(segment), directory.span(segment, hash), directory);
+                    break (shard, refs(segment, shard), directory.span(segment, hash), directory);
                 }
             };
             // Only after the table was emptied can a segment begin before `from`.
             let whole = from == directory.first_hash(span.start);
-            for record in ahead(shard, &refs) {
+            for reference in refs {
                 // SAFETY: H1.
-                let (key, value) = unsafe { record_parts(record) };
+                let (key, value) = unsafe { record_parts(shard.record(reference)) };
                 if whole || self.hash(key).0 >= from {
                     read(key, value);
                 }
@@ -2356,14 +2343,13 @@ mod hash {
                 return None;
             }
             // SAFETY: the lock is held to the end.
-            let state = unsafe { &mut *shard.state.get() };
-            state.lane().ask_for_next(shard);
-            let place = segment.place(shard, hash, key);
-            if let Place::Full = place {
+            let state = unsafe { shard.state() };
+            self.ask_for_next(shard, shard.lane(state));
+            let Some(place) = segment.place(shard, hash, key) else {
                 return without_room(self.grow(held, segment, hash), decide);
-            }
-            let changed = self.change_at(&place, segment, shard, state, hash, key, decide);
-            let due = mem::take(&mut state.due);
+            };
+            let changed = self.change_at(place, segment, shard, state, hash, key, decide);
+            let due = shard.due.take();
             drop(held);
             self.advance_if(due);
             Some(changed)
@@ -2380,7 +2366,7 @@ mod hash {
         #[inline]
         fn change_at<V: AsRef<[u8]>>(
             &self,
-            place: &Place<'_>,
+            place: Place,
             segment: Segment,
             shard: &Shard,
             state: &mut ShardState,
@@ -2388,37 +2374,40 @@ mod hash {
             key: &[u8],
             decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Tried<bool> {
-            match *place {
-                Place::Taken { bucket, slot, record } => {
-                    // SAFETY: H1.
-                    let change = decide(Some(unsafe { record_parts(record) }.1))?;
-                    let reference = bucket.refs[slot].load(Relaxed);
-                    match change {
-                        Change::Keep => return Ok(false),
-                        Change::Set(value) => {
-                            let new = self.add_record(shard, state, key, value.as_ref())?;
-                            bucket.refs[slot].store(new, Release);
-                        }
-                        Change::Delete => {
-                            segment.remove(hash, bucket, slot);
-                            let len = shard.len.load(Relaxed) - 1;
-                            shard.len.store(len, Relaxed);
-                            if len == state.empty_at {
-                                self.emptied.store(true, Relaxed);
-                            }
-                        }
-                    }
-                    self.retire(shard, state, reference, true);
-                }
-                Place::Free { bucket, slot, steps } => {
-                    let Change::Set(value) = decide(None)? else { return Ok(false) };
+            let (slot, steps, taken) = (usize::from(place.slot), usize::from(place.steps), place.taken);
+            // SAFETY: the lock keeps the segment.
+            let bucket = unsafe { segment.bucket(hash, steps) };
+            let old = bucket.refs[slot].load(Relaxed);
+            // SAFETY: H1.
+            match decide(taken.then(|| unsafe { record_parts(shard.record(old)) }.1))? {
+                Change::Set(value) => {
                     let new = self.add_record(shard, state, key, value.as_ref())?;
-                    segment.count_steps(hash, steps, 1);
-                    bucket.refs[slot].store(new, Release);
-                    bucket.set_tag(slot, hash.tag());
-                    shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
+                    bucket.refs[slot].store(new as u32, Release);
+                    if taken {
+                        self.retire(shard, state, old, true);
+                    } else {
+                        segment.count_steps(hash, steps, 1);
+                        bucket.flip_tag(slot, hash.tag());
+                        shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
+                    }
                 }
-                Place::Full => unreachable!("a full segment grows first"),
+                Change::Delete if taken => {
+                    // Its ref stays for readers that have seen the tag.
+                    bucket.flip_tag(slot, hash.tag());
+                    segment.count_steps(hash, steps, 1_u32.wrapping_neg());
+                    let len = shard.len.load(Relaxed) - 1;
+                    shard.len.store(len, Relaxed);
+                    if len == state.empty_at {
+                        self.emptied.store(true, Relaxed);
+                    }
+                    self.retire(shard, state, old, true);
+                    let lane = shard.lane(state);
+                    for _ in 0..2 {
+                        let Some(unread) = self.unread(shard, lane) else { break };
+                        lane.push(shard, &unread);
+                    }
+                }
+                _ => return Ok(false),
             }
             Ok(true)
         }
@@ -2450,8 +2439,7 @@ mod hash {
                 }
                 let (done, full) = self.write_in(shard, rest, pairs, took, &wants);
                 rest = &rest[done..];
-                // SAFETY: the lock is held.
-                let due = mem::take(unsafe { &mut (*shard.state.get()).due });
+                let due = shard.due.take();
                 let goes_on = match full {
                     Ok(Some((segment, hash))) => self.grow(held, segment, hash),
                     other => {
@@ -2494,14 +2482,13 @@ mod hash {
                     prefetch(unsafe { directory.segment(soon).bucket(soon, 0) });
                 }
                 let (key, value) = &pairs[at as usize];
-                let place = segment.place(shard, hash, key.as_ref());
-                if let Place::Full = place {
+                let Some(place) = segment.place(shard, hash, key.as_ref()) else {
                     return (done, Ok(Some((segment, hash))));
-                }
+                };
                 // SAFETY: the lock is held.
-                let state = unsafe { &mut *shard.state.get() };
+                let state = unsafe { shard.state() };
                 let decide = &mut set_where(&wants, value.as_ref());
-                match self.change_at::<&[u8]>(&place, segment, shard, state, hash, key.as_ref(), decide) {
+                match self.change_at::<&[u8]>(place, segment, shard, state, hash, key.as_ref(), decide) {
                     Ok(written) => took[at as usize] = written,
                     Err(refused) => return (done, Err(refused)),
                 }
@@ -2581,59 +2568,124 @@ mod hash {
             true
         }
 
-        fn add_record(&self, shard: &Shard, state: &mut ShardState, key: &[u8], value: &[u8]) -> Tried<u32> {
+        /// A new record: its ref, as a word so that the result is handed over in registers.
+        fn add_record(
+            &self,
+            shard: &Shard,
+            state: &mut ShardState,
+            key: &[u8],
+            value: &[u8],
+        ) -> Tried<usize> {
             let bytes = RECORD_HEAD + key.len() + value.len();
-            if bytes <= MAX_RECORD {
-                let reference = self.take_record(shard, state, bytes)?;
-                let record = shard.record(reference).cast_mut();
-                // SAFETY: the record has room for the lengths, the key and the value, and is ours.
-                unsafe {
-                    record.cast::<[u16; 2]>().write([key.len() as u16, value.len() as u16]);
-                    let bytes = record.add(RECORD_HEAD);
-                    bytes.copy_from_nonoverlapping(key.as_ptr(), key.len());
-                    bytes.add(key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
-                }
-                return Ok(reference);
+            if bytes > MAX_RECORD {
+                return self.add_blob(shard, state, key, value);
             }
+            let (reference, record) = self.take_record(shard, state, bytes)?;
+            // SAFETY: the record has room for the lengths, the key and the value, and is ours.
+            unsafe {
+                record.cast::<[u16; 2]>().write([key.len() as u16, value.len() as u16]);
+                let bytes = record.add(RECORD_HEAD);
+                bytes.copy_from_nonoverlapping(key.as_ptr(), key.len());
+                bytes.add(key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
+            }
+            Ok(reference as usize)
+        }
+
+        #[cold]
+        fn add_blob(&self, shard: &Shard, state: &mut ShardState, key: &[u8], value: &[u8]) -> Tried<usize> {
             let blob = self.blobs.add(key, value)?;
-            let reference = self.take_record(shard, state, BLOB_RECORD).inspect_err(|_| {
+            let (reference, record) = self.take_record(shard, state, BLOB_RECORD).inspect_err(|_| {
                 // SAFETY: the blob was made above and is not known to anybody.
                 unsafe { self.blobs.free(blob) };
             })?;
-            let record = shard.record(reference).cast_mut();
             // SAFETY: the record has room for the lengths and an address, and is ours.
             unsafe {
                 record.cast::<[u16; 2]>().write([BLOB, 0]);
                 record.add(RECORD_HEAD).cast::<*const Blob>().write_unaligned(blob);
             }
-            Ok(reference)
+            Ok(reference as usize)
         }
 
-        /// Room for a record, from a free one of its class or from the newest block.
-        fn take_record(&self, shard: &Shard, state: &mut ShardState, bytes: usize) -> Tried<u32> {
+        /// Room for a record: one that was taken out, or else from the newest block.
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
+        fn take_record(&self, shard: &Shard, state: &mut ShardState, bytes: usize) -> Tried<(u32, *mut u8)> {
             let (class, units) = class(bytes.div_ceil(UNIT));
-            let lane = state.lane();
-            if let Some(reference) = lane.pop(shard, class) {
-                return Ok(reference);
+            let lane = shard.lane(state);
+            lane.last = class;
+            if let Some(reference) = self.reuse(shard, lane, class) {
+                return Ok((reference, shard.record(reference).cast_mut()));
             }
             if lane.bump + units as u32 > lane.bump_end {
                 // What one thread frees another may need.
                 if let Some(reference) = state.lanes.iter_mut().find_map(|lane| lane.pop(shard, class)) {
-                    return Ok(reference);
+                    return Ok((reference, shard.record(reference).cast_mut()));
                 }
                 self.add_block(shard, state, units * UNIT)?;
             }
-            let lane = state.lane();
+            let lane = shard.lane(state);
             let reference = lane.bump;
             lane.bump += units as u32;
+            let record = shard.record(reference).cast_mut();
             // The next lock, like any atomic exchange, waits until what was written before is in the cache.
-            prefetch(shard.record(reference).wrapping_add(units * UNIT + 64));
-            Ok(reference)
+            prefetch(record.wrapping_add(units * UNIT + 64));
+            Ok((reference, record))
+        }
+
+        /// The oldest record that was taken out, if it is of this class and nobody reads it any more, or a free one. Of those
+        /// that wait two become free for each that comes, so that none stays.
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
+        fn reuse(&self, shard: &Shard, lane: &mut Lane, class: usize) -> Option<u32> {
+            for _ in 0..2 {
+                let Some(unread) = self.unread(shard, lane) else { break };
+                if usize::from(unread.class) == class {
+                    return Some(unread.reference);
+                }
+                lane.push(shard, &unread);
+            }
+            lane.pop(shard, class)
+        }
+
+        /// Takes out of a lane's limbo the oldest record if nobody reads it any more.
+        #[inline(always)]
+        fn unread(&self, shard: &Shard, lane: &mut Lane) -> Option<Removed> {
+            let unread = lane.limbo.pop(&self.blobs.memory)?;
+            if unread.owns_blob {
+                self.free_blob(shard.record(unread.reference));
+            }
+            #[cfg(twindex_check)]
+            // SAFETY: as above.
+            unsafe {
+                let record = NonNull::new_unchecked(shard.record(unread.reference).cast_mut());
+                super::check::spoil(record, class_units(unread.class.into()) * UNIT);
+            }
+            Some(unread)
+        }
+
+        #[cold]
+        fn free_blob(&self, record: *const u8) {
+            // SAFETY: nobody else knows the record any more, and it is whole.
+            unsafe { self.blobs.free(blob_of(record)) };
+        }
+
+        /// Asks for the record that is taken next if it is to be as long as the last one, where that is many lines: they
+        /// come while the bucket and the old record do.
+        #[inline]
+        fn ask_for_next(&self, shard: &Shard, lane: &Lane) {
+            if lane.last >= LONG {
+                let unread = lane.limbo.oldest(&self.blobs.memory).map(|unread| unread.reference);
+                let free = || lane.free.as_ref()?[lane.last].top(shard, lane.last);
+                if let Some(next) = unread.or_else(free) {
+                    let record = shard.record(next);
+                    let lines = (0..class_units(lane.last) * UNIT).step_by(64);
+                    lines.for_each(|line| prefetch(record.wrapping_add(line)));
+                }
+            }
         }
 
         /// Gives the shard another block, an eighth of what it has.
+        #[cold]
         fn add_block(&self, shard: &Shard, state: &mut ShardState, at_least: usize) -> Tried<()> {
-            let wanted = (state.lane().bytes / 8 + 1).next_power_of_two() / 2;
+            let wanted = (shard.lane(state).bytes / 8 + 1).next_power_of_two() / 2;
             let least = (at_least + UNIT).max(MIN_BLOCK);
             let mut bytes = Space::rounded(wanted.clamp(least, MAX_BLOCK));
             let number = state.block_count;
@@ -2667,7 +2719,8 @@ mod hash {
             }
             state.block_count += 1;
             state.bytes += bytes;
-            let lane = state.lane();
+            state.enough = (state.bytes * SHARDS / 16).clamp(COLLECT_FROM, COLLECT_AT);
+            let lane = shard.lane(state);
             lane.bytes += bytes;
             let first = if REFS_ARE_ADDRESSES {
                 (block.expose_provenance().get() / UNIT) as u32
@@ -2680,28 +2733,26 @@ mod hash {
         }
 
         /// Frees a record whose ref was taken out of the index once no reader has it, with its blob or without.
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn retire(&self, shard: &Shard, state: &mut ShardState, reference: u32, with_blob: bool) {
             #[cfg(twindex_check)]
             self.check_unlinked(shard, reference);
             // SAFETY: the record is whole until it is free, and so is its blob.
             let (bytes, blob) = unsafe { record_extent(shard.record(reference)) };
             let class = class(bytes.div_ceil(UNIT)).0 as u8;
-            let lane = state.lane();
-            lane.limbo.push(Removed { reference, class, owns_blob: with_blob && blob.is_some() });
+            shard.lane(state).limbo.push(Removed {
+                reference,
+                class,
+                owns_blob: with_blob && blob.is_some(),
+            });
             // SAFETY: as above.
             let bytes = bytes.max(64) + blob.map_or(0, |blob| unsafe { Blob::size(blob) });
             // Only threads that share the lane count here, and may lose what they count at the same time.
-            let removed = &self.removed[epoch::lane() % self.removed.len()].0;
+            let removed = &self.removed[shard.own.get() as usize % self.removed.len()].0;
             let sum = removed.load(Relaxed) + bytes;
-            let enough = (state.bytes * SHARDS / 16).clamp(COLLECT_FROM, COLLECT_AT);
-            removed.store(if sum < enough { sum } else { 0 }, Relaxed);
-            state.due |= sum >= enough;
-            // Two for each that comes, so that none stays.
-            let lane = state.lane();
-            for _ in 0..2 {
-                let Some(free) = lane.limbo.pop(&self.blobs.memory) else { break };
-                self.free_record(shard, lane, &free);
-            }
+            let due = sum >= state.enough;
+            removed.store(if due { 0 } else { sum }, Relaxed);
+            shard.due.set(due | shard.due.get());
         }
 
         /// Frees what no reader can be in any more; whether there was any.
@@ -2713,29 +2764,13 @@ mod hash {
                 let _held = shard.lock.lock();
                 // SAFETY: the lock is held.
                 for lane in unsafe { &mut (*shard.state.get()).lanes } {
-                    while let Some(free) = lane.limbo.pop(&self.blobs.memory) {
-                        self.free_record(shard, lane, &free);
+                    while let Some(unread) = self.unread(shard, lane) {
+                        lane.push(shard, &unread);
                         any = true;
                     }
                 }
             }
             lock(&self.space).collect(&self.blobs) || any
-        }
-
-        fn free_record(&self, shard: &Shard, lane: &mut Lane, retired: &Removed) {
-            let (record, class) = (shard.record(retired.reference), usize::from(retired.class));
-            if retired.owns_blob {
-                // SAFETY: nobody else knows the record any more, and it is whole.
-                unsafe { self.blobs.free(blob_of(record)) };
-            }
-            #[cfg(twindex_check)]
-            // SAFETY: as above.
-            unsafe {
-                let record = NonNull::new_unchecked(record.cast_mut());
-                super::check::spoil(record, class_units(class) * UNIT);
-            }
-            let free = lane.free.get_or_insert_with(|| Box::new([FreeRecords::default(); CLASSES]));
-            free[class].push(shard, class, retired.reference);
         }
 
         // --- growing
@@ -2747,8 +2782,8 @@ mod hash {
                 return Ok(());
             }
             self.add_shard(0);
-            let segment = new_segment(&mut blocks.space, FIRST_BUCKETS, 0)?;
-            self.lead_to_one(&mut blocks, segment)
+            let first = Fresh::new(&mut blocks.space, FIRST_BUCKETS, 0)?;
+            self.lead_to_one(&mut blocks, first.segment)
         }
 
         /// Puts a directory in place that leads to one segment.
@@ -2767,6 +2802,8 @@ mod hash {
             if self.shards[number].load(Acquire).is_null() {
                 let shard = Box::new(Shard {
                     lock: Lock::new(),
+                    own: Cell::new(0),
+                    due: Cell::new(false),
                     len: AtomicIsize::new(0),
                     blocks: AtomicPtr::new(ptr::null_mut()),
                     splitting: AtomicPtr::new(ptr::null_mut()),
@@ -2793,9 +2830,9 @@ mod hash {
             let directory = self.directory();
             if segment.len() < BUCKETS {
                 let mut blocks = lock(&self.space);
-                let larger = new_segment(&mut blocks.space, segment.len() * GROWTH, segment.shard())?;
-                self.each_ref(segment, shard, |reference, hash| larger.place_ref(hash, reference));
-                self.lead_to_one(&mut blocks, larger)?;
+                let mut larger = Fresh::new(&mut blocks.space, segment.len() * GROWTH, segment.shard())?;
+                self.each_ref(segment, shard, |reference, hash| larger.put(hash, reference));
+                self.lead_to_one(&mut blocks, larger.segment)?;
                 self.retire_directory(&mut blocks, directory);
                 self.retire_segment(&mut blocks, segment);
                 return Ok(());
@@ -2805,10 +2842,11 @@ mod hash {
             if depth > SHARD_BITS {
                 shard.splitting.store(segment.entry, Relaxed);
                 drop(held);
-                let halves = self.two_segments([segment.shard(); 2]).inspect(|halves| {
+                let halves = self.two_segments([segment.shard(); 2]).map(|mut halves| {
                     self.each_ref(segment, shard, |reference, hash| {
-                        halves[hash.top(depth) & 1].place_ref(hash, reference);
+                        halves[hash.top(depth) & 1].put(hash, reference);
                     });
+                    halves.map(|half| half.segment)
                 });
                 let _held = shard.lock.lock();
                 shard.splitting.store(ptr::null_mut(), Relaxed);
@@ -2816,10 +2854,11 @@ mod hash {
                 return Ok(());
             }
             let number = (hash.top(depth) | 1) << (SHARD_BITS - depth);
-            let halves = self.two_segments([segment.shard(), number])?;
-            let moved = self
-                .move_high_half(segment, shard, halves, depth)
-                .inspect_err(|_| halves.iter().for_each(|&half| lock(&self.space).forget(half)))?;
+            let mut halves = self.two_segments([segment.shard(), number])?;
+            let moved = self.move_high_half(segment, shard, &mut halves, depth);
+            let halves = halves.map(|half| half.segment);
+            let moved =
+                moved.inspect_err(|_| halves.iter().for_each(|&half| lock(&self.space).forget(half)))?;
             self.set_entries(segment, hash, halves);
             // SAFETY: the lock is held.
             let state = unsafe { &mut *shard.state.get() };
@@ -2831,11 +2870,11 @@ mod hash {
             Ok(())
         }
 
-        fn two_segments(&self, shards: [usize; 2]) -> Tried<[Segment; 2]> {
+        fn two_segments(&self, shards: [usize; 2]) -> Tried<[Fresh; 2]> {
             let mut blocks = lock(&self.space);
-            let low = new_segment(&mut blocks.space, BUCKETS, shards[0])?;
-            let high =
-                new_segment(&mut blocks.space, BUCKETS, shards[1]).inspect_err(|_| blocks.forget(low))?;
+            let low = Fresh::new(&mut blocks.space, BUCKETS, shards[0])?;
+            let high = Fresh::new(&mut blocks.space, BUCKETS, shards[1])
+                .inspect_err(|_| blocks.forget(low.segment))?;
             Ok([low, high])
         }
 
@@ -2845,21 +2884,21 @@ mod hash {
             &self,
             segment: Segment,
             low: &Shard,
-            halves: [Segment; 2],
+            halves: &mut [Fresh; 2],
             depth: u32,
         ) -> Tried<Vec<u32>> {
-            let high = self.add_shard(halves[1].shard());
+            let high = self.add_shard(halves[1].segment.shard());
             let _held = high.lock.lock();
             // SAFETY: the lock is held.
-            let high_state = unsafe { &mut *high.state.get() };
+            let high_state = unsafe { high.state() };
             let (mut moved, mut copies) = (Vec::new(), Vec::new());
             let mut result = Ok(());
             self.each_ref(segment, low, |reference, hash| {
                 if hash.top(depth) & 1 == 0 {
-                    halves[0].place_ref(hash, reference);
+                    halves[0].put(hash, reference);
                 } else if result.is_ok() {
                     result = self.copy_record(low, reference, high, high_state).map(|copy| {
-                        halves[1].place_ref(hash, copy);
+                        halves[1].put(hash, copy);
                         moved.push(reference);
                         copies.push(copy);
                     });
@@ -2886,18 +2925,17 @@ mod hash {
             let record = from.record(reference);
             // SAFETY: the record is whole.
             let (bytes, _) = unsafe { record_extent(record) };
-            let copy = self.take_record(to, state, bytes)?;
+            let (copy, at) = self.take_record(to, state, bytes)?;
             // SAFETY: the copy has room for as many bytes and is ours.
-            unsafe { to.record(copy).cast_mut().copy_from_nonoverlapping(record, bytes) };
+            unsafe { at.copy_from_nonoverlapping(record, bytes) };
             Ok(copy)
         }
 
         /// Shows `each` every ref of a segment with the hash of its key. The caller keeps it from changing.
         fn each_ref(&self, segment: Segment, shard: &Shard, mut each: impl FnMut(u32, Hash)) {
-            let refs = refs(segment);
-            for (&reference, record) in refs.iter().zip(ahead(shard, &refs)) {
+            for reference in refs(segment, shard) {
                 // SAFETY: H1.
-                each(reference, self.hash(unsafe { record_parts(record) }.0));
+                each(reference, self.hash(unsafe { record_parts(shard.record(reference)) }.0));
             }
         }
 
@@ -2956,7 +2994,7 @@ mod hash {
                 let hash = Hash(directory.first_hash(at));
                 let segment = directory.segment(hash);
                 let shard = self.shard(segment);
-                for reference in refs(segment) {
+                for reference in refs(segment, shard) {
                     each(shard.record(reference));
                 }
                 at = directory.span(segment, hash).end;
@@ -3001,6 +3039,22 @@ mod hash {
     }
 
     impl Shard {
+        /// The lane of who holds the lock.
+        #[inline]
+        fn lane<'s>(&self, state: &'s mut ShardState) -> &'s mut Lane {
+            &mut state.lanes[self.own.get() as usize % state.lanes.len()]
+        }
+
+        /// # Safety
+        /// The caller holds the lock, and has nothing else of this.
+        #[expect(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
+        #[inline]
+        unsafe fn state(&self) -> &mut ShardState {
+            self.own.set(epoch::lane() as u32);
+            // SAFETY: the caller's promise.
+            unsafe { &mut *self.state.get() }
+        }
+
         /// The address of a record.
         #[inline]
         fn record(&self, reference: u32) -> *const u8 {
@@ -3019,30 +3073,20 @@ mod hash {
         }
     }
 
-    /// The refs in a segment. The caller keeps it from changing.
-    fn refs(segment: Segment) -> Vec<u32> {
-        let mut refs = Vec::new();
+    /// The refs in a segment, whose records are asked for. The caller keeps it from changing.
+    fn refs(segment: Segment, shard: &Shard) -> Vec<u32> {
+        let mut refs = Vec::with_capacity(segment.len() * SLOTS);
         // SAFETY: the caller's promise.
         for bucket in unsafe { segment.buckets() } {
-            let taken = (0..SLOTS).filter(|slot| bucket.free_slots() & 1 << slot == 0);
-            refs.extend(taken.map(|slot| bucket.refs[slot].load(Relaxed)));
+            let mut taken = !bucket.free_slots() & ((1 << SLOTS) - 1);
+            while taken != 0 {
+                let reference = bucket.first(taken).load(Relaxed);
+                prefetch_one_of_many(shard.record(reference));
+                refs.push(reference);
+                taken &= taken - 1;
+            }
         }
         refs
-    }
-
-    /// The records of these refs. Some are asked for before they are needed.
-    fn ahead(shard: &Shard, refs: &[u32]) -> impl Iterator<Item = *const u8> {
-        /// Loads are worth most side by side, so WebAssembly asks for all of a segment at once.
-        const AHEAD: usize = if cfg!(target_family = "wasm") { BUCKETS * SLOTS } else { 16 };
-        for &reference in refs.iter().take(AHEAD) {
-            prefetch_one_of_many(shard.record(reference));
-        }
-        refs.iter().enumerate().map(move |(at, &reference)| {
-            if let Some(&soon) = refs.get(at + AHEAD) {
-                prefetch(shard.record(soon));
-            }
-            shard.record(reference)
-        })
     }
 
     /// # Safety
@@ -3075,55 +3119,53 @@ mod hash {
         unsafe { record_extent(record).1.map_or_else(|| Body::Inline(record_parts(record).1), Body::Blob) }
     }
 
-    /// An empty segment.
-    fn new_segment(space: &mut Space, buckets: usize, shard: usize) -> Tried<Segment> {
-        let block = space.take(buckets * size_of::<Bucket>())?.cast::<Bucket>();
-        // SAFETY: the block has room for the buckets, and a bucket of zeros is an empty one.
-        unsafe { block.write_bytes(0, buckets) };
-        Ok(Segment::new(block.cast(), buckets, shard))
-    }
-
-    /// What only the holder of a segment's lock does, or who has just made it.
+    /// What only the holder of a segment's lock does.
     impl Segment {
-        /// Where `key` is or could be.
-        fn place<'s>(self, shard: &'s Shard, hash: Hash, key: &[u8]) -> Place<'s> {
+        /// Where `key` is or could be. `None` where the segment must grow first, or is just growing.
+        #[inline(always)]
+        fn place(self, shard: &Shard, hash: Hash, key: &[u8]) -> Option<Place> {
             if ptr::eq(shard.splitting.load(Relaxed), self.entry) {
-                return Place::Full;
+                return None;
             }
+            // SAFETY: the lock keeps the segment, and its holder drops this at once.
+            let bucket = unsafe { self.bucket(hash, 0) };
+            let found = |slots: u32, taken| Place { slot: slots.trailing_zeros() as u8, steps: 0, taken };
+            let (slots, free) = (bucket.slots_with(hash.tag()), bucket.free_slots());
+            if slots == 0 {
+                if free != 0 && bucket.passed() == 0 {
+                    return Some(found(free, false));
+                }
+            } else {
+                // Under the lock a tagged slot has a record.
+                let record = shard.record(bucket.first(slots).load(Relaxed));
+                // SAFETY: H1.
+                if unsafe { is_key(record, key) } {
+                    return Some(found(slots, true));
+                }
+            }
+            self.search(shard, hash, key)
+        }
+
+        /// As `place`, where a first look at the home bucket does not tell.
+        #[inline(never)]
+        fn search(self, shard: &Shard, hash: Hash, key: &[u8]) -> Option<Place> {
             let mut free = None;
             for steps in 0..self.len() {
-                // SAFETY: the lock keeps the segment, and its holder drops this at once.
+                // SAFETY: as above.
                 let bucket = unsafe { self.bucket(hash, steps) };
-                let mut slots = bucket.slots_with(hash.tag());
-                while slots != 0 {
-                    let slot = slots.trailing_zeros() as usize;
-                    // Under the lock a tagged slot has a record.
-                    let record = shard.record(bucket.refs[slot].load(Relaxed));
-                    // SAFETY: H1.
-                    if unsafe { is_key(record, key) } {
-                        return Place::Taken { bucket, slot, record };
-                    }
-                    slots &= slots - 1;
+                let at = |slot: u32, taken| Some(Place { slot: slot as u8, steps: steps as u8, taken });
+                if let Some((slot, _)) = bucket.find(shard, hash.tag(), key) {
+                    return at(slot, true);
                 }
                 if free.is_none() && steps <= MAX_STEPS {
-                    let slots = bucket.free_slots();
-                    if slots != 0 {
-                        free = Some(Place::Free { bucket, slot: slots.trailing_zeros() as usize, steps });
-                    }
+                    free = at(bucket.free_slots().trailing_zeros(), false)
+                        .filter(|free| free.slot < SLOTS as u8);
                 }
                 if bucket.passed() == 0 && (free.is_some() || steps > MAX_STEPS) {
                     break;
                 }
             }
-            free.unwrap_or(Place::Full)
-        }
-
-        /// Takes a pair out of its slot, whose ref stays for readers that have seen its tag. Its record is still to be retired.
-        fn remove(self, hash: Hash, bucket: &Bucket, slot: usize) {
-            bucket.set_tag(slot, 0);
-            let offset = ptr::from_ref(bucket).addr().wrapping_sub(self.first().addr());
-            let steps = (offset.wrapping_sub(hash.home()) & self.mask as usize) / BUCKET;
-            self.count_steps(hash, steps, 1_u32.wrapping_neg());
+            free
         }
 
         /// Counts a pair at so many steps from home in the buckets that it passed.
@@ -3134,22 +3176,44 @@ mod hash {
                 passed.store(passed.load(Relaxed).wrapping_add(by), Release);
             }
         }
+    }
 
-        /// Puts a ref into the first free slot from its home in a segment that nobody else knows yet.
-        fn place_ref(self, hash: Hash, reference: u32) {
-            for steps in 0..self.len() {
-                // SAFETY: the lock keeps the segment, and its holder drops this at once.
-                let bucket = unsafe { self.bucket(hash, steps) };
-                let slots = bucket.free_slots();
-                if slots != 0 {
-                    let slot = slots.trailing_zeros() as usize;
-                    bucket.refs[slot].store(reference, Relaxed);
-                    bucket.set_tag(slot, hash.tag());
-                    self.count_steps(hash, steps, 1);
-                    return;
+    /// A segment that is being filled and that nobody else knows yet, with how many slots of each bucket are taken.
+    struct Fresh {
+        segment: Segment,
+        taken: [u8; BUCKETS],
+    }
+
+    impl Fresh {
+        /// An empty one.
+        fn new(space: &mut Space, buckets: usize, shard: usize) -> Tried<Self> {
+            let block = space.take(buckets * BUCKET)?;
+            // SAFETY: the block has room for the buckets, and a bucket of zeros is an empty one.
+            unsafe { block.write_bytes(0, buckets * BUCKET) };
+            Ok(Self { segment: Segment::new(block, buckets, shard), taken: [0; BUCKETS] })
+        }
+
+        /// Puts a ref into the first free slot from its home. It has more slots than the old segment had pairs.
+        #[inline]
+        fn put(&mut self, hash: Hash, reference: u32) {
+            let mut offset = hash.home() & self.segment.mask as usize;
+            loop {
+                let taken = &mut self.taken[offset / BUCKET];
+                let slot = usize::from(*taken);
+                // SAFETY: the mask keeps within the segment's buckets, and nobody else knows them.
+                unsafe {
+                    let bucket = self.segment.first().cast_mut().byte_add(offset);
+                    if slot < SLOTS {
+                        *taken += 1;
+                        bucket.cast::<u8>().add(slot).write(hash.tag());
+                        (*bucket).refs[slot].store(reference, Relaxed);
+                        return;
+                    }
+                    let passed = &(*bucket).passed;
+                    passed.store(passed.load(Relaxed) + 1, Relaxed);
                 }
+                offset = (offset + BUCKET) & self.segment.mask as usize;
             }
-            unreachable!("a new segment has more slots than the old one had pairs");
         }
     }
 }
