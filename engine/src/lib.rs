@@ -73,7 +73,7 @@
 //   a large pair               24 bytes and an allocation of its own: over 4 KiB; sorted, a block from 512 bytes on
 //   a table without pairs      nothing; with one pair 4 KiB; a thousand pairs take some 76 KiB hashed, 103 sorted
 //   a look-up                  two cache misses that wait for each other, hashed: bucket, record; sorted: leaf, cell
-//   the longest an insert has  hash: a split moves some 670 refs; sorted: a split copies a leaf of 4 KiB, and nodes
+//   the longest an insert has  hash: a split moves some 670 refs; sorted: a split copies a leaf of 4 to 8 KiB, and nodes
 //
 //      Store ── names ──> Table ──> Shared ──> HashIndex   directory -> segment of buckets -> record
 //                                              SortedIndex inner nodes -> leaf: slots -> cell
@@ -814,7 +814,7 @@ impl Space {
     const LARGEST: usize = tuned(64 << 10, 1024);
     /// What is kept for leaves that are only replaced, at most, and which free blocks count for it: those for any leaf.
     const RESERVE: usize = tuned(256 << 10, 2048);
-    const RESERVED: usize = tuned(4096, 256);
+    const RESERVED: usize = tuned(8192, 512);
 
     fn new(memory: Arc<Memory>) -> Self {
         let free = [const { Vec::new() }; Self::CLASSES];
@@ -3263,8 +3263,9 @@ mod sorted {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     const WORTH_TRIMMING: usize = 16 << 20;
 
-    /// A leaf with more is split in two.
+    /// A leaf with more is split in two, but with few pairs it may have twice that.
     const LEAF: usize = tuned(4096, 256);
+    const FEW: usize = tuned(32, 3);
     const MIN_LEAF: usize = tuned(128, 64);
     /// Two leaves become one if that has no more than this.
     const MERGED: usize = LEAF / 4 * 3;
@@ -4390,9 +4391,10 @@ mod sorted {
                 return Ok(added);
             }
             self.may_grow()?;
-            if leaf.count() > 0 && usize::from(leaf.size) < LEAF {
-                let (_, more) = run_that_fits(pairs, leaf.prefix_len.into());
-                let larger = self.resized(leaf, (leaf.used() + more).min(LEAF))?;
+            let (fit, more) = run_that_fits(pairs, leaf.prefix_len.into());
+            let most = largest(leaf.count() + fit);
+            if leaf.count() > 0 && usize::from(leaf.size) < most {
+                let larger = self.resized(leaf, (leaf.used() + more).min(most))?;
                 let added = self.put_run(larger, pairs);
                 if added > 0 {
                     self.publish(&mut held, first, Child::of_leaf(larger), None)?;
@@ -4422,7 +4424,7 @@ mod sorted {
             let prefix_len = shared(&pairs[..fit]).min(MAX_PREFIX);
             let (_, bytes) = run_that_fits(pairs, prefix_len);
             let size = HEAD + prefix_room(prefix_len) + bytes;
-            let leaf = self.empty_leaf(&first[..prefix_len], size.min(LEAF))?;
+            let leaf = self.empty_leaf(&first[..prefix_len], size.min(largest(fit)))?;
             self.put_run(leaf, pairs);
             Ok(leaf)
         }
@@ -4568,7 +4570,7 @@ mod sorted {
             let garbage = usize::from(leaf.garbage.load(Relaxed));
             let is_clean = garbage <= used / 16 && prefix.len() == usize::from(leaf.prefix_len);
             if let (Err(at), true) = (found, is_clean && used > SMALL_LEAF && self.may_grow().is_ok()) {
-                if size <= LEAF {
+                if size <= largest(count + 1) {
                     // Most often all that is missing is room.
                     let fresh = self.resized(leaf, size)?;
                     fresh.put(at, slot.with_cell(fresh.add_cell(cell)));
@@ -4674,7 +4676,7 @@ mod sorted {
             if !same {
                 may_grow?;
             }
-            if size <= LEAF || count(runs) < 2 {
+            if size <= largest(count(runs)) || count(runs) < 2 {
                 let fresh = self.new_leaf(runs, prefix_len, size)?;
                 return self.publish(held, key, Child::of_leaf(fresh), None);
             }
@@ -5291,7 +5293,7 @@ mod sorted {
         let mut bytes = 0;
         for (at, (key, value)) in pairs.iter().enumerate() {
             let more = bytes + pair_bytes(key.as_ref(), value.as_ref(), prefix_len);
-            if more > LEAF {
+            if more > largest(at + 1) {
                 return (at, bytes);
             }
             bytes = more;
@@ -5323,6 +5325,11 @@ mod sorted {
     fn leaf_size(bytes: usize) -> usize {
         let step = if bytes > SMALL_LEAF { 256 } else { 64 };
         bytes.max(MIN_LEAF).next_multiple_of(step)
+    }
+
+    /// The size of the largest leaf with so many pairs.
+    fn largest(pairs: usize) -> usize {
+        if pairs <= FEW { 2 * LEAF } else { LEAF }
     }
 
     /// The free bytes that a leaf begins with: more make writing quicker, fewer memory smaller.
