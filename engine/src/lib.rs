@@ -4570,18 +4570,19 @@ mod sorted {
             let garbage = usize::from(leaf.garbage.load(Relaxed));
             let is_clean = garbage <= used / 16 && prefix.len() == usize::from(leaf.prefix_len);
             if let (Err(at), true) = (found, is_clean && used > SMALL_LEAF && self.may_grow().is_ok()) {
+                let in_order = count >= IN_ORDER
+                    && (at == count && leaf.came_in_order(count - IN_ORDER..count)
+                        || at == 0 && leaf.came_in_order((0..IN_ORDER).rev()));
                 if size <= largest(count + 1) {
-                    // Most often all that is missing is room.
+                    // Most often all that is missing is room, and where keys come in order, more for those to come.
+                    let size = if in_order { size.max(LEAF.min(2 * used)) } else { size };
                     let fresh = self.resized(leaf, size)?;
                     fresh.put(at, slot.with_cell(fresh.add_cell(cell)));
                     return self.publish(held, key, Child::of_leaf(fresh), None);
                 }
-                // Keys that come in order leave full leaves behind, and begin new ones.
-                if at == count && count >= IN_ORDER && leaf.came_in_order(count - IN_ORDER..count) {
-                    return self.begin_leaf(held, key, at - 1, new);
-                }
-                if at == 0 && count >= IN_ORDER && leaf.came_in_order((0..IN_ORDER).rev()) {
-                    return self.begin_leaf(held, key, 0, new);
+                // They leave full leaves behind, and begin new ones.
+                if in_order {
+                    return self.begin_leaf(held, key, at.saturating_sub(1), new);
                 }
             }
             let (low, high) = all.split(found.map_or_else(|at| at, |(at, _)| at));
