@@ -4376,7 +4376,7 @@ mod sorted {
             // The separators of a leaf stay while it is locked.
             let Some((leaf, edge, _)) = self.leaf_at(Bound::Included(first), false) else { return Ok(0) };
             let mut room = KEY_ROOM;
-            let last = leaf.run().pairs().next_back().map(|pair| pair.key(&mut room));
+            let last = held.leaf.run().pairs().next_back().map(|pair| pair.key(&mut room));
             let behind = last.is_none_or(|last| last < first);
             if leaf.head != held.leaf.head || !behind || !may_write() {
                 return Ok(0);
