@@ -1073,6 +1073,7 @@ impl Blobs {
     ///
     /// # Safety
     /// `blob` came from `add` of this object, and nobody finds it in the index any more.
+    #[inline(never)]
     unsafe fn free(&self, blob: *const Blob) {
         // SAFETY: the caller's promise; the index has owned it until now.
         unsafe {
@@ -2378,13 +2379,14 @@ mod hash {
             // SAFETY: the lock keeps the segment.
             let bucket = unsafe { segment.bucket(hash, steps) };
             let old = bucket.refs[slot].load(Relaxed);
+            let record = if taken { shard.record(old) } else { ptr::null() };
             // SAFETY: H1.
-            match decide(taken.then(|| unsafe { record_parts(shard.record(old)) }.1))? {
+            match decide(taken.then(|| unsafe { record_parts(record) }.1))? {
                 Change::Set(value) => {
                     let new = self.add_record(shard, state, key, value.as_ref())?;
                     bucket.refs[slot].store(new as u32, Release);
                     if taken {
-                        self.retire(shard, state, old, true);
+                        self.retire(shard, state, old, record, true);
                     } else {
                         segment.count_steps(hash, steps, 1);
                         bucket.flip_tag(slot, hash.tag());
@@ -2400,7 +2402,7 @@ mod hash {
                     if len == state.empty_at {
                         self.emptied.store(true, Relaxed);
                     }
-                    self.retire(shard, state, old, true);
+                    self.retire(shard, state, old, record, true);
                     let lane = shard.lane(state);
                     for _ in 0..2 {
                         let Some(unread) = self.unread(shard, lane) else { break };
@@ -2650,7 +2652,8 @@ mod hash {
         fn unread(&self, shard: &Shard, lane: &mut Lane) -> Option<Removed> {
             let unread = lane.limbo.pop(&self.blobs.memory)?;
             if unread.owns_blob {
-                self.free_blob(shard.record(unread.reference));
+                // SAFETY: nobody else knows the record any more, and it is whole.
+                unsafe { self.blobs.free(blob_of(shard.record(unread.reference))) };
             }
             #[cfg(twindex_check)]
             // SAFETY: as above.
@@ -2659,12 +2662,6 @@ mod hash {
                 super::check::spoil(record, class_units(unread.class.into()) * UNIT);
             }
             Some(unread)
-        }
-
-        #[cold]
-        fn free_blob(&self, record: *const u8) {
-            // SAFETY: nobody else knows the record any more, and it is whole.
-            unsafe { self.blobs.free(blob_of(record)) };
         }
 
         /// Asks for the record that is taken next if it is to be as long as the last one, where that is many lines: they
@@ -2734,11 +2731,18 @@ mod hash {
 
         /// Frees a record whose ref was taken out of the index once no reader has it, with its blob or without.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn retire(&self, shard: &Shard, state: &mut ShardState, reference: u32, with_blob: bool) {
+        fn retire(
+            &self,
+            shard: &Shard,
+            state: &mut ShardState,
+            reference: u32,
+            record: *const u8,
+            with_blob: bool,
+        ) {
             #[cfg(twindex_check)]
             self.check_unlinked(shard, reference);
             // SAFETY: the record is whole until it is free, and so is its blob.
-            let (bytes, blob) = unsafe { record_extent(shard.record(reference)) };
+            let (bytes, blob) = unsafe { record_extent(record) };
             let class = class(bytes.div_ceil(UNIT)).0 as u8;
             shard.lane(state).limbo.push(Removed {
                 reference,
@@ -2865,7 +2869,7 @@ mod hash {
             state.empty_at += moved.len().cast_signed();
             // Not before no new reader gets to the old segment, which still has their refs.
             for reference in moved {
-                self.retire(shard, state, reference, false);
+                self.retire(shard, state, reference, shard.record(reference), false);
             }
             Ok(())
         }
@@ -2906,7 +2910,7 @@ mod hash {
             });
             if let Err(refused) = result {
                 for copy in copies {
-                    self.retire(high, high_state, copy, false);
+                    self.retire(high, high_state, copy, high.record(copy), false);
                 }
                 return Err(refused);
             }
