@@ -1938,8 +1938,8 @@ mod hash {
     const BLOB_RECORD: usize = RECORD_HEAD + size_of::<*const Blob>();
     /// Classes of free records: each size to 64 units, then 32 steps a doubling.
     const CLASSES: usize = 64 + 32 * 4 + 1;
-    /// The class of records so long that they are asked for before they are taken: 256 bytes.
-    const LONG: usize = 64;
+    /// The class of records so long that they are asked for before they are taken: 64 bytes.
+    const LONG: usize = 16;
     /// A thread asks who reads what after it took out so many bytes of records, in a small table fewer: what waits lies idle.
     const COLLECT_FROM: usize = tuned(8 << 10, 256);
     const COLLECT_AT: usize = tuned(128 << 10, 256);
