@@ -1625,7 +1625,6 @@ mod hash {
         }
 
         /// The slot with this key and its record.
-        #[inline]
         fn find(&self, shard: &Shard, tag: u8, key: &[u8]) -> Option<(u32, *const u8)> {
             let mut slots = self.slots_with(tag);
             while slots != 0 {
@@ -2648,7 +2647,7 @@ mod hash {
         }
 
         /// Takes out of a lane's limbo the oldest record if nobody reads it any more.
-        #[inline(always)]
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn unread(&self, shard: &Shard, lane: &mut Lane) -> Option<Removed> {
             let unread = lane.limbo.pop(&self.blobs.memory)?;
             if unread.owns_blob {
@@ -3126,7 +3125,7 @@ mod hash {
     /// What only the holder of a segment's lock does.
     impl Segment {
         /// Where `key` is or could be. `None` where the segment must grow first, or is just growing.
-        #[inline(always)]
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn place(self, shard: &Shard, hash: Hash, key: &[u8]) -> Option<Place> {
             if ptr::eq(shard.splitting.load(Relaxed), self.entry) {
                 return None;
