@@ -151,6 +151,9 @@ mod sync;
 #[path = "../tests/check/mod.rs"]
 mod check;
 
+/// Whether this is the small module for WebAssembly, which is downloaded: it has one way where others have a quicker one too.
+const SMALL: bool = cfg!(all(target_family = "wasm", not(target_feature = "simd128")));
+
 /// The measured value of a constant, or one so small that tests meet every split, merge and growth all the time.
 const fn tuned(measured: usize, tiny: usize) -> usize {
     if cfg!(twindex_tiny) { tiny } else { measured }
@@ -3721,7 +3724,7 @@ mod sorted {
             // SAFETY: as above.
             let store = |at, slot| unsafe { &*slots.add(at) }.store(slot, Release);
             let mut left = count;
-            while left >= at + 4 {
+            while !SMALL && left >= at + 4 {
                 left -= 4;
                 let moved = [0, 1, 2, 3].map(|step| load(left + step));
                 (0..4).rev().for_each(|step| store(left + step + 1, moved[step]));
@@ -3787,7 +3790,9 @@ mod sorted {
             let free = usize::from(self.floor.load(Relaxed)) - self.room() + OVER;
             for (at, pair) in run.pairs().enumerate() {
                 let slot = match more {
-                    Some(more) if pair.value_len() != PAIR_BLOB => pair.write(self, more, free),
+                    Some(more) if pair.value_len() != PAIR_BLOB && (more == 0 || !SMALL) => {
+                        pair.write(self, more, free)
+                    }
                     _ => pair.write_anew(self),
                 };
                 // SAFETY: as in `slot_word`.
@@ -4687,8 +4692,8 @@ mod sorted {
             let (low_runs, high_runs) = split(runs);
             let mut rooms = [KEY_ROOM; 2];
             let [low_key, high_key] = &mut rooms;
-            let low_key = last_key(&low_runs, low_key);
-            let high_key = first_key(&high_runs, high_key);
+            let low_key = nth_key(&low_runs, count(&low_runs) - 1, low_key);
+            let high_key = nth_key(&high_runs, 0, high_key);
             let separator = &high_key[..=common(low_key, high_key)];
             let half = |runs: &[Run<'_>]| {
                 let (prefix_len, content) = leaf_content(runs);
@@ -4803,7 +4808,8 @@ mod sorted {
                 let Some((&(parent, at), rest)) = above.split_last() else {
                     break self.new_inner(&[Separator { prefix: &[], rest: &separator }], &[low, high]);
                 };
-                if parent.count() < FANOUT
+                if !SMALL
+                    && parent.count() < FANOUT
                     && let Some(after) = separator.strip_prefix(parent.prefix())
                 {
                     above = rest;
@@ -4876,7 +4882,7 @@ mod sorted {
         /// A leaf of at least `size` bytes with these pairs, whose keys share their first `prefix_len` bytes.
         fn new_leaf(&self, runs: &[Run<'_>], prefix_len: usize, size: usize) -> Tried<Leaf<'_>> {
             let mut room = KEY_ROOM;
-            let leaf = self.empty_leaf(&first_key(runs, &mut room)[..prefix_len], size)?;
+            let leaf = self.empty_leaf(&nth_key(runs, 0, &mut room)[..prefix_len], size)?;
             for &run in runs {
                 leaf.append(run);
             }
@@ -5135,12 +5141,15 @@ mod sorted {
         runs.iter().map(|run| run.slots.len()).sum()
     }
 
-    fn first_key<'k>(runs: &'k [Run<'k>], room: &'k mut KeyRoom) -> &'k [u8] {
-        runs.iter().find_map(|run| run.pairs().next()).map_or(&[], |pair| pair.key(room))
-    }
-
-    fn last_key<'k>(runs: &'k [Run<'k>], room: &'k mut KeyRoom) -> &'k [u8] {
-        runs.iter().rev().find_map(|run| run.pairs().next_back()).map_or(&[], |pair| pair.key(room))
+    /// The key of the pair with this number, if there are so many.
+    fn nth_key<'k>(runs: &'k [Run<'k>], mut number: usize, room: &'k mut KeyRoom) -> &'k [u8] {
+        for run in runs {
+            if number < run.slots.len() {
+                return run.pair(number).key(room);
+            }
+            number -= run.slots.len();
+        }
+        &[]
     }
 
     /// One pair of a run.
@@ -5285,8 +5294,9 @@ mod sorted {
         let mut rooms = [KEY_ROOM; 2];
         let [first, last] = &mut rooms;
         // They are in order, so what the first and the last share all share.
-        let several = count(runs) > 1;
-        let shared = if several { common(first_key(runs, first), last_key(runs, last)) } else { 0 };
+        let count = count(runs);
+        let shared =
+            if count > 1 { common(nth_key(runs, 0, first), nth_key(runs, count - 1, last)) } else { 0 };
         let prefix_len = shared.min(MAX_PREFIX);
         let bytes = runs.iter().map(|run| run.bytes(prefix_len));
         (prefix_len, HEAD + prefix_room(prefix_len) + bytes.sum::<usize>())

@@ -19,7 +19,7 @@ const MODULES = {
   'twindex.wasm': {
     level: '"s"',
     // A call costs a module little more than a byte or two, and an inlined body all of its own.
-    flags: ['-Cllvm-args=-inline-threshold=10'],
+    flags: ['-Cllvm-args=-inline-threshold=5'],
   },
   'twindex.fast.wasm': {
     level: '3',
