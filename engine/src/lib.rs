@@ -6106,10 +6106,10 @@ impl Table {
     fn write_where(&self, key: &[u8], value: &[u8], wants: impl Fn(bool) -> bool) -> Result<bool> {
         check_value(value)?;
         // A module for WebAssembly is downloaded: only the fast one has a copy of the indexes' writing for these verbs alone.
-        if cfg!(any(not(target_family = "wasm"), target_feature = "simd128")) {
-            self.change_or_make_room::<&[u8]>(key, set_where(wants, value))
-        } else {
+        if SMALL {
             self.change(key, set_where(wants, value))
+        } else {
+            self.change_or_make_room::<&[u8]>(key, set_where(wants, value))
         }
     }
 
