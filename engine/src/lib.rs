@@ -71,7 +71,7 @@
 //   on top of key and value    hash: 4 bytes in the record, 5 in a bucket that is 43 to 87 % full
 //                              sorted: 2 bytes in the cell, 4 in the slot beyond those of the key, less the leaf's prefix
 //   a large pair               24 bytes and an allocation of its own: over 4 KiB; sorted, a block from 512 bytes on
-//   a table without pairs      nothing; with one pair 4 KiB; a thousand pairs take some 76 KiB hashed, 103 sorted
+//   a table without pairs      nothing; with one pair 1 KiB; a thousand pairs take some 76 KiB hashed, 103 sorted
 //   a look-up                  two cache misses that wait for each other, hashed: bucket, record; sorted: leaf, cell
 //   the longest an insert has  hash: a split moves some 670 refs; sorted: a split copies a leaf of 4 to 8 KiB, and nodes
 //
@@ -800,7 +800,11 @@ fn wait(turns: &mut u32) {
 /// table ends: blocks may be cut but are never joined, so whoever remembers a block may look at that word.
 struct Space {
     memory: Arc<Memory>,
-    free: [Vec<NonNull<u8>>; Self::CLASSES],
+    /// The first free block of each class, or null; it has the next one's address behind its first word. As long as the
+    /// largest class that was ever free, as most tables are small.
+    free: Vec<*mut u8>,
+    /// The bytes of those that would do for any leaf.
+    kept: usize,
     bump: *mut u8,
     left: usize,
     regions: Vec<(NonNull<u8>, Layout)>,
@@ -811,8 +815,7 @@ struct Space {
 unsafe impl Send for Space {}
 
 impl Space {
-    const CLASSES: usize = 83;
-    const MIN_REGION: usize = tuned(4096, 256);
+    const MIN_REGION: usize = tuned(1024, 256);
     const HUGE_PAGE: usize = tuned(2 << 20, 8192);
     const LARGEST: usize = tuned(64 << 10, 1024);
     /// What is kept for leaves that are only replaced, at most, and which free blocks count for it: those for any leaf.
@@ -820,8 +823,8 @@ impl Space {
     const RESERVED: usize = tuned(8192, 512);
 
     fn new(memory: Arc<Memory>) -> Self {
-        let free = [const { Vec::new() }; Self::CLASSES];
-        Self { memory, free, bump: ptr::null_mut(), left: 0, regions: Vec::new(), bytes: 0 }
+        let (free, regions) = (Vec::new(), Vec::new());
+        Self { memory, free, kept: 0, bump: ptr::null_mut(), left: 0, regions, bytes: 0 }
     }
 
     /// The class of blocks that hold `bytes`, and their size: steps of 64 bytes to 4 KiB, of 256 to 8 KiB,
@@ -854,7 +857,7 @@ impl Space {
         let mut size = Self::rounded(bytes);
         while size <= (bytes + bytes / 4).min(Self::LARGEST) {
             let (class, rounded) = Self::class(size);
-            if let Some(block) = self.free[class].pop() {
+            if let Some(block) = self.pop(class) {
                 return Ok((block, rounded));
             }
             size = rounded + 1;
@@ -868,12 +871,12 @@ impl Space {
             return self.add_region(bytes, 64);
         }
         let (class, size) = Self::class(bytes);
-        if let Some(block) = self.free[class].pop() {
+        if let Some(block) = self.pop(class) {
             return Ok(block);
         }
         if self.left < size
             && let Some((larger, block)) =
-                (class + 1..Self::CLASSES).find_map(|class| Some((class, self.free[class].pop()?)))
+                (class + 1..self.free.len()).find_map(|class| Some((class, self.pop(class)?)))
         {
             // Its rest is carved up next.
             self.keep_rest();
@@ -883,7 +886,8 @@ impl Space {
             return Ok(block);
         }
         if self.left < size {
-            let grown = (self.bytes / 8 + 1).next_power_of_two() / 2;
+            let grown = (self.bytes / 8).max(self.bytes.min(4 * Self::MIN_REGION)) + 1;
+            let grown = grown.next_power_of_two() / 2;
             let least = Self::MIN_REGION.max(size);
             let mut region = grown.clamp(least, Self::HUGE_PAGE);
             let fresh = loop {
@@ -906,10 +910,7 @@ impl Space {
     fn may_grow(&self) -> Tried<()> {
         let (limit, used) = (self.memory.limit.load(Relaxed), self.memory.used.load(Relaxed));
         let reserve = (self.bytes / 16).min(Self::RESERVE);
-        let free = |class: usize| self.free[class].len() * Self::class_size(class);
-        let large = Self::class(Self::RESERVED).0..Self::CLASSES;
-        let left = limit.saturating_sub(used);
-        if left >= reserve || left + self.left + large.map(free).sum::<usize>() >= reserve {
+        if limit.saturating_sub(used).saturating_add(self.left + self.kept) >= reserve {
             return Ok(());
         }
         Err(Box::new(Error::MemoryLimit { limit, needed: used.saturating_add(reserve) }))
@@ -934,8 +935,41 @@ impl Space {
                 size -= size % 256;
             }
             let block = self.carve(size);
-            self.free[Self::class(size).0].push(block);
+            self.push(block, size);
         }
+    }
+
+    /// Files a block that nobody uses more of than its first 8 bytes.
+    fn push(&mut self, block: NonNull<u8>, size: usize) {
+        let class = Self::class(size).0;
+        if self.free.len() <= class {
+            self.free.resize(class + 1, ptr::null_mut());
+        }
+        // SAFETY: a block has 64 bytes or more, and M1.
+        unsafe { Self::next(block).write(self.free[class]) };
+        self.free[class] = block.as_ptr();
+        if size >= Self::RESERVED {
+            self.kept += size;
+        }
+    }
+
+    /// Takes a free block of this class.
+    fn pop(&mut self, class: usize) -> Option<NonNull<u8>> {
+        let first = self.free.get_mut(class)?;
+        let block = NonNull::new(*first)?;
+        // SAFETY: `push` wrote it.
+        *first = unsafe { Self::next(block).read() };
+        let size = Self::class_size(class);
+        if size >= Self::RESERVED {
+            self.kept -= size;
+        }
+        Some(block)
+    }
+
+    /// Where a free block names the next one of its class.
+    fn next(block: NonNull<u8>) -> NonNull<*mut u8> {
+        // SAFETY: a block has 64 bytes or more.
+        unsafe { block.add(size_of::<AtomicU64>()).cast() }
     }
 
     fn add_region(&mut self, bytes: usize, align: usize) -> Tried<NonNull<u8>> {
@@ -967,7 +1001,7 @@ impl Space {
             unsafe {
                 check::spoil(block.byte_add(8), Self::rounded(bytes) - 8);
             };
-            self.free[Self::class(bytes).0].push(block);
+            self.push(block, Self::rounded(bytes));
         } else if let Some(at) = self.regions.iter().rposition(|&(region, _)| region == block) {
             let (region, layout) = self.regions.swap_remove(at);
             self.bytes -= layout.size();
@@ -3272,7 +3306,7 @@ mod sorted {
     /// A leaf with more is split in two, but with few pairs it may have twice that.
     const LEAF: usize = tuned(4096, 256);
     const FEW: usize = tuned(32, 3);
-    const MIN_LEAF: usize = tuned(128, 64);
+    const MIN_LEAF: usize = tuned(256, 64);
     /// Two leaves become one if that has no more than this.
     const MERGED: usize = LEAF / 4 * 3;
     /// Up to this size a leaf's prefix is found anew whenever it grows.

@@ -29,11 +29,18 @@ impl Space {
         assert_eq!(self.bytes, regions.values().sum::<usize>(), "the regions' bytes");
         let mut pieces: Vec<(usize, usize)> =
             blocks.into_iter().map(|(at, bytes)| (at, Self::rounded(bytes))).collect();
-        for (class, free) in self.free.iter().enumerate() {
+        let mut kept = 0;
+        for (class, &first) in self.free.iter().enumerate() {
             let size = Self::class_size(class);
             assert_eq!(Self::class(size), (class, size), "a class has a size");
-            pieces.extend(free.iter().map(|block| (block.addr().get(), size)));
+            // SAFETY: these are free, and each names the next.
+            let next = |&block: &NonNull<u8>| NonNull::new(unsafe { Self::next(block).read() });
+            for block in std::iter::successors(NonNull::new(first), next) {
+                pieces.push((block.addr().get(), size));
+                kept += if size >= Self::RESERVED { size } else { 0 };
+            }
         }
+        assert_eq!(kept, self.kept, "the bytes of large free blocks");
         pieces.push((self.bump.addr(), self.left));
         pieces.retain(|&(_, bytes)| bytes > 0);
         pieces.sort_unstable();
