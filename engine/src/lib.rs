@@ -71,7 +71,7 @@
 //   on top of key and value    hash: 4 bytes in the record, 5 in a bucket that is 43 to 87 % full
 //                              sorted: 2 bytes in the cell, 4 in the slot beyond those of the key, less the leaf's prefix
 //   a large pair               24 bytes and an allocation of its own: over 4 KiB; sorted, a block from 512 bytes on
-//   a table without pairs      nothing; with one pair 1 KiB; a thousand pairs take some 76 KiB hashed, 103 sorted
+//   a table without pairs      nothing; with one pair 1 KiB; a thousand pairs take some 76 KiB hashed, 90 sorted
 //   a look-up                  two cache misses that wait for each other, hashed: bucket, record; sorted: leaf, cell
 //   the longest an insert has  hash: a split moves some 670 refs; sorted: a split copies a leaf of 4 to 8 KiB, and nodes
 //
@@ -1249,7 +1249,7 @@ unsafe impl Send for Blocks {}
 
 impl Blocks {
     const COLLECT_AT: usize = tuned(64, 2);
-    const COLLECT_FROM: usize = tuned(8 << 10, 256);
+    const COLLECT_FROM: usize = tuned(4 << 10, 256);
     const COLLECT_AT_BYTES: usize = tuned(256 << 10, 256);
 
     fn new(memory: Arc<Memory>) -> Self {
@@ -1268,7 +1268,7 @@ impl Blocks {
         self.limbo_items += 1;
         self.limbo_bytes += bytes;
         // What waits is to be little beside the index, but for a small one, where to look would cost more.
-        let enough = (self.space.bytes / 8).clamp(Self::COLLECT_FROM, Self::COLLECT_AT_BYTES);
+        let enough = (self.space.bytes / 32).clamp(Self::COLLECT_FROM, Self::COLLECT_AT_BYTES);
         if self.limbo_items >= Self::COLLECT_AT || self.limbo_bytes >= enough {
             self.collect(blobs);
         }
@@ -5417,6 +5417,20 @@ mod sorted {
         }
     }
 
+    /// Copies `OVER` bytes, in words: of two copies of different lengths the compiler makes one call.
+    ///
+    /// # Safety
+    /// They are there, and may be overwritten.
+    #[inline(always)]
+    unsafe fn copy_over(from: *const u8, to: *mut u8) {
+        for at in [0, OVER / 2] {
+            // SAFETY: the caller's promise.
+            let word = unsafe { from.add(at).cast::<u128>().read_unaligned() };
+            // SAFETY: as above.
+            unsafe { to.add(at).cast::<u128>().write_unaligned(word) };
+        }
+    }
+
     /// How many of a leaf's first `count` pairs are below a key; with `or_equal`, not above it.
     fn pairs_below(leaf: Leaf<'_>, count: usize, key: &[u8], or_equal: bool) -> usize {
         match leaf.strip(key).map(|suffix| leaf.seek(count, suffix)) {
@@ -5444,7 +5458,6 @@ mod sorted {
     const ROOM: usize = MAX_CELL + OVER;
 
     /// So much room. Where it began at a page's end, each step would write across that, for 30 instead of 15 ns.
-    #[cold]
     fn pair_buffer() -> Vec<u8> {
         let buffer = Vec::<u8>::with_capacity(ROOM);
         let ends_page = !SMALL && buffer.as_ptr().addr() % 4096 > 4096 - 64;
@@ -5553,26 +5566,24 @@ mod sorted {
         /// Copies what `next` says of the pair of this slot.
         #[inline(always)]
         fn put<'g>(&mut self, leaf: Leaf<'g>, slot: Slot, copy: bool) -> (usize, Place<'g>) {
+            let fresh = self.fresh;
+            if fresh {
+                self.begin(leaf);
+            }
             let prefix_len = usize::from(leaf.prefix_len);
             let key_len = prefix_len + slot.key_len();
             self.on = Some(key_len);
-            let fresh = mem::take(&mut self.fresh);
-            if fresh {
-                self.bytes.clear();
-                if self.bytes.capacity() < ROOM {
-                    self.bytes = pair_buffer();
-                }
-                self.bytes.extend_from_slice(leaf.prefix());
-            }
             let head_end = prefix_len + slot.key_len().min(4);
             // SAFETY: with its prefix, all that is in a cell has less than `MAX_CELL` bytes, for which there is room. The prefix
             // is there, since all pairs of the leaf share it.
-            unsafe {
+            let to = unsafe {
                 self.bytes.as_mut_ptr().add(prefix_len).cast::<[u8; 4]>().write(slot.head().to_be_bytes());
-                self.bytes.set_len(head_end);
-            }
+                self.bytes.as_mut_ptr().add(head_end)
+            };
             let (rest, place) = leaf.cell(slot);
             let Place::Cell(value) = place else {
+                // SAFETY: so much is there.
+                unsafe { self.bytes.set_len(head_end) };
                 self.bytes.extend_from_slice(rest);
                 (if fresh { 1 } else { AHEAD }..=AHEAD).for_each(|ahead| self.ask(leaf, ahead, 1));
                 if copy {
@@ -5585,13 +5596,27 @@ mod sorted {
             // SAFETY: as above, and for `OVER` bytes more. In the cell the value follows the rest of the key, so one copy takes
             // both, and there it may read on within the block: what is behind a cell does not change either.
             unsafe {
-                let (from, to) = (leaf.base().add(cell), self.bytes.as_mut_ptr().add(head_end));
-                let here = if len <= OVER && cell + OVER <= leaf.size.into() { OVER } else { len };
-                to.copy_from_nonoverlapping(from, here);
+                let from = leaf.base().add(cell);
+                if len <= OVER && cell + OVER <= leaf.size.into() {
+                    copy_over(from, to);
+                } else {
+                    to.copy_from_nonoverlapping(from, len);
+                }
                 self.bytes.set_len(head_end + len);
             }
             (0..len / 64).for_each(|_| self.ask_beside());
             (key_len, place)
+        }
+
+        /// Makes room for the pairs of another leaf, behind what they share.
+        #[cold]
+        fn begin(&mut self, leaf: Leaf<'_>) {
+            self.fresh = false;
+            self.bytes.clear();
+            if self.bytes.capacity() < ROOM {
+                self.bytes = pair_buffer();
+            }
+            self.bytes.extend_from_slice(leaf.prefix());
         }
 
         /// Asks for another line of the leaf that is likely to come next.
@@ -5644,7 +5669,7 @@ mod sorted {
                     to.cast::<[u8; 4]>().write(slot.head().to_be_bytes());
                     let (from, to) = (leaf.base().add(cell), to.add(slot.key_len().min(4)));
                     if tail_len <= OVER && cell + OVER <= leaf.size.into() {
-                        to.copy_from_nonoverlapping(from, OVER);
+                        copy_over(from, to);
                     } else {
                         to.copy_from_nonoverlapping(from, tail_len);
                     }
