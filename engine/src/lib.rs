@@ -5934,7 +5934,6 @@ fn asked_before(wants: [bool; 2]) -> impl Fn(bool) -> bool {
 }
 
 /// What a verb makes of a key's value.
-#[cfg(target_family = "wasm")]
 type Decide<'d, 'v> = dyn FnMut(Option<&[u8]>) -> Tried<Change<Cow<'v, [u8]>>> + 'd;
 
 /// Sets the value where `wants` it, which is told whether the key is there.
@@ -5997,6 +5996,7 @@ impl Table {
     }
 
     /// Returns the memory of a table that has lost its last pair.
+    #[cold]
     fn renew_if_empty(&self) {
         with_index!(self.inner.pairs, index => {
             let emptied = index.get_arc();
@@ -6103,7 +6103,7 @@ impl Table {
 
     /// Removes the pair; whether it was there.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.change(key.as_ref(), |_| Ok(Change::Delete))
+        self.change(key.as_ref(), true, |_| Ok(Change::Delete))
     }
 
     /// Shows `change` the value of the key, or `None` where it is absent, and does what it returns, with
@@ -6113,18 +6113,15 @@ impl Table {
     /// so where the memory limit refused what it returned, another call may find the room that deletes have left.
     pub fn alter(&self, key: impl AsRef<[u8]>, change: impl FnOnce(Option<&[u8]>) -> Change) -> Result<bool> {
         let mut change = Some(change);
-        let decide = |old: Option<&[u8]>| {
-            let change = change.take().map_or(Change::Keep, |change| change(old));
-            if let Change::Set(value) = &change {
-                check_value(value)?;
-            }
-            Ok(change)
-        };
-        self.change_once(key.as_ref(), decide).map_err(|error| {
-            if matches!(*error, Error::MemoryLimit { .. }) {
-                self.make_room();
-            }
-            *error
+        self.change(key.as_ref(), false, |old| {
+            Ok(match change.take().map_or(Change::Keep, |change| change(old)) {
+                Change::Keep => Change::Keep,
+                Change::Set(value) => {
+                    check_value(&value)?;
+                    Change::Set(value.into())
+                }
+                Change::Delete => Change::Delete,
+            })
         })
     }
 
@@ -6132,7 +6129,7 @@ impl Table {
     /// key counts as 0.
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
         let mut sum = by;
-        self.change(key.as_ref(), |old| {
+        self.change(key.as_ref(), true, |old| {
             if let Some(text) = old {
                 let value: i64 = std::str::from_utf8(text)
                     .ok()
@@ -6155,7 +6152,7 @@ impl Table {
     ) -> Result<bool> {
         new.map_or(Ok(()), check_value)?;
         let mut matched = false;
-        self.change(key.as_ref(), |old| {
+        self.change(key.as_ref(), true, |old| {
             matched = old == expected;
             Ok(match new {
                 _ if !matched => Change::Keep,
@@ -6169,79 +6166,96 @@ impl Table {
     /// Gives the key this value where `wants` it, which is told whether the key is there; whether it did.
     #[inline(always)]
     fn write(&self, key: &[u8], value: &[u8], wants: impl Fn(bool) -> bool) -> Result<bool> {
+        check_value(value)?;
         // Of one type for all verbs, and so one copy of what follows in a module for WebAssembly.
         #[cfg(target_family = "wasm")]
         let wants = asked_before([wants(false), wants(true)]);
-        self.write_where(key, value, wants)
-    }
-
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    fn write_where(&self, key: &[u8], value: &[u8], wants: impl Fn(bool) -> bool) -> Result<bool> {
-        check_value(value)?;
+        let decide = set_where(wants, value);
         // A module for WebAssembly is downloaded: only the fast one has a copy of the indexes' writing for these verbs alone.
-        if SMALL {
-            self.change(key, set_where(wants, value))
-        } else {
-            self.change_or_make_room::<&[u8]>(key, set_where(wants, value))
-        }
+        if SMALL { self.change(key, true, decide) } else { self.change_at_once(key, true, decide) }
     }
 
-    /// As `change_or_make_room`.
+    /// The one way in which pairs change, as `decide` says; whether one was written or removed. Where there was no room
+    /// but what has been deleted leaves some, `decide` is asked `again`.
     fn change<'v>(
         &self,
         key: &[u8],
+        again: bool,
         decide: impl FnMut(Option<&[u8]>) -> Tried<Change<Cow<'v, [u8]>>>,
     ) -> Result<bool> {
         #[cfg(target_family = "wasm")]
         let decide: &mut Decide<'_, 'v> = &mut { decide };
-        self.change_or_make_room(key, decide)
+        self.change_at_once(key, again, decide)
     }
 
-    /// As `change_once`, and again where there was no room but what has been deleted leaves some.
-    fn change_or_make_room<V: AsRef<[u8]>>(
+    /// As `change`. The first attempt is a straight line, and hardly ever needs another one.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    fn change_at_once<'v>(
         &self,
         key: &[u8],
-        mut decide: impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
+        again: bool,
+        mut decide: impl FnMut(Option<&[u8]>) -> Tried<Change<Cow<'v, [u8]>>>,
     ) -> Result<bool> {
-        let mut again = true;
-        loop {
-            match self.change_once(key, &mut decide).map_err(|refused| *refused) {
-                Err(Error::MemoryLimit { .. }) if mem::take(&mut again) && self.make_room() => {}
-                done => return done,
-            }
+        check_key(key)?;
+        match self.attempt(key, &mut decide) {
+            Some(Ok(changed)) => Ok(changed),
+            failed => self.insist(failed, key, again, &mut decide),
         }
     }
 
-    /// The one way in which pairs change; whether one was written or removed.
-    fn change_once<V: AsRef<[u8]>>(
+    /// Goes on trying after a first attempt.
+    #[cold]
+    #[inline(never)]
+    fn insist(
+        &self,
+        mut attempt: Option<Tried<bool>>,
+        key: &[u8],
+        mut again: bool,
+        mut decide: &mut Decide<'_, '_>,
+    ) -> Result<bool> {
+        let mut turns = 0;
+        loop {
+            match attempt {
+                Some(Ok(changed)) => return Ok(changed),
+                Some(Err(error)) => {
+                    let is_full = matches!(*error, Error::MemoryLimit { .. });
+                    if !(is_full && self.make_room() && mem::take(&mut again)) {
+                        return Err(*error);
+                    }
+                }
+                None => {
+                    with_index!(self.inner.pairs, index => index.tidy());
+                    wait(&mut turns);
+                }
+            }
+            attempt = self.attempt(key, &mut decide);
+        }
+    }
+
+    /// Ends without a result where the index grew or was replaced under it.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
+    fn attempt<'v>(
         &self,
         key: &[u8],
-        mut decide: impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
-    ) -> Tried<bool> {
-        check_key(key)?;
+        decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<Cow<'v, [u8]>>>,
+    ) -> Option<Tried<bool>> {
         let mut decide = |old: Option<&[u8]>| {
             self.check_not_dropped()?;
             decide(old)
         };
-        let mut turns = 0;
-        let (changed, emptied) = loop {
-            let pinned = self.pin();
-            // An attempt ends without a result where the index grew or was replaced under it.
-            let attempt = with_index!(self.inner.pairs, index => {
-                let index = index.get(&pinned);
-                index.change(key, &mut decide).map(|changed| (changed, &index.emptied))
-            });
-            if let Some((changed, emptied)) = attempt {
-                break (changed, emptied.load(Relaxed) && emptied.swap(false, Relaxed));
+        let pinned = self.pin();
+        let (changed, emptied) = with_index!(self.inner.pairs, index => {
+            let index = index.get(&pinned);
+            match index.change(key, &mut decide) {
+                Some(Ok(changed)) => (changed, &index.emptied),
+                failed => return failed,
             }
+        });
+        if emptied.load(Relaxed) && emptied.swap(false, Relaxed) {
             drop(pinned);
-            with_index!(self.inner.pairs, index => index.tidy());
-            wait(&mut turns);
-        };
-        if emptied {
             self.renew_if_empty();
         }
-        changed
+        Some(Ok(changed))
     }
 
     // --- write verbs over many
