@@ -126,7 +126,7 @@ use std::mem::{self, MaybeUninit};
 use std::ops::{Bound, Deref, Range, RangeBounds};
 use std::ptr::{self, NonNull};
 use std::str::FromStr;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, TryLockError};
 use std::{fmt, slice};
 use sync::atomic::{
     AtomicBool, AtomicIsize, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
@@ -807,9 +807,14 @@ struct Space {
     kept: usize,
     bump: *mut u8,
     left: usize,
-    regions: Vec<(NonNull<u8>, Layout)>,
+    /// The region that comes after this one, if it is there already, and whether a thread is bringing it.
+    next: Option<(NonNull<u8>, usize)>,
+    coming: bool,
+    regions: Vec<Region>,
     bytes: usize,
 }
+
+type Region = (NonNull<u8>, Layout);
 
 // SAFETY: a `Space` owns its regions, and hands blocks to whoever holds it exclusively.
 unsafe impl Send for Space {}
@@ -817,14 +822,17 @@ unsafe impl Send for Space {}
 impl Space {
     const MIN_REGION: usize = tuned(1024, 256);
     const HUGE_PAGE: usize = tuned(2 << 20, 8192);
+    /// Where the system's pages are larger, a region's come one by one, but for huge ones.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    const PAGE: usize = 4096;
     const LARGEST: usize = tuned(64 << 10, 1024);
     /// What is kept for leaves that are only replaced, at most, and which free blocks count for it: those for any leaf.
     const RESERVE: usize = tuned(256 << 10, 2048);
     const RESERVED: usize = tuned(8192, 512);
 
     fn new(memory: Arc<Memory>) -> Self {
-        let (free, regions) = (Vec::new(), Vec::new());
-        Self { memory, free, kept: 0, bump: ptr::null_mut(), left: 0, regions, bytes: 0 }
+        let (free, regions, bump) = (Vec::new(), Vec::new(), ptr::null_mut());
+        Self { memory, free, kept: 0, bump, left: 0, next: None, coming: false, regions, bytes: 0 }
     }
 
     /// The class of blocks that hold `bytes`, and their size: steps of 64 bytes to 4 KiB, of 256 to 8 KiB,
@@ -868,7 +876,10 @@ impl Space {
     /// A block of at least `bytes`, aligned to 64.
     fn take(&mut self, bytes: usize) -> Tried<NonNull<u8>> {
         if bytes > Self::LARGEST {
-            return self.add_region(bytes, 64);
+            let (region, _) = Self::new_region(&self.memory, bytes).map(|region| self.own(region))?;
+            // SAFETY: fresh, aligned and large enough, as in `carve`.
+            unsafe { region.cast::<AtomicU64>().write(AtomicU64::new(0)) };
+            return Ok(region);
         }
         let (class, size) = Self::class(bytes);
         if let Some(block) = self.pop(class) {
@@ -886,20 +897,20 @@ impl Space {
             return Ok(block);
         }
         if self.left < size {
-            let grown = (self.bytes / 8).max(self.bytes.min(4 * Self::MIN_REGION)) + 1;
-            let grown = grown.next_power_of_two() / 2;
             let least = Self::MIN_REGION.max(size);
-            let mut region = grown.clamp(least, Self::HUGE_PAGE);
-            let fresh = loop {
-                let huge = cfg!(target_os = "linux") && region == Self::HUGE_PAGE;
-                match self.add_region(region, if huge { region } else { 64 }) {
+            let mut bytes = self.next_bytes().max(least);
+            let (next, bytes) = loop {
+                if let Some(next) = self.next.take() {
+                    break next;
+                }
+                match Self::new_region(&self.memory, bytes) {
                     // Near the memory limit less may be left.
-                    Err(_) if region > least => region = (region / 2).max(least),
-                    done => break done?,
+                    Err(_) if bytes > least => bytes = (bytes / 2).max(least),
+                    done => break self.own(done?),
                 }
             };
             self.keep_rest();
-            (self.bump, self.left) = (fresh.as_ptr(), region);
+            (self.bump, self.left) = (next.as_ptr(), bytes);
         }
         let block = self.carve(size);
         Ok(block)
@@ -972,22 +983,51 @@ impl Space {
         unsafe { block.add(size_of::<AtomicU64>()).cast() }
     }
 
-    fn add_region(&mut self, bytes: usize, align: usize) -> Tried<NonNull<u8>> {
-        let layout = Layout::from_size_align(bytes, align)
+    /// How large the next region is to be.
+    fn next_bytes(&self) -> usize {
+        let grown = (self.bytes / 8).max(self.bytes.min(4 * Self::MIN_REGION)) + 1;
+        (grown.next_power_of_two() / 2).clamp(Self::MIN_REGION, Self::HUGE_PAGE)
+    }
+
+    /// That, where the caller is to bring it: by `new_region`, which takes long, while others use up this one, and `set_next`.
+    fn wants_next(&mut self) -> Option<usize> {
+        let bytes = self.next_bytes();
+        let wants = bytes > Self::LARGEST && self.left < bytes / 4 && self.next.is_none() && !self.coming;
+        self.coming |= wants;
+        wants.then_some(bytes)
+    }
+
+    fn set_next(&mut self, region: Tried<Region>) {
+        self.coming = false;
+        self.next = region.ok().map(|region| self.own(region));
+    }
+
+    /// A region with its pages: one by one, as they are touched, they would take the system four times as long.
+    fn new_region(memory: &Memory, bytes: usize) -> Tried<Region> {
+        let huge = cfg!(target_os = "linux") && bytes == Self::HUGE_PAGE;
+        let layout = Layout::from_size_align(bytes, if huge { bytes } else { 64 })
             .map_err(|_| Error::MemoryLimit { limit: isize::MAX as usize, needed: bytes })?;
-        let region = self.memory.allocate(layout)?;
+        let region = memory.allocate(layout)?;
         #[cfg(all(target_os = "linux", not(miri)))]
-        if align == Self::HUGE_PAGE {
-            // SAFETY: the region is ours; the advice changes nothing but its page size.
-            unsafe { libc::madvise(region.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+        // SAFETY: the region is ours; the advices change nothing but how large its pages are, and that they are there.
+        unsafe {
+            let skip = region.addr().get().wrapping_neg() % Self::PAGE;
+            let start = region.as_ptr().wrapping_add(skip).cast();
+            let bytes = bytes.saturating_sub(skip) / Self::PAGE * Self::PAGE;
+            if huge {
+                libc::madvise(start, bytes, libc::MADV_HUGEPAGE);
+            }
+            if bytes > 0 {
+                libc::madvise(start, bytes, libc::MADV_POPULATE_WRITE);
+            }
         }
-        if bytes > Self::LARGEST && align == 64 {
-            // SAFETY: fresh, aligned and large enough, as in `carve`.
-            unsafe { region.cast::<AtomicU64>().write(AtomicU64::new(0)) };
-        }
+        Ok((region, layout))
+    }
+
+    fn own(&mut self, (region, layout): Region) -> (NonNull<u8>, usize) {
         self.regions.push((region, layout));
-        self.bytes += bytes;
-        Ok(region)
+        self.bytes += layout.size();
+        (region, layout.size())
     }
 
     /// Takes a block back.
@@ -1377,8 +1417,17 @@ fn without_room<V>(
     })
 }
 
+/// Who waits stays awake at first: most locks are held for a microsecond, and to wake a thread takes dozens.
 /// A panic in a caller's closure poisons a lock, but the closure runs before anything is changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    let mut turns = 0;
+    while turns < 4096 && !cfg!(target_family = "wasm") {
+        match mutex.try_lock() {
+            Ok(guard) => return guard,
+            Err(TryLockError::WouldBlock) => wait(&mut turns),
+            Err(TryLockError::Poisoned(_)) => break,
+        }
+    }
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -2888,9 +2937,11 @@ mod hash {
                     });
                     halves.map(|half| half.segment)
                 });
-                let _held = shard.lock.lock();
+                let held = shard.lock.lock();
                 shard.splitting.store(ptr::null_mut(), Relaxed);
                 self.set_entries(segment, hash, halves?);
+                drop(held);
+                self.bring_region();
                 return Ok(());
             }
             let number = (hash.top(depth) | 1) << (SHARD_BITS - depth);
@@ -2908,6 +2959,13 @@ mod hash {
                 self.retire(shard, state, reference, shard.record(reference), false);
             }
             Ok(())
+        }
+
+        /// Brings the table's next region, if it is time, without holding a lock meanwhile.
+        fn bring_region(&self) {
+            let Some(bytes) = lock(&self.space).space.wants_next() else { return };
+            let region = Space::new_region(&self.blobs.memory, bytes);
+            lock(&self.space).space.set_next(region);
         }
 
         fn two_segments(&self, shards: [usize; 2]) -> Tried<[Fresh; 2]> {

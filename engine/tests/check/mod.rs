@@ -42,6 +42,7 @@ impl Space {
         }
         assert_eq!(kept, self.kept, "the bytes of large free blocks");
         pieces.push((self.bump.addr(), self.left));
+        pieces.extend(self.next.map(|(next, bytes)| (next.addr().get(), bytes)));
         pieces.retain(|&(_, bytes)| bytes > 0);
         pieces.sort_unstable();
         for &(at, bytes) in &pieces {
