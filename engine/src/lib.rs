@@ -3031,9 +3031,19 @@ mod hash {
 
         /// Shows `each` every ref of a segment with the hash of its key. The caller keeps it from changing.
         fn each_ref(&self, segment: Segment, shard: &Shard, mut each: impl FnMut(u32, Hash)) {
-            for reference in refs(segment, shard) {
+            let refs = refs(segment, shard);
+            for (at, &reference) in refs.iter().enumerate() {
                 // SAFETY: H1.
-                each(reference, self.hash(unsafe { record_parts(shard.record(reference)) }.0));
+                let (key, _) = unsafe { record_parts(shard.record(reference)) };
+                // Of long keys, which mostly are alike, the other lines are asked for too.
+                let key_end = RECORD_HEAD + key.len();
+                if key_end > 64
+                    && let Some(&soon) = refs.get(at + 4)
+                {
+                    let record = shard.record(soon);
+                    (64..key_end).step_by(64).for_each(|line| prefetch(record.wrapping_add(line)));
+                }
+                each(reference, self.hash(key));
             }
         }
 
