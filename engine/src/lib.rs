@@ -591,13 +591,11 @@ mod epoch {
             self.0.push_back((NOW.load(Relaxed) + 1, item));
         }
 
-        /// The oldest if earlier calls of `advance` have shown that no thread can reach it any more.
-        pub(super) fn oldest(&self, memory: &Memory) -> Option<&T> {
-            let (epoch, item) = self.0.front()?;
-            (*epoch < memory.safe.0.load(Acquire)).then_some(item)
+        pub(super) fn oldest(&self) -> Option<&T> {
+            self.0.front().map(|(_, item)| item)
         }
 
-        /// Takes that one out.
+        /// Takes the oldest out if earlier calls of `advance` have shown that no thread can reach it any more.
         #[inline]
         pub(super) fn pop(&mut self, memory: &Memory) -> Option<T> {
             let safe = memory.safe.0.load(Acquire);
@@ -992,7 +990,8 @@ impl Space {
     /// That, where the caller is to bring it: by `new_region`, which takes long, while others use up this one, and `set_next`.
     fn wants_next(&mut self) -> Option<usize> {
         let bytes = self.next_bytes();
-        let wants = bytes > Self::LARGEST && self.left < bytes / 4 && self.next.is_none() && !self.coming;
+        let due = !cfg!(target_family = "wasm") && bytes > Self::LARGEST && self.left < bytes / 4;
+        let wants = due && self.next.is_none() && !self.coming;
         self.coming |= wants;
         wants.then_some(bytes)
     }
@@ -1357,6 +1356,18 @@ fn prefetch<T>(at: *const T) {
     }
     #[cfg(any(not(any(target_arch = "x86_64", target_arch = "aarch64")), miri))]
     let _ = at;
+}
+
+/// As `prefetch`, but into the second cache, for what is only written some operations later.
+#[inline(always)]
+fn prefetch_early<T>(at: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch of any address is harmless.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(at.cast());
+    }
+    #[cfg(any(not(target_arch = "x86_64"), miri))]
+    prefetch(at);
 }
 
 /// As `prefetch`, for one of many lines that are asked for one right after the other. WebAssembly has no instruction for that,
@@ -1993,6 +2004,23 @@ mod hash {
             let class = usize::from(record.class);
             free[class].push(shard, class, record.reference);
         }
+
+        /// Asks for the record that is taken next if it is to be as long as the last one, where that is many lines. They
+        /// come while the bucket and the old record do, or where they would be in the way of these, from when the change
+        /// before is `done`.
+        #[inline]
+        fn ask_for_next(&self, shard: &Shard, done: bool) {
+            if self.last >= LONG && done == (self.last >= VERY_LONG) {
+                let removed = self.limbo.oldest().map(|removed| removed.reference);
+                let free = || self.free.as_ref()?[self.last].top(shard, self.last);
+                if let Some(next) = removed.or_else(free) {
+                    let ask = if done { prefetch_early } else { prefetch };
+                    let record = shard.record(next);
+                    let lines = (0..class_units(self.last) * UNIT).step_by(64);
+                    lines.for_each(|line| ask(record.wrapping_add(line)));
+                }
+            }
+        }
     }
 
     /// A record that was taken out of the index, with what its end needs: by then the record is no longer in the cache.
@@ -2023,8 +2051,9 @@ mod hash {
     const BLOB_RECORD: usize = RECORD_HEAD + size_of::<*const Blob>();
     /// Classes of free records: each size to 64 units, then 32 steps a doubling.
     const CLASSES: usize = 64 + 32 * 4 + 1;
-    /// The class of records so long that they are asked for before they are taken: 64 bytes.
+    /// The classes of records so long that they are asked for before they are taken: 64 bytes, and from 512 on even earlier.
     const LONG: usize = 16;
+    const VERY_LONG: usize = 96;
     /// A thread asks who reads what after it took out so many bytes of records, in a small table fewer: what waits lies idle.
     const COLLECT_FROM: usize = tuned(8 << 10, 256);
     const COLLECT_AT: usize = tuned(128 << 10, 256);
@@ -2430,22 +2459,19 @@ mod hash {
             }
             // SAFETY: the lock is held to the end.
             let state = unsafe { shard.state() };
-            self.ask_for_next(shard, shard.lane(state));
+            shard.lane(state).ask_for_next(shard, false);
             let Some(place) = segment.place(shard, hash, key) else {
                 return without_room(self.grow(held, segment, hash), decide);
             };
             let changed = self.change_at(place, segment, shard, state, hash, key, decide);
+            shard.lane(state).ask_for_next(shard, true);
             let due = shard.due.take();
             drop(held);
-            self.advance_if(due);
-            Some(changed)
-        }
-
-        /// Asks who reads what, if that is due. With other threads running this takes microseconds, so no lock is held.
-        fn advance_if(&self, due: bool) {
             if due {
+                // With other threads running this takes microseconds, so no lock is held.
                 epoch::advance(&self.blobs.memory);
             }
+            Some(changed)
         }
 
         #[expect(clippy::too_many_arguments, reason = "all that a search found, to be used once")]
@@ -2534,7 +2560,9 @@ mod hash {
                         other.map(drop)
                     }
                 };
-                self.advance_if(due);
+                if due {
+                    epoch::advance(&self.blobs.memory);
+                }
                 if goes_on.is_err() {
                     break;
                 }
@@ -2749,21 +2777,6 @@ mod hash {
             Some(unread)
         }
 
-        /// Asks for the record that is taken next if it is to be as long as the last one, where that is many lines: they
-        /// come while the bucket and the old record do.
-        #[inline]
-        fn ask_for_next(&self, shard: &Shard, lane: &Lane) {
-            if lane.last >= LONG {
-                let unread = lane.limbo.oldest(&self.blobs.memory).map(|unread| unread.reference);
-                let free = || lane.free.as_ref()?[lane.last].top(shard, lane.last);
-                if let Some(next) = unread.or_else(free) {
-                    let record = shard.record(next);
-                    let lines = (0..class_units(lane.last) * UNIT).step_by(64);
-                    lines.for_each(|line| prefetch(record.wrapping_add(line)));
-                }
-            }
-        }
-
         /// Gives the shard another block, an eighth of what it has.
         #[cold]
         fn add_block(&self, shard: &Shard, state: &mut ShardState, at_least: usize) -> Tried<()> {
@@ -2976,7 +2989,7 @@ mod hash {
             Ok([low, high])
         }
 
-        /// Splits one of the first segments, whose upper half gets a shard of its own: its records are copied there.
+        /// Splits one of the first segments, whose upper half gets a shard of its own: its records are copied there, but not their blobs.
         /// Returns those that were, to be retired.
         fn move_high_half(
             &self,
@@ -2995,7 +3008,12 @@ mod hash {
                 if hash.top(depth) & 1 == 0 {
                     halves[0].put(hash, reference);
                 } else if result.is_ok() {
-                    result = self.copy_record(low, reference, high, high_state).map(|copy| {
+                    let record = low.record(reference);
+                    // SAFETY: the record is whole.
+                    let (bytes, _) = unsafe { record_extent(record) };
+                    result = self.take_record(high, high_state, bytes).map(|(copy, at)| {
+                        // SAFETY: the copy has room for as many bytes and is ours.
+                        unsafe { at.copy_from_nonoverlapping(record, bytes) };
                         halves[1].put(hash, copy);
                         moved.push(reference);
                         copies.push(copy);
@@ -3010,23 +3028,6 @@ mod hash {
             }
             high_state.empty_at -= moved.len().cast_signed();
             Ok(moved)
-        }
-
-        /// Copies a record, but not its blob, into another shard.
-        fn copy_record(
-            &self,
-            from: &Shard,
-            reference: u32,
-            to: &Shard,
-            state: &mut ShardState,
-        ) -> Tried<u32> {
-            let record = from.record(reference);
-            // SAFETY: the record is whole.
-            let (bytes, _) = unsafe { record_extent(record) };
-            let (copy, at) = self.take_record(to, state, bytes)?;
-            // SAFETY: the copy has room for as many bytes and is ours.
-            unsafe { at.copy_from_nonoverlapping(record, bytes) };
-            Ok(copy)
         }
 
         /// Shows `each` every ref of a segment with the hash of its key. The caller keeps it from changing.
@@ -3093,21 +3094,6 @@ mod hash {
         fn retire_segment(&self, blocks: &mut Blocks, old: Segment) {
             blocks.retire(Retired::Block(old.block(), old.bytes()), old.bytes(), &self.blobs);
         }
-
-        /// Every record that the index leads to. For its end.
-        fn each_record(&mut self, mut each: impl FnMut(*const u8)) {
-            let directory = self.directory();
-            let mut at = if directory.is_none() { directory.len() } else { 0 };
-            while at < directory.len() {
-                let hash = Hash(directory.first_hash(at));
-                let segment = directory.segment(hash);
-                let shard = self.shard(segment);
-                for reference in refs(segment, shard) {
-                    each(shard.record(reference));
-                }
-                at = directory.span(segment, hash).end;
-            }
-        }
     }
 
     impl Blocks {
@@ -3121,9 +3107,18 @@ mod hash {
     impl Drop for HashIndex {
         fn drop(&mut self) {
             let mut blobs = Vec::new();
-            if *self.blobs.bytes.get_mut() > 0 {
-                // SAFETY: the records are whole.
-                self.each_record(|record| blobs.extend(unsafe { record_extent(record) }.1));
+            let directory = self.directory();
+            let none = directory.is_none() || *self.blobs.bytes.get_mut() == 0;
+            let mut at = if none { directory.len() } else { 0 };
+            while at < directory.len() {
+                let hash = Hash(directory.first_hash(at));
+                let segment = directory.segment(hash);
+                let shard = self.shard(segment);
+                for reference in refs(segment, shard) {
+                    // SAFETY: the record is whole.
+                    blobs.extend(unsafe { record_extent(shard.record(reference)) }.1);
+                }
+                at = directory.span(segment, hash).end;
             }
             for shard in &self.shards {
                 let shard = shard.load(Relaxed);
