@@ -89,7 +89,7 @@
 //   The hash index       mod hash: H1 to H4; reading, writing, growing, segments
 //   The sorted index     mod sorted: S1 to S6; leaves, inner nodes, the tree, making and freeing nodes, scanning
 //   Store                the named tables
-//   Table                the verbs: one `change` for all writes, then reads, then order
+//   Table                the verbs: one `change` for all single writes, then those over many, reads, order
 //   Cursors, iterators   positions that are keys
 //   Dump                 mod dump: the bytes of a store and of its log
 //
@@ -103,7 +103,7 @@
 //   M2  The first 8 bytes of a sorted index's block are an AtomicU64 from its first use until its table ends. (Space)
 //   M3  Memory::used is the sum of all regions and blobs that are allocated. (Memory)
 //   B1  A blob is whole and unchanged as long as it has an owner: its index, a cursor on its pair, a Value. (Blob)
-//   T1  Each table has one index at a time; `clear` puts a new one in place, and the old one lives as long as a
+//   T1  Each table has one index at a time. Emptying it puts a new one in place, and the old one lives as long as a
 //       pinned reader may be in it. (Shared)
 
 #![expect(
@@ -1233,11 +1233,8 @@ impl Clone for Value {
     fn clone(&self) -> Self {
         Self(match &self.0 {
             Kept::Copy(bytes) => Kept::Copy(bytes.clone()),
-            Kept::Blob { blob, memory } => {
-                // SAFETY: this is one of its owners.
-                unsafe { Blob::share(*blob) };
-                Kept::Blob { blob: *blob, memory: Arc::clone(memory) }
-            }
+            // This is one of its owners.
+            Kept::Blob { blob, memory } => return Body::Blob(*blob).keep(memory),
         })
     }
 }
@@ -6510,7 +6507,7 @@ impl Table {
     /// A range that ends before it starts is empty.
     pub fn try_cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
         self.needs(Index::Sorted)?;
-        let range = (owned(range.start_bound()), owned(range.end_bound()));
+        let range = (range.start_bound().map(|key| key.to_vec()), range.end_bound().map(|key| key.to_vec()));
         Ok(Cursor::new(self.clone(), range, None))
     }
 
@@ -6589,10 +6586,6 @@ pub fn prefix_range(prefix: &[u8]) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
 
 fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
     bound.as_ref().map(Vec::as_slice)
-}
-
-fn owned(bound: Bound<&&[u8]>) -> Bound<Vec<u8>> {
-    bound.map(|key| key.to_vec())
 }
 
 // ---------------------------------------------------------------------------------------------------
@@ -6850,6 +6843,10 @@ pub mod dump {
         pub bytes: u64,
     }
 
+    fn corrupt<T>(offset: u64, what: &'static str) -> Result<T> {
+        Err(Error::Corrupt { offset, what })
+    }
+
     // --- headers and heads
 
     /// The sum of `bytes` behind bytes that have the sum `before`; none have 0.
@@ -6911,7 +6908,6 @@ pub mod dump {
 
         /// Reads a header from a file's first bytes, of which there may be more.
         pub fn decode(bytes: &[u8]) -> Result<Self> {
-            let corrupt = |offset, what| Err(Error::Corrupt { offset, what });
             if bytes.len() < 16 {
                 return corrupt(0, "it ends within the header");
             }
@@ -7504,16 +7500,18 @@ pub mod dump {
         }
 
         fn replay(&mut self, offset: u64, mut payload: &[u8]) -> Result<u64> {
-            let corrupt = |what| Error::Corrupt { offset, what };
             let mut done = 0;
             while !payload.is_empty() {
-                let (id, operation) = Operation::take(&mut payload)
-                    .ok_or(corrupt("an operation runs over its limits or its record"))?;
+                let (id, operation) = Operation::take(&mut payload).ok_or(Error::Corrupt {
+                    offset,
+                    what: "an operation runs over its limits or its record",
+                })?;
                 match (operation, self.find(id)) {
                     (Operation::Create(index, name), _) => {
-                        self.create(id, (index, name, 0)).ok_or(corrupt(BAD_TABLE))?;
+                        self.create(id, (index, name, 0))
+                            .ok_or(Error::Corrupt { offset, what: BAD_TABLE })?;
                     }
-                    (_, None) => return Err(corrupt(UNKNOWN_TABLE)),
+                    (_, None) => return corrupt(offset, UNKNOWN_TABLE),
                     (Operation::Put(key, value), Some(table)) => drop(table.upsert(key, value)?),
                     (Operation::Delete(key), Some(table)) => drop(table.delete(key)?),
                     (Operation::Clear, Some(table)) => table.clear()?,
@@ -7581,10 +7579,6 @@ pub mod dump {
     }
 
     impl<'p> Unpacked<'p> {
-        fn corrupt(&self, what: &'static str) -> Error {
-            Error::Corrupt { offset: self.offset, what }
-        }
-
         /// Unpacks what takes so much memory and no more: keys that share much grow by that.
         fn next_group(&mut self) -> Result<()> {
             const GROUP: usize = 4096;
@@ -7595,9 +7589,10 @@ pub mod dump {
                 && self.pairs.len() < GROUP
                 && self.keys.len() < GROUP_BYTES
             {
-                let pair = self.take_pair();
-                self.pairs
-                    .push(pair.ok_or_else(|| self.corrupt("a pair runs over its limits or its record"))?);
+                let Some(pair) = self.take_pair() else {
+                    return corrupt(self.offset, "a pair runs over its limits or its record");
+                };
+                self.pairs.push(pair);
             }
             Ok(())
         }
@@ -7680,7 +7675,7 @@ pub mod dump {
                     self.pairs.iter().map(|(key, value)| (&self.keys[key.clone()], *value)).collect();
                 count += pairs.len() as u64;
                 if self.table.insert_many(&pairs)?.contains(&false) {
-                    return Err(self.corrupt("a key comes twice"));
+                    return corrupt(self.offset, "a key comes twice");
                 }
                 self.make_ready();
                 self.next_group()?;
@@ -7700,17 +7695,18 @@ pub mod dump {
         let (mut pairs, mut in_log) = (0_u64, false);
         loop {
             let offset = source.offset;
-            let corrupt = |what| Error::Corrupt { offset, what };
             let kind = match version {
                 1 => source.block(loader.next_id)?,
                 _ => source.record(salt)?,
             };
             match kind {
                 None if in_log => return source.free(offset),
-                None => return Err(corrupt("a record's head is damaged, or the dump ends without an end")),
-                Some(kind) if kind.is_logged() != in_log => return Err(corrupt("a record out of place")),
+                None => {
+                    return corrupt(offset, "a record's head is damaged, or the dump ends without an end");
+                }
+                Some(kind) if kind.is_logged() != in_log => return corrupt(offset, "a record out of place"),
                 Some(Kind::End) if source.payload != pairs.to_le_bytes() => {
-                    return Err(corrupt("the number of pairs does not match"));
+                    return corrupt(offset, "the number of pairs does not match");
                 }
                 Some(Kind::End) if salt == 0 => return Ok(()),
                 Some(Kind::End) => in_log = true,
@@ -7752,8 +7748,7 @@ pub mod dump {
             let Some(head) = head else { return Ok(None) };
             self.read(0, head.length)?;
             if !head.matches(&self.payload) {
-                let what = "a record is cut, or its checksum does not match";
-                return Err(Error::Corrupt { offset, what });
+                return corrupt(offset, "a record is cut, or its checksum does not match");
             }
             Ok(Some(head.kind))
         }
@@ -7776,8 +7771,7 @@ pub mod dump {
             self.read(start, u64::from_le_bytes(length).saturating_add(4))?;
             let crc = self.payload.split_off(self.payload.len().saturating_sub(4).max(start));
             if crc != crc32(before, &self.payload[start..]).to_le_bytes() {
-                let what = "a block is cut, or its checksum does not match";
-                return Err(Error::Corrupt { offset, what });
+                return corrupt(offset, "a block is cut, or its checksum does not match");
             }
             Ok(kind)
         }
@@ -7786,7 +7780,7 @@ pub mod dump {
         fn free(&mut self, offset: u64) -> Result<()> {
             while !self.payload.is_empty() {
                 if self.payload.iter().any(|&byte| byte != 0) {
-                    return Err(Error::Corrupt { offset, what: "the log is torn or damaged from here on" });
+                    return corrupt(offset, "the log is torn or damaged from here on");
                 }
                 self.read(0, RECORD_BYTES as u64)?;
             }
