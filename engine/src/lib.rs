@@ -123,7 +123,7 @@ use std::hint::select_unpredictable;
 use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 use std::mem::{self, MaybeUninit};
-use std::ops::{Bound, Deref, Range, RangeBounds};
+use std::ops::{Bound, Deref, DerefMut, Range, RangeBounds};
 use std::ptr::{self, NonNull};
 use std::str::FromStr;
 use std::sync::{Arc, PoisonError, TryLockError};
@@ -732,6 +732,11 @@ impl Memory {
             .map_err(|used| Box::new(Error::MemoryLimit { limit, needed: used.saturating_add(bytes) }))
     }
 
+    /// The bytes that are left up to the limit.
+    fn left(&self) -> usize {
+        self.limit.load(Relaxed).saturating_sub(self.used.load(Relaxed))
+    }
+
     fn release(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Relaxed);
     }
@@ -1300,14 +1305,35 @@ impl Blocks {
 
     /// Frees so many bytes, which nobody can find any more, once no reader is left in them.
     fn retire(&mut self, retired: Retired, bytes: usize, blobs: &Blobs) {
+        if self.put_off(retired, bytes) {
+            self.collect(blobs);
+        }
+    }
+
+    /// As `retire`, but without a look at who reads; whether one is due. With other threads running that takes microseconds, so
+    /// it is done without a lock, and `free_unread` thereafter.
+    fn put_off(&mut self, retired: Retired, bytes: usize) -> bool {
         self.limbo.push(retired);
         self.limbo_items += 1;
         self.limbo_bytes += bytes;
         // What waits is to be little beside the index, but for a small one, where to look would cost more.
         let enough = (self.space.bytes / 32).clamp(Self::COLLECT_FROM, Self::COLLECT_AT_BYTES);
-        if self.limbo_items >= Self::COLLECT_AT || self.limbo_bytes >= enough {
-            self.collect(blobs);
+        let is_due = self.limbo_items >= Self::COLLECT_AT || self.limbo_bytes >= enough;
+        if is_due {
+            (self.limbo_items, self.limbo_bytes) = (0, 0);
         }
+        is_due
+    }
+
+    /// Frees what earlier looks have shown that no reader can be in any more; whether there was any.
+    fn free_unread(&mut self, blobs: &Blobs) -> bool {
+        let mut any = false;
+        while let Some(retired) = self.limbo.pop(&blobs.memory) {
+            // SAFETY: no reader is left in it.
+            unsafe { self.free(retired, blobs) };
+            any = true;
+        }
+        any
     }
 
     /// Frees what no reader can be in any more; whether there was any.
@@ -3326,7 +3352,9 @@ mod hash {
 ///
 /// A tree whose leaves hold the pairs themselves. The slots of a leaf are in the order of the keys, its cells in the
 /// order in which they came. A new pair's cell goes below the cells before it, then the slots above its place
-/// move up by one. When the room is used up, a larger leaf, or two, takes the leaf's place in the tree.
+/// move up by one. When the room is used up, a larger leaf, or two, takes the leaf's place in the tree: for one that is a
+/// store to the node above, and for two a copy of that node, or two, take its place in turn. Each node has a lock of its
+/// own for that, so that writers meet only where they change the same node.
 ///
 /// ```text
 /// leaf: head · prefix · slots, in order ──> ·      free      · <── cells
@@ -3347,7 +3375,9 @@ mod hash {
 /// - **S3** All keys of a leaf begin with its prefix. A key has one slot, but for the time in which `state` says that slots
 ///   move: then it may have two that are equal, never none. So what a reader finds is there, and what it does not
 ///   find is absent if `state` was the same before and after.
-/// - **S4** Child pointers change only under the tree's lock, which is taken after leaf locks.
+/// - **S4** A child pointer changes only under the lock of its node, and that of the root under the root's. A node is
+///   locked before what leads to it; whoever goes another way only tries. An inner node that was replaced is marked
+///   before its lock is given up, and never changes again: so none of its children was changed after it was copied.
 /// - **S5** The first word of a block is its `state` as long as the index lives: who remembers a leaf can tell
 ///   later whether it is still as it was.
 /// - **S6** A slot below the count owns its block or blob, which is retired once the slot is gone or names another cell.
@@ -3596,6 +3626,11 @@ mod sorted {
         #[inline]
         fn base(self) -> *mut u8 {
             self.head.as_ptr().cast()
+        }
+
+        #[inline]
+        fn state(self) -> State<'g> {
+            State { word: self.head.cast(), there: PhantomData }
         }
 
         #[inline]
@@ -3894,16 +3929,52 @@ mod sorted {
             }
         }
 
-        /// Waits for the lock; `None` where the leaf was replaced.
+        /// Waits for the lock; `None` where the leaf was replaced. `parent` is the inner node that led to it.
         #[inline]
-        fn lock(self) -> Option<Held<'g>> {
+        fn lock(self, parent: Option<Inner<'g>>) -> Option<HeldLeaf<'g>> {
+            Some(HeldLeaf { held: Held::wait(self.state())?, parent })
+        }
+
+        #[inline]
+        fn try_lock(self) -> Option<HeldLeaf<'g>> {
+            Some(HeldLeaf { held: Held::try_new(self.state())?, parent: None })
+        }
+    }
+
+    /// The state of a node that is there for `'g`, or of the root. It is a pointer to the node's whole block.
+    #[derive(Clone, Copy)]
+    struct State<'g> {
+        word: NonNull<AtomicU64>,
+        there: PhantomData<&'g AtomicU64>,
+    }
+
+    impl Deref for State<'_> {
+        type Target = AtomicU64;
+
+        #[inline]
+        fn deref(&self) -> &AtomicU64 {
+            // SAFETY: whoever makes a `State` promises that it is there.
+            unsafe { self.word.as_ref() }
+        }
+    }
+
+    /// The lock of a node or of the root, and the state that it will leave.
+    struct Held<'l> {
+        state: State<'l>,
+        next: u64,
+    }
+
+    impl<'l> Held<'l> {
+        /// Waits for the lock; `None` where the node was replaced.
+        #[inline]
+        fn wait(state: State<'l>) -> Option<Self> {
             let mut turns = 0;
             loop {
-                let held = self.try_lock();
+                let held = Self::try_new(state);
                 if held.is_some() {
                     return held;
                 }
-                if self.state.load(Relaxed) & REPLACED != 0 {
+                if state.load(Relaxed) & REPLACED != 0 {
                     // What replaced it is visible to who saw this.
                     sync::atomic::fence(Acquire);
                     return None;
@@ -3913,24 +3984,16 @@ mod sorted {
         }
 
         #[inline]
-        fn try_lock(self) -> Option<Held<'g>> {
-            let state = self.state.load(Relaxed);
-            if state & (LOCKED | REPLACED) != 0 {
+        fn try_new(state: State<'l>) -> Option<Self> {
+            let next = state.load(Relaxed);
+            if next & (LOCKED | REPLACED) != 0 {
                 return None;
             }
-            let locked = self.state.compare_exchange(state, state | LOCKED, Acquire, Relaxed);
+            let locked = state.compare_exchange(next, next | LOCKED, Acquire, Relaxed);
             // Made only where the lock was won: to drop one gives the lock up.
-            locked.is_ok().then(|| Held { leaf: self, next: state })
+            locked.is_ok().then(|| Self { state, next })
         }
-    }
 
-    /// A leaf's lock, and the state that it will leave.
-    struct Held<'l> {
-        leaf: Leaf<'l>,
-        next: u64,
-    }
-
-    impl Held<'_> {
         fn changed(&mut self) {
             self.next += CHANGED;
         }
@@ -3938,12 +4001,12 @@ mod sorted {
         /// Tells readers that slots move from now on, by `Release` stores.
         fn moving(&mut self) {
             self.changed();
-            self.leaf.state.store(self.next | LOCKED | MOVING, Relaxed);
+            self.state.store(self.next | LOCKED | MOVING, Relaxed);
         }
 
         /// Tells readers that slots do not move any more.
         fn still(&self) {
-            self.leaf.state.store(self.next | LOCKED, Release);
+            self.state.store(self.next | LOCKED, Release);
         }
 
         fn replaced(&mut self) {
@@ -3955,20 +4018,49 @@ mod sorted {
     impl Drop for Held<'_> {
         #[inline]
         fn drop(&mut self) {
-            self.leaf.state.store(self.next, Release);
+            self.state.store(self.next, Release);
+        }
+    }
+
+    /// A leaf that is locked, and the inner node that led to it; that may have been replaced since.
+    struct HeldLeaf<'l> {
+        held: Held<'l>,
+        parent: Option<Inner<'l>>,
+    }
+
+    impl<'l> HeldLeaf<'l> {
+        #[inline]
+        fn leaf(&self) -> Leaf<'l> {
+            Leaf { head: self.state.word.cast(), there: PhantomData }
+        }
+    }
+
+    impl<'l> Deref for HeldLeaf<'l> {
+        type Target = Held<'l>;
+
+        #[inline]
+        fn deref(&self) -> &Held<'l> {
+            &self.held
+        }
+    }
+
+    impl DerefMut for HeldLeaf<'_> {
+        #[inline]
+        fn deref_mut(&mut self) -> &mut Self::Target {
+            &mut self.held
         }
     }
 
     // --- inner nodes
 
-    /// The head of an inner node. In the same block follow, for `count` separators: `count + 1` children, where each separator
-    /// ends, their common prefix, and their bytes after it.
+    /// The head of an inner node. In the same block follow, for `count` separators: the state, `count + 1` children, where each
+    /// separator ends, their common prefix, and their bytes after it.
     ///
     /// Child `n` leads to the keys from separator `n - 1` on that are less than separator `n`.
     #[repr(C)]
     struct InnerHead {
-        /// S5. Not used here.
-        state: AtomicU64,
+        /// S5. Not used here: who locks the node would take its first line away from all that search in it.
+        first: AtomicU64,
         size: u32,
         count: u16,
         prefix_len: u16,
@@ -4002,7 +4094,8 @@ mod sorted {
         }
     }
 
-    const INNER_HEAD: usize = size_of::<InnerHead>();
+    /// Where the children begin.
+    const CHILDREN: usize = size_of::<InnerHead>() + size_of::<AtomicU64>();
     const ROW: usize = 16;
     const ROWS: usize = 5;
 
@@ -4053,7 +4146,7 @@ mod sorted {
 
     /// Where the ends in an inner node of so many separators begin, and the bytes, which begin with the prefix.
     fn inner_parts(count: usize) -> (usize, usize) {
-        let ends = INNER_HEAD + size_of::<AtomicPtr<u8>>() * (count + 1);
+        let ends = CHILDREN + size_of::<AtomicPtr<u8>>() * (count + 1);
         (ends, ends + size_of::<u32>() * count)
     }
 
@@ -4064,6 +4157,12 @@ mod sorted {
         }
 
         #[inline]
+        fn state(self) -> State<'g> {
+            // SAFETY: it stands behind the head.
+            State { word: unsafe { self.head.add(1).cast() }, there: PhantomData }
+        }
+
+        #[inline]
         fn count(self) -> usize {
             self.count.into()
         }
@@ -4071,8 +4170,8 @@ mod sorted {
         #[inline]
         fn child(self, at: usize) -> &'g AtomicPtr<u8> {
             debug_assert!(at <= self.count());
-            // SAFETY: `count + 1` children stand behind the head.
-            unsafe { &*self.base().add(INNER_HEAD).cast::<AtomicPtr<u8>>().add(at) }
+            // SAFETY: `count + 1` children stand behind the state.
+            unsafe { &*self.base().add(CHILDREN).cast::<AtomicPtr<u8>>().add(at) }
         }
 
         fn prefix(self) -> &'g [u8] {
@@ -4203,10 +4302,13 @@ mod sorted {
         /// Null before the first pair.
         root: AtomicPtr<u8>,
         len: Counter,
-        /// S4: held to change the tree above the leaves.
-        shape: Lock,
-        blocks: Mutex<Blocks>,
+        /// S4: what a node's `state` is, for the root.
+        top: AtomicU64,
+        /// In lines of its own: every search reads the root.
+        blocks: Line<Mutex<Blocks>>,
         blobs: Blobs,
+        /// Whether so much was put off that it is time to look who reads.
+        due: AtomicBool,
         /// Whether a leaf has become empty lately, so that all may be.
         pub(super) emptied: AtomicBool,
     }
@@ -4214,8 +4316,16 @@ mod sorted {
     /// The separator at a side of a leaf: in which node, and where. The last leaf of a side has none.
     type Edge<'g> = Option<(Inner<'g>, usize)>;
 
-    /// The way from the root to a leaf: inner nodes, and which child was taken.
-    type Path<'g> = Vec<(Inner<'g>, usize)>;
+    /// Where a node hangs: at the root, or as the child with this number of an inner node. Locked, so that another can take
+    /// the node's place.
+    struct Above<'g> {
+        held: Held<'g>,
+        parent: Option<(Inner<'g>, usize)>,
+        place: &'g AtomicPtr<u8>,
+    }
+
+    /// The second of two nodes that take the place of one, and the separator before it.
+    type Beside = (Vec<u8>, Child);
 
     impl SortedIndex {
         pub(super) fn new(memory: Arc<Memory>) -> Self {
@@ -4224,9 +4334,10 @@ mod sorted {
                 number: LAST.fetch_add(1, Relaxed) + 1,
                 root: AtomicPtr::new(ptr::null_mut()),
                 len: Counter::default(),
-                shape: Lock::new(),
-                blocks: Mutex::new(Blocks::new(Arc::clone(&memory))),
+                top: AtomicU64::new(0),
+                blocks: Line(Mutex::new(Blocks::new(Arc::clone(&memory)))),
                 blobs: Blobs { memory, bytes: AtomicUsize::new(0) },
+                due: AtomicBool::new(false),
                 emptied: AtomicBool::new(false),
             }
         }
@@ -4241,23 +4352,29 @@ mod sorted {
         }
 
         pub(super) fn bytes(&self) -> usize {
-            lock(&self.blocks).space.bytes + self.blobs.bytes.load(Relaxed)
+            lock(&self.blocks.0).space.bytes + self.blobs.bytes.load(Relaxed)
+        }
+
+        fn top(&self) -> State<'_> {
+            State { word: NonNull::from(&self.top), there: PhantomData }
         }
 
         // --- reading; callers are pinned
 
-        /// The leaf that `key` belongs to.
+        /// The leaf that `key` belongs to, and the inner node that led to it.
         #[inline(never)]
-        fn leaf(&self, key: &[u8]) -> Option<Leaf<'_>> {
+        fn leaf(&self, key: &[u8]) -> Option<(Leaf<'_>, Option<Inner<'_>>)> {
             let mut at = Child(self.root.load(Acquire));
             if at.0.is_null() {
                 return None;
             }
+            let mut parent = None;
             loop {
                 // SAFETY: S2: the pin keeps what the tree led to.
                 match unsafe { at.node() } {
-                    Node::Leaf(leaf) => return Some(leaf),
+                    Node::Leaf(leaf) => return Some((leaf, parent)),
                     Node::Inner(inner) => {
+                        parent = Some(inner);
                         at = Child(inner.child(inner.child_of(key, true)).load(Acquire));
                         at.prefetch();
                     }
@@ -4265,23 +4382,10 @@ mod sorted {
             }
         }
 
-        /// The way to the leaf that `key` belongs to.
-        fn path(&self, key: &[u8]) -> Path<'_> {
-            let mut path = Vec::new();
-            let mut at = Child(self.root.load(Acquire));
-            // SAFETY: as in `leaf`; callers know that the tree is not empty.
-            while let Node::Inner(inner) = unsafe { at.node() } {
-                let child = inner.child_of(key, true);
-                path.push((inner, child));
-                at = Child(inner.child(child).load(Acquire));
-            }
-            path
-        }
-
         /// The value of `key`, which lives as long as the pin.
         #[inline]
         pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
-            let leaf = self.leaf(key)?;
+            let (leaf, _) = self.leaf(key)?;
             Some(leaf.cell(leaf.find(key)?).1.body())
         }
 
@@ -4387,21 +4491,38 @@ mod sorted {
             key: &[u8],
             decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Option<Tried<bool>> {
-            let Some(leaf) = self.leaf(key) else { return without_room(self.start(), decide) };
+            let Some((leaf, parent)) = self.leaf(key) else { return without_room(self.start(), decide) };
             // A new cell comes here, most likely into a line that is not in the cache yet.
             prefetch(leaf.base().wrapping_add(usize::from(leaf.floor.load(Relaxed)).wrapping_sub(32)));
-            let mut held = leaf.lock()?;
-            Some(self.change_in(&mut held, key, decide))
+            let mut held = leaf.lock(parent)?;
+            let changed = self.change_in(&mut held, key, decide);
+            drop(held);
+            self.look_if_due();
+            Some(changed)
+        }
+
+        /// Frees what no reader is in any more, if that is due. No lock is held while it looks.
+        #[inline]
+        fn look_if_due(&self) {
+            if self.due.load(Relaxed) && self.due.swap(false, Relaxed) {
+                self.look();
+            }
+        }
+
+        #[cold]
+        fn look(&self) {
+            epoch::advance(&self.blobs.memory);
+            lock(&self.blocks.0).free_unread(&self.blobs);
         }
 
         #[inline]
         fn change_in<V: AsRef<[u8]>>(
             &self,
-            held: &mut Held<'_>,
+            held: &mut HeldLeaf<'_>,
             key: &[u8],
             decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Tried<bool> {
-            let leaf = held.leaf;
+            let leaf = held.leaf();
             let suffix = leaf.strip(key);
             let found = match suffix {
                 Ok(suffix) => leaf.seek(leaf.count(), suffix),
@@ -4426,14 +4547,14 @@ mod sorted {
                 }
             }
             if let Some((retired, bytes)) = old.and_then(Place::apart) {
-                lock(&self.blocks).retire(retired, bytes, &self.blobs);
+                self.retire([(retired, bytes)]);
             }
             Ok(true)
         }
 
         /// Takes a slot out. Where that leaves much waste, the leaf is replaced.
-        fn delete(&self, held: &mut Held<'_>, key: &[u8], at: usize, slot: Slot) {
-            let leaf = held.leaf;
+        fn delete(&self, held: &mut HeldLeaf<'_>, key: &[u8], at: usize, slot: Slot) {
+            let leaf = held.leaf();
             held.moving();
             leaf.remove(at);
             held.still();
@@ -4461,6 +4582,7 @@ mod sorted {
                     Ok(added) if added > 0 => done += added,
                     _ => break,
                 }
+                self.look_if_due();
             }
             self.len.add(done.cast_signed());
             done
@@ -4474,13 +4596,14 @@ mod sorted {
             may_write: impl Fn() -> bool,
         ) -> Tried<usize> {
             let first = pairs[0].0.as_ref();
-            let Some(mut held) = self.leaf(first).and_then(Leaf::lock) else { return Ok(0) };
+            let held = self.leaf(first).and_then(|(leaf, parent)| leaf.lock(parent));
+            let Some(mut held) = held else { return Ok(0) };
             // The separators of a leaf stay while it is locked.
             let Some((leaf, edge, _)) = self.leaf_at(Bound::Included(first), false) else { return Ok(0) };
             let mut room = KEY_ROOM;
-            let last = held.leaf.run().pairs().next_back().map(|pair| pair.key(&mut room));
+            let last = held.leaf().run().pairs().next_back().map(|pair| pair.key(&mut room));
             let behind = last.is_none_or(|last| last < first);
-            if leaf.head != held.leaf.head || !behind || !may_write() {
+            if leaf.head != held.leaf().head || !behind || !may_write() {
                 return Ok(0);
             }
             let edge = edge.map(|(inner, at)| inner.separator(at).to_vec());
@@ -4560,14 +4683,14 @@ mod sorted {
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn set(
             &self,
-            held: &mut Held<'_>,
+            held: &mut HeldLeaf<'_>,
             key: &[u8],
             suffix: Option<Suffix<'_>>,
             found: Found,
             shown: u16,
             tail: &[u8],
         ) -> Tried<()> {
-            let leaf = held.leaf;
+            let leaf = held.leaf();
             let after = suffix.unwrap_or_else(|| Suffix::new(key));
             let (slot, cell) = (after.slot(), Cell::new(shown, after, tail));
             // A key without the leaf's prefix has no room in it.
@@ -4603,7 +4726,7 @@ mod sorted {
         #[cold]
         fn set_apart(
             &self,
-            held: &mut Held<'_>,
+            held: &mut HeldLeaf<'_>,
             key: &[u8],
             suffix: Option<Suffix<'_>>,
             found: Found,
@@ -4628,7 +4751,7 @@ mod sorted {
         fn new_block(&self, value: &[u8]) -> Tried<Retired> {
             let bytes = BLOCK_HEAD + value.len();
             let block = {
-                let space = &mut lock(&self.blocks).space;
+                let space = &mut lock(&self.blocks.0).space;
                 space.may_grow()?;
                 space.take(bytes)?
             };
@@ -4641,7 +4764,7 @@ mod sorted {
 
         /// Takes back what was made for a change that failed.
         fn give_apart(&self, made: impl IntoIterator<Item = Retired>) {
-            let mut blocks = lock(&self.blocks);
+            let mut blocks = lock(&self.blocks.0);
             for made in made {
                 // SAFETY: nobody else knows it.
                 unsafe { blocks.free(made, &self.blobs) };
@@ -4652,14 +4775,14 @@ mod sorted {
         #[inline(never)]
         fn make_room(
             &self,
-            held: &mut Held<'_>,
+            held: &mut HeldLeaf<'_>,
             key: &[u8],
             found: Found,
             prefix: &[u8],
             slot: Slot,
             cell: Cell<'_>,
         ) -> Tried<()> {
-            let leaf = held.leaf;
+            let leaf = held.leaf();
             let all = leaf.run();
             let count = all.slots.len();
             let mut buffer = MaybeUninit::<[u8; OVER + MAX_CELL]>::uninit();
@@ -4693,8 +4816,8 @@ mod sorted {
         }
 
         /// Puts a pair into a new leaf beside a full one, whose slot at `beside` is next to it.
-        fn begin_leaf(&self, held: &mut Held<'_>, key: &[u8], beside: usize, new: Run<'_>) -> Tried<()> {
-            let leaf = held.leaf;
+        fn begin_leaf(&self, held: &mut HeldLeaf<'_>, key: &[u8], beside: usize, new: Run<'_>) -> Tried<()> {
+            let leaf = held.leaf();
             let mut rooms = [KEY_ROOM; 2];
             let [other, far] = &mut rooms;
             let (all, count) = (leaf.run(), leaf.count());
@@ -4710,14 +4833,14 @@ mod sorted {
         /// Puts a new leaf beside another one, whose key `other` is next to the new leaf's `key`.
         fn publish_beside(
             &self,
-            held: &mut Held<'_>,
+            held: &mut HeldLeaf<'_>,
             other: &[u8],
             key: &[u8],
             fresh: Leaf<'_>,
         ) -> Tried<()> {
             let fresh = Child::of_leaf(fresh);
             // Whoever waits for the old leaf is to find out that it ends where the new one begins.
-            let same = self.resized(held.leaf, held.leaf.used()).inspect_err(|_| self.give(&[fresh]))?;
+            let same = self.resized(held.leaf(), held.leaf().used()).inspect_err(|_| self.give(&[fresh]))?;
             let same = Child::of_leaf(same);
             let separator = ..=common(key, other);
             if key > other {
@@ -4751,7 +4874,11 @@ mod sorted {
         }
 
         fn may_grow(&self) -> Tried<()> {
-            lock(&self.blocks).space.may_grow()
+            // Far from the limit nobody has to look at what is free.
+            if self.blobs.memory.left() >= Space::RESERVE {
+                return Ok(());
+            }
+            lock(&self.blocks.0).space.may_grow()
         }
 
         /// How large a leaf with this content is made that takes another's place.
@@ -4764,18 +4891,18 @@ mod sorted {
 
         /// Replaces a leaf by one, or two, with these pairs; one that pairs went from, together with a neighbour if both
         /// are small.
-        fn rebuild(&self, held: &mut Held<'_>, key: &[u8], runs: &[Run<'_>]) -> Tried<()> {
+        fn rebuild(&self, held: &mut HeldLeaf<'_>, key: &[u8], runs: &[Run<'_>]) -> Tried<()> {
             let (prefix_len, content) = leaf_content(runs);
-            let had_more = held.leaf.garbage.load(Relaxed) > 0;
+            let had_more = held.leaf().garbage.load(Relaxed) > 0;
             if had_more && content <= LEAF / 2 && self.merge(held, key, runs, content) {
                 return Ok(());
             }
             let may_grow = self.may_grow();
-            let same = content <= held.leaf.size.into();
+            let same = content <= held.leaf().size.into();
             // One that begins a run has room that is still to be used.
-            let least = if had_more { 0 } else { LEAF.min(held.leaf.size.into()) };
+            let least = if had_more { 0 } else { LEAF.min(held.leaf().size.into()) };
             let size =
-                if may_grow.is_err() && same { content } else { self.roomy(held.leaf, content).max(least) };
+                if may_grow.is_err() && same { content } else { self.roomy(held.leaf(), content).max(least) };
             if !same {
                 may_grow?;
             }
@@ -4800,25 +4927,24 @@ mod sorted {
 
         /// Replaces a leaf of which much is dead by a smaller one. Where memory is refused it stays as it is.
         #[cold]
-        fn shrink(&self, held: &mut Held<'_>, key: &[u8]) {
-            let runs = [held.leaf.run()];
+        fn shrink(&self, held: &mut HeldLeaf<'_>, key: &[u8]) {
+            let runs = [held.leaf().run()];
             let (_, content) = leaf_content(&runs);
-            if leaf_size(content + slack(content)) < held.leaf.size.into() {
+            if leaf_size(content + slack(content)) < held.leaf().size.into() {
                 let _refused = self.rebuild(held, key, &runs);
             }
         }
 
         /// Puts what a leaf is to have, and one of its neighbours, into one new leaf; whether it did.
-        fn merge(&self, held: &mut Held<'_>, key: &[u8], runs: &[Run<'_>], content: usize) -> bool {
-            let _shape = self.shape.lock();
-            let path = self.path(key);
-            let Some((&(parent, at), above)) = path.split_last() else { return false };
+        fn merge(&self, held: &mut HeldLeaf<'_>, key: &[u8], runs: &[Run<'_>], content: usize) -> bool {
+            let mut above = self.above(key, Child::of_leaf(held.leaf()), held.parent);
+            let Some((parent, at)) = above.parent else { return false };
             for first in [Some(at), at.checked_sub(1)].into_iter().flatten() {
                 if first == parent.count() {
                     continue;
                 }
                 let other = if first == at { at + 1 } else { first };
-                // SAFETY: S4: the tree's lock keeps its nodes.
+                // SAFETY: S4: while it is locked, what it leads to is in the tree.
                 let Node::Leaf(other) = (unsafe { Child(parent.child(other).load(Acquire)).node() }) else {
                     continue;
                 };
@@ -4852,97 +4978,120 @@ mod sorted {
                         }
                     }
                 };
-                self.place_of(above).store(merged.0, Release);
-                self.retire_leaf(held);
-                self.retire_leaf(&mut other_held);
-                self.retire_node(Child::of_inner(parent));
+                let old = Child::of_inner(parent);
+                self.above(key, old, self.parent(key, old)).place.store(merged.0, Release);
+                above.held.replaced();
+                held.replaced();
+                other_held.replaced();
+                self.retire_nodes([Child::of_leaf(held.leaf()), Child::of_leaf(other), old]);
                 return true;
             }
             false
         }
 
-        /// Where the child below a path hangs.
-        fn place_of(&self, path: &[(Inner<'_>, usize)]) -> &AtomicPtr<u8> {
-            // SAFETY: the lifetime is that of the tree's lock, under which the path was walked.
-            path.last().map_or(&self.root, |&(inner, at)| unsafe { &*ptr::from_ref(inner.child(at)) })
+        /// Locks where a node hangs to which the tree leads for `key`, and which the caller has locked. Most likely that is in
+        /// `parent`, or at the root without one.
+        fn above<'g>(&'g self, key: &[u8], node: Child, mut parent: Option<Inner<'g>>) -> Above<'g> {
+            loop {
+                if let Some(held) = Held::wait(parent.map_or_else(|| self.top(), Inner::state)) {
+                    let parent = parent.map(|inner| (inner, inner.child_of(key, true)));
+                    let place = parent.map_or(&self.root, |(inner, at)| inner.child(at));
+                    if place.load(Relaxed) == node.0 {
+                        return Above { held, parent, place };
+                    }
+                }
+                parent = self.parent(key, node);
+            }
         }
 
-        /// Leads the tree to what takes a leaf's place: `low`, and from a separator on `high`.
+        /// The inner node that leads to a node for `key`, if it is not the root.
+        fn parent(&self, key: &[u8], node: Child) -> Option<Inner<'_>> {
+            let mut parent = None;
+            let mut at = Child(self.root.load(Acquire));
+            while at != node {
+                // SAFETY: as in `leaf`; a tree that leads to the node is not empty.
+                let Node::Inner(inner) = (unsafe { at.node() }) else { break };
+                parent = Some(inner);
+                at = Child(inner.child(inner.child_of(key, true)).load(Acquire));
+            }
+            parent
+        }
+
+        /// Leads the tree to what takes a leaf's place: `low`, and from a separator on `high`. For that the parent gets one more
+        /// child, and where that is one too many, it is split, and so on upwards.
         fn publish(
             &self,
-            held: &mut Held<'_>,
+            held: &mut HeldLeaf<'_>,
             key: &[u8],
-            low: Child,
+            mut low: Child,
             split: Option<(&[u8], Child)>,
         ) -> Tried<()> {
-            let _shape = self.shape.lock();
-            let path = self.path(key);
-            match split {
-                None => self.place_of(&path).store(low.0, Release),
-                Some((separator, high)) => {
-                    self.split_up(&path, low, separator, high).inspect_err(|_| self.give(&[low, high]))?;
+            let mut above = self.above(key, Child::of_leaf(held.leaf()), held.parent);
+            let mut split = split.map(|(separator, high)| (separator.to_vec(), high));
+            let (mut made, mut below) = (Vec::new(), Vec::new());
+            while let Some((separator, high)) = split {
+                made.extend([low, high]);
+                let grown = match above.parent {
+                    Some((parent, at)) => self.grown(parent, at, &separator, [low, high]),
+                    None => self
+                        .new_inner(&[Separator { prefix: &[], rest: &separator }], &[low, high])
+                        .map(|root| (root, None)),
+                };
+                (low, split) = grown.inspect_err(|_| self.give(&made))?;
+                if let Some((parent, _)) = above.parent {
+                    let old = Child::of_inner(parent);
+                    below.push((above.held, parent));
+                    above = self.above(key, old, self.parent(key, old));
                 }
             }
-            self.retire_leaf(held);
+            above.place.store(low.0, Release);
+            drop(above);
+            held.replaced();
+            let inners = below.into_iter().map(|(mut held, inner)| {
+                held.replaced();
+                Child::of_inner(inner)
+            });
+            self.retire_nodes([Child::of_leaf(held.leaf())].into_iter().chain(inners));
             Ok(())
         }
 
-        /// Gives the parent one more child, and where that is one too many, splits it, and so on upwards.
-        fn split_up(
+        /// An inner node with a separator more, which stands before the one at `at`, and the children on its sides in place of
+        /// one; or two such nodes and what separates them. The caller has locked the old one.
+        fn grown(
             &self,
-            path: &[(Inner<'_>, usize)],
-            mut low: Child,
+            node: Inner<'_>,
+            at: usize,
             separator: &[u8],
-            mut high: Child,
-        ) -> Tried<()> {
-            let mut made = Vec::new();
-            let mut separator = separator.to_vec();
-            let mut above = path;
-            let result = loop {
-                let Some((&(parent, at), rest)) = above.split_last() else {
-                    break self.new_inner(&[Separator { prefix: &[], rest: &separator }], &[low, high]);
-                };
-                if !SMALL
-                    && parent.count() < FANOUT
-                    && let Some(after) = separator.strip_prefix(parent.prefix())
-                {
-                    above = rest;
-                    break self.grown(parent, at, after, [low, high]);
-                }
-                let mut separators: Vec<Separator<'_>> = parent.separators().collect();
-                let mut children: Vec<Child> = parent.children().collect();
-                separators.insert(at, Separator { prefix: &[], rest: &separator });
-                children[at] = low;
-                children.insert(at + 1, high);
-                if separators.len() <= FANOUT {
-                    above = rest;
-                    break self.new_inner(&separators, &children);
-                }
-                // A split at the right edge leaves a full node behind, as in a leaf.
-                let middle = if at + 1 == separators.len() { at - 1 } else { separators.len() / 2 };
-                let left = self.new_inner(&separators[..middle], &children[..=middle]);
-                let right = self.new_inner(&separators[middle + 1..], &children[middle + 1..]);
-                made.extend(left.iter().chain(&right));
-                (low, high) = match (left, right) {
-                    (Ok(left), Ok(right)) => (left, right),
-                    (left, right) => break left.and(right),
-                };
-                separator = separators[middle].to_vec();
-                above = rest;
-            };
-            let top = result.inspect_err(|_| self.give(&made))?;
-            self.place_of(above).store(top.0, Release);
-            for &(inner, _) in &path[above.len()..] {
-                self.retire_node(Child::of_inner(inner));
+            [low, high]: [Child; 2],
+        ) -> Tried<(Child, Option<Beside>)> {
+            if !SMALL
+                && node.count() < FANOUT
+                && let Some(rest) = separator.strip_prefix(node.prefix())
+            {
+                return Ok((self.with_one_more(node, at, rest, [low, high])?, None));
             }
-            Ok(())
+            let mut separators: Vec<Separator<'_>> = node.separators().collect();
+            let mut children: Vec<Child> = node.children().collect();
+            separators.insert(at, Separator { prefix: &[], rest: separator });
+            children[at] = low;
+            children.insert(at + 1, high);
+            if separators.len() <= FANOUT {
+                return Ok((self.new_inner(&separators, &children)?, None));
+            }
+            // A split at the right edge leaves a full node behind, as in a leaf.
+            let middle = if at + 1 == separators.len() { at - 1 } else { separators.len() / 2 };
+            let left = self.new_inner(&separators[..middle], &children[..=middle])?;
+            let right = self
+                .new_inner(&separators[middle + 1..], &children[middle + 1..])
+                .inspect_err(|_| self.give(&[left]))?;
+            Ok((left, Some((separators[middle].to_vec(), right))))
         }
 
         // --- making and freeing nodes
 
         fn start(&self) -> Tried<()> {
-            let _shape = self.shape.lock();
-            if lock(&self.blocks).closed || !self.root.load(Relaxed).is_null() {
+            let _top = Held::wait(self.top());
+            if lock(&self.blocks.0).closed || !self.root.load(Relaxed).is_null() {
                 return Ok(());
             }
             let leaf = self.empty_leaf(&[], MIN_LEAF)?;
@@ -4952,7 +5101,7 @@ mod sorted {
 
         /// A leaf of at least `size` bytes that nobody else knows yet.
         fn empty_leaf(&self, prefix: &[u8], size: usize) -> Tried<Leaf<'_>> {
-            let (block, size) = lock(&self.blocks).space.take_about(leaf_size(size))?;
+            let (block, size) = lock(&self.blocks.0).space.take_about(leaf_size(size))?;
             let slots = HEAD + prefix_room(prefix.len());
             // SAFETY: the block has `size` bytes, more than the prefix needs, and is ours. Its first word stays an
             // atomic: S5.
@@ -4983,9 +5132,14 @@ mod sorted {
             Ok(leaf)
         }
 
-        /// An inner node with a separator more, which stands before the one at `at` and has `rest` after the prefix, and the
-        /// children on its sides in place of one. The caller has the tree's lock.
-        fn grown(&self, node: Inner<'_>, at: usize, rest: &[u8], children: [Child; 2]) -> Tried<Child> {
+        /// As `grown`, for a node that has room, and the separator's `rest` after its prefix.
+        fn with_one_more(
+            &self,
+            node: Inner<'_>,
+            at: usize,
+            rest: &[u8],
+            children: [Child; 2],
+        ) -> Tried<Child> {
             /// # Safety
             /// There is room for all of `from` with `new` in place of `range`.
             unsafe fn splice<T>(from: &[T], range: Range<usize>, new: &[T], to: *mut T) {
@@ -5001,11 +5155,12 @@ mod sorted {
             let count = node.count();
             let ((old_ends, old_bytes), (ends, bytes)) = (inner_parts(count), inner_parts(count + 1));
             let size = bytes + node.size as usize - old_bytes + rest.len();
-            let block = lock(&self.blocks).space.take(size)?;
-            // SAFETY: as in `new_inner`; of the old node nothing changes while the tree is locked.
+            let block = lock(&self.blocks.0).space.take(size)?;
+            // SAFETY: as in `new_inner`; of the old node nothing changes while it is locked.
             unsafe {
                 let (from, to) = (node.base(), block.as_ptr());
                 let head: *mut InnerHead = to.cast();
+                head.add(1).cast::<AtomicU64>().write(AtomicU64::new(0));
                 (&raw mut (*head).size).write(size as u32);
                 (&raw mut (*head).count).write(count as u16 + 1);
                 (&raw mut (*head).prefix_len).write(node.prefix_len);
@@ -5015,8 +5170,8 @@ mod sorted {
                 splice(old, at..at, &[signed_head(rest)], heads);
                 let last = |row| heads.add(row * ROW + ROW - 1).read();
                 (&raw mut (*head).lasts).write(std::array::from_fn(last));
-                let old = slice::from_raw_parts(from.add(INNER_HEAD).cast::<Child>(), count + 1);
-                splice(old, at..at + 1, &children, to.add(INNER_HEAD).cast());
+                let old = slice::from_raw_parts(from.add(CHILDREN).cast::<Child>(), count + 1);
+                splice(old, at..at + 1, &children, to.add(CHILDREN).cast());
                 let old = slice::from_raw_parts(from.add(old_ends).cast::<u32>(), count);
                 let start = if at == 0 { node.prefix_len.into() } else { old[at - 1] as usize };
                 let ends = to.add(ends).cast::<u32>();
@@ -5036,7 +5191,7 @@ mod sorted {
             let lengths = separators.iter().map(|separator| separator.len() - prefix_len);
             let (ends, bytes) = inner_parts(count);
             let size = bytes + prefix_len + lengths.sum::<usize>();
-            let block = lock(&self.blocks).space.take(size)?;
+            let block = lock(&self.blocks.0).space.take(size)?;
             let start = std::array::from_fn(|at| first.get(at).copied().unwrap_or_default());
             let mut heads = [Row([i32::MAX; ROW]); ROWS];
             // SAFETY: the block has `size` bytes and is ours; the parts follow each other as `inner_parts` says, and
@@ -5044,6 +5199,7 @@ mod sorted {
             unsafe {
                 let base = block.as_ptr();
                 let head: *mut InnerHead = base.cast();
+                head.add(1).cast::<AtomicU64>().write(AtomicU64::new(0));
                 (&raw mut (*head).size).write(size as u32);
                 (&raw mut (*head).count).write(count as u16);
                 (&raw mut (*head).prefix_len).write(prefix_len as u16);
@@ -5065,7 +5221,7 @@ mod sorted {
                 (&raw mut (*head).lasts).write(std::array::from_fn(|row| heads[row].0[ROW - 1]));
                 (&raw mut (*head).heads).write(heads);
                 for (at, child) in children.iter().enumerate() {
-                    base.add(INNER_HEAD).cast::<AtomicPtr<u8>>().add(at).write(AtomicPtr::new(child.0));
+                    base.add(CHILDREN).cast::<AtomicPtr<u8>>().add(at).write(AtomicPtr::new(child.0));
                 }
             }
             Ok(Child::of_inner(Inner { head: block.cast(), there: PhantomData }))
@@ -5077,20 +5233,27 @@ mod sorted {
             self.give_apart(nodes.iter().map(|node| unsafe { node.retired() }.0));
         }
 
-        fn retire_leaf(&self, held: &mut Held<'_>) {
-            held.replaced();
-            self.retire_node(Child::of_leaf(held.leaf));
+        /// Frees nodes to which the tree does not lead any more, once no reader is left in them.
+        fn retire_nodes(&self, nodes: impl IntoIterator<Item = Child>) {
+            // SAFETY: their memory is whole.
+            self.retire(nodes.into_iter().map(|node| unsafe { node.retired() }));
         }
 
-        fn retire_node(&self, node: Child) {
-            // SAFETY: the caller has taken the node out of the tree, and its memory is whole.
-            let (retired, bytes) = unsafe { node.retired() };
-            lock(&self.blocks).retire(retired, bytes, &self.blobs);
+        /// Puts off to free these, each of so many bytes, which nobody can find any more.
+        fn retire(&self, all: impl IntoIterator<Item = (Retired, usize)>) {
+            let mut blocks = lock(&self.blocks.0);
+            for (retired, bytes) in all {
+                if blocks.put_off(retired, bytes) {
+                    self.due.store(true, Relaxed);
+                }
+            }
         }
 
         /// As the hash index's `collect`.
         pub(super) fn collect(&self) -> bool {
-            lock(&self.blocks).collect(&self.blobs)
+            // What came out just before is safe from the third time on.
+            (0..3).for_each(|_| _ = epoch::advance(&self.blobs.memory));
+            lock(&self.blocks.0).free_unread(&self.blobs)
         }
 
         /// As the hash index's `close_if_empty`.
@@ -5098,30 +5261,32 @@ mod sorted {
             if self.len() > 0 || self.bytes() < WORTH_RETURNING {
                 return false;
             }
-            let _shape = self.shape.lock();
+            // For others that close it: each would wait for the other's leaves.
+            let _top = Held::wait(self.top());
             let root = Child(self.root.load(Acquire));
             if root.0.is_null() {
                 return false;
             }
             let mut leaves = Vec::new();
-            // SAFETY: S4: the tree's lock keeps its nodes.
+            // SAFETY: the caller is pinned.
             unsafe { each_leaf(root, &mut |leaf| leaves.push(leaf)) };
             // Whoever holds a leaf now looks here afterwards, and tries again.
             self.emptied.store(true, Relaxed);
             let held = leaves.iter().map(|leaf| leaf.try_lock().filter(|_| leaf.count() == 0));
             let Some(mut held) = held.collect::<Option<Vec<_>>>() else { return false };
-            lock(&self.blocks).closed = true;
+            lock(&self.blocks.0).closed = true;
             self.root.store(ptr::null_mut(), Release);
             for held in &mut held {
-                self.retire_leaf(held);
+                held.replaced();
             }
+            self.retire_nodes(leaves.into_iter().map(Child::of_leaf));
             true
         }
     }
 
     impl Drop for SortedIndex {
         fn drop(&mut self) {
-            let blocks = self.blocks.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let blocks = self.blocks.0.get_mut().unwrap_or_else(PoisonError::into_inner);
             let root = Child(*self.root.get_mut());
             let mut apart: Vec<Retired> = blocks.limbo.drain().collect();
             let blob_bytes = *self.blobs.bytes.get_mut();
@@ -5143,8 +5308,10 @@ mod sorted {
         }
     }
 
+    /// The leaves that the tree leads to, or some that were replaced meanwhile.
+    ///
     /// # Safety
-    /// The tree under `node` does not change within `'g`.
+    /// Nothing that the tree leads to is freed within `'g`.
     unsafe fn each_leaf<'g>(node: Child, each: &mut impl FnMut(Leaf<'g>)) {
         // SAFETY: the caller's promise.
         match unsafe { node.node() } {

@@ -141,6 +141,71 @@ fn growth_hides_no_pair() {
     });
 }
 
+/// Leaves beside each other split at the same time, each under its own lock, and with them the nodes above.
+#[test]
+fn splits_of_neighbours_lose_none_of_each_other_s_leaves() {
+    model(200, || {
+        let table = new_table(Index::Sorted);
+        fill(&table, (0..50).step_by(10));
+        let writer = |first: usize| work(move |table: &Table| fill(table, (first..50).step_by(10)));
+        on_threads(&table, [writer(3), writer(5), writer(7)]);
+        for number in (0..50).filter(|number| [0, 3, 5, 7].contains(&(number % 10))) {
+            assert_eq!(look(&table, &key(number)), Some(0), "pair {number} was lost");
+        }
+    });
+}
+
+/// A leaf is replaced by larger and larger ones while others make its parent split: what leads to it is not to be copied
+/// before and stored after.
+#[test]
+fn a_leaf_that_is_replaced_beside_a_split_of_its_parent_is_led_to() {
+    model(200, || {
+        let table = new_table(Index::Sorted);
+        fill(&table, (0..40).step_by(4));
+        let grower = |number: usize| {
+            work(move |table: &Table| {
+                for version in 1..5 {
+                    let pair = value(&key(number), version, 10 * usize::from(version));
+                    assert!(table.update(key(number), pair).unwrap());
+                    assert_eq!(look(table, &key(number)), Some(version), "a write was lost");
+                }
+            })
+        };
+        let splitter = work(|table: &Table| fill(table, [17, 21, 18, 22, 19, 23, 14, 25]));
+        on_threads(&table, [grower(16), grower(20), splitter]);
+        assert_eq!([16, 20].map(|number| look(&table, &key(number))), [Some(4); 2]);
+        assert_eq!(table.len(), 18);
+    });
+}
+
+/// Leaves merge, and take their parent's place where it has no other children, beside leaves that split.
+#[test]
+fn a_merge_beside_a_split_loses_no_leaf() {
+    model(200, || {
+        let table = new_table(Index::Sorted);
+        fill(&table, 0..20);
+        let merger = |numbers: std::ops::Range<usize>| {
+            work(move |table: &Table| {
+                for number in numbers.filter(|number| number % 4 != 0) {
+                    assert!(table.delete(key(number)).unwrap());
+                }
+            })
+        };
+        // Keys right behind those of 8 and of 12.
+        let splitter = work(|table: &Table| {
+            for more in ["8/a", "8/b", "8/c", "8/d", "2/a", "2/b"] {
+                let key = format!("key/0{}{more}", if more.starts_with('8') { 0 } else { 1 }).into_bytes();
+                assert!(table.insert(&key, value(&key, 0, 10)).unwrap());
+            }
+        });
+        on_threads(&table, [merger(0..10), merger(10..20), splitter]);
+        for number in (0..20).step_by(4) {
+            assert_eq!(look(&table, &key(number)), Some(0), "pair {number} was lost");
+        }
+        assert_eq!(table.len(), 11);
+    });
+}
+
 /// A segment is split without its lock: writers of its pairs wait, all others go on.
 #[test]
 fn a_write_beside_a_split_is_kept() {

@@ -409,7 +409,7 @@ impl Tree {
         Self { root: AtomicUsize::new(0), states, held: [Bytes::new(0), Bytes::new(0)] }
     }
 
-    /// `Leaf::lock`.
+    /// `Held::wait`, of a leaf or of an inner node. Then what is changed is a child, and to replace it is to copy it.
     fn lock(&self, leaf: usize) -> Option<u64> {
         loop {
             let state = self.states[leaf].load(Relaxed);

@@ -24,7 +24,7 @@ impl SortedIndex {
         for key in &met.keys {
             assert!(self.get(key).is_some(), "a key is found");
         }
-        let blocks = lock(&self.blocks);
+        let blocks = lock(&self.blocks.0);
         for retired in blocks.limbo.iter() {
             match *retired {
                 Retired::Block(block, size) => met.blocks.push((block.addr().get(), size)),
@@ -55,6 +55,8 @@ fn check_node(node: Child, lower: Option<&[u8]>, upper: Option<&[u8]>, met: &mut
 impl Inner<'_> {
     /// Checks a node's own parts; its separators.
     fn check(self, lower: Option<&[u8]>, upper: Option<&[u8]>, met: &mut Met) -> Vec<Vec<u8>> {
+        let state = self.state().load(Acquire);
+        assert_eq!(state & (LOCKED | REPLACED), 0, "S4: nobody is in it, and it was not replaced");
         assert!((1..=FANOUT).contains(&self.count()), "an inner node has two children and not too many");
         let separators: Vec<_> = self.separators().map(Separator::to_vec).collect();
         let fences = [lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec)];
