@@ -4205,7 +4205,7 @@ mod sorted {
         }
 
         /// How many separators are less than `key`, or, with `or_equal`, not greater.
-        #[inline(always)]
+        #[cfg_attr(any(not(target_family = "wasm"), target_feature = "simd128"), inline(always))]
         fn child_of(self, key: &[u8], or_equal: bool) -> usize {
             let key = match strip(key, self.start, self.prefix_len.into(), || self.prefix()) {
                 Ok(rest) => rest,
