@@ -194,7 +194,7 @@ fn a_merge_beside_a_split_loses_no_leaf() {
         // Keys right behind those of 8 and of 12.
         let splitter = work(|table: &Table| {
             for more in ["8/a", "8/b", "8/c", "8/d", "2/a", "2/b"] {
-                let key = format!("key/0{}{more}", if more.starts_with('8') { 0 } else { 1 }).into_bytes();
+                let key = format!("key/0{}{more}", u8::from(!more.starts_with('8'))).into_bytes();
                 assert!(table.insert(&key, value(&key, 0, 10)).unwrap());
             }
         });
