@@ -71,7 +71,7 @@
 //   on top of key and value    hash: 4 bytes in the record, 5 in a bucket that is 43 to 87 % full
 //                              sorted: 2 bytes in the cell, 4 in the slot beyond those of the key, less the leaf's prefix
 //   a large pair               24 bytes and an allocation of its own: over 4 KiB; sorted, a block from 512 bytes on
-//   a table without pairs      nothing; with one pair 1 KiB; a thousand pairs take some 76 KiB hashed, 90 sorted
+//   a table without pairs      nothing; with one pair 1 KiB; a thousand pairs take some 76 KiB hashed, 95 sorted
 //   a look-up                  two cache misses that wait for each other, hashed: bucket, record; sorted: leaf, cell
 //   the longest an insert has  hash: a split moves some 670 refs; sorted: a split copies a leaf of 4 to 8 KiB, and nodes
 //
@@ -922,11 +922,11 @@ impl Space {
     /// Whether so much room is left that leaves could still be replaced. What a table needs for more pairs it takes only
     /// then: near the memory limit pairs could not be updated otherwise.
     fn may_grow(&self) -> Tried<()> {
-        let (limit, used) = (self.memory.limit.load(Relaxed), self.memory.used.load(Relaxed));
         let reserve = (self.bytes / 16).min(Self::RESERVE);
-        if limit.saturating_sub(used).saturating_add(self.left + self.kept) >= reserve {
+        if self.memory.left().saturating_add(self.left + self.kept) >= reserve {
             return Ok(());
         }
+        let (limit, used) = (self.memory.limit.load(Relaxed), self.memory.used.load(Relaxed));
         Err(Box::new(Error::MemoryLimit { limit, needed: used.saturating_add(reserve) }))
     }
 
@@ -3012,8 +3012,8 @@ mod hash {
             Ok([low, high])
         }
 
-        /// Splits one of the first segments, whose upper half gets a shard of its own: its records are copied there, but not their blobs.
-        /// Returns those that were, to be retired.
+        /// Splits one of the first segments, whose upper half gets a shard of its own: its records are copied there, but not
+        /// their blobs. Returns those that were, to be retired.
         fn move_high_half(
             &self,
             segment: Segment,
