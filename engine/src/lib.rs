@@ -2226,10 +2226,17 @@ mod hash {
         /// Held to change the directory, and to take and give blocks.
         space: Mutex<Blocks>,
         blobs: Blobs,
-        /// The bytes of records that threads have taken out since they last looked who reads what.
-        removed: [Line<AtomicUsize>; LANES],
+        /// What threads have taken out since they last looked who reads what.
+        removed: [Line<TakenOut>; LANES],
         /// Whether a shard has become empty lately, so that all may be.
         pub(super) emptied: AtomicBool,
+    }
+
+    #[derive(Default)]
+    struct TakenOut {
+        bytes: AtomicUsize,
+        /// How far the store was safe when they looked.
+        safe: AtomicU64,
     }
 
     /// Where a pair is or could be. Small enough to be handed over in a register.
@@ -2476,6 +2483,9 @@ mod hash {
             }
             let segment = directory.segment(hash);
             let shard = self.shard(segment);
+            // It comes while the lock does, which nothing overtakes.
+            // SAFETY: the caller's pin keeps the segment.
+            prefetch(unsafe { segment.bucket(hash, 0) });
             let held = shard.lock.lock();
             if self.directory().segment(hash) != segment {
                 return None;
@@ -2491,10 +2501,21 @@ mod hash {
             let due = shard.due.take();
             drop(held);
             if due {
-                // With other threads running this takes microseconds, so no lock is held.
-                epoch::advance(&self.blobs.memory);
+                self.advance();
             }
             Some(changed)
+        }
+
+        /// Asks who reads what, unless another thread has since the caller's last time. With others running that takes
+        /// microseconds and disturbs them, so no lock is held.
+        #[cold]
+        fn advance(&self) {
+            let safe = || self.blobs.memory.safe.0.load(Relaxed);
+            let seen = &self.removed[epoch::lane() % self.removed.len()].0.safe;
+            if cfg!(target_family = "wasm") || seen.swap(safe(), Relaxed) == safe() {
+                epoch::advance(&self.blobs.memory);
+                seen.store(safe(), Relaxed);
+            }
         }
 
         #[expect(clippy::too_many_arguments, reason = "all that a search found, to be used once")]
@@ -2584,7 +2605,7 @@ mod hash {
                     }
                 };
                 if due {
-                    epoch::advance(&self.blobs.memory);
+                    self.advance();
                 }
                 if goes_on.is_err() {
                     break;
@@ -2873,7 +2894,7 @@ mod hash {
             // SAFETY: as above.
             let bytes = bytes.max(64) + blob.map_or(0, |blob| unsafe { Blob::size(blob) });
             // Only threads that share the lane count here, and may lose what they count at the same time.
-            let removed = &self.removed[shard.own.get() as usize % self.removed.len()].0;
+            let removed = &self.removed[shard.own.get() as usize % self.removed.len()].0.bytes;
             let sum = removed.load(Relaxed) + bytes;
             let due = sum >= state.enough;
             removed.store(if due { 0 } else { sum }, Relaxed);
