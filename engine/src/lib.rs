@@ -3419,6 +3419,8 @@ mod sorted {
     const LEAF: usize = tuned(4096, 256);
     const FEW: usize = tuned(32, 3);
     const MIN_LEAF: usize = tuned(256, 64);
+    /// What a table begins with, of a region of 1 KiB: with 256 bytes ten pairs take 240 ns each, not 150, and 2,540 bytes, not 2,320.
+    const FIRST_LEAF: usize = tuned(512, 64);
     /// Two leaves become one if that has no more than this.
     const MERGED: usize = LEAF / 4 * 3;
     /// Up to this size a leaf's prefix is found anew whenever it grows.
@@ -5265,7 +5267,7 @@ mod sorted {
             if lock(&self.blocks.0).closed || !self.root.load(Relaxed).is_null() {
                 return Ok(());
             }
-            let leaf = self.empty_leaf(&[], MIN_LEAF)?;
+            let leaf = self.empty_leaf(&[], FIRST_LEAF)?;
             self.root.store(leaf.base(), Release);
             Ok(())
         }
