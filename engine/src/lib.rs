@@ -4664,10 +4664,21 @@ mod sorted {
             }
         }
 
+        /// Brings the next region too, if it is time: as others write meanwhile, not one of them waits for its pages.
         #[cold]
         fn look(&self) {
             epoch::advance(&self.blobs.memory);
-            lock(&self.blocks.0).free_unread(&self.blobs);
+            let wanted = {
+                let mut blocks = lock(&self.blocks.0);
+                blocks.free_unread(&self.blobs);
+                // It lasts for some dozen looks: to bring the next earlier would only take memory.
+                let ends = blocks.space.left < blocks.space.next_bytes() / 16;
+                if ends { blocks.space.wants_next() } else { None }
+            };
+            if let Some(bytes) = wanted {
+                let region = Space::new_region(&self.blobs.memory, bytes);
+                lock(&self.blocks.0).space.set_next(region);
+            }
         }
 
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
