@@ -3846,6 +3846,12 @@ mod sorted {
             }
         }
 
+        /// Asks for where the next cell comes, most likely a line that is not in the cache yet.
+        #[inline]
+        fn prefetch_floor(self) {
+            prefetch(self.base().wrapping_add(usize::from(self.floor.load(Relaxed)).wrapping_sub(32)));
+        }
+
         /// Bytes between the slots and the cells.
         fn room(self) -> usize {
             let slots = usize::from(self.most.load(Relaxed)) * SLOT;
@@ -4338,7 +4344,7 @@ mod sorted {
     // --- the tree
 
     /// So many keys of a batch go down the tree side by side.
-    const GROUP: usize = 16;
+    pub(super) const GROUP: usize = 16;
 
     pub(super) struct SortedIndex {
         /// Which of all indexes it is, from 1 on. So a cursor knows the one that filled its block, and keeps none.
@@ -4464,6 +4470,17 @@ mod sorted {
 
         /// The leaves that a group of keys belongs to, and in each the line where its key's cell should be.
         fn leaves<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Leaf<'_>>; GROUP] {
+            let leaves = self.descend(keys);
+            for (leaf, key) in leaves.iter().zip(keys) {
+                if let Some(leaf) = leaf {
+                    leaf.prefetch_cell(key.as_ref());
+                }
+            }
+            leaves
+        }
+
+        /// The leaves that a group of keys belongs to.
+        fn descend<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Leaf<'_>>; GROUP] {
             let mut nodes = [Child(self.root.load(Acquire)); GROUP];
             let mut inner_left = !nodes[0].0.is_null();
             while inner_left {
@@ -4479,13 +4496,7 @@ mod sorted {
             }
             let leaf =
                 |node: Child| NonNull::new(node.0).map(|leaf| Leaf { head: leaf.cast(), there: PhantomData });
-            let leaves = nodes.map(leaf);
-            for (leaf, key) in leaves.iter().zip(keys) {
-                if let Some(leaf) = leaf {
-                    leaf.prefetch_cell(key.as_ref());
-                }
-            }
-            leaves
+            nodes.map(leaf)
         }
 
         /// The leaf where a scan from `from` begins, the separator at its far side, and which leaf is likely to be there.
@@ -4543,8 +4554,20 @@ mod sorted {
                 return Some(changed);
             }
             let Some((leaf, parent)) = self.leaf(key) else { return without_room(self.start(), decide) };
-            // A new cell comes here, most likely into a line that is not in the cache yet.
-            prefetch(leaf.base().wrapping_add(usize::from(leaf.floor.load(Relaxed)).wrapping_sub(32)));
+            leaf.prefetch_floor();
+            self.change_at(leaf, parent, hints, key, decide)
+        }
+
+        /// As `change`, in the leaf that the key belongs to; `None` where it was replaced.
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
+        fn change_at<V: AsRef<[u8]>>(
+            &self,
+            leaf: Leaf<'_>,
+            parent: Option<Inner<'_>>,
+            hints: Option<&Hints>,
+            key: &[u8],
+            decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
+        ) -> Option<Tried<bool>> {
             let mut held = leaf.lock(parent)?;
             let suffix = leaf.strip(key);
             let found = match suffix {
@@ -4561,6 +4584,36 @@ mod sorted {
             drop(held);
             self.look_if_due();
             Some(changed)
+        }
+
+        /// Writes the first of a group of pairs, where `wants` them, and adds to `took` whether it did. They go down the tree side
+        /// by side. Where it ends, `change` knows what to do.
+        pub(super) fn write_group<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+            &self,
+            pairs: &[(K, V)],
+            took: &mut Vec<bool>,
+            may_write: impl Fn() -> bool,
+            wants: impl Fn(bool) -> bool,
+        ) {
+            let mut keys = [&[][..]; GROUP];
+            keys.iter_mut().zip(pairs).for_each(|(to, (key, _))| *to = key.as_ref());
+            let leaves = self.descend(&keys[..pairs.len().min(GROUP)]);
+            leaves.iter().zip(pairs).filter_map(|(leaf, _)| *leaf).for_each(Leaf::prefetch_floor);
+            for (leaf, (key, value)) in leaves.into_iter().zip(pairs) {
+                let Some(leaf) = leaf else { return };
+                let decide = &mut |old: Option<&[u8]>| {
+                    if !may_write() {
+                        // The caller finds out itself.
+                        return Err(Error::TableDropped { table: String::new() }.into());
+                    }
+                    Ok(if wants(old.is_some()) { Change::Set(value.as_ref()) } else { Change::Keep })
+                };
+                // S2: it is the key's leaf as long as it was not replaced.
+                let Some(Ok(changed)) = self.change_at(leaf, None, None, key.as_ref(), decide) else {
+                    return;
+                };
+                took.push(changed);
+            }
         }
 
         /// As `change`, where the thread remembers the leaf.
@@ -6853,6 +6906,17 @@ impl Table {
                 results.resize(index.get(&self.pin()).append(pairs, may_write), true);
             }
             _ => {}
+        }
+        if AT_ONE_GO && let Pairs::Sorted(index) = &self.inner.pairs {
+            while results.len() < pairs.len() {
+                let rest = &pairs[results.len()..];
+                let rest = &rest[..rest.len().min(sorted::GROUP)];
+                let done = results.len() + rest.len();
+                index.get(&self.pin()).write_group(rest, &mut results, may_write, &wants);
+                if results.len() < done {
+                    results.push(write_one(&pairs[results.len()])?);
+                }
+            }
         }
         let rest = &pairs[results.len()..];
         results.append(&mut self.each(rest, |(key, _)| key.as_ref(), write_one)?);
