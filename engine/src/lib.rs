@@ -2028,21 +2028,20 @@ mod hash {
             free[class].push(shard, class, record.reference);
         }
 
-        /// Asks for the record that is taken next if it is to be as long as the last one, where that is many lines. They
-        /// come while the bucket and the old record do, or where they would be in the way of these, from when the change
-        /// before is `done`.
+        /// The lines of the record that is taken next, to be asked for, if it is to be as long as the last one, where that
+        /// is many lines. They come while the bucket and the old record do, or where they would be in the way of these, from
+        /// when the change before is `done`.
         #[inline]
-        fn ask_for_next(&self, shard: &Shard, done: bool) {
-            if self.last >= LONG && done == (self.last >= VERY_LONG) {
+        fn next_lines(&self, shard: &Shard, done: bool) -> impl Iterator<Item = *const u8> + use<> {
+            let mut next = (ptr::null(), 0);
+            if !SMALL && self.last >= LONG && done == (self.last >= VERY_LONG) {
                 let removed = self.limbo.oldest().map(|removed| removed.reference);
                 let free = || self.free.as_ref()?[self.last].top(shard, self.last);
-                if let Some(next) = removed.or_else(free) {
-                    let ask = if done { prefetch_early } else { prefetch };
-                    let record = shard.record(next);
-                    let lines = (0..class_units(self.last) * UNIT).step_by(64);
-                    lines.for_each(|line| ask(record.wrapping_add(line)));
+                if let Some(reference) = removed.or_else(free) {
+                    next = (shard.record(reference), class_units(self.last) * UNIT);
                 }
             }
+            (0..next.1).step_by(64).map(move |line| next.0.wrapping_add(line))
         }
     }
 
@@ -2492,14 +2491,16 @@ mod hash {
             }
             // SAFETY: the lock is held to the end.
             let state = unsafe { shard.state() };
-            shard.lane(state).ask_for_next(shard, false);
+            shard.lane(state).next_lines(shard, false).for_each(prefetch);
             let Some(place) = segment.place(shard, hash, key) else {
                 return without_room(self.grow(held, segment, hash), decide);
             };
             let changed = self.change_at(place, segment, shard, state, hash, key, decide);
-            shard.lane(state).ask_for_next(shard, true);
+            let next = shard.lane(state).next_lines(shard, true);
             let due = shard.due.take();
             drop(held);
+            // Their turn comes after the lock: where many are asked for at once, each waits for one before it.
+            next.for_each(prefetch_early);
             if due {
                 self.advance();
             }
