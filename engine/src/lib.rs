@@ -5587,8 +5587,11 @@ mod sorted {
     /// So many streams of keys in order, as of one prefix each, are followed side by side. With four, five of them take 1,340
     /// instructions an insert, with eight 581.
     const HINTS: usize = 8;
+    /// After so many keys in a row without a hint, keys are in no order, and to look for one only costs.
     const MISSES: u32 = 16;
+    /// The bytes of the longest prefix that a hint has room for.
     const HINTED_PREFIX: usize = 32;
+    /// A range without a head in it.
     const NO_HEADS: (u32, u32) = (1, 0);
     /// In place of a state where a thread has put but one pair at an end of a leaf.
     const ONE_PAIR: u64 = 0;
