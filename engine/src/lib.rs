@@ -2573,9 +2573,9 @@ mod hash {
         /// Gives each key its value where `wants` it, which is told whether the key is there, and notes in `took` whether
         /// it was written. Goes shard by shard, so that a lock is taken once for many pairs, and equal keys in turn.
         /// Returns which are left in that order where it cannot go on.
-        pub(super) fn write_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        pub(super) fn write_many(
             &self,
-            pairs: &[(K, V)],
+            pairs: &[KeyValue<'_>],
             took: &mut [bool],
             may_write: impl Fn() -> bool,
             wants: impl Fn(bool) -> bool,
@@ -2617,11 +2617,11 @@ mod hash {
 
         /// Writes the first of these pairs, those of one shard whose lock the caller holds: how many that were, and
         /// which segment, if any, must grow before more can be.
-        fn write_in<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        fn write_in(
             &self,
             shard: &Shard,
             order: &[(Hash, u32)],
-            pairs: &[(K, V)],
+            pairs: &[KeyValue<'_>],
             took: &mut [bool],
             wants: impl Fn(bool) -> bool,
         ) -> (usize, Tried<Option<(Segment, Hash)>>) {
@@ -2641,14 +2641,14 @@ mod hash {
                     // SAFETY: the caller's pin keeps the segment.
                     prefetch(unsafe { directory.segment(soon).bucket(soon, 0) });
                 }
-                let (key, value) = &pairs[at as usize];
-                let Some(place) = segment.place(shard, hash, key.as_ref()) else {
+                let (key, value) = pairs[at as usize];
+                let Some(place) = segment.place(shard, hash, key) else {
                     return (done, Ok(Some((segment, hash))));
                 };
                 // SAFETY: the lock is held.
                 let state = unsafe { shard.state() };
-                let decide = &mut set_where(&wants, value.as_ref());
-                match self.change_at::<&[u8]>(place, segment, shard, state, hash, key.as_ref(), decide) {
+                let decide = &mut set_where(&wants, value);
+                match self.change_at::<&[u8]>(place, segment, shard, state, hash, key, decide) {
                     Ok(written) => took[at as usize] = written,
                     Err(refused) => return (done, Err(refused)),
                 }
@@ -2659,8 +2659,8 @@ mod hash {
 
         /// The pairs' hashes and positions, by shard, and those of one shard as they came. Begins with the shard of the
         /// first, so that threads do not go from shard to shard together.
-        fn by_shard<K: AsRef<[u8]>, V>(&self, pairs: &[(K, V)]) -> Vec<(Hash, u32)> {
-            let hashes: Vec<Hash> = pairs.iter().map(|(key, _)| self.hash(key.as_ref())).collect();
+        fn by_shard(&self, pairs: &[KeyValue<'_>]) -> Vec<(Hash, u32)> {
+            let hashes: Vec<Hash> = pairs.iter().map(|(key, _)| self.hash(key)).collect();
             let first = hashes.first().map_or(0, |hash| hash.top(SHARD_BITS));
             let number = |hash: Hash| hash.top(SHARD_BITS).wrapping_sub(first) & (SHARDS - 1);
             let mut starts = [0; SHARDS + 1];
@@ -4589,15 +4589,15 @@ mod sorted {
 
         /// Writes the first of a group of pairs, where `wants` them, and adds to `took` whether it did. They go down the tree side
         /// by side. Where it ends, `change` knows what to do.
-        pub(super) fn write_group<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        pub(super) fn write_group(
             &self,
-            pairs: &[(K, V)],
+            pairs: &[KeyValue<'_>],
             took: &mut Vec<bool>,
             may_write: impl Fn() -> bool,
             wants: impl Fn(bool) -> bool,
         ) {
             let mut keys = [&[][..]; GROUP];
-            keys.iter_mut().zip(pairs).for_each(|(to, (key, _))| *to = key.as_ref());
+            keys.iter_mut().zip(pairs).for_each(|(to, (key, _))| *to = key);
             let leaves = self.descend(&keys[..pairs.len().min(GROUP)]);
             leaves.iter().zip(pairs).filter_map(|(leaf, _)| *leaf).for_each(Leaf::prefetch_floor);
             for (leaf, (key, value)) in leaves.into_iter().zip(pairs) {
@@ -4607,10 +4607,10 @@ mod sorted {
                         // The caller finds out itself.
                         return Err(Error::TableDropped { table: String::new() }.into());
                     }
-                    Ok(if wants(old.is_some()) { Change::Set(value.as_ref()) } else { Change::Keep })
+                    Ok(if wants(old.is_some()) { Change::Set(*value) } else { Change::Keep })
                 };
                 // S2: it is the key's leaf as long as it was not replaced.
-                let Some(Ok(changed)) = self.change_at(leaf, None, None, key.as_ref(), decide) else {
+                let Some(Ok(changed)) = self.change_at(leaf, None, None, key, decide) else {
                     return;
                 };
                 took.push(changed);
@@ -4787,11 +4787,7 @@ mod sorted {
 
         /// Adds the first of these pairs, whose keys ascend, for as long as there is no key between them yet; how many that
         /// were. Where it ends, `change` knows what to do.
-        pub(super) fn append<K: AsRef<[u8]>, V: AsRef<[u8]>>(
-            &self,
-            pairs: &[(K, V)],
-            may_write: impl Fn() -> bool,
-        ) -> usize {
+        pub(super) fn append(&self, pairs: &[KeyValue<'_>], may_write: impl Fn() -> bool) -> usize {
             let mut done = 0;
             while done < pairs.len() {
                 match self.append_some(&pairs[done..], &may_write) {
@@ -4806,12 +4802,8 @@ mod sorted {
 
         /// Adds as many of the pairs as there is room for behind the last pair of a leaf, or of a larger one in its place, or
         /// in a new one beside it, if that is worth it.
-        fn append_some<K: AsRef<[u8]>, V: AsRef<[u8]>>(
-            &self,
-            pairs: &[(K, V)],
-            may_write: impl Fn() -> bool,
-        ) -> Tried<usize> {
-            let first = pairs[0].0.as_ref();
+        fn append_some(&self, pairs: &[KeyValue<'_>], may_write: impl Fn() -> bool) -> Tried<usize> {
+            let first = pairs[0].0;
             let held = self.leaf(first).and_then(|(leaf, parent)| leaf.lock(parent));
             let Some(mut held) = held else { return Ok(0) };
             // The separators of a leaf stay while it is locked.
@@ -4823,8 +4815,7 @@ mod sorted {
                 return Ok(0);
             }
             let edge = edge.map(|(inner, at)| inner.separator(at).to_vec());
-            let below =
-                pairs.partition_point(|(key, _)| edge.as_ref().is_none_or(|edge| key.as_ref() < edge));
+            let below = pairs.partition_point(|&(key, _)| edge.as_deref().is_none_or(|edge| key < edge));
             let pairs = &pairs[..below];
             let added = self.put_run(leaf, pairs);
             if added > 0 {
@@ -4856,10 +4847,10 @@ mod sorted {
         }
 
         /// A leaf of as many of these pairs as fit.
-        fn run_leaf<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Tried<Leaf<'_>> {
-            let first = pairs[0].0.as_ref();
+        fn run_leaf(&self, pairs: &[KeyValue<'_>]) -> Tried<Leaf<'_>> {
+            let first = pairs[0].0;
             // Fewer fit before their prefix is known, which they share for certain.
-            let shared = |pairs: &[(K, V)]| pairs.last().map_or(0, |(key, _)| common(first, key.as_ref()));
+            let shared = |pairs: &[KeyValue<'_>]| pairs.last().map_or(0, |(key, _)| common(first, key));
             let (fit, _) = run_that_fits(pairs, 0);
             let (fit, _) = run_that_fits(pairs, shared(&pairs[..fit]).min(MAX_PREFIX));
             let prefix_len = shared(&pairs[..fit]).min(MAX_PREFIX);
@@ -4871,9 +4862,8 @@ mod sorted {
         }
 
         /// Puts pairs behind a leaf's last, as long as they have its prefix and there is room; how many.
-        fn put_run<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, leaf: Leaf<'_>, pairs: &[(K, V)]) -> usize {
-            let put = |(key, value): &(K, V)| {
-                let (key, value) = (key.as_ref(), value.as_ref());
+        fn put_run(&self, leaf: Leaf<'_>, pairs: &[KeyValue<'_>]) -> usize {
+            let put = |&(key, value): &KeyValue<'_>| {
                 let suffix = leaf.strip(key).ok()?;
                 let bytes = pair_bytes(key, value, leaf.prefix_len.into());
                 if bytes - SLOT + leaf.slot_room() > leaf.room() {
@@ -5911,10 +5901,10 @@ mod sorted {
     }
 
     /// How many of these pairs go into an empty leaf if their keys lack a prefix there, and their bytes.
-    fn run_that_fits<K: AsRef<[u8]>, V: AsRef<[u8]>>(pairs: &[(K, V)], prefix_len: usize) -> (usize, usize) {
+    fn run_that_fits(pairs: &[KeyValue<'_>], prefix_len: usize) -> (usize, usize) {
         let mut bytes = 0;
         for (at, (key, value)) in pairs.iter().enumerate() {
-            let more = bytes + pair_bytes(key.as_ref(), value.as_ref(), prefix_len);
+            let more = bytes + pair_bytes(key, value, prefix_len);
             if more > largest(at + 1) {
                 return (at, bytes);
             }
@@ -6528,6 +6518,12 @@ fn asked_before(wants: [bool; 2]) -> impl Fn(bool) -> bool {
     move |is_there| wants[usize::from(is_there)]
 }
 
+/// A key and its value, as they come in batches.
+type KeyValue<'p> = (&'p [u8], &'p [u8]);
+
+/// So many pairs of a batch go into a table at one go: more at once are no quicker.
+const BATCH: usize = tuned(4096, 40);
+
 /// What a verb makes of a key's value.
 type Decide<'d, 'v> = dyn FnMut(Option<&[u8]>) -> Tried<Change<Cow<'v, [u8]>>> + 'd;
 
@@ -6870,61 +6866,75 @@ impl Table {
         self.write_many(pairs, |_| true)
     }
 
-    /// `write` for each pair, as many as can be at one go.
+    /// `write` for each pair, once all lengths are checked.
     fn write_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         pairs: &[(K, V)],
         wants: impl Fn(bool) -> bool,
     ) -> Result<Vec<bool>> {
-        /// To go through a hash table shard by shard, fewer pairs are a few to a shard, and more at once are no quicker.
-        const GROUP: Range<usize> = tuned(64, 4)..tuned(4096, 40);
+        fn slices<K: AsRef<[u8]>, V: AsRef<[u8]>>((key, value): &(K, V)) -> KeyValue<'_> {
+            (key.as_ref(), value.as_ref())
+        }
+        let check = |(key, value): KeyValue<'_>| check_key(key).and_then(|()| check_value(value));
+        pairs.iter().map(slices).try_for_each(check)?;
+        // A module for WebAssembly is downloaded: there, one copy of the indexes' writing does.
+        if cfg!(target_family = "wasm") {
+            let write_one = |(key, value): &(K, V)| self.write(key.as_ref(), value.as_ref(), &wants);
+            return self.each(pairs, |(key, _)| key.as_ref(), write_one);
+        }
+        let mut results = Vec::with_capacity(pairs.len());
+        for group in pairs.chunks(BATCH) {
+            // Asked once more, a caller's type may answer with other bytes: what is written is what is checked here.
+            let group: Vec<_> = group.iter().map(slices).collect();
+            group.iter().copied().try_for_each(check)?;
+            self.write_batch(&group, &mut results, &wants)?;
+        }
+        Ok(results)
+    }
+
+    /// `write` for each pair, as many as can be at one go; adds to `results`.
+    fn write_batch(
+        &self,
+        pairs: &[KeyValue<'_>],
+        results: &mut Vec<bool>,
+        wants: impl Fn(bool) -> bool,
+    ) -> Result<()> {
+        /// To go through a hash table shard by shard, fewer pairs are too few to a shard.
+        const GROUP: usize = tuned(64, 4);
         /// Pairs in order that are behind all others: fewer are not worth a new leaf.
         const RUN: usize = tuned(32, 3);
-        /// A module for WebAssembly is downloaded: there, one copy of the indexes' writing does.
-        const AT_ONE_GO: bool = cfg!(not(target_family = "wasm"));
-        pairs.iter().try_for_each(|(key, value)| {
-            check_key(key.as_ref())?;
-            check_value(value.as_ref())
-        })?;
-        let write_one = |(key, value): &(K, V)| self.write(key.as_ref(), value.as_ref(), &wants);
+        let before = results.len();
+        let write_one = |&(key, value): &KeyValue<'_>| self.write(key, value, &wants);
         let may_write = || !self.inner.dropped.load(Acquire);
-        let mut results = Vec::with_capacity(pairs.len());
         match &self.inner.pairs {
-            Pairs::Hash(index) if AT_ONE_GO && pairs.len() >= GROUP.start => {
-                results.resize(pairs.len(), false);
-                for (group, took) in pairs.chunks(GROUP.end).zip(results.chunks_mut(GROUP.end)) {
-                    let mut left = index.get(&self.pin()).write_many(group, took, may_write, &wants);
-                    // What failed is told of the first of them, with those before it written.
-                    left.sort_unstable();
-                    for at in left {
-                        took[at as usize] = write_one(&group[at as usize])?;
+            Pairs::Hash(index) if pairs.len() >= GROUP => {
+                results.resize(before + pairs.len(), false);
+                let took = &mut results[before..];
+                let mut left = index.get(&self.pin()).write_many(pairs, took, may_write, &wants);
+                // What failed is told of the first of them, with those before it written.
+                left.sort_unstable();
+                for at in left {
+                    took[at as usize] = write_one(&pairs[at as usize])?;
+                }
+            }
+            Pairs::Hash(_) => results.append(&mut self.each(pairs, |(key, _)| key, write_one)?),
+            Pairs::Sorted(index) => {
+                if wants(false) && pairs.len() >= RUN && pairs.is_sorted_by(|one, next| one.0 < next.0) {
+                    results.resize(before + index.get(&self.pin()).append(pairs, may_write), true);
+                }
+                while let rest = &pairs[results.len() - before..]
+                    && !rest.is_empty()
+                {
+                    let rest = &rest[..rest.len().min(sorted::GROUP)];
+                    let done = results.len() + rest.len();
+                    index.get(&self.pin()).write_group(rest, results, may_write, &wants);
+                    if results.len() < done {
+                        results.push(write_one(&pairs[results.len() - before])?);
                     }
                 }
             }
-            Pairs::Sorted(index)
-                if AT_ONE_GO
-                    && wants(false)
-                    && pairs.len() >= RUN
-                    && pairs.is_sorted_by(|one, next| one.0.as_ref() < next.0.as_ref()) =>
-            {
-                results.resize(index.get(&self.pin()).append(pairs, may_write), true);
-            }
-            _ => {}
         }
-        if AT_ONE_GO && let Pairs::Sorted(index) = &self.inner.pairs {
-            while results.len() < pairs.len() {
-                let rest = &pairs[results.len()..];
-                let rest = &rest[..rest.len().min(sorted::GROUP)];
-                let done = results.len() + rest.len();
-                index.get(&self.pin()).write_group(rest, &mut results, may_write, &wants);
-                if results.len() < done {
-                    results.push(write_one(&pairs[results.len()])?);
-                }
-            }
-        }
-        let rest = &pairs[results.len()..];
-        results.append(&mut self.each(rest, |(key, _)| key.as_ref(), write_one)?);
-        Ok(results)
+        Ok(())
     }
 
     /// [`delete`](Self::delete) for each key: whether each took effect.

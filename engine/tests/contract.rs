@@ -1,10 +1,16 @@
 //! What callers may rely on beyond the results of the verbs: limits, closures that panic or use the
 //! store, handles that outlive each other.
 
+use std::cell::Cell;
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use twindex::{Change, Cursor, Error, Index, Iter, MAX_KEY_BYTES, Scan, Store, Table, prefix_range};
+
+#[path = "common/sound.rs"]
+mod sound;
+
+use sound::assert_sound;
 
 const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
 /// Past the size from which an engine may keep values apart.
@@ -18,6 +24,53 @@ fn three_pairs(index: Index) -> Table {
     let table = table(index);
     table.insert_many(&[("a", "1"), ("b", "2"), ("c", "3")]).expect("there is no limit");
     table
+}
+
+/// Bytes that are others whenever they are asked for, once they were asked for so many times.
+struct Fickle<'a> {
+    honest: &'a Cell<usize>,
+    own: Vec<u8>,
+    others: &'a [Vec<u8>],
+}
+
+impl AsRef<[u8]> for Fickle<'_> {
+    fn as_ref(&self) -> &[u8] {
+        let turn = self.honest.replace(self.honest.get().wrapping_sub(1)).cast_signed();
+        if turn > 0 { &self.own } else { &self.others[turn.unsigned_abs() * 7 % self.others.len()] }
+    }
+}
+
+/// A batch was once asked for each key several times, and a key that was another one in between went to a place that was
+/// not its own: into a sorted leaf, say, with whose prefix it did not begin.
+#[test]
+fn keys_that_change_while_they_are_written_break_nothing() {
+    const TURNS: usize = if cfg!(miri) { 20 } else { 1000 };
+    let others: Vec<_> = (0..40_usize)
+        .map(|at| [format!("{:03}", at * 37 % 100).into_bytes(), vec![b'k'; at % 7 * (at % 5) * 20]].concat())
+        .chain([vec![], vec![b'x'; MAX_KEY_BYTES + 1]])
+        .collect();
+    for index in BOTH {
+        for turns in (0..TURNS).step_by(13) {
+            let table = table(index);
+            for round in 0..3 {
+                let honest = Cell::new(turns);
+                let fickle = |number: usize| Fickle {
+                    honest: &honest,
+                    own: format!("{round}/{number:04}").into_bytes(),
+                    others: &others,
+                };
+                let pairs: Vec<_> = (0..120).map(|number| (fickle(number), fickle(number))).collect();
+                let _some = table.insert_many(&pairs);
+                let _some = table.upsert_many(&pairs);
+                assert_sound(&table);
+            }
+            for (key, _) in table.iter().collect::<Vec<_>>() {
+                assert!(table.delete(key).unwrap(), "what is there is found");
+            }
+            assert_sound(&table);
+            assert!(table.is_empty());
+        }
+    }
 }
 
 // --- limits
