@@ -6932,6 +6932,13 @@ impl Table {
                         results.push(write_one(&pairs[results.len() - before])?);
                     }
                 }
+                // As in `attempt`: who deleted the last pair may have met a leaf that was held here.
+                let pinned = self.pin();
+                let emptied = &index.get(&pinned).emptied;
+                if emptied.load(Relaxed) && emptied.swap(false, Relaxed) {
+                    drop(pinned);
+                    self.renew_if_empty();
+                }
             }
         }
         Ok(())

@@ -357,21 +357,32 @@ fn a_table_that_becomes_empty_loses_nothing_written_since() {
     });
 }
 
-/// A leaf that another thread held while the last pair went kept the whole table's memory until the next last pair went.
+/// A leaf that another thread held while the last pair went kept the whole table's memory until the next last pair went,
+/// and later, where the other had a batch, until the next single write.
 #[test]
 fn a_table_that_two_threads_empty_returns_its_memory() {
-    model_both(400, |index| {
-        let table = new_table(index);
-        assert!(!table.update(key(0), "never there").unwrap());
-        let started = table.memory();
-        fill(&table, 0..20);
-        (2..20).for_each(|number| assert!(table.delete(key(number)).unwrap()));
-        assert!(table.memory() > started);
-        let emptier = |number: usize| work(move |table: &Table| assert!(table.delete(key(number)).unwrap()));
-        let visitor = work(|table: &Table| assert!(!table.update(key(5), "never there").unwrap()));
-        on_threads(&table, [emptier(0), emptier(1), visitor]);
-        assert!(table.is_empty() && table.memory() <= started, "{} bytes", table.memory());
-    });
+    for visits in [1, 2] {
+        model_both(400, move |index| {
+            let table = new_table(index);
+            assert!(!table.update(key(0), "never there").unwrap());
+            let started = table.memory();
+            fill(&table, 0..20);
+            (2..20).for_each(|number| assert!(table.delete(key(number)).unwrap()));
+            assert!(table.memory() > started);
+            let emptier =
+                |number: usize| work(move |table: &Table| assert!(table.delete(key(number)).unwrap()));
+            let visitor = work(move |table: &Table| {
+                let absent: Vec<_> = (5..5 + visits).map(|number| (key(number), "never there")).collect();
+                let updated = match &absent[..] {
+                    [(key, value)] => table.update(key, value).unwrap(),
+                    batch => table.update_many(batch).unwrap().contains(&true),
+                };
+                assert!(!updated);
+            });
+            on_threads(&table, [emptier(0), emptier(1), visitor]);
+            assert!(table.is_empty() && table.memory() <= started, "{} bytes", table.memory());
+        });
+    }
 }
 
 /// The same beside a clear, which may take away any pair but the one that is written after it.
