@@ -29,6 +29,11 @@ impl KeyList {
         self.ends.is_empty()
     }
 
+    /// The bytes of all keys together.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The key at a position.
     pub fn key(&self, position: usize) -> &[u8] {
         let start = position.checked_sub(1).map_or(0, |before| self.ends[before]);

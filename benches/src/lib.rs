@@ -35,6 +35,7 @@
 // Counts and times become fractions to be shown, where the 53rd bit does not matter.
 #![allow(clippy::cast_precision_loss, clippy::cast_sign_loss)]
 
+mod claim;
 mod keys;
 mod options;
 mod progress;
@@ -44,6 +45,7 @@ mod resident;
 mod seeds;
 mod values;
 
+pub use claim::claim_memory;
 pub use keys::{KeyList, random_hex, words};
 pub use options::{Options, Test};
 pub use record::{Reach, Record};

@@ -2,7 +2,7 @@
 //!
 //! A key is eight bytes: the number of a list and that of a message in it. Each connection has a list of its own.
 
-use twindex_benches::{Record, resident_bytes};
+use twindex_benches::{Record, claim_memory, resident_bytes};
 
 use super::{Job, Sizes, System, per_second, record, system};
 use crate::clock::Clock;
@@ -71,7 +71,7 @@ fn append<P: Peer>(job: &Job) -> Vec<Record> {
     }
     for &blob in &sizes.large {
         let count = (bytes / blob).max(2);
-        let mut peer = P::new();
+        let mut peer: P = begin(count * blob);
         let time = time(Clock::Wall, &mut peer, 1, |_, session| {
             let value = vec![1; blob];
             (0..count).for_each(|number| assert!(session.insert(&key(0, number as u64), &value)));
@@ -97,10 +97,16 @@ fn memory<P: Peer, const BLOB: usize>(job: &Job) -> Vec<Record> {
     vec![record]
 }
 
+/// An empty system, with memory at hand for so many bytes of messages.
+fn begin<P: Peer>(bytes: usize) -> P {
+    claim_memory(bytes as u64 / 2 * 3);
+    P::new()
+}
+
 /// How many messages were appended in all, and how many a second.
 fn rate<P: Peer>(blob: usize, batch: usize, connections: usize, bytes: usize) -> (usize, f64) {
     let each = (bytes / blob / connections).max(batch) / batch * batch;
-    let mut peer = P::new();
+    let mut peer: P = begin(bytes);
     let time = time(Clock::Wall, &mut peer, connections, |list, session| {
         append_all(session, list, 0..each as u64, blob, batch);
     });
@@ -109,7 +115,7 @@ fn rate<P: Peer>(blob: usize, batch: usize, connections: usize, bytes: usize) ->
 
 /// Appends until there are so many bytes of messages: the rate of each part on the way.
 fn fill<P: Peer>(blob: usize, bytes: usize) -> Vec<Record> {
-    let mut peer = P::new();
+    let mut peer: P = begin(bytes);
     let part = (bytes / PARTS / blob).max(1) as u64;
     (0..PARTS as u64)
         .map(|number| {

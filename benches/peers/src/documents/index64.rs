@@ -6,7 +6,7 @@ use super::{Job, Sizes, System, per_second, record, rng, system};
 use crate::clock::Clock;
 use crate::peer::{Peer, SortedSession, time};
 use crate::peers::{self, redis};
-use crate::work::{How, insert, resident, select, time_scan};
+use crate::work::{How, begin, insert, resident, select, time_scan};
 
 const KEY_BYTES: u16 = 16;
 const VALUE_BYTES: usize = 16;
@@ -51,7 +51,7 @@ fn strings<P: Peer>(job: &Job) -> Vec<Record> {
     let keys = keys(job, P::REACH);
     let read_list = keys.shuffled_in_groups(threads, &mut rng());
     let walks = job.sizes.walks(keys.len(), P::REACH);
-    let mut peer = P::new();
+    let mut peer: P = begin(&keys, VALUE_BYTES);
     let (writing, bytes) = fill(&mut peer, &keys, threads);
     let reading = time(Clock::Wall, &mut peer, threads, |thread, session| {
         for _ in 0..walks {
@@ -74,7 +74,7 @@ where
     let keys = keys(job, P::REACH);
     let read_list = keys.sorted();
     let walks = job.sizes.walks(keys.len(), P::REACH);
-    let mut peer = P::new();
+    let mut peer: P = begin(&keys, VALUE_BYTES);
     let (writing, bytes) = fill(&mut peer, &keys, threads);
     let how = How { clock: Clock::Wall, threads, value_bytes: VALUE_BYTES };
     let reading = time_scan(&mut peer, how, &read_list, walks, false);

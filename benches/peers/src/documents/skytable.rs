@@ -6,7 +6,7 @@ use super::{Job, Sizes, System, per_second, record, rng, system};
 use crate::clock::Clock;
 use crate::peer::{Peer, Session, time};
 use crate::peers::{self, redis};
-use crate::work::{insert, select};
+use crate::work::{begin, insert, select};
 
 const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const BYTES: usize = 3;
@@ -30,7 +30,7 @@ fn clients<P: Peer>(job: &Job) -> Vec<Record> {
     let keys = short_keys(Sizes::of(job.sizes.queries, P::REACH) as usize);
     let read_list = keys.shuffled_in_groups(threads, &mut rng());
     let walks = job.sizes.walks(keys.len(), P::REACH);
-    let mut peer = P::new();
+    let mut peer: P = begin(&keys, BYTES);
     let setting = time(Clock::Wall, &mut peer, threads, |thread, session| {
         insert(session, &keys, keys.group(thread, threads), BYTES);
     });

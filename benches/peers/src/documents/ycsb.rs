@@ -25,7 +25,7 @@ use super::{Job, Sizes, System, per_second, record, rng, system};
 use crate::clock::Clock;
 use crate::peer::{Peer, Session, SortedSession, time};
 use crate::peers::{self, redis};
-use crate::work::check;
+use crate::work::{begin, check};
 
 /// Ten fields of a hundred bytes.
 const VALUE_BYTES: usize = 1_000;
@@ -245,7 +245,7 @@ fn workers<P: Peer>(sizes: &Sizes) -> Vec<u16> {
 }
 
 fn loaded<P: Peer>(keys: &KeyList) -> P {
-    let mut peer = P::new();
+    let mut peer: P = begin(keys, VALUE_BYTES);
     let mut values = vec![0; BATCH * VALUE_BYTES];
     peer.each_thread(1, |_, session| {
         for start in (0..keys.len()).step_by(BATCH) {

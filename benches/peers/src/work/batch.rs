@@ -5,12 +5,12 @@ use std::ops::Range;
 use twindex_benches::{KeyList, fill_value};
 
 use super::fill::BATCH;
-use super::{mops, select};
+use super::{begin, mops, select};
 use crate::job::{Figure, Task};
 use crate::peer::{Peer, Session, time};
 
 pub(crate) fn run<P: Peer>(task: &Task, row: &str) -> Vec<Figure> {
-    let mut peer = P::new();
+    let mut peer: P = begin(&task.keys, task.value_bytes());
     let (list, threads) = (&task.keys, task.threads());
     let time = time(task.clock(), &mut peer, threads, |thread, session| {
         insert_many(session, list, list.group(thread, threads), task.value_bytes());

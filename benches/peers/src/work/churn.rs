@@ -2,7 +2,7 @@
 
 use twindex_benches::fill_value;
 
-use super::{figure, insert, mops, resident, select};
+use super::{begin, figure, insert, mops, resident, select};
 use crate::job::{Figure, Task};
 use crate::keys::rng;
 use crate::peer::{Peer, Session, time};
@@ -14,8 +14,8 @@ pub(crate) fn run<P: Peer>(task: &Task, half: &str) -> Vec<Figure> {
     let mut old: Vec<u32> = (0..pairs as u32).collect();
     rng().shuffle(&mut old);
     let old = task.keys.in_order(&old);
+    let mut peer: P = begin(&task.keys, task.value_bytes());
     let before = resident();
-    let mut peer = P::new();
     peer.each_thread(1, |_, session| insert(session, &task.keys, 0..pairs, task.value_bytes()));
     let time = time(task.clock(), &mut peer, 1, |_, session| {
         let mut value = vec![0; task.value_bytes()];

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use twindex_benches::{KeyList, is_value_start};
 
-use super::{check, figure, insert, mops, resident, select, walks};
+use super::{begin, check, figure, insert, mops, resident, select, walks};
 use crate::clock::Clock;
 use crate::job::{Figure, Task};
 use crate::keys::rng;
@@ -15,7 +15,7 @@ pub(super) const BATCH: usize = 32;
 
 pub(crate) fn hash<P: Peer>(task: &Task) -> Vec<Figure> {
     let read_list = task.keys.shuffled_in_groups(task.threads(), &mut rng());
-    let mut peer = P::new();
+    let mut peer: P = begin(&task.keys, task.value_bytes());
     let mut figures = fill(&mut peer, task, &task.keys);
     figures.extend(selects(&mut peer, task, &read_list));
     if task.wants("hash_absent") {
@@ -38,7 +38,7 @@ where
         _ => task.keys.clone(),
     };
     let read_list = task.keys.shuffled(&mut rng());
-    let mut peer = P::new();
+    let mut peer: P = begin(&task.keys, task.value_bytes());
     let mut figures = fill(&mut peer, task, &write_list);
     figures.extend(selects(&mut peer, task, &read_list));
     for (verb, many) in [("scan", false), ("scan_many", true)] {

@@ -6,13 +6,13 @@
 use hdrhistogram::Histogram;
 use twindex_benches::fill_value;
 
-use super::figure;
+use super::{begin, figure};
 use crate::clock::Clock;
 use crate::job::{Figure, Task};
 use crate::peer::{Peer, Session};
 
 pub(crate) fn run<P: Peer>(task: &Task, half: &str) -> Vec<Figure> {
-    let mut peer = P::new();
+    let mut peer: P = begin(&task.keys, task.value_bytes());
     let histograms = peer.each_thread(1, |_, session| {
         let mut histogram = Histogram::<u64>::new(3).expect("three digits are allowed");
         let mut value = vec![0; task.value_bytes()];

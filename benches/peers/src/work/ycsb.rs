@@ -13,7 +13,7 @@ use rand::rngs::SmallRng;
 use rand_distr::{Distribution, Zipf};
 use twindex_benches::{KeyList, fill_value, is_value_start, number_of_value};
 
-use super::{check, figure, insert, mops};
+use super::{begin, check, figure, insert, mops};
 use crate::clock::Clock;
 use crate::job::{Figure, Task};
 use crate::keys::rng;
@@ -97,7 +97,7 @@ fn zipfian(keys: &KeyList, count: usize) -> KeyList {
 }
 
 fn loaded<P: Peer>(keys: &KeyList, value_bytes: usize) -> P {
-    let mut peer = P::new();
+    let mut peer: P = begin(keys, value_bytes);
     peer.each_thread(1, |_, session| insert(session, keys, 0..keys.len(), value_bytes));
     peer
 }
