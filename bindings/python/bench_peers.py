@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import gc
 import importlib.metadata
+import mmap
 import multiprocessing
+import os
 import random
 import sqlite3
 import statistics
@@ -19,7 +21,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -32,6 +34,8 @@ Keys: TypeAlias = list[bytes]
 SEED = 64
 #: The pairs of one call of a `_many` form.
 BATCH = 1000
+#: What any library needs for a pair beside its bytes, at most.
+MOST_OVERHEAD = 250
 #: The pairs of a range.
 RANGE = 100
 
@@ -426,6 +430,7 @@ def measure_round(name: str, sizes: Sizes) -> dict[str, float]:
     starts = keys[: max(1, len(keys) // 50)]
     write_batches, read_batches = in_batches(pairs), in_batches(keys)
     found: dict[str, float] = {}
+    claim_memory(sizes.pairs, sizes.key_bytes + sizes.value_bytes)
     with new_peer(name) as peer:
         work: dict[str, Callable[[], object]] = {
             "insert": lambda: peer.insert(pairs),
@@ -437,6 +442,7 @@ def measure_round(name: str, sizes: Sizes) -> dict[str, float]:
             work |= {"scan": peer.scan, "range of 100": lambda: peer.ranges(starts)}
         found |= {kind: timed(body) for kind, body in work.items()}
         check(peer, name, pairs)
+    claim_memory(sizes.pairs, sizes.key_bytes + sizes.value_bytes)
     with new_peer(name) as peer:
         found["insert_many"] = timed(lambda: peer.insert_many(write_batches))
         check(peer, name, pairs)
@@ -479,6 +485,17 @@ def resident_bytes() -> int | None:
         return None
     kilobytes = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")]
     return int(kilobytes[0]) * 1024 if kilobytes else None
+
+
+def claim_memory(pairs: int, pair_bytes: int) -> None:
+    """Has the system find memory for so many pairs before a clock runs; `benches/README.md` says why."""
+    if sys.platform == "linux":
+        free = os.sysconf("SC_AVPHYS_PAGES") * mmap.PAGESIZE
+        size = max(1, min(pairs * (pair_bytes + MOST_OVERHEAD), free // 2))
+        with mmap.mmap(-1, size) as block:
+            with suppress(OSError):
+                block.madvise(mmap.MADV_HUGEPAGE)
+            block[:: mmap.PAGESIZE] = bytes(-(-size // mmap.PAGESIZE))
 
 
 def in_own_process(body: Callable[..., Any], *arguments: Any) -> Any:
