@@ -71,7 +71,7 @@
 //   on top of key and value    hash: 4 bytes in the record, 5 in a bucket that is 43 to 87 % full
 //                              sorted: 2 bytes in the cell, 4 in the slot beyond those of the key, less the leaf's prefix
 //   a large pair               24 bytes and an allocation of its own: over 4 KiB; sorted, a block from 512 bytes on
-//   a table without pairs      nothing; with one pair 1 KiB; a thousand pairs take some 76 KiB hashed, 95 sorted
+//   a table without pairs      nothing; with one pair 1 KiB, sorted 512 bytes; a thousand pairs take some 76 KiB hashed, 95 sorted
 //   a look-up                  two cache misses that wait for each other, hashed: bucket, record; sorted: leaf, cell
 //   the longest an insert has  hash: a split moves some 670 refs; sorted: a split copies a leaf of 4 to 8 KiB, and nodes
 //
@@ -126,7 +126,7 @@ use std::mem::{self, MaybeUninit};
 use std::ops::{Bound, Deref, DerefMut, Range, RangeBounds};
 use std::ptr::{self, NonNull};
 use std::str::FromStr;
-use std::sync::{Arc, PoisonError, TryLockError};
+use std::sync::{Arc, OnceLock, PoisonError, TryLockError};
 use std::{fmt, slice};
 use sync::atomic::{
     AtomicBool, AtomicIsize, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
@@ -902,7 +902,7 @@ impl Space {
         if self.left < size {
             let least = Self::MIN_REGION.max(size);
             let mut bytes = self.next_bytes().max(least);
-            let (next, bytes) = loop {
+            let next = loop {
                 if let Some(next) = self.next.take() {
                     break next;
                 }
@@ -912,8 +912,7 @@ impl Space {
                     done => break self.own(done?),
                 }
             };
-            self.keep_rest();
-            (self.bump, self.left) = (next.as_ptr(), bytes);
+            self.carve_from(next);
         }
         let block = self.carve(size);
         Ok(block)
@@ -928,6 +927,19 @@ impl Space {
         }
         let (limit, used) = (self.memory.limit.load(Relaxed), self.memory.used.load(Relaxed));
         Err(Box::new(Error::MemoryLimit { limit, needed: used.saturating_add(reserve) }))
+    }
+
+    /// Brings the first region, for this block alone.
+    fn begin(&mut self, bytes: usize) -> Tried<()> {
+        let first = Self::new_region(&self.memory, bytes).map(|region| self.own(region))?;
+        self.carve_from(first);
+        Ok(())
+    }
+
+    /// Makes a region the current one.
+    fn carve_from(&mut self, (region, bytes): (NonNull<u8>, usize)) {
+        self.keep_rest();
+        (self.bump, self.left) = (region.as_ptr(), bytes);
     }
 
     /// Takes a block that fits off the current region.
@@ -1029,6 +1041,8 @@ impl Space {
     }
 
     fn own(&mut self, (region, layout): Region) -> (NonNull<u8>, usize) {
+        // Most tables have few.
+        self.regions.reserve_exact(1);
         self.regions.push((region, layout));
         self.bytes += layout.size();
         (region, layout.size())
@@ -1465,19 +1479,32 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A number that many threads count up and down, each in a cache line of its own.
+/// A number that threads count up and down: a word, and once it is `spread` one for each thread in a cache line of its own.
 #[derive(Default)]
-struct Counter([Line<AtomicIsize>; Self::STRIPES]);
+struct Counter {
+    first: AtomicIsize,
+    others: OnceLock<Box<[Line<AtomicIsize>; Self::STRIPES]>>,
+}
 
 impl Counter {
     const STRIPES: usize = 8;
 
     fn add(&self, by: isize) {
-        self.0[epoch::lane() % Self::STRIPES].0.fetch_add(by, Relaxed);
+        let own = self.others.get().map_or(&self.first, |others| &others[epoch::lane() % Self::STRIPES].0);
+        own.fetch_add(by, Relaxed);
+    }
+
+    /// For as many pairs as are worth 512 bytes more, and several threads.
+    fn spread(&self) {
+        if !cfg!(target_family = "wasm") {
+            self.others.get_or_init(Box::default);
+        }
     }
 
     fn get(&self) -> usize {
-        self.0.iter().map(|stripe| stripe.0.load(Relaxed)).sum::<isize>().max(0).cast_unsigned()
+        let others = self.others.get().into_iter().flat_map(|others| others.iter().map(|stripe| &stripe.0));
+        let all = others.chain([&self.first]).map(|stripe| stripe.load(Relaxed));
+        all.sum::<isize>().max(0).cast_unsigned()
     }
 }
 
@@ -3420,7 +3447,7 @@ mod sorted {
     const LEAF: usize = tuned(4096, 256);
     const FEW: usize = tuned(32, 3);
     const MIN_LEAF: usize = tuned(256, 64);
-    /// What a table begins with, of a region of 1 KiB: with 256 bytes ten pairs take 240 ns each, not 150, and 2,540 bytes, not 2,320.
+    /// What a table begins with, and its first region.
     const FIRST_LEAF: usize = tuned(512, 64);
     /// Two leaves become one if that has no more than this.
     const MERGED: usize = LEAF / 4 * 3;
@@ -5256,6 +5283,9 @@ mod sorted {
         ) -> Tried<()> {
             let mut above = self.above(key, Child::of_leaf(held.leaf()), held.parent);
             let mut split = split.map(|(separator, high)| (separator.to_vec(), high));
+            if split.is_some() {
+                self.len.spread();
+            }
             let (mut made, mut below) = (Vec::new(), Vec::new());
             while let Some((separator, high)) = split {
                 made.extend([low, high]);
@@ -5319,8 +5349,12 @@ mod sorted {
 
         fn start(&self) -> Tried<()> {
             let _top = Held::wait(self.top());
-            if lock(&self.blocks.0).closed || !self.root.load(Relaxed).is_null() {
-                return Ok(());
+            {
+                let mut blocks = lock(&self.blocks.0);
+                if blocks.closed || !self.root.load(Relaxed).is_null() {
+                    return Ok(());
+                }
+                blocks.space.begin(FIRST_LEAF)?;
             }
             let leaf = self.empty_leaf(&[], FIRST_LEAF)?;
             self.root.store(leaf.base(), Release);
