@@ -3714,6 +3714,13 @@ mod sorted {
             Slot(self.slot_word(at).load(Acquire))
         }
 
+        /// The slot that is so many words behind the leaf's first.
+        #[inline]
+        fn slot_behind(self, words: usize) -> Slot {
+            // SAFETY: as in `slot_word`.
+            Slot(unsafe { &*self.base().cast::<AtomicU64>().add(words) }.load(Acquire))
+        }
+
         #[inline]
         fn prefix(self) -> &'g [u8] {
             // SAFETY: the prefix stands behind the head and never changes.
@@ -6077,25 +6084,23 @@ mod sorted {
         pub(super) bytes: Vec<u8>,
         /// The key's length, if it is on a pair.
         on: Option<usize>,
-        leaf: Option<NonNull<LeafHead>>,
+        leaf: NonNull<LeafHead>,
         state: u64,
-        /// The number of the index that the leaf is of.
+        /// The number of the index that the leaf is of, or 0 where there is none.
         index: u64,
         down: bool,
-        /// The place of the next pair in the leaf, and how many there are in its direction.
+        /// Where the next pair's slot is in the leaf, in words, and how many there are in its direction.
         at: usize,
         left: usize,
-        /// Whether `bytes` is still of another leaf.
-        fresh: bool,
         /// The separator behind the leaf, where the scan goes on there.
         edge: Option<Vec<u8>>,
         /// Where in the leaf that is likely to be there a line is asked for at the next step.
         beside: *const u8,
-        /// How many pairs are left when the next cells are to be asked for.
+        /// Once no more pairs than this are left, the next cells are to be asked for, or the next leaf is to be found.
         ask_at: usize,
     }
 
-    // SAFETY: `ready` alone follows the leaf's pointer, to an atomic; nobody follows the other.
+    // SAFETY: `current` alone follows the leaf's pointer, to an atomic; nobody follows the other.
     unsafe impl Send for Position {}
     // SAFETY: as above.
     unsafe impl Sync for Position {}
@@ -6106,16 +6111,15 @@ mod sorted {
                 range,
                 bytes: on.unwrap_or_default().to_vec(),
                 on: on.map(<[u8]>::len),
-                leaf: None,
+                leaf: NonNull::dangling(),
                 state: 0,
                 index: 0,
                 down: false,
                 at: 0,
                 left: 0,
-                fresh: false,
                 edge: None,
                 beside: ptr::null(),
-                ask_at: usize::MAX,
+                ask_at: 0,
             }
         }
 
@@ -6128,8 +6132,10 @@ mod sorted {
         /// The leaf, if another look at the tree would find nothing else.
         #[inline(always)]
         fn current<'g>(&self, index: &'g SortedIndex, down: bool) -> Option<Leaf<'g>> {
-            let leaf = self.leaf.filter(|_| self.index == index.number && self.down == down)?;
-            let leaf = Leaf { head: leaf, there: PhantomData };
+            if self.index != index.number || self.down != down {
+                return None;
+            }
+            let leaf = Leaf { head: self.leaf, there: PhantomData };
             // S5. Who has the lock may have led the tree elsewhere.
             (leaf.state.load(Acquire) == self.state).then_some(leaf)
         }
@@ -6149,81 +6155,113 @@ mod sorted {
             down: bool,
             copy: bool,
         ) -> Option<(usize, Place<'g>)> {
-            loop {
-                let ready = if self.left == 0 { None } else { self.current(index, down) };
-                let leaf = match ready {
-                    Some(leaf) => leaf,
-                    None => self.seek(index, down)?,
-                };
-                let slot = leaf.slot(self.at);
-                if self.left == self.ask_at {
-                    self.ask_cells(leaf);
-                }
-                // As `is_still`.
-                if (leaf.state.load(Acquire) ^ self.state) & !LOCKED == 0 {
-                    let shown = self.put(leaf, slot, copy);
-                    self.at = if down { self.at.wrapping_sub(1) } else { self.at + 1 };
-                    self.left -= 1;
-                    self.ask_beside();
-                    return Some(shown);
-                }
+            if !SMALL && let Some((key_len, value)) = self.next_at_once(index, down, copy) {
+                return Some((key_len, Place::Cell(value)));
             }
+            self.next_slowly(index, down, copy)
         }
 
-        /// Copies what `next` says of the pair of this slot.
+        /// As `next`, but only on to a pair of the same leaf that has its value in the cell, which is what most are.
         #[inline(always)]
-        fn put<'g>(&mut self, leaf: Leaf<'g>, slot: Slot, copy: bool) -> (usize, Place<'g>) {
-            let fresh = self.fresh;
-            if fresh {
-                self.begin(leaf);
+        pub(super) fn next_at_once<'g>(
+            &mut self,
+            index: &'g SortedIndex,
+            down: bool,
+            copy: bool,
+        ) -> Option<(usize, &'g [u8])> {
+            if self.left <= self.ask_at {
+                return None;
             }
-            let prefix_len = usize::from(leaf.prefix_len);
-            let key_len = prefix_len + slot.key_len();
-            self.on = Some(key_len);
-            let head_end = prefix_len + slot.key_len().min(4);
-            // SAFETY: with its prefix, all that is in a cell has less than `MAX_CELL` bytes, for which there is room. The prefix
-            // is there, since all pairs of the leaf share it.
-            let to = unsafe {
-                self.bytes.as_mut_ptr().add(prefix_len).cast::<[u8; 4]>().write(slot.head().to_be_bytes());
-                self.bytes.as_mut_ptr().add(head_end)
-            };
+            let leaf = self.current(index, down)?;
+            let slot = leaf.slot_behind(self.at);
+            let Place::Cell(value) = leaf.cell(slot).1 else { return None };
+            if leaf.state.load(Acquire) != self.state {
+                return None;
+            }
+            let key_len = self.put(leaf, slot, value, copy);
+            self.move_on(down);
+            Some((key_len, value))
+        }
+
+        /// As `next`, wherever the next pair is.
+        #[cold]
+        #[inline(never)]
+        pub(super) fn next_slowly<'g>(
+            &mut self,
+            index: &'g SortedIndex,
+            down: bool,
+            copy: bool,
+        ) -> Option<(usize, Place<'g>)> {
+            let leaf = if self.left == 0 { None } else { self.current(index, down) };
+            let ready = leaf.map(|leaf| (leaf, leaf.slot_behind(self.at)));
+            let ready = ready.filter(|(leaf, _)| leaf.is_still(self.state));
+            let fresh = ready.is_none();
+            let (leaf, slot) = ready.or_else(|| self.seek(index, down))?;
+            if fresh {
+                self.begin();
+                self.bytes.extend_from_slice(leaf.prefix());
+            }
+            if self.left <= self.ask_at {
+                self.ask_cells(leaf);
+            }
             let (rest, place) = leaf.cell(slot);
-            let Place::Cell(value) = place else {
-                // SAFETY: so much is there.
-                unsafe { self.bytes.set_len(head_end) };
+            if let Place::Cell(value) = place {
+                self.put(leaf, slot, value, copy);
+            } else {
+                self.bytes.truncate(leaf.prefix_len.into());
+                self.bytes.extend_from_slice(&slot.head().to_be_bytes()[..slot.key_len().min(4)]);
                 self.bytes.extend_from_slice(rest);
                 (if fresh { 1 } else { AHEAD }..=AHEAD).for_each(|ahead| self.ask(leaf, ahead, 1));
                 if copy {
                     self.ask(leaf, 1, usize::MAX);
                 }
-                return (key_len, place);
-            };
-            let len = rest.len() + if copy { value.len() } else { 0 };
+                self.on = Some(self.bytes.len());
+            }
+            self.move_on(down);
+            Some((self.on?, place))
+        }
+
+        #[inline(always)]
+        fn move_on(&mut self, down: bool) {
+            self.at = if down { self.at.wrapping_sub(1) } else { self.at + 1 };
+            self.left -= 1;
+            self.ask_beside();
+        }
+
+        /// Copies the key of a pair, and with `copy` its value, which is in the cell; the key's length.
+        #[inline(always)]
+        fn put(&mut self, leaf: Leaf<'_>, slot: Slot, value: &[u8], copy: bool) -> usize {
+            let prefix_len = usize::from(leaf.prefix_len);
+            let in_head = slot.key_len().min(4);
+            let len = slot.key_len() - in_head + if copy { value.len() } else { 0 };
             let cell = slot.cell() + CELL_HEAD;
-            // SAFETY: as above, and for `OVER` bytes more. In the cell the value follows the rest of the key, so one copy takes
-            // both, and there it may read on within the block: what is behind a cell does not change either.
+            // SAFETY: with its prefix, all that is in a cell has less than `MAX_CELL` bytes, for which there is room, and for
+            // `OVER` bytes more. The prefix is there, since all pairs of the leaf share it. In the cell the value follows the
+            // rest of the key, so one copy takes both, and there it may read on within the block: what is behind a cell does
+            // not change either.
             unsafe {
-                let from = leaf.base().add(cell);
+                let to = self.bytes.as_mut_ptr().add(prefix_len);
+                to.cast::<[u8; 4]>().write(slot.head().to_be_bytes());
+                let (from, to) = (leaf.base().add(cell), to.add(in_head));
                 if len <= OVER && cell + OVER <= leaf.size.into() {
                     copy_over(from, to);
                 } else {
                     to.copy_from_nonoverlapping(from, len);
+                    (0..len / 64).for_each(|_| self.ask_beside());
                 }
-                self.bytes.set_len(head_end + len);
+                self.bytes.set_len(prefix_len + in_head + len);
             }
-            (0..len / 64).for_each(|_| self.ask_beside());
-            (key_len, place)
+            let key_len = prefix_len + slot.key_len();
+            self.on = Some(key_len);
+            key_len
         }
 
-        /// Makes room for the pairs of another leaf, behind what they share.
-        #[cold]
-        fn begin(&mut self, leaf: Leaf<'_>) {
-            self.fresh = false;
+        /// Makes room for the pairs of another leaf.
+        fn begin(&mut self) {
             self.bytes.clear();
             if self.bytes.capacity() < ROOM {
                 self.bytes = pair_buffer();
             }
-            self.bytes.extend_from_slice(leaf.prefix());
         }
 
         /// Asks for the cells of the next pairs.
@@ -6232,7 +6270,7 @@ mod sorted {
             let count = self.left.min(CELLS);
             let first = if self.down { self.at + 1 - count } else { self.at };
             for at in first..first + count {
-                prefetch_one_of_many(leaf.base().wrapping_add(leaf.slot(at).cell()));
+                prefetch_one_of_many(leaf.base().wrapping_add(leaf.slot_behind(at).cell()));
             }
             self.ask_at = self.left - count;
         }
@@ -6257,12 +6295,13 @@ mod sorted {
             packed: &mut Vec<u8>,
         ) -> usize {
             let ready = if self.left == 0 { None } else { self.current(index, down) };
-            let Some(leaf) = ready.or_else(|| self.seek(index, down)) else { return 0 };
+            let fresh = ready.is_none();
+            let Some(leaf) = ready.or_else(|| Some(self.seek(index, down)?.0)) else { return 0 };
             let prefix_len = usize::from(leaf.prefix_len);
             let (mut len, mut at, mut last) = (packed.len(), self.at, 0..0);
             let mut left = self.left.min(limit);
             while left > 0 && len < bytes {
-                let slot = leaf.slot(at);
+                let slot = leaf.slot_behind(at);
                 let Place::Cell(value) = leaf.cell(slot).1 else { break };
                 let (key_len, cell) = (prefix_len + slot.key_len(), slot.cell() + CELL_HEAD);
                 let tail_len = slot.key_len().saturating_sub(4) + value.len();
@@ -6301,10 +6340,13 @@ mod sorted {
             unsafe { packed.set_len(len) };
             let done = self.left.min(limit) - left;
             if done > 0 {
-                self.bytes.clear();
+                self.begin();
                 self.bytes.extend_from_slice(&packed[last.clone()]);
-                (self.on, self.fresh) = (Some(last.len()), true);
-                (self.at, self.left) = (at, self.left - done);
+                (self.on, self.at, self.left) = (Some(last.len()), at, self.left - done);
+            } else if fresh {
+                // `bytes` is still of another leaf.
+                self.left = 0;
+                self.index = 0;
             }
             done
         }
@@ -6313,7 +6355,7 @@ mod sorted {
         fn ask(&self, leaf: Leaf<'_>, ahead: usize, lines: usize) {
             if ahead < self.left {
                 let at = if self.down { self.at - ahead } else { self.at + ahead };
-                match leaf.cell(leaf.slot(at)).1 {
+                match leaf.cell(leaf.slot_behind(at)).1 {
                     Place::Block(block, len) => (0..BLOCK_HEAD + len)
                         .step_by(64)
                         .take(lines)
@@ -6326,7 +6368,7 @@ mod sorted {
 
         /// Finds the leaf of the next pair.
         #[cold]
-        fn seek<'g>(&mut self, index: &'g SortedIndex, down: bool) -> Option<Leaf<'g>> {
+        fn seek<'g>(&mut self, index: &'g SortedIndex, down: bool) -> Option<(Leaf<'g>, Slot)> {
             let (lower, upper) = (as_slice(&self.range.0), as_slice(&self.range.1));
             let to = if down { lower } else { upper };
             let mut passed =
@@ -6348,6 +6390,9 @@ mod sorted {
                 } else {
                     pairs_between(leaf, count, from, to)
                 };
+                let at = if down { next.end.wrapping_sub(1) } else { next.start };
+                let slot = (!next.is_empty()).then(|| leaf.slot(at));
+                let at = at.wrapping_add(usize::from(leaf.slots) / SLOT);
                 if state & REPLACED != 0 || !leaf.is_still(state) {
                     wait(&mut turns);
                     continue;
@@ -6355,17 +6400,16 @@ mod sorted {
                 // Where a bound is in this leaf, the scan ends here.
                 let whole = if down { next.start == 0 } else { next.end == count };
                 let edge = edge.filter(|_| whole).map(|(inner, at)| inner.separator(at).to_vec());
-                if !next.is_empty() {
+                if let Some(slot) = slot {
                     self.beside = if edge.is_some() { beside.0 } else { leaf.base() };
-                    (self.leaf, self.state, self.index) = (Some(leaf.head), state & !LOCKED, index.number);
-                    (self.at, self.left) = (if down { next.end - 1 } else { next.start }, next.len());
-                    (self.down, self.edge, self.fresh) = (down, edge, true);
-                    self.ask_at = usize::MAX;
+                    (self.leaf, self.state, self.index) = (leaf.head, state & !LOCKED, index.number);
+                    (self.at, self.left, self.ask_at) = (at, next.len(), 0);
+                    (self.down, self.edge) = (down, edge);
                     // In WebAssembly nothing asks for the leaf beside meanwhile.
                     if passed.is_none() != cfg!(target_family = "wasm") {
                         self.ask_cells(leaf);
                     }
-                    return Some(leaf);
+                    return Some((leaf, slot));
                 }
                 passed = Some(edge.filter(|edge| !beyond(edge, to, down))?);
             }
@@ -7227,17 +7271,44 @@ impl Cursor {
 
     #[inline(always)]
     fn step(&mut self, down: bool) -> Option<(&[u8], &[u8])> {
+        let key_len = match self.step_at_once(down) {
+            Some(key_len) => key_len,
+            None => self.step_slowly(down)?,
+        };
+        let (key, value) = self.position.bytes.split_at(key_len);
+        Some((key, if self.large.is_none() { value } else { self.large_value() }))
+    }
+
+    #[cold]
+    fn large_value(&self) -> &[u8] {
+        self.large.as_deref().unwrap_or_default()
+    }
+
+    /// The length of the next key, where that and its value could be copied from the same leaf.
+    #[inline(always)]
+    fn step_at_once(&mut self, down: bool) -> Option<usize> {
+        if SMALL || self.large.is_some() {
+            return None;
+        }
         let pinned = self.table.pin();
         let Pairs::Sorted(index) = &self.table.inner.pairs else { return None };
-        let (key_len, place) = self.position.next(index.get(&pinned), down, true)?;
+        let (key_len, _) = self.position.next_at_once(index.get(&pinned), down, true)?;
+        Some(key_len)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn step_slowly(&mut self, down: bool) -> Option<usize> {
+        let pinned = self.table.pin();
+        let Pairs::Sorted(index) = &self.table.inner.pairs else { return None };
+        let (key_len, place) = self.position.next_slowly(index.get(&pinned), down, true)?;
         self.large = None;
         match place {
             sorted::Place::Cell(_) => {}
             sorted::Place::Block(..) => self.position.bytes.extend_from_slice(place.body().bytes()),
             sorted::Place::Blob(_) => self.large = Some(place.body().keep(&self.table.inner.memory)),
         }
-        let (key, value) = self.position.bytes.split_at(key_len);
-        Some((key, self.large.as_deref().unwrap_or(value)))
+        Some(key_len)
     }
 
     /// Moves over some pairs and lays them behind what is `packed`, as the module answers with them: up to `limit`, none once
