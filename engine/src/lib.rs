@@ -1042,7 +1042,9 @@ impl Space {
 
     fn own(&mut self, (region, layout): Region) -> (NonNull<u8>, usize) {
         // Most tables have few.
-        self.regions.reserve_exact(1);
+        if !SMALL {
+            self.regions.reserve_exact(1);
+        }
         self.regions.push((region, layout));
         self.bytes += layout.size();
         (region, layout.size())
@@ -6076,10 +6078,46 @@ mod sorted {
     /// The bytes of a packed pair before its key.
     const PAIR_HEAD: usize = 2 * size_of::<u32>();
 
+    /// Bytes that need no allocation if they are as few as most keys have.
+    #[derive(Clone)]
+    pub(super) enum Bytes {
+        Short(u8, [u8; Self::SHORT]),
+        Long(Vec<u8>),
+    }
+
+    impl Bytes {
+        const SHORT: usize = 30;
+
+        pub(super) fn new(parts: [&[u8]; 2]) -> Self {
+            let [first, rest] = parts;
+            let (len, mut bytes) = (first.len() + rest.len(), [0; Self::SHORT]);
+            if SMALL || len > Self::SHORT {
+                return Self::Long(parts.concat());
+            }
+            bytes[..first.len()].copy_from_slice(first);
+            bytes[first.len()..len].copy_from_slice(rest);
+            Self::Short(len as u8, bytes)
+        }
+    }
+
+    impl Deref for Bytes {
+        type Target = [u8];
+
+        fn deref(&self) -> &[u8] {
+            match self {
+                Self::Short(len, bytes) => &bytes[..usize::from(*len)],
+                Self::Long(bytes) => bytes,
+            }
+        }
+    }
+
+    /// The bounds of a range of keys.
+    pub(super) type Bounds = (Bound<Bytes>, Bound<Bytes>);
+
     /// Where a cursor is: on which key of which range, and which slots of a leaf come next for as long as that has not
     /// changed.
     pub(super) struct Position {
-        pub(super) range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+        pub(super) range: Bounds,
         /// The key of the pair it is on, and behind it the value where that was copied.
         pub(super) bytes: Vec<u8>,
         /// The key's length, if it is on a pair.
@@ -6093,7 +6131,7 @@ mod sorted {
         at: usize,
         left: usize,
         /// The separator behind the leaf, where the scan goes on there.
-        edge: Option<Vec<u8>>,
+        edge: Option<Bytes>,
         /// Where in the leaf that is likely to be there a line is asked for at the next step.
         beside: *const u8,
         /// Once no more pairs than this are left, the next cells are to be asked for, or the next leaf is to be found.
@@ -6106,7 +6144,7 @@ mod sorted {
     unsafe impl Sync for Position {}
 
     impl Position {
-        pub(super) fn new(range: (Bound<Vec<u8>>, Bound<Vec<u8>>), on: Option<&[u8]>) -> Self {
+        pub(super) fn new(range: Bounds, on: Option<&[u8]>) -> Self {
             Self {
                 range,
                 bytes: on.unwrap_or_default().to_vec(),
@@ -6376,8 +6414,8 @@ mod sorted {
             let mut turns = 0;
             loop {
                 let from = match (&passed, self.on()) {
-                    (Some(edge), _) if down => Bound::Excluded(edge.as_slice()),
-                    (Some(edge), _) => Bound::Included(edge.as_slice()),
+                    (Some(edge), _) if down => Bound::Excluded(&**edge),
+                    (Some(edge), _) => Bound::Included(&**edge),
                     (None, Some(on)) => Bound::Excluded(on),
                     (None, None) if down => upper,
                     (None, None) => lower,
@@ -6399,7 +6437,8 @@ mod sorted {
                 }
                 // Where a bound is in this leaf, the scan ends here.
                 let whole = if down { next.start == 0 } else { next.end == count };
-                let edge = edge.filter(|_| whole).map(|(inner, at)| inner.separator(at).to_vec());
+                let edge = edge.filter(|_| whole).map(|(inner, at)| inner.separator(at));
+                let edge = edge.map(|edge| Bytes::new([edge.prefix, edge.rest]));
                 if let Some(slot) = slot {
                     self.beside = if edge.is_some() { beside.0 } else { leaf.base() };
                     (self.leaf, self.state, self.index) = (leaf.head, state & !LOCKED, index.number);
@@ -7148,7 +7187,8 @@ impl Table {
     /// A range that ends before it starts is empty.
     pub fn try_cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
         self.needs(Index::Sorted)?;
-        let range = (range.start_bound().map(|key| key.to_vec()), range.end_bound().map(|key| key.to_vec()));
+        let own = |bound: Bound<&&[u8]>| bound.map(|key| sorted::Bytes::new([key, &[]]));
+        let range = (own(range.start_bound()), own(range.end_bound()));
         Ok(Cursor::new(self.clone(), range, None))
     }
 
@@ -7225,8 +7265,8 @@ pub fn prefix_range(prefix: &[u8]) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     (Bound::Included(prefix.to_vec()), upper)
 }
 
-fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
-    bound.as_ref().map(Vec::as_slice)
+fn as_slice(bound: &Bound<impl Deref<Target = [u8]>>) -> Bound<&[u8]> {
+    bound.as_ref().map(Deref::deref)
 }
 
 // ---------------------------------------------------------------------------------------------------
@@ -7249,7 +7289,7 @@ impl Cursor {
     /// A reader goes on in another pin after so many pairs, as a pin keeps what writers free.
     const PINNED: usize = 256;
 
-    fn new(table: Table, range: (Bound<Vec<u8>>, Bound<Vec<u8>>), on: Option<&[u8]>) -> Self {
+    fn new(table: Table, range: sorted::Bounds, on: Option<&[u8]>) -> Self {
         Self { table, position: sorted::Position::new(range, on), large: None }
     }
 
