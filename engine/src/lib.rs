@@ -100,7 +100,8 @@
 //   E2  What is put into a Limbo was unlinked before, so only threads that were pinned then can reach it. It comes
 //       out once none of them is pinned any more. (Limbo::collect, Limbo::pop)
 //   M1  A block belongs to one owner at a time: the Space's free list, the index, or a limbo. (Space, Blocks)
-//   M2  The first 8 bytes of a sorted index's block are an AtomicU64 from its first use until its table ends. (Space)
+//   M2  The first 8 bytes of a sorted index's block are an AtomicU64 from its first use until its table ends, but for
+//       blocks of more than 64 KiB, which are inner nodes of long keys. (Space)
 //   M3  Memory::used is the sum of all regions and blobs that are allocated. (Memory)
 //   B1  A blob is whole and unchanged as long as it has an owner: its index, a cursor on its pair, a Value. (Blob)
 //   T1  Each table has one index at a time. Emptying it puts a new one in place, and the old one lives as long as a
@@ -7226,7 +7227,7 @@ impl Table {
         Iter(Box::new(segments.flatten()))
     }
 
-    /// Shows `read`, under a lock, some pairs of a hash table, from those on where the last call ended, the first one at 0:
+    /// Shows `read` some pairs of a hash table where they lie, from those on where the last call ended, the first one at 0:
     /// where the next ones begin, if there are any.
     #[doc(hidden)]
     pub fn walk(&self, from: u64, read: impl FnMut(&[u8], &[u8])) -> Option<u64> {

@@ -73,7 +73,7 @@ impl Epoch {
         }
     }
 
-    /// `pin_slot`, with the fence of a reader whom no system call helps.
+    /// `Slot::pin`, with the fence of a reader whom no system call helps.
     fn pin(&self, store: usize) {
         self.slot.store.store(store, Release);
         self.slot.pinned.store(self.now.load(Acquire), Release);
@@ -169,7 +169,7 @@ fn what_another_thread_found_safe_is_not_read() {
     });
 }
 
-/// `pin_again`: a reader within a reader says that it reads in more than one store.
+/// `pin_slowly`: a reader within a reader says that it reads in more than one store, to the end of the outer pin.
 #[test]
 fn a_reader_of_two_stores_keeps_both() {
     model(|| {
@@ -181,8 +181,6 @@ fn a_reader_of_two_stores_keeps_both() {
                 epoch.slot.store.store(0, Release);
                 fence(SeqCst);
                 assert_ne!(epoch.read(TWO), SPOILT);
-                // `go_back`
-                epoch.slot.store.store(ONE, Release);
                 assert_ne!(epoch.read(ONE), SPOILT);
                 epoch.unpin();
             })
@@ -333,7 +331,7 @@ const REPLACED: u64 = 2;
 const MOVING: u64 = 4;
 const CHANGED: u64 = 8;
 
-/// Slots in order that move when one comes or goes, as in `Held::while_moving`, `Leaf::put` and `Leaf::remove`.
+/// Slots in order that move when one comes or goes, as in `Leaf::put` and `Leaf::remove`.
 struct Moving {
     state: AtomicU64,
     count: AtomicUsize,
@@ -347,7 +345,7 @@ impl Moving {
         Self { state: AtomicU64::new(LOCKED), count: AtomicUsize::new(2), slots }
     }
 
-    /// The holder of the lock, who gives it up in the end.
+    /// `Held::moving` to `Drop for Held`, by the holder of the lock.
     fn while_moving(&self, change: impl FnOnce(&Self)) {
         self.state.store(CHANGED | LOCKED | MOVING, Relaxed);
         change(self);
@@ -439,14 +437,19 @@ impl Tree {
         self.unlock(0, (state + CHANGED) | REPLACED);
     }
 
-    /// `change` with its retries; the leaf that it changed.
-    fn change(&self) -> usize {
+    /// What the holder of a leaf's lock does, who then gives it up; the state that it leaves.
+    fn change_in(&self, leaf: usize, state: u64) -> u64 {
+        self.held[leaf].write(self.held[leaf].read() + 1);
+        self.unlock(leaf, state + CHANGED);
+        state + CHANGED
+    }
+
+    /// `change` with its retries; the leaf that it changed, and the state that it left.
+    fn change(&self) -> (usize, u64) {
         loop {
             let leaf = self.root.load(Acquire);
             if let Some(state) = self.lock(leaf) {
-                self.held[leaf].write(self.held[leaf].read() + 1);
-                self.unlock(leaf, state + CHANGED);
-                return leaf;
+                return (leaf, self.change_in(leaf, state));
             }
             assert_eq!(self.root.load(Acquire), 1, "who saw the mark sees what replaced the leaf");
         }
@@ -458,7 +461,7 @@ fn changes_of_a_leaf_exclude_each_other_and_follow_it_when_it_is_replaced() {
     model(|| {
         let tree = Arc::new(Tree::new());
         let other = Arc::clone(&tree);
-        let other = thread::spawn(move || other.change());
+        let other = thread::spawn(move || _ = other.change());
         tree.replace();
         other.join().unwrap();
         // Whether it came before or after, the change is in the leaf that the tree leads to.
@@ -466,7 +469,30 @@ fn changes_of_a_leaf_exclude_each_other_and_follow_it_when_it_is_replaced() {
     });
 }
 
-/// `Block::is_current`: a leaf of which a cursor remembers the state is not taken for unchanged once the cursor's own
+/// `change_hinted`: who remembers a leaf goes on in it without a look at the tree, if it is as it was left.
+#[test]
+fn a_remembered_leaf_is_changed_only_as_it_was_left() {
+    model(|| {
+        let tree = Arc::new(Tree::new());
+        let replacer = Arc::clone(&tree);
+        let replacer = thread::spawn(move || replacer.replace());
+        let writer = Arc::clone(&tree);
+        let writer = thread::spawn(move || {
+            let (leaf, left) = writer.change();
+            // `Held::unchanged`
+            if writer.states[leaf].compare_exchange(left, left | LOCKED, Acquire, Relaxed).is_ok() {
+                writer.change_in(leaf, left);
+            } else {
+                writer.change();
+            }
+        });
+        replacer.join().unwrap();
+        writer.join().unwrap();
+        assert_eq!(tree.held[1].read(), 12, "both changes are in the leaf that the tree leads to");
+    });
+}
+
+/// `Position::current`: a leaf of which a cursor remembers the state is not taken for unchanged once the cursor's own
 /// thread has changed the leaf that replaced it.
 #[test]
 fn a_leaf_that_was_replaced_is_not_unchanged() {
@@ -474,7 +500,7 @@ fn a_leaf_that_was_replaced_is_not_unchanged() {
         let tree = Arc::new(Tree::new());
         let other = Arc::clone(&tree);
         let other = thread::spawn(move || other.replace());
-        // `fill`
+        // `Position::seek`
         let remembered = tree.states[0].load(Acquire) & !LOCKED;
         if remembered & REPLACED == 0 {
             let _changed = tree.change();
