@@ -381,8 +381,8 @@ mod epoch {
     /// Every slot that there ever was, newest first. Slots are reused and never freed.
     static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
 
-    /// How many slots there are.
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    /// The number of the next new slot.
+    static NUMBER: AtomicUsize = AtomicUsize::new(1);
 
     /// Where one thread says in which epoch it reads. Two cache lines, as they are fetched in pairs.
     #[repr(align(128))]
@@ -448,7 +448,7 @@ mod epoch {
             taken: AtomicBool::new(true),
             nested: AtomicU64::new(0),
             next: SLOTS.load(Acquire),
-            number: COUNT.fetch_add(1, Relaxed),
+            number: NUMBER.fetch_add(1, Relaxed),
         }));
         while let Err(head) = SLOTS.compare_exchange(slot.next.cast_mut(), slot, AcqRel, Acquire) {
             slot.next = head;
@@ -544,7 +544,7 @@ mod epoch {
         }
     }
 
-    /// A small number of the thread's own, or 0 before its first pin and where pins need a fence.
+    /// A small number that no other thread has meanwhile, or 0 before the first pin and where pins need a fence.
     pub(super) fn lane() -> usize {
         OWN.try_with(|own| own.get().number).unwrap_or(0)
     }
@@ -1482,19 +1482,28 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A number that threads count up and down: a word, and once it is `spread` one for each thread in a cache line of its own.
+/// A number that threads count up and down: a word, and once it is `spread` words in cache lines of their own.
 #[derive(Default)]
 struct Counter {
     first: AtomicIsize,
-    others: OnceLock<Box<[Line<AtomicIsize>; Self::STRIPES]>>,
+    /// Those that one thread each writes, and those that the other threads share.
+    others: OnceLock<Box<[[Line<AtomicIsize>; Self::STRIPES]; 2]>>,
 }
 
 impl Counter {
-    const STRIPES: usize = 8;
+    const STRIPES: usize = 4;
 
     fn add(&self, by: isize) {
-        let own = self.others.get().map_or(&self.first, |others| &others[epoch::lane() % Self::STRIPES].0);
-        own.fetch_add(by, Relaxed);
+        let lane = epoch::lane();
+        let all = match self.others.get().map(|others| &**others) {
+            None => &self.first,
+            Some([own, shared]) => match own.get(lane.wrapping_sub(1)) {
+                // It takes no locked addition.
+                Some(Line(own)) => return own.store(own.load(Relaxed) + by, Relaxed),
+                None => &shared[lane % Self::STRIPES].0,
+            },
+        };
+        all.fetch_add(by, Relaxed);
     }
 
     /// For as many pairs as are worth 512 bytes more, and several threads.
@@ -1505,9 +1514,9 @@ impl Counter {
     }
 
     fn get(&self) -> usize {
-        let others = self.others.get().into_iter().flat_map(|others| others.iter().map(|stripe| &stripe.0));
-        let all = others.chain([&self.first]).map(|stripe| stripe.load(Relaxed));
-        all.sum::<isize>().max(0).cast_unsigned()
+        let others = self.others.get().into_iter().flat_map(|others| others.as_flattened());
+        let all = others.map(|stripe| &stripe.0).chain([&self.first]);
+        all.map(|stripe| stripe.load(Relaxed)).sum::<isize>().max(0).cast_unsigned()
     }
 }
 
@@ -4935,17 +4944,19 @@ mod sorted {
         ) -> Tried<()> {
             let leaf = held.leaf();
             let after = suffix.unwrap_or_else(|| Suffix::new(key));
-            let (slot, cell) = (after.slot(), Cell::new(shown, after, tail));
+            // Made where it is needed: one that is handed over by its address would always be written to memory.
+            let cell = || Cell::new(shown, after, tail);
+            let (slot, bytes) = (after.slot(), cell().len());
             // A key without the leaf's prefix has no room in it.
             let room = if suffix.is_some() { leaf.room() } else { 0 };
             match found {
-                Ok((at, old)) if cell.len() <= room => {
-                    leaf.slot_word(at).store(slot.with_cell(leaf.add_cell(cell)).0, Release);
+                Ok((at, old)) if bytes <= room => {
+                    leaf.slot_word(at).store(slot.with_cell(leaf.add_cell(cell())).0, Release);
                     leaf.add_garbage(leaf.cell_len(old));
                     held.changed();
                 }
-                Err(at) if cell.len() + leaf.slot_room() <= room => {
-                    let slot = slot.with_cell(leaf.add_cell(cell));
+                Err(at) if bytes + leaf.slot_room() <= room => {
+                    let slot = slot.with_cell(leaf.add_cell(cell()));
                     // Until the lock is given up.
                     if at < leaf.count() {
                         held.moving();
@@ -4956,7 +4967,7 @@ mod sorted {
                 }
                 _ => {
                     let prefix = suffix.map_or(&[][..], |_| leaf.prefix());
-                    self.make_room(held, key, found, prefix, slot, cell)?;
+                    self.make_room(held, key, found, prefix, slot, cell())?;
                 }
             }
             if found.is_err() {
