@@ -1688,7 +1688,9 @@ impl<T> Drop for Shared<T> {
 ///   it and no thread is splitting it. A segment that was split never changes again.
 /// - **H3** A pair stands at most once in its segment, between its home bucket and the first bucket from there
 ///   that counts no pair past it.
-/// - **H4** A shard's records are those of segments whose hashes begin with the shard's bits.
+/// - **H4** A shard's records are those of segments whose hashes begin with the shard's bits. Its table names each block
+///   that has one of them, by the same number for as long as the index lives, as do the tables of the shards that come
+///   of it.
 #[path = "../tests/check"]
 mod hash {
     use super::*;
@@ -1698,7 +1700,7 @@ mod hash {
     mod check;
 
     /// Records of one shard are numbered in units of 4 bytes by 32 bits, so each holds up to 16 GiB.
-    /// One thread needs no more than one, and no record is copied into another.
+    /// One thread needs no more than one.
     const SHARD_BITS: u32 = if cfg!(target_family = "wasm") { 0 } else { tuned(6, 2) as u32 };
     const SHARDS: usize = 1 << SHARD_BITS;
 
@@ -2088,7 +2090,7 @@ mod hash {
     struct Removed {
         reference: u32,
         class: u8,
-        /// Whether it has a blob that does not live on under another record.
+        /// Whether it has a blob.
         owns_blob: bool,
     }
 
@@ -2581,7 +2583,7 @@ mod hash {
                     let new = self.add_record(shard, state, key, value.as_ref())?;
                     bucket.refs[slot].store(new as u32, Release);
                     if taken {
-                        self.retire(shard, state, old, record, true);
+                        self.retire(shard, state, old, record);
                     } else {
                         segment.count_steps(hash, steps, 1);
                         bucket.flip_tag(slot, hash.tag());
@@ -2597,7 +2599,7 @@ mod hash {
                     if len == state.empty_at {
                         self.emptied.store(true, Relaxed);
                     }
-                    self.retire(shard, state, old, record, true);
+                    self.retire(shard, state, old, record);
                     let lane = shard.lane(state);
                     for _ in 0..2 {
                         let Some(unread) = self.unread(shard, lane) else { break };
@@ -2876,16 +2878,12 @@ mod hash {
             let mut table = shard.blocks.load(Relaxed);
             if number == state.block_capacity && !REFS_ARE_ADDRESSES {
                 let longer = (number * 2).max(8);
-                let fresh = blocks.space.take(longer * ENTRY)?.cast::<AtomicPtr<u8>>();
-                for at in 0..number {
-                    // SAFETY: the old table has `number` entries, the new one more.
-                    unsafe { fresh.add(at).write(AtomicPtr::new((*table.add(at)).load(Relaxed))) };
-                }
-                shard.blocks.store(fresh.as_ptr(), Release);
+                let copy = shard.copy_blocks(&mut blocks.space, state, longer)?;
+                shard.blocks.store(copy, Release);
                 if let Some(old) = NonNull::new(table) {
                     blocks.retire(Retired::Block(old.cast(), number * ENTRY), number * ENTRY, &self.blobs);
                 }
-                table = fresh.as_ptr();
+                table = copy;
                 state.block_capacity = longer;
             }
             let block = blocks.space.take(bytes).or_else(|_| {
@@ -2911,26 +2909,15 @@ mod hash {
             Ok(())
         }
 
-        /// Frees a record whose ref was taken out of the index once no reader has it, with its blob or without.
+        /// Frees a record whose ref was taken out of the index once no reader has it, with its blob.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn retire(
-            &self,
-            shard: &Shard,
-            state: &mut ShardState,
-            reference: u32,
-            record: *const u8,
-            with_blob: bool,
-        ) {
+        fn retire(&self, shard: &Shard, state: &mut ShardState, reference: u32, record: *const u8) {
             #[cfg(twindex_check)]
             self.check_unlinked(shard, reference);
             // SAFETY: the record is whole until it is free, and so is its blob.
             let (bytes, blob) = unsafe { record_extent(record) };
             let class = class(bytes.div_ceil(UNIT)).0 as u8;
-            shard.lane(state).limbo.push(Removed {
-                reference,
-                class,
-                owns_blob: with_blob && blob.is_some(),
-            });
+            shard.lane(state).limbo.push(Removed { reference, class, owns_blob: blob.is_some() });
             // SAFETY: as above.
             let bytes = bytes.max(64) + blob.map_or(0, |blob| unsafe { Blob::size(blob) });
             // Only threads that share the lane count here, and may lose what they count at the same time.
@@ -2967,7 +2954,9 @@ mod hash {
             if blocks.closed || !self.directory().is_none() {
                 return Ok(());
             }
-            self.add_shard(0);
+            if self.shards[0].load(Relaxed).is_null() {
+                self.shards[0].store(Shard::boxed(ptr::null_mut(), ShardState::default()), Release);
+            }
             let first = Fresh::new(&mut blocks.space, FIRST_BUCKETS, 0)?;
             self.lead_to_one(&mut blocks, first.segment)
         }
@@ -2982,23 +2971,6 @@ mod hash {
                 self.directory.store(directory.0.cast_mut(), Release);
             }
             Ok(())
-        }
-
-        fn add_shard(&self, number: usize) -> &Shard {
-            if self.shards[number].load(Acquire).is_null() {
-                let shard = Box::new(Shard {
-                    lock: Lock::new(),
-                    own: Cell::new(0),
-                    due: Cell::new(false),
-                    len: AtomicIsize::new(0),
-                    blocks: AtomicPtr::new(ptr::null_mut()),
-                    splitting: AtomicPtr::new(ptr::null_mut()),
-                    state: UnsafeCell::default(),
-                });
-                self.shards[number].store(Box::into_raw(shard), Release);
-            }
-            // SAFETY: it is there now, and lives as long as the index.
-            unsafe { &*self.shards[number].load(Acquire) }
         }
 
         /// Replaces a full segment by a larger one or by two. The caller held its shard's lock.
@@ -3025,36 +2997,56 @@ mod hash {
             }
             let depth = directory.depth() - directory.span(segment, hash).len().ilog2() + 1;
             self.deepen(depth)?;
-            if depth > SHARD_BITS {
-                shard.splitting.store(segment.entry, Relaxed);
-                drop(held);
-                let halves = self.two_segments([segment.shard(); 2]).map(|mut halves| {
-                    self.each_ref(segment, shard, |reference, hash| {
-                        halves[hash.top(depth) & 1].put(hash, reference);
-                    });
-                    halves.map(|half| half.segment)
+            // Of the first segments, the upper half gets a shard of its own.
+            let number = match SHARD_BITS.checked_sub(depth) {
+                Some(bits) => (hash.top(depth) | 1) << bits,
+                None => segment.shard(),
+            };
+            shard.splitting.store(segment.entry, Relaxed);
+            drop(held);
+            let mut moved = 0;
+            let halves = self.two_segments([segment.shard(), number]).map(|mut halves| {
+                self.each_ref(segment, shard, |reference, hash| {
+                    let half = hash.top(depth) & 1;
+                    halves[half].put(hash, reference);
+                    moved += half;
                 });
-                let held = shard.lock.lock();
-                shard.splitting.store(ptr::null_mut(), Relaxed);
-                self.set_entries(segment, hash, halves?);
-                drop(held);
-                self.bring_region();
-                return Ok(());
+                halves.map(|half| half.segment)
+            });
+            let held = shard.lock.lock();
+            shard.splitting.store(ptr::null_mut(), Relaxed);
+            let halves = halves?;
+            if number != segment.shard() {
+                self.divide(shard, number, moved)
+                    .inspect_err(|_| halves.iter().for_each(|&half| lock(&self.space).forget(half)))?;
             }
-            let number = (hash.top(depth) | 1) << (SHARD_BITS - depth);
-            let mut halves = self.two_segments([segment.shard(), number])?;
-            let moved = self.move_high_half(segment, shard, &mut halves, depth);
-            let halves = halves.map(|half| half.segment);
-            let moved =
-                moved.inspect_err(|_| halves.iter().for_each(|&half| lock(&self.space).forget(half)))?;
             self.set_entries(segment, hash, halves);
+            drop(held);
+            self.bring_region();
+            Ok(())
+        }
+
+        /// Makes the shard that so many pairs of a segment of `low` go to. It knows the blocks that there are by the same
+        /// numbers, so their refs lead to the same records. The caller holds the lock of `low`.
+        fn divide(&self, low: &Shard, number: usize, moved: usize) -> Tried<()> {
             // SAFETY: the lock is held.
-            let state = unsafe { &mut *shard.state.get() };
-            state.empty_at += moved.len().cast_signed();
-            // Not before no new reader gets to the old segment, which still has their refs.
-            for reference in moved {
-                self.retire(shard, state, reference, shard.record(reference), false);
+            let state = unsafe { &mut *low.state.get() };
+            let blocks = low.copy_blocks(&mut lock(&self.space).space, state, state.block_capacity)?;
+            let mut high = ShardState {
+                empty_at: -moved.cast_signed(),
+                block_count: state.block_count,
+                block_capacity: state.block_capacity,
+                bytes: state.bytes / 2,
+                enough: state.enough,
+                lanes: Default::default(),
+            };
+            for (low, high) in state.lanes.iter_mut().zip(&mut high.lanes) {
+                high.bytes = low.bytes / 2;
+                low.bytes -= high.bytes;
             }
+            state.bytes -= high.bytes;
+            state.empty_at += moved.cast_signed();
+            self.shards[number].store(Shard::boxed(blocks, high), Release);
             Ok(())
         }
 
@@ -3071,47 +3063,6 @@ mod hash {
             let high = Fresh::new(&mut blocks.space, BUCKETS, shards[1])
                 .inspect_err(|_| blocks.forget(low.segment))?;
             Ok([low, high])
-        }
-
-        /// Splits one of the first segments, whose upper half gets a shard of its own: its records are copied there, but not
-        /// their blobs. Returns those that were, to be retired.
-        fn move_high_half(
-            &self,
-            segment: Segment,
-            low: &Shard,
-            halves: &mut [Fresh; 2],
-            depth: u32,
-        ) -> Tried<Vec<u32>> {
-            let high = self.add_shard(halves[1].segment.shard());
-            let _held = high.lock.lock();
-            // SAFETY: the lock is held.
-            let high_state = unsafe { high.state() };
-            let (mut moved, mut copies) = (Vec::new(), Vec::new());
-            let mut result = Ok(());
-            self.each_ref(segment, low, |reference, hash| {
-                if hash.top(depth) & 1 == 0 {
-                    halves[0].put(hash, reference);
-                } else if result.is_ok() {
-                    let record = low.record(reference);
-                    // SAFETY: the record is whole.
-                    let (bytes, _) = unsafe { record_extent(record) };
-                    result = self.take_record(high, high_state, bytes).map(|(copy, at)| {
-                        // SAFETY: the copy has room for as many bytes and is ours.
-                        unsafe { at.copy_from_nonoverlapping(record, bytes) };
-                        halves[1].put(hash, copy);
-                        moved.push(reference);
-                        copies.push(copy);
-                    });
-                }
-            });
-            if let Err(refused) = result {
-                for copy in copies {
-                    self.retire(high, high_state, copy, high.record(copy), false);
-                }
-                return Err(refused);
-            }
-            high_state.empty_at -= moved.len().cast_signed();
-            Ok(moved)
         }
 
         /// Shows `each` every ref of a segment with the hash of its key. The caller keeps it from changing.
@@ -3226,6 +3177,33 @@ mod hash {
     }
 
     impl Shard {
+        fn boxed(blocks: *mut AtomicPtr<u8>, state: ShardState) -> *mut Self {
+            Box::into_raw(Box::new(Self {
+                lock: Lock::new(),
+                own: Cell::new(0),
+                due: Cell::new(false),
+                len: AtomicIsize::new(0),
+                blocks: AtomicPtr::new(blocks),
+                splitting: AtomicPtr::new(ptr::null_mut()),
+                state: UnsafeCell::new(state),
+            }))
+        }
+
+        /// A table of its blocks with room for so many. The caller holds the lock.
+        fn copy_blocks(
+            &self,
+            space: &mut Space,
+            state: &ShardState,
+            capacity: usize,
+        ) -> Tried<*mut AtomicPtr<u8>> {
+            let (table, copy) = (self.blocks.load(Relaxed), space.take(capacity * ENTRY)?.cast());
+            for at in 0..state.block_count {
+                // SAFETY: each has so many entries or more.
+                unsafe { copy.add(at).write(AtomicPtr::new((*table.add(at)).load(Relaxed))) };
+            }
+            Ok(copy.as_ptr())
+        }
+
         /// The lane of who holds the lock.
         #[inline]
         fn lane<'s>(&self, state: &'s mut ShardState) -> &'s mut Lane {

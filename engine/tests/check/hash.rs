@@ -38,6 +38,7 @@ impl HashIndex {
         }
         assert_eq!(self.len(), pairs, "the shards' counts add up");
         let mut record_blocks = 0;
+        let mut records = Vec::new();
         for (shard, found) in self.shards.iter().zip(&found) {
             // SAFETY: a shard lives as long as its index.
             let Some(shard) = (unsafe { shard.load(Acquire).as_ref() }) else {
@@ -51,8 +52,13 @@ impl HashIndex {
             assert_eq!(pairs, found.live.len(), "a shard counts its pairs");
             assert!(shard.splitting.load(Relaxed).is_null(), "H2: nobody is splitting a segment");
             blocks.push((shard.blocks.load(Acquire).addr(), state.block_capacity * ENTRY));
-            shard.check(state, found, &mut blobs);
+            shard.check(state, found, &mut blobs, &mut records);
         }
+        records.sort_unstable();
+        assert!(
+            records.is_sorted_by(|one, next| one.0 + one.1 <= next.0),
+            "no byte is in two records, live, retired or free, of one shard or of two that share a block"
+        );
         self.blobs.check(blobs);
         let space = lock(&self.space);
         let retired = space.limbo.iter().map(|retired| match *retired {
@@ -63,8 +69,7 @@ impl HashIndex {
         space.space.check(blocks.into_iter().chain(retired), record_blocks);
     }
 
-    /// E2: a new reader gets nowhere to a record that is retired. Those of the first splits once were retired while the old
-    /// segment still led to them, so that whoever came in between read on in memory that was used again.
+    /// E2: a new reader gets nowhere to a record that is retired.
     pub(super) fn check_unlinked(&self, shard: &Shard, reference: u32) {
         // SAFETY: it is whole until it is free.
         let key = unsafe { record_parts(shard.record(reference)) }.0;
@@ -127,8 +132,14 @@ impl HashIndex {
 }
 
 impl Shard {
-    /// Checks that live, retired and free records are apart, and within the shard's blocks.
-    fn check(&self, state: &ShardState, found: &Found, blobs: &mut Vec<*const Blob>) {
+    /// Checks that live, retired and free records are within the shard's blocks, and lists where they are.
+    fn check(
+        &self,
+        state: &ShardState,
+        found: &Found,
+        blobs: &mut Vec<*const Blob>,
+        records: &mut Vec<(usize, usize)>,
+    ) {
         let mut pieces: Vec<(u32, usize)> =
             found.live.iter().map(|(&reference, bytes)| (reference, class(bytes.div_ceil(UNIT)).1)).collect();
         for retired in state.lanes.iter().flat_map(|lane| lane.limbo.iter()) {
@@ -159,16 +170,12 @@ impl Shard {
         }
         pieces.extend(state.lanes.iter().map(|lane| (lane.bump, (lane.bump_end - lane.bump) as usize)));
         pieces.retain(|&(_, units)| units > 0);
-        pieces.sort_unstable();
-        assert!(
-            pieces.is_sorted_by(|one, next| one.0 as usize + one.1 <= next.0 as usize),
-            "no unit is in two records, live, retired or free"
-        );
         for (reference, units) in pieces {
             let (first, last) =
                 (reference >> BLOCK_UNITS_BITS, (reference as usize + units - 1) >> BLOCK_UNITS_BITS);
             assert_eq!(first as usize, last, "a record is in one block");
             assert!(last < state.block_count, "that the shard has");
+            records.push((self.record(reference).addr(), units * UNIT));
         }
     }
 }
