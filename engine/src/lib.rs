@@ -709,6 +709,8 @@ struct Memory {
     limit: AtomicUsize,
     /// What the limbos had for epochs before this one no reader of the store can find any more. Only grows.
     safe: Line<AtomicU64>,
+    /// What threads have taken out of hash tables since they last looked who reads what.
+    taken_out: [Line<hash::TakenOut>; hash::LANES],
 }
 
 /// Something in a cache line of its own.
@@ -718,7 +720,12 @@ struct Line<T>(T);
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { used: AtomicUsize::new(0), limit: AtomicUsize::new(usize::MAX), safe: Line::default() }
+        Self {
+            used: AtomicUsize::new(0),
+            limit: AtomicUsize::new(usize::MAX),
+            safe: Line::default(),
+            taken_out: Default::default(),
+        }
     }
 }
 
@@ -1708,7 +1715,7 @@ mod hash {
     const SLOTS: usize = tuned(12, 3);
     /// Buckets of a full segment, of the first one, and how often more the next one has until it is full-grown.
     const BUCKETS: usize = tuned(64, 4);
-    const FIRST_BUCKETS: usize = tuned(4, 1);
+    const FIRST_BUCKETS: usize = 1;
     const GROWTH: usize = tuned(4, 2);
     /// A full-grown segment is split where a pair would stand further than this from its home bucket. With 4, 6 and 8
     /// that is at 81, 86 and 89 % of its slots, of which a simulation of 400 segments had 5 % below 73, 77 and 82.
@@ -1823,10 +1830,10 @@ mod hash {
             self.0 as u8
         }
 
-        /// Where the home bucket is in the segment, in bytes to be cut to its size.
+        /// Where the home bucket is in the segment, in bytes to be cut to its size and to whole buckets.
         #[inline]
         fn home(self) -> usize {
-            (self.0 as usize >> u8::BITS) * BUCKET
+            self.0 as usize >> (u8::BITS - BUCKET.ilog2())
         }
 
         #[inline]
@@ -2022,6 +2029,10 @@ mod hash {
         blocks: AtomicPtr<AtomicPtr<u8>>,
         /// The segment that a thread is splitting, which it does without the lock, or null. Changes under the lock.
         splitting: AtomicPtr<u8>,
+        /// The index's table of shards while this is the only one.
+        alone: AtomicPtr<Shard>,
+        /// The first table of blocks, in a line that is read anyway.
+        first_blocks: [AtomicPtr<u8>; FIRST_BLOCKS],
         state: UnsafeCell<ShardState>,
     }
 
@@ -2040,8 +2051,12 @@ mod hash {
         lanes: [Lane; LANES],
     }
 
+    /// The blocks that the first table of a shard and the next one have room for.
+    const FIRST_BLOCKS: usize = 2;
+    const NEXT_BLOCKS: usize = 8;
+
     /// Threads take records from lanes of their own and free them there, so that lines that one has written do not go to and fro.
-    const LANES: usize = if cfg!(target_family = "wasm") { 1 } else { tuned(4, 2) };
+    pub(super) const LANES: usize = if cfg!(target_family = "wasm") { 1 } else { tuned(4, 2) };
 
     #[repr(align(64))]
     #[derive(Default)]
@@ -2259,21 +2274,22 @@ mod hash {
     /// Where a key leads: its hash, segment and home bucket.
     type Home<'i> = (Hash, Segment, &'i Bucket);
 
+    #[repr(C)]
     pub(super) struct HashIndex {
         hasher: Hashing,
         directory: AtomicPtr<DirectoryHead>,
-        shards: [AtomicPtr<Shard>; SHARDS],
+        /// The shards by number, as a table of `SHARDS`, or of one as long as there is only one.
+        shards: AtomicPtr<AtomicPtr<Shard>>,
         /// Held to change the directory, and to take and give blocks.
         space: Mutex<Blocks>,
         blobs: Blobs,
-        /// What threads have taken out since they last looked who reads what.
-        removed: [Line<TakenOut>; LANES],
         /// Whether a shard has become empty lately, so that all may be.
         pub(super) emptied: AtomicBool,
     }
 
+    /// What a thread has taken out of a store's tables.
     #[derive(Default)]
-    struct TakenOut {
+    pub(super) struct TakenOut {
         bytes: AtomicUsize,
         /// How far the store was safe when they looked.
         safe: AtomicU64,
@@ -2294,10 +2310,9 @@ mod hash {
             Self {
                 hasher,
                 directory: AtomicPtr::new(Directory::NONE.cast_mut()),
-                shards: [const { AtomicPtr::new(ptr::null_mut()) }; SHARDS],
+                shards: AtomicPtr::new(ptr::null_mut()),
                 space: Mutex::new(Blocks::new(Arc::clone(&memory))),
                 blobs: Blobs { memory, bytes: AtomicUsize::new(0) },
-                removed: Default::default(),
                 emptied: AtomicBool::new(false),
             }
         }
@@ -2325,8 +2340,21 @@ mod hash {
         }
 
         fn all_shards(&self) -> impl Iterator<Item = &Shard> {
-            // SAFETY: a shard lives as long as its index.
-            self.shards.iter().filter_map(|shard| unsafe { shard.load(Acquire).as_ref() })
+            (0..SHARDS).filter_map(|number| self.shard_at(number))
+        }
+
+        /// The shard of this number, if it is there.
+        fn shard_at(&self, number: usize) -> Option<&Shard> {
+            let table = self.shards.load(Acquire);
+            // SAFETY: a table and the shards in it live as long as the index. The first shard is there as soon as a table is, and
+            // that in the shard has one entry.
+            unsafe {
+                let first = table.as_ref()?.load(Acquire);
+                if number == 0 || ptr::eq(table, &raw const (*first).alone) {
+                    return (number == 0).then(|| &*first);
+                }
+                (*table.add(number)).load(Acquire).as_ref()
+            }
         }
 
         /// The caller's pin or lock keeps it.
@@ -2338,8 +2366,8 @@ mod hash {
         /// The shard of a segment of this index.
         #[inline]
         fn shard(&self, segment: Segment) -> &Shard {
-            // SAFETY: a segment is reachable only after its shard exists, which lives as long as the index.
-            unsafe { &*self.shards[segment.shard()].load(Acquire) }
+            // SAFETY: a segment is reachable only after its shard is in the table; both live as long as the index.
+            unsafe { &*(*self.shards.load(Acquire).add(segment.shard())).load(Acquire) }
         }
 
         // --- reading
@@ -2553,11 +2581,16 @@ mod hash {
         #[cold]
         fn advance(&self) {
             let safe = || self.blobs.memory.safe.0.load(Relaxed);
-            let seen = &self.removed[epoch::lane() % self.removed.len()].0.safe;
+            let seen = &self.taken_out(epoch::lane()).safe;
             if cfg!(target_family = "wasm") || seen.swap(safe(), Relaxed) == safe() {
                 epoch::advance(&self.blobs.memory);
                 seen.store(safe(), Relaxed);
             }
+        }
+
+        fn taken_out(&self, lane: usize) -> &TakenOut {
+            let lanes = &self.blobs.memory.taken_out;
+            &lanes[lane % lanes.len()].0
         }
 
         #[expect(clippy::too_many_arguments, reason = "all that a search found, to be used once")]
@@ -2755,9 +2788,8 @@ mod hash {
             }
             // In ascending order: a split makes its new shard above its own, whose lock it holds.
             let mut held = Vec::new();
-            for shard in &self.shards {
-                // SAFETY: a shard lives as long as its index.
-                held.extend(unsafe { shard.load(Acquire).as_ref() }.map(|shard| shard.lock.lock()));
+            for number in 0..SHARDS {
+                held.extend(self.shard_at(number).map(|shard| shard.lock.lock()));
             }
             let mut blocks = lock(&self.space);
             let splitting = self.all_shards().any(|shard| !shard.splitting.load(Relaxed).is_null());
@@ -2877,10 +2909,12 @@ mod hash {
             let mut blocks = lock(&self.space);
             let mut table = shard.blocks.load(Relaxed);
             if number == state.block_capacity && !REFS_ARE_ADDRESSES {
-                let longer = (number * 2).max(8);
+                let longer = (number * 2).max(NEXT_BLOCKS);
                 let copy = shard.copy_blocks(&mut blocks.space, state, longer)?;
                 shard.blocks.store(copy, Release);
-                if let Some(old) = NonNull::new(table) {
+                if number > FIRST_BLOCKS
+                    && let Some(old) = NonNull::new(table)
+                {
                     blocks.retire(Retired::Block(old.cast(), number * ENTRY), number * ENTRY, &self.blobs);
                 }
                 table = copy;
@@ -2921,7 +2955,7 @@ mod hash {
             // SAFETY: as above.
             let bytes = bytes.max(64) + blob.map_or(0, |blob| unsafe { Blob::size(blob) });
             // Only threads that share the lane count here, and may lose what they count at the same time.
-            let removed = &self.removed[shard.own.get() as usize % self.removed.len()].0.bytes;
+            let removed = &self.taken_out(shard.own.get() as usize).bytes;
             let sum = removed.load(Relaxed) + bytes;
             let due = sum >= state.enough;
             removed.store(if due { 0 } else { sum }, Relaxed);
@@ -2954,8 +2988,11 @@ mod hash {
             if blocks.closed || !self.directory().is_none() {
                 return Ok(());
             }
-            if self.shards[0].load(Relaxed).is_null() {
-                self.shards[0].store(Shard::boxed(ptr::null_mut(), ShardState::default()), Release);
+            if self.shards.load(Relaxed).is_null() {
+                let first = blocks.space.take(size_of::<Shard>())?.cast();
+                // SAFETY: the block has room for a shard and is not known to anybody else.
+                let first = unsafe { Shard::write(first) };
+                self.shards.store((&raw const first.alone).cast_mut(), Release);
             }
             let first = Fresh::new(&mut blocks.space, FIRST_BUCKETS, 0)?;
             self.lead_to_one(&mut blocks, first.segment)
@@ -2998,9 +3035,10 @@ mod hash {
             let depth = directory.depth() - directory.span(segment, hash).len().ilog2() + 1;
             self.deepen(depth)?;
             // Of the first segments, the upper half gets a shard of its own.
-            let number = match SHARD_BITS.checked_sub(depth) {
-                Some(bits) => (hash.top(depth) | 1) << bits,
-                None => segment.shard(),
+            let number = if SHARDS == 1 || depth > SHARD_BITS {
+                segment.shard()
+            } else {
+                (hash.top(depth) | 1) << (SHARD_BITS - depth)
             };
             shard.splitting.store(segment.entry, Relaxed);
             drop(held);
@@ -3029,24 +3067,41 @@ mod hash {
         /// Makes the shard that so many pairs of a segment of `low` go to. It knows the blocks that there are by the same
         /// numbers, so their refs lead to the same records. The caller holds the lock of `low`.
         fn divide(&self, low: &Shard, number: usize, moved: usize) -> Tried<()> {
+            let space = &mut lock(&self.space).space;
+            if ptr::eq(self.shards.load(Relaxed), &raw const low.alone) {
+                let table = space.take(SHARDS * ENTRY)?.cast::<AtomicPtr<Shard>>();
+                // SAFETY: the block has room for so many addresses.
+                unsafe {
+                    table.write_bytes(0, SHARDS);
+                    table.write(AtomicPtr::new(low.alone.load(Relaxed)));
+                }
+                self.shards.store(table.as_ptr(), Release);
+            }
             // SAFETY: the lock is held.
             let state = unsafe { &mut *low.state.get() };
-            let blocks = low.copy_blocks(&mut lock(&self.space).space, state, state.block_capacity)?;
-            let mut high = ShardState {
-                empty_at: -moved.cast_signed(),
-                block_count: state.block_count,
-                block_capacity: state.block_capacity,
-                bytes: state.bytes / 2,
-                enough: state.enough,
-                lanes: Default::default(),
-            };
-            for (low, high) in state.lanes.iter_mut().zip(&mut high.lanes) {
+            let block = space.take(size_of::<Shard>())?;
+            let capacity = state.block_capacity.max(NEXT_BLOCKS);
+            let blocks = low.copy_blocks(space, state, capacity).inspect_err(|_| {
+                // SAFETY: it was just taken.
+                unsafe { space.give(block, size_of::<Shard>()) };
+            })?;
+            // SAFETY: the block has room for a shard and is not known to anybody else.
+            let high = unsafe { Shard::write(block.cast()) };
+            high.blocks.store(blocks, Relaxed);
+            // SAFETY: as above.
+            let high_state = unsafe { &mut *high.state.get() };
+            (high_state.block_count, high_state.block_capacity) = (state.block_count, capacity);
+            for (low, high) in state.lanes.iter_mut().zip(&mut high_state.lanes) {
                 high.bytes = low.bytes / 2;
                 low.bytes -= high.bytes;
             }
-            state.bytes -= high.bytes;
+            high_state.bytes = state.bytes / 2;
+            state.bytes -= high_state.bytes;
+            high_state.enough = state.enough;
+            high_state.empty_at = -moved.cast_signed();
             state.empty_at += moved.cast_signed();
-            self.shards[number].store(Shard::boxed(blocks, high), Release);
+            // SAFETY: the table has an entry for each shard.
+            unsafe { (*self.shards.load(Relaxed).add(number)).store(high.alone.load(Relaxed), Release) };
             Ok(())
         }
 
@@ -3155,14 +3210,9 @@ mod hash {
                 }
                 at = directory.span(segment, hash).end;
             }
-            for shard in &self.shards {
-                let shard = shard.load(Relaxed);
-                if shard.is_null() {
-                    continue;
-                }
-                // SAFETY: it came from `Box::into_raw`, and nobody else has it any more.
-                let mut shard = unsafe { Box::from_raw(shard) };
-                let lanes = &mut shard.state.get_mut().lanes;
+            for shard in self.all_shards() {
+                // SAFETY: nobody else has it any more.
+                let mut lanes = unsafe { mem::take(&mut (*shard.state.get()).lanes) };
                 let retired: Vec<Removed> = lanes.iter_mut().flat_map(|lane| lane.limbo.drain()).collect();
                 for retired in retired.iter().filter(|retired| retired.owns_blob) {
                     // SAFETY: a retired record is whole.
@@ -3177,16 +3227,27 @@ mod hash {
     }
 
     impl Shard {
-        fn boxed(blocks: *mut AtomicPtr<u8>, state: ShardState) -> *mut Self {
-            Box::into_raw(Box::new(Self {
-                lock: Lock::new(),
-                own: Cell::new(0),
-                due: Cell::new(false),
-                len: AtomicIsize::new(0),
-                blocks: AtomicPtr::new(blocks),
-                splitting: AtomicPtr::new(ptr::null_mut()),
-                state: UnsafeCell::new(state),
-            }))
+        /// Makes a shard that has no pairs and no blocks.
+        ///
+        /// # Safety
+        /// There is room, of which nobody else knows.
+        unsafe fn write<'s>(at: NonNull<Self>) -> &'s Self {
+            let at = at.as_ptr();
+            // SAFETY: the caller's promise.
+            unsafe {
+                at.write(Self {
+                    lock: Lock::new(),
+                    own: Cell::new(0),
+                    due: Cell::new(false),
+                    len: AtomicIsize::new(0),
+                    blocks: AtomicPtr::new((&raw mut (*at).first_blocks).cast()),
+                    splitting: AtomicPtr::new(ptr::null_mut()),
+                    alone: AtomicPtr::new(at),
+                    first_blocks: [const { AtomicPtr::new(ptr::null_mut()) }; FIRST_BLOCKS],
+                    state: UnsafeCell::new(ShardState { block_capacity: FIRST_BLOCKS, ..Default::default() }),
+                });
+                &*at
+            }
         }
 
         /// A table of its blocks with room for so many. The caller holds the lock.
@@ -7127,8 +7188,9 @@ impl Table {
 
     /// What `read` makes of the key's value, which is not copied, or `None` where the key is absent.
     pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        let pinned = self.pin();
-        with_index!(self.inner.pairs, index => index.get(&pinned).get_with(key.as_ref(), read))
+        let inner = &*self.inner;
+        let pinned = epoch::pin(&inner.memory);
+        with_index!(inner.pairs, index => index.get(&pinned).get_with(key.as_ref(), read))
     }
 
     /// The key's value as it is now, to be kept whatever becomes of the pair, or `None` where the key is absent.

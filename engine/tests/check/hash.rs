@@ -39,9 +39,12 @@ impl HashIndex {
         assert_eq!(self.len(), pairs, "the shards' counts add up");
         let mut record_blocks = 0;
         let mut records = Vec::new();
-        for (shard, found) in self.shards.iter().zip(&found) {
-            // SAFETY: a shard lives as long as its index.
-            let Some(shard) = (unsafe { shard.load(Acquire).as_ref() }) else {
+        let shards = self.shards.load(Acquire);
+        if self.shard_at(0).is_some_and(|first| !ptr::eq(shards, &raw const first.alone)) {
+            blocks.push((shards.addr(), SHARDS * ENTRY));
+        }
+        for (number, found) in found.iter().enumerate() {
+            let Some(shard) = self.shard_at(number) else {
                 assert!(found.live.is_empty());
                 continue;
             };
@@ -51,7 +54,10 @@ impl HashIndex {
             let pairs = (shard.len.load(Relaxed) - state.empty_at).cast_unsigned();
             assert_eq!(pairs, found.live.len(), "a shard counts its pairs");
             assert!(shard.splitting.load(Relaxed).is_null(), "H2: nobody is splitting a segment");
-            blocks.push((shard.blocks.load(Acquire).addr(), state.block_capacity * ENTRY));
+            blocks.push((ptr::from_ref(shard).addr(), size_of::<Shard>()));
+            if !ptr::eq(shard.blocks.load(Acquire), shard.first_blocks.as_ptr()) {
+                blocks.push((shard.blocks.load(Acquire).addr(), state.block_capacity * ENTRY));
+            }
             shard.check(state, found, &mut blobs, &mut records);
         }
         records.sort_unstable();
