@@ -1049,10 +1049,6 @@ impl Space {
     }
 
     fn own(&mut self, (region, layout): Region) -> (NonNull<u8>, usize) {
-        // Most tables have few.
-        if !SMALL {
-            self.regions.reserve_exact(1);
-        }
         self.regions.push((region, layout));
         self.bytes += layout.size();
         (region, layout.size())
