@@ -6182,8 +6182,10 @@ mod sorted {
         edge: Option<Bytes>,
         /// Where in the leaf that is likely to be there a line is asked for at the next step.
         beside: *const u8,
-        /// Once no more pairs than this are left, the next cells are to be asked for, or the next leaf is to be found.
+        /// How many pairs are left when the next cells are to be asked for.
         ask_at: usize,
+        /// Up to so many are left when a step may be more than a plain one: that too, the next leaf, or a large value.
+        slow_at: usize,
     }
 
     // SAFETY: `current` alone follows the leaf's pointer, to an atomic; nobody follows the other.
@@ -6206,6 +6208,7 @@ mod sorted {
                 edge: None,
                 beside: ptr::null(),
                 ask_at: 0,
+                slow_at: 0,
             }
         }
 
@@ -6255,7 +6258,7 @@ mod sorted {
             down: bool,
             copy: bool,
         ) -> Option<(usize, &'g [u8])> {
-            if self.left <= self.ask_at {
+            if self.left <= self.slow_at {
                 return None;
             }
             let leaf = self.current(index, down)?;
@@ -6291,17 +6294,24 @@ mod sorted {
                 self.ask_cells(leaf);
             }
             let (rest, place) = leaf.cell(slot);
-            if let Place::Cell(value) = place {
-                self.put(leaf, slot, value, copy);
-            } else {
-                self.bytes.truncate(leaf.prefix_len.into());
-                self.bytes.extend_from_slice(&slot.head().to_be_bytes()[..slot.key_len().min(4)]);
-                self.bytes.extend_from_slice(rest);
+            self.slow_at = self.ask_at;
+            match place {
+                Place::Cell(value) => _ = self.put(leaf, slot, value, copy),
+                Place::Block(..) => _ = self.put(leaf, slot, &[], false),
+                Place::Blob(_) => {
+                    self.bytes.truncate(leaf.prefix_len.into());
+                    self.bytes.extend_from_slice(&slot.head().to_be_bytes()[..slot.key_len().min(4)]);
+                    self.bytes.extend_from_slice(rest);
+                    self.on = Some(self.bytes.len());
+                }
+            }
+            if !matches!(place, Place::Cell(_)) {
+                // The next one's value is most likely large too.
+                self.slow_at = usize::MAX;
                 (if fresh { 1 } else { AHEAD }..=AHEAD).for_each(|ahead| self.ask(leaf, ahead, 1));
                 if copy {
                     self.ask(leaf, 1, usize::MAX);
                 }
-                self.on = Some(self.bytes.len());
             }
             self.move_on(down);
             Some((self.on?, place))
@@ -7359,44 +7369,41 @@ impl Cursor {
 
     #[inline(always)]
     fn step(&mut self, down: bool) -> Option<(&[u8], &[u8])> {
-        let key_len = match self.step_at_once(down) {
-            Some(key_len) => key_len,
-            None => self.step_slowly(down)?,
+        let pinned = self.table.pin();
+        let Pairs::Sorted(index) = &self.table.inner.pairs else { return None };
+        let index = index.get(&pinned);
+        let at_once =
+            if SMALL || self.large.is_some() { None } else { self.position.next_at_once(index, down, true) };
+        let key_len = match at_once {
+            Some((key_len, _)) => key_len,
+            None => Self::step_slowly(&mut self.position, &mut self.large, &self.table, index, down)?,
         };
         let (key, value) = self.position.bytes.split_at(key_len);
         Some((key, if self.large.is_none() { value } else { self.large_value() }))
     }
 
     #[cold]
-    fn large_value(&self) -> &[u8] {
-        self.large.as_deref().unwrap_or_default()
-    }
-
-    /// The length of the next key, where that and its value could be copied from the same leaf.
-    #[inline(always)]
-    fn step_at_once(&mut self, down: bool) -> Option<usize> {
-        if SMALL || self.large.is_some() {
-            return None;
+    #[inline(never)]
+    fn step_slowly(
+        position: &mut sorted::Position,
+        large: &mut Option<Value>,
+        table: &Table,
+        index: &sorted::SortedIndex,
+        down: bool,
+    ) -> Option<usize> {
+        let (key_len, place) = position.next_slowly(index, down, true)?;
+        *large = None;
+        match place {
+            sorted::Place::Cell(_) => {}
+            sorted::Place::Block(..) => position.bytes.extend_from_slice(place.body().bytes()),
+            sorted::Place::Blob(_) => *large = Some(place.body().keep(&table.inner.memory)),
         }
-        let pinned = self.table.pin();
-        let Pairs::Sorted(index) = &self.table.inner.pairs else { return None };
-        let (key_len, _) = self.position.next_at_once(index.get(&pinned), down, true)?;
         Some(key_len)
     }
 
     #[cold]
-    #[inline(never)]
-    fn step_slowly(&mut self, down: bool) -> Option<usize> {
-        let pinned = self.table.pin();
-        let Pairs::Sorted(index) = &self.table.inner.pairs else { return None };
-        let (key_len, place) = self.position.next_slowly(index.get(&pinned), down, true)?;
-        self.large = None;
-        match place {
-            sorted::Place::Cell(_) => {}
-            sorted::Place::Block(..) => self.position.bytes.extend_from_slice(place.body().bytes()),
-            sorted::Place::Blob(_) => self.large = Some(place.body().keep(&self.table.inner.memory)),
-        }
-        Some(key_len)
+    fn large_value(&self) -> &[u8] {
+        self.large.as_deref().unwrap_or_default()
     }
 
     /// Moves over some pairs and lays them behind what is `packed`, as the module answers with them: up to `limit`, none once
