@@ -106,6 +106,25 @@ fn runs_and_single_inserts_meet_in_the_same_leaves() {
     assert!(contents(&table) == expected);
 }
 
+/// The leaf's next pair may be of a run that came since, and not the one behind the separator.
+#[test]
+fn a_cursor_at_the_end_of_a_leaf_meets_the_run_behind_it() {
+    const KEYS: u32 = if cfg!(miri) { 20 } else { 400 };
+    let key = |number: u32, more: u32| format!("{number:06}/{more:02}").into_bytes();
+    let store = Store::new();
+    let table = store.table("t", Index::Sorted).unwrap();
+    // In no order, so that leaves have room.
+    (0..KEYS).for_each(|at| assert!(table.insert(key(at * 7919 % KEYS, 0), "first").unwrap()));
+    for number in (0..KEYS).rev() {
+        let mut cursor = table.cursor(key(number, 0).as_slice()..);
+        assert_eq!(cursor.scan_asc_next().map(|(at, _)| at.to_vec()), Some(key(number, 0)));
+        // Short, so that the leaf need not be replaced.
+        let run: Pairs = (1..[4, 33][number as usize % 2]).map(|more| (key(number, more), vec![])).collect();
+        assert!(table.insert_many(&run).unwrap().into_iter().all(|inserted| inserted));
+        assert_eq!(cursor.scan_asc_next().map(|(at, _)| at.to_vec()), Some(key(number, 1)));
+    }
+}
+
 #[test]
 fn a_run_that_meets_the_memory_limit_keeps_its_start() {
     for limit in (10_000..400_000).step_by(7_000) {
