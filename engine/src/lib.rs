@@ -6441,7 +6441,6 @@ mod sorted {
                 (self.on, self.at, self.left) = (Some(last.len()), at, self.left - done);
             } else if fresh {
                 // `bytes` is still of another leaf.
-                self.left = 0;
                 self.index = 0;
             }
             done
