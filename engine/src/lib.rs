@@ -71,7 +71,7 @@
 //   on top of key and value    hash: 4 bytes in the record, 5 in a bucket that is 43 to 87 % full
 //                              sorted: 2 bytes in the cell, 4 in the slot beyond those of the key, less the leaf's prefix
 //   a large pair               24 bytes and an allocation of its own: over 4 KiB; sorted, a block from 512 bytes on
-//   a table without pairs      nothing; with one pair 1 KiB, sorted 512 bytes; a thousand pairs take some 56 KiB hashed, 95 sorted
+//   a table without pairs      nothing; with one pair 1 KiB, sorted 512 bytes; a thousand pairs take some 56 KiB hashed, 88 sorted
 //   a look-up                  two cache misses that wait for each other, hashed: bucket, record; sorted: leaf, cell
 //   the longest an insert has  hash: a split moves some 670 refs; sorted: a split copies a leaf of 4 to 8 KiB, and nodes
 //
