@@ -30,7 +30,7 @@ impl KeyList {
     }
 
     /// The bytes of all keys together.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes.len()
     }
 

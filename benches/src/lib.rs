@@ -45,7 +45,7 @@ mod resident;
 mod seeds;
 mod values;
 
-pub use claim::claim_memory;
+pub use claim::{claim_memory, claim_memory_for};
 pub use keys::{KeyList, random_hex, words};
 pub use options::{Options, Test};
 pub use record::{Reach, Record};

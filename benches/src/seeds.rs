@@ -11,12 +11,10 @@ use indicatif::ProgressBar;
 
 use crate::progress::{self, BLOCK};
 use crate::{Fallible, KeyList, Measure, Options, Report, Test};
-use crate::{claim_memory, fill_value, is_value, random_hex, resident_bytes, words};
+use crate::{claim_memory_for, fill_value, is_value, random_hex, resident_bytes, words};
 
 /// Keys and orders are the same in every run.
 const SEED: u64 = 64;
-/// What a host's table may need for a pair beside its bytes, at most.
-const OVERHEAD: usize = 100;
 
 /// Where the engine runs.
 pub trait Host {
@@ -128,9 +126,7 @@ impl<H: Host> Rounds<'_, H> {
         let (mut resident, mut held) = (None, 0);
         for round in 0..self.options.rounds {
             self.host.renew(self.test)?;
-            claim_memory(
-                (self.lists.write.bytes() + keys * (self.options.value_bytes as usize + OVERHEAD)) as u64,
-            );
+            claim_memory_for(self.lists.write, self.options.value_bytes as usize);
             let before = resident_bytes().filter(|_| first_write && round == 0 && self.threads == 1);
             times[0].push(self.write()?);
             if let (Some(before), Some(after)) = (before, resident_bytes()) {

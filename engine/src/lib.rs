@@ -1583,7 +1583,7 @@ fn head4(bytes: &[u8]) -> u32 {
     bytes.iter().zip([24, 16, 8]).fold(0, |head, (&byte, shift)| head | u32::from(byte) << shift)
 }
 
-/// Something that readers follow while writers may put another in its place.
+/// Something that readers follow while writers may put another in its place. What they follow comes first.
 #[repr(C)]
 struct Shared<T> {
     now: AtomicPtr<T>,
@@ -2271,6 +2271,7 @@ mod hash {
     /// Where a key leads: its hash, segment and home bucket.
     type Home<'i> = (Hash, Segment, &'i Bucket);
 
+    /// What a look-up needs comes first, so that it is in one cache line.
     #[repr(C)]
     pub(super) struct HashIndex {
         hasher: Hashing,

@@ -12,7 +12,7 @@ pub(crate) use self::fill::{How, time_scan};
 use std::ops::Range;
 use std::time::Duration;
 
-use twindex_benches::{KeyList, claim_memory, fill_value, is_value_start, resident_bytes};
+use twindex_benches::{KeyList, claim_memory_for, fill_value, is_value_start, resident_bytes};
 
 use crate::job::Figure;
 use crate::peer::{Peer, Session};
@@ -33,20 +33,10 @@ fn figure(row: impl Into<String>, value: f64) -> Figure {
     Figure { row: row.into(), value }
 }
 
-/// More than any system needs for a short pair beside its bytes.
-const MOST_OVERHEAD: usize = 200;
-
 /// An empty system, with memory at hand for pairs of these keys and values of so many bytes.
 pub(crate) fn begin<P: Peer>(keys: &KeyList, value_bytes: usize) -> P {
-    claim(keys, value_bytes);
+    claim_memory_for(keys, value_bytes);
     P::new()
-}
-
-pub(crate) fn claim(keys: &KeyList, value_bytes: usize) {
-    // The tests look at what is done, not at how long it takes.
-    if !cfg!(test) {
-        claim_memory((keys.bytes() + keys.len() * (value_bytes + MOST_OVERHEAD)) as u64);
-    }
 }
 
 /// Inserts the pairs at these positions.

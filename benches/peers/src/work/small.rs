@@ -1,8 +1,8 @@
 //! Many small tables, one after the other: what a table costs before it has many pairs.
 
-use twindex_benches::KeyList;
+use twindex_benches::{KeyList, claim_memory_for};
 
-use super::{claim, figure, insert, mops, resident, select};
+use super::{figure, insert, mops, resident, select};
 use crate::job::{Figure, Task};
 use crate::keys::rng;
 use crate::peer::Peer;
@@ -19,7 +19,7 @@ pub(crate) fn run<P: Peer>(task: &Task, half: &str, pairs: usize) -> Vec<Figure>
         return Vec::new();
     }
     let read_list = shuffled_tables(list, tables, pairs);
-    claim(list, task.value_bytes());
+    claim_memory_for(list, task.value_bytes());
     let before = resident();
     let Some(mut peers) = P::several(tables) else { return Vec::new() };
     let value_bytes = task.value_bytes();
