@@ -8,7 +8,7 @@
 //! With `always` all records go by the buffer, and the *leader* of those who wait syncs the file too: many
 //! writers share one sync.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{
     AtomicBool, AtomicU64,
@@ -68,8 +68,8 @@ pub(crate) struct Log {
 }
 
 thread_local! {
-    /// The record that a thread is making. It is made before the lock is taken that all writers share.
-    static OPERATIONS: RefCell<Operations> = RefCell::new(Operations::default());
+    /// Memory for the record that a thread is making. It is made before the lock is taken that all writers share.
+    static OPERATIONS: Cell<Option<Operations>> = const { Cell::new(None) };
 }
 
 #[derive(Debug)]
@@ -241,19 +241,27 @@ impl Log {
     /// Appends what `fill` makes, in one record; what to [`acknowledge`](Self::acknowledge) then.
     #[inline]
     pub(crate) fn append(&self, fill: impl FnOnce(&mut Operations)) -> Result<u64> {
-        OPERATIONS.with_borrow_mut(|operations| {
-            operations.clear(KEPT_BYTES);
-            fill(operations);
-            let mut tail = lock(&self.tail);
-            self.check()?;
-            if tail.closed {
-                return Err(Error::Closed { path: self.path.clone() });
-            }
-            let out = &mut tail.out;
-            self.put(out, operations.seal(out.end.salt, out.end.at))?;
-            out.last = out.end.at;
-            Ok(out.written)
-        })
+        // A thread that is about to end has none any more.
+        let kept = OPERATIONS.try_with(Cell::take).ok().flatten();
+        let mut operations = kept.unwrap_or_default();
+        operations.clear(KEPT_BYTES);
+        fill(&mut operations);
+        let written = self.append_made(&mut operations);
+        let _ = OPERATIONS.try_with(|own| own.set(Some(operations)));
+        written
+    }
+
+    #[inline]
+    fn append_made(&self, operations: &mut Operations) -> Result<u64> {
+        let mut tail = lock(&self.tail);
+        self.check()?;
+        if tail.closed {
+            return Err(Error::Closed { path: self.path.clone() });
+        }
+        let out = &mut tail.out;
+        self.put(out, operations.seal(out.end.salt, out.end.at))?;
+        out.last = out.end.at;
+        Ok(out.written)
     }
 
     /// Appends a record. The system has it then, or it is in the buffer.

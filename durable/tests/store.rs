@@ -1,9 +1,11 @@
 //! A store in a file, as its users see it.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use tempfile::{TempDir, tempdir};
 use twindex_durable::twindex::{self, Change, Index};
@@ -493,6 +495,40 @@ fn wrong_arguments_change_nothing() {
     assert!(error.to_string().contains("sometimes") && error.to_string().contains("everysec"), "{error}");
     store.close().unwrap();
     assert!(open(&path, Durability::None).table("t", Index::Hash).unwrap().is_empty());
+}
+
+thread_local! {
+    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+}
+
+/// What a thread writes as it ends.
+struct Last(Table);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        self.0.insert("last", "2").unwrap();
+        self.0.insert_many(&[("very", "3"), ("last of all", "4")]).unwrap();
+    }
+}
+
+/// A record is made in memory of the thread's own. Where that was gone already, a write once ended the process.
+#[test]
+fn a_thread_may_write_as_it_ends() {
+    for durability in LOGGED {
+        let (_folder, path) = folder();
+        let store = open(&path, durability);
+        let table = store.table("t", Index::Hash).unwrap();
+        let of_thread = table.clone();
+        let ending = thread::spawn(move || {
+            LAST.set(Some(Last(of_thread.clone())));
+            of_thread.insert("first", "1").unwrap()
+        });
+        assert!(ending.join().unwrap());
+        assert_eq!(table.len(), 4);
+        let expected = tables_of(&store);
+        store.close().unwrap();
+        assert!(tables_of(&open(&path, Durability::None)) == expected);
+    }
 }
 
 #[test]
