@@ -144,27 +144,31 @@ impl Table {
 
     /// [`insert`](Self::insert) for each pair: whether each took effect.
     pub fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.write_pairs(pairs, twindex::Table::insert_many)
+        self.write_pairs(pairs, twindex::Table::insert_many, twindex::Table::insert_many)
     }
 
     /// [`update`](Self::update) for each pair: whether each took effect.
     pub fn update_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.write_pairs(pairs, twindex::Table::update_many)
+        self.write_pairs(pairs, twindex::Table::update_many, twindex::Table::update_many)
     }
 
     /// [`upsert`](Self::upsert) for each pair: whether each took effect.
     pub fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.write_pairs(pairs, twindex::Table::upsert_many)
+        self.write_pairs(pairs, twindex::Table::upsert_many, twindex::Table::upsert_many)
     }
 
     /// [`delete`](Self::delete) for each key: whether each took effect.
     pub fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
-        keys.iter().try_for_each(|key| twindex::check_key(key.as_ref()))?;
         self.write_many(
             keys,
-            AsRef::as_ref,
+            |key| {
+                let key = key.as_ref();
+                twindex::check_key(key).map(|()| key)
+            },
+            |&key| key,
+            || self.engine.delete_many(keys),
             |keys| self.engine.delete_many(keys),
-            |log, key| log.push(self.id, Operation::Delete(key.as_ref())),
+            |log, key| log.push(self.id, Operation::Delete(key)),
         )
     }
 
@@ -350,45 +354,55 @@ impl Table {
         self.acknowledged(Ok((results, last)))
     }
 
-    fn write_pairs<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+    fn write_pairs<'p, K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
-        pairs: &[(K, V)],
-        apply: impl Fn(&twindex::Table, &[(K, V)]) -> twindex::Result<Vec<bool>>,
+        pairs: &'p [(K, V)],
+        apply_all: impl Fn(&twindex::Table, &[(K, V)]) -> twindex::Result<Vec<bool>>,
+        apply: impl Fn(&twindex::Table, &[(&'p [u8], &'p [u8])]) -> twindex::Result<Vec<bool>>,
     ) -> Result<Vec<bool>> {
-        for (key, value) in pairs {
-            twindex::check_key(key.as_ref())?;
-            twindex::check_value(value.as_ref())?;
-        }
         self.write_many(
             pairs,
-            |(key, _)| key.as_ref(),
+            |(key, value)| {
+                let (key, value) = (key.as_ref(), value.as_ref());
+                twindex::check_key(key)?;
+                twindex::check_value(value).map(|()| (key, value))
+            },
+            |&(key, _)| key,
+            || apply_all(&self.engine, pairs),
             |pairs| apply(&self.engine, pairs),
-            |log, (key, value)| log.push(self.id, Operation::Put(key.as_ref(), value.as_ref())),
+            |log, (key, value)| log.push(self.id, Operation::Put(key, value)),
         )
     }
 
-    /// Writes group by group: in memory, and what took effect in the log.
-    fn write_many<I>(
+    /// Writes all items, which `read` makes bytes of: without a log at one go, else group by group, in memory and what
+    /// took effect in the log.
+    ///
+    /// Read once more, a caller's type may give other bytes: what is written and logged is what was read and checked once.
+    fn write_many<'i, I, B: Copy>(
         &self,
-        items: &[I],
-        key: impl Fn(&I) -> &[u8],
-        apply: impl Fn(&[I]) -> twindex::Result<Vec<bool>>,
-        fill: impl Fn(&mut Operations, &I),
+        items: &'i [I],
+        read: impl Fn(&'i I) -> twindex::Result<B>,
+        key: impl Fn(&B) -> &'i [u8],
+        apply_all: impl Fn() -> twindex::Result<Vec<bool>>,
+        apply: impl Fn(&[B]) -> twindex::Result<Vec<bool>>,
+        fill: impl Fn(&mut Operations, B),
     ) -> Result<Vec<bool>> {
+        items.iter().try_for_each(|item| read(item).map(drop))?;
         let core = &*self.store.handle.0;
-        let Some(logged) = core.before_write()? else { return Ok(apply(items)?) };
+        let Some(logged) = core.before_write()? else { return Ok(apply_all()?) };
         let Logged { log, stripes } = logged;
         let mut results = Vec::with_capacity(items.len());
         let mut last = None;
         for group in items.chunks(GROUP) {
+            let group = group.iter().map(&read).collect::<twindex::Result<Vec<B>>>()?;
             log.wait_for_room();
             let _held = stripes.hold_many(group.iter().map(|item| stripes.of(self.id, key(item))).collect());
             log.check()?;
-            match apply(group) {
+            match apply(&group) {
                 Ok(took) => {
                     if took.contains(&true) {
                         let took = group.iter().zip(&took).filter(|(_, took)| **took);
-                        last = Some(log.append(|log| took.for_each(|(item, _)| fill(log, item)))?);
+                        last = Some(log.append(|log| took.for_each(|(&item, _)| fill(log, item)))?);
                     }
                     results.extend(took);
                 }

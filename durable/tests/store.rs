@@ -1,6 +1,6 @@
 //! A store in a file, as its users see it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use tempfile::{TempDir, tempdir};
-use twindex_durable::twindex::{self, Change, Index};
+use twindex_durable::twindex::{self, Change, Index, MAX_KEY_BYTES};
 use twindex_durable::{Durability, Error, Options, Result, Store, Table, Torn};
 
 const ALL: [Durability; 3] = [Durability::None, Durability::EverySec, Durability::Always];
@@ -495,6 +495,45 @@ fn wrong_arguments_change_nothing() {
     assert!(error.to_string().contains("sometimes") && error.to_string().contains("everysec"), "{error}");
     store.close().unwrap();
     assert!(open(&path, Durability::None).table("t", Index::Hash).unwrap().is_empty());
+}
+
+/// Bytes that are others once they were asked for so many times.
+struct Fickle<'a> {
+    honest: &'a Cell<usize>,
+    own: [u8; 2],
+    other: &'a [u8],
+}
+
+impl AsRef<[u8]> for Fickle<'_> {
+    fn as_ref(&self) -> &[u8] {
+        let left = self.honest.replace(self.honest.get().saturating_sub(1));
+        if left > 0 { &self.own } else { self.other }
+    }
+}
+
+/// A batch once asked for each key again to log it. If it was another one then, that was in the log and not the one in
+/// memory, and if it was too long, the file could not be opened any more.
+#[test]
+fn the_log_has_what_memory_has_even_of_keys_that_change() {
+    let long = vec![b'k'; MAX_KEY_BYTES + 1];
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::EverySec);
+    for index in [Index::Hash, Index::Sorted] {
+        let table = store.table(index.name(), index).unwrap();
+        for (honest, other) in (0..120).flat_map(|turns| [(turns, &long[..]), (turns, b"other")]) {
+            let honest = Cell::new(honest);
+            let fickle = |number: u8| Fickle { honest: &honest, own: [number, 0], other };
+            let pairs = || (0..10).map(|number| (fickle(number), fickle(number + 1))).collect::<Vec<_>>();
+            // Whether they fail does not matter here.
+            let _ = table.insert_many(&pairs());
+            let _ = table.update_many(&pairs());
+            let _ = table.upsert_many(&pairs());
+            let _ = table.delete_many(&(2..8).map(fickle).collect::<Vec<_>>());
+        }
+    }
+    let expected = tables_of(&store);
+    store.close().unwrap();
+    assert!(tables_of(&open(&path, Durability::None)) == expected);
 }
 
 thread_local! {
