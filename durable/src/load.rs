@@ -231,7 +231,7 @@ impl<'s> Shared<'s> {
         if head.length > self.len - start {
             return Err(corrupt("it ends within a record"));
         }
-        payload.resize(head.length as usize, 0);
+        resize(payload, head.length)?;
         if self.file.read_at(start, payload)? < payload.len() {
             return Err(corrupt("it ends within a record"));
         }
@@ -405,8 +405,7 @@ impl<'f> LogReader<'f> {
         }
         let have = (self.start + self.piece.len() as u64).saturating_sub(self.at);
         if have < len {
-            let room = len.max(PIECE as u64).min(self.len - self.at) as usize;
-            self.piece.resize(room, 0);
+            resize(&mut self.piece, len.max(PIECE as u64).min(self.len - self.at))?;
             let read = self.file.read_at(self.at, &mut self.piece)?;
             self.piece.truncate(read);
             self.start = self.at;
@@ -492,6 +491,14 @@ impl<'f> LogReader<'f> {
         self.go_to(offset);
         Ok(self.record()?.is_some())
     }
+}
+
+/// Makes room for a record. A file may well be longer than memory, if only by holes in it.
+fn resize(bytes: &mut Vec<u8>, len: u64) -> io::Result<()> {
+    let len = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    bytes.try_reserve_exact(len.saturating_sub(bytes.len()))?;
+    bytes.resize(len, 0);
+    Ok(())
 }
 
 /// Room that was set aside is long, and most of what is looked at.

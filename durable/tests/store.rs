@@ -3,11 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use tempfile::{TempDir, tempdir};
+use twindex_durable::twindex::dump::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind};
 use twindex_durable::twindex::{self, Change, Index, MAX_KEY_BYTES};
 use twindex_durable::{Durability, Error, Options, Result, Store, Table, Torn};
 
@@ -567,6 +569,44 @@ fn a_thread_may_write_as_it_ends() {
         let expected = tables_of(&store);
         store.close().unwrap();
         assert!(tables_of(&open(&path, Durability::None)) == expected);
+    }
+}
+
+/// The head of a record of this length at the end of these bytes, whatever follows.
+fn head(kind: Kind, length: u64, bytes: &[u8]) -> [u8; HEAD_BYTES] {
+    let salt = Header::decode(bytes).unwrap().salt;
+    let mut head = [0; HEAD_BYTES];
+    head[0] = kind as u8;
+    head[1..6].copy_from_slice(&length.to_le_bytes()[..5]);
+    (0..=u16::MAX)
+        .map(|check| {
+            head[6..8].copy_from_slice(&check.to_le_bytes());
+            head
+        })
+        .find(|head| Head::decode(salt, bytes.len() as u64, head).is_some())
+        .expect("one of them is right")
+}
+
+/// Memory for a record was once taken without asking whether there is any. A file with a hole in it is as long as the
+/// record says, and takes no room: it ended the process that opened it.
+#[test]
+fn a_record_that_memory_has_no_room_for_is_an_error() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::EverySec);
+    store.table("t", Index::Hash).unwrap().insert("a", "1").unwrap();
+    store.close().unwrap();
+    let whole = fs::read(&path).unwrap();
+    let length = (1 << 40) - 1;
+    for (kind, end) in [(Kind::Packed, HEADER_BYTES), (Kind::Log, whole.len())] {
+        let mut bytes = whole[..end].to_vec();
+        bytes.extend(head(kind, length, &bytes));
+        fs::write(&path, &bytes).unwrap();
+        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(bytes.len() as u64 + length).unwrap();
+        for read_only in [false, true] {
+            let error = Options::new().read_only(read_only).open(&path).unwrap_err();
+            let is_full = |error: &Error| matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::OutOfMemory);
+            assert!(is_full(&error), "{kind:?}: {error}");
+        }
     }
 }
 
