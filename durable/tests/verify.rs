@@ -112,6 +112,28 @@ fn pairs_whose_table_is_lost_are_saved() {
     assert_eq!((lost.1, lost.2), (Index::Sorted, 750));
 }
 
+/// They were once lost where a table was called what theirs was to be called, as in a file that was saved before.
+#[test]
+fn pairs_whose_table_is_lost_are_saved_beside_those_of_an_earlier_recovery() {
+    let folder = tempdir().unwrap();
+    let (path, to) = (folder.path().join("app.twx"), folder.path().join("new.twx"));
+    let store = Options::new().durability(Durability::Always).open(&path).unwrap();
+    for (name, pairs) in [("the lost", 70), ("a", 1), ("recovered 0", 30)] {
+        let table = store.table(name, Index::Sorted).unwrap();
+        table.insert_many(&(0..pairs).map(|key| (format!("{key}"), name)).collect::<Vec<_>>()).unwrap();
+    }
+    store.compact().unwrap();
+    store.close().unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    let name = bytes.windows(8).position(|window| window == b"the lost").unwrap();
+    bytes[name] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let mut pairs: Vec<_> =
+        recover(&path, &to, |_| {}).unwrap().tables.into_iter().map(|(.., pairs)| pairs).collect();
+    pairs.sort_unstable();
+    assert_eq!(pairs, [1, 30, 70]);
+}
+
 #[test]
 fn a_torn_log_is_no_damage() {
     let (_folder, path, _store) = file();

@@ -8303,11 +8303,17 @@ pub mod dump {
         }
 
         /// Makes a table for every id in a record of pairs or operations that no table has, with a sorted index
-        /// and a name such as `recovered 7`: for files in which the tables' own records are lost.
+        /// and a name such as `recovered 7`, or `recovered 7.2` where another table is called so: for files in which the
+        /// tables' own records are lost.
         pub fn adopt(&mut self, kind: Kind, mut payload: &[u8]) {
             let mut adopt = |id| {
-                if self.find(id).is_none() {
-                    self.create(id, (Index::Sorted, &format!("recovered {id}"), 0));
+                let mut name = format!("recovered {id}");
+                let mut others = 2..100;
+                while self.find(id).is_none()
+                    && self.create(id, (Index::Sorted, &name, 0)).is_none()
+                    && let Some(other) = others.next()
+                {
+                    name = format!("recovered {id}.{other}");
                 }
             };
             if kind.has_pairs() {
