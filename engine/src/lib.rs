@@ -2268,6 +2268,9 @@ mod hash {
     /// So many keys of a batch go through each step together.
     const GROUP: usize = 32;
 
+    /// How many pairs a segment has that was split before it was full, so that few are split once more.
+    const RESERVED: usize = BUCKETS * SLOTS * 4 / 5;
+
     /// Where a key leads: its hash, segment and home bucket.
     type Home<'i> = (Hash, Segment, &'i Bucket);
 
@@ -2751,12 +2754,25 @@ mod hash {
             order
         }
 
+        /// That there is memory for the segments of so many pairs in all, beyond what there is. To find out by and by would take
+        /// all that the system has.
+        pub(super) fn check_room(&self, pairs: usize) -> Tried<()> {
+            let bytes = (pairs / RESERVED).saturating_mul(BUCKETS * BUCKET).saturating_sub(self.bytes());
+            if bytes > Space::HUGE_PAGE {
+                let layout = Layout::from_size_align(bytes, BUCKET)
+                    .map_err(|_| Error::MemoryLimit { limit: isize::MAX as usize, needed: bytes })?;
+                // The compiler would see that nothing comes of it, and not ask.
+                let room = std::hint::black_box(self.blobs.memory.allocate(layout)?);
+                // SAFETY: it was just allocated with this layout.
+                unsafe { self.blobs.memory.free(room, layout) };
+            }
+            Ok(())
+        }
+
         /// Splits the segment at `from`, before it is full, if so many pairs in all need it. Returns where to go on.
         /// The caller pins for each step anew, so that what was split is used again.
         pub(super) fn reserve(&self, pairs: usize, from: u64) -> Tried<Option<u64>> {
-            /// How many pairs a segment has then, so that few are split once more.
-            const PAIRS: usize = BUCKETS * SLOTS * 4 / 5;
-            let depth = (pairs / PAIRS).checked_ilog2().map_or(0, |bits| bits + 1);
+            let depth = (pairs / RESERVED).checked_ilog2().map_or(0, |bits| bits + 1);
             let directory = self.directory();
             if directory.is_none() {
                 self.start()?;
@@ -6828,6 +6844,7 @@ impl Table {
     pub fn reserve(&self, pairs: usize) -> Result<()> {
         self.check_not_dropped()?;
         if let Pairs::Hash(index) = &self.inner.pairs {
+            index.get(&self.pin()).check_room(pairs).map_err(|error| *error)?;
             let mut from = Some(0);
             while let Some(at) = from {
                 from = index.get(&self.pin()).reserve(pairs, at).map_err(|error| *error)?;

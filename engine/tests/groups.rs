@@ -168,6 +168,18 @@ fn a_limit_refuses_what_is_reserved_beyond_it() {
     assert!(store.table("s", Index::Sorted).unwrap().reserve(usize::MAX).is_ok());
 }
 
+/// What is reserved is taken step by step. Before it was asked for first, a number for which no machine has memory took all
+/// that there was, until the system ended the process.
+#[test]
+fn a_reserve_that_no_machine_has_memory_for_takes_none() {
+    let store = Store::new();
+    let table = store.table("t", Index::Hash).unwrap();
+    for pairs in [usize::MAX, isize::MAX as usize] {
+        assert!(matches!(table.reserve(pairs), Err(Error::MemoryLimit { .. })));
+        assert!(store.memory() < 1 << 20);
+    }
+}
+
 #[test]
 fn a_dropped_table_takes_no_batch() {
     let store = Store::new();
