@@ -93,15 +93,17 @@ class Reader {
 /** All results that the native half holds ready, each as the codec shows it. */
 function takeAll(codec) {
   const all = []
+  const readers = []
   for (let isMore = true; isMore; ) {
     const block = nativeTake(collect)
     isMore = hasMore(block)
     if (codec === utf8) {
       for (const item of itemsOf(block)) all.push(item)
-    } else {
-      const reader = new Reader(block)
-      while (!reader.isEmpty) all.push(reader.next(codec))
-    }
+    } else readers.push(new Reader(block))
+  }
+  // Only now, as a codec of the user's may use the native half, which holds the results of one call at a time.
+  for (const reader of readers) {
+    while (!reader.isEmpty) all.push(reader.next(codec))
   }
   return all
 }

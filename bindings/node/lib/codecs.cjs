@@ -13,6 +13,7 @@
 //   decode(raw, region)   both in one
 //   isNone(value)         whether it stands for no value
 //   isEqual(item, other)
+//   isTheirs              whether code of the user's does run in these three
 //
 // Of keys also, where it is not what the bytes begin with: `endOfPrefix(item)`, and `hasPrefixes`, false for none.
 
@@ -149,7 +150,9 @@ function customCodec({ encode, decode, format = 'view' }, what) {
     )
   }
   const custom = { encode: (value) => encode(value), decode: (seen) => decode(seen) }
-  return derive(base, custom, isUndefined)
+  const codec = derive(base, custom, isUndefined)
+  // Their code may encode each thing into the same buffer.
+  return { ...codec, pack: (value, what) => base.own(codec.pack(value, what)), isTheirs: true }
 }
 
 function findCodec(codecs, encoding, what) {

@@ -60,7 +60,10 @@ class Cursor {
     const { keys, values } = this.#codecs
     if (keyLength !== NO_PAIR)
       return [keys.unpack(key.slice(0, keyLength)), values.unpack(key.slice(keyLength))]
-    return [keys.decode(key, KEY), values.decode(nativePairValue(this.#handle), VALUE)]
+    const value = nativePairValue(this.#handle)
+    if (!keys.isTheirs) return [keys.decode(key, KEY), values.decode(value, VALUE)]
+    const kept = values.keep(value, VALUE)
+    return [keys.decode(key, KEY), values.unpack(kept)]
   }
 
   #many(nextMany, limit) {

@@ -6,6 +6,7 @@ import { Store } from 'twindex'
 const store = new Store()
 let count = 0
 const open = (options) => store.table(`t${count++}`, options)
+const name = (at) => `k${String(at).padStart(4, '0')}`
 
 const TEXTS = [
   '',
@@ -272,6 +273,87 @@ test('a buffer may be used again as soon as it was passed', () => {
   assert.ok(took)
   assert.equal(table.size, numbers.length)
   assert.equal(table.select(Buffer.from([0, 0, 0, 7])).readUInt32BE(), 0x01010101)
+})
+
+test("a codec's code may use the store in the middle of what is read", () => {
+  // What such code looked up once stood in the place of the values that were still to be read.
+  const bytes = (text) => new TextEncoder().encode(text)
+  const words = open({ index: 'sorted', keys: 'view', values: 'view' })
+  words.insertMany(Array.from({ length: 9 }, (_, at) => [bytes(`w${at}`), bytes(`another ${at}`)]))
+  const lookUp = (seen) => {
+    words.selectMany([bytes('w1'), bytes('w2'), bytes('none')])
+    words.select(bytes('w3'))
+    words.cursor().scanDescNext()
+    return seen
+  }
+  const pairs = Array.from({ length: 600 }, (_, at) => [name(at), `value ${at}`.repeat(at % 7 ? 1 : at)])
+  for (const format of ['utf8', 'view', 'buffer']) {
+    const [to, from] =
+      format === 'utf8' ? [lookUp, lookUp] : [bytes, (seen) => new TextDecoder().decode(lookUp(seen))]
+    const codec = { encode: (text) => to(lookUp(text)), decode: from, format }
+    for (const codecs of [
+      { keys: codec, values: codec },
+      { keys: codec, values: format },
+      { keys: format, values: codec },
+    ]) {
+      const raw = (text) => (format === 'utf8' ? text : bytes(text))
+      const own = ([key, value]) => [
+        codecs.keys === codec ? key : raw(key),
+        codecs.values === codec ? value : raw(value),
+      ]
+      const shown = ([key, value]) => [plain(key), plain(value)]
+      const plain = (item) => (typeof item === 'string' ? item : new TextDecoder().decode(item))
+      const table = open({ index: 'sorted', ...codecs })
+      const given = pairs.map(own)
+      assert.ok(table.insertMany(given).every(Boolean))
+      assert.deepEqual(
+        table.selectMany(given.map(([key]) => key)).map(plain),
+        pairs.map(([, value]) => value),
+      )
+      const cursor = table.cursor()
+      for (const pair of pairs) assert.deepEqual(shown(cursor.scanAscNext()), pair)
+      assert.deepEqual(shown(cursor.scanDescNext()), pairs.at(-2))
+      assert.deepEqual(table.cursor().scanAscNextMany(600).map(shown), pairs)
+      assert.deepEqual([...table].map(shown), pairs)
+    }
+  }
+})
+
+test('a codec may encode everything into one buffer', () => {
+  // A value was once written as the key that was encoded after it.
+  const scratch = new Uint8Array(2)
+  const codec = {
+    encode(number) {
+      scratch.fill(number)
+      return scratch
+    },
+    decode: (bytes) => bytes[1],
+  }
+  const table = open({ index: 'sorted', keys: codec, values: codec })
+  assert.ok(table.insert(1, 2))
+  assert.ok(table.update(1, 3))
+  assert.ok(table.upsert(4, 5))
+  assert.ok(table.compareAndSwap(4, 5, 6))
+  assert.ok(table.alter(4, (value) => value + 1))
+  assert.deepEqual(
+    table.insertMany([
+      [8, 9],
+      [10, 11],
+    ]),
+    [true, true],
+  )
+  assert.deepEqual(table.compareAndSwapMany([[8, 9, 12]]), [true])
+  assert.deepEqual(table.selectMany([10, 8, 1]), [11, 12, 3])
+  const pairs = [
+    [1, 3],
+    [4, 7],
+    [8, 12],
+    [10, 11],
+  ]
+  assert.deepEqual([...table], pairs)
+  assert.deepEqual([...table.scan({ gte: 4, lt: 10 })], pairs.slice(1, 3))
+  assert.deepEqual(table.deleteMany([4, 8]), [true, true])
+  assert.deepEqual([...table.keys()], [1, 10])
 })
 
 /** Arrays that are not what they say. `{ said, is }`: what is to be taken for the bytes, and the array. */

@@ -1,7 +1,7 @@
 // How JavaScript sees bytes: the encodings of keys and values.
 //
 // Each turns a value of the user's into an item, which is a string or a Uint8Array, and back. Code of the user's runs
-// in `toItem` and `show` alone, so nothing can come between the writing of two items into the one input buffer.
+// in `toItem`, `show` and `read` alone, so nothing can come between the writing of two items into the one input buffer.
 //
 //   toItem(value, what)                   the item, or a type error
 //   own(item)                             the item where the user cannot change it
@@ -9,6 +9,7 @@
 //   keep(bytes, at, length, what)         the item that these bytes are, as a copy
 //   show(item)                            the item as the user sees it
 //   read(bytes, at, length, what)         both in one
+//   isTheirs                              whether code of the user's does run there
 //
 // Of keys also, where the keys of a prefix are not what begins with its bytes: `endOfPrefix(item)`, and `hasPrefixes`, false for none.
 
@@ -118,7 +119,10 @@ function custom({ encode, decode, format = 'view' }, what) {
     throw typeError(`an encoding of ${what} has the functions encode and decode`, encode ?? decode)
   }
   const base = pick(formats, format, 'format of an encoding')
-  return derive(base, { encode: (value) => encode(value), decode: (seen) => decode(seen) }, isUndefined)
+  const theirs = { encode: (value) => encode(value), decode: (seen) => decode(seen) }
+  const codec = derive(base, theirs, isUndefined)
+  // Their code may encode each thing into the same buffer.
+  return { ...codec, toItem: (value, what) => base.own(codec.toItem(value, what)), isTheirs: true }
 }
 
 function pick(codecs, name, what) {
