@@ -438,3 +438,56 @@ proptest! {
         assert_eq!(store.memory(), base, "nothing was left behind");
     }
 }
+
+/// Wherever in a batch the memory ends, the table stays whole, each key has what it had or what it was to get, and nothing
+/// is lost track of.
+#[test]
+fn a_batch_that_is_refused_half_way_leaves_a_whole_table() {
+    let mut random = fastrand::Rng::with_seed(11);
+    for round in 0..scaled(6, 2) {
+        let store = Store::new();
+        let base = store.memory();
+        let table = store.table("t", BOTH[round % 2]).unwrap();
+        let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+        let mut next = 0_u32;
+        for _ in 0..if cfg!(miri) { 3 } else { 50 } {
+            let room = [0, 64, 600, 5000, 40_000, 1 << 20][random.usize(..6)];
+            store.set_memory_limit(Some(store.memory() + random.usize(..=room)));
+            let (in_order, key_len) = (random.bool(), if random.u8(..8) == 0 { 600 } else { 7 });
+            let most = [8, 40, 70, 140, 520, 4200][random.usize(..6)];
+            let mut pair = || {
+                next += 1;
+                let mut key = format!("{:07}", if in_order { next } else { random.u32(..next) }).into_bytes();
+                key.resize(key_len, b'k');
+                let len = random.usize(..most);
+                (key, vec![random.u8(..); len])
+            };
+            let pairs: Vec<_> = (0..200).map(|_| pair()).collect();
+            let pairs = &pairs[..random.usize(1..200)];
+            let keys: Vec<_> = pairs.iter().map(|(key, _)| key).collect();
+            let deletes = random.u8(..4) == 0;
+            let done = if deletes { table.delete_many(&keys) } else { table.upsert_many(pairs) };
+            for key in keys {
+                let found = table.select(key);
+                let mut given = pairs.iter().filter(|(other, _)| other == key).map(|(_, value)| Some(value));
+                let mut is_new = |found: Option<&Vec<u8>>| {
+                    if deletes { found.is_none() } else { given.any(|given| given == found) }
+                };
+                assert!(
+                    is_new(found.as_ref()) || done.is_err() && found.as_ref() == model.get(key),
+                    "{done:?}"
+                );
+                match found {
+                    Some(value) => drop(model.insert(key.clone(), value)),
+                    None => drop(model.remove(key)),
+                }
+            }
+            sound::assert_sound(&table);
+            assert_eq!(table.len(), model.len());
+        }
+        assert!(table.iter().collect::<BTreeMap<_, _>>() == model);
+        store.drop_table("t");
+        drop(table);
+        assert_eq!(store.memory(), base, "nothing was left behind");
+    }
+}
