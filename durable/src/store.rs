@@ -200,6 +200,9 @@ impl Store {
     }
 
     /// As [`compact`](Self::compact); `progress` is told how far it has come.
+    ///
+    /// It may read and write, but what waits for this to end would wait for itself: [`save`](Self::save), `compact` and
+    /// [`close`](Self::close), and with `none` the commit of a [`Batch`].
     pub fn compact_with(&self, mut progress: impl FnMut(Progress)) -> Result<()> {
         self.compact_and_tell(Some(&mut progress))
     }
