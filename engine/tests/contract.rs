@@ -1,9 +1,10 @@
 //! What callers may rely on beyond the results of the verbs: limits, closures that panic or use the
 //! store, handles that outlive each other.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
 
 use twindex::{Change, Cursor, Error, Index, Iter, MAX_KEY_BYTES, Scan, Store, Table, prefix_range};
 
@@ -317,6 +318,57 @@ fn handles_cross_threads() {
     crosses::<Scan>();
     crosses::<Iter>();
     crosses::<Error>();
+}
+
+thread_local! {
+    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+}
+
+/// What a thread does as it ends, when where it would say that it reads is gone already.
+struct Last {
+    tables: [Table; 2],
+    number: u8,
+}
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        let [one, other] = &self.tables;
+        for turn in 0..if cfg!(miri) { 10 } else { 500_u16 } {
+            let key = [&turn.to_be_bytes()[..], &[self.number]].concat();
+            let value = vec![self.number; usize::from(turn % 7) * 100];
+            assert!(one.insert(&key, &value).unwrap());
+            let seen = one.select_with(&key, |seen| {
+                // While it reads the one, it reads and writes the other, and takes away what it reads.
+                assert!(other.upsert(&key, seen).unwrap() && one.delete(&key).unwrap());
+                assert!(one.upsert([self.number], [0; 300]).unwrap());
+                other.select_with(&key, <[u8]>::to_vec).is_some_and(|copy| copy == seen) && seen == value
+            });
+            assert_eq!(seen, Some(true));
+        }
+    }
+}
+
+#[test]
+fn threads_may_use_stores_as_they_end() {
+    const THREADS: u8 = 4;
+    for indexes in [BOTH, [Index::Sorted, Index::Hash]] {
+        let tables = indexes.map(table);
+        let threads: Vec<_> = (0..THREADS)
+            .map(|number| {
+                let last = Last { tables: tables.clone(), number };
+                thread::spawn(move || {
+                    LAST.set(Some(last));
+                    LAST.with_borrow(|last| last.as_ref().map(|last| last.tables[0].len()))
+                })
+            })
+            .collect();
+        for thread in threads {
+            assert!(thread.join().unwrap().is_some());
+        }
+        assert_eq!(tables[0].len(), usize::from(THREADS));
+        assert_eq!(tables[1].len() % usize::from(THREADS), 0);
+        tables.iter().for_each(assert_sound);
+    }
 }
 
 #[test]
