@@ -44,20 +44,47 @@ struct Checked {
     cursor: Cursor,
     range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
     on: Option<Vec<u8>>,
+    packed: Packed,
+}
+
+/// What was packed last, in which direction, and from where.
+#[derive(Default)]
+struct Packed {
+    down: bool,
+    from: Option<Vec<u8>>,
+    pairs: Vec<Pair>,
 }
 
 impl Checked {
-    /// The next pair that way, to which it moves.
-    fn expect_next(&mut self, model: &Model, down: bool) -> Option<Pair> {
-        let beyond = |key: &Vec<u8>| match &self.on {
+    /// The pair that comes next that way after this key.
+    fn next_after(&self, on: Option<&Vec<u8>>, model: &Model, down: bool) -> Option<Pair> {
+        let beyond = |key: &Vec<u8>| match on {
             Some(on) if down => key < on,
             Some(on) => key > on,
             None => true,
         };
         let mut left = model.iter().filter(|(key, _)| self.range.contains(*key) && beyond(key));
         let (key, value) = if down { left.next_back() } else { left.next() }?;
-        self.on = Some(key.clone());
         Some((key.clone(), value.clone()))
+    }
+
+    /// The next pair that way, to which it moves.
+    fn expect_next(&mut self, model: &Model, down: bool) -> Option<Pair> {
+        let next = self.next_after(self.on.as_ref(), model, down)?;
+        self.on = Some(next.0.clone());
+        Some(next)
+    }
+
+    /// As long as the cursor says so, what was packed is still what comes there.
+    fn look_at_packed(&self, model: &Model) {
+        let Packed { down, from, pairs } = &self.packed;
+        if self.cursor.is_still(*down) {
+            let mut on = from.as_ref();
+            for pair in pairs {
+                assert_eq!(self.next_after(on, model, *down).as_ref(), Some(pair), "not as it was packed");
+                on = Some(&pair.0);
+            }
+        }
     }
 
     fn step(&mut self, model: &Model, down: bool) {
@@ -83,6 +110,7 @@ impl Checked {
 
     /// A pair is the length of its key, that of its value, and both.
     fn pack(&mut self, model: &Model, down: bool, limit: usize, room: usize) {
+        self.packed = Packed { down, from: self.on.clone(), pairs: Vec::new() };
         let mut packed = Vec::with_capacity(room);
         let room = packed.capacity();
         let count = self.cursor.pack(down, limit, usize::MAX, &mut packed);
@@ -96,7 +124,8 @@ impl Checked {
             let [key_len, value_len] =
                 [(); 2].map(|()| u32::from_ne_bytes(take(4).try_into().expect("there are four")) as usize);
             let pair = (take(key_len), take(value_len));
-            assert_eq!(Some(pair), self.expect_next(model, down));
+            assert_eq!(Some(&pair), self.expect_next(model, down).as_ref());
+            self.packed.pairs.push(pair);
         }
         assert!(rest.is_empty() && count <= limit && packed.capacity() == room);
     }
@@ -120,10 +149,14 @@ fn run(seed: u64) {
     let high = if rng.bool() { Bound::Unbounded } else { Bound::Excluded(keys.some(&mut rng)) };
     let range = (low, high);
     let cursor = table.cursor((range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice)));
-    let mut checked = Checked { cursor, range, on: None };
+    let mut checked = Checked { cursor, range, on: None, packed: Packed::default() };
     for _ in 0..if cfg!(miri) { 30 } else { 400 } {
         let down = rng.u8(..4) == 0;
-        match rng.u8(..10) {
+        let verb = rng.u8(..10);
+        if verb < 9 {
+            checked.packed = Packed::default();
+        }
+        match verb {
             0..4 => checked.step(&model, down),
             4 => checked.step_over_many(&model, down, rng.usize(..40)),
             5..7 => checked.pack(&model, down, rng.usize(1..31), rng.usize(..400)),
@@ -146,6 +179,7 @@ fn run(seed: u64) {
                     table.clear().expect("it was not dropped");
                     model.clear();
                 }
+                checked.look_at_packed(&model);
             }
         }
     }
