@@ -2758,15 +2758,26 @@ mod hash {
         /// all that the system has.
         pub(super) fn check_room(&self, pairs: usize) -> Tried<()> {
             let bytes = (pairs / RESERVED).saturating_mul(BUCKETS * BUCKET).saturating_sub(self.bytes());
-            if bytes > Space::HUGE_PAGE {
-                let layout = Layout::from_size_align(bytes, BUCKET)
-                    .map_err(|_| Error::MemoryLimit { limit: isize::MAX as usize, needed: bytes })?;
-                // The compiler would see that nothing comes of it, and not ask.
-                let room = std::hint::black_box(self.blobs.memory.allocate(layout)?);
-                // SAFETY: it was just allocated with this layout.
-                unsafe { self.blobs.memory.free(room, layout) };
+            if bytes <= Space::HUGE_PAGE {
+                return Ok(());
             }
-            Ok(())
+            let memory = &self.blobs.memory;
+            // It is asked for and not counted, or others would meet the limit meanwhile.
+            let ask = |layout| {
+                // SAFETY: the layout's size is not 0. The compiler would see that nothing comes of it, and not ask.
+                let room = std::hint::black_box(unsafe { alloc::alloc(layout) });
+                if !room.is_null() {
+                    // SAFETY: it was just allocated with this layout.
+                    unsafe { alloc::dealloc(room, layout) };
+                }
+                !room.is_null()
+            };
+            if bytes <= memory.left() && Layout::from_size_align(bytes, BUCKET).is_ok_and(ask) {
+                return Ok(());
+            }
+            let (limit, used) = (memory.limit.load(Relaxed), memory.used.load(Relaxed));
+            let limit = if bytes > memory.left() { limit } else { used };
+            Err(Box::new(Error::MemoryLimit { limit, needed: used.saturating_add(bytes) }))
         }
 
         /// Splits the segment at `from`, before it is full, if so many pairs in all need it. Returns where to go on.
