@@ -2129,8 +2129,9 @@ mod hash {
     /// The classes of records so long that they are asked for before they are taken: 64 bytes, and from 512 on even earlier.
     const LONG: usize = 16;
     const VERY_LONG: usize = 96;
-    /// A thread asks who reads what after it took out so many bytes of records, in a small table fewer: what waits lies idle.
-    const COLLECT_FROM: usize = tuned(8 << 10, 256);
+    /// A thread asks who reads what after it took out so many bytes of records, in a small store a sixteenth of it: what
+    /// waits lies idle.
+    const COLLECT_FROM: usize = tuned(16 << 10, 256);
     const COLLECT_AT: usize = tuned(128 << 10, 256);
 
     const _: () = assert!(CLASSES <= 1 << u8::BITS);
@@ -2955,7 +2956,7 @@ mod hash {
             }
             state.block_count += 1;
             state.bytes += bytes;
-            state.enough = (state.bytes * SHARDS / 16).clamp(COLLECT_FROM, COLLECT_AT);
+            state.enough = (self.blobs.memory.used.load(Relaxed) / 16).clamp(COLLECT_FROM, COLLECT_AT);
             let lane = shard.lane(state);
             lane.bytes += bytes;
             let first = if REFS_ARE_ADDRESSES {

@@ -262,6 +262,17 @@ fn a_table_whose_pairs_are_all_replaced_hardly_grows() {
     }
 }
 
+/// As long as a table had few shards, so much of it waited to be freed as if it had many: of this one 400 bytes a pair.
+#[cfg(not(any(twindex_tiny, miri)))]
+#[test]
+fn little_of_a_small_hash_table_waits_to_be_freed() {
+    let table = Store::new().table("t", Index::Hash).unwrap();
+    for number in 0..100_000 {
+        table.upsert(format!("{:016}", number % 1000), [1; 16]).unwrap();
+    }
+    assert!(table.memory() < 200 << 10, "{}", table.memory());
+}
+
 /// The keys move on, so that no place in an index is ever used again.
 #[test]
 fn a_queue_does_not_grow_memory_for_ever() {
