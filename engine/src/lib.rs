@@ -1694,7 +1694,7 @@ impl<T> Drop for Shared<T> {
 ///   that counts no pair past it.
 /// - **H4** A shard's records are those of segments whose hashes begin with the shard's bits. Its table names each block
 ///   that has one of them, by the same number for as long as the index lives, as do the tables of the shards that come
-///   of it.
+///   of it. A free record or piece of a block is one shard's, which alone cuts it, and joins it with others of its own.
 #[path = "../tests/check"]
 mod hash {
     use super::*;
@@ -2045,6 +2045,9 @@ mod hash {
         bytes: usize,
         /// So many bytes of records that a thread has taken out make an epoch.
         enough: usize,
+        /// What is being joined, and after how many free records more the next time is due.
+        joining: Option<Box<Joining>>,
+        join_at: u32,
         lanes: [Lane; LANES],
     }
 
@@ -2058,7 +2061,7 @@ mod hash {
     #[repr(align(64))]
     #[derive(Default)]
     struct Lane {
-        /// The free rest of its newest block, in units.
+        /// Free units from which records are cut: the rest of its newest block, or of a free record.
         bump: u32,
         bump_end: u32,
         /// Free records by class.
@@ -2066,7 +2069,9 @@ mod hash {
         /// Of its blocks.
         bytes: usize,
         /// The class of the record that was taken last.
-        last: usize,
+        last: u32,
+        /// How many records became free since free ones were last joined.
+        freed: u32,
         limbo: epoch::Limbo<Removed>,
     }
 
@@ -2075,10 +2080,30 @@ mod hash {
             self.free.as_mut()?[class].pop(shard, class)
         }
 
-        fn push(&mut self, shard: &Shard, record: &Removed) {
+        fn push(&mut self, shard: &Shard, class: usize, reference: u32) {
             let free = self.free.get_or_insert_with(|| Box::new([FreeRecords::default(); CLASSES]));
-            let class = usize::from(record.class);
-            free[class].push(shard, class, record.reference);
+            free[class].push(shard, class, reference);
+            self.freed = self.freed.wrapping_add(1);
+        }
+
+        /// Files free units that lie side by side as few records.
+        fn file(&mut self, shard: &Shard, mut reference: u32, mut units: u32) {
+            while units > 0 {
+                let wanted = class_units(CLASSES - 1).min(units as usize);
+                let (least, has) = class(wanted);
+                let class = least - usize::from(has > wanted);
+                self.push(shard, class, reference);
+                reference += class_units(class) as u32;
+                units -= class_units(class) as u32;
+            }
+        }
+
+        /// Takes the shortest free record of this class or a larger one to cut records from.
+        fn cut(&mut self, shard: &Shard, class: usize) -> Option<Range<u32>> {
+            let free = self.free.as_mut()?;
+            let class = class + free[class..].iter().position(|free| free.0 != 0)?;
+            let reference = free[class].pop(shard, class)?;
+            Some(reference..reference + class_units(class) as u32)
         }
 
         /// The lines of the record that is taken next, to be asked for, if it is to be as long as the last one, where that
@@ -2087,14 +2112,31 @@ mod hash {
         #[inline]
         fn next_lines(&self, shard: &Shard, done: bool) -> impl Iterator<Item = *const u8> + use<> {
             let mut next = (ptr::null(), 0);
-            if !SMALL && self.last >= LONG && done == (self.last >= VERY_LONG) {
+            let last = self.last as usize;
+            if !SMALL && last >= LONG && done == (last >= VERY_LONG) {
                 let removed = self.limbo.oldest().map(|removed| removed.reference);
-                let free = || self.free.as_ref()?[self.last].top(shard, self.last);
+                let free = || self.free.as_ref()?[last].top(shard, last);
                 if let Some(reference) = removed.or_else(free) {
-                    next = (shard.record(reference), class_units(self.last) * UNIT);
+                    next = (shard.record(reference), class_units(last) * UNIT);
                 }
             }
             (0..next.1).step_by(64).map(move |line| next.0.wrapping_add(line))
+        }
+    }
+
+    /// Free records on their way to be joined, where they lie side by side, with others of their shard. Else memory of
+    /// sizes that are out of use would lie idle for ever.
+    struct Joining {
+        /// How many stacks of free records are still to be taken.
+        stacks: usize,
+        /// Refs and units of those that were, by block.
+        taken: Vec<Vec<(u32, u32)>>,
+    }
+
+    impl ShardState {
+        /// How many records became free since free ones were last joined.
+        fn freed(&self) -> u32 {
+            self.lanes.iter().fold(0, |sum, lane| sum.saturating_add(lane.freed))
         }
     }
 
@@ -2133,6 +2175,10 @@ mod hash {
     /// waits lies idle.
     const COLLECT_FROM: usize = tuned(16 << 10, 256);
     const COLLECT_AT: usize = tuned(128 << 10, 256);
+
+    /// From how many records that became free on they are joined, and how many of them at a time: that takes some 0.1 ms.
+    const JOIN_FROM: u32 = tuned(64, 4) as u32;
+    const JOIN_AT_A_TIME: usize = tuned(2048, 8);
 
     const _: () = assert!(CLASSES <= 1 << u8::BITS);
 
@@ -2635,11 +2681,7 @@ mod hash {
                         self.emptied.store(true, Relaxed);
                     }
                     self.retire(shard, state, old, record);
-                    let lane = shard.lane(state);
-                    for _ in 0..2 {
-                        let Some(unread) = self.unread(shard, lane) else { break };
-                        lane.push(shard, &unread);
-                    }
+                    self.free_unread(shard, shard.lane(state), 2);
                 }
                 _ => return Ok(false),
             }
@@ -2865,21 +2907,17 @@ mod hash {
             Ok(reference as usize)
         }
 
-        /// Room for a record: one that was taken out, or else from the newest block.
+        /// Room for a record: one that was taken out, or else a piece of what the lane cuts up.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn take_record(&self, shard: &Shard, state: &mut ShardState, bytes: usize) -> Tried<(u32, *mut u8)> {
             let (class, units) = class(bytes.div_ceil(UNIT));
             let lane = shard.lane(state);
-            lane.last = class;
+            lane.last = class as u32;
             if let Some(reference) = self.reuse(shard, lane, class) {
                 return Ok((reference, shard.record(reference).cast_mut()));
             }
             if lane.bump + units as u32 > lane.bump_end {
-                // What one thread frees another may need.
-                if let Some(reference) = state.lanes.iter_mut().find_map(|lane| lane.pop(shard, class)) {
-                    return Ok((reference, shard.record(reference).cast_mut()));
-                }
-                self.add_block(shard, state, units * UNIT)?;
+                self.bring_room(shard, state, class)?;
             }
             let lane = shard.lane(state);
             let reference = lane.bump;
@@ -2899,7 +2937,7 @@ mod hash {
                 if usize::from(unread.class) == class {
                     return Some(unread.reference);
                 }
-                lane.push(shard, &unread);
+                lane.push(shard, unread.class.into(), unread.reference);
             }
             lane.pop(shard, class)
         }
@@ -2919,6 +2957,41 @@ mod hash {
                 super::check::spoil(record, class_units(unread.class.into()) * UNIT);
             }
             Some(unread)
+        }
+
+        /// Frees so many at most of the records that a lane took out; whether there was any that nobody reads any more.
+        #[inline]
+        fn free_unread(&self, shard: &Shard, lane: &mut Lane, most: usize) -> bool {
+            let mut freed = 0;
+            while freed < most
+                && let Some(unread) = self.unread(shard, lane)
+            {
+                lane.push(shard, unread.class.into(), unread.reference);
+                freed += 1;
+            }
+            freed > 0
+        }
+
+        /// Brings the lane room for a record of a class: a free one of this class or a larger one, or else a block.
+        #[cold]
+        fn bring_room(&self, shard: &Shard, state: &mut ShardState, class: usize) -> Tried<()> {
+            let lane = shard.lane(state);
+            let rest = lane.bump_end - lane.bump;
+            if lane.free.is_some() || rest >= LONG as u32 {
+                lane.file(shard, lane.bump, rest);
+            }
+            lane.bump = lane.bump_end;
+            let found = shard.cut(state, class).or_else(|| {
+                // Those of a thread that is no more wait for others to look.
+                for lane in &mut state.lanes {
+                    self.free_unread(shard, lane, 8);
+                }
+                if shard.join(state) { shard.cut(state, class) } else { None }
+            });
+            let Some(range) = found else { return self.add_block(shard, state, class_units(class) * UNIT) };
+            let lane = shard.lane(state);
+            (lane.bump, lane.bump_end) = (range.start, range.end);
+            Ok(())
         }
 
         /// Gives the shard another block, an eighth of what it has.
@@ -2997,10 +3070,7 @@ mod hash {
                 let _held = shard.lock.lock();
                 // SAFETY: the lock is held.
                 for lane in unsafe { &mut (*shard.state.get()).lanes } {
-                    while let Some(unread) = self.unread(shard, lane) {
-                        lane.push(shard, &unread);
-                        any = true;
-                    }
+                    any |= self.free_unread(shard, lane, usize::MAX);
                 }
             }
             lock(&self.space).collect(&self.blobs) || any
@@ -3238,8 +3308,9 @@ mod hash {
             }
             for shard in self.all_shards() {
                 // SAFETY: nobody else has it any more.
-                let mut lanes = unsafe { mem::take(&mut (*shard.state.get()).lanes) };
-                let retired: Vec<Removed> = lanes.iter_mut().flat_map(|lane| lane.limbo.drain()).collect();
+                let mut state = unsafe { mem::take(&mut *shard.state.get()) };
+                let retired: Vec<Removed> =
+                    state.lanes.iter_mut().flat_map(|lane| lane.limbo.drain()).collect();
                 for retired in retired.iter().filter(|retired| retired.owns_blob) {
                     // SAFETY: a retired record is whole.
                     blobs.push(unsafe { blob_of(shard.record(retired.reference)) });
@@ -3295,6 +3366,54 @@ mod hash {
         #[inline]
         fn lane<'s>(&self, state: &'s mut ShardState) -> &'s mut Lane {
             &mut state.lanes[self.own.get() as usize % state.lanes.len()]
+        }
+
+        /// Takes a free record of this class or a larger one from the lane, or else from another: what one thread frees
+        /// another may need.
+        fn cut(&self, state: &mut ShardState, class: usize) -> Option<Range<u32>> {
+            let own = self.lane(state).cut(self, class);
+            own.or_else(|| state.lanes.iter_mut().find_map(|lane| lane.cut(self, class)))
+        }
+
+        /// Joins free records, if enough became free since the last time: five at most for each that did. Does no more
+        /// than some at a time, so that no write takes long, and goes on the next time. Whether it did anything.
+        fn join(&self, state: &mut ShardState) -> bool {
+            let mut joining = match state.joining.take() {
+                Some(joining) => joining,
+                None if SMALL || state.freed() < state.join_at.max(JOIN_FROM) => return false,
+                None => {
+                    state.lanes.iter_mut().for_each(|lane| lane.freed = 0);
+                    Box::new(Joining { stacks: LANES * CLASSES, taken: Vec::new() })
+                }
+            };
+            let mut left = JOIN_AT_A_TIME;
+            while left > 0 && joining.stacks > 0 {
+                let (lane, class) = ((joining.stacks - 1) / CLASSES, (joining.stacks - 1) % CLASSES);
+                let Some(reference) = state.lanes[lane].pop(self, class) else {
+                    joining.stacks -= 1;
+                    continue;
+                };
+                let block = (reference >> BLOCK_UNITS_BITS) as usize;
+                if joining.taken.len() <= block {
+                    joining.taken.resize(block + 1, Vec::new());
+                }
+                joining.taken[block].push((reference, class_units(class) as u32));
+                left -= 1;
+            }
+            while left > 0 {
+                let Some(mut records) = joining.taken.pop() else {
+                    state.join_at = (state.freed() / 4).saturating_mul(5);
+                    return true;
+                };
+                records.sort_unstable();
+                for run in records.chunk_by(|one, next| one.0 + one.1 == next.0) {
+                    let units: u32 = run.iter().map(|record| record.1).sum();
+                    self.lane(state).file(self, run[0].0, units);
+                }
+                left = left.saturating_sub(records.len());
+            }
+            state.joining = Some(joining);
+            true
         }
 
         /// # Safety
@@ -6648,9 +6767,9 @@ impl Store {
 
     /// The bytes that the store holds: pairs, indexes and free space kept for reuse.
     ///
-    /// What deleted and replaced pairs leave is used again by others of about their size, and returned once the table
-    /// is empty. So values that grow step by step leave room for each of their former sizes: 10,000 of them that doubled
-    /// from 16 bytes to 8 KiB held 1.6 times their bytes in a hash table, and twice in a sorted one.
+    /// What deleted and replaced pairs leave is used again by others, and returned once the table is empty. But values
+    /// that grow step by step leave gaps of their former sizes: 10,000 of them that doubled from 16 bytes to 8 KiB held
+    /// 1.4 times their bytes in a hash table, and twice in a sorted one.
     pub fn memory(&self) -> usize {
         self.inner.memory.used.load(Relaxed)
     }

@@ -262,6 +262,30 @@ fn a_table_whose_pairs_are_all_replaced_hardly_grows() {
     }
 }
 
+/// What a record leaves was only ever used for one of the same size: a hash table whose values grew held each of their
+/// former sizes, 1.5 times the bytes of its pairs here, and with values of random sizes thereafter 3.3 times.
+#[cfg(not(any(twindex_tiny, miri)))]
+#[test]
+fn a_hash_table_whose_values_change_size_holds_little_more_than_they_need() {
+    let table = Store::new().table("t", Index::Hash).unwrap();
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut keys: Vec<String> = (0..20_000).map(|number| format!("{number:016}")).collect();
+    for length in [16, 64, 256, 1024] {
+        random.shuffle(&mut keys);
+        for key in &keys {
+            assert!(table.upsert(key, vec![1; length]).unwrap());
+        }
+    }
+    let needed = 20_000 * (16 + 1024);
+    let grown = table.memory();
+    assert!(grown < needed * 142 / 100, "{grown}");
+    for key in keys.iter().cycle().take(100_000) {
+        assert!(table.upsert(key, vec![2; random.usize(..2048)]).unwrap());
+    }
+    let mixed = table.memory();
+    assert!(mixed < needed * 17 / 10, "{mixed}");
+}
+
 /// As long as a table had few shards, so much of it waited to be freed as if it had many: of this one 400 bytes a pair.
 #[cfg(not(any(twindex_tiny, miri)))]
 #[test]

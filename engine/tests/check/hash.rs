@@ -174,6 +174,8 @@ impl Shard {
                 page = FreeRecords(unsafe { *page.word(self, 0) });
             }
         }
+        let joining = state.joining.iter().flat_map(|joining| joining.taken.iter().flatten());
+        pieces.extend(joining.map(|&(reference, units)| (reference, units as usize)));
         pieces.extend(state.lanes.iter().map(|lane| (lane.bump, (lane.bump_end - lane.bump) as usize)));
         pieces.retain(|&(_, units)| units > 0);
         for (reference, units) in pieces {
