@@ -2,7 +2,7 @@
 //!
 //! Locks and thread-locals are shuttle's. Its atomics are larger than the words that the engine lays into its blocks,
 //! so these are the standard library's with a scheduling point of shuttle's in front: every interleaving of them can
-//! come up, each of them sequentially consistent. What weaker orderings allow is for the models in `tests/loom.rs`.
+//! come up, each of them sequentially consistent. What weaker orderings allow is for the models in `tests/protocols.rs`.
 
 pub(super) use shuttle::hint::spin_loop;
 pub(super) use shuttle::sync::{Mutex, MutexGuard};

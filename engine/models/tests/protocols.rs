@@ -4,9 +4,9 @@
 //! writes without atomics is a cell that knows whether the one happens before the other.
 
 use loom::cell::UnsafeCell;
-use loom::sync::Arc;
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, fence};
+use loom::sync::{Arc, Mutex};
 use loom::thread;
 
 fn model(body: impl Fn() + Sync + Send + 'static) {
@@ -166,6 +166,58 @@ fn what_another_thread_found_safe_is_not_read() {
         epoch.replace_and_leave(ONE, || ());
         reader.join().unwrap();
         other.join().unwrap();
+    });
+}
+
+/// As above, where readers and writers run no fence and the system has their cores run one. Until then others may see what
+/// a thread stores only after it has loaded more, here as late as its next load: that far a core holds both together.
+#[test]
+fn what_is_unlinked_without_a_fence_waits_for_two_barriers() {
+    struct Cores {
+        epoch: Epoch,
+        reader: Mutex<()>,
+        writer: Mutex<()>,
+    }
+    impl Cores {
+        /// `advance`, with `barrier::heavy`.
+        fn advance(&self) {
+            let now = self.epoch.now.load(SeqCst);
+            for core in [&self.reader, &self.writer] {
+                drop(core.lock().unwrap());
+            }
+            let _ = self.epoch.now.compare_exchange(now, now + 1, SeqCst, SeqCst);
+            let pinned = self.epoch.slot.pinned.load(Acquire);
+            let oldest = if pinned != 0 { pinned } else { u64::MAX };
+            self.epoch.safe.fetch_max(oldest.min(now), AcqRel);
+        }
+    }
+    model(|| {
+        let cores = Arc::new(Cores { epoch: Epoch::new(), reader: Mutex::new(()), writer: Mutex::new(()) });
+        let spawn = |work: fn(&Cores)| {
+            let cores = Arc::clone(&cores);
+            thread::spawn(move || work(&cores))
+        };
+        // It reads on, and on.
+        let reader = spawn(|Cores { epoch, reader, .. }| {
+            let now = epoch.now.load(Acquire);
+            let core = reader.lock().unwrap();
+            let block = epoch.leads_to[0].load(Acquire);
+            epoch.slot.pinned.store(now, Release);
+            drop(core);
+            assert_ne!(epoch.blocks[0][block].read(), SPOILT);
+        });
+        let others = [spawn(Cores::advance), spawn(Cores::advance)];
+        let core = cores.writer.lock().unwrap();
+        let noted = cores.epoch.now.load(Relaxed) + 1;
+        cores.epoch.leads_to[0].store(1, Release);
+        drop(core);
+        for other in others {
+            other.join().unwrap();
+        }
+        if noted < cores.epoch.safe.load(Acquire) {
+            cores.epoch.blocks[0][0].write(SPOILT);
+        }
+        reader.join().unwrap();
     });
 }
 
