@@ -2984,7 +2984,7 @@ mod hash {
             let found = shard.cut(state, class).or_else(|| {
                 // Those of a thread that is no more wait for others to look.
                 for lane in &mut state.lanes {
-                    self.free_unread(shard, lane, 8);
+                    self.free_unread(shard, lane, 64);
                 }
                 if shard.join(state) { shard.cut(state, class) } else { None }
             });
