@@ -3378,9 +3378,12 @@ mod hash {
         /// Joins free records, if enough became free since the last time: five at most for each that did. Does no more
         /// than some at a time, so that no write takes long, and goes on the next time. Whether it did anything.
         fn join(&self, state: &mut ShardState) -> bool {
+            if SMALL {
+                return false;
+            }
             let mut joining = match state.joining.take() {
                 Some(joining) => joining,
-                None if SMALL || state.freed() < state.join_at.max(JOIN_FROM) => return false,
+                None if state.freed() < state.join_at.max(JOIN_FROM) => return false,
                 None => {
                     state.lanes.iter_mut().for_each(|lane| lane.freed = 0);
                     Box::new(Joining { stacks: LANES * CLASSES, taken: Vec::new() })
