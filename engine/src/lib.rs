@@ -2133,6 +2133,24 @@ mod hash {
         taken: Vec<Vec<(u32, u32)>>,
     }
 
+    impl Joining {
+        /// Notes a free record; whether there is memory for that. Who is told so when there is none can still go on.
+        fn note(&mut self, reference: u32, units: u32) -> bool {
+            let block = (reference >> BLOCK_UNITS_BITS) as usize;
+            let more = (block + 1).saturating_sub(self.taken.len());
+            if self.taken.try_reserve(more).is_err() {
+                return false;
+            }
+            self.taken.extend((0..more).map(|_| Vec::new()));
+            let records = &mut self.taken[block];
+            let has_room = records.try_reserve(1).is_ok();
+            if has_room {
+                records.push((reference, units));
+            }
+            has_room
+        }
+    }
+
     impl ShardState {
         /// How many records became free since free ones were last joined.
         fn freed(&self) -> u32 {
@@ -3396,11 +3414,10 @@ mod hash {
                     joining.stacks -= 1;
                     continue;
                 };
-                let block = (reference >> BLOCK_UNITS_BITS) as usize;
-                if joining.taken.len() <= block {
-                    joining.taken.resize(block + 1, Vec::new());
+                if !joining.note(reference, class_units(class) as u32) {
+                    state.lanes[lane].push(self, class, reference);
+                    joining.stacks = 0;
                 }
-                joining.taken[block].push((reference, class_units(class) as u32));
                 left -= 1;
             }
             while left > 0 {
