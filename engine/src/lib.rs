@@ -1021,6 +1021,13 @@ impl Space {
         wants.then_some(bytes)
     }
 
+    /// Whether it is high time for that: it lasts for some dozen leaves, and to bring it earlier would only take memory.
+    fn ends(&self) -> bool {
+        let bytes = self.next_bytes();
+        let due = !cfg!(target_family = "wasm") && bytes > Self::LARGEST && self.left < bytes / 16;
+        due && self.next.is_none() && !self.coming && self.memory.left() >= bytes
+    }
+
     fn set_next(&mut self, region: Tried<Region>) {
         self.coming = false;
         self.next = region.ok().map(|region| self.own(region));
@@ -4975,9 +4982,7 @@ mod sorted {
             let wanted = {
                 let mut blocks = lock(&self.blocks.0);
                 blocks.free_unread(&self.blobs);
-                // It lasts for some dozen looks: to bring the next earlier would only take memory.
-                let ends = blocks.space.left < blocks.space.next_bytes() / 16;
-                if ends { blocks.space.wants_next() } else { None }
+                if blocks.space.ends() { blocks.space.wants_next() } else { None }
             };
             if let Some(bytes) = wanted {
                 let region = Space::new_region(&self.blobs.memory, bytes);
@@ -5211,7 +5216,11 @@ mod sorted {
             let block = {
                 let space = &mut lock(&self.blocks.0).space;
                 space.may_grow()?;
-                space.take(bytes)?
+                let block = space.take(bytes)?;
+                if space.ends() {
+                    self.due.store(true, Relaxed);
+                }
+                block
             };
             // SAFETY: the block has so many bytes and is ours. Its first word stays an atomic: S5.
             unsafe {
@@ -5588,7 +5597,14 @@ mod sorted {
 
         /// A leaf of at least `size` bytes that nobody else knows yet.
         fn empty_leaf(&self, prefix: &[u8], size: usize) -> Tried<Leaf<'_>> {
-            let (block, size) = lock(&self.blocks.0).space.take_about(leaf_size(size))?;
+            let (block, size) = {
+                let space = &mut lock(&self.blocks.0).space;
+                let taken = space.take_about(leaf_size(size))?;
+                if space.ends() {
+                    self.due.store(true, Relaxed);
+                }
+                taken
+            };
             let slots = HEAD + prefix_room(prefix.len());
             // SAFETY: the block has `size` bytes, more than the prefix needs, and is ours. Its first word stays an
             // atomic: S5.
