@@ -100,7 +100,7 @@
 //   E2  What is put into a Limbo was unlinked before, so only threads that were pinned then can reach it. It comes
 //       out once none of them is pinned any more. (Limbo::collect, Limbo::pop)
 //   M1  A block belongs to one owner at a time: the Space's free list, the index, or a limbo. (Space, Blocks)
-//   M2  The first 8 bytes of a sorted index's block are an AtomicU64 from its first use until its table ends, but for
+//   M2  The first 8 bytes of a sorted index's block are an AtomicU64 from its first use until its region is left, but for
 //       blocks of more than 64 KiB, which are inner nodes of long keys. (Space)
 //   M3  Memory::used is the sum of all regions and blobs that are allocated. (Memory)
 //   B1  A blob is whole and unchanged as long as it has an owner: its index, a cursor on its pair, a Value. (Blob)
@@ -154,6 +154,9 @@ mod check;
 
 /// Whether this is the small module for WebAssembly, which is downloaded: it has one way where others have a quicker one too.
 const SMALL: bool = cfg!(all(target_family = "wasm", not(target_feature = "simd128")));
+
+/// Whether sorted tables move out of memory that lies idle. A module for WebAssembly is downloaded, and never gives memory back.
+const MOVES: bool = !cfg!(target_family = "wasm");
 
 /// The measured value of a constant, or one so small that tests meet every split, merge and growth all the time.
 const fn tuned(measured: usize, tiny: usize) -> usize {
@@ -807,15 +810,17 @@ fn wait(turns: &mut u32) {
 /// Blocks of a table's memory, carved from large regions and kept for reuse by size.
 ///
 /// A region of 2 MiB asks the system for a huge page, which is worth a quarter to a third of the time of
-/// every cache miss. The first 8 bytes of a block are an `AtomicU64` from its first use until the
-/// table ends: blocks may be cut but are never joined, so whoever remembers a block may look at that word.
+/// every cache miss. The first 8 bytes of a block are an `AtomicU64` from its first use until its
+/// region ends: blocks may be cut but are never joined, so whoever remembers a block may look at that word. What lies idle
+/// as blocks of sizes that are out of use comes back by whole regions: a sorted table moves out of some of them.
 struct Space {
     memory: Arc<Memory>,
     /// The first free block of each class, or null; it has the next one's address behind its first word. As long as the
     /// largest class that was ever free, as most tables are small.
     free: Vec<*mut u8>,
-    /// The bytes of those that would do for any leaf.
+    /// The bytes of those that would do for any leaf, and of all.
     kept: usize,
+    idle: usize,
     bump: *mut u8,
     left: usize,
     /// The region that comes after this one, if it is there already, and whether a thread is bringing it.
@@ -823,9 +828,27 @@ struct Space {
     coming: bool,
     regions: Vec<Region>,
     bytes: usize,
+    moving: Option<Box<Moving>>,
+    /// How much may be idle before blocks move.
+    most_idle: usize,
 }
 
 type Region = (NonNull<u8>, Layout);
+
+/// The key of what is to be moved next, and whether that is the inner nodes.
+type MoveFrom = (bool, Vec<u8>);
+
+/// Regions that a sorted table moves out of.
+struct Moving {
+    /// By address. What comes back of them is not used again.
+    regions: Vec<Region>,
+    /// The blocks that were free before, as in `Space::free`. Those in other regions are filed anew, bit by bit.
+    stale: Vec<*mut u8>,
+    /// What is to be moved next; `None` while a thread is at it, and once there is nothing.
+    from: Option<MoveFrom>,
+    /// Whether nobody uses anything in the regions any more.
+    done: bool,
+}
 
 // SAFETY: a `Space` owns its regions, and hands blocks to whoever holds it exclusively.
 unsafe impl Send for Space {}
@@ -840,10 +863,16 @@ impl Space {
     /// What is kept for leaves that are only replaced, at most, and which free blocks count for it: those for any leaf.
     const RESERVE: usize = tuned(256 << 10, 2048);
     const RESERVED: usize = tuned(8192, 512);
+    /// Blocks move if at least so much is idle.
+    const WORTH_MOVING: usize = tuned(1 << 20, 1024);
+    /// So many blocks that were free before are filed anew at a time.
+    const REFILED: usize = tuned(256, 4);
 
     fn new(memory: Arc<Memory>) -> Self {
         let (free, regions, bump) = (Vec::new(), Vec::new(), ptr::null_mut());
-        Self { memory, free, kept: 0, bump, left: 0, next: None, coming: false, regions, bytes: 0 }
+        let (next, moving, most_idle) = (None, None, Self::WORTH_MOVING);
+        let (kept, idle, left, coming, bytes) = (0, 0, 0, false, 0);
+        Self { memory, free, kept, idle, bump, left, next, coming, regions, bytes, moving, most_idle }
     }
 
     /// The class of blocks that hold `bytes`, and their size: steps of 64 bytes to 4 KiB, of 256 to 8 KiB,
@@ -898,7 +927,7 @@ impl Space {
         }
         if self.left < size
             && let Some((larger, block)) =
-                (class + 1..self.free.len()).find_map(|class| Some((class, self.pop(class)?)))
+                (class + 1..self.classes()).find_map(|class| Some((class, self.pop(class)?)))
         {
             // Its rest is carved up next.
             self.keep_rest();
@@ -913,6 +942,10 @@ impl Space {
             let next = loop {
                 if let Some(next) = self.next.take() {
                     break next;
+                }
+                if let Some((region, layout)) = self.left_region(least) {
+                    self.regions.push((region, layout));
+                    break (region, layout.size());
                 }
                 match Self::new_region(&self.memory, bytes) {
                     // Near the memory limit less may be left.
@@ -975,6 +1008,9 @@ impl Space {
 
     /// Files a block that nobody uses more of than its first 8 bytes.
     fn push(&mut self, block: NonNull<u8>, size: usize) {
+        if self.moves(block) {
+            return;
+        }
         let class = Self::class(size).0;
         if self.free.len() <= class {
             self.free.resize(class + 1, ptr::null_mut());
@@ -982,22 +1018,109 @@ impl Space {
         // SAFETY: a block has 64 bytes or more, and M1.
         unsafe { Self::next(block).write(self.free[class]) };
         self.free[class] = block.as_ptr();
+        self.idle += size;
         if size >= Self::RESERVED {
             self.kept += size;
         }
     }
 
+    /// How many classes may have a free block.
+    fn classes(&self) -> usize {
+        let stale = self.moving.as_ref().filter(|_| MOVES).map_or(0, |moving| moving.stale.len());
+        self.free.len().max(stale)
+    }
+
     /// Takes a free block of this class.
     fn pop(&mut self, class: usize) -> Option<NonNull<u8>> {
-        let first = self.free.get_mut(class)?;
-        let block = NonNull::new(*first)?;
-        // SAFETY: `push` wrote it.
-        *first = unsafe { Self::next(block).read() };
+        let Some(block) = Self::first(&mut self.free, class) else { return self.pop_stale(class) };
         let size = Self::class_size(class);
+        self.idle -= size;
         if size >= Self::RESERVED {
             self.kept -= size;
         }
         Some(block)
+    }
+
+    /// As `pop`, of what was free before regions were left.
+    fn pop_stale(&mut self, class: usize) -> Option<NonNull<u8>> {
+        let moving = self.moving.as_mut().filter(|_| MOVES)?;
+        let block = Self::first(&mut moving.stale, class)?;
+        if self.moves(block) { None } else { Some(block) }
+    }
+
+    /// Takes the first block off a list.
+    #[inline]
+    fn first(lists: &mut [*mut u8], class: usize) -> Option<NonNull<u8>> {
+        let first = lists.get_mut(class)?;
+        let block = NonNull::new(*first)?;
+        // SAFETY: `push` wrote it.
+        *first = unsafe { Self::next(block).read() };
+        Some(block)
+    }
+
+    /// Whether what is in a block is to move elsewhere.
+    fn moves(&self, block: NonNull<u8>) -> bool {
+        let Some(moving) = self.moving.as_ref().filter(|_| MOVES) else { return false };
+        let at = moving.regions.partition_point(|&(region, _)| region <= block);
+        let before = at.checked_sub(1).map(|before| moving.regions[before]);
+        before.is_some_and(|(region, layout)| block.addr().get() - region.addr().get() < layout.size())
+    }
+
+    /// Where a walk that moves blocks goes on, if one is due.
+    fn next_move(&mut self) -> Option<MoveFrom> {
+        if self.moving.is_none()
+            && self.idle > self.most_idle.max(self.bytes / 4)
+            && self.memory.left() > self.idle
+        {
+            self.keep_rest();
+            // The oldest: what lies idle elsewhere should have room for what is in as many bytes.
+            let (mut bytes, idle, next) = (0, self.idle, self.next.map(|(next, _)| next));
+            let old = |&mut (region, layout): &mut Region| {
+                let leaves = bytes < idle && Some(region) != next;
+                bytes += if leaves { layout.size() } else { 0 };
+                leaves
+            };
+            let mut regions: Vec<_> = self.regions.extract_if(.., old).collect();
+            regions.sort_unstable_by_key(|&(region, _)| region);
+            let stale = mem::take(&mut self.free);
+            (self.idle, self.kept) = (0, 0);
+            self.moving =
+                Some(Box::new(Moving { regions, stale, from: Some((false, Vec::new())), done: false }));
+        }
+        self.refile();
+        self.moving.as_mut()?.from.take()
+    }
+
+    /// Files some of the blocks anew that were free before.
+    fn refile(&mut self) {
+        for _ in 0..Self::REFILED {
+            let Some(moving) = &mut self.moving else { return };
+            let Some(class) = moving.stale.len().checked_sub(1) else { return };
+            match Self::first(&mut moving.stale, class) {
+                Some(block) => self.push(block, Self::class_size(class)),
+                None => _ = moving.stale.pop(),
+            }
+        }
+    }
+
+    /// All has moved, and nobody uses the regions any more.
+    fn moved(&mut self) {
+        if let Some(moving) = &mut self.moving {
+            moving.done = true;
+            let left = moving.regions.iter().map(|(_, layout)| layout.size()).sum::<usize>();
+            // What is idle even now would be so again.
+            self.most_idle = Self::WORTH_MOVING.max(self.idle + (self.bytes - left) / 8);
+        }
+    }
+
+    /// A region of so many bytes that everything has moved out of.
+    fn left_region(&mut self, least: usize) -> Option<Region> {
+        let moving = self.moving.as_mut().filter(|moving| MOVES && moving.done)?;
+        let region = moving.regions.pop_if(|(_, layout)| layout.size() >= least);
+        if moving.regions.is_empty() {
+            self.moving = None;
+        }
+        region
     }
 
     /// Where a free block names the next one of its class.
@@ -1084,7 +1207,9 @@ impl Space {
 
 impl Drop for Space {
     fn drop(&mut self) {
-        for &(region, layout) in &self.regions {
+        for &(region, layout) in
+            self.regions.iter().chain(self.moving.iter().filter(|_| MOVES).flat_map(|moving| &moving.regions))
+        {
             // SAFETY: allocated with this layout; the owner of the `Space` has no block left.
             unsafe { self.memory.free(region, layout) };
         }
@@ -1301,6 +1426,8 @@ struct Blocks {
 enum Retired {
     Block(NonNull<u8>, usize),
     Blob(*const Blob),
+    /// All regions that the table has moved out of: now, or a second time.
+    Regions(bool),
 }
 
 impl Retired {
@@ -1308,6 +1435,7 @@ impl Retired {
         match self {
             Self::Block(block, _) => block.as_ptr(),
             Self::Blob(blob) => blob.cast(),
+            Self::Regions(_) => ptr::null(),
         }
     }
 }
@@ -1386,6 +1514,10 @@ impl Blocks {
             match retired {
                 Retired::Block(block, size) => self.space.give(block, size),
                 Retired::Blob(blob) => blobs.free(blob),
+                Retired::Regions(_) if !MOVES => {}
+                // Who was pinned then may have put something off since that is in them.
+                Retired::Regions(true) => self.limbo.push(Retired::Regions(false)),
+                Retired::Regions(false) => self.space.moved(),
             }
         }
     }
@@ -3651,9 +3783,12 @@ mod hash {
 /// - **S4** A child pointer changes only under the lock of its node, and that of the root under the root's. A node is
 ///   locked before what leads to it; whoever goes another way only tries. An inner node that was replaced is marked
 ///   before its lock is given up, and never changes again: so none of its children was changed after it was copied.
-/// - **S5** The first word of a block is its `state` as long as the index lives, and no leaf has one that an earlier leaf in
+/// - **S5** The first word of a block is its `state` as long as its region is there, and no leaf has one that an earlier leaf in
 ///   the block had: who remembers a leaf can tell later whether it is still as it was.
 /// - **S6** A slot below the count owns its block or blob, which is retired once the slot is gone or names another cell.
+/// - **S7** Before regions are left, the tree leads to nothing in them, and then the index gets another number. Who remembers
+///   a leaf remembers the number too, from before it found the leaf or while it held the leaf's lock, and follows it only
+///   while that is the index's: so nobody remembers a leaf in a region that is gone.
 #[path = "../tests/check"]
 mod sorted {
     use super::*;
@@ -3685,6 +3820,10 @@ mod sorted {
     /// Most separators of an inner node: with 64, 10 million pairs need a fourth level, and a look-up 380 ns instead of 336.
     const FANOUT: usize = tuned(79, 3);
     const MAX_PREFIX: usize = tuned(255, 6);
+    /// So many bytes move at a time.
+    const MOVED: usize = tuned(128 << 10, 1024);
+    /// As much time as so many moved bytes it takes to look at a leaf.
+    const LOOK: usize = 256;
 
     /// A search in a leaf takes so many steps, enough for 128 pairs, even if fewer would do.
     const MOST_STEPS: u32 = 7;
@@ -4606,7 +4745,8 @@ mod sorted {
 
     pub(super) struct SortedIndex {
         /// Which of all indexes it is, from 1 on. So a cursor knows the one that filled its block, and keeps none.
-        pub(super) number: u64,
+        /// Another one from when all has moved out of some regions.
+        number: AtomicU64,
         /// Null before the first pair.
         root: AtomicPtr<u8>,
         len: Counter,
@@ -4619,6 +4759,14 @@ mod sorted {
         due: AtomicBool,
         /// Whether a leaf has become empty lately, so that all may be.
         pub(super) emptied: AtomicBool,
+        /// Whether there was ever a value in a block.
+        has_blocks: AtomicBool,
+    }
+
+    /// A number that no index has had yet.
+    fn next_number() -> u64 {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        LAST.fetch_add(1, Relaxed) + 1
     }
 
     /// The separator at a side of a leaf: in which node, and where. The last leaf of a side has none.
@@ -4637,9 +4785,8 @@ mod sorted {
 
     impl SortedIndex {
         pub(super) fn new(memory: Arc<Memory>) -> Self {
-            static LAST: AtomicU64 = AtomicU64::new(0);
             Self {
-                number: LAST.fetch_add(1, Relaxed) + 1,
+                number: AtomicU64::new(next_number()),
                 root: AtomicPtr::new(ptr::null_mut()),
                 len: Counter::default(),
                 top: AtomicU64::new(0),
@@ -4647,6 +4794,7 @@ mod sorted {
                 blobs: Blobs { memory, bytes: AtomicUsize::new(0) },
                 due: AtomicBool::new(false),
                 emptied: AtomicBool::new(false),
+                has_blocks: AtomicBool::new(false),
             }
         }
 
@@ -4882,7 +5030,8 @@ mod sorted {
             key: &[u8],
             decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Option<Tried<bool>> {
-            let (hint, suffix) = hints.find(self.number, key)?;
+            let number = self.number.load(Acquire);
+            let (hint, suffix) = hints.find(number, key)?;
             let Some(leaf) = NonNull::new(hint.leaf.get()) else {
                 hints.is_replaced.set(true);
                 return None;
@@ -4898,7 +5047,7 @@ mod sorted {
             let found = leaf.seek_from_ends(leaf.count(), suffix);
             let changed = self.change_in(&mut held, key, Some(suffix), found, decide);
             // A closure that was asked may have written elsewhere.
-            if hint.leaf.get() == leaf.base() && hint.index.get() == self.number {
+            if hint.leaf.get() == leaf.base() && hint.index.get() == number {
                 hint.state.set(held.next);
                 if held.next & REPLACED != 0 {
                     hint.leaf.set(ptr::null_mut());
@@ -4919,7 +5068,9 @@ mod sorted {
             if prefix.len() > HINTED_PREFIX || held.next & REPLACED != 0 {
                 return;
             }
-            let is_of = |hint: &&Hint| hint.leaf.get() == leaf.base() && hint.index.get() == self.number;
+            // It is the one for this leaf, as the leaf is locked and in the tree: S7.
+            let number = self.number.load(Acquire);
+            let is_of = |hint: &&Hint| hint.leaf.get() == leaf.base() && hint.index.get() == number;
             let hint = if hints.is_replaced.take() {
                 &hints.all[hints.last.get()]
             } else if let Some(hint) = hints.all.iter().find(is_of) {
@@ -4929,10 +5080,10 @@ mod sorted {
                 }
                 hint
             } else {
-                hints.oldest().set(self.number, leaf.base(), ONE_PAIR);
+                hints.oldest().set(number, leaf.base(), ONE_PAIR);
                 return;
             };
-            hint.set(self.number, leaf.base(), held.next);
+            hint.set(number, leaf.base(), held.next);
             // A separator without the leaf's prefix is beyond all keys that have it.
             let [low, high] = self.fences(key);
             let start = |fence: Option<Vec<u8>>| fence?.strip_prefix(prefix).map(head4);
@@ -4979,15 +5130,131 @@ mod sorted {
         #[cold]
         fn look(&self) {
             epoch::advance(&self.blobs.memory);
-            let wanted = {
+            let (wanted, left, from) = {
                 let mut blocks = lock(&self.blocks.0);
                 blocks.free_unread(&self.blobs);
-                if blocks.space.ends() { blocks.space.wants_next() } else { None }
+                let wanted = if blocks.space.ends() { blocks.space.wants_next() } else { None };
+                let left = blocks.space.left_region(0);
+                blocks.space.bytes -= left.map_or(0, |(_, layout)| layout.size());
+                (wanted, left, if MOVES { blocks.space.next_move() } else { None })
             };
             if let Some(bytes) = wanted {
                 let region = Space::new_region(&self.blobs.memory, bytes);
                 lock(&self.blocks.0).space.set_next(region);
             }
+            if let Some((region, layout)) = left {
+                // SAFETY: it was the table's, which has moved out of it.
+                unsafe { self.blobs.memory.free(region, layout) };
+            }
+            if let Some(from) = from {
+                self.move_on(from);
+            }
+        }
+
+        /// Moves some of what is in regions that are to go: first leaves and their values, then the nodes above them. Who made a node
+        /// before the walk began had a leaf locked, so once the walk has locked each leaf, all such nodes are in the tree.
+        #[cold]
+        fn move_on(&self, (mut inners, mut from): MoveFrom) {
+            let mut left = MOVED;
+            while left > 0 {
+                let moved = if inners { self.move_inners(&from) } else { self.move_leaf(&from) };
+                // Where there is no room, perhaps there is later.
+                let Ok((bytes, next)) = moved else { break };
+                left = left.saturating_sub(bytes);
+                match next {
+                    Some(next) => from = next,
+                    None if !inners => (inners, from) = (true, Vec::new()),
+                    None => {
+                        let mut blocks = lock(&self.blocks.0);
+                        if blocks.space.moving.as_ref().is_none_or(|moving| !moving.stale.is_empty()) {
+                            break;
+                        }
+                        // S7: from now on, who remembers a leaf there looks for it in the tree.
+                        self.number.store(next_number(), Release);
+                        blocks.limbo.push(Retired::Regions(true));
+                        return;
+                    }
+                }
+            }
+            if let Some(moving) = &mut lock(&self.blocks.0).space.moving {
+                moving.from = Some((inners, from));
+            }
+        }
+
+        /// Moves the leaf that a key belongs to, and its values, where that is due; how many bytes that is, and where to go on.
+        fn move_leaf(&self, from: &[u8]) -> Tried<(usize, Option<Vec<u8>>)> {
+            let Some((leaf, edge, _)) = self.leaf_at(Bound::Included(from), false) else {
+                return Ok((0, None));
+            };
+            let Some(mut held) = leaf.lock(None) else { return Ok((LOOK, Some(from.to_vec()))) };
+            // The separators of a leaf stay while it is locked.
+            let next = edge.map(|(inner, at)| inner.separator(at).to_vec());
+            let slots = if self.has_blocks.load(Relaxed) { leaf.count() } else { 0 };
+            let (moves, values) = {
+                let space = &lock(&self.blocks.0).space;
+                let value = |at| match leaf.cell(leaf.slot(at)).1 {
+                    Place::Block(block, len) if space.moves(block) => Some((at, block, len)),
+                    _ => None,
+                };
+                (space.moves(leaf.head.cast()), (0..slots).filter_map(value).collect::<Vec<_>>())
+            };
+            let mut bytes = LOOK + slots * SLOT;
+            if values.is_empty() && !moves {
+                return Ok((bytes, next));
+            }
+            let fresh = self.resized(leaf, leaf.used())?;
+            bytes += usize::from(fresh.size);
+            let (mut made, mut old) = (Vec::new(), Vec::new());
+            for (at, block, len) in values {
+                // SAFETY: S6.
+                let copy = self.new_block(unsafe { block_value(block, len) }).inspect_err(|_| {
+                    self.give_apart(made.iter().copied());
+                    self.give(&[Child::of_leaf(fresh)]);
+                })?;
+                let slot = fresh.slot(at);
+                let address = slot.cell() + CELL_HEAD + slot.key_len().saturating_sub(4);
+                // SAFETY: there the cell has the value's address, and nobody else knows the leaf yet.
+                unsafe { fresh.base().add(address).cast::<*const u8>().write_unaligned(copy.address()) };
+                made.push(copy);
+                old.push((Retired::Block(block, BLOCK_HEAD + len), BLOCK_HEAD + len));
+                bytes += len;
+            }
+            self.publish(&mut held, from, Child::of_leaf(fresh), None)?;
+            self.retire(old);
+            Ok((bytes, next))
+        }
+
+        /// As `move_leaf`, for the first inner node on the way to a key that is to be moved, or for none.
+        fn move_inners(&self, key: &[u8]) -> Tried<(usize, Option<Vec<u8>>)> {
+            let Some((leaf, _)) = self.leaf(key) else { return Ok((0, None)) };
+            // So that nobody shuts the index, as if it were empty.
+            let Some(_held) = leaf.lock(None) else { return Ok((LOOK, Some(key.to_vec()))) };
+            let (mut next, mut after): (Edge<'_>, Edge<'_>) = (None, None);
+            let mut at = Child(self.root.load(Acquire));
+            // SAFETY: as in `leaf`; the tree leads to one.
+            while let Node::Inner(inner) = unsafe { at.node() } {
+                let moves = lock(&self.blocks.0).space.moves(inner.head.cast());
+                if moves {
+                    if let Some(mut held) = Held::wait(inner.state()) {
+                        let separators: Vec<_> = inner.separators().collect();
+                        let fresh = self.new_inner(&separators, &inner.children().collect::<Vec<_>>())?;
+                        self.above(key, at, None).place.store(fresh.0, Release);
+                        held.replaced();
+                        self.retire_nodes([at]);
+                    }
+                    return Ok((inner.size as usize, Some(key.to_vec())));
+                }
+                let child = inner.child_of(key, true);
+                // Where a node lost all leaves but one, a leaf may stand beside inner nodes.
+                let beside =
+                    (child..inner.count()).find(|&at| inner.child(at + 1).load(Acquire).addr() & 1 > 0);
+                next = beside.map(|at| (inner, at)).or(after);
+                if child < inner.count() {
+                    after = Some((inner, child));
+                }
+                at = Child(inner.child(child).load(Acquire));
+            }
+            Ok((LOOK, next.map(|(inner, at)| inner.separator(at).to_vec())))
         }
 
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
@@ -5213,6 +5480,9 @@ mod sorted {
         /// A value in a block of its own.
         fn new_block(&self, value: &[u8]) -> Tried<Retired> {
             let bytes = BLOCK_HEAD + value.len();
+            if MOVES && !self.has_blocks.load(Relaxed) {
+                self.has_blocks.store(true, Relaxed);
+            }
             let block = {
                 let space = &mut lock(&self.blocks.0).space;
                 space.may_grow()?;
@@ -6405,7 +6675,7 @@ mod sorted {
         /// The leaf, if another look at the tree would find nothing else.
         #[inline(always)]
         fn current<'g>(&self, index: &'g SortedIndex, down: bool) -> Option<Leaf<'g>> {
-            if self.index != index.number || self.down != down {
+            if self.index != index.number.load(Acquire) || self.down != down {
                 return None;
             }
             let leaf = Leaf { head: self.leaf, there: PhantomData };
@@ -6661,6 +6931,8 @@ mod sorted {
                     (None, None) if down => upper,
                     (None, None) => lower,
                 };
+                // S7: before it looks at the tree.
+                let number = index.number.load(Acquire);
                 let (leaf, edge, beside) = index.leaf_at(from, down)?;
                 let state = leaf.state.load(Acquire);
                 let count = leaf.count();
@@ -6682,7 +6954,7 @@ mod sorted {
                 let edge = edge.map(|edge| Bytes::new([edge.prefix, edge.rest]));
                 if let Some(slot) = slot {
                     self.beside = if edge.is_some() { beside.0 } else { leaf.base() };
-                    (self.leaf, self.state, self.index) = (leaf.head, state & !LOCKED, index.number);
+                    (self.leaf, self.state, self.index) = (leaf.head, state & !LOCKED, number);
                     (self.at, self.left, self.ask_at) = (at, next.len(), 0);
                     (self.down, self.edge) = (down, edge);
                     // In WebAssembly nothing asks for the leaf beside meanwhile.
@@ -6805,7 +7077,8 @@ impl Store {
     ///
     /// What deleted and replaced pairs leave is used again by others, and returned once the table is empty. But values
     /// that grow step by step leave gaps of their former sizes: 10,000 of them that doubled from 16 bytes to 8 KiB held
-    /// 1.4 times their bytes in a hash table, and twice in a sorted one.
+    /// 1.4 times their bytes in a hash table. Natively, a sorted table moves together while it is written to, once more
+    /// than a quarter of its memory and a MiB lie idle, and returns what that leaves.
     pub fn memory(&self) -> usize {
         self.inner.memory.used.load(Relaxed)
     }

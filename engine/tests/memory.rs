@@ -297,6 +297,58 @@ fn little_of_a_small_hash_table_waits_to_be_freed() {
     assert!(table.memory() < 200 << 10, "{}", table.memory());
 }
 
+/// What a table with the same pairs holds that nothing was ever deleted from.
+#[cfg(not(any(twindex_tiny, miri)))]
+fn fresh_memory(table: &Table) -> usize {
+    let fresh = Store::new().table("t", table.index()).unwrap();
+    let mut pairs: Vec<_> = table.iter().collect();
+    fastrand::Rng::with_seed(1).shuffle(&mut pairs);
+    for (key, value) in &pairs {
+        assert!(fresh.insert(key, value).unwrap());
+    }
+    fresh.memory()
+}
+
+/// Blocks of each former size once lay idle for ever: a sorted table of values that grew from 16 bytes to 8 KiB held
+/// twice their bytes.
+#[cfg(not(any(twindex_tiny, miri)))]
+#[test]
+fn values_that_grow_leave_little_room_idle() {
+    let table = Store::new().table("t", Index::Sorted).unwrap();
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut keys: Vec<_> = (0..4000).map(|_| format!("{:016x}", random.u64(..))).collect();
+    for length in (4..=13).map(|bits| 1 << bits) {
+        random.shuffle(&mut keys);
+        for key in &keys {
+            assert!(table.upsert(key, vec![1; length]).unwrap());
+        }
+    }
+    let fresh = fresh_memory(&table);
+    assert!(table.memory() <= fresh * 14 / 10, "{} bytes, and {fresh} afresh", table.memory());
+}
+
+/// A sorted table of which a hundredth was left once held the memory of all of it, a hundred times as much as it needed.
+#[cfg(not(any(twindex_tiny, miri)))]
+#[test]
+fn a_table_that_loses_most_pairs_returns_their_memory() {
+    let table = Store::new().table("t", Index::Sorted).unwrap();
+    let mut random = fastrand::Rng::with_seed(9);
+    let mut keys: Vec<_> = (0..200_000).map(|_| format!("{:016x}", random.u64(..))).collect();
+    for key in &keys {
+        assert!(table.insert(key, [1; 16]).unwrap());
+    }
+    random.shuffle(&mut keys);
+    let gone = keys.split_off(2000);
+    for key in &gone {
+        assert!(table.delete(key).unwrap());
+    }
+    assert_eq!(table.len(), 2000);
+    assert!(keys.iter().all(|key| table.contains(key)) && !gone.iter().any(|key| table.contains(key)));
+    assert!(table.iter().map(|(key, _)| key).is_sorted());
+    let fresh = fresh_memory(&table);
+    assert!(table.memory() <= 2 * fresh + (1 << 20), "{} bytes, and {fresh} afresh", table.memory());
+}
+
 /// The keys move on, so that no place in an index is ever used again.
 #[test]
 fn a_queue_does_not_grow_memory_for_ever() {

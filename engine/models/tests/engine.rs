@@ -315,6 +315,81 @@ fn a_value_in_a_reader_s_hands_is_not_used_again() {
     });
 }
 
+/// Regions of which little is in use are left beside readers that remember leaves in them, and given back.
+#[test]
+fn what_moves_beside_readers_and_writers_is_found() {
+    model(150, || {
+        let table = new_table(Index::Sorted);
+        let length = |number: usize| [10, 70, 140][number % 3];
+        for number in 0..48 {
+            assert!(table.insert(key(number), value(&key(number), 0, length(number))).unwrap());
+        }
+        (0..48).filter(|number| number % 4 > 0).for_each(|number| assert!(table.delete(key(number)).unwrap()));
+        let writer = |first: usize| {
+            work(move |table: &Table| {
+                for number in (first..48).step_by(8) {
+                    assert!(table.update(key(number), value(&key(number), 1, length(number + 1))).unwrap());
+                    fill(table, [number + 1]);
+                    assert!(table.delete(key(number + 1)).unwrap());
+                }
+            })
+        };
+        let cursor = |table: &Table| {
+            let mut cursor = table.cursor(..);
+            for number in 0..12 {
+                while let Some((at, found)) = cursor.scan_asc_next() {
+                    read(at, found);
+                    if at == key(4 * number) {
+                        break;
+                    }
+                }
+                look(table, &key(4 * number)).expect("it stays");
+            }
+            let down = std::iter::from_fn(|| cursor.scan_desc_next().map(|(at, _)| at.to_vec()));
+            let down: Vec<_> = down.collect();
+            assert!((0..11).all(|number| down.contains(&key(4 * number))), "a key was missed");
+        };
+        on_threads(&table, [writer(0), writer(4), work(cursor)]);
+        assert_eq!(table.len(), 12);
+    });
+}
+
+/// A cursor and a thread that writes in order remember leaves, whose regions are left and given back meanwhile.
+#[test]
+fn who_remembers_a_leaf_looks_at_no_region_that_is_gone() {
+    model(60, || {
+        let table = new_table(Index::Sorted);
+        fill(&table, 0..64);
+        let mut cursors: Vec<_> = (0..64).step_by(4).map(|number| table.cursor(key(number).as_slice()..)).collect();
+        let step = |cursor: &mut twindex::Cursor| {
+            if let Some((at, found)) = cursor.scan_asc_next() {
+                read(at, found);
+            }
+        };
+        cursors.iter_mut().for_each(step);
+        fill(&table, 100..112);
+        let full = table.memory();
+        (0..64).filter(|number| number % 8 > 0).for_each(|number| assert!(table.delete(key(number)).unwrap()));
+        let churn = move |table: &Table| {
+            // Nothing is given back while a reader sleeps.
+            let mut rounds = 0..50;
+            while table.memory() > full / 2 && rounds.next().is_some() {
+                for number in (0..64).step_by(8) {
+                    assert!(table.update(key(number), value(&key(number), 1, 20)).unwrap());
+                }
+            }
+        };
+        let reader = move |table: &Table| {
+            for _ in 0..8 {
+                cursors.iter_mut().for_each(step);
+                look(table, &key(8)).expect("it stays");
+            }
+        };
+        on_threads(&table, [work(churn), work(reader)]);
+        fill(&table, 112..124);
+    });
+}
+
 #[test]
 fn a_clear_beside_readers_and_writers_leaves_a_whole_table() {
     model_both(150, |index| {

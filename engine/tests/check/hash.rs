@@ -70,6 +70,7 @@ impl HashIndex {
         let retired = space.limbo.iter().map(|retired| match *retired {
             Retired::Block(block, bytes) => (block.addr().get(), bytes),
             Retired::Blob(_) => unreachable!("a shard retires its blobs itself"),
+            Retired::Regions(_) => unreachable!("a hash table moves nothing"),
         });
         blocks.retain(|&(_, bytes)| bytes > 0);
         space.space.check(blocks.into_iter().chain(retired), record_blocks);

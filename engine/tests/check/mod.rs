@@ -26,24 +26,39 @@ impl Space {
     pub(super) fn check(&self, blocks: impl IntoIterator<Item = (usize, usize)>, in_use: usize) {
         let regions: BTreeMap<usize, usize> =
             self.regions.iter().map(|(region, layout)| (region.addr().get(), layout.size())).collect();
-        assert_eq!(self.bytes, regions.values().sum::<usize>(), "the regions' bytes");
+        let all = regions.values().sum::<usize>();
+        let leaving = self.moving.iter().flat_map(|moving| &moving.regions);
+        let leaving: usize = leaving.map(|(_, layout)| layout.size()).sum();
+        assert_eq!(self.bytes, all + leaving, "the regions' bytes");
         let mut pieces: Vec<(usize, usize)> =
             blocks.into_iter().map(|(at, bytes)| (at, Self::rounded(bytes))).collect();
-        let mut kept = 0;
-        for (class, &first) in self.free.iter().enumerate() {
+        let (mut kept, mut idle) = (0, 0);
+        let stale = self.moving.iter().flat_map(|moving| moving.stale.iter().enumerate());
+        for (is_filed, (class, &first)) in
+            self.free.iter().enumerate().map(|list| (true, list)).chain(stale.map(|list| (false, list)))
+        {
             let size = Self::class_size(class);
             assert_eq!(Self::class(size), (class, size), "a class has a size");
             // SAFETY: these are free, and each names the next.
             let next = |&block: &NonNull<u8>| NonNull::new(unsafe { Self::next(block).read() });
             for block in std::iter::successors(NonNull::new(first), next) {
                 pieces.push((block.addr().get(), size));
-                kept += if size >= Self::RESERVED { size } else { 0 };
+                idle += if is_filed { size } else { 0 };
+                kept += if is_filed && size >= Self::RESERVED { size } else { 0 };
             }
         }
-        assert_eq!(kept, self.kept, "the bytes of large free blocks");
+        assert_eq!((kept, idle), (self.kept, self.idle), "the bytes of large free blocks, and of all");
         pieces.push((self.bump.addr(), self.left));
         pieces.extend(self.next.map(|(next, bytes)| (next.addr().get(), bytes)));
-        pieces.retain(|&(_, bytes)| bytes > 0);
+        let is_leaving =
+            |at: usize| NonNull::new(ptr::without_provenance_mut(at)).is_some_and(|at| self.moves(at));
+        if self.moving.as_ref().is_some_and(|moving| moving.done) {
+            assert!(
+                pieces.iter().all(|&(at, _)| !is_leaving(at)),
+                "S7: nothing is left where all has moved out"
+            );
+        }
+        pieces.retain(|&(at, bytes)| bytes > 0 && !is_leaving(at));
         pieces.sort_unstable();
         for &(at, bytes) in &pieces {
             assert_eq!(at % 64, 0, "blocks are aligned");
@@ -52,7 +67,7 @@ impl Space {
         }
         assert!(pieces.is_sorted_by(|one, next| one.0 + one.1 <= next.0), "no byte is in two blocks");
         let known: usize = pieces.iter().map(|&(_, bytes)| bytes).sum();
-        assert_eq!(known + in_use, self.bytes, "no block is lost");
+        assert_eq!(known + in_use, all, "no block is lost");
     }
 }
 

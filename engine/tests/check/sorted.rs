@@ -29,6 +29,7 @@ impl SortedIndex {
             match *retired {
                 Retired::Block(block, size) => met.blocks.push((block.addr().get(), size)),
                 Retired::Blob(blob) => met.blobs.push(blob),
+                Retired::Regions(_) => {}
             }
         }
         blocks.space.check(met.blocks, 0);
