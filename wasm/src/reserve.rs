@@ -18,9 +18,9 @@ const RESERVE_BYTES: usize = 1024 * 1024;
 /// From here on the engine may ask for room of its own for a pair, so that it is tried for before a write starts.
 const LARGE_BYTES: usize = 512;
 
-/// The engine aligns what it cuts its blocks from to a cache line, as nothing else is that is large.
+/// The engine aligns what it cuts its blocks from to a cache line, and begins with so much. Nothing else of that size is so aligned.
 const BLOCK_ALIGN: usize = 64;
-const BLOCK_BYTES: usize = 4096;
+const BLOCK_BYTES: usize = 512;
 
 static RESERVE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 

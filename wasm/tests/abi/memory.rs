@@ -48,6 +48,38 @@ fn a_write_that_memory_is_refused_for_is_an_error_and_the_store_goes_on() {
 }
 
 #[test]
+fn what_is_deleted_where_memory_ends_makes_room_for_other_lengths() {
+    for index in ["hash", "sorted"] {
+        for (old_bytes, new_bytes) in [(8, 300), (60, 8), (300, 2000), (2000, 100)] {
+            let (old, new) = (vec![b'o'; old_bytes], vec![b'n'; new_bytes]);
+            let mut guest = Guest::with_memory(12 * MIB);
+            let store = guest.store_new(None).unwrap();
+            let table = guest.table(store, b"t", index).unwrap();
+            let (pairs, _) = fill(&mut guest, table, &old);
+            for number in 100..pairs {
+                assert!(guest.delete(table, &number.to_be_bytes()).unwrap());
+            }
+            let mut written = 0;
+            let error = loop {
+                match guest.insert(table, &(pairs + written).to_be_bytes(), &new) {
+                    Ok(took_effect) => assert!(took_effect),
+                    Err(error) => break error,
+                }
+                written += 1;
+            };
+            assert_eq!(error.code, "TWINDEX_MEMORY_LIMIT", "{error}");
+            assert_eq!(guest.len(table), Ok(100 + written as usize));
+            for (numbers, value) in [(0..100, &old), (pairs..pairs + written, &new)] {
+                for number in numbers {
+                    let right = guest.select_with(table, &number.to_be_bytes(), |found| found == value);
+                    assert_eq!(right, Ok(Some(true)), "{index}: pair {number}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_block_that_memory_ends_in_is_an_error_and_what_came_before_stays() {
     let value = [b'v'; 32];
     let mut guest = Guest::with_memory(12 * MIB);
