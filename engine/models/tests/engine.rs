@@ -324,7 +324,9 @@ fn what_moves_beside_readers_and_writers_is_found() {
         for number in 0..48 {
             assert!(table.insert(key(number), value(&key(number), 0, length(number))).unwrap());
         }
-        (0..48).filter(|number| number % 4 > 0).for_each(|number| assert!(table.delete(key(number)).unwrap()));
+        (0..48)
+            .filter(|number| number % 4 > 0)
+            .for_each(|number| assert!(table.delete(key(number)).unwrap()));
         let writer = |first: usize| {
             work(move |table: &Table| {
                 for number in (first..48).step_by(8) {
@@ -360,7 +362,8 @@ fn who_remembers_a_leaf_looks_at_no_region_that_is_gone() {
     model(60, || {
         let table = new_table(Index::Sorted);
         fill(&table, 0..64);
-        let mut cursors: Vec<_> = (0..64).step_by(4).map(|number| table.cursor(key(number).as_slice()..)).collect();
+        let mut cursors: Vec<_> =
+            (0..64).step_by(4).map(|number| table.cursor(key(number).as_slice()..)).collect();
         let step = |cursor: &mut twindex::Cursor| {
             if let Some((at, found)) = cursor.scan_asc_next() {
                 read(at, found);
@@ -369,7 +372,9 @@ fn who_remembers_a_leaf_looks_at_no_region_that_is_gone() {
         cursors.iter_mut().for_each(step);
         fill(&table, 100..112);
         let full = table.memory();
-        (0..64).filter(|number| number % 8 > 0).for_each(|number| assert!(table.delete(key(number)).unwrap()));
+        (0..64)
+            .filter(|number| number % 8 > 0)
+            .for_each(|number| assert!(table.delete(key(number)).unwrap()));
         let churn = move |table: &Table| {
             // Nothing is given back while a reader sleeps.
             let mut rounds = 0..50;
