@@ -9,7 +9,6 @@
 //   keep(bytes, at, length, what)         the item that these bytes are, as a copy
 //   show(item)                            the item as the user sees it
 //   read(bytes, at, length, what)         both in one
-//   isTheirs                              whether code of the user's does run there
 //
 // Of keys also, where the keys of a prefix are not what begins with its bytes: `endOfPrefix(item)`, and `hasPrefixes`, false for none.
 
@@ -17,7 +16,7 @@ import { describe, encodingError, rangeError, typeError } from './errors.js'
 import { bigintKey, bigintValue, intKey, intValue } from './integers.js'
 import { readText, writeText } from './text.js'
 import { endOfPrefix, tupleKey } from './tuple.js'
-import { viewBytes } from './views.js'
+import { viewBytes, writeBytes } from './views.js'
 
 const isNone = (value) => value === undefined || value === null
 const same = (value) => value
@@ -57,12 +56,11 @@ function stringify(value, what) {
 }
 
 /** A codec whose items are what another one sees. */
-const derive = (base, { encode, decode }, isNoneThere = isNone) => ({
+const derive = (base, { encode, decode }) => ({
   ...base,
   toItem: (value, what) => base.toItem(encode(value, what), what),
   show: (item) => decode(base.show(item)),
   read: (...place) => decode(base.read(...place)),
-  isNone: isNoneThere,
 })
 
 const isUndefined = (value) => value === undefined
@@ -78,11 +76,7 @@ function bytesCodec(give, read = (bytes, at, length) => give(bytes.subarray(at, 
   return {
     toItem: viewBytes,
     own: copy,
-    write(core, offset, item) {
-      core.room(offset, item.length)
-      core.bytes.set(item, core.input + offset)
-      return item.length
-    },
+    write: writeBytes,
     keep: slice,
     show: give,
     read,
@@ -108,7 +102,7 @@ const valueCodecs = {
   __proto__: null,
   ...formats,
   // What JSON can say, where `null` is a value like any other.
-  json: derive(utf8, { encode: stringify, decode: parse }, isUndefined),
+  json: { ...derive(utf8, { encode: stringify, decode: parse }), isNone: isUndefined },
   int: derive(utf8, intValue),
   bigint: derive(utf8, bigintValue),
 }
@@ -119,10 +113,12 @@ function custom({ encode, decode, format = 'view' }, what) {
     throw typeError(`an encoding of ${what} has the functions encode and decode`, encode ?? decode)
   }
   const base = pick(formats, format, 'format of an encoding')
-  const theirs = { encode: (value) => encode(value), decode: (seen) => decode(seen) }
-  const codec = derive(base, theirs, isUndefined)
-  // Their code may encode each thing into the same buffer.
-  return { ...codec, toItem: (value, what) => base.own(codec.toItem(value, what)), isTheirs: true }
+  return {
+    ...derive(base, { decode: (seen) => decode(seen) }),
+    isNone: isUndefined,
+    // Their code may encode each thing into the same buffer.
+    toItem: (value, what) => base.own(base.toItem(encode(value), what)),
+  }
 }
 
 function pick(codecs, name, what) {

@@ -28,13 +28,11 @@ export class Cursor {
   }
 
   scanAscNext() {
-    const core = this.#core
-    return core.status(core.exports.twindex_scan_asc_next(this.#handle)) === 1 ? this.#pair() : undefined
+    return this.#next(this.#core.exports.twindex_scan_asc_next)
   }
 
   scanDescNext() {
-    const core = this.#core
-    return core.status(core.exports.twindex_scan_desc_next(this.#handle)) === 1 ? this.#pair() : undefined
+    return this.#next(this.#core.exports.twindex_scan_desc_next)
   }
 
   scanAscNextMany(limit) {
@@ -45,20 +43,16 @@ export class Cursor {
     return this.#many(this.#core.exports.twindex_scan_desc_next_many, limit)
   }
 
-  /** The pair that the last answer is, read in place. */
-  #pair() {
+  /** The pair that the answer is, read in place. */
+  #next(step) {
+    if (this.#core.status(step(this.#handle)) !== 1) return undefined
     const { bytes, view, answerAt: at } = this.#core
     const { keys, values } = this.#codecs
-    const key = at + 8
     const keyLength = view.getUint32(at, true)
     const valueLength = view.getUint32(at + 4, true)
-    const value = key + keyLength
-    if (keys.isTheirs) {
-      // Their code may call the module, which answers in the same place.
-      const kept = values.keep(bytes, value, valueLength, 'value')
-      return [keys.read(bytes, key, keyLength, 'key'), values.show(kept)]
-    }
-    return [keys.read(bytes, key, keyLength, 'key'), values.read(bytes, value, valueLength, 'value')]
+    // A key's encoding may be code of the user's that calls the module, which answers in the same place.
+    const value = values.keep(bytes, at + 8 + keyLength, valueLength, 'value')
+    return [keys.read(bytes, at + 8, keyLength, 'key'), values.show(value)]
   }
 
   #many(nextMany, limit) {

@@ -19,3 +19,10 @@ export function viewBytes(value, what) {
     return ask(ofViews)
   }
 }
+
+/** Writes bytes into the input buffer: how many. */
+export function writeBytes(core, offset, bytes) {
+  core.room(offset, bytes.length)
+  core.bytes.set(bytes, core.input + offset)
+  return bytes.length
+}

@@ -2,6 +2,7 @@
 
 import { Block } from './many.js'
 import { EXCLUDED } from './options.js'
+import { writeBytes } from './views.js'
 
 /** A block has so many pairs at first; each has twice as many as the one before, up to the most. */
 const FIRST_PAIRS = 16
@@ -10,13 +11,7 @@ const MOST_PAIRS = 1024
 export const BLOCK_BYTES = 64 * 1024
 
 /** The bytes of a key, as the module gave them. */
-const rawKeys = {
-  write(core, offset, bytes) {
-    core.room(offset, bytes.length)
-    core.bytes.set(bytes, core.input + offset)
-    return bytes.length
-  },
-}
+const rawKeys = { write: writeBytes }
 
 /** Writes the ends of a range: the six arguments by which the module takes them. */
 export function putRange(core, codec, { lower, upper }) {
