@@ -257,8 +257,9 @@ fn a_table_whose_pairs_are_all_replaced_hardly_grows() {
                 table.insert(&key, [0; 16]).unwrap();
             }
         }
+        // A quarter may be idle, and more while blocks move.
         let churned = table.memory();
-        assert!(churned <= filled * 13 / 10, "{index}: {churned} bytes after {filled}");
+        assert!(churned <= filled * 3 / 2, "{index}: {churned} bytes after {filled}");
     }
 }
 
@@ -324,7 +325,7 @@ fn values_that_grow_leave_little_room_idle() {
         }
     }
     let fresh = fresh_memory(&table);
-    assert!(table.memory() <= fresh * 14 / 10, "{} bytes, and {fresh} afresh", table.memory());
+    assert!(table.memory() <= fresh * 3 / 2, "{} bytes, and {fresh} afresh", table.memory());
 }
 
 /// A sorted table of which a hundredth was left once held the memory of all of it, a hundred times as much as it needed.
@@ -345,8 +346,9 @@ fn a_table_that_loses_most_pairs_returns_their_memory() {
     assert_eq!(table.len(), 2000);
     assert!(keys.iter().all(|key| table.contains(key)) && !gone.iter().any(|key| table.contains(key)));
     assert!(table.iter().map(|(key, _)| key).is_sorted());
+    // Less than a MiB that is idle is left alone, and regions are of up to half of one. Once it held ten.
     let fresh = fresh_memory(&table);
-    assert!(table.memory() <= 2 * fresh + (1 << 20), "{} bytes, and {fresh} afresh", table.memory());
+    assert!(table.memory() <= fresh + (2 << 20), "{} bytes, and {fresh} afresh", table.memory());
 }
 
 /// The keys move on, so that no place in an index is ever used again.
