@@ -2333,9 +2333,12 @@ mod hash {
     const COLLECT_FROM: usize = tuned(16 << 10, 256);
     const COLLECT_AT: usize = tuned(128 << 10, 256);
 
-    /// From how many records that became free on they are joined, and how many of them at a time: that takes some 0.1 ms.
+    /// From how many records that became free on they are joined. A write joins so many of them while it finds one that is
+    /// large enough, and else as many as take some 0.1 ms, but no more often than so many times.
     const JOIN_FROM: u32 = tuned(64, 4) as u32;
+    const JOIN_SOME: usize = tuned(256, 4);
     const JOIN_AT_A_TIME: usize = tuned(2048, 8);
+    const JOIN_TURNS: usize = 4;
 
     const _: () = assert!(CLASSES <= 1 << u8::BITS);
 
@@ -3138,13 +3141,21 @@ mod hash {
                 lane.file(shard, lane.bump, rest);
             }
             lane.bump = lane.bump_end;
-            let found = shard.cut(state, class).or_else(|| {
+            // By and by, so that all are there again when a record fits nowhere.
+            if state.joining.is_some() {
+                shard.join(state, JOIN_SOME);
+            }
+            let mut found = shard.cut(state, class);
+            if found.is_none() {
                 // Those of a thread that is no more wait for others to look.
                 for lane in &mut state.lanes {
                     self.free_unread(shard, lane, 64);
                 }
-                if shard.join(state) { shard.cut(state, class) } else { None }
-            });
+                let mut turns = 0..JOIN_TURNS;
+                while found.is_none() && turns.next().is_some() && shard.join(state, JOIN_AT_A_TIME) {
+                    found = shard.cut(state, class);
+                }
+            }
             let Some(range) = found else { return self.add_block(shard, state, class_units(class) * UNIT) };
             let lane = shard.lane(state);
             (lane.bump, lane.bump_end) = (range.start, range.end);
@@ -3533,8 +3544,8 @@ mod hash {
         }
 
         /// Joins free records, if enough became free since the last time: five at most for each that did. Does no more
-        /// than some at a time, so that no write takes long, and goes on the next time. Whether it did anything.
-        fn join(&self, state: &mut ShardState) -> bool {
+        /// than what is `left` to do, so that no write takes long, and goes on the next time. Whether it did anything.
+        fn join(&self, state: &mut ShardState, mut left: usize) -> bool {
             if SMALL {
                 return false;
             }
@@ -3546,9 +3557,10 @@ mod hash {
                     Box::new(Joining { stacks: LANES * CLASSES, taken: Vec::new() })
                 }
             };
-            let mut left = JOIN_AT_A_TIME;
             while left > 0 && joining.stacks > 0 {
-                let (lane, class) = ((joining.stacks - 1) / CLASSES, (joining.stacks - 1) % CLASSES);
+                // The largest last, as one of them may fit meanwhile.
+                let taken = LANES * CLASSES - joining.stacks;
+                let (lane, class) = (taken % LANES, taken / LANES);
                 let Some(reference) = state.lanes[lane].pop(self, class) else {
                     joining.stacks -= 1;
                     continue;
