@@ -7168,8 +7168,42 @@ type KeyValue<'p> = (&'p [u8], &'p [u8]);
 /// So many pairs of a batch go into a table at one go: more at once are no quicker.
 const BATCH: usize = tuned(4096, 40);
 
+/// A number as text, without memory of its own.
+struct Decimal {
+    bytes: [u8; 20],
+    start: usize,
+}
+
+impl Decimal {
+    fn new(number: i64) -> Self {
+        let (mut bytes, mut start, mut left) = ([b'-'; 20], 20, number.unsigned_abs());
+        loop {
+            start -= 1;
+            bytes[start] = b'0' + (left % 10) as u8;
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+        // A sign stands there already.
+        Self { bytes, start: start - usize::from(number < 0) }
+    }
+}
+
+impl AsRef<[u8]> for Decimal {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+}
+
+impl From<Decimal> for Cow<'_, [u8]> {
+    fn from(text: Decimal) -> Self {
+        Cow::Owned(text.as_ref().to_vec())
+    }
+}
+
 /// What a verb makes of a key's value.
-type Decide<'d, 'v> = dyn FnMut(Option<&[u8]>) -> Tried<Change<Cow<'v, [u8]>>> + 'd;
+type Decide<'d, V> = dyn FnMut(Option<&[u8]>) -> Tried<Change<V>> + 'd;
 
 /// Sets the value where `wants` it, which is told whether the key is there.
 fn set_where<'v, V: From<&'v [u8]>>(
@@ -7341,7 +7375,7 @@ impl Table {
 
     /// Removes the pair; whether it was there.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.change(key.as_ref(), true, |_| Ok(Change::Delete))
+        self.change(key.as_ref(), true, |_| Ok(Change::<&[u8]>::Delete))
     }
 
     /// Shows `change` the value of the key, or `None` where it is absent, and does what it returns, with
@@ -7352,14 +7386,11 @@ impl Table {
     pub fn alter(&self, key: impl AsRef<[u8]>, change: impl FnOnce(Option<&[u8]>) -> Change) -> Result<bool> {
         let mut change = Some(change);
         self.change(key.as_ref(), false, |old| {
-            Ok(match change.take().map_or(Change::Keep, |change| change(old)) {
-                Change::Keep => Change::Keep,
-                Change::Set(value) => {
-                    check_value(&value)?;
-                    Change::Set(value.into())
-                }
-                Change::Delete => Change::Delete,
-            })
+            let change = change.take().map_or(Change::Keep, |change| change(old));
+            if let Change::Set(value) = &change {
+                check_value(value)?;
+            }
+            Ok(change)
         })
     }
 
@@ -7373,9 +7404,12 @@ impl Table {
                     .ok()
                     .and_then(|text| text.parse().ok())
                     .ok_or_else(|| Error::NotAnInteger { start: excerpt(text) })?;
-                sum = value.checked_add(by).ok_or(Error::Overflow { value, by })?;
+                let Some(total) = value.checked_add(by) else {
+                    return Err(Error::Overflow { value, by }.into());
+                };
+                sum = total;
             }
-            Ok(Change::Set(Cow::Owned(sum.to_string().into_bytes())))
+            Ok(Change::Set(Decimal::new(sum)))
         })?;
         Ok(sum)
     }
@@ -7394,7 +7428,7 @@ impl Table {
             matched = old == expected;
             Ok(match new {
                 _ if !matched => Change::Keep,
-                Some(value) => Change::Set(Cow::Borrowed(value)),
+                Some(value) => Change::Set(value),
                 None => Change::Delete,
             })
         })?;
@@ -7408,31 +7442,42 @@ impl Table {
         // Of one type for all verbs, and so one copy of what follows in a module for WebAssembly.
         #[cfg(target_family = "wasm")]
         let wants = asked_before([wants(false), wants(true)]);
-        let decide = set_where(wants, value);
+        #[cfg(target_family = "wasm")]
+        let decide = set_where::<Cow<'_, [u8]>>(wants, value);
+        #[cfg(not(target_family = "wasm"))]
+        let decide = set_where::<&[u8]>(wants, value);
         // A module for WebAssembly is downloaded: only the fast one has a copy of the indexes' writing for these verbs alone.
         if SMALL { self.change(key, true, decide) } else { self.change_at_once(key, true, decide) }
     }
 
     /// The one way in which pairs change, as `decide` says; whether one was written or removed. Where there was no room
     /// but what has been deleted leaves some, `decide` is asked `again`.
-    fn change<'v>(
+    fn change<'v, V: AsRef<[u8]> + Into<Cow<'v, [u8]>>>(
         &self,
         key: &[u8],
         again: bool,
-        decide: impl FnMut(Option<&[u8]>) -> Tried<Change<Cow<'v, [u8]>>>,
+        decide: impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
     ) -> Result<bool> {
         #[cfg(target_family = "wasm")]
-        let decide: &mut Decide<'_, 'v> = &mut { decide };
+        let mut decide = decide;
+        #[cfg(target_family = "wasm")]
+        let decide: &mut Decide<'_, Cow<'v, [u8]>> = &mut |old| {
+            Ok(match decide(old)? {
+                Change::Keep => Change::Keep,
+                Change::Set(value) => Change::Set(value.into()),
+                Change::Delete => Change::Delete,
+            })
+        };
         self.change_at_once(key, again, decide)
     }
 
     /// As `change`. The first attempt is a straight line, and hardly ever needs another one.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    fn change_at_once<'v>(
+    fn change_at_once<V: AsRef<[u8]>>(
         &self,
         key: &[u8],
         again: bool,
-        mut decide: impl FnMut(Option<&[u8]>) -> Tried<Change<Cow<'v, [u8]>>>,
+        mut decide: impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
     ) -> Result<bool> {
         check_key(key)?;
         match self.attempt(key, &mut decide) {
@@ -7444,12 +7489,12 @@ impl Table {
     /// Goes on trying after a first attempt.
     #[cold]
     #[inline(never)]
-    fn insist(
+    fn insist<V: AsRef<[u8]>>(
         &self,
         mut attempt: Option<Tried<bool>>,
         key: &[u8],
         mut again: bool,
-        mut decide: &mut Decide<'_, '_>,
+        mut decide: &mut Decide<'_, V>,
     ) -> Result<bool> {
         let mut turns = 0;
         loop {
@@ -7472,10 +7517,10 @@ impl Table {
 
     /// Ends without a result where the index grew or was replaced under it.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    fn attempt<'v>(
+    fn attempt<V: AsRef<[u8]>>(
         &self,
         key: &[u8],
-        decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<Cow<'v, [u8]>>>,
+        decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
     ) -> Option<Tried<bool>> {
         let mut decide = |old: Option<&[u8]>| {
             self.check_not_dropped()?;
