@@ -7790,14 +7790,30 @@ impl Table {
     /// A pair that is there all the while comes exactly once. One that other threads write meanwhile may
     /// come or not.
     pub fn iter(&self) -> Iter {
+        /// So long values are copied at once, others with the pairs beside them, and again when it is their turn: to have
+        /// hundreds of small allocations, one of which is freed at a time, takes longer.
+        const LARGE: usize = 1024;
         if self.index() == Index::Sorted {
             return Iter(Box::new(self.cursor(..).into_iter()));
         }
         let (table, mut next) = (self.clone(), Some(0));
         let segments = std::iter::from_fn(move || {
-            let mut segment = Vec::new();
-            next = table.walk(next?, |key, value| segment.push((key.to_vec(), value.to_vec())));
-            Some(segment)
+            let (mut bytes, mut pairs, mut at) = (Vec::new(), Vec::new(), 0);
+            next = table.walk(next?, |key, value| {
+                bytes.extend_from_slice(key);
+                let large = value.len() >= LARGE;
+                bytes.extend_from_slice(if large { &[] } else { value });
+                pairs.push((key.len(), if large { Err(value.to_vec()) } else { Ok(value.len()) }));
+            });
+            let mut take = move |len| {
+                at += len;
+                bytes[at - len..at].to_vec()
+            };
+            Some(
+                pairs
+                    .into_iter()
+                    .map(move |(key, value)| (take(key), value.map_or_else(|large| large, &mut take))),
+            )
         });
         Iter(Box::new(segments.flatten()))
     }
