@@ -2773,6 +2773,9 @@ mod hash {
                 return without_room(self.grow(held, segment, hash), decide);
             };
             let changed = self.change_at(place, segment, shard, state, hash, key, decide);
+            if !matches!(changed, Ok(true)) {
+                return Some(changed);
+            }
             let next = shard.lane(state).next_lines(shard, true);
             let due = shard.due.take();
             drop(held);
