@@ -71,7 +71,7 @@
 //   on top of key and value    hash: 4 bytes in the record, 5 in a bucket that is 43 to 87 % full
 //                              sorted: 2 bytes in the cell, 4 in the slot beyond those of the key, less the leaf's prefix
 //   a large pair               24 bytes and an allocation of its own: over 4 KiB; sorted, a block from 512 bytes on
-//   a table without pairs      nothing; with one pair 1 KiB, sorted 512 bytes; a thousand pairs take some 56 KiB hashed, 88 sorted
+//   a table without pairs      704 bytes and its name twice; with one pair 1 KiB more, sorted 512 bytes; a thousand pairs take some 56 KiB hashed, 88 sorted
 //   a look-up                  two cache misses that wait for each other, hashed: bucket, record; sorted: leaf, cell
 //   the longest an insert has  hash: a split moves some 670 refs; sorted: a split copies a leaf of 4 to 8 KiB, and nodes
 //
@@ -102,7 +102,7 @@
 //   M1  A block belongs to one owner at a time: the Space's free list, the index, or a limbo. (Space, Blocks)
 //   M2  The first 8 bytes of a sorted index's block are an AtomicU64 from its first use until its region is left, but for
 //       blocks of more than 64 KiB, which are inner nodes of long keys. (Space)
-//   M3  Memory::used is the sum of all regions and blobs that are allocated. (Memory)
+//   M3  Memory::used is the sum of all regions and blobs that are allocated, and what tables count for themselves. (Memory)
 //   B1  A blob is whole and unchanged as long as it has an owner: its index, a cursor on its pair, a Value. (Blob)
 //   T1  Each table has one index at a time. Emptying it puts a new one in place, and the old one lives as long as a
 //       pinned reader may be in it. (Shared)
@@ -118,7 +118,7 @@ use std::alloc::{self, Layout};
 use std::borrow::Cow;
 use std::cell::{Cell, UnsafeCell};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 use std::hash::{BuildHasher, Hasher};
 use std::hint::select_unpredictable;
 use std::io::{self, Read, Write};
@@ -761,6 +761,18 @@ impl Memory {
             let used = self.used.load(Relaxed);
             Box::new(Error::MemoryLimit { limit: used, needed: used.saturating_add(layout.size()) })
         })
+    }
+
+    /// Counts so many bytes, for what has no way to fail. A module for WebAssembly would end where its memory does, so there
+    /// it is found out whether they are to be had.
+    fn allot(&self, bytes: usize) -> Tried<()> {
+        if !cfg!(target_family = "wasm") {
+            return self.reserve(bytes);
+        }
+        let (region, layout) = Space::new_region(self, bytes)?;
+        // SAFETY: it was allocated with this layout.
+        unsafe { alloc::dealloc(region.as_ptr(), layout) };
+        Ok(())
     }
 
     /// # Safety
@@ -7054,14 +7066,17 @@ impl Store {
 
     /// Opens the table called `name`, or creates it with this index.
     ///
-    /// Fails where a table of that name has the other index, or the name is not 1 to 255 bytes long.
+    /// Fails where a table of that name has the other index, the name is not 1 to 255 bytes long, or a new table would
+    /// take the store past its memory limit: without pairs too, it counts some 700 bytes and its name.
     pub fn table(&self, name: &str, index: Index) -> Result<Table> {
         if name.is_empty() || name.len() > MAX_NAME_BYTES {
             return Err(Error::TableName { name: name.into() });
         }
         let mut tables = lock(&self.inner.tables);
-        let new = || Table::new(name, index, Arc::clone(&self.inner.memory));
-        let table = tables.entry(name.into()).or_insert_with(new);
+        let table = match tables.entry(name.into()) {
+            Entry::Occupied(table) => table.into_mut(),
+            Entry::Vacant(place) => place.insert(Table::new(name, index, &self.inner.memory)?),
+        };
         table.needs(index)?;
         Ok(table.clone())
     }
@@ -7088,7 +7103,7 @@ impl Store {
         })
     }
 
-    /// The bytes that the store holds: pairs, indexes and free space kept for reuse.
+    /// The bytes that the store holds: tables and their names, pairs, indexes and free space kept for reuse.
     ///
     /// What deleted and replaced pairs leave is used again by others, and returned once the table is empty. But values
     /// that grow step by step leave gaps of their former sizes: 10,000 of them that doubled from 16 bytes to 8 KiB held
@@ -7233,6 +7248,20 @@ struct TableInner {
     name: String,
 }
 
+impl TableInner {
+    /// What a table counts for itself: this, its index, of which the sorted one is the larger, its name here and in the
+    /// store, and what the store's map and the allocations take around them.
+    fn bytes(name: &str) -> usize {
+        704 + 2 * name.len()
+    }
+}
+
+impl Drop for TableInner {
+    fn drop(&mut self) {
+        self.memory.release(Self::bytes(&self.name));
+    }
+}
+
 /// The pairs of a table under its index. Emptying a table puts a new index in place.
 enum Pairs {
     Hash(Shared<hash::HashIndex>),
@@ -7250,14 +7279,15 @@ macro_rules! with_index {
 }
 
 impl Table {
-    fn new(name: &str, index: Index, memory: Arc<Memory>) -> Self {
-        let own = || Arc::clone(&memory);
+    fn new(name: &str, index: Index, memory: &Arc<Memory>) -> Result<Self> {
+        memory.allot(TableInner::bytes(name)).map_err(|error| *error)?;
+        let own = || Arc::clone(memory);
         let pairs = match index {
             Index::Hash => Pairs::Hash(Shared::new(hash::HashIndex::new(own(), hashing()), own())),
             Index::Sorted => Pairs::Sorted(Shared::new(sorted::SortedIndex::new(own()), own())),
         };
-        let inner = TableInner { name: name.into(), dropped: AtomicBool::new(false), memory, pairs };
-        Self { inner: Arc::new(inner) }
+        let inner = TableInner { name: name.into(), dropped: AtomicBool::new(false), memory: own(), pairs };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     fn pin(&self) -> epoch::Guard {
@@ -7312,7 +7342,7 @@ impl Table {
         self.len() == 0
     }
 
-    /// The bytes that this table holds.
+    /// The bytes that this table's pairs hold, its index and free space kept for reuse: none while it is empty.
     pub fn memory(&self) -> usize {
         with_index!(self.inner.pairs, index => index.get(&self.pin()).bytes())
     }
@@ -8694,8 +8724,8 @@ pub mod dump {
             1 => Index::Sorted,
             _ => return None,
         };
-        let name = std::str::from_utf8(bytes).ok().filter(|name| name.len() <= MAX_NAME_BYTES)?;
-        Some((index, name, expected))
+        let name = std::str::from_utf8(bytes).ok()?;
+        (1..=MAX_NAME_BYTES).contains(&name.len()).then_some((index, name, expected))
     }
 
     /// The record that says that all before `synced` is on disk, for `offset` of the file with this salt.
@@ -8766,9 +8796,9 @@ pub mod dump {
         pub fn record(&mut self, kind: Kind, offset: u64, mut payload: &[u8]) -> Result<u64> {
             match kind {
                 Kind::Table => {
-                    let id = take_varint(&mut payload);
-                    id.and_then(|id| self.create(id, take_table(payload)?))
-                        .ok_or(Error::Corrupt { offset, what: BAD_TABLE })?;
+                    let found = take_varint(&mut payload).and_then(|id| Some((id, take_table(payload)?)));
+                    let (id, table) = found.ok_or(Error::Corrupt { offset, what: BAD_TABLE })?;
+                    self.create(id, offset, table)?;
                     Ok(0)
                 }
                 Kind::Pairs | Kind::Packed => self.unpack(kind, offset, payload)?.insert(),
@@ -8808,8 +8838,7 @@ pub mod dump {
                 })?;
                 match (operation, self.find(id)) {
                     (Operation::Create(index, name), _) => {
-                        self.create(id, (index, name, 0))
-                            .ok_or(Error::Corrupt { offset, what: BAD_TABLE })?;
+                        self.create(id, offset, (index, name, 0))?;
                     }
                     (_, None) => return corrupt(offset, UNKNOWN_TABLE),
                     (Operation::Put(key, value), Some(table)) => drop(table.upsert(key, value)?),
@@ -8825,14 +8854,20 @@ pub mod dump {
             Ok(done)
         }
 
-        fn create(&mut self, id: u32, (index, name, expected): (Index, &str, u64)) -> Option<()> {
+        /// Makes the table that a record or an operation at `offset` describes.
+        fn create(
+            &mut self,
+            id: u32,
+            offset: u64,
+            (index, name, expected): (Index, &str, u64),
+        ) -> Result<()> {
             if self.find(id).is_some() || self.store.find_table(name).is_some() {
-                return None;
+                return corrupt(offset, BAD_TABLE);
             }
-            self.tables.insert(id, Some(self.store.table(name, index).ok()?));
+            self.tables.insert(id, Some(self.store.table(name, index)?));
             self.expected = (id, expected);
             self.next_id = self.next_id.max(id.saturating_add(1));
-            Some(())
+            Ok(())
         }
 
         /// Makes a table for every id in a record of pairs or operations that no table has, with a sorted index
@@ -8843,7 +8878,7 @@ pub mod dump {
                 let mut name = format!("recovered {id}");
                 let mut others = 2..100;
                 while self.find(id).is_none()
-                    && self.create(id, (Index::Sorted, &name, 0)).is_none()
+                    && self.create(id, 0, (Index::Sorted, &name, 0)).is_err()
                     && let Some(other) = others.next()
                 {
                     name = format!("recovered {id}.{other}");

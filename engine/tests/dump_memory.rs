@@ -81,6 +81,28 @@ fn keys_are_unpacked_a_few_at_a_time() {
     assert!(claimed < (16 << 20) + (4 << 20), "{claimed} bytes were claimed");
 }
 
+/// Tables without pairs, of which a dump has one in some 20 bytes, once counted nothing, so that no limit refused them.
+#[test]
+fn a_memory_limit_holds_for_tables_without_pairs() {
+    const LIMIT: usize = 4 << 20;
+    let _alone = ALONE.lock();
+    for index in 0..2 {
+        let names: Vec<_> = (0..20_000).map(|number| number.to_string()).collect();
+        let tables = (0..).zip(&names).map(|(id, name)| table_with_id(id, index, name.as_bytes()));
+        let bytes = dump(&tables.chain([end(0)]).collect::<Vec<_>>());
+        let before = ALLOCATOR.current_usage();
+        ALLOCATOR.reset_peak_usage();
+        let limited = Store::load_with_memory_limit(&mut bytes.as_slice(), LIMIT).map(drop);
+        assert!(matches!(limited, Err(Error::MemoryLimit { limit: LIMIT, .. })), "{limited:?}");
+        let claimed = ALLOCATOR.peak_usage() - before;
+        assert!(claimed < LIMIT + (LIMIT >> 3), "{claimed} bytes were claimed");
+
+        let store = Store::load(&mut bytes.as_slice()).unwrap();
+        let holds = ALLOCATOR.current_usage() - before;
+        assert!(store.memory() > holds && store.memory() < 2 * holds, "{} of {holds}", store.memory());
+    }
+}
+
 fn check(bytes: &[u8]) {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();

@@ -194,6 +194,35 @@ fn dropping_a_table_returns_its_memory() {
     }
 }
 
+/// Tables without pairs once counted nothing, so no limit refused however many of them.
+#[test]
+fn tables_without_pairs_count_up_to_the_limit() {
+    const LIMIT: usize = 64 << 10;
+    for index in BOTH {
+        let store = Store::with_memory_limit(LIMIT);
+        let refused = |number| match store.table(&format!("table {number}"), index) {
+            Ok(_) => false,
+            Err(Error::MemoryLimit { limit: LIMIT, needed }) if needed > LIMIT => true,
+            Err(error) => panic!("{error}"),
+        };
+        let made = (0..10_000).find(|&number| refused(number)).unwrap();
+        assert!((50..200).contains(&made), "{made} tables");
+        assert!(store.memory() <= LIMIT && store.memory() > LIMIT - 1024, "{}", store.memory());
+        assert!(store.find_table(&format!("table {made}")).is_none(), "it was refused");
+        assert_eq!(store.tables().len(), made);
+        assert!(!refused(0), "it is there already");
+
+        // A long name counts too.
+        assert!(store.drop_table("table 0") && store.drop_table("table 1"));
+        let short = store.memory();
+        store.table(&"n".repeat(255), index).unwrap();
+        assert!(store.memory() - short > 2 * 255, "{} bytes", store.memory() - short);
+
+        store.tables().iter().for_each(|table| assert!(store.drop_table(table.name())));
+        assert_eq!(store.memory(), 0);
+    }
+}
+
 /// A handle that outlives its table's place in the store is counted until it goes too.
 #[test]
 fn an_unlisted_handle_holds_no_pairs() {
@@ -494,7 +523,8 @@ proptest! {
         let store = Store::new();
         let base = store.memory();
         let table = store.table("t", BOTH[usize::from(sorted)]).unwrap();
-        let limit = store.memory() + room;
+        let own = store.memory();
+        let limit = own + room;
         store.set_memory_limit(Some(limit));
         let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
         for (key, verb, length) in ops {
@@ -518,7 +548,7 @@ proptest! {
             assert!(store.memory() <= limit.max(before));
             assert_eq!(table.select(&key), model.get(&key).cloned());
             sound::assert_sound(&table);
-            assert_eq!(store.memory(), table.memory());
+            assert_eq!(store.memory(), own + table.memory());
         }
         assert_eq!(table.len(), model.len());
         assert!(table.iter().collect::<BTreeMap<_, _>>() == model);

@@ -120,6 +120,8 @@ pub(crate) struct Checked {
     store: Store,
     table: Table,
     own: Vec<u8>,
+    /// What the store counts for the table itself.
+    base: usize,
     model: BTreeMap<Vec<u8>, Vec<u8>>,
     cursors: HashMap<usize, CheckedCursor>,
     scans: HashMap<usize, CheckedScan>,
@@ -145,7 +147,8 @@ struct CheckedScan {
 impl Checked {
     pub(crate) fn new(store: Store, table: Table, own: &[u8]) -> Self {
         let (model, cursors, scans) = (BTreeMap::new(), HashMap::new(), HashMap::new());
-        Self { store, table, own: own.to_vec(), model, cursors, scans }
+        let base = store.memory() - table.memory();
+        Self { store, table, own: own.to_vec(), base, model, cursors, scans }
     }
 
     pub(crate) fn run(&mut self, op: &Op) {
@@ -182,7 +185,7 @@ impl Checked {
             assert_sound(&self.table);
             // A cursor may hold a large value that the table has no more.
             let idle = self.cursors.is_empty() && self.scans.is_empty();
-            let held = self.store.memory() - self.table.memory();
+            let held = self.store.memory() - self.table.memory() - self.base;
             assert!(held == 0 || !idle, "the store counts {held} bytes more than its table holds");
         }
     }

@@ -244,6 +244,63 @@ fn a_load_that_does_not_fit_is_an_error_and_other_stores_stay() {
     assert_eq!(narrow.insert(table, b"again", b"v"), Ok(true));
 }
 
+/// Makes tables until one is refused: how many there are, and the error.
+fn make_tables(guest: &mut Guest, store: u32, index: &str) -> (u32, AbiError) {
+    let mut number = 0_u32;
+    loop {
+        let error = match guest.table(store, number.to_string().as_bytes(), index) {
+            Ok(table) => guest.close(table).err(),
+            Err(error) => Some(error),
+        };
+        match error {
+            Some(error) => return (number, error),
+            None => number += 1,
+        }
+    }
+}
+
+/// A table was made where nothing could fail, so that one too many ended the module.
+#[test]
+fn tables_that_memory_is_refused_for_are_errors_and_the_store_goes_on() {
+    for index in ["hash", "sorted"] {
+        let mut guest = Guest::with_memory(8 * MIB);
+        let store = guest.store_new(None).unwrap();
+        let table = guest.table(store, b"t", index).unwrap();
+        guest.insert(table, b"k", b"v").unwrap();
+        let (tables, error) = make_tables(&mut guest, store, index);
+        assert_eq!(error.code, "TWINDEX_MEMORY_LIMIT", "{error}");
+        assert!(tables > 1000, "only {tables} tables were made");
+        assert_eq!(guest.select(table, b"k").unwrap().unwrap(), b"v");
+        for number in 0..tables {
+            let [(name, length)] = guest.put([number.to_string().as_bytes()]);
+            let status = guest.exports.drop_table.call(&mut guest.store, (store, name, length));
+            assert_eq!(guest.check(status), Ok(1));
+        }
+        assert_eq!(guest.insert(table, b"again", b"v"), Ok(true));
+        assert!(guest.table(store, b"again", index).is_ok());
+    }
+}
+
+/// A dump has a table in a few bytes, and the module gives it some hundred.
+#[test]
+fn a_dump_of_more_tables_than_memory_holds_is_an_error_and_other_stores_stay() {
+    let mut wide = Guest::with_memory(64 * MIB);
+    let store = wide.store_new(Some(40 * MIB as u64)).unwrap();
+    let (tables, error) = make_tables(&mut wide, store, "sorted");
+    assert_eq!(error.code, "TWINDEX_MEMORY_LIMIT", "{error}");
+    assert!((50_000..60_000).contains(&tables), "{tables} tables in 40 MiB");
+    assert!(wide.memory_of(store).unwrap() <= 40 * MIB);
+    let dump = wide.dump(store).unwrap();
+
+    let mut narrow = Guest::with_memory(12 * MIB);
+    let store = narrow.store_new(None).unwrap();
+    let table = narrow.table(store, b"t", "hash").unwrap();
+    narrow.insert(table, b"k", b"v").unwrap();
+    assert_eq!(narrow.load(&dump).unwrap_err().code, "TWINDEX_MEMORY_LIMIT");
+    assert_eq!(narrow.select(table, b"k").unwrap().unwrap(), b"v");
+    assert_eq!(narrow.insert(table, b"again", b"v"), Ok(true));
+}
+
 #[test]
 fn memory_is_used_again_after_a_store_was_closed() {
     let mut guest = Guest::new();
