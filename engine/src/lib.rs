@@ -3575,7 +3575,8 @@ mod hash {
             while left > 0 && joining.stacks > 0 {
                 // The largest last, as one of them may fit meanwhile.
                 let taken = LANES * CLASSES - joining.stacks;
-                let (lane, class) = (taken % LANES, taken / LANES);
+                let class = taken / LANES;
+                let lane = taken - class * LANES;
                 let Some(reference) = state.lanes[lane].pop(self, class) else {
                     joining.stacks -= 1;
                     continue;
