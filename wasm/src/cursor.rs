@@ -9,6 +9,7 @@ use crate::block;
 use crate::buffers::Buffers;
 use crate::failure::{Failed, Failure};
 use crate::handles::Object;
+use crate::reserve;
 use crate::state::call;
 use crate::steps::Steps;
 use crate::store::open;
@@ -126,6 +127,7 @@ extern "C" fn twindex_cursor(
     upper_length: usize,
 ) -> i32 {
     call(|state| {
+        reserve::ensure_object()?;
         let range =
             range(&state.buffers, (lower_kind, lower, lower_length), (upper_kind, upper, upper_length))?;
         let (table, store) = state.handles.table_and_store(table)?;

@@ -7,6 +7,7 @@ use crate::block::{self, Items, Shape};
 use crate::cursor::Way;
 use crate::failure::Failed;
 use crate::handles::Object;
+use crate::reserve;
 use crate::state::call;
 use crate::table::read;
 
@@ -100,6 +101,7 @@ impl Walk {
 #[unsafe(no_mangle)]
 extern "C" fn twindex_iter(table: u32) -> i32 {
     call(|state| {
+        reserve::ensure_object()?;
         let (table, store) = state.handles.table_and_store(table)?;
         let iterator = Box::new(Iterator::new(table)?);
         crate::store::open(&mut state.handles, Object::Iterator { store, iterator })

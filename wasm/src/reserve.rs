@@ -18,6 +18,9 @@ const RESERVE_BYTES: usize = 1024 * 1024;
 /// From here on the engine may ask for room of its own for a pair, so that it is tried for before a write starts.
 const LARGE_BYTES: usize = 512;
 
+/// More than any object takes: a cursor has two bounds and a key.
+const OBJECT_BYTES: usize = 256 * 1024;
+
 /// The engine aligns what it cuts its blocks from to a cache line, and begins with so much. Nothing else of that size is so aligned.
 const BLOCK_ALIGN: usize = 64;
 const BLOCK_BYTES: usize = 512;
@@ -33,6 +36,11 @@ pub(crate) fn ensure(bytes: usize) -> Result<(), Failed> {
 #[inline(never)]
 fn ensure_many(bytes: usize) -> Result<(), Failed> {
     if is_whole() { try_for(bytes) } else { Err(Failure::NoMemory { bytes }.into()) }
+}
+
+/// Makes sure that a store, a cursor or an iterator can be made, if need be out of the reserve.
+pub(crate) fn ensure_object() -> Result<(), Failed> {
+    if is_whole() { Ok(()) } else { try_for(OBJECT_BYTES) }
 }
 
 /// Whether the reserve is there, or can be laid by now.

@@ -6,6 +6,7 @@ use crate::answer;
 use crate::block;
 use crate::failure::Failed;
 use crate::handles::Object;
+use crate::reserve;
 use crate::state::call;
 
 /// The memory limit that stands for none.
@@ -21,6 +22,7 @@ fn limit(bytes: u64) -> Option<usize> {
 #[unsafe(no_mangle)]
 extern "C" fn twindex_store_new(memory_limit: u64) -> i32 {
     call(|state| {
+        reserve::ensure_object()?;
         let store = Store::new();
         store.set_memory_limit(limit(memory_limit));
         open(&mut state.handles, Object::Store(store))

@@ -301,6 +301,42 @@ fn a_dump_of_more_tables_than_memory_holds_is_an_error_and_other_stores_stay() {
     assert_eq!(narrow.insert(table, b"again", b"v"), Ok(true));
 }
 
+/// A small object was made where nothing could fail, so that one too many ended the module.
+#[test]
+fn objects_that_memory_is_refused_for_are_errors_and_the_store_goes_on() {
+    let open_store = |guest: &mut Guest, _| guest.store_new(None);
+    let open_cursor = |guest: &mut Guest, table| guest.cursor(table, (INCLUDED, b"a"), (PREFIX, b"k"));
+    let iterate = |guest: &mut Guest, table| {
+        let status = guest.exports.iter.call(&mut guest.store, (table,));
+        guest.check(status).map(i32::cast_unsigned)
+    };
+    let opens: [fn(&mut Guest, u32) -> Result<u32, AbiError>; 3] = [open_store, open_cursor, iterate];
+    for (kind, open) in opens.into_iter().enumerate() {
+        for index in ["hash", "sorted"] {
+            if (kind, index) == (1, "hash") {
+                continue;
+            }
+            let mut guest = Guest::with_memory(8 * MIB);
+            let store = guest.store_new(None).unwrap();
+            let table = guest.table(store, b"t", index).unwrap();
+            guest.insert(table, b"k", b"v").unwrap();
+            let mut opened = Vec::new();
+            let error = loop {
+                match open(&mut guest, table) {
+                    Ok(handle) => opened.push(handle),
+                    Err(error) => break error,
+                }
+            };
+            assert_eq!(error.code, "TWINDEX_MEMORY_LIMIT", "{error}");
+            assert_eq!(guest.select(table, b"k").unwrap().unwrap(), b"v");
+            for handle in opened {
+                guest.close(handle).unwrap();
+            }
+            assert_eq!(guest.insert(table, b"again", b"v"), Ok(true));
+        }
+    }
+}
+
 #[test]
 fn memory_is_used_again_after_a_store_was_closed() {
     let mut guest = Guest::new();
