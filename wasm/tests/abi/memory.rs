@@ -301,6 +301,9 @@ fn a_dump_of_more_tables_than_memory_holds_is_an_error_and_other_stores_stay() {
     assert_eq!(narrow.insert(table, b"again", b"v"), Ok(true));
 }
 
+/// Opens something over a table, and answers its handle.
+type Open = fn(&mut Guest, u32) -> Result<u32, AbiError>;
+
 /// A small object was made where nothing could fail, so that one too many ended the module.
 #[test]
 fn objects_that_memory_is_refused_for_are_errors_and_the_store_goes_on() {
@@ -310,7 +313,7 @@ fn objects_that_memory_is_refused_for_are_errors_and_the_store_goes_on() {
         let status = guest.exports.iter.call(&mut guest.store, (table,));
         guest.check(status).map(i32::cast_unsigned)
     };
-    let opens: [fn(&mut Guest, u32) -> Result<u32, AbiError>; 3] = [open_store, open_cursor, iterate];
+    let opens: [Open; 3] = [open_store, open_cursor, iterate];
     for (kind, open) in opens.into_iter().enumerate() {
         for index in ["hash", "sorted"] {
             if (kind, index) == (1, "hash") {
