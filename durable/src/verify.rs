@@ -154,7 +154,7 @@ impl Reading<'_> {
             };
             self.report.records += 1;
             if !self.report.damage.is_empty() {
-                self.loader.adopt(kind, payload);
+                self.loader.adopt(kind, payload)?;
             }
             match kind {
                 Kind::End => {
@@ -205,7 +205,7 @@ impl Reading<'_> {
             self.report.records += 1;
             if kind.is_logged() {
                 if !self.report.damage.is_empty() {
-                    self.loader.adopt(kind, payload);
+                    self.loader.adopt(kind, payload)?;
                 }
                 let replayed = self.loader.record(kind, offset, payload);
                 self.report.operations += self.note(replayed)?;

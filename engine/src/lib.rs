@@ -8874,26 +8874,30 @@ pub mod dump {
         /// Makes a table for every id in a record of pairs or operations that no table has, with a sorted index
         /// and a name such as `recovered 7`, or `recovered 7.2` where another table is called so: for files in which the
         /// tables' own records are lost.
-        pub fn adopt(&mut self, kind: Kind, mut payload: &[u8]) {
+        pub fn adopt(&mut self, kind: Kind, mut payload: &[u8]) -> Result<()> {
             let mut adopt = |id| {
+                if self.find(id).is_some() {
+                    return Ok(());
+                }
                 let mut name = format!("recovered {id}");
-                let mut others = 2..100;
-                while self.find(id).is_none()
-                    && self.create(id, 0, (Index::Sorted, &name, 0)).is_err()
+                let mut others = 2_u64..;
+                while self.store.find_table(&name).is_some()
                     && let Some(other) = others.next()
                 {
                     name = format!("recovered {id}.{other}");
                 }
+                self.create(id, 0, (Index::Sorted, &name, 0))
             };
             if kind.has_pairs() {
-                take_varint(&mut payload).map(adopt);
+                take_varint(&mut payload).map_or(Ok(()), adopt)?;
             } else if kind == Kind::Log {
                 while let Some((id, operation)) = Operation::take(&mut payload) {
                     if !matches!(operation, Operation::Create(..)) {
-                        adopt(id);
+                        adopt(id)?;
                     }
                 }
             }
+            Ok(())
         }
     }
 
