@@ -98,7 +98,7 @@
 //   E1  Who follows a pointer that another thread may unlink is pinned from before it loaded it until after its last
 //       use. (epoch::pin)
 //   E2  What is put into a Limbo was unlinked before, so only threads that were pinned then can reach it. It comes
-//       out once none of them is pinned any more. (Limbo::collect, Limbo::pop)
+//       out once none of them is pinned any more. (Limbo::pop)
 //   M1  A block belongs to one owner at a time: the Space's free list, the index, or a limbo. (Space, Blocks)
 //   M2  The first 8 bytes of a sorted index's block are an AtomicU64 from its first use until its region is left, but for
 //       blocks of more than 64 KiB, which are inner nodes of long keys. (Space)
@@ -552,15 +552,15 @@ mod epoch {
         OWN.try_with(|own| own.get().number).unwrap_or(0)
     }
 
-    /// Moves to the next epoch. Returns the one that ended and the oldest in which a thread reads this store.
-    pub(super) fn advance(memory: &Memory) -> Option<(u64, u64)> {
+    /// Moves to the next epoch, and finds out in which the oldest reader of this store is.
+    pub(super) fn advance(memory: &Memory) {
         let now = NOW.load(SeqCst);
         // Either a reader's pin is seen below, or the reader sees all that was unlinked before this.
         if !barrier::heavy() {
-            return None;
+            return;
         }
         // Who ends an epoch has run the barrier in it, so that what was unlinked before it is seen by readers of the next.
-        let ended = NOW.compare_exchange(now, now + 1, SeqCst, SeqCst).unwrap_or_else(|later| later);
+        let _ = NOW.compare_exchange(now, now + 1, SeqCst, SeqCst);
         let mut oldest = u64::MAX;
         let mut at = SLOTS.load(Acquire).cast_const();
         // SAFETY: as in `take_slot`.
@@ -574,8 +574,12 @@ mod epoch {
         }
         // What was noted for an epoch before `now` could be seen to be unlinked before the barrier. What was noted for `now`
         // may not: it was unlinked in the epoch before, but perhaps no barrier has run since.
-        let _ = memory.safe.0.try_update(AcqRel, Relaxed, |safe| Some(safe.max(oldest.min(now))));
-        Some((ended, oldest))
+        memory.safe.0.fetch_max(oldest.min(now), AcqRel);
+    }
+
+    /// Moves so far that what came out before this can be freed, but for what a reader, the caller perhaps, may be in.
+    pub(super) fn advance_far(memory: &Memory) {
+        (0..3).for_each(|_| advance(memory));
     }
 
     /// What was unlinked and may still be in use: each with an epoch after which no reader can find it, oldest first.
@@ -604,15 +608,6 @@ mod epoch {
         pub(super) fn pop(&mut self, memory: &Memory) -> Option<T> {
             let safe = memory.safe.0.load(Acquire);
             self.0.pop_front_if(|&mut (epoch, _)| epoch < safe).map(|(_, item)| item)
-        }
-
-        /// Takes out all that no thread can reach any more. What the caller's own pin covers comes out
-        /// at a later call.
-        pub(super) fn collect(&mut self, memory: &Memory) -> Vec<T> {
-            let free = advance(memory).map_or(0, |(ended, oldest)| {
-                self.0.iter().take_while(|&&(epoch, _)| epoch.min(ended) < oldest).count()
-            });
-            self.0.drain(..free).map(|(_, item)| item).collect()
         }
 
         pub(super) fn is_empty(&self) -> bool {
@@ -737,10 +732,15 @@ impl Memory {
     fn reserve(&self, bytes: usize) -> Tried<()> {
         let limit = self.limit.load(Relaxed);
         let grown = |used: usize| used.checked_add(bytes).filter(|&needed| needed <= limit);
-        self.used
-            .try_update(Relaxed, Relaxed, grown)
-            .map(drop)
-            .map_err(|used| Box::new(Error::MemoryLimit { limit, needed: used.saturating_add(bytes) }))
+        self.used.try_update(Relaxed, Relaxed, grown).map(drop).map_err(|_| Box::new(self.refused(bytes)))
+    }
+
+    /// The error of who needs so many bytes more. Where they are within the limit, it was the system that refused them.
+    #[cold]
+    fn refused(&self, bytes: usize) -> Error {
+        let (limit, used) = (self.limit.load(Relaxed), self.used.load(Relaxed));
+        let needed = used.saturating_add(bytes);
+        Error::MemoryLimit { limit: if needed > limit { limit } else { used }, needed }
     }
 
     /// The bytes that are left up to the limit.
@@ -758,8 +758,7 @@ impl Memory {
         // SAFETY: no layout of this crate has size 0.
         NonNull::new(unsafe { alloc::alloc(layout) }).ok_or_else(|| {
             self.release(layout.size());
-            let used = self.used.load(Relaxed);
-            Box::new(Error::MemoryLimit { limit: used, needed: used.saturating_add(layout.size()) })
+            Box::new(self.refused(layout.size()))
         })
     }
 
@@ -975,11 +974,8 @@ impl Space {
     /// then: near the memory limit pairs could not be updated otherwise.
     fn may_grow(&self) -> Tried<()> {
         let reserve = (self.bytes / 16).min(Self::RESERVE);
-        if self.memory.left().saturating_add(self.left + self.kept) >= reserve {
-            return Ok(());
-        }
-        let (limit, used) = (self.memory.limit.load(Relaxed), self.memory.used.load(Relaxed));
-        Err(Box::new(Error::MemoryLimit { limit, needed: used.saturating_add(reserve) }))
+        let left = self.memory.left().saturating_add(self.left + self.kept);
+        if left >= reserve { Ok(()) } else { Err(Box::new(self.memory.refused(reserve))) }
     }
 
     /// Brings the first region, for this block alone.
@@ -1172,7 +1168,7 @@ impl Space {
     fn new_region(memory: &Memory, bytes: usize) -> Tried<Region> {
         let huge = cfg!(target_os = "linux") && bytes == Self::HUGE_PAGE;
         let layout = Layout::from_size_align(bytes, if huge { bytes } else { 64 })
-            .map_err(|_| Error::MemoryLimit { limit: isize::MAX as usize, needed: bytes })?;
+            .map_err(|_| memory.refused(bytes))?;
         let region = memory.allocate(layout)?;
         #[cfg(all(target_os = "linux", not(miri)))]
         // SAFETY: the region is ours; the advices change nothing but how large its pages are, and that they are there.
@@ -1300,8 +1296,8 @@ struct Blobs {
 
 impl Blobs {
     fn add(&self, key: &[u8], value: &[u8]) -> Tried<*const Blob> {
-        let layout = Blob::layout(key.len(), value.len())
-            .ok_or(Error::MemoryLimit { limit: isize::MAX as usize, needed: usize::MAX })?;
+        let layout =
+            Blob::layout(key.len(), value.len()).ok_or_else(|| self.memory.refused(isize::MAX as usize))?;
         let blob = self.memory.allocate(layout)?.cast::<Blob>();
         self.bytes.fetch_add(layout.size(), Relaxed);
         // SAFETY: the layout has room for the header, the key and the value, in this order.
@@ -1470,10 +1466,11 @@ impl Blocks {
         }
     }
 
-    /// Frees so many bytes, which nobody can find any more, once no reader is left in them.
-    fn retire(&mut self, retired: Retired, bytes: usize, blobs: &Blobs) {
-        if self.put_off(retired, bytes) {
-            self.collect(blobs);
+    /// Frees a block, which nobody can find any more, once no reader is left in it.
+    fn retire(&mut self, block: NonNull<u8>, bytes: usize, blobs: &Blobs) {
+        if self.put_off(Retired::Block(block, bytes), bytes) {
+            epoch::advance(&blobs.memory);
+            self.free_unread(blobs);
         }
     }
 
@@ -1499,21 +1496,6 @@ impl Blocks {
             // SAFETY: no reader is left in it.
             unsafe { self.free(retired, blobs) };
             any = true;
-        }
-        any
-    }
-
-    /// Frees what no reader can be in any more; whether there was any.
-    fn collect(&mut self, blobs: &Blobs) -> bool {
-        if self.limbo.is_empty() {
-            return false;
-        }
-        (self.limbo_items, self.limbo_bytes) = (0, 0);
-        let free = self.limbo.collect(&blobs.memory);
-        let any = !free.is_empty();
-        for retired in free {
-            // SAFETY: no reader is left in it.
-            unsafe { self.free(retired, blobs) };
         }
         any
     }
@@ -1677,39 +1659,20 @@ impl Counter {
 /// Whether two byte strings are equal. Short ones are compared word by word without a call.
 #[inline(always)]
 fn same_bytes(a: &[u8], b: &[u8]) -> bool {
-    /// # Safety
-    /// There are 8 or 4 bytes at `at`.
+    /// Whether the first and the last `N` bytes are the same. They may overlap.
     #[inline(always)]
-    unsafe fn word<W>(bytes: &[u8], at: usize) -> W {
-        debug_assert!(at + size_of::<W>() <= bytes.len());
-        // SAFETY: the caller's promise.
-        unsafe { bytes.as_ptr().add(at).cast::<W>().read_unaligned() }
+    fn same_ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
+        (a.first_chunk::<N>() == b.first_chunk()) & (a.last_chunk::<N>() == b.last_chunk())
     }
-    let len = a.len();
-    if len != b.len() {
-        return false;
-    }
-    // Overlapping words cover every length.
-    // SAFETY: no word begins later than its size before the end.
-    unsafe {
-        match len {
+    a.len() == b.len()
+        && match a.len() {
             0 => true,
-            1..=3 => (a[0] ^ b[0]) | (a[len / 2] ^ b[len / 2]) | (a[len - 1] ^ b[len - 1]) == 0,
-            4..=7 => {
-                let differ = |at| word::<u32>(a, at) ^ word::<u32>(b, at);
-                differ(0) | differ(len - 4) == 0
-            }
-            8..=16 => {
-                let differ = |at| word::<u64>(a, at) ^ word::<u64>(b, at);
-                differ(0) | differ(len - 8) == 0
-            }
-            17..=32 => {
-                let differ = |at| word::<u64>(a, at) ^ word::<u64>(b, at);
-                differ(0) | differ(8) | differ(len - 16) | differ(len - 8) == 0
-            }
+            1..=3 => (a[a.len() / 2] == b[b.len() / 2]) & same_ends::<1>(a, b),
+            4..=7 => same_ends::<4>(a, b),
+            8..=16 => same_ends::<8>(a, b),
+            17..=32 => same_ends::<16>(a, b),
             _ => a == b,
         }
-    }
 }
 
 /// How many bytes both begin with.
@@ -1764,19 +1727,25 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Puts `next` in place. The old one goes as soon as no reader is left in it.
-    fn replace(&self, next: T) {
+    /// Puts `next` in the place of `one`, unless another thread has put something there. The old one goes as soon as no
+    /// reader is left in it.
+    fn replace(&self, one: &Arc<T>, next: T) {
         let next = Arc::into_raw(Arc::new(next)).cast_mut();
-        self.retire(self.now.swap(next, AcqRel));
-    }
-
-    /// As `replace`, but only while `one` is the current one.
-    fn replace_one(&self, one: &Arc<T>, next: T) {
-        let next = Arc::into_raw(Arc::new(next)).cast_mut();
-        match self.now.compare_exchange(Arc::as_ptr(one).cast_mut(), next, AcqRel, Relaxed) {
-            Ok(old) => self.retire(old),
+        let Ok(old) = self.now.compare_exchange(Arc::as_ptr(one).cast_mut(), next, AcqRel, Relaxed) else {
             // SAFETY: it was made above, and nobody else knows it.
-            Err(_) => drop(unsafe { Arc::from_raw(next) }),
+            return drop(unsafe { Arc::from_raw(next) });
+        };
+        let mut limbo = lock(&self.old);
+        // SAFETY: `now` owned a count of it, which is ours since the swap.
+        limbo.push(unsafe { Arc::from_raw(old) });
+        // Readers are in it for less than a microsecond, unless they were put to sleep there.
+        for _ in 0..100 {
+            epoch::advance_far(&self.memory);
+            while limbo.pop(&self.memory).is_some() {}
+            if limbo.is_empty() {
+                return;
+            }
+            sync::yield_now();
         }
     }
 
@@ -1785,21 +1754,8 @@ impl<T> Shared<T> {
         if let Ok(mut old) = self.old.try_lock()
             && !old.is_empty()
         {
-            drop(old.collect(&self.memory));
-        }
-    }
-
-    fn retire(&self, old: *mut T) {
-        let mut limbo = lock(&self.old);
-        // SAFETY: `now` owned a count of it, which is ours since the swap.
-        limbo.push(unsafe { Arc::from_raw(old) });
-        // Readers are in it for less than a microsecond, unless they were put to sleep there.
-        for _ in 0..100 {
-            drop(limbo.collect(&self.memory));
-            if limbo.is_empty() {
-                return;
-            }
-            sync::yield_now();
+            epoch::advance_far(&self.memory);
+            while old.pop(&self.memory).is_some() {}
         }
     }
 }
@@ -2192,8 +2148,6 @@ mod hash {
         empty_at: isize,
         block_count: usize,
         block_capacity: usize,
-        /// Of the shard's blocks.
-        bytes: usize,
         /// So many bytes of records that a thread has taken out make an epoch.
         enough: usize,
         /// What is being joined, and after how many free records more the next time is due.
@@ -2681,8 +2635,8 @@ mod hash {
         /// and those after them: one in thirty keys shares its tag with another pair of its bucket.
         #[inline(always)]
         fn records(&self, homes: &[Option<Home<'_>>; GROUP]) -> [Option<*const u8>; GROUP] {
-            let first = |segment: Segment, bucket: &Bucket, mut slots: u32| {
-                let mut first = None;
+            let first = |segment: Segment, bucket: &Bucket, hash: Hash| {
+                let (mut first, mut slots) = (None, bucket.slots_with(hash.tag()));
                 while slots != 0 {
                     let at = self.shard(segment).record(bucket.first(slots).load(Acquire));
                     prefetch_one_of_many(at);
@@ -2696,21 +2650,16 @@ mod hash {
             let mut records = [None; GROUP];
             for (record, home) in records.iter_mut().zip(homes) {
                 let Some((hash, segment, bucket)) = *home else { continue };
-                *record = first(segment, bucket, bucket.slots_with(hash.tag()));
+                *record = first(segment, bucket, hash);
                 if record.is_none() && bucket.passed() != 0 {
                     // SAFETY: the pin keeps the segment.
                     prefetch_one_of_many(unsafe { segment.bucket(hash, 1) });
                 }
             }
-            for (record, home) in records.iter_mut().zip(homes) {
-                if record.is_none()
-                    && let Some((hash, segment, bucket)) = *home
-                    && bucket.passed() != 0
-                {
-                    // SAFETY: the pin keeps the segment.
-                    let next = unsafe { segment.bucket(hash, 1) };
-                    *record = first(segment, next, next.slots_with(hash.tag()));
-                }
+            for (record, home) in records.iter_mut().zip(homes).filter(|(record, _)| record.is_none()) {
+                let Some((hash, segment, _)) = home.filter(|(.., home)| home.passed() != 0) else { continue };
+                // SAFETY: the pin keeps the segment.
+                *record = first(segment, unsafe { segment.bucket(hash, 1) }, hash);
             }
             records
         }
@@ -2993,9 +2942,7 @@ mod hash {
             if bytes <= memory.left() && Layout::from_size_align(bytes, BUCKET).is_ok_and(ask) {
                 return Ok(());
             }
-            let (limit, used) = (memory.limit.load(Relaxed), memory.used.load(Relaxed));
-            let limit = if bytes > memory.left() { limit } else { used };
-            Err(Box::new(Error::MemoryLimit { limit, needed: used.saturating_add(bytes) }))
+            Err(Box::new(memory.refused(bytes)))
         }
 
         /// Splits the segment at `from`, before it is full, if so many pairs in all need it. Returns where to go on.
@@ -3185,8 +3132,7 @@ mod hash {
             let mut bytes = Space::rounded(wanted.clamp(least, MAX_BLOCK));
             let number = state.block_count;
             if (number + 1) >> (32 - BLOCK_UNITS_BITS) != 0 {
-                let used = self.blobs.memory.used.load(Relaxed);
-                return Err(Box::new(Error::MemoryLimit { limit: used, needed: used + bytes }));
+                return Err(Box::new(self.blobs.memory.refused(bytes)));
             }
             let mut blocks = lock(&self.space);
             let mut table = shard.blocks.load(Relaxed);
@@ -3197,7 +3143,7 @@ mod hash {
                 if number > FIRST_BLOCKS
                     && let Some(old) = NonNull::new(table)
                 {
-                    blocks.retire(Retired::Block(old.cast(), number * ENTRY), number * ENTRY, &self.blobs);
+                    blocks.retire(old.cast(), number * ENTRY, &self.blobs);
                 }
                 table = copy;
                 state.block_capacity = longer;
@@ -3211,7 +3157,6 @@ mod hash {
                 unsafe { table.add(number).write(AtomicPtr::new(block.as_ptr())) };
             }
             state.block_count += 1;
-            state.bytes += bytes;
             state.enough = (self.blobs.memory.used.load(Relaxed) / 16).clamp(COLLECT_FROM, COLLECT_AT);
             let lane = shard.lane(state);
             lane.bytes += bytes;
@@ -3247,8 +3192,7 @@ mod hash {
         /// Frees what no reader can be in any more; whether there was any.
         pub(super) fn collect(&self) -> bool {
             let mut any = false;
-            // What came out just before is safe from the third time on.
-            (0..3).for_each(|_| _ = epoch::advance(&self.blobs.memory));
+            epoch::advance_far(&self.blobs.memory);
             for shard in self.all_shards() {
                 let _held = shard.lock.lock();
                 // SAFETY: the lock is held.
@@ -3256,7 +3200,7 @@ mod hash {
                     any |= self.free_unread(shard, lane, usize::MAX);
                 }
             }
-            lock(&self.space).collect(&self.blobs) || any
+            lock(&self.space).free_unread(&self.blobs) || any
         }
 
         // --- growing
@@ -3273,18 +3217,26 @@ mod hash {
                 let first = unsafe { Shard::write(first) };
                 self.shards.store((&raw const first.alone).cast_mut(), Release);
             }
-            let first = Fresh::new(&mut blocks.space, FIRST_BUCKETS, 0)?;
-            self.lead_to_one(&mut blocks, first.segment)
+            let first = Fresh::new(&mut blocks.space, FIRST_BUCKETS, 0)?.segment;
+            self.lead(&mut blocks, 1, &|_| first).inspect_err(|_| blocks.forget(first))
         }
 
-        /// Puts a directory in place that leads to one segment.
-        fn lead_to_one(&self, blocks: &mut Blocks, segment: Segment) -> Tried<()> {
-            let block = blocks.space.take(Directory::bytes_for(1)).inspect_err(|_| blocks.forget(segment))?;
-            // SAFETY: the block has room for two entries and is not known to anybody else.
+        /// Puts a directory in place that leads each hash `to` a segment. They are all of one size.
+        fn lead(&self, blocks: &mut Blocks, depth: u32, to: &dyn Fn(Hash) -> Segment) -> Tried<()> {
+            let old = self.directory();
+            let block = blocks.space.take(Directory::bytes_for(depth))?;
+            // SAFETY: the block has room for so many entries, which change only while `space` is locked, and is not known to
+            // anybody else.
             unsafe {
-                let directory = Directory::new(block, 1, segment.mask);
-                (0..2).for_each(|at| directory.set_entry(at, segment));
+                let directory = Directory::new(block, depth, to(Hash(0)).mask);
+                for at in 0..directory.len() {
+                    directory.set_entry(at, to(Hash(directory.first_hash(at))));
+                }
                 self.directory.store(directory.0.cast_mut(), Release);
+            }
+            if !old.is_none() {
+                let block = NonNull::new(old.0.cast_mut().cast()).expect("a directory has an address");
+                blocks.retire(block, Directory::bytes_for(old.depth()), &self.blobs);
             }
             Ok(())
         }
@@ -3306,9 +3258,9 @@ mod hash {
                 let mut blocks = lock(&self.space);
                 let mut larger = Fresh::new(&mut blocks.space, segment.len() * GROWTH, segment.shard())?;
                 self.each_ref(segment, shard, |reference, hash| larger.put(hash, reference));
-                self.lead_to_one(&mut blocks, larger.segment)?;
-                self.retire_directory(&mut blocks, directory);
-                self.retire_segment(&mut blocks, segment);
+                let larger = larger.segment;
+                self.lead(&mut blocks, 1, &|_| larger).inspect_err(|_| blocks.forget(larger))?;
+                blocks.retire(segment.block(), segment.bytes(), &self.blobs);
                 return Ok(());
             }
             let depth = directory.depth() - directory.span(segment, hash).len().ilog2() + 1;
@@ -3374,8 +3326,6 @@ mod hash {
                 high.bytes = low.bytes / 2;
                 low.bytes -= high.bytes;
             }
-            high_state.bytes = state.bytes / 2;
-            state.bytes -= high_state.bytes;
             high_state.enough = state.enough;
             high_state.empty_at = -moved.cast_signed();
             state.empty_at += moved.cast_signed();
@@ -3425,20 +3375,9 @@ mod hash {
                 return Ok(());
             }
             if depth > MAX_DEPTH.min(usize::BITS - ENTRY.ilog2() - 2) {
-                let used = self.blobs.memory.used.load(Relaxed);
-                return Err(Box::new(Error::MemoryLimit { limit: used, needed: used }));
+                return Err(Box::new(self.blobs.memory.refused(0)));
             }
-            let block = blocks.space.take(Directory::bytes_for(old.depth() + 1))?;
-            // SAFETY: the block has room for twice as many entries, which change only while `space` is locked.
-            unsafe {
-                let fresh = Directory::new(block, old.depth() + 1, mask(BUCKETS));
-                for at in 0..fresh.len() {
-                    fresh.set_entry(at, old.segment(Hash(fresh.first_hash(at))));
-                }
-                self.directory.store(fresh.0.cast_mut(), Release);
-            }
-            self.retire_directory(&mut blocks, old);
-            Ok(())
+            self.lead(&mut blocks, old.depth() + 1, &|hash| old.segment(hash))
         }
 
         /// Leads the entries of a segment to the two that take its place, each its half, and retires it.
@@ -3451,17 +3390,7 @@ mod hash {
                 // SAFETY: it is one of the directory's.
                 unsafe { directory.set_entry(at, halves[usize::from(at >= middle)]) };
             }
-            self.retire_segment(&mut blocks, old);
-        }
-
-        fn retire_directory(&self, blocks: &mut Blocks, old: Directory) {
-            let block = NonNull::new(old.0.cast_mut().cast()).expect("a directory has an address");
-            let bytes = Directory::bytes_for(old.depth());
-            blocks.retire(Retired::Block(block, bytes), bytes, &self.blobs);
-        }
-
-        fn retire_segment(&self, blocks: &mut Blocks, old: Segment) {
-            blocks.retire(Retired::Block(old.block(), old.bytes()), old.bytes(), &self.blobs);
+            blocks.retire(old.block(), old.bytes(), &self.blobs);
         }
     }
 
@@ -3475,9 +3404,10 @@ mod hash {
 
     impl Drop for HashIndex {
         fn drop(&mut self) {
-            let mut blobs = Vec::new();
+            // SAFETY: each blob has one record, which is whole, and nobody reads it any more.
+            let free = |blob| unsafe { self.blobs.free(blob) };
             let directory = self.directory();
-            let none = directory.is_none() || *self.blobs.bytes.get_mut() == 0;
+            let none = directory.is_none() || self.blobs.bytes.load(Relaxed) == 0;
             let mut at = if none { directory.len() } else { 0 };
             while at < directory.len() {
                 let hash = Hash(directory.first_hash(at));
@@ -3485,23 +3415,18 @@ mod hash {
                 let shard = self.shard(segment);
                 for reference in refs(segment, shard) {
                     // SAFETY: the record is whole.
-                    blobs.extend(unsafe { record_extent(shard.record(reference)) }.1);
+                    unsafe { record_extent(shard.record(reference)) }.1.map(free);
                 }
                 at = directory.span(segment, hash).end;
             }
             for shard in self.all_shards() {
                 // SAFETY: nobody else has it any more.
                 let mut state = unsafe { mem::take(&mut *shard.state.get()) };
-                let retired: Vec<Removed> =
-                    state.lanes.iter_mut().flat_map(|lane| lane.limbo.drain()).collect();
-                for retired in retired.iter().filter(|retired| retired.owns_blob) {
+                let retired = state.lanes.iter_mut().flat_map(|lane| lane.limbo.drain());
+                for retired in retired.filter(|retired| retired.owns_blob) {
                     // SAFETY: a retired record is whole.
-                    blobs.push(unsafe { blob_of(shard.record(retired.reference)) });
+                    free(unsafe { blob_of(shard.record(retired.reference)) });
                 }
-            }
-            for blob in blobs {
-                // SAFETY: each blob has one record, and nobody reads it any more.
-                unsafe { self.blobs.free(blob) };
             }
         }
     }
@@ -6052,8 +5977,7 @@ mod sorted {
 
         /// As the hash index's `collect`.
         pub(super) fn collect(&self) -> bool {
-            // What came out just before is safe from the third time on.
-            (0..3).for_each(|_| _ = epoch::advance(&self.blobs.memory));
+            epoch::advance_far(&self.blobs.memory);
             lock(&self.blocks.0).free_unread(&self.blobs)
         }
 
@@ -7297,7 +7221,10 @@ impl Table {
 
     /// Puts an empty index in place.
     fn renew(&self) {
-        with_index!(self.inner.pairs, index => index.replace(index.get_arc().anew()));
+        with_index!(self.inner.pairs, index => {
+            let old = index.get_arc();
+            index.replace(&old, old.anew());
+        });
     }
 
     /// Returns the memory of a table that has lost its last pair.
@@ -7309,7 +7236,7 @@ impl Table {
             let closed = emptied.close_if_empty();
             drop(pinned);
             if closed {
-                index.replace_one(&emptied, emptied.anew());
+                index.replace(&emptied, emptied.anew());
             }
         });
     }
