@@ -124,7 +124,7 @@ use std::hint::select_unpredictable;
 use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 use std::mem::{self, MaybeUninit};
-use std::ops::{Bound, Deref, DerefMut, Range, RangeBounds};
+use std::ops::{Bound, Deref, Range, RangeBounds};
 use std::ptr::{self, NonNull};
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock, PoisonError, TryLockError};
@@ -4001,9 +4001,11 @@ mod sorted {
             self.head.as_ptr().cast()
         }
 
+        /// The leaf's `state`: all that there is of it for who only remembers the leaf.
         #[inline]
-        fn state(self) -> State<'g> {
-            State { word: self.head.cast(), there: PhantomData }
+        fn state(self) -> &'g AtomicU64 {
+            // SAFETY: S5.
+            unsafe { &(*self.head.as_ptr()).state }
         }
 
         #[inline]
@@ -4323,48 +4325,34 @@ mod sorted {
             }
         }
 
-        /// Waits for the lock; `None` where the leaf was replaced. `parent` is the inner node that led to it.
+        /// Waits for the lock; `None` where the leaf was replaced.
         #[inline]
-        fn lock(self, parent: Option<Inner<'g>>) -> Option<HeldLeaf<'g>> {
-            Some(HeldLeaf { held: Held::wait(self.state())?, parent })
+        fn lock(self) -> Option<HeldLeaf<'g>> {
+            Held::wait(self, self.state())
         }
 
         #[inline]
         fn try_lock(self) -> Option<HeldLeaf<'g>> {
-            Some(HeldLeaf { held: Held::try_new(self.state())?, parent: None })
-        }
-    }
-
-    /// The state of a node that is there for `'g`, or of the root. It is a pointer to the node's whole block.
-    #[derive(Clone, Copy)]
-    struct State<'g> {
-        word: NonNull<AtomicU64>,
-        there: PhantomData<&'g AtomicU64>,
-    }
-
-    impl Deref for State<'_> {
-        type Target = AtomicU64;
-
-        #[inline]
-        fn deref(&self) -> &AtomicU64 {
-            // SAFETY: whoever makes a `State` promises that it is there.
-            unsafe { self.word.as_ref() }
+            Held::try_new(self, self.state())
         }
     }
 
     /// The lock of a node or of the root, and the state that it will leave.
-    struct Held<'l> {
-        state: State<'l>,
+    struct Held<'l, N = ()> {
+        node: N,
+        state: &'l AtomicU64,
         next: u64,
     }
 
-    impl<'l> Held<'l> {
+    type HeldLeaf<'l> = Held<'l, Leaf<'l>>;
+
+    impl<'l, N: Copy> Held<'l, N> {
         /// Waits for the lock; `None` where the node was replaced.
         #[inline]
-        fn wait(state: State<'l>) -> Option<Self> {
+        fn wait(node: N, state: &'l AtomicU64) -> Option<Self> {
             let mut turns = 0;
             loop {
-                let held = Self::try_new(state);
+                let held = Self::try_new(node, state);
                 if held.is_some() {
                     return held;
                 }
@@ -4378,20 +4366,20 @@ mod sorted {
         }
 
         #[inline]
-        fn try_new(state: State<'l>) -> Option<Self> {
+        fn try_new(node: N, state: &'l AtomicU64) -> Option<Self> {
             let next = state.load(Relaxed);
             if next & (LOCKED | REPLACED) != 0 {
                 return None;
             }
             // Made only where the lock was won: to drop one gives the lock up.
-            Self::unchanged(state, next)
+            Self::unchanged(node, state, next)
         }
 
         /// The lock of a node whose state is still this one.
         #[inline]
-        fn unchanged(state: State<'l>, next: u64) -> Option<Self> {
+        fn unchanged(node: N, state: &'l AtomicU64, next: u64) -> Option<Self> {
             let locked = state.compare_exchange(next, next | LOCKED, Acquire, Relaxed);
-            locked.is_ok().then(|| Self { state, next })
+            locked.is_ok().then(|| Self { node, state, next })
         }
 
         fn changed(&mut self) {
@@ -4415,39 +4403,10 @@ mod sorted {
         }
     }
 
-    impl Drop for Held<'_> {
+    impl<N> Drop for Held<'_, N> {
         #[inline]
         fn drop(&mut self) {
             self.state.store(self.next, Release);
-        }
-    }
-
-    /// A leaf that is locked, and the inner node that led to it; that may have been replaced since.
-    struct HeldLeaf<'l> {
-        held: Held<'l>,
-        parent: Option<Inner<'l>>,
-    }
-
-    impl<'l> HeldLeaf<'l> {
-        #[inline]
-        fn leaf(&self) -> Leaf<'l> {
-            Leaf { head: self.state.word.cast(), there: PhantomData }
-        }
-    }
-
-    impl<'l> Deref for HeldLeaf<'l> {
-        type Target = Held<'l>;
-
-        #[inline]
-        fn deref(&self) -> &Held<'l> {
-            &self.held
-        }
-    }
-
-    impl DerefMut for HeldLeaf<'_> {
-        #[inline]
-        fn deref_mut(&mut self) -> &mut Self::Target {
-            &mut self.held
         }
     }
 
@@ -4557,9 +4516,9 @@ mod sorted {
         }
 
         #[inline]
-        fn state(self) -> State<'g> {
+        fn state(self) -> &'g AtomicU64 {
             // SAFETY: it stands behind the head.
-            State { word: unsafe { self.head.add(1).cast() }, there: PhantomData }
+            unsafe { self.head.add(1).cast().as_ref() }
         }
 
         #[inline]
@@ -4764,26 +4723,20 @@ mod sorted {
             lock(&self.blocks.0).space.bytes + self.blobs.bytes.load(Relaxed)
         }
 
-        fn top(&self) -> State<'_> {
-            State { word: NonNull::from(&self.top), there: PhantomData }
-        }
-
         // --- reading; callers are pinned
 
-        /// The leaf that `key` belongs to, and the inner node that led to it.
+        /// The leaf that `key` belongs to.
         #[inline(never)]
-        fn leaf(&self, key: &[u8]) -> Option<(Leaf<'_>, Option<Inner<'_>>)> {
+        fn leaf(&self, key: &[u8]) -> Option<Leaf<'_>> {
             let mut at = Child(self.root.load(Acquire));
             if at.0.is_null() {
                 return None;
             }
-            let mut parent = None;
             loop {
                 // SAFETY: S2: the pin keeps what the tree led to.
                 match unsafe { at.node() } {
-                    Node::Leaf(leaf) => return Some((leaf, parent)),
+                    Node::Leaf(leaf) => return Some(leaf),
                     Node::Inner(inner) => {
-                        parent = Some(inner);
                         at = Child(inner.child(inner.child_of(key, true)).load(Acquire));
                         at.prefetch();
                     }
@@ -4794,7 +4747,7 @@ mod sorted {
         /// The value of `key`, which lives as long as the pin.
         #[inline]
         pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
-            let (leaf, _) = self.leaf(key)?;
+            let leaf = self.leaf(key)?;
             Some(leaf.cell(leaf.find(key)?).1.body())
         }
 
@@ -4912,9 +4865,9 @@ mod sorted {
             {
                 return Some(changed);
             }
-            let Some((leaf, parent)) = self.leaf(key) else { return without_room(self.start(), decide) };
+            let Some(leaf) = self.leaf(key) else { return without_room(self.start(), decide) };
             leaf.prefetch_floor();
-            self.change_at(leaf, parent, hints, key, decide)
+            self.change_at(leaf, hints, key, decide)
         }
 
         /// As `change`, in the leaf that the key belongs to; `None` where it was replaced.
@@ -4922,12 +4875,11 @@ mod sorted {
         fn change_at<V: AsRef<[u8]>>(
             &self,
             leaf: Leaf<'_>,
-            parent: Option<Inner<'_>>,
             hints: Option<&Hints>,
             key: &[u8],
             decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Option<Tried<bool>> {
-            let mut held = leaf.lock(parent)?;
+            let mut held = leaf.lock()?;
             let suffix = leaf.strip(key);
             let found = match suffix {
                 Ok(suffix) => leaf.seek(leaf.count(), suffix),
@@ -4968,7 +4920,7 @@ mod sorted {
                     Ok(if wants(old.is_some()) { Change::Set(*value) } else { Change::Keep })
                 };
                 // S2: it is the key's leaf as long as it was not replaced.
-                let Some(Ok(changed)) = self.change_at(leaf, None, None, key, decide) else {
+                let Some(Ok(changed)) = self.change_at(leaf, None, key, decide) else {
                     return;
                 };
                 took.push(changed);
@@ -4985,18 +4937,16 @@ mod sorted {
         ) -> Option<Tried<bool>> {
             let number = self.number.load(Acquire);
             let (hint, suffix) = hints.find(number, key)?;
-            let Some(leaf) = NonNull::new(hint.leaf.get()) else {
+            let Some(block) = NonNull::new(hint.leaf.get()) else {
                 hints.is_replaced.set(true);
                 return None;
             };
-            // S5: it is a block of this index, and its first word a `state`, whatever became of the leaf.
-            let state = State { word: leaf.cast(), there: PhantomData };
-            let Some(held) = Held::unchanged(state, hint.state.get()) else {
+            // S7: it is a block of this index, whatever became of the leaf.
+            let leaf = Leaf { head: block.cast(), there: PhantomData };
+            let Some(mut held) = Held::unchanged(leaf, leaf.state(), hint.state.get()) else {
                 hint.heads.set(NO_HEADS);
                 return None;
             };
-            let mut held = HeldLeaf { held, parent: None };
-            let leaf = held.leaf();
             let found = leaf.seek_from_ends(leaf.count(), suffix);
             let changed = self.change_in(&mut held, key, Some(suffix), found, decide);
             // A closure that was asked may have written elsewhere.
@@ -5016,7 +4966,7 @@ mod sorted {
         #[cold]
         #[inline(never)]
         fn note(&self, hints: &Hints, held: &HeldLeaf<'_>, key: &[u8]) {
-            let leaf = held.leaf();
+            let leaf = held.node;
             let prefix = leaf.prefix();
             if prefix.len() > HINTED_PREFIX || held.next & REPLACED != 0 {
                 return;
@@ -5139,7 +5089,7 @@ mod sorted {
             let Some((leaf, edge, _)) = self.leaf_at(Bound::Included(from), false) else {
                 return Ok((0, None));
             };
-            let Some(mut held) = leaf.lock(None) else { return Ok((LOOK, Some(from.to_vec()))) };
+            let Some(mut held) = leaf.lock() else { return Ok((LOOK, Some(from.to_vec()))) };
             // The separators of a leaf stay while it is locked.
             let next = edge.map(|(inner, at)| inner.separator(at).to_vec());
             let slots = if self.has_blocks.load(Relaxed) { leaf.count() } else { 0 };
@@ -5179,19 +5129,19 @@ mod sorted {
 
         /// As `move_leaf`, for the first inner node on the way to a key that is to be moved, or for none.
         fn move_inners(&self, key: &[u8]) -> Tried<(usize, Option<Vec<u8>>)> {
-            let Some((leaf, _)) = self.leaf(key) else { return Ok((0, None)) };
+            let Some(leaf) = self.leaf(key) else { return Ok((0, None)) };
             // So that nobody shuts the index, as if it were empty.
-            let Some(_held) = leaf.lock(None) else { return Ok((LOOK, Some(key.to_vec()))) };
+            let Some(_held) = leaf.lock() else { return Ok((LOOK, Some(key.to_vec()))) };
             let (mut next, mut after): (Edge<'_>, Edge<'_>) = (None, None);
             let mut at = Child(self.root.load(Acquire));
             // SAFETY: as in `leaf`; the tree leads to one.
             while let Node::Inner(inner) = unsafe { at.node() } {
                 let moves = lock(&self.blocks.0).space.moves(inner.head.cast());
                 if moves {
-                    if let Some(mut held) = Held::wait(inner.state()) {
+                    if let Some(mut held) = Held::wait((), inner.state()) {
                         let separators: Vec<_> = inner.separators().collect();
                         let fresh = self.new_inner(&separators, &inner.children().collect::<Vec<_>>())?;
-                        self.above(key, at, None).place.store(fresh.0, Release);
+                        self.above(key, at).place.store(fresh.0, Release);
                         held.replaced();
                         self.retire_nodes([at]);
                     }
@@ -5219,7 +5169,7 @@ mod sorted {
             found: Found,
             decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Tried<bool> {
-            let leaf = held.leaf();
+            let leaf = held.node;
             let old = found.ok().map(|(_, slot)| leaf.cell(slot).1);
             match decide(old.map(|old| old.body().bytes()))? {
                 Change::Keep => return Ok(false),
@@ -5245,7 +5195,7 @@ mod sorted {
 
         /// Takes a slot out. Where that leaves much waste, the leaf is replaced.
         fn delete(&self, held: &mut HeldLeaf<'_>, key: &[u8], at: usize, slot: Slot) {
-            let leaf = held.leaf();
+            let leaf = held.node;
             held.moving();
             leaf.remove(at);
             held.still();
@@ -5279,14 +5229,11 @@ mod sorted {
         /// in a new one beside it, if that is worth it.
         fn append_some(&self, pairs: &[KeyValue<'_>], may_write: impl Fn() -> bool) -> Tried<usize> {
             let first = pairs[0].0;
-            let held = self.leaf(first).and_then(|(leaf, parent)| leaf.lock(parent));
-            let Some(mut held) = held else { return Ok(0) };
-            // The separators of a leaf stay while it is locked.
             let Some((leaf, edge, _)) = self.leaf_at(Bound::Included(first), false) else { return Ok(0) };
+            let Some(mut held) = leaf.lock() else { return Ok(0) };
             let mut room = KEY_ROOM;
-            let last = held.leaf().run().pairs().next_back().map(|pair| pair.key(&mut room));
-            let behind = last.is_none_or(|last| last < first);
-            if leaf.head != held.leaf().head || !behind || !may_write() {
+            let last = leaf.run().pairs().next_back().map(|pair| pair.key(&mut room));
+            if last.is_some_and(|last| last >= first) || !may_write() {
                 return Ok(0);
             }
             let edge = edge.map(|(inner, at)| inner.separator(at).to_vec());
@@ -5371,7 +5318,7 @@ mod sorted {
             shown: u16,
             tail: &[u8],
         ) -> Tried<()> {
-            let leaf = held.leaf();
+            let leaf = held.node;
             let after = suffix.unwrap_or_else(|| Suffix::new(key));
             // Made where it is needed: one that is handed over by its address would always be written to memory.
             let cell = || Cell::new(shown, after, tail);
@@ -5472,7 +5419,7 @@ mod sorted {
             slot: Slot,
             cell: Cell<'_>,
         ) -> Tried<()> {
-            let leaf = held.leaf();
+            let leaf = held.node;
             let all = leaf.run();
             let count = all.slots.len();
             let mut buffer = MaybeUninit::<[u8; OVER + MAX_CELL]>::uninit();
@@ -5514,7 +5461,7 @@ mod sorted {
 
         /// Puts a pair into a new leaf beside a full one, whose slot at `beside` is next to it.
         fn begin_leaf(&self, held: &mut HeldLeaf<'_>, key: &[u8], beside: usize, new: Run<'_>) -> Tried<()> {
-            let leaf = held.leaf();
+            let leaf = held.node;
             let mut rooms = [KEY_ROOM; 2];
             let [other, far] = &mut rooms;
             let (all, count) = (leaf.run(), leaf.count());
@@ -5537,7 +5484,7 @@ mod sorted {
         ) -> Tried<()> {
             let fresh = Child::of_leaf(fresh);
             // Whoever waits for the old leaf is to find out that it ends where the new one begins.
-            let same = self.resized(held.leaf(), held.leaf().used()).inspect_err(|_| self.give(&[fresh]))?;
+            let same = self.resized(held.node, held.node.used()).inspect_err(|_| self.give(&[fresh]))?;
             let same = Child::of_leaf(same);
             let separator = ..=common(key, other);
             if key > other {
@@ -5590,16 +5537,16 @@ mod sorted {
         /// are small.
         fn rebuild(&self, held: &mut HeldLeaf<'_>, key: &[u8], runs: &[Run<'_>]) -> Tried<()> {
             let (prefix_len, content) = leaf_content(runs);
-            let had_more = held.leaf().garbage.load(Relaxed) > 0;
+            let had_more = held.node.garbage.load(Relaxed) > 0;
             if had_more && content <= LEAF / 2 && self.merge(held, key, runs, content) {
                 return Ok(());
             }
             let may_grow = self.may_grow();
-            let same = content <= held.leaf().size.into();
+            let same = content <= held.node.size.into();
             // One that begins a run has room that is still to be used.
-            let least = if had_more { 0 } else { LEAF.min(held.leaf().size.into()) };
+            let least = if had_more { 0 } else { LEAF.min(held.node.size.into()) };
             let size =
-                if may_grow.is_err() && same { content } else { self.roomy(held.leaf(), content).max(least) };
+                if may_grow.is_err() && same { content } else { self.roomy(held.node, content).max(least) };
             if !same {
                 may_grow?;
             }
@@ -5637,16 +5584,16 @@ mod sorted {
         /// Replaces a leaf of which much is dead by a smaller one. Where memory is refused it stays as it is.
         #[cold]
         fn shrink(&self, held: &mut HeldLeaf<'_>, key: &[u8]) {
-            let runs = [held.leaf().run()];
+            let runs = [held.node.run()];
             let (_, content) = leaf_content(&runs);
-            if leaf_size(content + slack(content)) < held.leaf().size.into() {
+            if leaf_size(content + slack(content)) < held.node.size.into() {
                 let _refused = self.rebuild(held, key, &runs);
             }
         }
 
         /// Puts what a leaf is to have, and one of its neighbours, into one new leaf; whether it did.
         fn merge(&self, held: &mut HeldLeaf<'_>, key: &[u8], runs: &[Run<'_>], content: usize) -> bool {
-            let mut above = self.above(key, Child::of_leaf(held.leaf()), held.parent);
+            let mut above = self.above(key, Child::of_leaf(held.node));
             let Some((parent, at)) = above.parent else { return false };
             for first in [Some(at), at.checked_sub(1)].into_iter().flatten() {
                 if first == parent.count() {
@@ -5688,45 +5635,34 @@ mod sorted {
                     }
                 };
                 let old = Child::of_inner(parent);
-                self.above(key, old, self.parent(key, old)).place.store(merged.0, Release);
+                self.above(key, old).place.store(merged.0, Release);
                 above.held.replaced();
                 held.replaced();
                 other_held.replaced();
-                self.retire_nodes([Child::of_leaf(held.leaf()), Child::of_leaf(other), old]);
+                self.retire_nodes([Child::of_leaf(held.node), Child::of_leaf(other), old]);
                 return true;
             }
             false
         }
 
-        /// Locks where a node hangs to which the tree leads for `key`, and which the caller has locked. Most likely that is in
-        /// `parent`, or at the root without one.
-        fn above<'g>(&'g self, key: &[u8], node: Child, mut parent: Option<Inner<'g>>) -> Above<'g> {
-            if !SMALL && parent.is_none() && self.root.load(Relaxed) != node.0 {
-                parent = self.parent(key, node);
-            }
+        /// Locks where a node hangs to which the tree leads for `key`, and which the caller has locked.
+        fn above(&self, key: &[u8], node: Child) -> Above<'_> {
             loop {
-                if let Some(held) = Held::wait(parent.map_or_else(|| self.top(), Inner::state)) {
-                    let parent = parent.map(|inner| (inner, inner.child_of(key, true)));
+                let (mut parent, mut at) = (None, Child(self.root.load(Acquire)));
+                while at != node {
+                    // SAFETY: as in `leaf`; a tree that leads to the node is not empty.
+                    let Node::Inner(inner) = (unsafe { at.node() }) else { break };
+                    let child = inner.child_of(key, true);
+                    parent = Some((inner, child));
+                    at = Child(inner.child(child).load(Acquire));
+                }
+                if let Some(held) = Held::wait((), parent.map_or(&self.top, |(inner, _)| inner.state())) {
                     let place = parent.map_or(&self.root, |(inner, at)| inner.child(at));
                     if place.load(Relaxed) == node.0 {
                         return Above { held, parent, place };
                     }
                 }
-                parent = self.parent(key, node);
             }
-        }
-
-        /// The inner node that leads to a node for `key`, if it is not the root.
-        fn parent(&self, key: &[u8], node: Child) -> Option<Inner<'_>> {
-            let mut parent = None;
-            let mut at = Child(self.root.load(Acquire));
-            while at != node {
-                // SAFETY: as in `leaf`; a tree that leads to the node is not empty.
-                let Node::Inner(inner) = (unsafe { at.node() }) else { break };
-                parent = Some(inner);
-                at = Child(inner.child(inner.child_of(key, true)).load(Acquire));
-            }
-            parent
         }
 
         /// Leads the tree to what takes a leaf's place: `low`, and from a separator on `high`. For that the parent gets one more
@@ -5738,7 +5674,7 @@ mod sorted {
             mut low: Child,
             split: Option<(&[u8], Child)>,
         ) -> Tried<()> {
-            let mut above = self.above(key, Child::of_leaf(held.leaf()), held.parent);
+            let mut above = self.above(key, Child::of_leaf(held.node));
             let mut split = split.map(|(separator, high)| (separator.to_vec(), high));
             if split.is_some() {
                 self.len.spread();
@@ -5756,7 +5692,7 @@ mod sorted {
                 if let Some((parent, _)) = above.parent {
                     let old = Child::of_inner(parent);
                     below.push((above.held, parent));
-                    above = self.above(key, old, self.parent(key, old));
+                    above = self.above(key, old);
                 }
             }
             above.place.store(low.0, Release);
@@ -5766,7 +5702,7 @@ mod sorted {
                 held.replaced();
                 Child::of_inner(inner)
             });
-            self.retire_nodes([Child::of_leaf(held.leaf())].into_iter().chain(inners));
+            self.retire_nodes([Child::of_leaf(held.node)].into_iter().chain(inners));
             Ok(())
         }
 
@@ -5805,7 +5741,7 @@ mod sorted {
         // --- making and freeing nodes
 
         fn start(&self) -> Tried<()> {
-            let _top = Held::wait(self.top());
+            let _top = Held::wait((), &self.top);
             {
                 let mut blocks = lock(&self.blocks.0);
                 if blocks.closed || !self.root.load(Relaxed).is_null() {
@@ -5987,7 +5923,7 @@ mod sorted {
                 return false;
             }
             // For others that close it: each would wait for the other's leaves.
-            let _top = Held::wait(self.top());
+            let _top = Held::wait((), &self.top);
             let root = Child(self.root.load(Acquire));
             if root.0.is_null() {
                 return false;
@@ -6632,7 +6568,7 @@ mod sorted {
             }
             let leaf = Leaf { head: self.leaf, there: PhantomData };
             // S5. Who has the lock may have led the tree elsewhere.
-            (leaf.state.load(Acquire) == self.state).then_some(leaf)
+            (leaf.state().load(Acquire) == self.state).then_some(leaf)
         }
 
         /// Whether the leaf is as it was when pairs were last packed, in this direction.
@@ -6670,7 +6606,7 @@ mod sorted {
             let leaf = self.current(index, down)?;
             let slot = leaf.slot_behind(self.at);
             let Place::Cell(value) = leaf.cell(slot).1 else { return None };
-            if leaf.state.load(Acquire) != self.state {
+            if leaf.state().load(Acquire) != self.state {
                 return None;
             }
             let key_len = self.put(leaf, slot, value, copy);
