@@ -4681,7 +4681,8 @@ mod sorted {
         LAST.fetch_add(1, Relaxed) + 1
     }
 
-    /// The separator at a side of a leaf: in which node, and where. The last leaf of a side has none.
+    /// The separator at a side of a leaf: in which node, and where. It stays as long as the leaf is in the tree; the last
+    /// leaf of a side has none.
     type Edge<'g> = Option<(Inner<'g>, usize)>;
 
     /// Where a node hangs: at the root, or as the child with this number of an inner node. Locked, so that another can take
@@ -4725,9 +4726,9 @@ mod sorted {
 
         // --- reading; callers are pinned
 
-        /// The leaf that `key` belongs to.
-        #[inline(never)]
-        fn leaf(&self, key: &[u8]) -> Option<Leaf<'_>> {
+        /// The leaf to which the children lead that are chosen on the way.
+        #[inline(always)]
+        fn descend<'g>(&'g self, mut choose: impl FnMut(Inner<'g>) -> usize) -> Option<Leaf<'g>> {
             let mut at = Child(self.root.load(Acquire));
             if at.0.is_null() {
                 return None;
@@ -4737,11 +4738,17 @@ mod sorted {
                 match unsafe { at.node() } {
                     Node::Leaf(leaf) => return Some(leaf),
                     Node::Inner(inner) => {
-                        at = Child(inner.child(inner.child_of(key, true)).load(Acquire));
+                        at = Child(inner.child(choose(inner)).load(Acquire));
                         at.prefetch();
                     }
                 }
             }
+        }
+
+        /// The leaf that `key` belongs to.
+        #[inline(never)]
+        fn leaf(&self, key: &[u8]) -> Option<Leaf<'_>> {
+            self.descend(|inner| inner.child_of(key, true))
         }
 
         /// The value of `key`, which lives as long as the pin.
@@ -4766,7 +4773,7 @@ mod sorted {
             mut read: impl FnMut(usize, Option<&[u8]>),
         ) {
             for (group, keys) in keys.chunks(GROUP).enumerate() {
-                let leaves = self.leaves(keys);
+                let leaves = self.leaves_and_cells(keys);
                 let mut found = [None; GROUP];
                 for ((found, leaf), key) in found.iter_mut().zip(leaves).zip(keys) {
                     *found = leaf.and_then(|leaf| {
@@ -4781,8 +4788,8 @@ mod sorted {
         }
 
         /// The leaves that a group of keys belongs to, and in each the line where its key's cell should be.
-        fn leaves<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Leaf<'_>>; GROUP] {
-            let leaves = self.descend(keys);
+        fn leaves_and_cells<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Leaf<'_>>; GROUP] {
+            let leaves = self.leaves(keys);
             for (leaf, key) in leaves.iter().zip(keys) {
                 if let Some(leaf) = leaf {
                     leaf.prefetch_cell(key.as_ref());
@@ -4792,7 +4799,7 @@ mod sorted {
         }
 
         /// The leaves that a group of keys belongs to.
-        fn descend<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Leaf<'_>>; GROUP] {
+        fn leaves<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Leaf<'_>>; GROUP] {
             let mut nodes = [Child(self.root.load(Acquire)); GROUP];
             let mut inner_left = !nodes[0].0.is_null();
             while inner_left {
@@ -4811,42 +4818,29 @@ mod sorted {
             nodes.map(leaf)
         }
 
-        /// The leaf where a scan from `from` begins, the separator at its far side, and which leaf is likely to be there.
-        fn leaf_at(&self, from: Bound<&[u8]>, down: bool) -> Option<(Leaf<'_>, Edge<'_>, Child)> {
-            let mut at = Child(self.root.load(Acquire));
-            if at.0.is_null() {
-                return None;
-            }
+        /// The leaf where a scan from `from` begins, and the separator at its far side.
+        fn leaf_at(&self, from: Bound<&[u8]>, down: bool) -> Option<(Leaf<'_>, Edge<'_>)> {
             let mut edge = None;
-            let mut beside = at;
-            loop {
-                // SAFETY: as in `leaf`.
-                let inner = match unsafe { at.node() } {
-                    Node::Leaf(leaf) => return Some((leaf, edge, beside)),
-                    Node::Inner(inner) => inner,
-                };
+            let leaf = self.descend(|inner| {
                 let child = match from {
                     Bound::Unbounded if down => inner.count(),
                     Bound::Unbounded => 0,
                     Bound::Excluded(key) if down => inner.child_of(key, false),
                     Bound::Included(key) | Bound::Excluded(key) => inner.child_of(key, true),
                 };
-                if down && child > 0 {
-                    edge = Some((inner, child - 1));
-                } else if !down && child < inner.count() {
-                    edge = Some((inner, child));
+                let at = if down { child.wrapping_sub(1) } else { child };
+                if at < inner.count() {
+                    edge = Some((inner, at));
                 }
-                let next = if down { child.saturating_sub(1) } else { (child + 1).min(inner.count()) };
-                beside = Child(inner.child(next).load(Relaxed));
-                at = Child(inner.child(child).load(Acquire));
-                at.prefetch();
-            }
+                child
+            })?;
+            Some((leaf, edge))
         }
 
         /// Asks for what the next writes of these keys will need.
         pub(super) fn prefetch(&self, keys: &[&[u8]]) {
             for keys in keys.chunks(GROUP) {
-                let _leaves = self.leaves(keys);
+                let _leaves = self.leaves_and_cells(keys);
             }
         }
 
@@ -4908,7 +4902,7 @@ mod sorted {
         ) {
             let mut keys = [&[][..]; GROUP];
             keys.iter_mut().zip(pairs).for_each(|(to, (key, _))| *to = key);
-            let leaves = self.descend(&keys[..pairs.len().min(GROUP)]);
+            let leaves = self.leaves(&keys[..pairs.len().min(GROUP)]);
             leaves.iter().zip(pairs).filter_map(|(leaf, _)| *leaf).for_each(Leaf::prefetch_floor);
             for (leaf, (key, value)) in leaves.into_iter().zip(pairs) {
                 let Some(leaf) = leaf else { return };
@@ -4987,12 +4981,21 @@ mod sorted {
                 return;
             };
             hint.set(number, leaf.base(), held.next);
+            let (mut low, mut high) = (None, None);
+            self.descend(|inner| {
+                let child = inner.child_of(key, true);
+                low = child.checked_sub(1).map(|at| (inner, at)).or(low);
+                high = if child < inner.count() { Some((inner, child)) } else { high };
+                child
+            });
             // A separator without the leaf's prefix is beyond all keys that have it.
-            let [low, high] = self.fences(key);
-            let start = |fence: Option<Vec<u8>>| fence?.strip_prefix(prefix).map(head4);
+            let fence = |edge: Edge<'_>| {
+                let (inner, at) = edge?;
+                inner.separator(at).to_vec().strip_prefix(prefix).map(head4)
+            };
             // A key with its very head may be on either side.
-            let low = start(low).map_or(Some(0), |head| head.checked_add(1));
-            let high = start(high).map_or(Some(u32::MAX), |head| head.checked_sub(1));
+            let low = fence(low).map_or(Some(0), |head| head.checked_add(1));
+            let high = fence(high).map_or(Some(u32::MAX), |head| head.checked_sub(1));
             if let (Some(low), Some(high)) = (low, high) {
                 let mut start = [0; HINTED_PREFIX];
                 start[..prefix.len()].copy_from_slice(prefix);
@@ -5000,25 +5003,6 @@ mod sorted {
                 hint.heads.set((low, high));
                 hints.misses_left.set(MISSES);
             }
-        }
-
-        /// The separators at both sides of the leaf that `key` belongs to.
-        fn fences(&self, key: &[u8]) -> [Option<Vec<u8>>; 2] {
-            let mut fences = [None, None];
-            let mut at = Child(self.root.load(Acquire));
-            // SAFETY: as in `leaf`; the tree leads to a leaf.
-            while let Node::Inner(inner) = unsafe { at.node() } {
-                let child = inner.child_of(key, true);
-                let [low, high] = &mut fences;
-                if child > 0 {
-                    *low = Some((inner, child - 1));
-                }
-                if child < inner.count() {
-                    *high = Some((inner, child));
-                }
-                at = Child(inner.child(child).load(Acquire));
-            }
-            fences.map(|fence| fence.map(|(inner, at)| inner.separator(at).to_vec()))
         }
 
         /// Frees what no reader is in any more, if that is due. No lock is held while it looks.
@@ -5086,7 +5070,7 @@ mod sorted {
 
         /// Moves the leaf that a key belongs to, and its values, where that is due; how many bytes that is, and where to go on.
         fn move_leaf(&self, from: &[u8]) -> Tried<(usize, Option<Vec<u8>>)> {
-            let Some((leaf, edge, _)) = self.leaf_at(Bound::Included(from), false) else {
+            let Some((leaf, edge)) = self.leaf_at(Bound::Included(from), false) else {
                 return Ok((0, None));
             };
             let Some(mut held) = leaf.lock() else { return Ok((LOOK, Some(from.to_vec()))) };
@@ -5229,7 +5213,7 @@ mod sorted {
         /// in a new one beside it, if that is worth it.
         fn append_some(&self, pairs: &[KeyValue<'_>], may_write: impl Fn() -> bool) -> Tried<usize> {
             let first = pairs[0].0;
-            let Some((leaf, edge, _)) = self.leaf_at(Bound::Included(first), false) else { return Ok(0) };
+            let Some((leaf, edge)) = self.leaf_at(Bound::Included(first), false) else { return Ok(0) };
             let Some(mut held) = leaf.lock() else { return Ok(0) };
             let mut room = KEY_ROOM;
             let last = leaf.run().pairs().next_back().map(|pair| pair.key(&mut room));
@@ -6821,7 +6805,7 @@ mod sorted {
                 };
                 // S7: before it looks at the tree.
                 let number = index.number.load(Acquire);
-                let (leaf, edge, beside) = index.leaf_at(from, down)?;
+                let (leaf, edge) = index.leaf_at(from, down)?;
                 let state = leaf.state.load(Acquire);
                 let count = leaf.count();
                 let next = if down {
@@ -6838,10 +6822,15 @@ mod sorted {
                 }
                 // Where a bound is in this leaf, the scan ends here.
                 let whole = if down { next.start == 0 } else { next.end == count };
-                let edge = edge.filter(|_| whole).map(|(inner, at)| inner.separator(at));
-                let edge = edge.map(|edge| Bytes::new([edge.prefix, edge.rest]));
+                let edge = edge.filter(|_| whole);
+                let beside = edge
+                    .map_or(leaf.base(), |(inner, at)| inner.child(at + usize::from(!down)).load(Relaxed));
+                let edge = edge.map(|(inner, at)| {
+                    let edge = inner.separator(at);
+                    Bytes::new([edge.prefix, edge.rest])
+                });
                 if let Some(slot) = slot {
-                    self.beside = if edge.is_some() { beside.0 } else { leaf.base() };
+                    self.beside = beside;
                     (self.leaf, self.state, self.index) = (leaf.head, state & !LOCKED, number);
                     (self.at, self.left, self.ask_at) = (at, next.len(), 0);
                     (self.down, self.edge) = (down, edge);
