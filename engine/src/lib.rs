@@ -417,14 +417,7 @@ mod epoch {
     }
 
     /// Stands for no slot. Always pinned, so that to find that out takes no question of its own.
-    static NO_SLOT: Slot = Slot {
-        pinned: AtomicU64::new(u64::MAX),
-        store: AtomicUsize::new(0),
-        taken: AtomicBool::new(true),
-        nested: AtomicU64::new(0),
-        next: ptr::null(),
-        number: 0,
-    };
+    static NO_SLOT: Slot = Slot::new(u64::MAX, ptr::null(), 0);
 
     thread_local! {
         /// The thread's slot, where it has a seat and its pins need no fence, or none but a light one.
@@ -445,14 +438,8 @@ mod epoch {
             }
             at = slot.next;
         }
-        let slot = Box::leak(Box::new(Slot {
-            pinned: AtomicU64::new(0),
-            store: AtomicUsize::new(0),
-            taken: AtomicBool::new(true),
-            nested: AtomicU64::new(0),
-            next: SLOTS.load(Acquire),
-            number: NUMBER.fetch_add(1, Relaxed),
-        }));
+        let slot = Slot::new(0, SLOTS.load(Acquire), NUMBER.fetch_add(1, Relaxed));
+        let slot = Box::leak(Box::new(slot));
         while let Err(head) = SLOTS.compare_exchange(slot.next.cast_mut(), slot, AcqRel, Acquire) {
             slot.next = head;
         }
@@ -532,6 +519,13 @@ mod epoch {
     }
 
     impl Slot {
+        /// One that is taken.
+        const fn new(pinned: u64, next: *const Self, number: usize) -> Self {
+            let (pinned, nested) = (AtomicU64::new(pinned), AtomicU64::new(0));
+            let (store, taken) = (AtomicUsize::new(0), AtomicBool::new(true));
+            Self { pinned, store, taken, nested, next, number }
+        }
+
         #[inline(always)]
         fn pin(&'static self, store: usize) -> Guard {
             self.store.store(store, Release);
@@ -927,7 +921,7 @@ impl Space {
     /// A block of at least `bytes`, aligned to 64.
     fn take(&mut self, bytes: usize) -> Tried<NonNull<u8>> {
         if bytes > Self::LARGEST {
-            let (region, _) = Self::new_region(&self.memory, bytes).map(|region| self.own(region))?;
+            let (region, _) = self.bring(bytes)?;
             // SAFETY: fresh, aligned and large enough, as in `carve`.
             unsafe { region.cast::<AtomicU64>().write(AtomicU64::new(0)) };
             return Ok(region);
@@ -958,16 +952,15 @@ impl Space {
                     self.regions.push((region, layout));
                     break (region, layout.size());
                 }
-                match Self::new_region(&self.memory, bytes) {
+                match self.bring(bytes) {
                     // Near the memory limit less may be left.
                     Err(_) if bytes > least => bytes = (bytes / 2).max(least),
-                    done => break self.own(done?),
+                    done => break done?,
                 }
             };
             self.carve_from(next);
         }
-        let block = self.carve(size);
-        Ok(block)
+        Ok(self.carve(size))
     }
 
     /// Whether so much room is left that leaves could still be replaced. What a table needs for more pairs it takes only
@@ -980,7 +973,7 @@ impl Space {
 
     /// Brings the first region, for this block alone.
     fn begin(&mut self, bytes: usize) -> Tried<()> {
-        let first = Self::new_region(&self.memory, bytes).map(|region| self.own(region))?;
+        let first = self.bring(bytes)?;
         self.carve_from(first);
         Ok(())
     }
@@ -1184,6 +1177,10 @@ impl Space {
             }
         }
         Ok((region, layout))
+    }
+
+    fn bring(&mut self, bytes: usize) -> Tried<(NonNull<u8>, usize)> {
+        Self::new_region(&self.memory, bytes).map(|region| self.own(region))
     }
 
     fn own(&mut self, (region, layout): Region) -> (NonNull<u8>, usize) {
@@ -1805,6 +1802,7 @@ impl<T> Drop for Shared<T> {
 #[path = "../tests/check"]
 mod hash {
     use super::*;
+    use std::collections::TryReserveError;
 
     #[cfg(twindex_check)]
     #[path = "hash.rs"]
@@ -2169,8 +2167,8 @@ mod hash {
         /// Free units from which records are cut: the rest of its newest block, or of a free record.
         bump: u32,
         bump_end: u32,
-        /// Free records by class.
-        free: Option<Box<[FreeRecords; CLASSES]>>,
+        /// For each class the ref of a free record, or 0. It begins with that of the next one.
+        free: Option<Box<[u32; CLASSES]>>,
         /// Of its blocks.
         bytes: usize,
         /// The class of the record that was taken last.
@@ -2182,12 +2180,17 @@ mod hash {
 
     impl Lane {
         fn pop(&mut self, shard: &Shard, class: usize) -> Option<u32> {
-            self.free.as_mut()?[class].pop(shard, class)
+            let top = self.free.as_mut()?.get_mut(class).filter(|top| **top != 0)?;
+            let below = shard.record(*top).cast::<u32>();
+            // SAFETY: `push` wrote it.
+            Some(mem::replace(top, unsafe { below.read() }))
         }
 
         fn push(&mut self, shard: &Shard, class: usize, reference: u32) {
-            let free = self.free.get_or_insert_with(|| Box::new([FreeRecords::default(); CLASSES]));
-            free[class].push(shard, class, reference);
+            let top = &mut self.free.get_or_insert_with(|| Box::new([0; CLASSES]))[class];
+            let below = shard.record(reference).cast::<u32>().cast_mut();
+            // SAFETY: a record has a word or more, and nobody else uses it.
+            unsafe { below.write(mem::replace(top, reference)) };
             self.freed = self.freed.wrapping_add(1);
         }
 
@@ -2205,9 +2208,8 @@ mod hash {
 
         /// Takes the shortest free record of this class or a larger one to cut records from.
         fn cut(&mut self, shard: &Shard, class: usize) -> Option<Range<u32>> {
-            let free = self.free.as_mut()?;
-            let class = class + free[class..].iter().position(|free| free.0 != 0)?;
-            let reference = free[class].pop(shard, class)?;
+            let class = class + self.free.as_ref()?[class..].iter().position(|&top| top != 0)?;
+            let reference = self.pop(shard, class)?;
             Some(reference..reference + class_units(class) as u32)
         }
 
@@ -2220,7 +2222,7 @@ mod hash {
             let last = self.last as usize;
             if !SMALL && last >= LONG && done == (last >= VERY_LONG) {
                 let removed = self.limbo.oldest().map(|removed| removed.reference);
-                let free = || self.free.as_ref()?[last].top(shard, last);
+                let free = || self.free.as_ref().map(|free| free[last]).filter(|&top| top != 0);
                 if let Some(reference) = removed.or_else(free) {
                     next = (shard.record(reference), class_units(last) * UNIT);
                 }
@@ -2239,20 +2241,15 @@ mod hash {
     }
 
     impl Joining {
-        /// Notes a free record; whether there is memory for that. Who is told so when there is none can still go on.
-        fn note(&mut self, reference: u32, units: u32) -> bool {
-            let block = (reference >> BLOCK_UNITS_BITS) as usize;
-            let more = (block + 1).saturating_sub(self.taken.len());
-            if self.taken.try_reserve(more).is_err() {
-                return false;
-            }
-            self.taken.extend((0..more).map(|_| Vec::new()));
-            let records = &mut self.taken[block];
-            let has_room = records.try_reserve(1).is_ok();
-            if has_room {
-                records.push((reference, units));
-            }
-            has_room
+        /// Notes a free record. Where there is no memory for that, the caller can still go on.
+        fn note(&mut self, reference: u32, units: u32) -> std::result::Result<(), TryReserveError> {
+            let blocks = self.taken.len().max((reference >> BLOCK_UNITS_BITS) as usize + 1);
+            self.taken.try_reserve(blocks - self.taken.len())?;
+            self.taken.resize_with(blocks, Vec::new);
+            let records = &mut self.taken[(reference >> BLOCK_UNITS_BITS) as usize];
+            records.try_reserve(1)?;
+            records.push((reference, units));
+            Ok(())
         }
     }
 
@@ -2326,77 +2323,6 @@ mod hash {
         }
         let (doubling, steps) = ((class - 65) / 32, (class - 65) % 32 + 1);
         (64 << doubling) + steps * (2 << doubling)
-    }
-
-    /// A stack of free records of one class, in those records: the ref of the topmost page, or 0. A page is a free
-    /// record with the ref of the page below, how many other refs it has, and these. So a record that has left the
-    /// cache is not touched to be freed.
-    #[derive(Clone, Copy, Default)]
-    struct FreeRecords(u32);
-
-    impl FreeRecords {
-        /// Word `at` of the topmost page.
-        ///
-        /// # Safety
-        /// There is a page, and its records have more units than `at`.
-        unsafe fn word(self, shard: &Shard, at: usize) -> *mut u32 {
-            // SAFETY: the caller's promise; a unit is a word.
-            unsafe { shard.record(self.0).cast::<u32>().cast_mut().add(at) }
-        }
-
-        /// How many refs the topmost page has, and may have.
-        ///
-        /// # Safety
-        /// There is a page of this class.
-        unsafe fn len(self, shard: &Shard, class: usize) -> (usize, usize) {
-            match class_units(class) {
-                0..=2 => (0, 0),
-                // SAFETY: the caller's promise.
-                units => (unsafe { *self.word(shard, 1) } as usize, units - 2),
-            }
-        }
-
-        /// The one that `pop` takes.
-        fn top(self, shard: &Shard, class: usize) -> Option<u32> {
-            // SAFETY: a page of this class, with as many refs as it says.
-            (self.0 != 0).then(|| unsafe {
-                match self.len(shard, class).0 {
-                    0 => self.0,
-                    len => *self.word(shard, 1 + len),
-                }
-            })
-        }
-
-        fn pop(&mut self, shard: &Shard, class: usize) -> Option<u32> {
-            let top = self.top(shard, class)?;
-            // SAFETY: as in `top`.
-            unsafe {
-                match self.len(shard, class).0 {
-                    0 => self.0 = *self.word(shard, 0),
-                    len => *self.word(shard, 1) = len as u32 - 1,
-                }
-            }
-            Some(top)
-        }
-
-        fn push(&mut self, shard: &Shard, class: usize, reference: u32) {
-            // SAFETY: as in `pop`; a page's words are within its record, which nobody else uses.
-            unsafe {
-                if self.0 != 0
-                    && let (len, room) = self.len(shard, class)
-                    && len < room
-                {
-                    *self.word(shard, 2 + len) = reference;
-                    *self.word(shard, 1) = len as u32 + 1;
-                    return;
-                }
-                let below = std::mem::replace(&mut self.0, reference);
-                *self.word(shard, 0) = below;
-                if class_units(class) > 1 {
-                    *self.word(shard, 1) = 0;
-                }
-            }
-        }
     }
 
     /// # Safety
@@ -2930,19 +2856,11 @@ mod hash {
             }
             let memory = &self.blobs.memory;
             // It is asked for and not counted, or others would meet the limit meanwhile.
-            let ask = |layout| {
-                // SAFETY: the layout's size is not 0. The compiler would see that nothing comes of it, and not ask.
-                let room = std::hint::black_box(unsafe { alloc::alloc(layout) });
-                if !room.is_null() {
-                    // SAFETY: it was just allocated with this layout.
-                    unsafe { alloc::dealloc(room, layout) };
-                }
-                !room.is_null()
-            };
-            if bytes <= memory.left() && Layout::from_size_align(bytes, BUCKET).is_ok_and(ask) {
-                return Ok(());
-            }
-            Err(Box::new(memory.refused(bytes)))
+            let mut room: Vec<u8> = Vec::new();
+            let fits = bytes <= memory.left() && room.try_reserve_exact(bytes).is_ok();
+            // The compiler would see that nothing comes of it, and not ask.
+            std::hint::black_box(&room);
+            if fits { Ok(()) } else { Err(Box::new(memory.refused(bytes))) }
         }
 
         /// Splits the segment at `from`, before it is full, if so many pairs in all need it. Returns where to go on.
@@ -3506,7 +3424,7 @@ mod hash {
                     joining.stacks -= 1;
                     continue;
                 };
-                if !joining.note(reference, class_units(class) as u32) {
+                if joining.note(reference, class_units(class) as u32).is_err() {
                     state.lanes[lane].push(self, class, reference);
                     joining.stacks = 0;
                 }

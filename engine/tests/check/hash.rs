@@ -161,18 +161,12 @@ impl Shard {
             blobs.extend(blob.filter(|_| retired.owns_blob));
         }
         let free = state.lanes.iter().filter_map(|lane| lane.free.as_ref());
-        for (class, page) in free.flat_map(|free| free.iter().enumerate()) {
-            let mut page = *page;
-            while page.0 != 0 {
-                // SAFETY: a page of this class, with as many refs as it says.
-                let refs = unsafe {
-                    let (len, room) = page.len(self, class);
-                    assert!(len <= room, "a page is within its record");
-                    (0..len).map(move |at| *page.word(self, 2 + at))
-                };
-                pieces.extend(refs.chain([page.0]).map(|free| (free, class_units(class))));
-                // SAFETY: as above.
-                page = FreeRecords(unsafe { *page.word(self, 0) });
+        for (class, first) in free.flat_map(|free| free.iter().enumerate()) {
+            let mut free = *first;
+            while free != 0 {
+                pieces.push((free, class_units(class)));
+                // SAFETY: a free record names the next one.
+                free = unsafe { *self.record(free).cast() };
             }
         }
         let joining = state.joining.iter().flat_map(|joining| joining.taken.iter().flatten());
