@@ -3903,13 +3903,10 @@ mod sorted {
     /// As `strip`, for longer prefixes, and for keys without the prefix.
     #[inline(never)]
     fn strip_slowly<'k>(key: &'k [u8], prefix: &[u8]) -> std::result::Result<&'k [u8], Ordering> {
-        if !SMALL
-            && let Some((start, rest)) = key.split_at_checked(prefix.len())
-            && same_bytes(start, prefix)
-        {
-            return Ok(rest);
+        match key.split_at_checked(prefix.len()) {
+            Some((start, rest)) if same_bytes(start, prefix) => Ok(rest),
+            _ => Err(key.cmp(prefix)),
         }
-        key.strip_prefix(prefix).ok_or_else(|| key.cmp(prefix))
     }
 
     impl<'g> Leaf<'g> {
@@ -4051,6 +4048,19 @@ mod sorted {
             self.seek_beyond(at, count, key)
         }
 
+        /// Where a key is among the first `count` slots.
+        #[inline(always)]
+        fn look_for(self, count: usize, key: &[u8]) -> Sought<'_> {
+            let stripped = self.strip(key);
+            let found = match stripped {
+                Ok(suffix) => self.seek(count, suffix),
+                Err(Ordering::Less) => Err(0),
+                Err(_) => Err(count),
+            };
+            let suffix = stripped.unwrap_or_else(|_| Suffix::new(key));
+            Sought { key, suffix, has_prefix: stripped.is_ok(), found }
+        }
+
         /// As `seek`, for a key that is most likely behind all others, or before.
         #[inline(always)]
         fn seek_from_ends(self, count: usize, key: Suffix<'_>) -> Found {
@@ -4164,13 +4174,7 @@ mod sorted {
             let load = |at| unsafe { &*slots.add(at) }.load(Relaxed);
             // SAFETY: as above.
             let store = |at, slot| unsafe { &*slots.add(at) }.store(slot, Release);
-            let mut left = count;
-            while !SMALL && left >= at + 4 {
-                left -= 4;
-                let moved = [0, 1, 2, 3].map(|step| load(left + step));
-                (0..4).rev().for_each(|step| store(left + step + 1, moved[step]));
-            }
-            (at..left).rev().for_each(|at| store(at + 1, load(at)));
+            (at..count).rev().for_each(|at| store(at + 1, load(at)));
             self.slot_word(at).store(slot.0, Release);
             self.most.store(self.most.load(Relaxed).max(count as u16 + 1), Relaxed);
             self.count.store(count as u16 + 1, Release);
@@ -4692,15 +4696,9 @@ mod sorted {
         ) {
             for (group, keys) in keys.chunks(GROUP).enumerate() {
                 let leaves = self.leaves_and_cells(keys);
-                let mut found = [None; GROUP];
-                for ((found, leaf), key) in found.iter_mut().zip(leaves).zip(keys) {
-                    *found = leaf.and_then(|leaf| {
-                        let slot = leaf.find(key.as_ref())?;
-                        Some((leaf, slot))
-                    });
-                }
-                for (at, found) in found[..keys.len()].iter().enumerate() {
-                    read(group * GROUP + at, found.map(|(leaf, slot)| leaf.cell(slot).1.body().bytes()));
+                for (at, (leaf, key)) in leaves.into_iter().zip(keys).enumerate() {
+                    let found = leaf.and_then(|leaf| Some(leaf.cell(leaf.find(key.as_ref())?).1));
+                    read(group * GROUP + at, found.map(|place| place.body().bytes()));
                 }
             }
         }
@@ -4792,14 +4790,9 @@ mod sorted {
             decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Option<Tried<bool>> {
             let mut held = leaf.lock()?;
-            let suffix = leaf.strip(key);
-            let found = match suffix {
-                Ok(suffix) => leaf.seek(leaf.count(), suffix),
-                Err(Ordering::Less) => Err(0),
-                Err(_) => Err(leaf.count()),
-            };
-            let changed = self.change_in(&mut held, key, suffix.ok(), found, decide);
-            if let (Some(hints), Err(at)) = (hints, found)
+            let sought = leaf.look_for(leaf.count(), key);
+            let changed = self.change_in(&mut held, sought, decide);
+            if let (Some(hints), Err(at)) = (hints, sought.found)
                 && (at == 0 || at + 1 >= leaf.count())
             {
                 self.note(hints, &held, key);
@@ -4860,7 +4853,8 @@ mod sorted {
                 return None;
             };
             let found = leaf.seek_from_ends(leaf.count(), suffix);
-            let changed = self.change_in(&mut held, key, Some(suffix), found, decide);
+            let sought = Sought { key, suffix, has_prefix: true, found };
+            let changed = self.change_in(&mut held, sought, decide);
             // A closure that was asked may have written elsewhere.
             if hint.leaf.get() == leaf.base() && hint.index.get() == number {
                 hint.state.set(held.next);
@@ -5062,26 +5056,25 @@ mod sorted {
             Ok((LOOK, next.map(|(inner, at)| inner.separator(at).to_vec())))
         }
 
+        /// As `change`, in a leaf that is locked.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn change_in<V: AsRef<[u8]>>(
             &self,
             held: &mut HeldLeaf<'_>,
-            key: &[u8],
-            suffix: Option<Suffix<'_>>,
-            found: Found,
+            sought: Sought<'_>,
             decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Tried<bool> {
-            let leaf = held.node;
-            let old = found.ok().map(|(_, slot)| leaf.cell(slot).1);
+            let Sought { key, found, .. } = sought;
+            let old = found.ok().map(|(_, slot)| held.node.cell(slot).1);
             match decide(old.map(|old| old.body().bytes()))? {
                 Change::Keep => return Ok(false),
                 Change::Set(value) => {
                     let value = value.as_ref();
                     let shown = shown_len(key.len(), value.len());
                     if shown < BLOCK {
-                        self.set(held, key, suffix, found, shown, value)?;
+                        self.set(held, sought, shown, value)?;
                     } else {
-                        self.set_apart(held, key, suffix, found, shown, value)?;
+                        self.set_apart(held, sought, shown, value)?;
                     }
                 }
                 Change::Delete => {
@@ -5211,23 +5204,14 @@ mod sorted {
         /// Gives the key a new value, in the leaf where there is room, else in a new one. `tail` is the value or, where `shown`
         /// says so, an address.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn set(
-            &self,
-            held: &mut HeldLeaf<'_>,
-            key: &[u8],
-            suffix: Option<Suffix<'_>>,
-            found: Found,
-            shown: u16,
-            tail: &[u8],
-        ) -> Tried<()> {
+        fn set(&self, held: &mut HeldLeaf<'_>, sought: Sought<'_>, shown: u16, tail: &[u8]) -> Tried<()> {
             let leaf = held.node;
-            let after = suffix.unwrap_or_else(|| Suffix::new(key));
             // Made where it is needed: one that is handed over by its address would always be written to memory.
-            let cell = || Cell::new(shown, after, tail);
-            let (slot, bytes) = (after.slot(), cell().len());
+            let cell = || Cell::new(shown, sought.suffix, tail);
+            let (slot, bytes) = (sought.suffix.slot(), cell().len());
             // A key without the leaf's prefix has no room in it.
-            let room = if suffix.is_some() { leaf.room() } else { 0 };
-            match found {
+            let room = if sought.has_prefix { leaf.room() } else { 0 };
+            match sought.found {
                 Ok((at, old)) if bytes <= room => {
                     leaf.slot_word(at).store(slot.with_cell(leaf.add_cell(cell())).0, Release);
                     leaf.add_garbage(leaf.cell_len(old));
@@ -5243,12 +5227,9 @@ mod sorted {
                     }
                     leaf.put(at, slot);
                 }
-                _ => {
-                    let prefix = suffix.map_or(&[][..], |_| leaf.prefix());
-                    self.make_room(held, key, found, prefix, slot, cell())?;
-                }
+                _ => self.make_room(held, sought, cell())?,
             }
-            if found.is_err() {
+            if sought.found.is_err() {
                 self.len.add(1);
             }
             Ok(())
@@ -5259,14 +5240,12 @@ mod sorted {
         fn set_apart(
             &self,
             held: &mut HeldLeaf<'_>,
-            key: &[u8],
-            suffix: Option<Suffix<'_>>,
-            found: Found,
+            sought: Sought<'_>,
             shown: u16,
             value: &[u8],
         ) -> Tried<()> {
-            let apart = self.new_apart(shown, key, value)?;
-            let done = self.set(held, key, suffix, found, shown, bytes_of(&apart.address()));
+            let apart = self.new_apart(shown, sought.key, value)?;
+            let done = self.set(held, sought, shown, bytes_of(&apart.address()));
             done.inspect_err(|_| self.give_apart([apart]))
         }
 
@@ -5312,16 +5291,10 @@ mod sorted {
 
         /// Replaces a leaf without room for a pair by one, or two, that have the pair too.
         #[inline(never)]
-        fn make_room(
-            &self,
-            held: &mut HeldLeaf<'_>,
-            key: &[u8],
-            found: Found,
-            prefix: &[u8],
-            slot: Slot,
-            cell: Cell<'_>,
-        ) -> Tried<()> {
+        fn make_room(&self, held: &mut HeldLeaf<'_>, sought: Sought<'_>, cell: Cell<'_>) -> Tried<()> {
             let leaf = held.node;
+            let Sought { key, found, .. } = sought;
+            let (slot, prefix) = (sought.suffix.slot(), if sought.has_prefix { leaf.prefix() } else { &[] });
             let all = leaf.run();
             let count = all.slots.len();
             let mut buffer = MaybeUninit::<[u8; OVER + MAX_CELL]>::uninit();
@@ -5996,6 +5969,16 @@ mod sorted {
     /// Where a key's slot is and what it says, or where it would belong.
     type Found = std::result::Result<(usize, Slot), usize>;
 
+    /// A key in a leaf to which it belongs.
+    #[derive(Clone, Copy)]
+    struct Sought<'k> {
+        key: &'k [u8],
+        /// What of it comes after the leaf's prefix: all, if it lacks that.
+        suffix: Suffix<'k>,
+        has_prefix: bool,
+        found: Found,
+    }
+
     /// A cell that is to be written: the length that it shows, the rest of the key, and the value or an address.
     #[derive(Clone, Copy)]
     struct Cell<'c> {
@@ -6332,12 +6315,7 @@ mod sorted {
 
     /// How many of a leaf's first `count` pairs are below a key; with `or_equal`, not above it.
     fn pairs_below(leaf: Leaf<'_>, count: usize, key: &[u8], or_equal: bool) -> usize {
-        match leaf.strip(key).map(|suffix| leaf.seek(count, suffix)) {
-            Ok(Ok((at, _))) => at + usize::from(or_equal),
-            Ok(Err(at)) => at,
-            Err(Ordering::Less) => 0,
-            Err(_) => count,
-        }
+        leaf.look_for(count, key).found.map_or_else(|at| at, |(at, _)| at + usize::from(or_equal))
     }
 
     /// The places of a leaf's first `count` pairs that are between two bounds.
