@@ -4705,7 +4705,7 @@ mod sorted {
 
         /// The leaves that a group of keys belongs to, and in each the line where its key's cell should be.
         fn leaves_and_cells<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Leaf<'_>>; GROUP] {
-            let leaves = self.leaves(keys);
+            let leaves = self.leaves(&keys.iter().map(AsRef::as_ref));
             for (leaf, key) in leaves.iter().zip(keys) {
                 if let Some(leaf) = leaf {
                     leaf.prefetch_cell(key.as_ref());
@@ -4715,15 +4715,15 @@ mod sorted {
         }
 
         /// The leaves that a group of keys belongs to.
-        fn leaves<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Leaf<'_>>; GROUP] {
+        fn leaves<'k>(&self, keys: &(impl Iterator<Item = &'k [u8]> + Clone)) -> [Option<Leaf<'_>>; GROUP] {
             let mut nodes = [Child(self.root.load(Acquire)); GROUP];
             let mut inner_left = !nodes[0].0.is_null();
             while inner_left {
                 inner_left = false;
-                for (node, key) in nodes.iter_mut().zip(keys) {
+                for (node, key) in nodes.iter_mut().zip(keys.clone()) {
                     // SAFETY: as in `leaf`.
                     if let Node::Inner(inner) = unsafe { node.node() } {
-                        *node = Child(inner.child(inner.child_of(key.as_ref(), true)).load(Acquire));
+                        *node = Child(inner.child(inner.child_of(key, true)).load(Acquire));
                         node.prefetch();
                         inner_left = true;
                     }
@@ -4811,9 +4811,7 @@ mod sorted {
             may_write: impl Fn() -> bool,
             wants: impl Fn(bool) -> bool,
         ) {
-            let mut keys = [&[][..]; GROUP];
-            keys.iter_mut().zip(pairs).for_each(|(to, (key, _))| *to = key);
-            let leaves = self.leaves(&keys[..pairs.len().min(GROUP)]);
+            let leaves = self.leaves(&pairs.iter().map(|&(key, _)| key));
             leaves.iter().zip(pairs).filter_map(|(leaf, _)| *leaf).for_each(Leaf::prefetch_floor);
             for (leaf, (key, value)) in leaves.into_iter().zip(pairs) {
                 let Some(leaf) = leaf else { return };
@@ -5470,11 +5468,10 @@ mod sorted {
         fn merge(&self, held: &mut HeldLeaf<'_>, key: &[u8], runs: &[Run<'_>], content: usize) -> bool {
             let mut above = self.above(key, Child::of_leaf(held.node));
             let Some((parent, at)) = above.parent else { return false };
-            for first in [Some(at), at.checked_sub(1)].into_iter().flatten() {
-                if first == parent.count() {
+            for (first, other) in [(at, at + 1), (at.wrapping_sub(1), at.wrapping_sub(1))] {
+                if first >= parent.count() {
                     continue;
                 }
-                let other = if first == at { at + 1 } else { first };
                 // SAFETY: S4: while it is locked, what it leads to is in the tree.
                 let Node::Leaf(other) = (unsafe { Child(parent.child(other).load(Acquire)).node() }) else {
                     continue;
@@ -5900,16 +5897,17 @@ mod sorted {
 
     impl Hints {
         const fn new() -> Self {
-            #[expect(clippy::declare_interior_mutable_const, reason = "each is another one")]
-            const NONE: Hint = Hint {
-                index: super::Cell::new(0),
-                leaf: super::Cell::new(ptr::null_mut()),
-                state: super::Cell::new(0),
-                prefix: super::Cell::new(([0; HINTED_PREFIX], 0)),
-                heads: super::Cell::new(NO_HEADS),
-            };
+            const fn none() -> Hint {
+                Hint {
+                    index: super::Cell::new(0),
+                    leaf: super::Cell::new(ptr::null_mut()),
+                    state: super::Cell::new(0),
+                    prefix: super::Cell::new(([0; HINTED_PREFIX], 0)),
+                    heads: super::Cell::new(NO_HEADS),
+                }
+            }
             Self {
-                all: [NONE; HINTS],
+                all: [const { none() }; HINTS],
                 last: super::Cell::new(0),
                 next: super::Cell::new(0),
                 is_replaced: super::Cell::new(false),
@@ -6299,17 +6297,26 @@ mod sorted {
         }
     }
 
-    /// Copies `OVER` bytes, in words: of two copies of different lengths the compiler makes one call.
+    /// Copies the key of a pair after the prefix, with the first `tail` bytes of its cell: the rest of the key, and the value
+    /// behind it.
     ///
     /// # Safety
-    /// They are there, and may be overwritten.
+    /// There is room, and for `OVER` bytes more.
     #[inline(always)]
-    unsafe fn copy_over(from: *const u8, to: *mut u8) {
-        for at in [0, OVER / 2] {
-            // SAFETY: the caller's promise.
-            let word = unsafe { from.add(at).cast::<u128>().read_unaligned() };
-            // SAFETY: as above.
-            unsafe { to.add(at).cast::<u128>().write_unaligned(word) };
+    unsafe fn copy_pair(leaf: Leaf<'_>, slot: Slot, tail: usize, to: *mut u8) {
+        let cell = slot.cell() + CELL_HEAD;
+        // SAFETY: S1, and the caller's promise. It may read on within the block: what is behind a cell does not change either.
+        unsafe {
+            to.cast::<[u8; 4]>().write(slot.head().to_be_bytes());
+            let (from, to) = (leaf.base().add(cell), to.add(slot.key_len().min(4)));
+            if tail <= OVER && cell + OVER <= leaf.size.into() {
+                // In words: of two copies of different lengths the compiler makes one call.
+                for at in [0, OVER / 2] {
+                    to.add(at).cast::<u128>().write_unaligned(from.add(at).cast::<u128>().read_unaligned());
+                }
+            } else {
+                to.copy_from_nonoverlapping(from, tail);
+            }
         }
     }
 
@@ -6551,23 +6558,16 @@ mod sorted {
         fn put(&mut self, leaf: Leaf<'_>, slot: Slot, value: &[u8], copy: bool) -> usize {
             let prefix_len = usize::from(leaf.prefix_len);
             let in_head = slot.key_len().min(4);
-            let len = slot.key_len() - in_head + if copy { value.len() } else { 0 };
-            let cell = slot.cell() + CELL_HEAD;
+            let tail = slot.key_len() - in_head + if copy { value.len() } else { 0 };
             // SAFETY: with its prefix, all that is in a cell has less than `MAX_CELL` bytes, for which there is room, and for
-            // `OVER` bytes more. The prefix is there, since all pairs of the leaf share it. In the cell the value follows the
-            // rest of the key, so one copy takes both, and there it may read on within the block: what is behind a cell does
-            // not change either.
+            // `OVER` bytes more. The prefix is there, since all pairs of the leaf share it.
             unsafe {
-                let to = self.bytes.as_mut_ptr().add(prefix_len);
-                to.cast::<[u8; 4]>().write(slot.head().to_be_bytes());
-                let (from, to) = (leaf.base().add(cell), to.add(in_head));
-                if len <= OVER && cell + OVER <= leaf.size.into() {
-                    copy_over(from, to);
-                } else {
-                    to.copy_from_nonoverlapping(from, len);
-                    (0..len / 64).for_each(|_| self.ask_beside());
-                }
-                self.bytes.set_len(prefix_len + in_head + len);
+                copy_pair(leaf, slot, tail, self.bytes.as_mut_ptr().add(prefix_len));
+                self.bytes.set_len(prefix_len + in_head + tail);
+            }
+            // Where the copy was short, the compiler leaves the question out.
+            if tail > OVER {
+                (0..tail / 64).for_each(|_| self.ask_beside());
             }
             let key_len = prefix_len + slot.key_len();
             self.on = Some(key_len);
@@ -6621,15 +6621,14 @@ mod sorted {
             while left > 0 && len < bytes {
                 let slot = leaf.slot_behind(at);
                 let Place::Cell(value) = leaf.cell(slot).1 else { break };
-                let (key_len, cell) = (prefix_len + slot.key_len(), slot.cell() + CELL_HEAD);
-                let tail_len = slot.key_len().saturating_sub(4) + value.len();
+                let key_len = prefix_len + slot.key_len();
+                let tail = slot.key_len().saturating_sub(4) + value.len();
                 let whole = PAIR_HEAD + key_len + value.len();
                 let is_still = (leaf.state.load(Acquire) ^ self.state) & !LOCKED == 0;
                 if !is_still || packed.capacity() - len < whole + OVER {
                     break;
                 }
-                // SAFETY: there is room for the pair and `OVER` bytes more; the rest is as in `put`. A leaf is longer than what
-                // is read of a short prefix.
+                // SAFETY: there is room for the pair and `OVER` bytes more. A leaf is longer than what is read of a short prefix.
                 unsafe {
                     let to = packed.as_mut_ptr().add(len);
                     to.cast::<[u32; 2]>().write_unaligned([key_len as u32, value.len() as u32]);
@@ -6640,14 +6639,7 @@ mod sorted {
                     } else {
                         to.copy_from_nonoverlapping(prefix, prefix_len);
                     }
-                    let to = to.add(prefix_len);
-                    to.cast::<[u8; 4]>().write(slot.head().to_be_bytes());
-                    let (from, to) = (leaf.base().add(cell), to.add(slot.key_len().min(4)));
-                    if tail_len <= OVER && cell + OVER <= leaf.size.into() {
-                        copy_over(from, to);
-                    } else {
-                        to.copy_from_nonoverlapping(from, tail_len);
-                    }
+                    copy_pair(leaf, slot, tail, to.add(prefix_len));
                 }
                 last = len + PAIR_HEAD..len + PAIR_HEAD + key_len;
                 len += whole;
