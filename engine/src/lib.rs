@@ -630,21 +630,18 @@ mod epoch {
             unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
         }
 
-        /// Before the first pin of a process.
-        fn start() -> bool {
-            // SAFETY: the handler only stores to atomics. Where it finds no room, children keep what was pinned.
-            unsafe { libc::pthread_atfork(None, None, Some(super::leave_others)) };
-            register()
-        }
-
         fn register() -> bool {
             membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
         }
 
-        /// Whether `light` is enough for a reader.
+        /// Whether `light` is enough for a reader. Asked before the first pin of a process.
         pub(super) fn has_light() -> bool {
             static ANSWER: OnceLock<bool> = OnceLock::new();
-            *ANSWER.get_or_init(start)
+            *ANSWER.get_or_init(|| {
+                // SAFETY: the handler only stores to atomics. Where it finds no room, children keep what was pinned.
+                unsafe { libc::pthread_atfork(None, None, Some(super::leave_others)) };
+                register()
+            })
         }
 
         #[inline(always)]
@@ -778,22 +775,12 @@ impl Memory {
 }
 
 /// A short critical section. Waiters spin, then let other threads run.
+#[derive(Default)]
 struct Lock(AtomicU32);
 
 impl Lock {
-    const fn new() -> Self {
-        Self(AtomicU32::new(0))
-    }
-
     #[inline]
-    fn lock(&self) -> impl Drop + '_ {
-        struct Held<'l>(&'l Lock);
-        impl Drop for Held<'_> {
-            #[inline]
-            fn drop(&mut self) {
-                self.0.0.store(0, Release);
-            }
-        }
+    fn lock(&self) -> Locked<'_> {
         let mut waited = 0;
         while self.0.compare_exchange_weak(0, 1, Acquire, Relaxed).is_err() {
             // Only looks: to try would take the cache line away from who holds the lock.
@@ -801,7 +788,16 @@ impl Lock {
                 wait(&mut waited);
             }
         }
-        Held(self)
+        Locked(self)
+    }
+}
+
+struct Locked<'l>(&'l Lock);
+
+impl Drop for Locked<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.0.store(0, Release);
     }
 }
 
@@ -829,7 +825,7 @@ struct Space {
     bump: *mut u8,
     left: usize,
     /// The region that comes after this one, if it is there already, and whether a thread is bringing it.
-    next: Option<(NonNull<u8>, usize)>,
+    next: Option<Region>,
     coming: bool,
     regions: Vec<Region>,
     bytes: usize,
@@ -948,9 +944,9 @@ impl Space {
                 if let Some(next) = self.next.take() {
                     break next;
                 }
-                if let Some((region, layout)) = self.left_region(least) {
-                    self.regions.push((region, layout));
-                    break (region, layout.size());
+                if let Some(region) = self.left_region(least) {
+                    self.regions.push(region);
+                    break region;
                 }
                 match self.bring(bytes) {
                     // Near the memory limit less may be left.
@@ -979,9 +975,9 @@ impl Space {
     }
 
     /// Makes a region the current one.
-    fn carve_from(&mut self, (region, bytes): (NonNull<u8>, usize)) {
+    fn carve_from(&mut self, (region, layout): Region) {
         self.keep_rest();
-        (self.bump, self.left) = (region.as_ptr(), bytes);
+        (self.bump, self.left) = (region.as_ptr(), layout.size());
     }
 
     /// Takes a block that fits off the current region.
@@ -1136,20 +1132,20 @@ impl Space {
         (grown.next_power_of_two() / 2).clamp(Self::MIN_REGION, Self::HUGE_PAGE)
     }
 
-    /// That, where the caller is to bring it: by `new_region`, which takes long, while others use up this one, and `set_next`.
-    fn wants_next(&mut self) -> Option<usize> {
-        let bytes = self.next_bytes();
-        let due = !cfg!(target_family = "wasm") && bytes > Self::LARGEST && self.left < bytes / 4;
-        let wants = due && self.next.is_none() && !self.coming;
-        self.coming |= wants;
-        wants.then_some(bytes)
-    }
-
-    /// Whether it is high time for that: it lasts for some dozen leaves, and to bring it earlier would only take memory.
+    /// Whether it is high time that a thread brings the next region: this one lasts for some dozen leaves, and to bring it
+    /// earlier would only take memory.
     fn ends(&self) -> bool {
         let bytes = self.next_bytes();
         let due = !cfg!(target_family = "wasm") && bytes > Self::LARGEST && self.left < bytes / 16;
         due && self.next.is_none() && !self.coming && self.memory.left() >= bytes
+    }
+
+    /// How large the region is to be that the caller is to bring, if it is time: by `new_region`, which takes long, while
+    /// others use up this one, and `set_next`.
+    fn wants_next(&mut self) -> Option<usize> {
+        let wants = self.ends();
+        self.coming |= wants;
+        wants.then(|| self.next_bytes())
     }
 
     fn set_next(&mut self, region: Tried<Region>) {
@@ -1179,14 +1175,14 @@ impl Space {
         Ok((region, layout))
     }
 
-    fn bring(&mut self, bytes: usize) -> Tried<(NonNull<u8>, usize)> {
+    fn bring(&mut self, bytes: usize) -> Tried<Region> {
         Self::new_region(&self.memory, bytes).map(|region| self.own(region))
     }
 
-    fn own(&mut self, (region, layout): Region) -> (NonNull<u8>, usize) {
-        self.regions.push((region, layout));
-        self.bytes += layout.size();
-        (region, layout.size())
+    fn own(&mut self, region: Region) -> Region {
+        self.regions.push(region);
+        self.bytes += region.1.size();
+        region
     }
 
     /// Takes a block back.
@@ -1982,20 +1978,6 @@ mod hash {
     impl Directory {
         const NONE: *const DirectoryHead = &raw const NO_DIRECTORY;
 
-        /// Writes one for segments of so many buckets into a block of `bytes_for` its depth; its entries are still to come.
-        ///
-        /// # Safety
-        /// The block is known to nobody else.
-        unsafe fn new(block: NonNull<u8>, depth: u32, mask: u32) -> Self {
-            let head = block.as_ptr().cast::<DirectoryHead>();
-            // SAFETY: the block has room for it.
-            unsafe {
-                (&raw mut (*head).shift).write(64 - depth);
-                (&raw mut (*head).mask).write(mask);
-            }
-            Self(head)
-        }
-
         fn bytes_for(depth: u32) -> usize {
             ENTRIES_AT + (ENTRY << depth)
         }
@@ -2019,13 +2001,6 @@ mod hash {
         unsafe fn entry(self, at: usize) -> *const Entry {
             // SAFETY: a directory of depth d has 2^d entries.
             unsafe { self.0.byte_add(ENTRIES_AT).cast::<Entry>().add(at) }
-        }
-
-        /// # Safety
-        /// As for `entry`, and nobody else stores there meanwhile.
-        unsafe fn set_entry(self, at: usize, segment: Segment) {
-            // SAFETY: the caller's promise.
-            unsafe { (*self.entry(at)).store(segment.entry, Release) };
         }
 
         /// Where a hash leads. The caller's pin or lock keeps the directory.
@@ -2063,14 +2038,11 @@ mod hash {
     /// The bytes of a bucket.
     const BUCKET: usize = size_of::<Bucket>();
 
-    const fn mask(buckets: usize) -> u32 {
-        ((buckets - 1) * BUCKET) as u32
-    }
-
     impl Segment {
         fn new(block: NonNull<u8>, buckets: usize, shard: usize) -> Self {
             debug_assert!(shard < SHARDS);
-            Self { entry: block.as_ptr().map_addr(|address| address | shard), mask: mask(buckets) }
+            let entry = block.as_ptr().map_addr(|address| address | shard);
+            Self { entry, mask: ((buckets - 1) * BUCKET) as u32 }
         }
 
         #[inline]
@@ -2121,10 +2093,6 @@ mod hash {
     #[repr(C, align(64))]
     struct Shard {
         lock: Lock,
-        /// The lane of who holds the lock. Touched under it alone, as is the next.
-        own: Cell<u32>,
-        /// Whether so much was taken out that the next epoch is to begin, which is done without the lock.
-        due: Cell<bool>,
         /// Pairs inserted less pairs removed here. What a split moved stays counted where it came in.
         len: AtomicIsize,
         /// The blocks' addresses, by number; replaced by a longer table as they become more.
@@ -2268,7 +2236,7 @@ mod hash {
         owns_blob: bool,
     }
 
-    // SAFETY: the cells are touched under `lock` alone.
+    // SAFETY: the state is touched under `lock` alone.
     unsafe impl Sync for Shard {}
     // SAFETY: it owns what it points to.
     unsafe impl Send for Shard {}
@@ -2649,22 +2617,20 @@ mod hash {
             // It comes while the lock does, which nothing overtakes.
             // SAFETY: the caller's pin keeps the segment.
             prefetch(unsafe { segment.bucket(hash, 0) });
-            let held = shard.lock.lock();
+            let mut held = shard.hold();
             if self.directory().segment(hash) != segment {
                 return None;
             }
-            // SAFETY: the lock is held to the end.
-            let state = unsafe { shard.state() };
-            shard.lane(state).next_lines(shard, false).for_each(prefetch);
+            held.lane().next_lines(shard, false).for_each(prefetch);
             let Some(place) = segment.place(shard, hash, key) else {
                 return without_room(self.grow(held, segment, hash), decide);
             };
-            let changed = self.change_at(place, segment, shard, state, hash, key, decide);
+            let changed = self.change_at(place, segment, &mut held, hash, key, decide);
             if !matches!(changed, Ok(true)) {
                 return Some(changed);
             }
-            let next = shard.lane(state).next_lines(shard, true);
-            let due = shard.due.take();
+            let next = held.lane().next_lines(shard, true);
+            let due = held.due;
             drop(held);
             // Their turn comes after the lock: where many are asked for at once, each waits for one before it.
             next.for_each(prefetch_early);
@@ -2691,18 +2657,17 @@ mod hash {
             &lanes[lane % lanes.len()].0
         }
 
-        #[expect(clippy::too_many_arguments, reason = "all that a search found, to be used once")]
         #[inline]
         fn change_at<V: AsRef<[u8]>>(
             &self,
             place: Place,
             segment: Segment,
-            shard: &Shard,
-            state: &mut ShardState,
+            held: &mut Held<'_>,
             hash: Hash,
             key: &[u8],
             decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Tried<bool> {
+            let shard = held.shard;
             let (slot, steps, taken) = (usize::from(place.slot), usize::from(place.steps), place.taken);
             // SAFETY: the lock keeps the segment.
             let bucket = unsafe { segment.bucket(hash, steps) };
@@ -2711,10 +2676,10 @@ mod hash {
             // SAFETY: H1.
             match decide(taken.then(|| unsafe { record_parts(record) }.1))? {
                 Change::Set(value) => {
-                    let new = self.add_record(shard, state, key, value.as_ref())?;
+                    let new = self.add_record(held, key, value.as_ref())?;
                     bucket.refs[slot].store(new as u32, Release);
                     if taken {
-                        self.retire(shard, state, old, record);
+                        self.retire(held, old, record);
                     } else {
                         segment.count_steps(hash, steps, 1);
                         bucket.flip_tag(slot, hash.tag());
@@ -2727,11 +2692,11 @@ mod hash {
                     segment.count_steps(hash, steps, 1_u32.wrapping_neg());
                     let len = shard.len.load(Relaxed) - 1;
                     shard.len.store(len, Relaxed);
-                    if len == state.empty_at {
+                    if len == held.state().empty_at {
                         self.emptied.store(true, Relaxed);
                     }
-                    self.retire(shard, state, old, record);
-                    self.free_unread(shard, shard.lane(state), 2);
+                    self.retire(held, old, record);
+                    self.free_unread(shard, held.lane(), 2);
                 }
                 _ => return Ok(false),
             }
@@ -2759,13 +2724,13 @@ mod hash {
                     continue;
                 }
                 let shard = self.shard(directory.segment(first));
-                let held = shard.lock.lock();
+                let mut held = shard.hold();
                 if !may_write() {
                     break;
                 }
-                let (done, full) = self.write_in(shard, rest, pairs, took, &wants);
+                let (done, full) = self.write_in(&mut held, rest, pairs, took, &wants);
                 rest = &rest[done..];
-                let due = shard.due.take();
+                let due = held.due;
                 let goes_on = match full {
                     Ok(Some((segment, hash))) => self.grow(held, segment, hash),
                     other => {
@@ -2787,7 +2752,7 @@ mod hash {
         /// which segment, if any, must grow before more can be.
         fn write_in(
             &self,
-            shard: &Shard,
+            held: &mut Held<'_>,
             order: &[(Hash, u32)],
             pairs: &[KeyValue<'_>],
             took: &mut [bool],
@@ -2795,14 +2760,12 @@ mod hash {
         ) -> (usize, Tried<Option<(Segment, Hash)>>) {
             /// How many pairs ahead a bucket is asked for.
             const AHEAD: usize = 8;
+            let shard = held.shard;
             let mut done = 0;
             while let Some(&(hash, at)) = order.get(done) {
                 let directory = self.directory();
-                if directory.is_none() {
-                    break;
-                }
                 let segment = directory.segment(hash);
-                if !ptr::eq(self.shard(segment), shard) {
+                if directory.is_none() || !ptr::eq(self.shard(segment), shard) {
                     break;
                 }
                 if let Some(&(soon, _)) = order.get(done + AHEAD) {
@@ -2813,10 +2776,8 @@ mod hash {
                 let Some(place) = segment.place(shard, hash, key) else {
                     return (done, Ok(Some((segment, hash))));
                 };
-                // SAFETY: the lock is held.
-                let state = unsafe { shard.state() };
                 let decide = &mut set_where(&wants, value);
-                match self.change_at::<&[u8]>(place, segment, shard, state, hash, key, decide) {
+                match self.change_at::<&[u8]>(place, segment, held, hash, key, decide) {
                     Ok(written) => took[at as usize] = written,
                     Err(refused) => return (done, Err(refused)),
                 }
@@ -2875,7 +2836,7 @@ mod hash {
             }
             let hash = Hash(from);
             let segment = directory.segment(hash);
-            let held = self.shard(segment).lock.lock();
+            let held = self.shard(segment).hold();
             let directory = self.directory();
             if directory.is_none() || directory.segment(hash) != segment {
                 return Ok(Some(from));
@@ -2910,18 +2871,12 @@ mod hash {
         }
 
         /// A new record: its ref, as a word so that the result is handed over in registers.
-        fn add_record(
-            &self,
-            shard: &Shard,
-            state: &mut ShardState,
-            key: &[u8],
-            value: &[u8],
-        ) -> Tried<usize> {
+        fn add_record(&self, held: &mut Held<'_>, key: &[u8], value: &[u8]) -> Tried<usize> {
             let bytes = RECORD_HEAD + key.len() + value.len();
             if bytes > MAX_RECORD {
-                return self.add_blob(shard, state, key, value);
+                return self.add_blob(held, key, value);
             }
-            let (reference, record) = self.take_record(shard, state, bytes)?;
+            let (reference, record) = self.take_record(held, bytes)?;
             // SAFETY: the record has room for the lengths, the key and the value, and is ours.
             unsafe {
                 record.cast::<[u16; 2]>().write([key.len() as u16, value.len() as u16]);
@@ -2933,9 +2888,9 @@ mod hash {
         }
 
         #[cold]
-        fn add_blob(&self, shard: &Shard, state: &mut ShardState, key: &[u8], value: &[u8]) -> Tried<usize> {
+        fn add_blob(&self, held: &mut Held<'_>, key: &[u8], value: &[u8]) -> Tried<usize> {
             let blob = self.blobs.add(key, value)?;
-            let (reference, record) = self.take_record(shard, state, BLOB_RECORD).inspect_err(|_| {
+            let (reference, record) = self.take_record(held, BLOB_RECORD).inspect_err(|_| {
                 // SAFETY: the blob was made above and is not known to anybody.
                 unsafe { self.blobs.free(blob) };
             })?;
@@ -2949,17 +2904,18 @@ mod hash {
 
         /// Room for a record: one that was taken out, or else a piece of what the lane cuts up.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn take_record(&self, shard: &Shard, state: &mut ShardState, bytes: usize) -> Tried<(u32, *mut u8)> {
+        fn take_record(&self, held: &mut Held<'_>, bytes: usize) -> Tried<(u32, *mut u8)> {
             let (class, units) = class(bytes.div_ceil(UNIT));
-            let lane = shard.lane(state);
+            let shard = held.shard;
+            let lane = held.lane();
             lane.last = class as u32;
             if let Some(reference) = self.reuse(shard, lane, class) {
                 return Ok((reference, shard.record(reference).cast_mut()));
             }
             if lane.bump + units as u32 > lane.bump_end {
-                self.bring_room(shard, state, class)?;
+                self.bring_room(held, class)?;
             }
-            let lane = shard.lane(state);
+            let lane = held.lane();
             let reference = lane.bump;
             lane.bump += units as u32;
             let record = shard.record(reference).cast_mut();
@@ -3014,49 +2970,51 @@ mod hash {
 
         /// Brings the lane room for a record of a class: a free one of this class or a larger one, or else a block.
         #[cold]
-        fn bring_room(&self, shard: &Shard, state: &mut ShardState, class: usize) -> Tried<()> {
-            let lane = shard.lane(state);
+        fn bring_room(&self, held: &mut Held<'_>, class: usize) -> Tried<()> {
+            let shard = held.shard;
+            let lane = held.lane();
             let rest = lane.bump_end - lane.bump;
             if lane.free.is_some() || rest >= LONG as u32 {
                 lane.file(shard, lane.bump, rest);
             }
             lane.bump = lane.bump_end;
             // By and by, so that all are there again when a record fits nowhere.
-            if state.joining.is_some() {
-                shard.join(state, JOIN_SOME);
+            if held.state().joining.is_some() {
+                held.join(JOIN_SOME);
             }
-            let mut found = shard.cut(state, class);
+            let mut found = held.cut(class);
             if found.is_none() {
                 // Those of a thread that is no more wait for others to look.
-                for lane in &mut state.lanes {
+                for lane in &mut held.state().lanes {
                     self.free_unread(shard, lane, 64);
                 }
                 let mut turns = 0..JOIN_TURNS;
-                while found.is_none() && turns.next().is_some() && shard.join(state, JOIN_AT_A_TIME) {
-                    found = shard.cut(state, class);
+                while found.is_none() && turns.next().is_some() && held.join(JOIN_AT_A_TIME) {
+                    found = held.cut(class);
                 }
             }
-            let Some(range) = found else { return self.add_block(shard, state, class_units(class) * UNIT) };
-            let lane = shard.lane(state);
+            let Some(range) = found else { return self.add_block(held, class_units(class) * UNIT) };
+            let lane = held.lane();
             (lane.bump, lane.bump_end) = (range.start, range.end);
             Ok(())
         }
 
         /// Gives the shard another block, an eighth of what it has.
         #[cold]
-        fn add_block(&self, shard: &Shard, state: &mut ShardState, at_least: usize) -> Tried<()> {
-            let wanted = (shard.lane(state).bytes / 8 + 1).next_power_of_two() / 2;
+        fn add_block(&self, held: &mut Held<'_>, at_least: usize) -> Tried<()> {
+            let wanted = (held.lane().bytes / 8 + 1).next_power_of_two() / 2;
             let least = (at_least + UNIT).max(MIN_BLOCK);
             let mut bytes = Space::rounded(wanted.clamp(least, MAX_BLOCK));
-            let number = state.block_count;
+            let shard = held.shard;
+            let number = held.state().block_count;
             if (number + 1) >> (32 - BLOCK_UNITS_BITS) != 0 {
                 return Err(Box::new(self.blobs.memory.refused(bytes)));
             }
             let mut blocks = lock(&self.space);
             let mut table = shard.blocks.load(Relaxed);
-            if number == state.block_capacity && !REFS_ARE_ADDRESSES {
+            if number == held.state().block_capacity && !REFS_ARE_ADDRESSES {
                 let longer = (number * 2).max(NEXT_BLOCKS);
-                let copy = shard.copy_blocks(&mut blocks.space, state, longer)?;
+                let copy = held.copy_blocks(&mut blocks.space, longer)?;
                 shard.blocks.store(copy, Release);
                 if number > FIRST_BLOCKS
                     && let Some(old) = NonNull::new(table)
@@ -3064,7 +3022,7 @@ mod hash {
                     blocks.retire(old.cast(), number * ENTRY, &self.blobs);
                 }
                 table = copy;
-                state.block_capacity = longer;
+                held.state().block_capacity = longer;
             }
             let block = blocks.space.take(bytes).or_else(|_| {
                 bytes = Space::rounded(least);
@@ -3074,9 +3032,10 @@ mod hash {
                 // SAFETY: the table's capacity is greater than `number`. No ref leads to this entry yet.
                 unsafe { table.add(number).write(AtomicPtr::new(block.as_ptr())) };
             }
+            let state = held.state();
             state.block_count += 1;
             state.enough = (self.blobs.memory.used.load(Relaxed) / 16).clamp(COLLECT_FROM, COLLECT_AT);
-            let lane = shard.lane(state);
+            let lane = held.lane();
             lane.bytes += bytes;
             let first = if REFS_ARE_ADDRESSES {
                 (block.expose_provenance().get() / UNIT) as u32
@@ -3090,21 +3049,21 @@ mod hash {
 
         /// Frees a record whose ref was taken out of the index once no reader has it, with its blob.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn retire(&self, shard: &Shard, state: &mut ShardState, reference: u32, record: *const u8) {
+        fn retire(&self, held: &mut Held<'_>, reference: u32, record: *const u8) {
             #[cfg(twindex_check)]
-            self.check_unlinked(shard, reference);
+            self.check_unlinked(held.shard, reference);
             // SAFETY: the record is whole until it is free, and so is its blob.
             let (bytes, blob) = unsafe { record_extent(record) };
             let class = class(bytes.div_ceil(UNIT)).0 as u8;
-            shard.lane(state).limbo.push(Removed { reference, class, owns_blob: blob.is_some() });
+            held.lane().limbo.push(Removed { reference, class, owns_blob: blob.is_some() });
             // SAFETY: as above.
             let bytes = bytes.max(64) + blob.map_or(0, |blob| unsafe { Blob::size(blob) });
             // Only threads that share the lane count here, and may lose what they count at the same time.
-            let removed = &self.taken_out(shard.own.get() as usize).bytes;
+            let removed = &self.taken_out(held.lane).bytes;
             let sum = removed.load(Relaxed) + bytes;
-            let due = sum >= state.enough;
+            let due = sum >= held.state().enough;
             removed.store(if due { 0 } else { sum }, Relaxed);
-            shard.due.set(due | shard.due.get());
+            held.due |= due;
         }
 
         /// Frees what no reader can be in any more; whether there was any.
@@ -3112,9 +3071,7 @@ mod hash {
             let mut any = false;
             epoch::advance_far(&self.blobs.memory);
             for shard in self.all_shards() {
-                let _held = shard.lock.lock();
-                // SAFETY: the lock is held.
-                for lane in unsafe { &mut (*shard.state.get()).lanes } {
+                for lane in &mut shard.hold().state().lanes {
                     any |= self.free_unread(shard, lane, usize::MAX);
                 }
             }
@@ -3143,15 +3100,18 @@ mod hash {
         fn lead(&self, blocks: &mut Blocks, depth: u32, to: &dyn Fn(Hash) -> Segment) -> Tried<()> {
             let old = self.directory();
             let block = blocks.space.take(Directory::bytes_for(depth))?;
-            // SAFETY: the block has room for so many entries, which change only while `space` is locked, and is not known to
-            // anybody else.
+            let head = block.as_ptr().cast::<DirectoryHead>();
+            let directory = Directory(head);
+            // SAFETY: the block has room for the head and so many entries, which change only while `space` is locked, and is
+            // not known to anybody else.
             unsafe {
-                let directory = Directory::new(block, depth, to(Hash(0)).mask);
+                (&raw mut (*head).shift).write(64 - depth);
+                (&raw mut (*head).mask).write(to(Hash(0)).mask);
                 for at in 0..directory.len() {
-                    directory.set_entry(at, to(Hash(directory.first_hash(at))));
+                    (*directory.entry(at)).store(to(Hash(directory.first_hash(at))).entry, Release);
                 }
-                self.directory.store(directory.0.cast_mut(), Release);
             }
+            self.directory.store(head, Release);
             if !old.is_none() {
                 let block = NonNull::new(old.0.cast_mut().cast()).expect("a directory has an address");
                 blocks.retire(block, Directory::bytes_for(old.depth()), &self.blobs);
@@ -3161,7 +3121,7 @@ mod hash {
 
         /// Replaces a full segment by a larger one or by two. The caller held its shard's lock.
         #[cold]
-        fn grow(&self, held: impl Drop, segment: Segment, hash: Hash) -> Tried<()> {
+        fn grow(&self, held: Held<'_>, segment: Segment, hash: Hash) -> Tried<()> {
             let shard = self.shard(segment);
             if !shard.splitting.load(Relaxed).is_null() {
                 drop(held);
@@ -3200,11 +3160,11 @@ mod hash {
                 });
                 halves.map(|half| half.segment)
             });
-            let held = shard.lock.lock();
+            let mut held = shard.hold();
             shard.splitting.store(ptr::null_mut(), Relaxed);
             let halves = halves?;
             if number != segment.shard() {
-                self.divide(shard, number, moved)
+                self.divide(&mut held, number, moved)
                     .inspect_err(|_| halves.iter().for_each(|&half| lock(&self.space).forget(half)))?;
             }
             self.set_entries(segment, hash, halves);
@@ -3214,8 +3174,9 @@ mod hash {
         }
 
         /// Makes the shard that so many pairs of a segment of `low` go to. It knows the blocks that there are by the same
-        /// numbers, so their refs lead to the same records. The caller holds the lock of `low`.
-        fn divide(&self, low: &Shard, number: usize, moved: usize) -> Tried<()> {
+        /// numbers, so their refs lead to the same records.
+        fn divide(&self, held: &mut Held<'_>, number: usize, moved: usize) -> Tried<()> {
+            let low = held.shard;
             let space = &mut lock(&self.space).space;
             if ptr::eq(self.shards.load(Relaxed), &raw const low.alone) {
                 let table = space.take(SHARDS * ENTRY)?.cast::<AtomicPtr<Shard>>();
@@ -3226,11 +3187,9 @@ mod hash {
                 }
                 self.shards.store(table.as_ptr(), Release);
             }
-            // SAFETY: the lock is held.
-            let state = unsafe { &mut *low.state.get() };
             let block = space.take(size_of::<Shard>())?;
-            let capacity = state.block_capacity.max(NEXT_BLOCKS);
-            let blocks = low.copy_blocks(space, state, capacity).inspect_err(|_| {
+            let capacity = held.state().block_capacity.max(NEXT_BLOCKS);
+            let blocks = held.copy_blocks(space, capacity).inspect_err(|_| {
                 // SAFETY: it was just taken.
                 unsafe { space.give(block, size_of::<Shard>()) };
             })?;
@@ -3238,7 +3197,7 @@ mod hash {
             let high = unsafe { Shard::write(block.cast()) };
             high.blocks.store(blocks, Relaxed);
             // SAFETY: as above.
-            let high_state = unsafe { &mut *high.state.get() };
+            let (state, high_state) = (held.state(), unsafe { &mut *high.state.get() });
             (high_state.block_count, high_state.block_capacity) = (state.block_count, capacity);
             for (low, high) in state.lanes.iter_mut().zip(&mut high_state.lanes) {
                 high.bytes = low.bytes / 2;
@@ -3306,7 +3265,7 @@ mod hash {
             let middle = usize::midpoint(span.start, span.end);
             for at in span {
                 // SAFETY: it is one of the directory's.
-                unsafe { directory.set_entry(at, halves[usize::from(at >= middle)]) };
+                unsafe { (*directory.entry(at)).store(halves[usize::from(at >= middle)].entry, Release) };
             }
             blocks.retire(old.block(), old.bytes(), &self.blobs);
         }
@@ -3359,9 +3318,7 @@ mod hash {
             // SAFETY: the caller's promise.
             unsafe {
                 at.write(Self {
-                    lock: Lock::new(),
-                    own: Cell::new(0),
-                    due: Cell::new(false),
+                    lock: Lock::default(),
                     len: AtomicIsize::new(0),
                     blocks: AtomicPtr::new((&raw mut (*at).first_blocks).cast()),
                     splitting: AtomicPtr::new(ptr::null_mut()),
@@ -3373,87 +3330,9 @@ mod hash {
             }
         }
 
-        /// A table of its blocks with room for so many. The caller holds the lock.
-        fn copy_blocks(
-            &self,
-            space: &mut Space,
-            state: &ShardState,
-            capacity: usize,
-        ) -> Tried<*mut AtomicPtr<u8>> {
-            let (table, copy) = (self.blocks.load(Relaxed), space.take(capacity * ENTRY)?.cast());
-            for at in 0..state.block_count {
-                // SAFETY: each has so many entries or more.
-                unsafe { copy.add(at).write(AtomicPtr::new((*table.add(at)).load(Relaxed))) };
-            }
-            Ok(copy.as_ptr())
-        }
-
-        /// The lane of who holds the lock.
         #[inline]
-        fn lane<'s>(&self, state: &'s mut ShardState) -> &'s mut Lane {
-            &mut state.lanes[self.own.get() as usize % state.lanes.len()]
-        }
-
-        /// Takes a free record of this class or a larger one from the lane, or else from another: what one thread frees
-        /// another may need.
-        fn cut(&self, state: &mut ShardState, class: usize) -> Option<Range<u32>> {
-            let own = self.lane(state).cut(self, class);
-            own.or_else(|| state.lanes.iter_mut().find_map(|lane| lane.cut(self, class)))
-        }
-
-        /// Joins free records, if enough became free since the last time: five at most for each that did. Does no more
-        /// than what is `left` to do, so that no write takes long, and goes on the next time. Whether it did anything.
-        fn join(&self, state: &mut ShardState, mut left: usize) -> bool {
-            if SMALL {
-                return false;
-            }
-            let mut joining = match state.joining.take() {
-                Some(joining) => joining,
-                None if state.freed() < state.join_at.max(JOIN_FROM) => return false,
-                None => {
-                    state.lanes.iter_mut().for_each(|lane| lane.freed = 0);
-                    Box::new(Joining { stacks: LANES * CLASSES, taken: Vec::new() })
-                }
-            };
-            while left > 0 && joining.stacks > 0 {
-                // The largest last, as one of them may fit meanwhile.
-                let taken = LANES * CLASSES - joining.stacks;
-                let class = taken / LANES;
-                let lane = taken - class * LANES;
-                let Some(reference) = state.lanes[lane].pop(self, class) else {
-                    joining.stacks -= 1;
-                    continue;
-                };
-                if joining.note(reference, class_units(class) as u32).is_err() {
-                    state.lanes[lane].push(self, class, reference);
-                    joining.stacks = 0;
-                }
-                left -= 1;
-            }
-            while left > 0 {
-                let Some(mut records) = joining.taken.pop() else {
-                    state.join_at = (state.freed() / 4).saturating_mul(5);
-                    return true;
-                };
-                records.sort_unstable();
-                for run in records.chunk_by(|one, next| one.0 + one.1 == next.0) {
-                    let units: u32 = run.iter().map(|record| record.1).sum();
-                    self.lane(state).file(self, run[0].0, units);
-                }
-                left = left.saturating_sub(records.len());
-            }
-            state.joining = Some(joining);
-            true
-        }
-
-        /// # Safety
-        /// The caller holds the lock, and has nothing else of this.
-        #[expect(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
-        #[inline]
-        unsafe fn state(&self) -> &mut ShardState {
-            self.own.set(epoch::lane() as u32);
-            // SAFETY: the caller's promise.
-            unsafe { &mut *self.state.get() }
+        fn hold(&self) -> Held<'_> {
+            Held { _locked: self.lock.lock(), shard: self, lane: epoch::lane(), due: false }
         }
 
         /// The address of a record.
@@ -3471,6 +3350,97 @@ mod hash {
                 let block = (*self.blocks.load(Acquire).add(number)).load(Relaxed);
                 block.add(unit * UNIT)
             }
+        }
+    }
+
+    /// A shard whose lock the thread holds.
+    struct Held<'s> {
+        shard: &'s Shard,
+        /// The thread's number, which says its lane.
+        lane: usize,
+        /// Whether so much was taken out that the next epoch is to begin, which is done without the lock.
+        due: bool,
+        _locked: Locked<'s>,
+    }
+
+    impl Held<'_> {
+        #[inline]
+        fn state(&mut self) -> &mut ShardState {
+            // SAFETY: the lock is held, and this is all that leads there.
+            unsafe { &mut *self.shard.state.get() }
+        }
+
+        #[inline]
+        fn lane(&mut self) -> &mut Lane {
+            let (lane, lanes) = (self.lane, &mut self.state().lanes);
+            &mut lanes[lane % lanes.len()]
+        }
+
+        /// A table of the shard's blocks with room for so many.
+        fn copy_blocks(&mut self, space: &mut Space, capacity: usize) -> Tried<*mut AtomicPtr<u8>> {
+            let table = self.shard.blocks.load(Relaxed);
+            let copy = space.take(capacity * ENTRY)?.cast();
+            for at in 0..self.state().block_count {
+                // SAFETY: each has so many entries or more.
+                unsafe { copy.add(at).write(AtomicPtr::new((*table.add(at)).load(Relaxed))) };
+            }
+            Ok(copy.as_ptr())
+        }
+
+        /// Takes a free record of this class or a larger one from the lane, or else from another: what one thread frees
+        /// another may need.
+        fn cut(&mut self, class: usize) -> Option<Range<u32>> {
+            let shard = self.shard;
+            let own = self.lane().cut(shard, class);
+            own.or_else(|| self.state().lanes.iter_mut().find_map(|lane| lane.cut(shard, class)))
+        }
+
+        /// Joins free records, if enough became free since the last time: five at most for each that did. Does no more
+        /// than what is `left` to do, so that no write takes long, and goes on the next time. Whether it did anything.
+        fn join(&mut self, mut left: usize) -> bool {
+            if SMALL {
+                return false;
+            }
+            let shard = self.shard;
+            let state = self.state();
+            let mut joining = match state.joining.take() {
+                Some(joining) => joining,
+                None if state.freed() < state.join_at.max(JOIN_FROM) => return false,
+                None => {
+                    state.lanes.iter_mut().for_each(|lane| lane.freed = 0);
+                    Box::new(Joining { stacks: LANES * CLASSES, taken: Vec::new() })
+                }
+            };
+            while left > 0 && joining.stacks > 0 {
+                // The largest last, as one of them may fit meanwhile.
+                let taken = LANES * CLASSES - joining.stacks;
+                let class = taken / LANES;
+                let lane = taken - class * LANES;
+                let Some(reference) = state.lanes[lane].pop(shard, class) else {
+                    joining.stacks -= 1;
+                    continue;
+                };
+                if joining.note(reference, class_units(class) as u32).is_err() {
+                    state.lanes[lane].push(shard, class, reference);
+                    joining.stacks = 0;
+                }
+                left -= 1;
+            }
+            while left > 0 {
+                let Some(mut records) = joining.taken.pop() else {
+                    let state = self.state();
+                    state.join_at = (state.freed() / 4).saturating_mul(5);
+                    return true;
+                };
+                records.sort_unstable();
+                for run in records.chunk_by(|one, next| one.0 + one.1 == next.0) {
+                    let units: u32 = run.iter().map(|record| record.1).sum();
+                    self.lane().file(shard, run[0].0, units);
+                }
+                left = left.saturating_sub(records.len());
+            }
+            self.state().joining = Some(joining);
+            true
         }
     }
 
@@ -4930,7 +4900,7 @@ mod sorted {
             let (wanted, left, from) = {
                 let mut blocks = lock(&self.blocks.0);
                 blocks.free_unread(&self.blobs);
-                let wanted = if blocks.space.ends() { blocks.space.wants_next() } else { None };
+                let wanted = blocks.space.wants_next();
                 let left = blocks.space.left_region(0);
                 blocks.space.bytes -= left.map_or(0, |(_, layout)| layout.size());
                 (wanted, left, if MOVES { blocks.space.next_move() } else { None })

@@ -49,7 +49,7 @@ impl Space {
         }
         assert_eq!((kept, idle), (self.kept, self.idle), "the bytes of large free blocks, and of all");
         pieces.push((self.bump.addr(), self.left));
-        pieces.extend(self.next.map(|(next, bytes)| (next.addr().get(), bytes)));
+        pieces.extend(self.next.map(|(next, layout)| (next.addr().get(), layout.size())));
         let is_leaving =
             |at: usize| NonNull::new(ptr::without_provenance_mut(at)).is_some_and(|at| self.moves(at));
         if self.moving.as_ref().is_some_and(|moving| moving.done) {
