@@ -1387,6 +1387,16 @@ impl AsRef<[u8]> for Value {
     }
 }
 
+impl From<Value> for Vec<u8> {
+    /// Copies the bytes only where they are the store's own.
+    fn from(mut value: Value) -> Self {
+        match &mut value.0 {
+            Kept::Copy(bytes) => mem::take(bytes).into_vec(),
+            Kept::Blob { .. } => value.to_vec(),
+        }
+    }
+}
+
 impl Clone for Value {
     fn clone(&self) -> Self {
         Self(match &self.0 {
@@ -2570,7 +2580,7 @@ mod hash {
 
         /// Shows `read` the pairs of the segment at `from` whose hashes are not less than it. Returns
         /// where the next segment begins, or `None` after the last.
-        pub(super) fn walk(&self, from: u64, mut read: impl FnMut(&[u8], &[u8])) -> Option<u64> {
+        pub(super) fn walk(&self, from: u64, mut read: impl FnMut(&[u8], Body<'_>)) -> Option<u64> {
             let hash = Hash(from);
             let (shard, refs, span, directory) = loop {
                 let directory = self.directory();
@@ -2588,8 +2598,9 @@ mod hash {
             // Only after the table was emptied can a segment begin before `from`.
             let whole = from == directory.first_hash(span.start);
             for reference in refs {
+                let record = shard.record(reference);
                 // SAFETY: H1.
-                let (key, value) = unsafe { record_parts(shard.record(reference)) };
+                let (key, value) = unsafe { (record_parts(record).0, body(record)) };
                 if whole || self.hash(key).0 >= from {
                     read(key, value);
                 }
@@ -7534,30 +7545,31 @@ impl Table {
     /// A pair that is there all the while comes exactly once. One that other threads write meanwhile may
     /// come or not.
     pub fn iter(&self) -> Iter {
-        /// So long values are copied at once, others with the pairs beside them, and again when it is their turn: to have
+        /// So long values are kept at once, others copied with the pairs beside them, and again when it is their turn: to have
         /// hundreds of small allocations, one of which is freed at a time, takes longer.
         const LARGE: usize = 1024;
-        if self.index() == Index::Sorted {
-            return Iter(Box::new(self.cursor(..).into_iter()));
-        }
+        let Pairs::Hash(_) = &self.inner.pairs else {
+            let copied = |(key, value): (_, Vec<u8>)| (key, Value(Kept::Copy(value.into())));
+            return Iter(Box::new(self.scan(..).map(copied)));
+        };
         let (table, mut next) = (self.clone(), Some(0));
         let segments = std::iter::from_fn(move || {
             let (mut bytes, mut pairs, mut at) = (Vec::new(), Vec::new(), 0);
-            next = table.walk(next?, |key, value| {
+            next = table.walk_bodies(next?, |key, body| {
+                let value = body.bytes();
+                let large = (value.len() >= LARGE).then(|| body.keep(&table.inner.memory));
                 bytes.extend_from_slice(key);
-                let large = value.len() >= LARGE;
-                bytes.extend_from_slice(if large { &[] } else { value });
-                pairs.push((key.len(), if large { Err(value.to_vec()) } else { Ok(value.len()) }));
+                bytes.extend_from_slice(if large.is_some() { &[] } else { value });
+                pairs.push((key.len(), value.len(), large));
             });
             let mut take = move |len| {
                 at += len;
                 bytes[at - len..at].to_vec()
             };
-            Some(
-                pairs
-                    .into_iter()
-                    .map(move |(key, value)| (take(key), value.map_or_else(|large| large, &mut take))),
-            )
+            let pair = move |(key, value, large): (_, _, Option<Value>)| {
+                (take(key), large.unwrap_or_else(|| Value(Kept::Copy(take(value).into()))))
+            };
+            Some(pairs.into_iter().map(pair))
         });
         Iter(Box::new(segments.flatten()))
     }
@@ -7565,7 +7577,11 @@ impl Table {
     /// Shows `read` some pairs of a hash table where they lie, from those on where the last call ended, the first one at 0:
     /// where the next ones begin, if there are any.
     #[doc(hidden)]
-    pub fn walk(&self, from: u64, read: impl FnMut(&[u8], &[u8])) -> Option<u64> {
+    pub fn walk(&self, from: u64, mut read: impl FnMut(&[u8], &[u8])) -> Option<u64> {
+        self.walk_bodies(from, |key, body| read(key, body.bytes()))
+    }
+
+    fn walk_bodies(&self, from: u64, read: impl FnMut(&[u8], Body<'_>)) -> Option<u64> {
         let Pairs::Hash(index) = &self.inner.pairs else { return None };
         index.get(&self.pin()).walk(from, read)
     }
@@ -7708,15 +7724,18 @@ impl Cursor {
         self.position = sorted::Position::new(range, Some(key));
     }
 
-    /// Shows `read` up to `limit` pairs where they lie; how many there were.
-    fn steps(&mut self, down: bool, limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
+    /// Shows `read` up to `limit` pairs where they lie, for as long as it returns true; how many there were.
+    #[doc(hidden)]
+    pub fn steps(&mut self, down: bool, limit: usize, mut read: impl FnMut(&[u8], &[u8]) -> bool) -> usize {
         let Pairs::Sorted(index) = &self.table.inner.pairs else { return 0 };
         for at in (0..limit).step_by(Self::PINNED) {
             let pinned = self.table.pin();
             let index = index.get(&pinned);
             for at in at..limit.min(at + Self::PINNED) {
                 let Some((key_len, place)) = self.position.next(index, down, false) else { return at };
-                read(&self.position.bytes[..key_len], place.body().bytes());
+                if !read(&self.position.bytes[..key_len], place.body().bytes()) {
+                    return at + 1;
+                }
             }
         }
         limit
@@ -7724,14 +7743,20 @@ impl Cursor {
 
     /// [`scan_asc_next`](Self::scan_asc_next) up to `limit` times, each pair shown to `read`; how many
     /// there were. Pairs are shown as they were at some moment of the call, whatever `read` does to the table.
-    pub fn scan_asc_next_many(&mut self, limit: usize, read: impl FnMut(&[u8], &[u8])) -> usize {
-        self.steps(false, limit, read)
+    pub fn scan_asc_next_many(&mut self, limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
+        self.steps(false, limit, |key, value| {
+            read(key, value);
+            true
+        })
     }
 
     /// [`scan_desc_next`](Self::scan_desc_next) up to `limit` times, each pair shown to `read`; how many
     /// there were. Pairs are shown as they were at some moment of the call, whatever `read` does to the table.
-    pub fn scan_desc_next_many(&mut self, limit: usize, read: impl FnMut(&[u8], &[u8])) -> usize {
-        self.steps(true, limit, read)
+    pub fn scan_desc_next_many(&mut self, limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
+        self.steps(true, limit, |key, value| {
+            read(key, value);
+            true
+        })
     }
 }
 
@@ -7789,13 +7814,21 @@ impl DoubleEndedIterator for Scan {
 }
 
 /// Every pair of a table. See [`Table::iter`].
-pub struct Iter(Box<dyn Iterator<Item = (Vec<u8>, Vec<u8>)> + Send + Sync>);
+pub struct Iter(Box<dyn Iterator<Item = (Vec<u8>, Value)> + Send + Sync>);
+
+impl Iter {
+    /// The next pair. A large value is shared with the store, as by [`Table::select_shared`].
+    #[doc(hidden)]
+    pub fn next_shared(&mut self) -> Option<(Vec<u8>, Value)> {
+        self.0.next()
+    }
+}
 
 impl Iterator for Iter {
     type Item = (Vec<u8>, Vec<u8>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
+        self.next_shared().map(|(key, value)| (key, value.into()))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Cursors, which go pair by pair, and walks, which go block by block behind JavaScript's iterators.
 
+use std::iter;
 use std::ops::Bound;
 
 use twindex::{Cursor, Iter, prefix_range};
@@ -280,7 +281,8 @@ impl Walk {
                 cursor.scan_desc_next_many(limit, |key, value| halves.push(results, key, value))
             }),
             Way::Any(pairs) => fill(pairs, wanted, left, results, |pairs, limit, results| {
-                pairs.take(limit).map(|(key, value)| halves.push(results, &key, &value)).count()
+                let shown = iter::from_fn(|| pairs.next_shared()).take(limit);
+                shown.map(|(key, value)| halves.push(results, &key, &value)).count()
             }),
         };
         is_more && *left > 0

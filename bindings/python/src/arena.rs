@@ -1,17 +1,24 @@
 //! The results of a batch in one allocation, before they become Python objects.
 
+use std::collections::TryReserveError;
 use std::ops::Range;
+
+use crate::error::Result;
+use crate::room::with_room;
 
 /// Byte strings one after another, some of them absent.
 #[derive(Default)]
 pub(crate) struct Arena {
     bytes: Vec<u8>,
     spans: Vec<Option<Range<usize>>>,
+    /// Why something is missing.
+    short: Option<TryReserveError>,
 }
 
 impl Arena {
-    pub(crate) fn with_capacity(count: usize) -> Self {
-        Self { bytes: Vec::new(), spans: Vec::with_capacity(count) }
+    /// One with room for so many.
+    pub(crate) fn with_room(count: usize) -> Result<Self> {
+        Ok(Self { spans: with_room(count)?, ..Self::default() })
     }
 
     pub(crate) fn clear(&mut self) {
@@ -20,15 +27,26 @@ impl Arena {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: Option<&[u8]>) {
         let start = self.bytes.len();
-        self.bytes.extend_from_slice(bytes);
-        self.spans.push(Some(start..self.bytes.len()));
+        let content = bytes.unwrap_or_default();
+        match self.bytes.try_reserve(content.len()).and_then(|()| self.spans.try_reserve(1)) {
+            Ok(()) => {
+                self.bytes.extend_from_slice(content);
+                self.spans.push(bytes.map(|_| start..self.bytes.len()));
+            }
+            Err(error) => self.short = Some(error),
+        }
     }
 
-    #[inline]
-    pub(crate) fn push_absent(&mut self) {
-        self.spans.push(None);
+    /// That nothing is missing.
+    pub(crate) fn check(&self) -> Result<()> {
+        Ok(self.short.clone().map_or(Ok(()), Err)?)
+    }
+
+    /// How long all of them are.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
     }
 
     #[inline]

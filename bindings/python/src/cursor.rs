@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyList;
@@ -11,6 +12,8 @@ use crate::arguments::Count;
 use crate::codec::{KeyCodec, ValueCodec};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
+use crate::objects;
+use crate::room::with_room;
 use crate::store::Shared;
 
 /// A position in a sorted table, on the pair that it returned last.
@@ -75,17 +78,18 @@ impl Cursor {
         py.detach(|| {
             let mut cursor = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
             steps(&mut cursor, &mut |key, value| {
-                arena.push(key);
-                arena.push(value);
+                arena.push(Some(key));
+                arena.push(Some(value));
             });
         });
         self.store.check_open()?;
+        arena.check()?;
         let mut bytes = arena.iter().flatten();
-        let mut pairs = Vec::with_capacity(arena.len() / 2);
+        let mut pairs = with_room(arena.len() / 2)?;
         while let (Some(key), Some(value)) = (bytes.next(), bytes.next()) {
-            pairs.push((self.keys.decode(py, key)?, self.values.decode(py, value)?));
+            pairs.push((self.keys.decode(py, key)?, self.values.decode(py, value)?).into_bound_py_any(py)?);
         }
-        Ok(PyList::new(py, pairs)?)
+        Ok(objects::list(py, pairs)?)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Errors as the classes of `twindex.errors`.
 
+use std::collections::TryReserveError;
 use std::io;
 
 use pyo3::PyTypeInfo;
-use pyo3::exceptions::{PyIndexError, PyKeyError};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyMemoryError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
@@ -56,6 +57,13 @@ impl From<PyErr> for Failure {
     }
 }
 
+impl From<TryReserveError> for Failure {
+    #[cold]
+    fn from(_: TryReserveError) -> Self {
+        PyMemoryError::new_err(()).into()
+    }
+}
+
 impl From<Failure> for PyErr {
     #[cold]
     fn from(Failure(error): Failure) -> Self {
@@ -102,6 +110,7 @@ impl From<twindex::Error> for Failure {
             Engine::NotAnInteger { .. } => NotAnIntegerError::new_err(message),
             Engine::Overflow { .. } => IntegerOverflowError::new_err(message),
             Engine::Corrupt { .. } => CorruptError::new_err(message),
+            Engine::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => PyMemoryError::new_err(()),
             Engine::Io(error) => os_error::<IoError>(errno(&error), message),
             _ => classes::Error::new_err(message),
         })

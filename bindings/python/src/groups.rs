@@ -14,6 +14,7 @@ use crate::arena::Arena;
 use crate::codec::{Encoded, KeyCodec};
 use crate::error::{self, Result};
 use crate::objects::{content, prefetch};
+use crate::room::{gather, with_room};
 
 /// So many objects ahead are asked for: what a batch is made of seldom lies in the processor's cache.
 const AHEAD: usize = 16;
@@ -36,7 +37,7 @@ impl<'py, const N: usize> Groups<'py, N> {
     /// From a sequence of groups.
     pub(crate) fn new(what: &str, sequence: &Bound<'py, PyAny>) -> Result<Self> {
         let groups = items(what, sequence)?;
-        let mut flat = Vec::with_capacity(N * groups.len());
+        let mut flat = with_room(N * groups.len())?;
         let mut held = Vec::new();
         for group in &groups {
             let before = flat.len();
@@ -52,6 +53,7 @@ impl<'py, const N: usize> Groups<'py, N> {
                 return Err(error::wrong_length(what, N, found, group));
             }
         }
+        held.try_reserve(groups.len())?;
         held.extend(groups);
         Ok(Self { flat, held })
     }
@@ -108,17 +110,17 @@ impl<'py> Groups<'py, 2> {
 /// The items of a list, a tuple or anything else to iterate over.
 pub(crate) fn items<'py>(what: &str, sequence: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
     if let Ok(list) = sequence.cast::<PyList>() {
-        return Ok(items_of_list(list));
+        return items_of_list(list);
     }
     if let Ok(tuple) = sequence.cast::<PyTuple>() {
-        return Ok(tuple.iter().collect());
+        return gather(tuple.iter().map(Ok));
     }
     // One string or byte string is iterable too, but it is a key, not keys.
     if sequence.is_instance_of::<PyString>() || sequence.is_instance_of::<PyBytes>() {
         return Err(error::wrong_type(what, "iterable", sequence));
     }
     match sequence.try_iter() {
-        Ok(iterator) => Ok(iterator.collect::<PyResult<_>>()?),
+        Ok(iterator) => gather(iterator.map(|item| Ok(item?))),
         Err(cause) if cause.is_instance_of::<PyTypeError>(sequence.py()) => {
             Err(error::wrong_type(what, "iterable", sequence).caused_by(sequence.py(), cause))
         }
@@ -127,21 +129,21 @@ pub(crate) fn items<'py>(what: &str, sequence: &Bound<'py, PyAny>) -> Result<Vec
 }
 
 /// Counts references only once the objects have had time to come into the cache.
-fn items_of_list<'py>(list: &Bound<'py, PyList>) -> Vec<Bound<'py, PyAny>> {
-    let lent = lend_list(list);
-    asked_ahead(&lent).map(|object| Bound::clone(object)).collect()
+fn items_of_list<'py>(list: &Bound<'py, PyList>) -> Result<Vec<Bound<'py, PyAny>>> {
+    let lent = lend_list(list)?;
+    gather(asked_ahead(&lent).map(|object| Ok(Bound::clone(object))))
 }
 
 /// The items of a list without references of their own. They are good until Python code runs.
-fn lend_list<'py>(list: &Bound<'py, PyList>) -> Vec<Lent<'py>> {
+fn lend_list<'py>(list: &Bound<'py, PyList>) -> Result<Vec<Lent<'py>>> {
     let py = list.py();
+    let mut lent = with_room(list.len())?;
     // SAFETY: the positions are in the list, and nothing drops a reference that was not counted. The module is loaded
     // only where one thread at a time runs the interpreter, so the list stays as it is until Python code runs.
-    (0..list.len().cast_signed())
-        .map(|at| unsafe {
-            ManuallyDrop::new(Bound::from_owned_ptr(py, ffi::PyList_GetItem(list.as_ptr(), at)))
-        })
-        .collect()
+    lent.extend((0..list.len().cast_signed()).map(|at| unsafe {
+        ManuallyDrop::new(Bound::from_owned_ptr(py, ffi::PyList_GetItem(list.as_ptr(), at)))
+    }));
+    Ok(lent)
 }
 
 /// Each object, some time after its memory was asked for.
@@ -164,7 +166,7 @@ pub(crate) enum Keys<'py> {
 impl<'py> Keys<'py> {
     pub(crate) fn new(sequence: &Bound<'py, PyAny>, codec: KeyCodec) -> Result<Self> {
         if let (KeyCodec::Bytes, Ok(list)) = (codec, sequence.cast_exact::<PyList>())
-            && let Some(copied) = copy_list(list)
+            && let Some(copied) = copy_list(list)?
         {
             return Ok(Self::Copied(copied));
         }
@@ -181,7 +183,7 @@ impl<'py> Keys<'py> {
     /// Those from one position on, so many or up to the last.
     pub(crate) fn encode(&self, from: usize, most: usize, codec: KeyCodec) -> Result<Vec<Encoded<'_>>> {
         let to = self.len().min(from.saturating_add(most));
-        let mut encoded = Vec::with_capacity(to - from);
+        let mut encoded = with_room(to - from)?;
         match self {
             Self::Copied(keys) => {
                 encoded.extend(keys.iter_from(from).flatten().take(most).map(Encoded::Borrowed));
@@ -201,17 +203,17 @@ impl<'py> Keys<'py> {
 }
 
 /// The items of a list where they are `bytes`, and short.
-fn copy_list(list: &Bound<'_, PyList>) -> Option<Arena> {
-    let lent = lend_list(list);
-    let mut copied = Arena::with_capacity(lent.len());
+fn copy_list(list: &Bound<'_, PyList>) -> Result<Option<Arena>> {
+    let lent = lend_list(list)?;
+    let mut copied = Arena::with_room(lent.len())?;
     for object in asked_ahead(&lent) {
-        let bytes = content(object.cast_exact::<PyBytes>().ok()?);
-        if bytes.len() > SHORT {
-            return None;
+        match object.cast_exact::<PyBytes>().map(content) {
+            Ok(bytes) if bytes.len() <= SHORT => copied.push(Some(bytes)),
+            _ => return Ok(None),
         }
-        copied.push(bytes);
     }
-    Some(copied)
+    copied.check()?;
+    Ok(Some(copied))
 }
 
 /// The object without a reference of its own.

@@ -18,6 +18,7 @@ mod fork;
 mod groups;
 mod objects;
 mod range;
+mod room;
 mod scan;
 mod store;
 mod table;

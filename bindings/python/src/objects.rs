@@ -7,7 +7,7 @@ use std::{ptr, slice};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBool, PyBytes, PyList};
 
 /// A `bytes` object with a copy of these bytes.
 #[inline]
@@ -59,6 +59,36 @@ pub(crate) fn pair<'py>(one: Bound<'py, PyAny>, other: Bound<'py, PyAny>) -> PyR
         ffi::PyTuple_SetItem(tuple.as_ptr(), 0, one.into_ptr());
         ffi::PyTuple_SetItem(tuple.as_ptr(), 1, other.into_ptr());
         Ok(tuple)
+    }
+}
+
+/// A list of these objects.
+pub(crate) fn list<'py>(
+    py: Python<'py>,
+    objects: impl IntoIterator<Item = Bound<'py, PyAny>, IntoIter: ExactSizeIterator>,
+) -> PyResult<Bound<'py, PyList>> {
+    let objects = objects.into_iter();
+    // SAFETY: a new list, or null with an exception set. Setting an item of it takes over the reference, and cannot fail as
+    // nobody else has the list, and the position is in it; the library's iterators, which these are, have as many as they say.
+    unsafe {
+        let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(objects.len().cast_signed()))?;
+        for (at, object) in (0..).zip(objects) {
+            ffi::PyList_SetItem(list.as_ptr(), at, object.into_ptr());
+        }
+        Ok(list.cast_into_unchecked())
+    }
+}
+
+/// A list of `bool`: whether each took effect, or is there.
+pub(crate) struct Flags(pub(crate) Vec<bool>);
+
+impl<'py> IntoPyObject<'py> for Flags {
+    type Target = PyList;
+    type Output = Bound<'py, PyList>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        list(py, self.0.into_iter().map(|flag| PyBool::new(py, flag).to_owned().into_any()))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::store::Shared;
 const FIRST_BLOCK: usize = 16;
 const LAST_BLOCK: usize = 256;
 
-/// A block that came to more bytes than this is followed by one of half as many pairs.
+/// A block ends once it has so many bytes.
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// What comes of each pair.
@@ -74,12 +74,21 @@ struct Made(Py<PyAny>, Option<Py<PyAny>>);
 const _: () = assert!(size_of::<Result<Made>>() == 2 * size_of::<usize>());
 
 impl Ahead {
-    /// Runs no Python code.
+    /// Whether there is room for more. Runs no Python code.
     #[inline]
-    fn push(&mut self, py: Python<'_>, key: &[u8], value: &[u8]) {
-        self.bytes += key.len() + value.len();
+    fn push(&mut self, py: Python<'_>, key: &[u8], value: &[u8]) -> bool {
+        self.bytes += match self.yields {
+            Yields::Keys => key.len(),
+            Yields::Values => value.len(),
+            Yields::Pairs => key.len() + value.len(),
+        };
         let made = self.make(py, key, value);
         self.made.push_back(made);
+        !self.is_full()
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes >= BLOCK_BYTES
     }
 
     #[inline]
@@ -108,17 +117,26 @@ impl State {
         let Self { ahead, source, .. } = self;
         let size = self.size.min(self.left);
         ahead.bytes = 0;
-        let read = |key: &[u8], value: &[u8]| ahead.push(py, key, value);
+        let mut read = |key: &[u8], value: &[u8]| ahead.push(py, key, value);
         let pairs = match &mut **source {
-            Source::Ascending(cursor) => cursor.scan_asc_next_many(size, read),
-            Source::Descending(cursor) => cursor.scan_desc_next_many(size, read),
-            Source::Unordered(pairs) => {
-                pairs.take(size).map(|(key, value)| ahead.push(py, &key, &value)).count()
+            Source::Ascending(cursor) => cursor.steps(false, size, read),
+            Source::Descending(cursor) => cursor.steps(true, size, read),
+            Source::Unordered(all) => {
+                let mut pairs = 0;
+                while pairs < size
+                    && let Some((key, value)) = all.next_shared()
+                {
+                    pairs += 1;
+                    if !read(&key, &value) {
+                        break;
+                    }
+                }
+                pairs
             }
         };
         // At the end of the range the iterator is exhausted for good, as Python wants it.
-        self.left = if pairs < size { 0 } else { self.left - pairs };
-        self.size = if ahead.bytes > BLOCK_BYTES { size.div_ceil(2) } else { (size * 2).min(LAST_BLOCK) };
+        self.left = if pairs < size && !ahead.is_full() { 0 } else { self.left - pairs };
+        self.size = (self.size * 2).min(LAST_BLOCK);
     }
 }
 

@@ -8,10 +8,15 @@ use crate::arena::Arena;
 use crate::codec::{Encoded, integer};
 use crate::error::Result;
 use crate::groups::{Groups, Keys};
+use crate::objects::{self, Flags};
+use crate::room::{gather, with_room};
 
 /// So many values at a time are read outside the interpreter: enough to make leaving it cheap, few enough
 /// to stay in the processor's cache until they are objects.
 const READ_AT_ONCE: usize = 1024;
+/// As many as come to so many bytes, if the rest are as long as those before; of the first, so many.
+const READ_BYTES: usize = 4 << 20;
+const READ_FIRST: usize = 64;
 
 impl Table {
     /// Converts pairs, then writes them by `write` outside the interpreter.
@@ -24,13 +29,13 @@ impl Table {
             &twindex_durable::Table,
             &[(Encoded<'_>, Encoded<'_>)],
         ) -> twindex_durable::Result<Vec<bool>>,
-    ) -> Result<Vec<bool>> {
-        let mut encoded = Vec::with_capacity(pairs.len());
+    ) -> Result<Flags> {
+        let mut encoded = with_room(pairs.len())?;
         for [key, value] in pairs.iter() {
             encoded.push((self.keys.encode(key)?, self.values.encode(value)?));
         }
         let table = self.open()?;
-        Ok(py.detach(|| write(table, &encoded))?)
+        Ok(Flags(py.detach(|| write(table, &encoded))?))
     }
 }
 
@@ -42,33 +47,33 @@ impl Table {
     /// >>> users.insert_many([(b"ada", b"1815"), (b"bob", b"1900"), (b"ada", b"1852")])
     /// [True, True, False]
     #[pyo3(signature = (pairs, /))]
-    fn insert_many(&self, pairs: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
+    fn insert_many(&self, pairs: &Bound<'_, PyAny>) -> Result<Flags> {
         let groups = Groups::pairs("pairs", pairs)?;
         self.write_many(pairs.py(), &groups, |table, pairs| table.insert_many(pairs))
     }
 
     /// `update` for each pair of a mapping or an iterable: whether each took effect.
     #[pyo3(signature = (pairs, /))]
-    fn update_many(&self, pairs: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
+    fn update_many(&self, pairs: &Bound<'_, PyAny>) -> Result<Flags> {
         let groups = Groups::pairs("pairs", pairs)?;
         self.write_many(pairs.py(), &groups, |table, pairs| table.update_many(pairs))
     }
 
     /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
     #[pyo3(signature = (pairs, /))]
-    fn upsert_many(&self, pairs: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
+    fn upsert_many(&self, pairs: &Bound<'_, PyAny>) -> Result<Flags> {
         let groups = Groups::pairs("pairs", pairs)?;
         self.write_many(pairs.py(), &groups, |table, pairs| table.upsert_many(pairs))
     }
 
     /// `delete` for each key: whether each took effect.
     #[pyo3(signature = (keys, /))]
-    fn delete_many(&self, keys: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
+    fn delete_many(&self, keys: &Bound<'_, PyAny>) -> Result<Flags> {
         let py = keys.py();
         let keys = Keys::new(keys, self.keys)?;
         let keys = keys.encode_all(self.keys)?;
         let table = self.open()?;
-        Ok(py.detach(|| table.delete_many(&keys))?)
+        Ok(Flags(py.detach(|| table.delete_many(&keys))?))
     }
 
     /// The value of each key, None for those that are absent.
@@ -81,34 +86,35 @@ impl Table {
     fn select_many<'py>(&self, keys: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>> {
         let py = keys.py();
         let keys = Keys::new(keys, self.keys)?;
-        let mut values = Vec::with_capacity(keys.len());
-        let mut arena = Arena::default();
-        for from in (0..keys.len()).step_by(READ_AT_ONCE) {
-            let keys = keys.encode(from, READ_AT_ONCE, self.keys)?;
+        let mut values = with_room(keys.len())?;
+        let mut arena = Arena::with_room(keys.len().min(READ_AT_ONCE))?;
+        while values.len() < keys.len() {
+            let fit = (READ_BYTES * arena.len()).checked_div(arena.bytes()).unwrap_or(READ_AT_ONCE);
+            let most = if values.is_empty() { READ_FIRST } else { fit.clamp(1, READ_AT_ONCE) };
+            let keys = keys.encode(values.len(), most, self.keys)?;
             let table = self.open()?;
             arena.clear();
-            py.detach(|| {
-                table.select_many(&keys, |_, value| match value {
-                    Some(value) => arena.push(value),
-                    None => arena.push_absent(),
-                });
-            });
+            py.detach(|| table.select_many(&keys, |_, value| arena.push(value)));
+            arena.check()?;
             for value in arena.iter() {
-                values.push(value.map(|value| self.values.decode(py, value)).transpose()?);
+                values.push(match value {
+                    Some(value) => self.values.decode(py, value)?,
+                    None => py.None().into_bound(py),
+                });
             }
         }
         self.store.check_open()?;
-        Ok(PyList::new(py, values)?)
+        Ok(objects::list(py, values)?)
     }
 
     /// Whether each key is there.
     #[pyo3(signature = (keys, /))]
-    fn contains_many(&self, keys: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
+    fn contains_many(&self, keys: &Bound<'_, PyAny>) -> Result<Flags> {
         let py = keys.py();
         let keys = Keys::new(keys, self.keys)?;
         let keys = keys.encode_all(self.keys)?;
         let table = self.open()?;
-        Ok(py.detach(|| table.contains_many(&keys)))
+        Ok(Flags(py.detach(|| table.contains_many(&keys))))
     }
 
     /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that
@@ -122,34 +128,26 @@ impl Table {
         self.values.check_decimal()?;
         let py = amounts.py();
         let amounts = Groups::pairs("amounts", amounts)?;
-        let amounts = amounts
-            .iter()
-            .map(|[key, by]| Ok((self.keys.encode(key)?, integer("amount", by)?)))
-            .collect::<Result<Vec<_>>>()?;
+        let amounts =
+            gather(amounts.iter().map(|[key, by]| Ok((self.keys.encode(key)?, integer("amount", by)?))))?;
         let table = self.open()?;
         Ok(py.detach(|| table.increment_many(&amounts))?)
     }
 
     /// `compare_and_swap` for each key, expected and new value: whether each took effect.
     #[pyo3(signature = (swaps, /))]
-    fn compare_and_swap_many(&self, swaps: &Bound<'_, PyAny>) -> Result<Vec<bool>> {
+    fn compare_and_swap_many(&self, swaps: &Bound<'_, PyAny>) -> Result<Flags> {
         let py = swaps.py();
         let swaps = Groups::<3>::new("swaps", swaps)?;
-        let swaps = swaps
-            .iter()
-            .map(|[key, expected, new]| {
-                let (expected, new) =
-                    (self.values.encode_present(expected)?, self.values.encode_present(new)?);
-                Ok((self.keys.encode(key)?, expected, new))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let swaps: Vec<twindex::Swap<'_, &Encoded<'_>>> = swaps
-            .iter()
-            .map(|(key, expected, new)| {
-                (key, expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref))
-            })
-            .collect();
+        let swaps = gather(swaps.iter().map(|[key, expected, new]| {
+            let (expected, new) = (self.values.encode_present(expected)?, self.values.encode_present(new)?);
+            Ok((self.keys.encode(key)?, expected, new))
+        }))?;
+        let swaps: Vec<twindex::Swap<'_, &Encoded<'_>>> =
+            gather(swaps.iter().map(|(key, expected, new)| {
+                Ok((key, expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref)))
+            }))?;
         let table = self.open()?;
-        Ok(py.detach(|| table.compare_and_swap_many(&swaps))?)
+        Ok(Flags(py.detach(|| table.compare_and_swap_many(&swaps))?))
     }
 }

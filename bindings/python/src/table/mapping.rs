@@ -1,5 +1,6 @@
 //! What makes a table a mapping.
 
+use std::mem::replace;
 use std::sync::Arc;
 
 use pyo3::IntoPyObjectExt;
@@ -14,19 +15,40 @@ use crate::error::{self, Result};
 use crate::groups::Groups;
 use crate::scan::{Scan, Yields};
 
+/// The keys that `popitem` tries next, and where in the table those after them are: to look for the first pair takes the
+/// longer the more were removed.
+#[derive(Default)]
+pub(super) struct Popping {
+    keys: Vec<Vec<u8>>,
+    from: u64,
+}
+
 impl Table {
     /// Removes the pair and returns its value. A value that cannot be read stays.
-    fn take<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
-        let py = key.py();
-        let key = self.keys.encode(key)?;
+    fn take<'py>(&self, py: Python<'py>, key: &[u8]) -> Result<Option<Bound<'py, PyAny>>> {
         loop {
-            let Some(bytes) = self.open()?.select(&key) else { return Ok(None) };
+            let Some(bytes) = self.open()?.in_memory().select_shared(key) else { return Ok(None) };
             let value = self.values.decode(py, &bytes)?;
-            if self.write(py, 0, |table| table.compare_and_swap(&key, Some(&bytes), None))? {
+            if self.write(py, 0, |table| table.compare_and_swap(key, Some(&bytes), None))? {
                 return Ok(Some(value));
             }
             py.check_signals()?;
         }
+    }
+
+    /// The key of some pair of a hash table, if there is one.
+    fn any_key(&self, py: Python<'_>) -> Option<Vec<u8>> {
+        let table = self.engine.in_memory();
+        self.popping.with(py, |Popping { keys, from }| {
+            let mut is_last_round = *from == 0;
+            while keys.is_empty() {
+                *from = table.walk(*from, |key, _| keys.push(key.to_vec())).unwrap_or(0);
+                if *from == 0 && keys.is_empty() && replace(&mut is_last_round, true) {
+                    return None;
+                }
+            }
+            keys.pop()
+        })
     }
 
     fn iterate(&self, yields: Yields) -> Result<Scan> {
@@ -116,7 +138,7 @@ impl Table {
         text_signature = "($self, key, default=..., /)"
     )]
     fn pop<'py>(&self, key: &Bound<'py, PyAny>, default: Given<'_, 'py>) -> Result<Bound<'py, PyAny>> {
-        match (self.take(key)?, default) {
+        match (self.take(key.py(), self.keys.encode(key)?.as_ref())?, default) {
             (Some(value), _) => Ok(value),
             (None, Given::Object(default)) => Ok(default.to_owned()),
             (None, Given::Nothing) => Err(error::missing(key)),
@@ -139,19 +161,18 @@ impl Table {
             if table.is_empty() {
                 return Err(error::missing(&"the table is empty".into_bound_py_any(py)?));
             }
-            let (key, value) = match (table.index(), index) {
-                (Index::Hash, None) => match table.iter().next() {
-                    Some(pair) => pair,
-                    None => continue,
-                },
-                (_, index) => match self.pair_at(py, index.unwrap_or(Position::LAST)) {
-                    Err(_) if table.is_empty() => continue,
-                    found => found?,
+            let key = match (table.index(), index) {
+                (Index::Hash, None) => self.any_key(py),
+                (_, index) => match self.at(py, index.unwrap_or(Position::LAST), |key, _| key.to_vec()) {
+                    Err(_) if table.is_empty() => None,
+                    found => Some(found?),
                 },
             };
-            let pair = (self.keys.decode(py, &key)?, self.values.decode(py, &value)?);
-            if self.write(py, 0, |table| table.compare_and_swap(&key, Some(&value), None))? {
-                return Ok(pair);
+            if let Some(key) = key {
+                let object = self.keys.decode(py, &key)?;
+                if let Some(value) = self.take(py, &key)? {
+                    return Ok((object, value));
+                }
             }
             py.check_signals()?;
         }

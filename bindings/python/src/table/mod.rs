@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
+use self::mapping::Popping;
+use crate::attached::Attached;
 use crate::codec::{Encoded, KeyCodec, ValueCodec};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
@@ -40,6 +42,7 @@ pub(crate) struct Table {
     engine: Inherited<twindex_durable::Table>,
     keys: KeyCodec,
     values: ValueCodec,
+    popping: Attached<Popping>,
 }
 
 /// To copy so many bytes takes several times as long as to leave the interpreter and come back.
@@ -55,7 +58,14 @@ impl Table {
         values: ValueCodec,
     ) -> Self {
         let store = Arc::clone(owner.get().shared());
-        Self { store, owner: owner.clone().unbind(), engine: Inherited::new(engine), keys, values }
+        Self {
+            store,
+            owner: owner.clone().unbind(),
+            engine: Inherited::new(engine),
+            keys,
+            values,
+            popping: Attached::default(),
+        }
     }
 
     /// The table that this object is.

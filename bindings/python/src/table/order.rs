@@ -36,24 +36,30 @@ impl Table {
         Ok(count)
     }
 
-    /// The encoded pair at this position, counted from the end where it is negative.
-    pub(super) fn pair_at(&self, py: Python<'_>, Position(index): Position) -> Result<(Vec<u8>, Vec<u8>)> {
+    /// What `read` makes of the encoded pair at this position, counted from the end where it is negative.
+    pub(super) fn at<T>(
+        &self,
+        py: Python<'_>,
+        Position(index): Position,
+        read: impl FnOnce(&[u8], &[u8]) -> T,
+    ) -> Result<T> {
         let mut cursor = self.open()?.try_cursor(..)?;
         let (skipped, down) = if index < 0 { (!index, true) } else { (index, false) };
-        let pair = py.detach(|| {
-            let skipped = skipped.cast_unsigned();
-            let step = |cursor: &mut twindex::Cursor| {
-                let pair = if down { cursor.scan_desc_next() } else { cursor.scan_asc_next() };
-                pair.map(|(key, value)| (key.to_vec(), value.to_vec()))
-            };
-            let passed = if down {
-                cursor.scan_desc_next_many(skipped, |_, _| ())
+        let skipped = skipped.cast_unsigned();
+        let nothing = |_: &[u8], _: &[u8]| ();
+        let passed = py.detach(|| {
+            if down {
+                cursor.scan_desc_next_many(skipped, nothing)
             } else {
-                cursor.scan_asc_next_many(skipped, |_, _| ())
-            };
-            if passed == skipped { step(&mut cursor) } else { None }
+                cursor.scan_asc_next_many(skipped, nothing)
+            }
         });
-        pair.ok_or_else(|| error::position(index))
+        let pair = match down {
+            _ if passed < skipped => None,
+            true => cursor.scan_desc_next(),
+            false => cursor.scan_asc_next(),
+        };
+        pair.map(|(key, value)| read(key, value)).ok_or_else(|| error::position(index))
     }
 }
 
@@ -162,7 +168,8 @@ impl Table {
     /// ((30, 'c'), (10, 'a'))
     #[pyo3(signature = (index=Position::LAST, /), text_signature = "($self, index=-1, /)")]
     fn peekitem<'py>(&self, py: Python<'py>, index: Position) -> Result<KeyAndValue<'py>> {
-        let (key, value) = self.pair_at(py, index)?;
-        Ok((self.keys.decode(py, &key)?, self.values.decode(py, &value)?))
+        let make = |key: &[u8], value: &[u8]| (self.keys.make(py, key), self.values.make(py, value));
+        let (key, value) = self.at(py, index, make)?;
+        Ok((self.keys.finish(key?)?, self.values.finish(value?)?))
     }
 }

@@ -15,7 +15,7 @@ impl Table {
     /// One try at `alter`; `None` where another write came in between.
     fn try_alter(&self, key: &Encoded<'_>, change: &Bound<'_, PyAny>) -> Result<Option<bool>> {
         let py = change.py();
-        let bytes = self.open()?.select(key);
+        let bytes = self.open()?.in_memory().select_shared(key);
         let value = bytes.as_deref().map(|bytes| self.values.decode(py, bytes)).transpose()?;
         let new = change.call1((value,))?;
         let new = self.values.encode_present(&new)?;

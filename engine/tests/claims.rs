@@ -1,5 +1,5 @@
-//! A false length in a dump must not claim memory. In a file of its own, since it counts what the whole
-//! process allocates.
+//! Neither a false length in a dump nor a walk over large values may claim memory. In a file of its own, since it
+//! counts what the whole process allocates.
 
 #[path = "common/dump_writer.rs"]
 mod dump_writer;
@@ -11,7 +11,7 @@ use dump_writer::{
     counted_table, dump, end, file, lengths, new_pair, packed, pair, pairs, table, table_with_id,
 };
 use peak_alloc::PeakAlloc;
-use twindex::{Error, Store};
+use twindex::{Error, Index, Store};
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
@@ -100,6 +100,25 @@ fn a_memory_limit_holds_for_tables_without_pairs() {
         let store = Store::load(&mut bytes.as_slice()).unwrap();
         let holds = ALLOCATOR.current_usage() - before;
         assert!(store.memory() > holds && store.memory() < 2 * holds, "{} of {holds}", store.memory());
+    }
+}
+
+/// A hash table shows hundreds of pairs at once, whose values were all copied before the first was asked for.
+#[test]
+fn large_values_are_copied_one_at_a_time() {
+    const VALUE: usize = 1 << 20;
+    let _alone = ALONE.lock();
+    for index in [Index::Hash, Index::Sorted] {
+        let table = Store::new().table("t", index).unwrap();
+        for key in 0..32_u8 {
+            table.insert([key], vec![key; VALUE]).unwrap();
+        }
+        let before = ALLOCATOR.current_usage();
+        ALLOCATOR.reset_peak_usage();
+        let sum: usize = table.iter().map(|(key, value)| usize::from(value == vec![key[0]; VALUE])).sum();
+        assert_eq!(sum, 32);
+        let claimed = ALLOCATOR.peak_usage() - before;
+        assert!(claimed < 3 * VALUE, "{claimed} bytes were claimed, {index}");
     }
 }
 

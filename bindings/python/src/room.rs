@@ -1,0 +1,20 @@
+//! Vectors as long as what a caller gives or asks for: where memory is short that is an error.
+
+use crate::error::Result;
+
+/// An empty one with room for so many.
+pub(crate) fn with_room<T>(count: usize) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(count)?;
+    Ok(all)
+}
+
+/// All items, up to the first error.
+pub(crate) fn gather<T>(items: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
+    let mut all = with_room(items.size_hint().0)?;
+    for item in items {
+        all.try_reserve(1)?;
+        all.push(item?);
+    }
+    Ok(all)
+}

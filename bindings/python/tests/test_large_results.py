@@ -1,0 +1,129 @@
+"""Results that are large, or larger than memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Iterable
+from typing import Literal
+
+import pytest
+
+from twindex import Store
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize("index", ["hash", "sorted"])
+def test_large_values_are_read_ahead_one_at_a_time(index: Literal["hash", "sorted"]) -> None:
+    table = Store().table("t", index=index)
+    for key in range(32):
+        table[bytes([key])] = b"v" * MIB
+    ways: list[Iterable[object]] = [table.items(), table.values()]
+    if index == "sorted":
+        ways.append(table.scan())
+    for way in ways:
+        tracemalloc.start()
+        try:
+            assert len([None for _ in way]) == 32
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 4 * MIB
+
+
+@pytest.mark.parametrize("index", ["hash", "sorted"])
+def test_keys_of_large_values_come_without_them(index: Literal["hash", "sorted"]) -> None:
+    table = Store().table("t", index=index)
+    for key in range(64):
+        table[bytes([key])] = b"v" * MIB
+    assert sorted(table) == [bytes([key]) for key in range(64)]
+
+
+def test_popitem_of_a_hash_table_meets_every_pair_once() -> None:
+    table = Store().table("t")
+    pairs = {b"%d" % number: b"v%d" % number for number in range(5_000)}
+    table.update(pairs)
+    popped = dict(table.popitem() for _ in range(2_000))
+    # Keys that were to come next are gone, others are new, and so are some values.
+    for key in [key for key in pairs if key not in popped][::2]:
+        del table[key]
+    table.update((b"new %d" % number, b"v") for number in range(1_000))
+    for key in list(table)[::3]:
+        table[key] = b"changed"
+    left = dict(table)
+    assert dict(table.popitem() for _ in range(len(table))) == left
+    with pytest.raises(KeyError, match="empty"):
+        table.popitem()
+    table[b"again"] = b"1"
+    assert table.popitem() == (b"again", b"1")
+
+
+@pytest.mark.parametrize("length", [0, 100, 5_000, MIB])
+def test_many_values_of_any_length_come_in_order(length: int) -> None:
+    table = Store().table("t")
+    keys = [b"%d" % number for number in range(200)]
+    for number, key in enumerate(keys):
+        table[key] = b"%d" % number + b"v" * (length if number % 3 else 0)
+    wanted = [*keys, b"absent", *keys]
+    found = table.select_many(wanted)
+    assert found == [table.get(key) for key in wanted]
+
+
+LIMITED = """
+import resource
+from twindex import Store
+
+store = Store()
+table, log = store.table("t"), store.table("log", index="sorted")
+large = b"v" * (48 << 20)
+for one in table, log:
+    one[b"a"] = one[b"b"] = large
+keys, pairs = [b"a"] * 8_000_000, [(b"a", b"b")] * 4_000_000
+with open("/proc/self/statm") as file:
+    used = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (32 << 20), -1))
+try:
+    {expression}
+except MemoryError:
+    assert table[b"small"] == b"1" if table.insert(b"small", b"1") else False
+    assert len(table) == 3 and len(log) == 2
+    print("refused")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot be given less memory")
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "table.select(b'a')",
+        "table.select_many([b'a', b'b'])",
+        "table.alter(b'a', lambda value: value + b'.')",
+        "table.pop(b'a')",
+        "table.upsert(b'c', large)",
+        "table.insert_many([(b'c', large)])",
+        "list(table.items())",
+        "list(log.scan())",
+        "log.cursor().scan_asc_next()",
+        "log.cursor().scan_desc_next_many(2)",
+        "log.peekitem()",
+        "table.popitem()",
+        "store.dump()",
+        "table.select_many(keys)",
+        "table.select_many(iter(keys))",
+        "table.contains_many(keys)",
+        "table.delete_many(keys)",
+        "table.insert_many(pairs)",
+        "table.insert_many(iter(pairs))",
+        "table.increment_many(pairs)",
+    ],
+)
+def test_a_result_that_memory_is_refused_for_is_an_error(expression: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED.format(expression=expression)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
