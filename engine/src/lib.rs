@@ -87,7 +87,7 @@
 //   Reclamation          mod epoch: pins, the present, Limbo; the fence that readers need not run
 //   Memory               Memory counts, Lock, Space and its blocks, Blob and Value, Blocks, Counter, Shared
 //   The hash index       mod hash: H1 to H4; reading, writing, growing, segments
-//   The sorted index     mod sorted: S1 to S6; leaves, inner nodes, the tree, making and freeing nodes, scanning
+//   The sorted index     mod sorted: S1 to S7; leaves, inner nodes, the tree, making and freeing nodes, scanning
 //   Store                the named tables
 //   Table                the verbs: one `change` for all single writes, then those over many, reads, order
 //   Cursors, iterators   positions that are keys
@@ -723,7 +723,8 @@ impl Memory {
     fn reserve(&self, bytes: usize) -> Tried<()> {
         let limit = self.limit.load(Relaxed);
         let grown = |used: usize| used.checked_add(bytes).filter(|&needed| needed <= limit);
-        self.used.try_update(Relaxed, Relaxed, grown).map(drop).map_err(|_| Box::new(self.refused(bytes)))
+        let refused = |used: usize| Error::MemoryLimit { limit, needed: used.saturating_add(bytes) };
+        self.used.try_update(Relaxed, Relaxed, grown).map(drop).map_err(|used| Box::new(refused(used)))
     }
 
     /// The error of who needs so many bytes more. Where they are within the limit, it was the system that refused them.
@@ -1716,7 +1717,7 @@ impl<T> Shared<T> {
 
     #[inline]
     fn get<'g>(&self, _pinned: &'g epoch::Guard) -> &'g T {
-        // SAFETY: what was current after the pin is dropped by `replace` only once the pin has ended.
+        // SAFETY: what was current after the pin is dropped, by `replace` or `tidy`, only once the pin has ended.
         unsafe { &*self.now.load(Acquire) }
     }
 
@@ -1730,13 +1731,14 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Puts `next` in the place of `one`, unless another thread has put something there. The old one goes as soon as no
-    /// reader is left in it.
-    fn replace(&self, one: &Arc<T>, next: T) {
+    /// Puts `next` in the place of `one`, unless another thread has put something there; whether it did. The old one goes as
+    /// soon as no reader is left in it.
+    fn replace(&self, one: &Arc<T>, next: T) -> bool {
         let next = Arc::into_raw(Arc::new(next)).cast_mut();
         let Ok(old) = self.now.compare_exchange(Arc::as_ptr(one).cast_mut(), next, AcqRel, Relaxed) else {
             // SAFETY: it was made above, and nobody else knows it.
-            return drop(unsafe { Arc::from_raw(next) });
+            drop(unsafe { Arc::from_raw(next) });
+            return false;
         };
         let mut limbo = lock(&self.old);
         // SAFETY: `now` owned a count of it, which is ours since the swap.
@@ -1746,10 +1748,11 @@ impl<T> Shared<T> {
             epoch::advance_far(&self.memory);
             while limbo.pop(&self.memory).is_some() {}
             if limbo.is_empty() {
-                return;
+                break;
             }
             sync::yield_now();
         }
+        true
     }
 
     /// Drops what was replaced while readers were in it, once they are gone.
@@ -4825,7 +4828,7 @@ mod sorted {
                 hints.is_replaced.set(true);
                 return None;
             };
-            // S7: it is a block of this index, whatever became of the leaf.
+            // S5, S7: it is a block of this index whose first word is a state, whatever became of the leaf.
             let leaf = Leaf { head: block.cast(), there: PhantomData };
             let Some(mut held) = Held::unchanged(leaf, leaf.state(), hint.state.get()) else {
                 hint.heads.set(NO_HEADS);
@@ -7013,11 +7016,12 @@ impl Table {
         epoch::pin(&self.inner.memory)
     }
 
-    /// Puts an empty index in place.
+    /// Puts an empty index in place. Who finds it there sees all that the caller did before, as that the table is dropped:
+    /// so one that another thread has put there meanwhile will not do.
     fn renew(&self) {
         with_index!(self.inner.pairs, index => {
-            let old = index.get_arc();
-            index.replace(&old, old.anew());
+            let replace = |old: Arc<_>| index.replace(&old, old.anew());
+            while !replace(index.get_arc()) {}
         });
     }
 
@@ -7543,7 +7547,7 @@ impl Table {
     /// Every pair: in the order of the keys in a sorted table, in no particular order in a hash table.
     ///
     /// A pair that is there all the while comes exactly once. One that other threads write meanwhile may
-    /// come or not.
+    /// come or not. The next large values of a hash table, some hundreds, stay in memory until they have come.
     pub fn iter(&self) -> Iter {
         /// So long values are kept at once, others copied with the pairs beside them, and again when it is their turn: to have
         /// hundreds of small allocations, one of which is freed at a time, takes longer.
