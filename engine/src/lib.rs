@@ -568,7 +568,8 @@ mod epoch {
         }
         // What was noted for an epoch before `now` could be seen to be unlinked before the barrier. What was noted for `now`
         // may not: it was unlinked in the epoch before, but perhaps no barrier has run since.
-        memory.safe.0.fetch_max(oldest.min(now), AcqRel);
+        // The thread sanitizer does not know `fetch_max`, and would miss that what readers did comes before what is freed.
+        let _ = memory.safe.0.try_update(AcqRel, Relaxed, |safe| Some(safe.max(oldest.min(now))));
     }
 
     /// Moves so far that what came out before this can be freed, but for what a reader, the caller perhaps, may be in.

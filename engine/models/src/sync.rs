@@ -118,11 +118,6 @@ pub(super) mod atomic {
                     schedule();
                     sound(self.0.fetch_sub(by, order))
                 }
-
-                pub(crate) fn fetch_max(&self, other: $value, order: Ordering) -> $value {
-                    schedule();
-                    sound(self.0.fetch_max(other, order))
-                }
             }
         };
     }
