@@ -1,0 +1,73 @@
+//! Tuples as keys: bytes that order as the tuples do.
+//!
+//! Each item is a byte that tells its type, then its content:
+//!
+//! ```text
+//! 01                null
+//! 02 content 00     bytes; every 00 in the content is followed by ff
+//! 03 content 00     text in UTF-8, likewise
+//! 05 items 00       a tuple
+//! 14 - n, 14 + n    an integer of n bytes, most significant first; of a negative one they are inverted
+//! int 1e            a float that is equal to the integer
+//! int 1f bits       a float between the integer and the next. `bits` is how much more it is than the integer or,
+//!                   where the integer is negative, the inverse of how much less it is than the next one
+//! 0b bits, 1d bits  a float that is less, or more, than every integer of 64 bits; of a negative one inverted
+//! ```
+//!
+//! So null comes first, then bytes, text, tuples and numbers, and numbers order as numbers. Where an integer and a
+//! float are equal, they are two keys, and the integer comes first.
+//!
+//! Whatever follows an item in a longer tuple is less than `1e`, and whatever belongs to the item is not. So the tuples
+//! that start with a tuple are those from its bytes up to its bytes and a `1e`: [`prefix_range`].
+
+mod pack;
+mod reader;
+mod writer;
+
+use core::ops::Bound;
+
+use alloc::vec::Vec;
+
+pub use pack::{Items, Null, Pack, PackItems, Unpack, pack, unpack};
+pub use reader::{Reader, Token};
+pub use writer::Writer;
+
+use crate::{Error, Result};
+
+/// How deep tuples may lie in tuples, so that neither reading nor writing uses up the stack.
+pub const MAX_DEPTH: usize = 64;
+/// The longest tuple in bytes, which is the longest key.
+pub const MAX_BYTES: usize = 65_535;
+
+const NULL: u8 = 0x01;
+const BYTES: u8 = 0x02;
+const TEXT: u8 = 0x03;
+const TUPLE: u8 = 0x05;
+const LEAST_FLOATS: u8 = 0x0b;
+const ZERO: u8 = 0x14;
+const GREATEST_FLOATS: u8 = 0x1d;
+const WHOLE: u8 = 0x1e;
+const BETWEEN: u8 = 0x1f;
+const END: u8 = 0x00;
+const NOT_THE_END: u8 = 0xff;
+
+/// The first float that is more than every integer of 64 bits. Its opposite is the least of these integers.
+const END_OF_INTEGERS: f64 = 9_223_372_036_854_775_808.0;
+
+/// Where a range of keys begins and ends.
+pub type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// Where the keys begin and end that start with the items of `prefix`, which is the bytes of a tuple.
+///
+/// # Errors
+/// [`Error::OutOfMemory`] where the system has none for the two bounds.
+pub fn prefix_range(prefix: &[u8]) -> Result<Range> {
+    let copy = |extra: &[u8]| {
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(prefix.len() + extra.len()).map_err(|_| Error::OutOfMemory)?;
+        copy.extend_from_slice(prefix);
+        copy.extend_from_slice(extra);
+        Ok(copy)
+    };
+    Ok((Bound::Included(copy(&[])?), Bound::Excluded(copy(&[WHOLE])?)))
+}

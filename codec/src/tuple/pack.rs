@@ -1,0 +1,266 @@
+//! Rust's own tuples.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::{Reader, Token, Writer};
+use crate::{Error, Result};
+
+/// An item that a tuple can hold: `Option` of one, integers, floats, text, bytes, and tuples of these.
+pub trait Pack {
+    /// Appends itself.
+    fn pack(&self, to: &mut Writer) -> Result<()>;
+}
+
+/// What can be read out of a tuple.
+pub trait Unpack<'k>: Sized {
+    /// Takes the next item, or one that begins with `token`, which was already taken.
+    fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self>;
+}
+
+/// The items of a tuple, one after the other: Rust's tuples of up to twelve.
+pub trait Items<'k>: Sized {
+    /// Takes all of them.
+    fn items(from: &mut Reader<'k>) -> Result<Self>;
+}
+
+/// Appends the items of a tuple, without a tuple around them.
+pub trait PackItems {
+    /// Appends them.
+    fn pack_items(&self, to: &mut Writer) -> Result<()>;
+}
+
+/// The bytes of a tuple, as a key.
+///
+/// ```
+/// let key = twindex_codec::tuple::pack(&("ada", 1815, Some(b"x".as_slice())))?;
+/// # Ok::<(), twindex_codec::Error>(())
+/// ```
+pub fn pack(tuple: &impl PackItems) -> Result<Vec<u8>> {
+    let mut writer = Writer::new();
+    tuple.pack_items(&mut writer)?;
+    writer.finish()
+}
+
+/// The tuple that these bytes stand for.
+///
+/// # Errors
+/// [`Error::NotATuple`] where they are not a tuple, [`Error::OtherItems`] where they are another one.
+pub fn unpack<'k, T: Items<'k>>(key: &'k [u8]) -> Result<T> {
+    let mut reader = Reader::new(key);
+    let items = T::items(&mut reader)?;
+    match reader.next() {
+        None => Ok(items),
+        Some(token) => {
+            token?;
+            Err(Error::OtherItems { expected: "end", offset: reader.offset() })
+        }
+    }
+}
+
+/// The item that is null, in every language's form of nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Null;
+
+fn next<'k>(from: &mut Reader<'k>, expected: &'static str) -> Result<Token<'k>> {
+    let offset = from.offset();
+    from.next().unwrap_or(Err(Error::OtherItems { expected, offset }))
+}
+
+fn other<T>(expected: &'static str, from: &Reader<'_>) -> Result<T> {
+    Err(Error::OtherItems { expected, offset: from.offset() })
+}
+
+impl<T: Pack + ?Sized> Pack for &T {
+    fn pack(&self, to: &mut Writer) -> Result<()> {
+        (**self).pack(to)
+    }
+}
+
+impl Pack for Null {
+    fn pack(&self, to: &mut Writer) -> Result<()> {
+        to.null()
+    }
+}
+
+impl<'k> Unpack<'k> for Null {
+    fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self> {
+        if token == Token::Null { Ok(Self) } else { other("null", from) }
+    }
+}
+
+impl<T: Pack> Pack for Option<T> {
+    fn pack(&self, to: &mut Writer) -> Result<()> {
+        match self {
+            Some(item) => item.pack(to),
+            None => to.null(),
+        }
+    }
+}
+
+impl<'k, T: Unpack<'k>> Unpack<'k> for Option<T> {
+    fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self> {
+        if token == Token::Null { Ok(None) } else { T::unpack(token, from).map(Some) }
+    }
+}
+
+macro_rules! integers {
+    ($($type:ty)*) => {$(
+        impl Pack for $type {
+            fn pack(&self, to: &mut Writer) -> Result<()> {
+                to.int(i64::try_from(*self).map_err(|_| Error::OutOfRange)?)
+            }
+        }
+
+        impl<'k> Unpack<'k> for $type {
+            fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self> {
+                let Token::Int(number) = token else { return other("integer", from) };
+                Self::try_from(number).map_err(|_| Error::OtherItems {
+                    expected: concat!("integer of the type ", stringify!($type)),
+                    offset: from.offset(),
+                })
+            }
+        }
+    )*};
+}
+
+integers! { i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize }
+
+impl Pack for f64 {
+    fn pack(&self, to: &mut Writer) -> Result<()> {
+        to.float(*self)
+    }
+}
+
+impl<'k> Unpack<'k> for f64 {
+    fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self> {
+        if let Token::Float(number) = token { Ok(number) } else { other("float", from) }
+    }
+}
+
+impl Pack for f32 {
+    fn pack(&self, to: &mut Writer) -> Result<()> {
+        to.float((*self).into())
+    }
+}
+
+impl Pack for str {
+    fn pack(&self, to: &mut Writer) -> Result<()> {
+        to.text(self)
+    }
+}
+
+impl Pack for String {
+    fn pack(&self, to: &mut Writer) -> Result<()> {
+        to.text(self)
+    }
+}
+
+impl Pack for Cow<'_, str> {
+    fn pack(&self, to: &mut Writer) -> Result<()> {
+        to.text(self)
+    }
+}
+
+impl<'k> Unpack<'k> for Cow<'k, str> {
+    fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self> {
+        if let Token::Text(text) = token { Ok(text) } else { other("text", from) }
+    }
+}
+
+impl<'k> Unpack<'k> for String {
+    fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self> {
+        Cow::<str>::unpack(token, from).map(Cow::into_owned)
+    }
+}
+
+impl Pack for [u8] {
+    fn pack(&self, to: &mut Writer) -> Result<()> {
+        to.bytes(self)
+    }
+}
+
+impl<const N: usize> Pack for [u8; N] {
+    fn pack(&self, to: &mut Writer) -> Result<()> {
+        to.bytes(self)
+    }
+}
+
+impl Pack for Vec<u8> {
+    fn pack(&self, to: &mut Writer) -> Result<()> {
+        to.bytes(self)
+    }
+}
+
+impl Pack for Cow<'_, [u8]> {
+    fn pack(&self, to: &mut Writer) -> Result<()> {
+        to.bytes(self)
+    }
+}
+
+impl<'k> Unpack<'k> for Cow<'k, [u8]> {
+    fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self> {
+        if let Token::Bytes(bytes) = token { Ok(bytes) } else { other("bytes", from) }
+    }
+}
+
+impl<'k> Unpack<'k> for Vec<u8> {
+    fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self> {
+        Cow::<[u8]>::unpack(token, from).map(Cow::into_owned)
+    }
+}
+
+macro_rules! tuples {
+    ($($($item:ident)*;)*) => {$(
+        #[allow(non_snake_case, unused_variables, clippy::unused_unit)]
+        impl<$($item: Pack),*> PackItems for ($($item,)*) {
+            fn pack_items(&self, to: &mut Writer) -> Result<()> {
+                let ($($item,)*) = self;
+                $($item.pack(to)?;)*
+                Ok(())
+            }
+        }
+
+        #[allow(unused_variables, clippy::unused_unit)]
+        impl<'k, $($item: Unpack<'k>),*> Items<'k> for ($($item,)*) {
+            fn items(from: &mut Reader<'k>) -> Result<Self> {
+                Ok(($($item::unpack(next(from, "further item")?, from)?,)*))
+            }
+        }
+
+        impl<$($item: Pack),*> Pack for ($($item,)*) {
+            fn pack(&self, to: &mut Writer) -> Result<()> {
+                to.begin()?;
+                self.pack_items(to)?;
+                to.end()
+            }
+        }
+
+        impl<'k, $($item: Unpack<'k>),*> Unpack<'k> for ($($item,)*) {
+            fn unpack(token: Token<'k>, from: &mut Reader<'k>) -> Result<Self> {
+                if token != Token::Begin {
+                    return other("tuple", from);
+                }
+                let items = Self::items(from)?;
+                if next(from, "end of a tuple")? == Token::End { Ok(items) } else { other("end of a tuple", from) }
+            }
+        }
+    )*};
+}
+
+tuples! {
+    ;
+    A;
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+    A B C D E F G;
+    A B C D E F G H;
+    A B C D E F G H I;
+    A B C D E F G H I J;
+    A B C D E F G H I J K;
+    A B C D E F G H I J K L;
+}

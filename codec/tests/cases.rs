@@ -1,0 +1,156 @@
+//! The cases that every language runs.
+
+use serde_json::Value;
+use twindex_codec::tuple::{Reader, Token, Writer};
+use twindex_codec::{Error, Result, decimal, int};
+
+fn bytes(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex")).collect()
+}
+
+fn write(to: &mut Writer, item: &Value) -> Result<()> {
+    match item {
+        Value::Null => to.null(),
+        Value::String(text) => to.text(text),
+        Value::Number(number) => to.int(number.as_i64().expect("an integer")),
+        Value::Array(items) => {
+            to.begin()?;
+            items.iter().try_for_each(|item| write(to, item))?;
+            to.end()
+        }
+        Value::Object(named) => {
+            match named.iter().next().map(|(name, text)| (name.as_str(), text.as_str())) {
+                Some(("hex", Some(hex))) => to.bytes(&bytes(hex)),
+                Some(("int", Some(text))) => to.int(text.parse().expect("an integer")),
+                Some(("float", Some(text))) => to.float(text.parse().expect("a float")),
+                other => panic!("{other:?}"),
+            }
+        }
+        Value::Bool(_) => panic!("no item is a truth value"),
+    }
+}
+
+fn rewritten(key: &[u8]) -> Result<Vec<u8>> {
+    let mut to = Writer::new();
+    for token in Reader::new(key) {
+        match token? {
+            Token::Null => to.null(),
+            Token::Bytes(bytes) => to.bytes(&bytes),
+            Token::Text(text) => to.text(&text),
+            Token::Int(number) => to.int(number),
+            Token::Float(number) => to.float(number),
+            Token::Begin => to.begin(),
+            Token::End => to.end(),
+        }?;
+    }
+    to.finish()
+}
+
+fn integer(value: &Value) -> i64 {
+    match value {
+        Value::Object(named) => named["int"].as_str().expect("text").parse().expect("an integer"),
+        other => other.as_i64().expect("an integer"),
+    }
+}
+
+#[test]
+fn every_case_is_stored_as_it_says() -> Result<()> {
+    let cases: Value = serde_json::from_str(include_str!("../../engine/tests/codecs.json")).expect("JSON");
+    let mut ran = 0;
+    for case in cases["cases"].as_array().expect("a list") {
+        let (value, expected) = (&case["value"], bytes(case["hex"].as_str().expect("text")));
+        match (case["codec"].as_str(), case["column"].as_str()) {
+            (Some("tuple"), _) => {
+                let mut to = Writer::new();
+                for item in value.as_array().expect("a list") {
+                    write(&mut to, item)?;
+                }
+                assert_eq!(to.finish()?, expected, "{case}");
+                assert_eq!(rewritten(&expected)?, expected, "{case}");
+            }
+            (Some("int"), Some("key")) => {
+                assert_eq!(int::encode(integer(value)).as_slice(), expected, "{case}");
+                assert_eq!(int::decode(&expected)?, integer(value), "{case}");
+            }
+            (Some("int"), _) => {
+                assert_eq!(decimal::encode(integer(value)).as_bytes(), expected, "{case}");
+                assert_eq!(decimal::decode(&expected)?, integer(value), "{case}");
+            }
+            _ => continue,
+        }
+        ran += 1;
+    }
+    assert!(ran > 30, "{ran} cases");
+    Ok(())
+}
+
+/// Bytes that no writer makes were read, so a key that a scan had shown could not be looked up.
+#[test]
+fn bytes_that_no_writer_makes_are_refused() {
+    for hex in [
+        "13ff",
+        "160005",
+        "0cffffffffffffffff00",
+        "141f4000000000000000",
+        "141f0000000000000000",
+        "0b8000000000000000",
+        "1d0000000000000000",
+        "1d7ff8000000000000",
+        "1b200000000000011e",
+        "ff",
+        "00",
+        "04",
+        "0502",
+        "05",
+        "0200ff",
+        "02",
+        "03ff00",
+        "1c8000000000000000",
+        "0501",
+        "15",
+        "1f",
+        "141f00",
+    ] {
+        let error = rewritten(&bytes(hex)).expect_err(hex);
+        assert!(matches!(error, Error::NotATuple { .. }), "{hex}: {error}");
+    }
+}
+
+#[test]
+fn integers_and_text_of_them_are_read_strictly() {
+    assert_eq!(decimal::decode(b"-0"), Ok(0));
+    assert_eq!(decimal::decode(b"+7"), Ok(7));
+    for text in ["", "-", "1.0", " 1", "9223372036854775808", "\u{663}"] {
+        assert!(matches!(decimal::decode(text.as_bytes()), Err(Error::NotADecimal { .. })), "{text}");
+    }
+    assert!(matches!(int::decode(b"1234567"), Err(Error::NotAnInteger { len: 7, .. })));
+}
+
+#[test]
+fn a_tuple_within_bounds_is_written_and_no_other() -> Result<()> {
+    let mut to = Writer::new();
+    (0..64).try_for_each(|_| to.begin())?;
+    assert_eq!(to.begin(), Err(Error::TooDeep));
+    (0..64).try_for_each(|_| to.end())?;
+    assert_eq!(to.end(), Err(Error::Unbalanced));
+
+    let mut deep = Writer::new();
+    (0..64).try_for_each(|_| deep.begin())?;
+    (0..64).try_for_each(|_| deep.end())?;
+    let deep = deep.finish()?;
+    assert_eq!(rewritten(&deep)?, deep);
+    assert!(rewritten(&[[5].as_slice(), &deep, &[0]].concat()).is_err());
+
+    let mut open = Writer::new();
+    open.begin()?;
+    assert_eq!(open.finish(), Err(Error::Unbalanced));
+
+    let mut long = Writer::new();
+    long.bytes(&vec![1; 65_533])?;
+    assert_eq!(long.finish()?.len(), 65_535);
+    let mut long = Writer::new();
+    long.bytes(&vec![1; 65_534])?;
+    assert_eq!(long.finish(), Err(Error::TooLong { len: 65_536 }));
+    assert_eq!(Writer::new().float(f64::NAN), Err(Error::NotANumber));
+    Ok(())
+}
