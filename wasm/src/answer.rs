@@ -4,8 +4,7 @@ use std::cell::Cell;
 use std::io::{self, Write};
 use std::mem::MaybeUninit;
 
-use crate::block;
-use crate::failure::{self, CLOSED, Failed, Failure};
+use crate::failure::{Failed, Failure};
 
 /// Where the bytes of the last answer are, and its number. The host reads it in place.
 #[derive(Clone, Copy)]
@@ -26,10 +25,8 @@ const KEEP_BYTES: usize = 1024 * 1024;
 /// A sorted table has larger values apart.
 const ROOM: usize = 1024;
 
-/// The address of the answer cell, which never changes: address and length of the bytes, each as wide as
-/// an address (4 bytes on wasm32), then a signed number of 8 bytes.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_answer() -> usize {
+/// The address of the answer cell, which never changes.
+pub(crate) fn address() -> usize {
     ANSWER.with(|answer| answer.as_ptr().expose_provenance())
 }
 
@@ -41,17 +38,6 @@ pub(crate) fn set_count(count: usize) {
 /// Answers with a number.
 pub(crate) fn set_number(number: i64) {
     ANSWER.with(|answer| answer.set(Answer { number, ..answer.get() }));
-}
-
-/// Answers with the code and the text of the one error that needs no memory: its status.
-#[cold]
-#[inline(never)] // one copy, not one in every export
-pub(crate) fn trapped() -> i32 {
-    const TEXT: &str = "an earlier call trapped, so the module cannot be used any more";
-    const LENGTH: usize = block::PAIR_HEAD + CLOSED.len() + TEXT.len();
-    static PAIR: [u8; LENGTH] = block::const_pair(CLOSED.as_bytes(), TEXT.as_bytes());
-    set_bytes(&PAIR, 1);
-    -failure::number(CLOSED)
 }
 
 /// Answers with bytes where they lie, which have to stay there until the next call, and a number.

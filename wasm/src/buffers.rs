@@ -7,7 +7,6 @@ use std::cell::Cell;
 
 use crate::failure::{Failed, Failure};
 use crate::reserve;
-use crate::state::call;
 
 /// Where bytes of the host are: their address and their length.
 pub(crate) type Place = (usize, usize);
@@ -53,7 +52,8 @@ impl Buffers {
         Ok(std::str::from_utf8(self.bytes(place)?).map_err(|_| Failure::Encoding)?)
     }
 
-    fn allocate(&mut self, length: usize) -> Result<usize, Failed> {
+    /// A new buffer, all 0: its address.
+    pub(crate) fn allocate(&mut self, length: usize) -> Result<usize, Failed> {
         let no_memory = |_| Failure::NoMemory { bytes: length };
         let mut buffer = Vec::new();
         buffer.try_reserve_exact(length.max(1)).map_err(no_memory)?; // at least 1: an address of its own
@@ -64,7 +64,8 @@ impl Buffers {
         Ok(address)
     }
 
-    fn free(&mut self, address: usize) -> Result<(), Failed> {
+    /// Ends the buffer that starts at `address`.
+    pub(crate) fn free(&mut self, address: usize) -> Result<(), Failed> {
         let position = self
             .list
             .binary_search_by_key(&address, |buffer| address_of(buffer))
@@ -84,24 +85,4 @@ pub(crate) const ABSENT: usize = usize::MAX;
 
 fn address_of(buffer: &[u8]) -> usize {
     buffer.as_ptr().expose_provenance()
-}
-
-/// A new buffer of `length` bytes, all 0: its address, or 0 where there is no memory for it.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_alloc(length: usize) -> usize {
-    let mut address = 0;
-    call(|state| {
-        address = state.buffers.allocate(length)?;
-        Ok(0)
-    });
-    address
-}
-
-/// Ends a buffer, named by the address that `twindex_alloc` returned.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_free(address: usize) -> i32 {
-    call(|state| {
-        state.buffers.free(address)?;
-        Ok(0)
-    })
 }

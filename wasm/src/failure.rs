@@ -6,8 +6,6 @@ use std::io;
 
 use twindex::Error;
 
-use crate::state::call;
-
 pub(crate) const TYPE: &str = "TWINDEX_TYPE";
 pub(crate) const CLOSED: &str = "TWINDEX_CLOSED";
 pub(crate) const RANGE: &str = "TWINDEX_RANGE";
@@ -146,9 +144,10 @@ impl From<Error> for Failed {
 
 /// The error of the last call that failed.
 #[derive(Default)]
-struct LastError {
-    code: &'static str,
-    text: String,
+pub(crate) struct LastError {
+    /// Empty where none has failed yet.
+    pub(crate) code: &'static str,
+    pub(crate) text: String,
 }
 
 thread_local! {
@@ -156,6 +155,16 @@ thread_local! {
 }
 
 impl LastError {
+    /// Takes it away, so that an answer about it that fails is the last error.
+    pub(crate) fn take() -> Self {
+        LAST_ERROR.take()
+    }
+
+    /// Puts it back.
+    pub(crate) fn keep(self) {
+        LAST_ERROR.set(self);
+    }
+
     fn set(&mut self, failure: &Failure) -> Failed {
         self.code = failure.code();
         self.text.clear();
@@ -163,21 +172,4 @@ impl LastError {
         let _ = write!(self.text, "{failure}");
         Failed(number(self.code))
     }
-}
-
-/// Answers with the code and the text of the last error, as one packed pair: 1, or 0 where no call has
-/// failed yet.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_last_error() -> i32 {
-    call(|state| {
-        let output = state.output.start();
-        let last = LAST_ERROR.take(); // an answer that fails is the next
-        if last.code.is_empty() {
-            return Ok(0);
-        }
-        crate::block::push_pair(output, last.code.as_bytes(), last.text.as_bytes())?;
-        output.finish(1);
-        LAST_ERROR.set(last);
-        Ok(1)
-    })
 }

@@ -14,7 +14,6 @@ use twindex::{Store, Table};
 
 use crate::failure::{Failed, Failure};
 use crate::iterator::Iterator;
-use crate::state::call;
 use crate::steps::Steps;
 
 const POSITION_BITS: u32 = 20;
@@ -67,11 +66,16 @@ impl Handles {
     }
 
     /// Opens `object`: its handle.
-    pub(crate) fn open(&mut self, object: Object) -> Result<u32, Failed> {
+    fn open(&mut self, object: Object) -> Result<u32, Failed> {
         let position = self.free_position()?;
         let slot = self.slots.get_mut(position as usize).ok_or(Failure::NoHandle)?;
         slot.object = Some(object);
         Ok(slot.used_before << POSITION_BITS | (position + 1))
+    }
+
+    /// Opens `object`: its handle as a status.
+    pub(crate) fn open_as_status(&mut self, object: Object) -> Result<i32, Failed> {
+        self.open(object).map(u32::cast_signed)
     }
 
     fn free_position(&mut self) -> Result<u32, Failed> {
@@ -168,14 +172,4 @@ fn closed(handle: u32) -> Failed {
 #[cold]
 fn wrong_kind(handle: u32, object: &Object, needs: &'static str) -> Failed {
     Failure::Kind { handle, is: object.kind(), needs }.into()
-}
-
-/// Closes a store, table, cursor or iterator. With a store all that was opened from it closes too, and its
-/// memory is given back.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_close(handle: u32) -> i32 {
-    call(|state| {
-        state.handles.close(handle)?;
-        Ok(0)
-    })
 }

@@ -4,12 +4,9 @@ use twindex::{Cursor, Index, Table};
 
 use crate::answer::Output;
 use crate::block::{self, Items, Shape};
-use crate::cursor::Way;
 use crate::failure::Failed;
-use crate::handles::Object;
-use crate::reserve;
-use crate::state::call;
-use crate::table::read;
+use crate::read::read;
+use crate::way::Way;
 
 /// From here on a value is not copied with its part of the table.
 const LARGE_BYTES: usize = 4096;
@@ -34,7 +31,7 @@ pub(crate) struct Walk {
 }
 
 impl Iterator {
-    fn new(table: &Table) -> Result<Self, Failed> {
+    pub(crate) fn new(table: &Table) -> Result<Self, Failed> {
         Ok(match table.index() {
             Index::Sorted => Self::Sorted(table.try_cursor(..)?),
             Index::Hash => {
@@ -44,7 +41,12 @@ impl Iterator {
     }
 
     /// Pushes the next pairs, up to `count` or until they are `bytes` long: how many there were.
-    fn push_block(&mut self, output: &mut Output, count: usize, bytes: usize) -> Result<usize, Failed> {
+    pub(crate) fn push_block(
+        &mut self,
+        output: &mut Output,
+        count: usize,
+        bytes: usize,
+    ) -> Result<usize, Failed> {
         match self {
             Self::Sorted(cursor) => Way::Up.push_block(cursor, output, count, bytes),
             Self::Hash(walk) => walk.push_block(output, count, bytes),
@@ -95,28 +97,4 @@ impl Walk {
         self.next = next;
         Ok(())
     }
-}
-
-/// Opens an iterator over every pair of a table, in the order of the keys where it is sorted: its handle.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_iter(table: u32) -> i32 {
-    call(|state| {
-        reserve::ensure_object()?;
-        let (table, store) = state.handles.table_and_store(table)?;
-        let iterator = Box::new(Iterator::new(table)?);
-        crate::store::open(&mut state.handles, Object::Iterator { store, iterator })
-    })
-}
-
-/// Answers with the next pairs of an iterator: up to `count`, or fewer once they are `bytes` long, packed,
-/// and their number. There is no further pair where that is 0.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_iter_next_many(iter: u32, count: usize, bytes: usize) -> i32 {
-    call(|state| {
-        let iterator = state.handles.iterator(iter)?;
-        let output = state.output.start();
-        let pairs = iterator.push_block(output, count, bytes)?;
-        output.finish(pairs);
-        Ok(0)
-    })
 }

@@ -14,46 +14,22 @@
 //! * **A negative result is an error number.** Nothing panics; `twindex_last_error` has the text.
 //! * **Memory that the host refuses is an error too**, as far as the [reserve] reaches.
 //!
+//! To read it from the bottom up: `failure`, `reserve`, `answer`, `block`, `buffers`, `range`, `read`, `way`, `steps`,
+//! `iterator`, `handles`, `state`, and what hosts call in `exports`.
+//!
 //! On wasm32 there is one thread, hence one module state. Built natively, which only the checks do, every
 //! thread has a state of its own.
 
-#[cfg(target_family = "wasm")]
-mod ahead;
 mod answer;
 mod block;
 mod buffers;
-mod cursor;
+mod exports;
 mod failure;
 mod handles;
 mod iterator;
-mod many;
+mod range;
+mod read;
 mod reserve;
 mod state;
 mod steps;
-mod store;
-mod table;
-
-/// The version of this ABI; it changes when an export changes its meaning.
-const ABI_VERSION: i32 = 1;
-
-/// The version of the ABI that this module speaks.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_abi_version() -> i32 {
-    ABI_VERSION
-}
-
-/// Has the keys of hash tables hashed by a secret of the host's: 1, or 0 where it comes too late, after the first table or
-/// another secret.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_seed(secret: u64) -> i32 {
-    state::call(|_| Ok(seed(secret).into()))
-}
-
-#[cfg(target_family = "wasm")]
-use twindex::seed_hashing as seed;
-
-/// A native process has secrets of its own.
-#[cfg(not(target_family = "wasm"))]
-fn seed(_secret: u64) -> bool {
-    false
-}
+mod way;

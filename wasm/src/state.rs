@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 
 use crate::answer::{self, Output};
+use crate::block;
 use crate::buffers::Buffers;
-use crate::failure::Failed;
+use crate::failure::{self, CLOSED, Failed};
 use crate::handles::Handles;
 
 /// Everything that outlives a call.
@@ -30,8 +31,19 @@ pub(crate) fn call(work: impl FnOnce(&mut State) -> Result<i32, Failed>) -> i32 
     STATE.with(|state| {
         // It is borrowed already only where an earlier call trapped half way, so that nothing in it can
         // be relied upon any more.
-        let Ok(mut state) = state.try_borrow_mut() else { return answer::trapped() };
+        let Ok(mut state) = state.try_borrow_mut() else { return trapped() };
         state.output.let_go_of_a_large_block();
         work(&mut state).unwrap_or_else(Failed::status)
     })
+}
+
+/// Answers with the code and the text of the one error that needs no memory: its status.
+#[cold]
+#[inline(never)] // one copy, not one in every export
+fn trapped() -> i32 {
+    const TEXT: &str = "an earlier call trapped, so the module cannot be used any more";
+    const LENGTH: usize = block::PAIR_HEAD + CLOSED.len() + TEXT.len();
+    static PAIR: [u8; LENGTH] = block::const_pair(CLOSED.as_bytes(), TEXT.as_bytes());
+    answer::set_bytes(&PAIR, 1);
+    -failure::number(CLOSED)
 }

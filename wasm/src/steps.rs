@@ -7,8 +7,8 @@ use twindex::Cursor;
 
 use crate::answer::{self, Output};
 use crate::block;
-use crate::cursor::Way;
 use crate::failure::Failed;
+use crate::way::Way;
 
 /// More do not fit into the room that an answer starts with.
 const MOST: usize = 64;

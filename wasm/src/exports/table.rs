@@ -3,16 +3,16 @@
 use twindex::Table;
 
 use crate::buffers::Place;
-use crate::failure::Failed;
+use crate::read::read;
 use crate::state::call;
 use crate::{answer, reserve};
 
 /// A verb that writes a pair; whether it took effect.
-pub(crate) type Write = fn(&Table, &[u8], &[u8]) -> twindex::Result<bool>;
+pub(super) type Write = fn(&Table, &[u8], &[u8]) -> twindex::Result<bool>;
 
-pub(crate) const INSERT: Write = |table, key, value| table.insert(key, value);
-pub(crate) const UPDATE: Write = |table, key, value| table.update(key, value);
-pub(crate) const UPSERT: Write = |table, key, value| table.upsert(key, value);
+pub(super) const INSERT: Write = |table, key, value| table.insert(key, value);
+pub(super) const UPDATE: Write = |table, key, value| table.update(key, value);
+pub(super) const UPSERT: Write = |table, key, value| table.upsert(key, value);
 
 /// A write of one pair: 1 where it took effect, 0 where not.
 fn write(table: u32, key: Place, value: Place, verb: Write) -> i32 {
@@ -22,35 +22,6 @@ fn write(table: u32, key: Place, value: Place, verb: Write) -> i32 {
         reserve::ensure(key.len() + value.len())?;
         Ok(verb(state.handles.table(table)?, key, value)?.into())
     })
-}
-
-/// Shows `read` the value of a key; whether the key is there.
-#[inline]
-pub(crate) fn read(
-    table: &Table,
-    key: &[u8],
-    read: impl FnMut(&[u8]) -> Result<(), Failed>,
-) -> Result<bool, Failed> {
-    // The small module has one copy of how the indexes are read.
-    #[cfg(not(target_feature = "simd128"))]
-    let mut read = read;
-    #[cfg(not(target_feature = "simd128"))]
-    let read: &mut dyn FnMut(&[u8]) -> Result<(), Failed> = &mut read;
-    read_with(table, key, read)
-}
-
-#[cfg_attr(target_feature = "simd128", inline)]
-#[cfg_attr(not(target_feature = "simd128"), inline(never))]
-fn read_with(
-    table: &Table,
-    key: &[u8],
-    mut read: impl FnMut(&[u8]) -> Result<(), Failed>,
-) -> Result<bool, Failed> {
-    // An outcome that goes from hand to hand in a register.
-    match table.select_with(key, |value| read(value).is_ok()) {
-        Some(false) => Err(Failed::again()),
-        found => Ok(found.is_some()),
-    }
 }
 
 /// Adds the pair where the key is absent: 1, or 0 where it is there.

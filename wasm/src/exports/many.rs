@@ -8,12 +8,12 @@ use twindex::{Table, check_key};
 use crate::answer::Output;
 use crate::block::{self, Item, Items, Shape};
 use crate::buffers::Place;
+use crate::exports::table::{INSERT, UPDATE, UPSERT, Write};
 use crate::failure::Failed;
+#[cfg(not(target_feature = "simd128"))]
+use crate::read::read;
 use crate::reserve;
 use crate::state::call;
-#[cfg(not(target_feature = "simd128"))]
-use crate::table::read;
-use crate::table::{INSERT, UPDATE, UPSERT, Write};
 
 /// What so many items need of memory is asked for together.
 const GROUP: usize = 32;

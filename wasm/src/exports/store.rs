@@ -4,7 +4,6 @@ use twindex::{Index, Store};
 
 use crate::answer;
 use crate::block;
-use crate::failure::Failed;
 use crate::handles::Object;
 use crate::reserve;
 use crate::state::call;
@@ -25,13 +24,8 @@ extern "C" fn twindex_store_new(memory_limit: u64) -> i32 {
         reserve::ensure_object()?;
         let store = Store::new();
         store.set_memory_limit(limit(memory_limit));
-        open(&mut state.handles, Object::Store(store))
+        state.handles.open_as_status(Object::Store(store))
     })
-}
-
-/// Opens `object`: its handle as a status.
-pub(crate) fn open(handles: &mut crate::handles::Handles, object: Object) -> Result<i32, Failed> {
-    handles.open(object).map(u32::cast_signed)
 }
 
 /// Opens the table called `name`, or creates it with the index called `index`, `hash` or `sorted`: its
@@ -48,7 +42,7 @@ extern "C" fn twindex_table(
         let name = state.buffers.text((name, name_length))?;
         let index: Index = state.buffers.text((index, index_length))?.parse()?;
         let table = state.handles.store(store)?.table(name, index)?;
-        open(&mut state.handles, Object::Table { store, table })
+        state.handles.open_as_status(Object::Table { store, table })
     })
 }
 
@@ -124,6 +118,6 @@ extern "C" fn twindex_load(address: usize, length: usize) -> i32 {
     call(|state| {
         let mut dump = state.buffers.bytes((address, length))?;
         let store = Store::load(&mut dump)?;
-        open(&mut state.handles, Object::Store(store))
+        state.handles.open_as_status(Object::Store(store))
     })
 }

@@ -1,0 +1,122 @@
+//! Cursors, scans and iterators.
+
+use crate::handles::Object;
+use crate::iterator::Iterator;
+use crate::range::{as_slices, range};
+use crate::reserve;
+use crate::state::call;
+use crate::steps::Steps;
+use crate::way::Way;
+
+/// Opens a cursor on a sorted table, before the first pair of the range and after its last at once: its
+/// handle. A bound's kind is 0 none, 1 included, 2 excluded, or 3 the end of a prefix on that side.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_cursor(
+    table: u32,
+    lower_kind: u32,
+    lower: usize,
+    lower_length: usize,
+    upper_kind: u32,
+    upper: usize,
+    upper_length: usize,
+) -> i32 {
+    call(|state| {
+        reserve::ensure_object()?;
+        let range =
+            range(&state.buffers, (lower_kind, lower, lower_length), (upper_kind, upper, upper_length))?;
+        let (table, store) = state.handles.table_and_store(table)?;
+        let cursor = Box::new(Steps::new(table.try_cursor(as_slices(&range))?));
+        state.handles.open_as_status(Object::Cursor { store, cursor })
+    })
+}
+
+fn cursor_next(cursor: u32, way: Way) -> i32 {
+    call(|state| Ok(state.handles.cursor(cursor)?.next(way, &mut state.output)?.into()))
+}
+
+/// Moves a cursor to the next pair upwards and answers with it, packed: 1, or 0 where there is none.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_scan_asc_next(cursor: u32) -> i32 {
+    cursor_next(cursor, Way::Up)
+}
+
+/// Moves a cursor to the next pair downwards and answers with it, packed: 1, or 0 where there is none.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_scan_desc_next(cursor: u32) -> i32 {
+    cursor_next(cursor, Way::Down)
+}
+
+fn cursor_next_many(cursor: u32, way: Way, count: usize, bytes: usize) -> i32 {
+    call(|state| {
+        let cursor = state.handles.cursor(cursor)?.cursor();
+        let output = state.output.start();
+        let pairs = way.push_block(cursor, output, count, bytes)?;
+        output.finish(pairs);
+        Ok(0)
+    })
+}
+
+/// Moves a cursor upwards by up to `count` pairs, or by fewer once they are `bytes` long, and answers with
+/// them, packed, and their number. There is no further pair where that is 0.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_scan_asc_next_many(cursor: u32, count: usize, bytes: usize) -> i32 {
+    cursor_next_many(cursor, Way::Up, count, bytes)
+}
+
+/// As `twindex_scan_asc_next_many`, downwards.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_scan_desc_next_many(cursor: u32, count: usize, bytes: usize) -> i32 {
+    cursor_next_many(cursor, Way::Down, count, bytes)
+}
+
+/// Answers with the first pairs of a range of a sorted table (the last ones, in falling order, where
+/// `reverse` is not 0): up to `count`, or fewer once they are `bytes` long, packed, and their number.
+/// Bounds are as in `twindex_cursor`. The host goes on with the last key as excluded bound.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_scan(
+    table: u32,
+    lower_kind: u32,
+    lower: usize,
+    lower_length: usize,
+    upper_kind: u32,
+    upper: usize,
+    upper_length: usize,
+    reverse: u32,
+    count: usize,
+    bytes: usize,
+) -> i32 {
+    call(|state| {
+        let range =
+            range(&state.buffers, (lower_kind, lower, lower_length), (upper_kind, upper, upper_length))?;
+        let mut cursor = state.handles.table(table)?.try_cursor(as_slices(&range))?;
+        let way = if reverse == 0 { Way::Up } else { Way::Down };
+        let output = state.output.start();
+        let pairs = way.push_block(&mut cursor, output, count, bytes)?;
+        output.finish(pairs);
+        Ok(0)
+    })
+}
+
+/// Opens an iterator over every pair of a table, in the order of the keys where it is sorted: its handle.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_iter(table: u32) -> i32 {
+    call(|state| {
+        reserve::ensure_object()?;
+        let (table, store) = state.handles.table_and_store(table)?;
+        let iterator = Box::new(Iterator::new(table)?);
+        state.handles.open_as_status(Object::Iterator { store, iterator })
+    })
+}
+
+/// Answers with the next pairs of an iterator: up to `count`, or fewer once they are `bytes` long, packed,
+/// and their number. There is no further pair where that is 0.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_iter_next_many(iter: u32, count: usize, bytes: usize) -> i32 {
+    call(|state| {
+        let iterator = state.handles.iterator(iter)?;
+        let output = state.output.start();
+        let pairs = iterator.push_block(output, count, bytes)?;
+        output.finish(pairs);
+        Ok(0)
+    })
+}
