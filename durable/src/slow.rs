@@ -265,3 +265,27 @@ fn writers_that_wait_are_told_that_the_disk_is_gone() {
         );
     }
 }
+
+/// What is written while a compaction syncs what it copied is copied last, when nobody can write any more. It is on disk
+/// before the new file takes the old one's place: from then on it counts as synced, and nobody would sync it.
+#[test]
+fn what_a_compaction_copies_last_is_on_disk() {
+    let (disk, store, table) = filled(Durability::EverySec);
+    let (log, count) = (log(&store), Arc::new(AtomicU64::new(0)));
+    disk.before_sync({
+        let (table, count) = (table.clone(), Arc::clone(&count));
+        move |name| {
+            if is_new(name) && !log.is_held() {
+                table.upsert("last", count.fetch_add(1, Relaxed).to_string()).expect("the disk works");
+            }
+            Ok(())
+        }
+    });
+    store.compact().expect("the disk works");
+    store.flush().expect("the disk works");
+    let last = (count.load(Relaxed) - 1).to_string().into_bytes();
+    for _ in 0..20 {
+        let table = open(&disk.after_power_cut(), Durability::EverySec).find_table("t");
+        assert_eq!(table.and_then(|table| table.select("last")), Some(last.clone()));
+    }
+}

@@ -1,9 +1,9 @@
 //! A disk for tests that fails and crashes as real ones do, at the step that a test chooses.
 //!
 //! What is written is seen at once by whoever reads, and is on disk only once it was synced. A power cut does
-//! with every write that was not synced, each by itself, one of four things: it is on disk, it is not, its
-//! first part is, or other bytes are in its place. Names change in order: a power cut keeps the first few of
-//! the changes that were not synced.
+//! with every write that was not synced, each by itself, one of five things: it is on disk, it is not, its
+//! first part is, some of its sectors are, or other bytes are in its place. Names change in order: a power cut
+//! keeps the first few of the changes that were not synced.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -64,6 +64,9 @@ struct Content {
     unsynced: Vec<Change>,
 }
 
+/// So many bytes are on disk together or not. Fewer than those of a disk, as the tests' writes are short.
+const SECTOR: usize = 32;
+
 #[derive(Clone, Debug)]
 enum Change {
     Write(usize, Vec<u8>),
@@ -91,6 +94,11 @@ impl Change {
             }
             (Self::Write(offset, bytes), 5) => {
                 Some(Self::Write(*offset, bytes.iter().map(|_| rng.u8(..)).collect()))
+            }
+            (Self::Write(offset, bytes), 6) => {
+                let mut bytes = bytes.clone();
+                bytes.chunks_mut(SECTOR).filter(|_| rng.bool()).for_each(|sector| sector.fill(0));
+                Some(Self::Write(*offset, bytes))
             }
             _ => None,
         }
@@ -366,7 +374,11 @@ impl File for SimFile {
             state = self.disk.state();
         }
         state.step(|state| {
-            let State { files, rng, .. } = state;
+            let State { files, rng, fault, .. } = state;
+            // A process that is killed here leaves all to the system, which goes on.
+            if matches!(fault, Some((_, Fault::Crash))) {
+                return;
+            }
             let content = &mut files[self.file];
             for change in content.unsynced.drain(..) {
                 if let Some(change) = change.after_power_cut(rng) {
