@@ -18,6 +18,7 @@ use twindex::dump::{self, HEAD_BYTES, Kind, Progress};
 use crate::core::{Core, Home, Logged, lock};
 use crate::disk::{Disk, File};
 use crate::load::LogReader;
+use crate::lock::Lock;
 use crate::log::{End, LEAST_DUE_BYTES, Log, Pace};
 use crate::{Error, Result};
 
@@ -94,6 +95,11 @@ impl Compaction {
         self.begin()
     }
 
+    /// Lets others begin again, after [`stop`](Self::stop).
+    pub(crate) fn go_on(&self) {
+        self.stopped.store(false, Relaxed);
+    }
+
     #[cfg(test)]
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Relaxed)
@@ -126,7 +132,9 @@ pub(crate) fn compact(
     };
     home.check_writable()?;
     let (from, tables) = core.moment(|| log.at());
-    let mut new = New::create(&*home.disk, &home.path, &home.compaction.stopped)?;
+    let held = home.lock_in_place()?;
+    let mut new = New::create(&*home.disk, &home.path, held.as_ref(), &home.compaction.stopped)?;
+    drop(held);
     if let Some(progress) = progress {
         // The caller's function may itself write to the store, or wait for somebody who does.
         new.dump(&tables, progress)?;
@@ -155,9 +163,11 @@ pub(crate) fn compact(
     leader.switch(|end| {
         new.copy(end, copied)?;
         new.sync()?;
-        new.put_in_place()?;
+        let folder = home.disk.folder(&home.path).map_err(|error| Error::io(&home.path, error))?;
+        let mut held = home.lock_in_place()?;
+        *held = new.put_in_place()?.or(held.take());
         // From here on a crash may leave either file, and the old one will lack what is written next.
-        home.disk.sync_folder(&home.path).map_err(|error| leader.fail(&error))?;
+        folder.sync().map_err(|error| leader.fail(&error))?;
         Ok(new.end())
     })?;
     drop(leader);
@@ -174,25 +184,66 @@ pub(crate) fn compact_unless_running(core: &Core, home: &Home) -> Option<Result<
 /// Writes the store of a file without a log.
 pub(crate) fn save(core: &Core, home: &Home, progress: &mut dyn FnMut(Progress)) -> Result<()> {
     let _whole = home.batches.write().unwrap_or_else(PoisonError::into_inner);
-    write_anew(&*home.disk, &home.path, &core.tables(), progress)?;
+    let mut held = lock(&home.lock);
+    if !is_in_place(held.as_ref(), &home.path)? {
+        // Nothing of this store is in a file that was moved or removed since. It is written where it belongs.
+        *held = home.disk.lock(&home.path, true)?;
+    }
+    write_anew(&*home.disk, &home.path, &mut held, &core.tables(), progress)?;
     home.compaction.count.fetch_add(1, Relaxed);
     Ok(())
 }
 
-/// Writes a file of these tables, with a log that is empty.
+/// Writes a file of these tables, with a log that is empty, in the place of the one that is locked. Then the new one is.
 pub(crate) fn write_anew(
     disk: &dyn Disk,
     path: &Path,
+    held: &mut Option<Lock>,
     tables: &[(u32, twindex::Table)],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<End> {
     let never = AtomicBool::new(false);
-    let mut new = New::create(disk, path, &never)?;
+    let mut new = New::create(disk, path, held.as_ref(), &never)?;
     new.dump(tables, progress)?;
     new.sync()?;
-    new.put_in_place()?;
-    disk.sync_folder(path).map_err(|error| Error::io(path, error))?;
+    let folder = disk.folder(path).map_err(|error| Error::io(path, error))?;
+    if !is_in_place(held.as_ref(), path)? {
+        return Err(moved(path));
+    }
+    *held = new.put_in_place()?.or(held.take());
+    folder.sync().map_err(|error| Error::io(path, error))?;
     Ok(new.end())
+}
+
+/// Whether the path still names the file that is locked.
+fn is_in_place(held: Option<&Lock>, path: &Path) -> Result<bool> {
+    held.map_or(Ok(true), Lock::is_in_place).map_err(|error| Error::io(path, error))
+}
+
+fn moved(path: &Path) -> Error {
+    let what = "the store's file was moved, removed or replaced, so it cannot be written anew there";
+    Error::io(path, io::Error::new(io::ErrorKind::NotFound, what))
+}
+
+impl Home {
+    /// The lock on the file, which is where the path says.
+    fn lock_in_place(&self) -> Result<MutexGuard<'_, Option<Lock>>> {
+        let held = lock(&self.lock);
+        if is_in_place(held.as_ref(), &self.path)? { Ok(held) } else { Err(moved(&self.path)) }
+    }
+}
+
+/// What a file is called until it takes the place of the one at `path`.
+fn name_of_new(path: &Path) -> PathBuf {
+    crate::beside(path, ".new")
+}
+
+/// Removes what a process that ended too early left beside the file, which whoever calls this has locked.
+pub(crate) fn remove_left(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    match disk.remove(&name_of_new(path)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 /// A file that is to take another's place.
@@ -231,12 +282,30 @@ impl Paced {
 }
 
 impl<'d> New<'d> {
-    fn create(disk: &'d dyn Disk, path: &'d Path, stopped: &'d AtomicBool) -> Result<Self> {
-        let beside = crate::beside(path, ".new");
-        let file = disk.create(&beside).map_err(|error| Error::io(&beside, error))?;
+    /// Makes an empty file beside the one that is locked.
+    fn create(
+        disk: &'d dyn Disk,
+        path: &'d Path,
+        held: Option<&Lock>,
+        stopped: &'d AtomicBool,
+    ) -> Result<Self> {
+        let beside = name_of_new(path);
+        remove_left(disk, path).and_then(|()| disk.create(&beside, held)).map_or_else(
+            |error| Err(Error::io(&beside, error)),
+            |file| Ok(Self::empty(disk, path, beside.clone(), file, stopped)),
+        )
+    }
+
+    fn empty(
+        disk: &'d dyn Disk,
+        path: &'d Path,
+        beside: PathBuf,
+        file: Arc<dyn File>,
+        stopped: &'d AtomicBool,
+    ) -> Self {
         let salt = random_salt();
         let (in_place, at, dump, synced, paced) = (false, 0, 0, 0, None);
-        Ok(Self { disk, path, beside, in_place, file, salt, at, dump, synced, paced, stopped })
+        Self { disk, path, beside, in_place, file, salt, at, dump, synced, paced, stopped }
     }
 
     /// From now on, writers may append what they can do in a burst behind the offset `from`, and three quarters
@@ -309,10 +378,13 @@ impl<'d> New<'d> {
         Ok(())
     }
 
-    fn put_in_place(&mut self) -> Result<()> {
-        self.disk.rename(&self.beside, self.path).map_err(|error| Error::io(self.path, error))?;
+    /// Gives it the other's name, and returns the lock that it has from before on.
+    fn put_in_place(&mut self) -> Result<Option<Lock>> {
+        let failed = |error| Error::io(self.path, error);
+        let lock = self.file.lock(self.path).map_err(failed)?;
+        self.disk.rename(&self.beside, self.path).map_err(failed)?;
         self.in_place = true;
-        Ok(())
+        Ok(lock)
     }
 
     fn end(&self) -> End {
@@ -323,7 +395,7 @@ impl<'d> New<'d> {
 impl Drop for New<'_> {
     fn drop(&mut self) {
         if !self.in_place {
-            // It is only in the way where it cannot be removed: the next one overwrites it.
+            // Where it cannot be removed now, the next one tries again.
             let _ = self.disk.remove(&self.beside);
         }
     }

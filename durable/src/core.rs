@@ -41,7 +41,10 @@ pub(crate) struct Home {
     pub(crate) batches: RwLock<()>,
     pub(crate) compaction: Compaction,
     closed: AtomicBool,
-    lock: Mutex<Option<Lock>>,
+    /// Somebody was told that the log failed when they closed the store.
+    close_failed: AtomicBool,
+    /// Taken before the log's own locks are, or while they are held: it is held for a few calls of the system alone.
+    pub(crate) lock: Mutex<Option<Lock>>,
 }
 
 /// A log, and what keeps its order.
@@ -75,12 +78,18 @@ impl Core {
     pub(crate) fn open_on(disk: Arc<dyn Disk>, path: &Path, options: Options) -> Result<Arc<Self>> {
         let Options { durability, read_only, existing, memory_limit, compact_by_hand, progress } = options;
         let mut progress = progress.unwrap_or_else(|| Box::new(|_| {}));
-        let lock = if read_only { None } else { disk.lock(path)? };
+        let mut lock = if read_only { None } else { disk.lock(path, !existing)? };
         let failed = |error| Error::io(path, error);
+        if !read_only {
+            // It is in nobody's way where it cannot be removed.
+            let _ = compact::remove_left(&*disk, path);
+        }
         let with_log = durability != Durability::None && !read_only;
         // Who holds the lock is the only writer.
         let has_writer = || read_only && disk.has_writer(path);
         let found = match disk.open(path, with_log) {
+            // Whoever makes an empty file for a store means a new one, and so does a store that was not saved yet.
+            Ok(file) if file.len().map_err(failed)? == 0 => None,
             Ok(file) => Some(
                 load::load(&file, &has_writer, memory_limit, &mut *progress)
                     .map_err(|error| Error::of_file(path, error))?,
@@ -105,7 +114,7 @@ impl Core {
             let end = match end {
                 Some(end) => make_ready(&*disk, path, end, torn).map_err(failed)?,
                 // A file that is new, or cannot have a log.
-                None => compact::write_anew(&*disk, path, &tables_of(&engine, &ids), &mut |_| {})?,
+                None => compact::write_anew(&*disk, path, &mut lock, &tables_of(&engine, &ids), &mut |_| {})?,
             };
             let log = Arc::new(Log::new(path, durability, end));
             // Where nobody else sees the disk, a test says when.
@@ -127,6 +136,7 @@ impl Core {
             batches: RwLock::new(()),
             compaction: Compaction::default(),
             closed: AtomicBool::new(false),
+            close_failed: AtomicBool::new(false),
             lock: Mutex::new(lock),
         };
         Ok(Arc::new(Self {
@@ -236,24 +246,37 @@ impl Core {
         self.home.as_ref().ok_or(Error::NoFile)
     }
 
-    /// Ends the use of the file; whatever the durability, all that is in memory is on disk then.
+    /// Ends the use of the file; whatever the durability, all that is in memory is on disk then. Where that fails, the
+    /// store stays open, so that it can be saved to another file, and closed again.
     pub(crate) fn close(&self) -> Result<()> {
         let Some(home) = &self.home else { return Ok(()) };
-        if home.closed.swap(true, Relaxed) {
-            return Ok(());
-        }
         // In a child of fork the file is still the parent's, which may have written to it since.
         if lock(&home.lock).as_ref().is_some_and(|lock| !lock.is_own()) {
+            home.closed.store(true, Relaxed);
+        }
+        if home.closed.load(Relaxed) {
             return Ok(());
         }
         let _alone = home.compaction.stop();
+        if home.closed.load(Relaxed) {
+            return Ok(());
+        }
         let closed = match &home.logged {
             Some(Logged { log, .. }) => log.close(),
             None if home.read_only => Ok(()),
             None => compact::save(self, home, &mut |_| {}),
         };
+        if let Err(error) = closed {
+            // A log that failed never comes to an end. Whoever was told so, and closes again, wants to be rid of it.
+            let is_told = matches!(error, Error::LogFailed { .. }) && home.close_failed.swap(true, Relaxed);
+            if !is_told {
+                home.compaction.go_on();
+                return Err(error);
+            }
+        }
+        home.closed.store(true, Relaxed);
         drop(lock(&home.lock).take());
-        closed
+        Ok(())
     }
 
     /// Ends the use of the file because the last handle is gone, with nobody left to hear of an error.
@@ -294,6 +317,6 @@ fn make_ready(disk: &dyn Disk, path: &Path, end: End, torn: Option<Torn>) -> std
         end.file.set_len(end.at)?;
     }
     end.file.sync()?;
-    disk.sync_folder(path)?;
+    disk.folder(path)?.sync()?;
     Ok(end)
 }

@@ -420,23 +420,28 @@ impl Log {
         self.put(out, &synced(out.end.salt, out.end.at, out.synced))
     }
 
-    /// Syncs all, cuts off what was set aside, and takes no more.
+    /// Syncs all, cuts off what was set aside, and takes no more. Where that fails, it goes on as before.
     pub(crate) fn close(&self) -> Result<()> {
         let leader = self.lead();
-        {
-            let mut tail = lock(&self.tail);
-            if mem::replace(&mut tail.closed, true) {
-                return Ok(());
-            }
-            self.check()?;
+        if mem::replace(&mut lock(&self.tail).closed, true) {
+            return Ok(());
         }
+        let closed = self.finish(&leader);
+        if closed.is_err() {
+            lock(&self.tail).closed = false;
+        }
+        closed
+    }
+
+    fn finish(&self, leader: &Leader<'_>) -> Result<()> {
         leader.sync()?;
         let mut tail = lock(&self.tail);
         self.say_synced(&mut tail.out)?;
         tail.out.window = None;
         drop(tail);
         leader.sync()?;
-        let End { file, at, .. } = &lock(&self.tail).out.end;
+        let tail = lock(&self.tail);
+        let End { file, at, .. } = &tail.out.end;
         let cut = file.set_len(*at).and_then(|()| file.sync());
         cut.map_err(|error| self.fail(&error))
     }
@@ -525,7 +530,11 @@ impl Leader<'_> {
         let (file, end, written) = (Arc::clone(&out.end.file), out.end.at, out.written);
         drop(tail);
         log.hand_over(written)?;
-        file.sync().map_err(|error| log.fail(&error))?;
+        let is_removed = file.sync().and_then(|()| file.is_removed()).map_err(|error| log.fail(&error))?;
+        if is_removed {
+            let what = "its file was removed or replaced, so what is written to it would be lost";
+            return Err(log.fail(&io::Error::new(io::ErrorKind::NotFound, what)));
+        }
         lock(&log.tail).out.synced = end;
         log.syncs.fetch_add(1, Relaxed);
         let mut sync = lock(&log.sync);

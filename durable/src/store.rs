@@ -10,7 +10,7 @@ use twindex::Index;
 use twindex::dump::Progress;
 
 use crate::core::{Core, Logged, lock};
-use crate::{Batch, Durability, Error, Options, Result, Table, Torn, compact, resolve};
+use crate::{Batch, Durability, Options, Result, Table, Torn, compact, resolve};
 
 /// A store in one file, or in memory alone.
 ///
@@ -176,7 +176,7 @@ impl Store {
     /// Writes the whole store to its file, which is replaced in one step. With a log this is what
     /// [`compact`](Self::compact) does.
     ///
-    /// Fails with [`Error::NoFile`] where the store is in memory alone; for that there is
+    /// Fails with [`Error::NoFile`](crate::Error::NoFile) where the store is in memory alone; for that there is
     /// [`save_as`](Self::save_as).
     pub fn save(&self) -> Result<()> {
         self.compact()
@@ -189,8 +189,7 @@ impl Store {
         if self.path().is_some_and(|own| is_same_file(own, path)) {
             return self.save();
         }
-        crate::lock::check_free(path)?;
-        crate::save(&self.core().engine, path).map_err(|error| Error::of_file(path, error))
+        crate::whole::save_to(&self.core().engine, path)
     }
 
     /// Writes the file anew without what has been overwritten since, while reads and writes go on. Happens by
@@ -215,6 +214,9 @@ impl Store {
 
     /// Puts all that is in memory on disk and lets go of the file. Writes fail from then on, reads go on. A
     /// second call does nothing.
+    ///
+    /// Where it fails, the store stays open: it can be saved to another file by [`save_as`](Self::save_as), and closed
+    /// again. What is never closed lets go of its file with its last handle.
     ///
     /// Writes of other threads at the same time are either in the file or fail; with `none` they may be lost.
     pub fn close(&self) -> Result<()> {

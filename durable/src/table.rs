@@ -347,9 +347,17 @@ impl Table {
         let mut last = None;
         let mut results = Vec::new();
         for item in items {
-            let (result, written) = write(item)?;
-            last = written.or(last);
-            results.push(result);
+            match write(item) {
+                Ok((result, written)) => {
+                    last = written.or(last);
+                    results.push(result);
+                }
+                // What was written before stays, and is as safe as any other write.
+                Err(error) => {
+                    self.acknowledged(Ok(((), last)))?;
+                    return Err(error);
+                }
+            }
         }
         self.acknowledged(Ok((results, last)))
     }
@@ -406,6 +414,8 @@ impl Table {
                     }
                     results.extend(took);
                 }
+                // Nothing of a table that was dropped is in the log any more, and nothing was written to it.
+                Err(error) if self.engine.is_dropped() => return Err(error.into()),
                 // Some of them may be written. What their keys have become is in the log then.
                 Err(error) => {
                     log.append(|log| {

@@ -3,39 +3,36 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use twindex::dump;
 use twindex::{Error, Result, Store};
 
-use crate::compact::random_salt;
-use crate::disk::{Disk, RealDisk, take_permissions};
+use crate::compact::write_anew;
+use crate::disk::{Disk, RealDisk};
 use crate::load::load as load_file;
-use crate::lock::check_free;
-use crate::{folder_of, resolve};
+use crate::resolve;
 
 /// Writes the whole store to the file at `path`, which is replaced in one step once the new one is on disk.
 ///
-/// Fails with [`Error::Io`] and leaves the file at `path` as it was where the disk or the folder refuses, or a
-/// [`Store`](crate::Store) has the file open for writing.
+/// Fails with [`Error::Io`] and leaves the file at `path` as it was where the disk or the folder refuses, what is there
+/// is no regular file, or a [`Store`](crate::Store) has it open for writing. From its beginning to its end nobody else
+/// can open it for writing.
 pub fn save(store: &Store, path: impl AsRef<Path>) -> Result<()> {
-    let path = &resolve(path.as_ref());
-    write_beside(store, path, folder_of(path)).map_err(|error| name_path(error, path))
+    save_to(store, &resolve(path.as_ref())).map_err(|error| match error {
+        crate::Error::Engine(error) => error,
+        crate::Error::Io { path, source } => io::Error::new(source.kind(), AtPath { path, source }).into(),
+        other => io::Error::new(io::ErrorKind::ResourceBusy, other.to_string()).into(),
+    })
 }
 
-fn write_beside(store: &Store, path: &Path, folder: &Path) -> Result<()> {
-    // What a store in use writes later would be lost with the file that it has open.
-    check_free(path).map_err(|error| io::Error::new(io::ErrorKind::ResourceBusy, error.to_string()))?;
-    let mut builder = tempfile::Builder::new();
-    // As for any new file, rather than for a secret one.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.prefix(".twindex-").tempfile_in(folder)?;
+/// [`save`], to a path that leads to no link.
+pub(crate) fn save_to(store: &Store, path: &Path) -> crate::Result<()> {
+    /// One thread of this process after the other, so that none finds the file in use for that alone.
+    static SAVING: Mutex<()> = Mutex::new(());
+    let _one = SAVING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut lock = RealDisk.lock(path, true)?;
     let tables = (0..).zip(store.tables()).collect::<Vec<_>>();
-    dump::write(&tables, random_salt(), file.as_file_mut(), &mut |_| {})?;
-    file.as_file().sync_all()?;
-    take_permissions(file.path(), path)?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(RealDisk.sync_folder(path)?)
+    write_anew(&RealDisk, path, &mut lock, &tables, &mut |_| {}).map(drop)
 }
 
 /// A store in memory from the file at `path`, as [`save`] or a [`Store`](crate::Store) wrote it.
@@ -82,5 +79,35 @@ impl fmt::Display for AtPath {
 impl std::error::Error for AtPath {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use twindex::Index;
+
+    use super::*;
+
+    /// A process that opened the file while another saved to it went on in a file that was replaced: all that it had
+    /// acknowledged was gone.
+    #[test]
+    fn a_file_cannot_be_opened_while_it_is_saved_to() -> crate::Result<()> {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let path = folder.path().join("app.twx");
+        let store = Store::new();
+        let table = store.table("t", Index::Hash)?;
+        table.insert_many(&(0..5_000_u32).map(|key| (key.to_be_bytes(), "v")).collect::<Vec<_>>())?;
+        for _ in 0..2 {
+            let mut tried = 0;
+            let mut lock = RealDisk.lock(&path, true)?;
+            write_anew(&RealDisk, &path, &mut lock, &[(0, table.clone())], &mut |_| {
+                assert!(matches!(crate::Store::open(&path), Err(crate::Error::InUse { .. })));
+                tried += 1;
+            })?;
+            assert!(tried > 0);
+            assert!(matches!(crate::Store::open(&path), Err(crate::Error::InUse { .. })));
+        }
+        assert_eq!(crate::Store::open(&path)?.tables().len(), 1);
+        Ok(())
     }
 }

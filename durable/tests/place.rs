@@ -79,21 +79,6 @@ fn a_link_leads_to_the_file() {
     assert_eq!(names, 3, "nothing else is left behind");
 }
 
-/// The number of the process could not be written beside the file, and what was there without it stayed.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_full_disk_keeps_no_file_from_being_opened() {
-    let folder = folder();
-    let path = folder.path().join("app.twx");
-    let lock = folder.path().join("app.twx.lock");
-    open(&path, Durability::EverySec).close().unwrap();
-    symlink("/dev/full", &lock).unwrap();
-    let store = open(&path, Durability::EverySec);
-    assert!(matches!(Store::open(&path), Err(Error::InUse { pid: None, .. })));
-    store.close().unwrap();
-    assert!(fs::symlink_metadata(&lock).is_err(), "the lock is gone with the store");
-}
-
 #[test]
 fn links_in_a_circle_are_an_error() {
     let folder = folder();

@@ -7106,13 +7106,18 @@ impl Table {
         Err(Error::WrongIndex { table: self.inner.name.clone(), has: self.index(), needs })
     }
 
+    /// Whether the table was dropped from its store. Its handles find nothing then, and their writes fail.
+    pub fn is_dropped(&self) -> bool {
+        self.inner.dropped.load(Acquire)
+    }
+
     #[inline]
     fn check_not_dropped(&self) -> Result<()> {
-        if self.inner.dropped.load(Acquire) { Err(self.is_dropped()) } else { Ok(()) }
+        if self.is_dropped() { Err(self.dropped()) } else { Ok(()) }
     }
 
     #[cold]
-    fn is_dropped(&self) -> Error {
+    fn dropped(&self) -> Error {
         Error::TableDropped { table: self.inner.name.clone() }
     }
 

@@ -13,22 +13,23 @@ mod real;
 #[cfg(test)]
 pub(crate) mod sim;
 
-pub(crate) use real::{RealDisk, take_permissions};
+pub(crate) use real::RealDisk;
 
 /// A file system.
 pub(crate) trait Disk: Debug + Send + Sync {
     /// Opens a file that is there, for writing too or for reading alone.
     fn open(&self, path: &Path, write: bool) -> io::Result<Arc<dyn File>>;
-    /// Makes an empty file, in place of what is there.
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>>;
+    /// Makes an empty file where nothing is, for the owner and with the permissions of the one that `lock` is on.
+    fn create(&self, path: &Path, lock: Option<&Lock>) -> io::Result<Arc<dyn File>>;
     /// Gives a file another name in the same folder, in place of what has it.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Returns once the names in the folder of `path` are on disk.
-    fn sync_folder(&self, path: &Path) -> io::Result<()>;
+    /// The folder of `path`, opened.
+    fn folder(&self, path: &Path) -> io::Result<Box<dyn Folder>>;
     /// Whether other processes see it.
     fn is_shared(&self) -> bool;
-    /// Keeps others from opening a file for writing, where there may be others.
-    fn lock(&self, path: &Path) -> Result<Option<Lock>>;
+    /// Keeps others from opening a file for writing, where there may be others. Where there is no file, makes an empty
+    /// one if that is asked for.
+    fn lock(&self, path: &Path, make: bool) -> Result<Option<Lock>>;
     /// Whether a store has the file open for writing, as far as the system can tell.
     fn has_writer(&self, path: &Path) -> bool;
     /// Removes a file.
@@ -53,9 +54,19 @@ pub(crate) trait File: Debug + Send + Sync {
     fn reserve(&self, len: u64) -> io::Result<()>;
     /// Returns once all that was written is on disk.
     fn sync(&self) -> io::Result<()>;
+    /// Locks a file that was just created and is to be renamed to `path`.
+    fn lock(&self, path: &Path) -> io::Result<Option<Lock>>;
+    /// Whether no folder has a name for the file any more, so that it is gone once it is closed.
+    fn is_removed(&self) -> io::Result<bool>;
     /// A part of the file, which was reserved, as memory: what is written there is as good as by `write_at`.
     /// `None` where the system has no such thing.
     fn window(&self, offset: u64, len: usize) -> Option<Box<dyn Window>>;
+}
+
+/// A folder.
+pub(crate) trait Folder: Debug + Send + Sync {
+    /// Returns once the names in it are on disk.
+    fn sync(&self) -> io::Result<()>;
 }
 
 /// A part of a file as memory.

@@ -5,9 +5,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Disk, File, Stamp, Window};
+use super::{Disk, File, Folder, Stamp, Window};
 use crate::Result;
-use crate::lock::Lock;
+use crate::lock::{Lock, open_regular};
 
 /// The file system of the machine.
 #[derive(Debug)]
@@ -15,37 +15,44 @@ pub(crate) struct RealDisk;
 
 impl Disk for RealDisk {
     fn open(&self, path: &Path, write: bool) -> io::Result<Arc<dyn File>> {
-        Ok(Arc::new(RealFile(OpenOptions::new().read(true).write(write).open(path)?)))
+        Ok(Arc::new(RealFile(open_regular(OpenOptions::new().read(true).write(write), path)?)))
     }
 
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+    fn create(&self, path: &Path, lock: Option<&Lock>) -> io::Result<Arc<dyn File>> {
         let mut options = OpenOptions::new();
-        Ok(Arc::new(RealFile(options.read(true).write(true).create(true).truncate(true).open(path)?)))
+        // No link that somebody put there is followed.
+        options.read(true).write(true).create_new(true);
+        let Some(lock) = lock else { return Ok(Arc::new(RealFile(options.open(path)?))) };
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(path)?;
+        // Nobody reads there what they could not read in the other file, not even meanwhile.
+        take_owner(&file, lock.file()).inspect_err(|_| drop(fs::remove_file(path)))?;
+        Ok(Arc::new(RealFile(file)))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        take_permissions(from, to)?;
         fs::rename(from, to)
     }
 
     #[cfg(unix)]
-    fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        fs::File::open(crate::folder_of(path))?.sync_all()
+    fn folder(&self, path: &Path) -> io::Result<Box<dyn Folder>> {
+        Ok(Box::new(RealFolder(fs::File::open(crate::folder_of(path))?)))
     }
 
     /// Where a folder is no file, the system keeps its names by itself.
     #[cfg(not(unix))]
-    fn sync_folder(&self, _: &Path) -> io::Result<()> {
-        Ok(())
+    fn folder(&self, _: &Path) -> io::Result<Box<dyn Folder>> {
+        Ok(Box::new(RealFolder))
     }
 
     fn is_shared(&self) -> bool {
         true
     }
 
-    fn lock(&self, path: &Path) -> Result<Option<Lock>> {
+    fn lock(&self, path: &Path, make: bool) -> Result<Option<Lock>> {
         // WASI has neither locks nor processes.
-        if cfg!(target_os = "wasi") { Ok(None) } else { Lock::take(path).map(Some) }
+        if cfg!(target_os = "wasi") { Ok(None) } else { Lock::take(path, make).map(Some) }
     }
 
     fn has_writer(&self, path: &Path) -> bool {
@@ -57,13 +64,38 @@ impl Disk for RealDisk {
     }
 }
 
-/// Whoever may read and write a file may do so with the one that takes its place. WASI knows nothing of that.
-pub(crate) fn take_permissions(from: &Path, to: &Path) -> io::Result<()> {
-    match fs::metadata(to) {
-        Ok(_) if cfg!(target_os = "wasi") => Ok(()),
-        Ok(old) => fs::set_permissions(from, old.permissions()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
+/// Gives a new file the owner and the permissions of an old one. Whoever may not give it away keeps it.
+#[cfg(unix)]
+fn take_owner(new: &fs::File, old: &fs::File) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+    let (ours, theirs) = (new.metadata()?, old.metadata()?);
+    if ours.uid() != theirs.uid() {
+        let _ = fchown(new, Some(theirs.uid()), None);
+    }
+    if ours.gid() != theirs.gid() {
+        let _ = fchown(new, None, Some(theirs.gid()));
+    }
+    new.set_permissions(fs::Permissions::from_mode(theirs.mode() & 0o777))
+}
+
+#[cfg(not(unix))]
+fn take_owner(new: &fs::File, old: &fs::File) -> io::Result<()> {
+    new.set_permissions(old.metadata()?.permissions())
+}
+
+#[cfg(unix)]
+#[derive(Debug)]
+struct RealFolder(fs::File);
+
+#[cfg(not(unix))]
+#[derive(Debug)]
+struct RealFolder;
+
+impl Folder for RealFolder {
+    fn sync(&self) -> io::Result<()> {
+        #[cfg(unix)]
+        self.0.sync_all()?;
+        Ok(())
     }
 }
 
@@ -121,6 +153,22 @@ impl File for RealFile {
 
     fn sync(&self) -> io::Result<()> {
         self.0.sync_data()
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
+        // Elsewhere the lock is on a file beside, which stays.
+        if cfg!(unix) { Lock::of_new(&self.0, path).map(Some) } else { Ok(None) }
+    }
+
+    #[cfg(unix)]
+    fn is_removed(&self) -> io::Result<bool> {
+        Ok(std::os::unix::fs::MetadataExt::nlink(&self.0.metadata()?) == 0)
+    }
+
+    /// Elsewhere a file that is open cannot be removed.
+    #[cfg(not(unix))]
+    fn is_removed(&self) -> io::Result<bool> {
+        Ok(false)
     }
 
     #[cfg(target_os = "linux")]

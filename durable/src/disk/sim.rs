@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use fastrand::Rng;
 
-use super::{Disk, File, Stamp, Window};
+use super::{Disk, File, Folder, Stamp, Window};
 use crate::Result;
 use crate::lock::Lock;
 
@@ -246,9 +246,12 @@ impl Disk for SimDisk {
         Ok(Arc::new(SimFile { disk: self.clone(), file }))
     }
 
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+    fn create(&self, path: &Path, _: Option<&Lock>) -> io::Result<Arc<dyn File>> {
         let mut state = self.state();
         state.step(|_| {})?;
+        if state.names.contains_key(path) {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
         let file = state.files.len();
         state.files.push(Content::default());
         state.change_names(|names| {
@@ -276,25 +279,23 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    fn sync_folder(&self, _: &Path) -> io::Result<()> {
-        let mut state = self.state();
-        state.step(|_| {})?;
-        state.names_on_disk = state.names.clone();
-        state.names_since.clear();
-        Ok(())
+    fn folder(&self, _: &Path) -> io::Result<Box<dyn Folder>> {
+        self.state().step(|_| {})?;
+        Ok(Box::new(SimFolder(self.clone())))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state();
-        state.step(|_| {})?;
+        state.check()?;
         state.names.get(path).ok_or(ErrorKind::NotFound)?;
+        state.step(|_| {})?;
         state.change_names(|names| {
             names.remove(path);
         });
         Ok(())
     }
 
-    fn lock(&self, _: &Path) -> Result<Option<Lock>> {
+    fn lock(&self, _: &Path, _: bool) -> Result<Option<Lock>> {
         Ok(None)
     }
 
@@ -304,6 +305,19 @@ impl Disk for SimDisk {
 
     fn is_shared(&self) -> bool {
         false
+    }
+}
+
+#[derive(Debug)]
+struct SimFolder(SimDisk);
+
+impl Folder for SimFolder {
+    fn sync(&self) -> io::Result<()> {
+        let mut state = self.0.state();
+        state.step(|_| {})?;
+        state.names_on_disk = state.names.clone();
+        state.names_since.clear();
+        Ok(())
     }
 }
 
@@ -389,6 +403,16 @@ impl File for SimFile {
         let Content { on_disk, unsynced, .. } = &mut state.files[self.file];
         unsynced.drain(..).for_each(|change| change.apply(on_disk));
         Ok(())
+    }
+
+    fn lock(&self, _: &Path) -> io::Result<Option<Lock>> {
+        Ok(None)
+    }
+
+    fn is_removed(&self) -> io::Result<bool> {
+        let state = self.disk.state();
+        state.check()?;
+        Ok(!state.names.values().any(|file| *file == self.file))
     }
 
     fn window(&self, _: u64, _: usize) -> Option<Box<dyn Window>> {

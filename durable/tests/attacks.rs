@@ -1,0 +1,420 @@
+//! What programs that were written to break a store did to it, each as a story.
+
+#![cfg(target_os = "linux")]
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use tempfile::{TempDir, tempdir};
+use twindex_durable::twindex::{self, Index};
+use twindex_durable::{Durability, Error, Options, Store, Table};
+
+const LOGGED: [Durability; 2] = [Durability::EverySec, Durability::Always];
+
+fn folder() -> (TempDir, PathBuf) {
+    let folder = tempdir().expect("a folder for temporary files");
+    let path = folder.path().join("app.twx");
+    (folder, path)
+}
+
+fn open(path: &Path, durability: Durability) -> Store {
+    Options::new().durability(durability).compact_by_hand(true).open(path).unwrap()
+}
+
+fn table(store: &Store) -> Table {
+    store.table("t", Index::Hash).unwrap()
+}
+
+/// How many pairs the file has.
+fn pairs(path: &Path) -> usize {
+    twindex_durable::load(path).unwrap().find_table("t").map_or(0, |table| table.len())
+}
+
+#[track_caller]
+fn assert_in_use<T>(opened: Result<T, Error>) {
+    match opened {
+        Err(Error::InUse { pid, .. }) => assert_eq!(pid, Some(std::process::id())),
+        Err(other) => panic!("{other:?}"),
+        Ok(_) => panic!("a second writer got in"),
+    }
+}
+
+// --- what is logged is what was done
+
+/// A `_many` write to a table that was dropped was refused, and logged all the same: the file could not be opened any
+/// more, for an operation on an id that no table has.
+#[test]
+fn a_write_to_a_dropped_table_leaves_no_trace_in_the_file() {
+    type Write = fn(&Table) -> Result<(), Error>;
+    let writes: [Write; 12] = [
+        |t| t.insert("a", "b").map(drop),
+        |t| t.update("a", "b").map(drop),
+        |t| t.upsert("a", "b").map(drop),
+        |t| t.delete("a").map(drop),
+        |t| t.increment("a", 1).map(drop),
+        |t| t.compare_and_swap("a", None, Some(b"b")).map(drop),
+        |t| t.clear(),
+        |t| t.insert_many(&[("a", "b"), ("c", "d")]).map(drop),
+        |t| t.update_many(&[("a", "b"), ("c", "d")]).map(drop),
+        |t| t.upsert_many(&[("a", "b"), ("c", "d")]).map(drop),
+        |t| t.delete_many(&["a", "c"]).map(drop),
+        |t| t.increment_many(&[("a", 1), ("c", 2)]).map(drop),
+    ];
+    for durability in LOGGED {
+        for index in [Index::Hash, Index::Sorted] {
+            for again in [false, true] {
+                let (_folder, path) = folder();
+                let store = open(&path, durability);
+                let dropped = store.table("dropped", index).unwrap();
+                dropped.upsert("a", "1").unwrap();
+                store.drop_table("dropped").unwrap();
+                if again {
+                    store.table("dropped", Index::Sorted).unwrap().upsert("new", "1").unwrap();
+                }
+                for write in writes {
+                    let error = write(&dropped).expect_err("the table was dropped");
+                    assert_eq!(error.code(), "TWINDEX_TABLE_DROPPED");
+                }
+                let mut batch = store.batch();
+                batch.upsert(&table(&store), "of a batch", "1").unwrap();
+                batch.upsert(&dropped, "a", "1").unwrap();
+                assert_eq!(batch.commit().unwrap_err().code(), "TWINDEX_TABLE_DROPPED");
+                table(&store).insert("kept", "1").unwrap();
+                store.close().unwrap();
+                let store = open(&path, durability);
+                assert_eq!(table(&store).iter().collect::<Vec<_>>(), [(b"kept".to_vec(), b"1".to_vec())]);
+                let new = store.find_table("dropped").map(|table| table.iter().collect::<Vec<_>>());
+                assert_eq!(new, again.then(|| vec![(b"new".to_vec(), b"1".to_vec())]));
+            }
+        }
+    }
+}
+
+/// The same where the table is dropped while another thread is in such a call.
+#[test]
+fn a_table_may_be_dropped_while_others_write_to_it() {
+    for durability in LOGGED {
+        let (_folder, path) = folder();
+        let store = open(&path, durability);
+        for _ in 0..20 {
+            let doomed = store.table("doomed", Index::Hash).unwrap();
+            std::thread::scope(|scope| {
+                for thread in 0..2_u32 {
+                    let doomed = doomed.clone();
+                    scope.spawn(move || {
+                        let pairs = |round: u32| (0..300).map(move |key| ((thread, round, key), "v"));
+                        for round in 0.. {
+                            let pairs: Vec<_> =
+                                pairs(round).map(|((a, b, c), v)| (format!("{a} {b} {c}"), v)).collect();
+                            if let Err(error) = doomed.upsert_many(&pairs) {
+                                assert_eq!(error.code(), "TWINDEX_TABLE_DROPPED");
+                                break;
+                            }
+                        }
+                    });
+                }
+                std::thread::yield_now();
+                assert!(store.drop_table("doomed").unwrap());
+            });
+        }
+        store.close().unwrap();
+        assert!(open(&path, durability).tables().is_empty());
+    }
+}
+
+/// What an `alter_many` had written before it met an error waited in memory for the next write.
+#[test]
+fn what_was_written_before_an_error_is_as_safe_as_any_write() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::EverySec);
+    let long = "9".repeat(2000);
+    let table = table(&store);
+    table.insert("no number", &long).unwrap();
+    let syncs = || store.stats().unsynced_bytes;
+    store.flush().unwrap();
+    assert_eq!(
+        table.increment_many(&[("a", 1), ("no number", 1)]).unwrap_err().code(),
+        "TWINDEX_NOT_AN_INTEGER"
+    );
+    assert!(syncs() > 0);
+    assert_eq!(pairs(&path), 2, "a reader finds it");
+}
+
+// --- one writer
+
+/// The lock went by the name of the file, so that a second writer got in by another name of it.
+#[test]
+fn no_second_writer_gets_in_by_another_name() {
+    for durability in [Durability::None, Durability::EverySec, Durability::Always] {
+        let (folder, path) = folder();
+        open(&path, durability).close().unwrap();
+        let (linked, moved) = (folder.path().join("linked.twx"), folder.path().join("moved.twx"));
+        fs::hard_link(&path, &linked).unwrap();
+        let store = open(&path, durability);
+        let _ = fs::remove_file(folder.path().join("app.twx.lock"));
+        table(&store).insert("a", "1").unwrap();
+        for name in [&path, &linked] {
+            assert_in_use(Store::open(name));
+            assert_in_use(twindex_durable::Store::new().save_as(name));
+        }
+        fs::rename(&path, &moved).unwrap();
+        assert_in_use(Store::open(&moved));
+        if durability != Durability::None {
+            let error = store.compact().unwrap_err();
+            assert!(
+                matches!(&error, Error::Io { source, .. } if source.kind() == ErrorKind::NotFound),
+                "{error}"
+            );
+            assert!(!path.exists(), "nothing is made where the file was");
+            table(&store).insert("b", "2").unwrap();
+            store.close().unwrap();
+            assert_eq!(pairs(&moved), 2, "{durability}");
+            open(&moved, durability);
+        }
+    }
+}
+
+/// What takes the file's place in a compaction is locked before it does.
+#[test]
+fn a_file_stays_locked_while_it_is_written_anew() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::EverySec);
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            while !ended.load(Relaxed) {
+                // Which process has it is not known while the one file takes the other's place.
+                assert!(matches!(Store::open(&path), Err(Error::InUse { .. })));
+            }
+        });
+        for number in 0..50_u32 {
+            table(&store).insert(number.to_be_bytes(), "v").unwrap();
+            store.compact().unwrap();
+        }
+        ended.store(true, Relaxed);
+        other.join().unwrap();
+    });
+    drop(store);
+    assert_eq!(pairs(&path), 50);
+}
+
+/// Readers look whether there is a writer. A writer that came at that moment was told that the file was in use.
+#[test]
+fn readers_keep_no_writer_out() {
+    let (_folder, path) = folder();
+    open(&path, Durability::EverySec).close().unwrap();
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !ended.load(Relaxed) {
+                    drop(Options::new().read_only(true).open(&path).unwrap());
+                }
+            });
+        }
+        for _ in 0..50 {
+            open(&path, Durability::EverySec).close().unwrap();
+        }
+        ended.store(true, Relaxed);
+    });
+}
+
+/// The error named the process that had opened the file, which was dead: its child had it.
+#[test]
+fn the_error_names_a_process_that_lives() {
+    let (_folder, path) = folder();
+    let mut pipe = [0; 2];
+    // SAFETY: `pipe` has room for what the call writes.
+    assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
+    // SAFETY: the child uses what this thread alone has, and no lock that another one may hold.
+    let parent = unsafe { libc::fork() };
+    if parent == 0 {
+        let _store = open(&path, Durability::Always);
+        // SAFETY: as above.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: a child that does nothing but wait to be killed.
+            unsafe { libc::pause() };
+        }
+        // SAFETY: four bytes are written from where they are, and the process ends as if it were killed.
+        unsafe {
+            libc::write(pipe[1], (&raw const child).cast(), size_of_val(&child));
+            libc::_exit(0);
+        }
+    }
+    let (mut child, mut status) = (0, 0);
+    // SAFETY: both have room for what the calls write.
+    unsafe {
+        assert_eq!(libc::read(pipe[0], (&raw mut child).cast(), size_of_val(&child)), 4);
+        assert_eq!(libc::waitpid(parent, &raw mut status, 0), parent);
+    }
+    let found = Store::open(&path);
+    // SAFETY: the child is ours, and waits.
+    unsafe { libc::kill(child, libc::SIGKILL) };
+    assert!(
+        matches!(found, Err(Error::InUse { pid, .. }) if pid == Some(child.cast_unsigned())),
+        "{found:?}"
+    );
+}
+
+// --- nothing acknowledged is lost
+
+/// A failed `close` left a store in which nothing could be done, so that all it held was lost.
+#[test]
+fn a_store_that_cannot_be_closed_is_open_still() {
+    let (folder, path) = folder();
+    let store = open(&path, Durability::None);
+    table(&store).insert("a", "1").unwrap();
+    fs::remove_dir_all(folder.path()).unwrap();
+    for _ in 0..2 {
+        let error = store.close().unwrap_err();
+        assert!(matches!(error, Error::Io { .. }), "{error:?}");
+        assert!(table(&store).upsert("b", "2").unwrap());
+    }
+    let (_other_folder, other) = self::folder();
+    store.save_as(&other).unwrap();
+    assert_eq!(pairs(&other), 2);
+    fs::create_dir(folder.path()).unwrap();
+    store.close().unwrap();
+    assert_eq!(pairs(&path), 2);
+}
+
+/// A store whose file was removed went on to acknowledge what nobody could ever read again.
+#[test]
+fn a_store_whose_file_is_gone_says_so() {
+    for durability in LOGGED {
+        let (_folder, path) = folder();
+        let store = open(&path, durability);
+        table(&store).insert("a", "1").unwrap();
+        fs::remove_file(&path).unwrap();
+        let _ = table(&store).insert("b", "2");
+        let _ = store.flush();
+        let error = table(&store).insert("c", "3").unwrap_err();
+        assert!(matches!(&error, Error::LogFailed { reason, .. } if reason.contains("removed")), "{error}");
+        assert!(store.stats().log_error.is_some());
+        let (_other_folder, other) = self::folder();
+        store.save_as(&other).unwrap();
+        assert!(pairs(&other) >= 1);
+        assert!(matches!(store.close(), Err(Error::LogFailed { .. })));
+        store.close().expect("who was told may let go of it");
+    }
+}
+
+// --- files of others
+
+/// A link in the place of the new file led the store's bytes into whatever it named.
+#[test]
+fn no_link_that_somebody_planted_is_followed() {
+    let (folder, path) = folder();
+    let victim = folder.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    for ending in ["new", "lock"] {
+        symlink(&victim, folder.path().join(format!("app.twx.{ending}"))).unwrap();
+    }
+    let store = open(&path, Durability::EverySec);
+    table(&store).insert("a", "1").unwrap();
+    let _ = symlink(&victim, folder.path().join("app.twx.new"));
+    store.compact().unwrap();
+    let _ = symlink(&victim, folder.path().join("app.twx.new"));
+    store.close().unwrap();
+    twindex_durable::save(&twindex::Store::new(), &path).unwrap();
+    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    assert!(!fs::symlink_metadata(&path).unwrap().is_symlink());
+}
+
+/// While a file of mode 0600 was written anew, everybody could read the new one.
+#[test]
+fn a_new_file_is_nobody_elses_from_its_start() {
+    let (folder, path) = folder();
+    let new = folder.path().join("app.twx.new");
+    let store = open(&path, Durability::EverySec);
+    table(&store)
+        .insert_many(&(0..5000_u32).map(|key| (key.to_be_bytes(), "v")).collect::<Vec<_>>())
+        .unwrap();
+    for mode in [0o600, 0o640] {
+        fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        let mut seen = 0;
+        store
+            .compact_with(|_| {
+                assert_eq!(fs::metadata(&new).unwrap().permissions().mode() & 0o777, mode);
+                seen += 1;
+            })
+            .unwrap();
+        assert!(seen > 0);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+    }
+}
+
+/// A pipe was replaced by a file, and who opened one for reading waited for ever. As root, so was `/dev/null`.
+#[test]
+fn what_is_no_regular_file_is_refused() {
+    use std::os::unix::fs::FileTypeExt;
+    let (folder, pipe) = folder();
+    let name = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();
+    // SAFETY: the name ends with a zero.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    let null = Path::new("/dev/null");
+    for path in [&pipe, null, folder.path()] {
+        let name = path.display();
+        for durability in [Durability::None, Durability::EverySec] {
+            assert!(
+                matches!(Options::new().durability(durability).open(path), Err(Error::Io { .. })),
+                "{name}"
+            );
+        }
+        assert!(matches!(Options::new().read_only(true).open(path), Err(Error::Io { .. })), "{name}");
+        assert!(matches!(Store::new().save_as(path), Err(Error::Io { .. })), "{name}");
+        assert!(twindex_durable::load(path).is_err(), "{name}");
+        assert!(twindex_durable::check(path, |_| {}).is_err(), "{name}");
+        assert!(
+            twindex_durable::recover(path, folder.path().join("recovered.twx"), |_| {}).is_err(),
+            "{name}"
+        );
+    }
+    assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    assert!(fs::metadata(null).unwrap().file_type().is_char_device());
+}
+
+// --- what users expect
+
+/// An empty file, as a program makes that wants a name of its own, was called corrupt.
+#[test]
+fn an_empty_file_is_a_new_store() {
+    for durability in [Durability::None, Durability::EverySec, Durability::Always] {
+        let (_folder, path) = folder();
+        File::create(&path).unwrap();
+        assert!(Options::new().read_only(true).open(&path).unwrap().tables().is_empty());
+        let store = Options::new().durability(durability).existing(true).open(&path).unwrap();
+        table(&store).insert("a", "1").unwrap();
+        store.close().unwrap();
+        assert_eq!(pairs(&path), 1);
+    }
+}
+
+/// What a process that was killed in a compaction had left beside the file stayed there for ever.
+#[test]
+fn what_a_compaction_left_is_removed() {
+    let (folder, path) = folder();
+    let left = folder.path().join("app.twx.new");
+    fs::write(&left, "half a store").unwrap();
+    let store = open(&path, Durability::EverySec);
+    assert!(!left.exists());
+    fs::write(&left, "half a store").unwrap();
+    store.compact().unwrap();
+    assert!(!left.exists());
+}
+
+/// A store that is never saved leaves no file.
+#[test]
+fn a_store_that_was_not_saved_leaves_nothing() {
+    let (folder, path) = folder();
+    drop(open(&path, Durability::None));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    let store = open(&path, Durability::None);
+    assert_in_use(Store::open(&path));
+    drop(store);
+    assert!(matches!(Options::new().existing(true).open(&path), Err(Error::Io { .. })));
+}
