@@ -8,7 +8,7 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use twindex::Index;
-use twindex::dump::{HEADER_BYTES, Header};
+use twindex::dump::{HEAD_BYTES, HEADER_BYTES, Header, Kind, seal};
 
 use crate::core::{Core, Logged};
 use crate::disk::sim::{Fault, SimDisk};
@@ -432,6 +432,20 @@ fn every_flipped_bit_gives_a_promised_state_or_an_error() {
         }
     }
     assert!(refused > 0 && opened > 0, "{refused} refused, {opened} opened");
+}
+
+/// Whole records may be missing, which no checksum tells. The end of a dump says how many pairs there are.
+#[test]
+fn a_dump_of_fewer_pairs_than_its_end_says_is_refused() {
+    for pairs in [0_u64, 1] {
+        let mut bytes = Header::encode(7);
+        let mut end = [&[0; HEAD_BYTES][..], &pairs.to_le_bytes()].concat();
+        seal(Kind::End, 7, bytes.len() as u64, &mut end);
+        bytes.extend(end);
+        let opened = open(&with_bytes(&bytes), Durability::EverySec);
+        assert_eq!(matches!(opened, Err(Error::Damaged { .. })), pairs > 0, "{opened:?}");
+        assert_eq!(opened.is_ok(), pairs == 0);
+    }
 }
 
 /// A reader that had seen the file's length before the record was written once took it for torn.
