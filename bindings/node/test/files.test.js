@@ -205,9 +205,11 @@ test('a thread gets the store that it has open already', async () => {
   assert.throws(() => open(path, { durability: 'always' }), isInUse)
   await first.close()
   assert.equal(second.table('t').get('a'), '1')
+  assert.ok(second.table('t').insert('b', '2'))
   await second.close()
   const always = open(path, { durability: 'always' })
   assert.equal(always.table('t').get('a'), '1')
+  assert.equal(always.table('t').get('b'), '2')
   always.closeSync()
 })
 
