@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use twindex::Index;
 
@@ -287,5 +288,50 @@ fn what_a_compaction_copies_last_is_on_disk() {
     for _ in 0..20 {
         let table = open(&disk.after_power_cut(), Durability::EverySec).find_table("t");
         assert_eq!(table.and_then(|table| table.select("last")), Some(last.clone()));
+    }
+}
+
+/// The log has the changes of a key in the order of memory: whoever changes it keeps others away until the change is in the
+/// log, which has no room for it here until the compaction ends.
+#[test]
+fn a_key_has_one_writer_until_its_change_is_in_the_log() {
+    let alone = |table: &Table, value: &'static str| table.upsert("key", value).map(drop);
+    let in_a_batch = |table: &Table, value: &'static str| {
+        let mut batch = table.store.batch();
+        for key in ["another", "key"] {
+            batch.upsert(table, key, value)?;
+        }
+        batch.commit().map(drop)
+    };
+    for first in [alone, in_a_batch] {
+        let (disk, store, table) = filled(Durability::EverySec);
+        let (log, writers) = (log(&store), Arc::new(Mutex::new(Vec::new())));
+        disk.before_sync({
+            let (table, writers) = (table.clone(), Arc::clone(&writers));
+            move |name| {
+                if is_new(name) && log.is_held() {
+                    let begin = |write: fn(&Table, &'static str) -> crate::Result<()>, value| {
+                        let table = table.clone();
+                        writers.lock().expect("no panic").push(thread::spawn(move || write(&table, value)));
+                    };
+                    begin(first, "first");
+                    while table.select("key").is_none() {
+                        thread::yield_now();
+                    }
+                    begin(alone, "second");
+                    // Enough for a writer that does not wait, on most machines.
+                    thread::sleep(Duration::from_millis(100));
+                    assert_eq!(table.select("key").as_deref(), Some(b"first".as_slice()));
+                }
+                Ok(())
+            }
+        });
+        store.compact().expect("the disk works");
+        for writer in writers.lock().expect("no panic").drain(..) {
+            writer.join().expect("no panic").expect("the disk works");
+        }
+        assert_eq!(table.select("key").as_deref(), Some(b"second".as_slice()));
+        let stored = open(&disk.after_kill(), Durability::EverySec).find_table("t").expect("it is there");
+        assert_eq!(stored.select("key").as_deref(), Some(b"second".as_slice()));
     }
 }

@@ -135,6 +135,30 @@ def test_the_interpreter_runs_on_during_a_batch() -> None:
     in_threads(work)
 
 
+def test_other_threads_run_during_a_batch() -> None:
+    """No thread is made to give up the interpreter here, so another one runs only where a batch lets go of it."""
+    table = twindex.Store().table("t", "sorted")
+    pairs = [(b"%06d" % number, b"v" * 100) for number in range(20_000)]
+    begin, ran = threading.Lock(), threading.Event()
+
+    def run() -> None:
+        with begin:
+            ran.set()
+
+    begin.acquire()
+    thread = threading.Thread(target=run)
+    thread.start()
+    sys.setswitchinterval(1000)
+    begin.release()
+    # More than one: the system may let the other thread wait.
+    for _ in range(100):
+        table.upsert_many(pairs)
+        if ran.is_set():
+            break
+    assert ran.is_set()
+    thread.join()
+
+
 def test_buffers_may_change_during_a_batch() -> None:
     table = twindex.Store().table("t")
     key = bytearray(b"a" * 64)
