@@ -1,5 +1,6 @@
 //! Writes that are done all or not at all.
 
+use std::io;
 use std::sync::PoisonError;
 
 use twindex::dump::Operation;
@@ -86,7 +87,8 @@ impl Batch {
 
     fn add(&mut self, table: &Table, verb: Verb, key: &[u8], value: &[u8]) -> Result<()> {
         table.check_pair(&self.store, key, value)?;
-        self.steps.push(Step { table: table.clone(), verb, key: key.into(), value: value.into() });
+        self.steps.try_reserve(1).map_err(io::Error::from).map_err(twindex::Error::from)?;
+        self.steps.push(Step { table: table.clone(), verb, key: copied(key)?, value: copied(value)? });
         Ok(())
     }
 
@@ -100,7 +102,9 @@ impl Batch {
             core.home.as_ref().map(|home| home.batches.read().unwrap_or_else(PoisonError::into_inner));
         let Some(Logged { log, stripes }) = logged else { return self.apply(core) };
         let of = |step: &Step| stripes.of(step.table.id, &step.key);
-        let held = stripes.hold_many(self.steps.iter().map(of).collect());
+        let mut stripes_of_steps = room(self.steps.len())?;
+        stripes_of_steps.extend(self.steps.iter().map(of));
+        let held = stripes.hold_many(stripes_of_steps);
         let took = self.apply(core)?;
         if !took.contains(&true) {
             return Ok(took);
@@ -122,8 +126,8 @@ impl Batch {
     }
 
     fn apply(&self, core: &Core) -> Result<Vec<bool>> {
-        let mut done: Vec<Undo<'_>> = Vec::with_capacity(self.steps.len());
-        let mut took = Vec::with_capacity(self.steps.len());
+        let mut done: Vec<Undo<'_>> = room(self.steps.len())?;
+        let mut took = room(self.steps.len())?;
         for step in &self.steps {
             let before = step.table.select(&step.key);
             match step.apply() {
@@ -158,6 +162,20 @@ fn undo(core: &Core, done: Vec<Undo<'_>>) {
         drop(undone);
     }
     core.engine.set_memory_limit(limit);
+}
+
+/// A copy, where there is memory for one.
+fn copied(bytes: &[u8]) -> twindex::Result<Vec<u8>> {
+    let mut copy = room(bytes.len())?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
+}
+
+/// An empty list with memory for so many.
+fn room<T>(count: usize) -> twindex::Result<Vec<T>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(count).map_err(io::Error::from)?;
+    Ok(all)
 }
 
 impl Step {

@@ -34,6 +34,7 @@ mod load;
 mod lock;
 mod log;
 mod options;
+mod reserve;
 #[cfg(test)]
 mod slow;
 mod store;
@@ -52,6 +53,7 @@ pub use crate::batch::Batch;
 pub use crate::error::{Error, Result};
 pub use crate::load::Torn;
 pub use crate::options::{Durability, Options};
+pub use crate::reserve::Reserving;
 pub use crate::store::{Stats, Store};
 pub use crate::table::Table;
 pub use crate::verify::{Damage, Recovery, Report, check, recover};

@@ -217,10 +217,10 @@ pub enum Error {
         /// The table's name.
         table: String,
     },
-    /// The write would take the store past its memory limit.
+    /// The write would take the store past its memory limit, or the system has no more memory.
     MemoryLimit {
-        /// The limit in bytes.
-        limit: usize,
+        /// The limit in bytes, or `None` where it was the system that refused.
+        limit: Option<usize>,
         /// The bytes that the store would hold after the write.
         needed: usize,
     },
@@ -292,8 +292,11 @@ impl fmt::Display for Error {
                 write!(f, "unknown index \"{}\", it is \"hash\" or \"sorted\"", excerpt(name.as_bytes()))
             }
             Self::TableDropped { table } => write!(f, "table \"{table}\" was dropped"),
-            Self::MemoryLimit { limit, needed } => {
+            Self::MemoryLimit { limit: Some(limit), needed } => {
                 write!(f, "the store would hold {needed} bytes, its memory limit is {limit}")
+            }
+            Self::MemoryLimit { limit: None, needed } => {
+                write!(f, "the store would hold {needed} bytes, the system has no memory for them")
             }
             Self::NotAnInteger { start } => {
                 write!(f, "the value is not a decimal integer of 64 bits (it begins with \"{start}\")")
@@ -724,7 +727,8 @@ impl Memory {
     fn reserve(&self, bytes: usize) -> Tried<()> {
         let limit = self.limit.load(Relaxed);
         let grown = |used: usize| used.checked_add(bytes).filter(|&needed| needed <= limit);
-        let refused = |used: usize| Error::MemoryLimit { limit, needed: used.saturating_add(bytes) };
+        let refused =
+            |used: usize| Error::MemoryLimit { limit: Some(limit), needed: used.saturating_add(bytes) };
         self.used.try_update(Relaxed, Relaxed, grown).map(drop).map_err(|used| Box::new(refused(used)))
     }
 
@@ -733,7 +737,7 @@ impl Memory {
     fn refused(&self, bytes: usize) -> Error {
         let (limit, used) = (self.limit.load(Relaxed), self.used.load(Relaxed));
         let needed = used.saturating_add(bytes);
-        Error::MemoryLimit { limit: if needed > limit { limit } else { used }, needed }
+        Error::MemoryLimit { limit: (needed > limit).then_some(limit), needed }
     }
 
     /// The bytes that are left up to the limit.

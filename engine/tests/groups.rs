@@ -122,7 +122,7 @@ fn a_batch_that_meets_the_memory_limit_keeps_its_start() {
                 pairs.len()
             }
             Err(Error::MemoryLimit { limit: given, .. }) => {
-                assert_eq!(given, limit);
+                assert_eq!(given, Some(limit));
                 // The first that is absent was refused; of those behind it some may be there.
                 pairs.iter().position(|(key, _)| !table.contains(key)).expect("one was refused")
             }

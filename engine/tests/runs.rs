@@ -135,7 +135,7 @@ fn a_run_that_meets_the_memory_limit_keeps_its_start() {
             (0..3000).map(|number| (format!("{number:08}").into_bytes(), value(&mut rng))).collect();
         match table.insert_many(&run) {
             Ok(inserted) => assert!(inserted.len() == run.len() && inserted.into_iter().all(|one| one)),
-            Err(Error::MemoryLimit { limit: given, .. }) => assert_eq!(given, limit),
+            Err(Error::MemoryLimit { limit: given, .. }) => assert_eq!(given, Some(limit)),
             Err(error) => panic!("{error}"),
         }
         assert!(store.memory() <= limit);

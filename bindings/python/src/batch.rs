@@ -7,6 +7,7 @@ use pyo3::sync::MutexExt;
 
 use crate::error::{self, Result};
 use crate::fork::Inherited;
+use crate::objects::Flags;
 use crate::store::Shared;
 use crate::table::Table;
 
@@ -45,6 +46,16 @@ impl Batch {
         Ok(body(writes)?)
     }
 
+    /// Adds a write, where there is memory for one.
+    fn add(
+        &self,
+        py: Python<'_>,
+        body: impl FnOnce(&mut twindex_durable::Batch) -> twindex_durable::Result<()>,
+    ) -> Result<()> {
+        crate::check_memory()?;
+        self.with(py, body)
+    }
+
     fn end(&self, py: Python<'_>) -> Option<Inherited<twindex_durable::Batch>> {
         self.writes.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -62,7 +73,7 @@ impl Batch {
     ) -> Result<()> {
         let (py, table) = (table.py(), Table::of(table)?);
         let (key, value) = (table.encode_key(key)?, table.encode_value(value)?);
-        self.with(py, |batch| batch.insert(table.engine(), key, value))
+        self.add(py, |batch| batch.insert(table.engine(), key, value))
     }
 
     /// Replaces the value where the key is present.
@@ -75,7 +86,7 @@ impl Batch {
     ) -> Result<()> {
         let (py, table) = (table.py(), Table::of(table)?);
         let (key, value) = (table.encode_key(key)?, table.encode_value(value)?);
-        self.with(py, |batch| batch.update(table.engine(), key, value))
+        self.add(py, |batch| batch.update(table.engine(), key, value))
     }
 
     /// Gives the key this value, present or not.
@@ -88,7 +99,7 @@ impl Batch {
     ) -> Result<()> {
         let (py, table) = (table.py(), Table::of(table)?);
         let (key, value) = (table.encode_key(key)?, table.encode_value(value)?);
-        self.with(py, |batch| batch.upsert(table.engine(), key, value))
+        self.add(py, |batch| batch.upsert(table.engine(), key, value))
     }
 
     /// Removes the pair.
@@ -96,14 +107,15 @@ impl Batch {
     fn delete(&self, table: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> Result<()> {
         let (py, table) = (table.py(), Table::of(table)?);
         let key = table.encode_key(key)?;
-        self.with(py, |batch| batch.delete(table.engine(), key))
+        self.add(py, |batch| batch.delete(table.engine(), key))
     }
 
     /// Does all of them: whether each took effect. The batch ends, even where that fails.
-    fn commit(&self, py: Python<'_>) -> Result<Vec<bool>> {
+    fn commit(&self, py: Python<'_>) -> Result<Flags> {
         self.store.check_open()?;
         let writes = self.end(py).ok_or_else(error::ended)?;
-        Ok(py.detach(|| writes.into_inner().commit())?)
+        crate::check_memory()?;
+        Ok(Flags(py.detach(|| writes.into_inner().commit())?))
     }
 
     /// The number of writes in it.

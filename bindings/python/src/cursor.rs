@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyList;
@@ -12,8 +11,8 @@ use crate::arguments::Count;
 use crate::codec::{KeyCodec, ValueCodec};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
-use crate::objects;
-use crate::room::with_room;
+use crate::interrupts::AT_ONCE;
+use crate::objects::{self, Pair};
 use crate::store::Shared;
 
 /// A position in a sorted table, on the pair that it returned last.
@@ -39,7 +38,8 @@ pub(crate) struct Cursor {
     values: ValueCodec,
 }
 
-type KeyAndValue<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+/// `_many` forms read so many bytes at a time.
+const READ_BYTES: usize = 4 << 20;
 
 impl Cursor {
     pub(crate) fn new(
@@ -57,37 +57,43 @@ impl Cursor {
         &self,
         py: Python<'py>,
         step: impl FnOnce(&mut twindex::Cursor) -> Option<(&[u8], &[u8])>,
-    ) -> Result<Option<KeyAndValue<'py>>> {
+    ) -> Result<Option<Pair<'py>>> {
         self.store.check_open()?;
         let (key, value) = {
             let mut cursor = self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
             let Some((key, value)) = step(&mut cursor) else { return Ok(None) };
             (self.keys.make(py, key), self.values.make(py, value))
         };
-        Ok(Some((self.keys.finish(key?)?, self.values.finish(value?)?)))
+        Ok(Some(Pair(self.keys.finish(key?)?, self.values.finish(value?)?)))
     }
 
-    /// The pairs that `steps` shows to the closure it is given.
-    fn next_many<'py>(
-        &self,
-        py: Python<'py>,
-        steps: impl Send + FnOnce(&mut twindex::Cursor, &mut dyn FnMut(&[u8], &[u8])),
-    ) -> Result<Bound<'py, PyList>> {
+    /// The next pairs in a direction, up to so many.
+    fn next_many<'py>(&self, py: Python<'py>, down: bool, most: usize) -> Result<Bound<'py, PyList>> {
         self.store.check_open()?;
         let mut arena = Arena::default();
-        py.detach(|| {
-            let mut cursor = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
-            steps(&mut cursor, &mut |key, value| {
-                arena.push(Some(key));
-                arena.push(Some(value));
+        let mut pairs = Vec::new();
+        while pairs.len() < most {
+            let wanted = (most - pairs.len()).min(AT_ONCE);
+            arena.clear();
+            let done = py.detach(|| {
+                let mut cursor = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+                cursor.steps(down, wanted, |key, value| {
+                    arena.push(Some(key));
+                    arena.push(Some(value));
+                    arena.bytes() < READ_BYTES
+                })
             });
-        });
-        self.store.check_open()?;
-        arena.check()?;
-        let mut bytes = arena.iter().flatten();
-        let mut pairs = with_room(arena.len() / 2)?;
-        while let (Some(key), Some(value)) = (bytes.next(), bytes.next()) {
-            pairs.push((self.keys.decode(py, key)?, self.values.decode(py, value)?).into_bound_py_any(py)?);
+            self.store.check_open()?;
+            arena.check()?;
+            pairs.try_reserve(done)?;
+            let mut bytes = arena.iter().flatten();
+            while let (Some(key), Some(value)) = (bytes.next(), bytes.next()) {
+                pairs.push(objects::pair(self.keys.decode(py, key)?, self.values.decode(py, value)?)?);
+            }
+            if done < wanted && arena.bytes() < READ_BYTES {
+                break;
+            }
+            py.check_signals()?;
         }
         Ok(objects::list(py, pairs)?)
     }
@@ -97,30 +103,26 @@ impl Cursor {
 impl Cursor {
     /// Moves to the next pair upwards and returns it, or None where there is none. A new cursor moves to
     /// the first pair of its range.
-    fn scan_asc_next<'py>(&self, py: Python<'py>) -> Result<Option<KeyAndValue<'py>>> {
+    fn scan_asc_next<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
         self.next(py, twindex::Cursor::scan_asc_next)
     }
 
     /// Moves to the next pair downwards and returns it, or None where there is none. A new cursor moves to
     /// the last pair of its range.
-    fn scan_desc_next<'py>(&self, py: Python<'py>) -> Result<Option<KeyAndValue<'py>>> {
+    fn scan_desc_next<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {
         self.next(py, twindex::Cursor::scan_desc_next)
     }
 
     /// `scan_asc_next` up to `limit` times: the pairs there were.
     #[pyo3(signature = (limit, /))]
     fn scan_asc_next_many<'py>(&self, py: Python<'py>, limit: Count) -> Result<Bound<'py, PyList>> {
-        self.next_many(py, |cursor, read| {
-            cursor.scan_asc_next_many(limit.0, read);
-        })
+        self.next_many(py, false, limit.0)
     }
 
     /// `scan_desc_next` up to `limit` times: the pairs there were.
     #[pyo3(signature = (limit, /))]
     fn scan_desc_next_many<'py>(&self, py: Python<'py>, limit: Count) -> Result<Bound<'py, PyList>> {
-        self.next_many(py, |cursor, read| {
-            cursor.scan_desc_next_many(limit.0, read);
-        })
+        self.next_many(py, true, limit.0)
     }
 
     fn __repr__(&self) -> String {

@@ -8,6 +8,8 @@ use pyo3::exceptions::{PyIndexError, PyKeyError, PyMemoryError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::codec;
+
 use self::classes::{
     ArgumentTypeError, ClosedError, CorruptError, EncodingError, ForeignTableError, ForkedError, InUseError,
     IntegerOverflowError, IoError, KeyTooLongError, LogFailedError, MemoryLimitError, NoFileError,
@@ -149,6 +151,20 @@ pub(crate) fn wrong_type(what: &str, expected: &str, object: &Bound<'_, PyAny>) 
         "{what} must be {expected}, not {kind}: {}",
         shown(object)
     )))
+}
+
+/// An object with memory, which it does not show in one piece.
+#[cold]
+pub(crate) fn no_bytes(what: &str, object: &Bound<'_, PyAny>, cause: PyErr) -> Failure {
+    let message = format!("{what} must have its bytes in one piece, {cause}: {}", shown(object));
+    Failure::from(ArgumentTypeError::new_err(message)).caused_by(object.py(), cause)
+}
+
+/// A key of so many bytes, which begins with these.
+#[cold]
+pub(crate) fn key_too_long(len: usize, start: &[u8]) -> Failure {
+    let start = format!("{}...", start[..start.len().min(codec::EXCERPT)].escape_ascii());
+    twindex::Error::KeyTooLong { len, start }.into()
 }
 
 /// A group of more or fewer items than it should have.

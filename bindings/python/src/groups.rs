@@ -4,8 +4,9 @@
 //! a reference to each keeps its memory while the batch is outside the interpreter.
 
 use std::mem::ManuallyDrop;
+use std::ptr;
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -13,6 +14,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use crate::arena::Arena;
 use crate::codec::{Encoded, KeyCodec};
 use crate::error::{self, Result};
+use crate::interrupts::{AT_ONCE, Interrupts};
 use crate::objects::{content, prefetch};
 use crate::room::{gather, with_room};
 
@@ -39,12 +41,16 @@ impl<'py, const N: usize> Groups<'py, N> {
         let groups = items(what, sequence)?;
         let mut flat = with_room(N * groups.len())?;
         let mut held = Vec::new();
+        let mut interrupts = Interrupts::default();
         for group in &groups {
+            interrupts.item(sequence.py())?;
             let before = flat.len();
-            if let Ok(tuple) = group.cast::<PyTuple>() {
+            if let Ok(tuple) = group.cast_exact::<PyTuple>() {
                 lend_items(&mut flat, tuple)?;
             } else {
                 let items = items(what, group)?;
+                flat.try_reserve(items.len())?;
+                held.try_reserve(items.len())?;
                 flat.extend(items.iter().map(lend));
                 held.extend(items);
             }
@@ -78,51 +84,80 @@ impl<'py, const N: usize> Groups<'py, N> {
 impl<'py> Groups<'py, 2> {
     /// From a mapping, or from a sequence of pairs, as `dict.update` does.
     pub(crate) fn pairs(what: &str, source: &Bound<'py, PyAny>) -> Result<Self> {
+        let mut pairs = Self::default();
         if let Ok(dict) = source.cast_exact::<PyDict>() {
-            let mut pairs = Self::default();
-            pairs.extend_by_dict(dict);
+            pairs.extend_by_dict(dict)?;
             return Ok(pairs);
         }
         if source.cast_exact::<PyList>().is_ok() || !source.hasattr("keys")? {
             return Self::new(what, source);
         }
-        let mut pairs = Self::default();
+        let mut interrupts = Interrupts::default();
         for key in source.call_method0("keys")?.try_iter()? {
             let key = key?;
             let value = source.get_item(&key)?;
-            pairs.hold(key, value);
+            pairs.hold(key, value)?;
+            interrupts.item(source.py())?;
         }
         Ok(pairs)
     }
 
-    pub(crate) fn extend_by_dict(&mut self, dict: &Bound<'py, PyDict>) {
-        for (key, value) in dict {
-            self.hold(key, value);
-        }
+    pub(crate) fn extend_by_dict(&mut self, dict: &Bound<'py, PyDict>) -> Result<()> {
+        self.flat.try_reserve(2 * dict.len())?;
+        self.held.try_reserve(2 * dict.len())?;
+        each_pair(dict, |key, value| self.hold(key, value))
     }
 
-    fn hold(&mut self, key: Bound<'py, PyAny>, value: Bound<'py, PyAny>) {
+    fn hold(&mut self, key: Bound<'py, PyAny>, value: Bound<'py, PyAny>) -> Result<()> {
+        self.flat.try_reserve(2)?;
+        self.held.try_reserve(2)?;
         self.flat.extend([lend(&key), lend(&value)]);
         self.held.extend([key, value]);
+        Ok(())
     }
+}
+
+/// Shows every pair of a dict, up to the first error or signal.
+pub(crate) fn each_pair<'py>(
+    dict: &Bound<'py, PyDict>,
+    mut show: impl FnMut(Bound<'py, PyAny>, Bound<'py, PyAny>) -> Result<()>,
+) -> Result<()> {
+    let (py, len) = (dict.py(), dict.len());
+    let mut interrupts = Interrupts::default();
+    let (mut at, mut key, mut value) = (0, ptr::null_mut(), ptr::null_mut());
+    // SAFETY: the dict is valid, and so are the places to write to. It may change between two calls: then the next one gives
+    // a pair that is there then, or none.
+    while unsafe { ffi::PyDict_Next(dict.as_ptr(), &raw mut at, &raw mut key, &raw mut value) } != 0 {
+        // SAFETY: both are objects that the dict holds.
+        let (key, value) =
+            unsafe { (Bound::from_borrowed_ptr(py, key), Bound::from_borrowed_ptr(py, value)) };
+        show(key, value)?;
+        interrupts.item(py)?;
+        if dict.len() != len {
+            return Err(PyRuntimeError::new_err("dictionary changed size during iteration").into());
+        }
+    }
+    Ok(())
 }
 
 /// The items of a list, a tuple or anything else to iterate over.
 pub(crate) fn items<'py>(what: &str, sequence: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
-    if let Ok(list) = sequence.cast::<PyList>() {
+    let py = sequence.py();
+    // What is derived from them may have items of its own making.
+    if let Ok(list) = sequence.cast_exact::<PyList>() {
         return items_of_list(list);
     }
-    if let Ok(tuple) = sequence.cast::<PyTuple>() {
-        return gather(tuple.iter().map(Ok));
+    if let Ok(tuple) = sequence.cast_exact::<PyTuple>() {
+        return gather(py, tuple.iter().map(Ok));
     }
     // One string or byte string is iterable too, but it is a key, not keys.
     if sequence.is_instance_of::<PyString>() || sequence.is_instance_of::<PyBytes>() {
         return Err(error::wrong_type(what, "iterable", sequence));
     }
     match sequence.try_iter() {
-        Ok(iterator) => gather(iterator.map(|item| Ok(item?))),
-        Err(cause) if cause.is_instance_of::<PyTypeError>(sequence.py()) => {
-            Err(error::wrong_type(what, "iterable", sequence).caused_by(sequence.py(), cause))
+        Ok(iterator) => gather(py, iterator.map(|item| Ok(item?))),
+        Err(cause) if cause.is_instance_of::<PyTypeError>(py) => {
+            Err(error::wrong_type(what, "iterable", sequence).caused_by(py, cause))
         }
         Err(error) => Err(error.into()),
     }
@@ -130,20 +165,40 @@ pub(crate) fn items<'py>(what: &str, sequence: &Bound<'py, PyAny>) -> Result<Vec
 
 /// Counts references only once the objects have had time to come into the cache.
 fn items_of_list<'py>(list: &Bound<'py, PyList>) -> Result<Vec<Bound<'py, PyAny>>> {
-    let lent = lend_list(list)?;
-    gather(asked_ahead(&lent).map(|object| Ok(Bound::clone(object))))
+    let mut items = with_room(list.len())?;
+    each_block(list, |lent| {
+        items.try_reserve(lent.len())?;
+        items.extend(asked_ahead(lent).map(|object| Bound::clone(object)));
+        Ok(true)
+    })?;
+    Ok(items)
 }
 
-/// The items of a list without references of their own. They are good until Python code runs.
-fn lend_list<'py>(list: &Bound<'py, PyList>) -> Result<Vec<Lent<'py>>> {
+/// Shows the items of a list, some at a time and without references of their own, for as long as `show` wants more.
+/// `show` must not run Python code. Between two blocks a signal's handler may.
+fn each_block<'py>(
+    list: &Bound<'py, PyList>,
+    mut show: impl FnMut(&[Lent<'py>]) -> Result<bool>,
+) -> Result<()> {
     let py = list.py();
-    let mut lent = with_room(list.len())?;
-    // SAFETY: the positions are in the list, and nothing drops a reference that was not counted. The module is loaded
-    // only where one thread at a time runs the interpreter, so the list stays as it is until Python code runs.
-    lent.extend((0..list.len().cast_signed()).map(|at| unsafe {
-        ManuallyDrop::new(Bound::from_owned_ptr(py, ffi::PyList_GetItem(list.as_ptr(), at)))
-    }));
-    Ok(lent)
+    let mut lent = with_room(list.len().min(AT_ONCE))?;
+    let mut from = 0;
+    while from < list.len() {
+        let to = list.len().min(from + AT_ONCE);
+        lent.clear();
+        // SAFETY: the positions are in the list, and nothing drops a reference that was not counted. The module is loaded
+        // only where one thread at a time runs the interpreter, so the list stays as it is until Python code runs.
+        lent.extend((from..to).map(|at| unsafe {
+            let item = ffi::PyList_GetItem(list.as_ptr(), at.cast_signed());
+            ManuallyDrop::new(Bound::from_owned_ptr(py, item))
+        }));
+        if !show(&lent)? {
+            break;
+        }
+        py.check_signals()?;
+        from = to;
+    }
+    Ok(())
 }
 
 /// Each object, some time after its memory was asked for.
@@ -181,7 +236,12 @@ impl<'py> Keys<'py> {
     }
 
     /// Those from one position on, so many or up to the last.
-    pub(crate) fn encode(&self, from: usize, most: usize, codec: KeyCodec) -> Result<Vec<Encoded<'_>>> {
+    pub(crate) fn encode<'a>(
+        &'a self,
+        from: usize,
+        most: usize,
+        encode: impl Fn(&'a Bound<'py, PyAny>) -> Result<Encoded<'a>>,
+    ) -> Result<Vec<Encoded<'a>>> {
         let to = self.len().min(from.saturating_add(most));
         let mut encoded = with_room(to - from)?;
         match self {
@@ -189,31 +249,43 @@ impl<'py> Keys<'py> {
                 encoded.extend(keys.iter_from(from).flatten().take(most).map(Encoded::Borrowed));
             }
             Self::Held(keys) => {
+                let mut interrupts = Interrupts::default();
                 for key in &keys[from..to] {
-                    encoded.push(codec.encode(key)?);
+                    let bytes = encode(key)?;
+                    interrupts.item_of(key.py(), bytes.len())?;
+                    encoded.push(bytes);
                 }
             }
         }
         Ok(encoded)
     }
 
-    pub(crate) fn encode_all(&self, codec: KeyCodec) -> Result<Vec<Encoded<'_>>> {
-        self.encode(0, self.len(), codec)
+    pub(crate) fn encode_all<'a>(
+        &'a self,
+        encode: impl Fn(&'a Bound<'py, PyAny>) -> Result<Encoded<'a>>,
+    ) -> Result<Vec<Encoded<'a>>> {
+        self.encode(0, self.len(), encode)
     }
 }
 
 /// The items of a list where they are `bytes`, and short.
 fn copy_list(list: &Bound<'_, PyList>) -> Result<Option<Arena>> {
-    let lent = lend_list(list)?;
-    let mut copied = Arena::with_room(lent.len())?;
-    for object in asked_ahead(&lent) {
-        match object.cast_exact::<PyBytes>().map(content) {
-            Ok(bytes) if bytes.len() <= SHORT => copied.push(Some(bytes)),
-            _ => return Ok(None),
+    let mut copied = Arena::with_room(list.len())?;
+    let mut all_short = true;
+    each_block(list, |lent| {
+        for object in asked_ahead(lent) {
+            match object.cast_exact::<PyBytes>().map(content) {
+                Ok(bytes) if bytes.len() <= SHORT => copied.push(Some(bytes)),
+                _ => {
+                    all_short = false;
+                    break;
+                }
+            }
         }
-    }
+        Ok(all_short)
+    })?;
     copied.check()?;
-    Ok(Some(copied))
+    Ok(all_short.then_some(copied))
 }
 
 /// The object without a reference of its own.
@@ -226,6 +298,7 @@ fn lend<'py>(object: &Bound<'py, PyAny>) -> Lent<'py> {
 #[inline]
 fn lend_items<'py>(flat: &mut Vec<Lent<'py>>, tuple: &Bound<'py, PyTuple>) -> Result<()> {
     let py = tuple.py();
+    flat.try_reserve(tuple.len())?;
     for at in 0..tuple.len().cast_signed() {
         // SAFETY: the position is in the tuple, so this is an item that lives as long as the tuple.
         flat.push(unsafe {

@@ -10,12 +10,14 @@ mod arena;
 mod arguments;
 mod attached;
 mod batch;
+mod buffer;
 mod cli;
 mod codec;
 mod cursor;
 mod error;
 mod fork;
 mod groups;
+mod interrupts;
 mod objects;
 mod range;
 mod room;
@@ -24,27 +26,47 @@ mod store;
 mod table;
 mod value;
 
+use pyo3::exceptions::{PyImportError, PyMemoryError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// What of this module cannot fail is allocated even where the system has no more memory.
+#[global_allocator]
+static MEMORY: twindex_durable::Reserving = twindex_durable::Reserving::new();
+
+/// An error where memory is short, before something that takes more of it.
+#[inline]
+fn check_memory() -> PyResult<()> {
+    MEMORY.check().map_err(|_| PyMemoryError::new_err(()))
+}
+
 /// The native module behind the package `twindex`.
-#[pyo3::pymodule(gil_used = true)]
-mod _twindex {
-    use pyo3::prelude::*;
+#[pymodule(gil_used = true)]
+fn _twindex(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    check_interpreter()?;
+    fork::watch()?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("MAX_KEY_BYTES", twindex::MAX_KEY_BYTES)?;
+    module.add("MAX_VALUE_BYTES", twindex::MAX_VALUE_BYTES)?;
+    module.add("MAX_NAME_BYTES", twindex::MAX_NAME_BYTES)?;
+    module.add_class::<batch::Batch>()?;
+    module.add_class::<cursor::Cursor>()?;
+    module.add_class::<scan::Scan>()?;
+    module.add_class::<store::Store>()?;
+    module.add_class::<table::Table>()?;
+    module.add_function(wrap_pyfunction!(cli::_run_command_line, module)?)?;
+    module.add_function(wrap_pyfunction!(store::open, module)?)
+}
 
-    #[pymodule_export]
-    use super::{
-        batch::Batch, cli::_run_command_line, cursor::Cursor, scan::Scan, store::Store, store::open,
-        table::Table,
-    };
-
-    #[pymodule_export]
-    const MAX_KEY_BYTES: usize = twindex::MAX_KEY_BYTES;
-    #[pymodule_export]
-    const MAX_VALUE_BYTES: u64 = twindex::MAX_VALUE_BYTES;
-    #[pymodule_export]
-    const MAX_NAME_BYTES: usize = twindex::MAX_NAME_BYTES;
-
-    #[pymodule_init]
-    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        crate::fork::watch()?;
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+/// Refuses sub-interpreters. Classes and imported objects are kept once for the process, and those of an interpreter that
+/// has ended would be of no use to the others.
+fn check_interpreter() -> PyResult<()> {
+    const MAIN: i64 = 0;
+    // SAFETY: this thread runs an interpreter.
+    if unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) } == MAIN {
+        return Ok(());
     }
+    Err(PyImportError::new_err(
+        "twindex works in the main interpreter alone, not in a sub-interpreter: use threads or processes",
+    ))
 }

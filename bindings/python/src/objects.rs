@@ -7,7 +7,9 @@ use std::{ptr, slice};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyList};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyList};
+
+use crate::room::gather;
 
 /// A `bytes` object with a copy of these bytes.
 #[inline]
@@ -62,6 +64,31 @@ pub(crate) fn pair<'py>(one: Bound<'py, PyAny>, other: Bound<'py, PyAny>) -> PyR
     }
 }
 
+/// A `float` object.
+#[inline]
+pub(crate) fn float(py: Python<'_>, number: f64) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: the result is a new reference, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyFloat_FromDouble(number)) }
+}
+
+/// An empty dict.
+pub(crate) fn dict(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    // SAFETY: the result is a new dict, or null with an exception set.
+    unsafe { Ok(Bound::from_owned_ptr_or_err(py, ffi::PyDict_New())?.cast_into_unchecked()) }
+}
+
+/// A tuple of these objects.
+pub(crate) fn tuple<'py>(py: Python<'py>, objects: Vec<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: as for `pair`; the positions are in the tuple.
+    unsafe {
+        let tuple = Bound::from_owned_ptr_or_err(py, ffi::PyTuple_New(objects.len().cast_signed()))?;
+        for (at, object) in (0..).zip(objects) {
+            ffi::PyTuple_SetItem(tuple.as_ptr(), at, object.into_ptr());
+        }
+        Ok(tuple)
+    }
+}
+
 /// A list of these objects.
 pub(crate) fn list<'py>(
     py: Python<'py>,
@@ -89,6 +116,32 @@ impl<'py> IntoPyObject<'py> for Flags {
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
         list(py, self.0.into_iter().map(|flag| PyBool::new(py, flag).to_owned().into_any()))
+    }
+}
+
+/// A list of `int`.
+pub(crate) struct Sums(pub(crate) Vec<i64>);
+
+impl<'py> IntoPyObject<'py> for Sums {
+    type Target = PyList;
+    type Output = Bound<'py, PyList>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        list(py, gather(py, self.0.into_iter().map(|sum| Ok(integer(py, sum)?)))?)
+    }
+}
+
+/// A key and a value.
+pub(crate) struct Pair<'py>(pub(crate) Bound<'py, PyAny>, pub(crate) Bound<'py, PyAny>);
+
+impl<'py> IntoPyObject<'py> for Pair<'py> {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, _: Python<'py>) -> PyResult<Self::Output> {
+        pair(self.0, self.1)
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) struct Range<'a, 'py> {
 impl Range<'_, '_> {
     /// A cursor over this range of the table.
     pub(crate) fn cursor(&self, table: &twindex_durable::Table, keys: KeyCodec) -> Result<twindex::Cursor> {
+        crate::check_memory()?;
         if let Some(prefix) = self.prefix {
             return self.prefix_cursor(prefix, table, keys);
         }
@@ -40,7 +41,7 @@ impl Range<'_, '_> {
                 return Err(conflict(("prefix", prefix), (name, bound)));
             }
         }
-        let Some((lower, upper)) = keys.prefix_range(keys.encode(prefix)?.as_ref()) else {
+        let Some((lower, upper)) = keys.prefix_range(keys.encode_sought(prefix)?.as_ref()) else {
             return Err(error::option(format!("int keys have no prefix (prefix={})", shown(prefix))));
         };
         Ok(table.try_cursor((as_slice(&lower), as_slice(&upper)))?)
@@ -55,8 +56,8 @@ fn end<'a>(
 ) -> Result<End<Encoded<'a>>> {
     match (excluded, included) {
         (None, None) => Ok(End::Unbounded),
-        (Some(key), None) => keys.encode(key).map(End::Excluded),
-        (None, Some(key)) => keys.encode(key).map(End::Included),
+        (Some(key), None) => keys.encode_sought(key).map(End::Excluded),
+        (None, Some(key)) => keys.encode_sought(key).map(End::Included),
         (Some(one), Some(other)) => Err(conflict((excluded_name, one), (included_name, other))),
     }
 }

@@ -1,6 +1,9 @@
 //! Vectors as long as what a caller gives or asks for: where memory is short that is an error.
 
+use pyo3::prelude::*;
+
 use crate::error::Result;
+use crate::interrupts::Interrupts;
 
 /// An empty one with room for so many.
 pub(crate) fn with_room<T>(count: usize) -> Result<Vec<T>> {
@@ -9,12 +12,14 @@ pub(crate) fn with_room<T>(count: usize) -> Result<Vec<T>> {
     Ok(all)
 }
 
-/// All items, up to the first error.
-pub(crate) fn gather<T>(items: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
+/// All items, up to the first error or signal.
+pub(crate) fn gather<T>(py: Python<'_>, items: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
     let mut all = with_room(items.size_hint().0)?;
+    let mut interrupts = Interrupts::default();
     for item in items {
         all.try_reserve(1)?;
         all.push(item?);
+        interrupts.item(py)?;
     }
     Ok(all)
 }

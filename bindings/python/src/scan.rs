@@ -105,10 +105,7 @@ impl Ahead {
 
 impl State {
     #[inline]
-    fn next(&mut self, py: Python<'_>) -> Option<Result<Made>> {
-        if self.ahead.made.is_empty() {
-            self.read_ahead(py);
-        }
+    fn next(&mut self) -> Option<Result<Made>> {
         self.ahead.made.pop_front()
     }
 
@@ -182,6 +179,20 @@ impl Scan {
 }
 
 impl Scan {
+    /// The first pair of another block, unless a signal has come.
+    #[cold]
+    fn next_block(&self, py: Python<'_>) -> Result<Option<Made>> {
+        py.check_signals()?;
+        let read_ahead = |state: &mut State| {
+            // The signal's handler may have done so.
+            if state.ahead.made.is_empty() {
+                state.read_ahead(py);
+            }
+            state.next()
+        };
+        self.state.with(py, read_ahead).transpose()
+    }
+
     #[inline]
     fn finish<'py>(&self, py: Python<'py>, Made(one, other): Made) -> Result<Bound<'py, PyAny>> {
         let one = one.into_bound(py);
@@ -204,7 +215,10 @@ impl Scan {
 
     fn __next__<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
         self.store.check_open()?;
-        let made = self.state.with(py, |state| state.next(py)).transpose()?;
+        let made = match self.state.with(py, State::next) {
+            Some(made) => Some(made?),
+            None => self.next_block(py)?,
+        };
         made.map(|made| self.finish(py, made)).transpose()
     }
 

@@ -12,10 +12,13 @@ use twindex_durable::{Durability, Options};
 
 use crate::arguments::{Count, Text};
 use crate::batch::Batch;
-use crate::codec::{KeyCodec, ValueCodec, copy_buffer};
+use crate::buffer::Buffer;
+use crate::codec::{KeyCodec, ValueCodec};
 use crate::error::{self, Result, shown};
 use crate::fork::Inherited;
+use crate::interrupts::Interruptible;
 use crate::objects;
+use crate::room::gather;
 use crate::table::Table;
 
 /// What a store and the handles of its tables share.
@@ -127,7 +130,7 @@ pub(crate) fn open<'py>(
 ) -> Result<Bound<'py, Store>> {
     let py = path.py();
     let Some(file) = path_of(path)? else {
-        return Err(error::wrong_type("path", "str or os.PathLike", path));
+        return Err(error::wrong_type("path", "str, bytes or os.PathLike", path));
     };
     let mut options =
         Options::new().durability(durability.0.parse()?).read_only(read_only).existing(existing);
@@ -140,14 +143,24 @@ pub(crate) fn open<'py>(
     Ok(store)
 }
 
+impl Store {
+    fn load_bytes(py: Python<'_>, bytes: &[u8]) -> Result<Self> {
+        let mut reader = Interruptible::new(bytes);
+        let loaded = py.detach(|| twindex::Store::load(&mut reader));
+        let (engine, _) = reader.result(loaded)?;
+        Ok(Self(Shared::new(engine)))
+    }
+}
+
 #[pymethods]
 impl Store {
     #[new]
     #[pyo3(signature = (memory_limit=None))]
-    fn new(memory_limit: Option<Count>) -> Self {
+    fn new(memory_limit: Option<Count>) -> Result<Self> {
+        crate::check_memory()?;
         let engine = twindex::Store::new();
         engine.set_memory_limit(memory_limit.map(|Count(bytes)| bytes));
-        Self(Shared::new(engine))
+        Ok(Self(Shared::new(engine)))
     }
 
     /// Opens the table of this name, or creates it.
@@ -176,6 +189,7 @@ impl Store {
     )]
     #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
     fn table(slf: &Bound<'_, Self>, name: Text, index: Text, keys: Text, values: Text) -> Result<Table> {
+        crate::check_memory()?;
         let (py, store) = (slf.py(), slf.get().open()?);
         let (keys, values) = (KeyCodec::parse(&keys.0)?, ValueCodec::parse(py, &values.0)?);
         let index = index.0.parse::<Index>()?;
@@ -191,7 +205,15 @@ impl Store {
     /// [('users', 'hash'), ('words', 'sorted')]
     fn tables<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
         let tables = self.open()?.tables();
-        Ok(PyList::new(py, tables.iter().map(|table| (table.name(), table.index().name())))?)
+        let pairs = gather(
+            py,
+            tables.iter().map(|table| {
+                let (name, index) =
+                    (objects::text(py, table.name())?, objects::text(py, table.index().name())?);
+                Ok(objects::pair(name, index)?)
+            }),
+        )?;
+        Ok(objects::list(py, pairs)?)
     }
 
     /// Removes a table and its pairs; whether it was there.
@@ -241,11 +263,11 @@ impl Store {
     /// >>> Store.load(store.dump()).table("users")[b"ada"]
     /// b'1815'
     fn dump<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        crate::check_memory()?;
         let store = self.open()?;
-        let dump = py.detach(|| {
-            let mut bytes = Vec::new();
-            store.in_memory().dump(&mut bytes).map(|()| bytes)
-        })?;
+        let mut writer = Interruptible::new(Vec::new());
+        let dumped = py.detach(|| store.in_memory().dump(&mut writer));
+        let ((), dump) = writer.result(dumped)?;
         Ok(objects::bytes(py, &dump)?)
     }
 
@@ -266,7 +288,7 @@ impl Store {
         let store = self.open()?;
         let Some(path) = path else { return Ok(py.detach(|| store.save())?) };
         let Some(target) = path_of(path)? else {
-            return Err(error::wrong_type("path", "str, os.PathLike or None", path));
+            return Err(error::wrong_type("path", "str, bytes, os.PathLike or None", path));
         };
         Ok(py.detach(|| store.save_as(&target))?)
     }
@@ -323,7 +345,7 @@ impl Store {
     /// 1
     fn stats<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         let stats = self.open()?.stats();
-        let dict = PyDict::new(py);
+        let dict = objects::dict(py)?;
         dict.set_item("tables", stats.tables)?;
         dict.set_item("pairs", stats.pairs)?;
         dict.set_item("memory", stats.memory)?;
@@ -349,33 +371,38 @@ impl Store {
     #[pyo3(signature = (source, /))]
     fn load(source: &Bound<'_, PyAny>) -> Result<Self> {
         let py = source.py();
-        let engine = if let Ok(bytes) = source.cast::<PyBytes>() {
-            let bytes = bytes.as_bytes();
-            py.detach(|| twindex::Store::load(&mut &bytes[..]))
-        } else if let Some(path) = path_of(source)? {
-            py.detach(|| twindex_durable::load(&path))
-        } else if let Some(bytes) = copy_buffer(source) {
-            py.detach(|| twindex::Store::load(&mut &bytes[..]))
-        } else {
-            return Err(error::wrong_type("source", "bytes, bytearray, memoryview or a path", source));
-        };
-        Ok(Self(Shared::new(engine?)))
+        if let Ok(bytes) = source.cast::<PyBytes>() {
+            return Self::load_bytes(py, bytes.as_bytes());
+        }
+        if let Some(path) = path_of(source)? {
+            return Ok(Self(Shared::new(py.detach(|| twindex_durable::load(&path))?)));
+        }
+        match Buffer::of("source", source)? {
+            Some(buffer) => Self::load_bytes(py, &buffer.copy(usize::MAX)?),
+            None => Err(error::wrong_type("source", "bytes, bytearray, memoryview or a path", source)),
+        }
     }
 
     /// Puts all that is not yet there on disk, lets go of the file, and frees the memory. Every other use of the store,
     /// of its tables and of their cursors raises `ClosedError` from then on; closing again does nothing.
+    ///
+    /// Where it fails, the store stays open, so that it can be saved to another file.
     fn close(&self, py: Python<'_>) -> Result<()> {
         let engine = &self.0.engine;
-        if self.0.closed.swap(true, Ordering::AcqRel) || engine.is_foreign() {
+        if engine.is_foreign() {
+            self.0.closed.store(true, Ordering::Release);
+        }
+        if self.0.is_closed() {
             return Ok(());
         }
         Ok(py.detach(|| {
-            let closed = engine.close();
+            engine.close()?;
+            self.0.closed.store(true, Ordering::Release);
             for table in engine.tables() {
                 // Fails only where the table was dropped, and then it is empty.
                 let _ = table.in_memory().clear();
             }
-            closed
+            Ok::<_, twindex_durable::Error>(())
         })?)
     }
 
@@ -420,17 +447,21 @@ impl Store {
     }
 }
 
-/// The path that a `str` or an `os.PathLike` stands for, `None` for anything else.
+/// The path that a `str`, a `bytes` or an `os.PathLike` stands for, `None` for anything else.
 fn path_of(object: &Bound<'_, PyAny>) -> Result<Option<PathBuf>> {
-    if object.is_instance_of::<PyString>() || object.hasattr("__fspath__")? {
-        let path = object.extract().map_err(|cause: PyErr| {
-            if !cause.is_instance_of::<PyUnicodeEncodeError>(object.py()) {
-                return cause.into();
-            }
-            let message = format!("the path has no form in the system's encoding: {}", shown(object));
-            error::encoding(message).caused_by(object.py(), cause)
-        });
-        return path.map(Some);
+    let py = object.py();
+    let is_text = object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>();
+    if !is_text && !object.hasattr("__fspath__")? {
+        return Ok(None);
     }
-    Ok(None)
+    // It leaves what is `str` as it is, and makes `str` of `bytes` as the system encodes names.
+    let text = py.import("os")?.call_method1("fsdecode", (object,))?;
+    let path = text.extract().map_err(|cause: PyErr| {
+        if !cause.is_instance_of::<PyUnicodeEncodeError>(py) {
+            return cause.into();
+        }
+        let message = format!("the path has no form in the system's encoding: {}", shown(object));
+        error::encoding(message).caused_by(py, cause)
+    });
+    path.map(Some)
 }

@@ -125,7 +125,7 @@ BATCH: Any = STORE.batch()
         (lambda: BYTES.insert(b"k" * 65_536, b""), errors.KeyTooLongError, 'key of 65536 bytes.*"kkkk'),
         (lambda: LOAD(b"no dump"), errors.CorruptError, "corrupt at byte 0"),
         (lambda: LOAD(bytearray(b"no dump")), errors.CorruptError, "corrupt at byte 0"),
-        (lambda: OPEN(42), errors.ArgumentTypeError, "path must be str or os.PathLike, not int: 42"),
+        (lambda: OPEN(42), errors.ArgumentTypeError, "path must be str, bytes or os.PathLike, not int: 42"),
         (lambda: OPEN("x", durability="sync"), errors.UnknownDurabilityError, '"sync"'),
         (lambda: OPEN("x", durability=1), errors.ArgumentTypeError, "name must be str, not int: 1"),
         (lambda: OPEN("x", memory_limit=-1), errors.OptionError, "-1"),
@@ -149,7 +149,7 @@ BATCH: Any = STORE.batch()
         (
             lambda: STORE_OF().save(42),
             errors.ArgumentTypeError,
-            "path must be str, os.PathLike or None, not int: 42",
+            "path must be str, bytes, os.PathLike or None, not int: 42",
         ),
     ],
 )

@@ -8,6 +8,7 @@ import errno
 import multiprocessing
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
@@ -350,3 +351,62 @@ def test_a_file_is_let_go_while_a_child_lives_on(path: Path) -> None:
     finally:
         os.close(writer)
         os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("durability", ["everysec", "always"])
+def test_a_refused_write_to_a_dropped_table_leaves_the_file_whole(path: Path, durability: Any) -> None:
+    """The log had an operation for a table that was gone, and the file could not be opened any more."""
+    with twindex.open(path, durability=durability) as store:
+        table = store.table("t")
+        store.drop_table("t")
+        for write in (table.update, table.insert_many, table.update_many, table.upsert_many):
+            with pytest.raises(twindex.TableDroppedError):
+                write({b"a": b"b"}.items())
+        with pytest.raises(twindex.TableDroppedError):
+            table.delete_many([b"a"])
+    with twindex.open(path) as store:
+        assert store.tables() == []
+
+
+def test_a_store_that_cannot_be_closed_is_saved_elsewhere(path: Path) -> None:
+    """A failed `close` closed the store all the same, so that all it held was lost."""
+    folder = path.parent / "folder"
+    folder.mkdir()
+    store = twindex.open(folder / "app.twx", durability="none")
+    store.table("t")[b"a"] = b"1"
+    shutil.rmtree(folder)
+    for _ in range(2):
+        with pytest.raises(OSError, match=r"app\.twx"):
+            store.close()
+        assert not store.closed
+    store.save(path)
+    assert twindex.Store.load(path).table("t")[b"a"] == b"1"
+    folder.mkdir()
+    store.close()
+    assert store.closed
+    assert twindex.Store.load(folder / "app.twx").table("t")[b"a"] == b"1"
+
+
+def test_no_planted_link_is_followed_and_no_pipe_is_replaced(path: Path) -> None:
+    """Compaction wrote into whatever a link beside the file named, and `save` put a file in a pipe's place."""
+    victim = path.with_name("victim")
+    victim.write_bytes(b"precious")
+    with twindex.open(path) as store:
+        store.table("t")[b"a"] = b"1"
+        path.with_name(path.name + ".new").symlink_to(victim)
+        store.compact()
+    assert victim.read_bytes() == b"precious"
+    pipe = path.with_name("pipe")
+    os.mkfifo(pipe)
+    for use in (twindex.Store().save, twindex.open, twindex.Store.load):
+        with pytest.raises(OSError, match="regular"):
+            use(pipe)
+    assert pipe.is_fifo()
+
+
+def test_a_path_may_be_bytes(path: Path) -> None:
+    """As `open` of Python takes one."""
+    with twindex.open(os.fsencode(path)) as store:
+        store.table("t")[b"a"] = b"1"
+        store.save(os.fsencode(path.with_name("copy.twx")))
+    assert len(twindex.Store.load(path.with_name("copy.twx")).table("t")) == 1

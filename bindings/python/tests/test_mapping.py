@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import typing
+from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
 import pytest
@@ -173,7 +174,42 @@ def test_defaults_are_returned_as_they_are() -> None:
     default: list[int] = []
     assert table.get("x", default) is default
     assert table.pop("x", default) is default
-    assert table.setdefault("x", default) is default
+
+
+def test_setdefault_returns_what_it_stored() -> None:
+    """It returned the default itself: a tuple where the table then had a list, a bytearray where it had bytes."""
+    table = twindex.Store().table("t", keys="str", values="json")
+    assert table.setdefault("x", (1, 2)) == [1, 2]
+    assert table.setdefault("x", ()) == [1, 2]
+    raw = twindex.Store().table("t")
+    first = raw.setdefault(b"x", bytearray(b"1"))
+    assert type(first) is bytes
+    assert first == raw[b"x"] == b"1"
+
+
+def test_what_is_derived_from_list_and_tuple_gives_its_own_items() -> None:
+    """The items of the list underneath were taken, whatever `__iter__` gave."""
+
+    class Shown(list[Any]):
+        def __iter__(self) -> Iterator[Any]:
+            return iter([(b"a", b"1")])
+
+    class Pair(tuple[bytes, ...]):
+        __slots__ = ()
+
+        def __iter__(self) -> Iterator[bytes]:
+            return iter([b"b", b"2"])
+
+    table = twindex.Store().table("t")
+    table.update(Shown())
+    assert table.insert_many([Pair()]) == [True]
+    assert dict(table) == {b"a": b"1", b"b": b"2"}
+
+    class Keys(list[Any]):
+        def __iter__(self) -> Iterator[Any]:
+            return iter([b"b"])
+
+    assert table.select_many(Keys([b"a"])) == [b"2"]
 
 
 def test_truth_and_repr(table: Texts) -> None:

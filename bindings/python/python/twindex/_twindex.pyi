@@ -18,7 +18,7 @@ from typing import (
     type_check_only,
 )
 
-from _typeshed import StrPath, SupportsItems
+from _typeshed import StrOrBytesPath, StrPath, SupportsItems
 from typing_extensions import Buffer, TypeVar
 
 from ._views import ItemsView, KeysView, ValuesView
@@ -60,7 +60,7 @@ _Pairs: TypeAlias = SupportsItems[_A, _B] | Iterable[tuple[_A, _B]]
 
 def _run_command_line(arguments: list[str], /) -> int: ...
 def open(
-    path: StrPath,
+    path: StrOrBytesPath,
     *,
     durability: _Durability = "everysec",
     read_only: bool = False,
@@ -169,7 +169,7 @@ class Store:
     @memory_limit.setter
     def memory_limit(self, value: int | None, /) -> None: ...
     def dump(self) -> bytes: ...
-    def save(self, path: StrPath | None = None) -> None: ...
+    def save(self, path: StrOrBytesPath | None = None) -> None: ...
     def flush(self) -> None: ...
     def compact(self) -> None: ...
     def batch(self) -> Batch: ...

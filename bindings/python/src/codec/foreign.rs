@@ -5,10 +5,11 @@ use pyo3::exceptions::{
 };
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyString};
+use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyInt, PyString};
 
 use super::encoded::Encoded;
 use crate::error::{self, Failure, Result, shown};
+use crate::room::with_room;
 
 /// A format and the functions that read and write it.
 pub(super) struct Format {
@@ -27,10 +28,13 @@ impl Format {
             let options = [("allow_nan", false), ("ensure_ascii", false)].into_py_dict(py)?;
             options.set_item("separators", (",", ":"))?;
             let encoder = json.getattr("JSONEncoder")?.call((), Some(&options))?;
+            // `NaN` and the infinities are no JSON: `int` cannot read them, and says so.
+            let options = [("parse_constant", py.get_type::<PyInt>())].into_py_dict(py)?;
+            let decoder = json.getattr("JSONDecoder")?.call((), Some(&options))?;
             Ok(Self {
                 name: "JSON",
                 encode: encoder.getattr("encode")?.unbind(),
-                decode: json.getattr("JSONDecoder")?.call0()?.getattr("decode")?.unbind(),
+                decode: decoder.getattr("decode")?.unbind(),
                 refusal: None,
             })
         })
@@ -77,11 +81,11 @@ impl Format {
         let py = object.py();
         let encoded = self.encode.bind(py).call1((object,)).map_err(|cause| self.refuse(object, cause))?;
         if let Ok(bytes) = encoded.cast::<PyBytes>() {
-            return Ok(Encoded::Copied(bytes.as_bytes().into()));
+            return copied(bytes.as_bytes());
         }
         let text = encoded.cast::<PyString>().map_err(PyErr::from)?;
         let text = text.to_str().map_err(|cause| self.refuse(object, cause))?;
-        Ok(Encoded::Copied(text.as_bytes().into()))
+        copied(text.as_bytes())
     }
 
     /// The object that these bytes or this text stands for.
@@ -114,6 +118,12 @@ impl Format {
         cause.is_instance_of::<PyValueError>(py)
             || self.refusal.as_ref().is_some_and(|kind| cause.is_instance(py, kind.bind(py)))
     }
+}
+
+fn copied<'a>(content: &[u8]) -> Result<Encoded<'a>> {
+    let mut copy = with_room(content.len())?;
+    copy.extend_from_slice(content);
+    Ok(Encoded::Copied(copy.into()))
 }
 
 /// The function with these options.

@@ -9,12 +9,14 @@ mod tuple;
 
 use std::ops::Bound as End;
 
-use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyInt, PyString, PyTuple};
+use twindex::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 
 pub(crate) use self::encoded::Encoded;
 use self::foreign::Format;
+use crate::buffer::Buffer;
 use crate::error::{self, Result, shown};
 use crate::objects;
 
@@ -68,11 +70,26 @@ impl KeyCodec {
 
     #[inline]
     pub(crate) fn encode<'a>(self, key: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+        self.encode_of(Content::Key, key)
+    }
+
+    /// A key to look for, or where a range ends, which may have any length. No key that is there has more than
+    /// `MAX_KEY_BYTES`, so one byte more is as good as all.
+    #[inline]
+    pub(crate) fn encode_sought<'a>(self, key: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+        Ok(match self.encode_of(Content::Sought, key)? {
+            Encoded::Borrowed(bytes) => Encoded::Borrowed(&bytes[..bytes.len().min(MAX_KEY_BYTES + 1)]),
+            encoded => encoded,
+        })
+    }
+
+    #[inline]
+    fn encode_of<'a>(self, content: Content, key: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
         match self {
-            Self::Bytes => encode_bytes("key", key),
+            Self::Bytes => encode_bytes(content, key),
             Self::Str => encode_text("key", key),
             Self::Int => integer("key", key).map(Encoded::ordered_integer),
-            Self::Tuple => encode_tuple(key),
+            Self::Tuple => encode_tuple(content, key),
         }
     }
 
@@ -148,7 +165,7 @@ impl ValueCodec {
     #[inline]
     pub(crate) fn encode<'a>(self, value: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
         match self {
-            Self::Bytes => encode_bytes("value", value),
+            Self::Bytes => encode_bytes(Content::Value, value),
             Self::Str => encode_text("value", value),
             Self::Int => integer("value", value).map(Encoded::decimal_integer),
             Self::Json => Format::json(value.py())?.encode(value),
@@ -215,23 +232,44 @@ impl ValueCodec {
     }
 }
 
+/// What bytes are for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    /// A key to be written.
+    Key,
+    /// A key to be looked for.
+    Sought,
+    Value,
+}
+
 #[inline]
-fn encode_bytes<'a>(what: &str, object: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+fn encode_bytes<'a>(content: Content, object: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
     match object.cast_exact::<PyBytes>() {
         Ok(bytes) => Ok(Encoded::Borrowed(objects::content(bytes))),
-        Err(_) => encode_buffer(what, object),
+        Err(_) => encode_buffer(content, object),
     }
 }
 
+/// Looks at the length before it copies: an object may show more bytes than there is memory.
 #[cold]
-fn encode_buffer<'a>(what: &str, object: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+fn encode_buffer<'a>(content: Content, object: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
     if let Ok(bytes) = object.cast::<PyBytes>() {
         return Ok(Encoded::Borrowed(objects::content(bytes)));
     }
-    match copy_buffer(object) {
-        Some(bytes) => Ok(Encoded::Copied(bytes.into())),
-        None => Err(error::wrong_type(what, "bytes, bytearray or memoryview", object)),
+    let what = if content == Content::Value { "value" } else { "key" };
+    let Some(buffer) = Buffer::of(what, object)? else {
+        return Err(error::wrong_type(what, "bytes, bytearray or memoryview", object));
+    };
+    let len = buffer.len();
+    match content {
+        Content::Key if len > MAX_KEY_BYTES => return Err(error::key_too_long(len, &buffer.copy(EXCERPT)?)),
+        Content::Value if len as u64 > MAX_VALUE_BYTES => {
+            return Err(twindex::Error::ValueTooLarge { len: len as u64 }.into());
+        }
+        _ => {}
     }
+    let most = if content == Content::Value { len } else { MAX_KEY_BYTES + 1 };
+    Ok(Encoded::Copied(buffer.copy(most)?.into()))
 }
 
 #[inline]
@@ -243,26 +281,21 @@ fn encode_text<'a>(what: &str, object: &'a Bound<'_, PyAny>) -> Result<Encoded<'
 #[inline]
 fn utf8<'a>(what: &str, text: &'a Bound<'_, PyString>) -> Result<&'a str> {
     text.to_str().map_err(|cause| {
+        if cause.is_instance_of::<PyMemoryError>(text.py()) {
+            return cause.into();
+        }
         let message = format!("the {what} has no form in UTF-8: {}", shown(text));
         error::encoding(message).caused_by(text.py(), cause)
     })
 }
 
-fn encode_tuple<'a>(key: &Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+fn encode_tuple<'a>(content: Content, key: &Bound<'_, PyAny>) -> Result<Encoded<'a>> {
     let Ok(items) = key.cast::<PyTuple>() else { return Err(error::wrong_type("key", "tuple", key)) };
-    let mut bytes = Vec::new();
-    tuple::encode(&mut bytes, items, 0)?;
+    let (bytes, len) = tuple::encode(items)?;
+    if content == Content::Key && len > MAX_KEY_BYTES {
+        return Err(error::key_too_long(len, &bytes));
+    }
     Ok(Encoded::Copied(bytes.into()))
-}
-
-/// The bytes of anything that has them in one piece, `None` for anything else.
-pub(crate) fn copy_buffer(object: &Bound<'_, PyAny>) -> Option<Vec<u8>> {
-    let py = object.py();
-    let buffer = PyBuffer::<u8>::get(object).or_else(|_| {
-        let items = PyMemoryView::from(object)?.call_method1("cast", ("B",))?;
-        PyBuffer::<u8>::get(&items)
-    });
-    buffer.ok().filter(|buffer| buffer.is_c_contiguous())?.to_vec(py).ok()
 }
 
 /// An integer of 64 bits.
@@ -280,9 +313,12 @@ fn make_text<'py>(what: &str, py: Python<'py>, bytes: &[u8]) -> Result<Bound<'py
     }
 }
 
+/// So many bytes of a key or a value are in an error message.
+pub(crate) const EXCERPT: usize = 32;
+
 /// The start of some bytes as Python would show them.
 fn excerpt(bytes: &[u8]) -> String {
-    let shown = &bytes[..bytes.len().min(32)];
+    let shown = &bytes[..bytes.len().min(EXCERPT)];
     let dots = if shown.len() < bytes.len() { "..." } else { "" };
     format!("b\"{}\"{dots}", shown.escape_ascii())
 }

@@ -25,6 +25,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyString, PyTuple};
+use twindex::MAX_KEY_BYTES;
 
 use super::excerpt;
 use crate::error::{self, Result, shown};
@@ -48,8 +49,45 @@ const END_OF_INTEGERS: f64 = -(i64::MIN as f64);
 /// Tuples in tuples, so deep and no deeper: neither reading nor writing may use up the stack.
 const DEPTH: usize = 64;
 
-/// Appends the bytes of a tuple's items.
-pub(super) fn encode(into: &mut Vec<u8>, tuple: &Bound<'_, PyTuple>, depth: usize) -> Result<()> {
+/// The bytes of a key in the making. Where they are too many, those after the first that is are only counted.
+#[derive(Default)]
+struct Key {
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl Key {
+    fn push(&mut self, byte: u8) {
+        self.extend(&[byte]);
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        let left = MAX_KEY_BYTES + 1 - self.bytes.len();
+        self.bytes.extend_from_slice(&bytes[..bytes.len().min(left)]);
+        self.len += bytes.len();
+    }
+
+    /// Appends content and its end.
+    fn escape(&mut self, kind: u8, content: &[u8]) {
+        self.push(kind);
+        for piece in content.split_inclusive(|&byte| byte == END) {
+            self.extend(piece);
+            if piece.ends_with(&[END]) {
+                self.push(NOT_THE_END);
+            }
+        }
+        self.push(END);
+    }
+}
+
+/// The bytes of a tuple, and how many there are: where these are too many for a key, the first that are.
+pub(super) fn encode(tuple: &Bound<'_, PyTuple>) -> Result<(Vec<u8>, usize)> {
+    let mut key = Key::default();
+    encode_items(&mut key, tuple, 0)?;
+    Ok((key.bytes, key.len))
+}
+
+fn encode_items(into: &mut Key, tuple: &Bound<'_, PyTuple>, depth: usize) -> Result<()> {
     if depth > DEPTH {
         return Err(error::encoding(format!(
             "tuples in a key are at most {DEPTH} deep: {}",
@@ -59,20 +97,23 @@ pub(super) fn encode(into: &mut Vec<u8>, tuple: &Bound<'_, PyTuple>, depth: usiz
     tuple.iter().try_for_each(|item| encode_item(into, &item, depth))
 }
 
-fn encode_item(into: &mut Vec<u8>, item: &Bound<'_, PyAny>, depth: usize) -> Result<()> {
+fn encode_item(into: &mut Key, item: &Bound<'_, PyAny>, depth: usize) -> Result<()> {
     if let Ok(text) = item.cast::<PyString>() {
-        escape(into, TEXT, super::utf8("key", text)?.as_bytes());
+        into.escape(TEXT, super::utf8("key", text)?.as_bytes());
     } else if let Ok(bytes) = item.cast::<PyBytes>() {
-        escape(into, BYTES, bytes.as_bytes());
+        into.escape(BYTES, bytes.as_bytes());
     } else if item.is_instance_of::<PyInt>() {
         encode_integer(into, super::integer("key", item)?);
     } else if let Ok(number) = item.cast::<PyFloat>() {
-        encode_float(into, number)?;
+        if number.value().is_nan() {
+            return Err(error::encoding("nan in a key has no place in an order"));
+        }
+        encode_float(into, number.value());
     } else if item.is_none() {
         into.push(NONE);
     } else if let Ok(tuple) = item.cast::<PyTuple>() {
         into.push(TUPLE);
-        encode(into, tuple, depth + 1)?;
+        encode_items(into, tuple, depth + 1)?;
         into.push(END);
     } else {
         return Err(error::wrong_type("an item of a key", "None, bytes, str, int, float or tuple", item));
@@ -80,53 +121,37 @@ fn encode_item(into: &mut Vec<u8>, item: &Bound<'_, PyAny>, depth: usize) -> Res
     Ok(())
 }
 
-fn escape(into: &mut Vec<u8>, kind: u8, content: &[u8]) {
-    into.push(kind);
-    for &byte in content {
-        into.push(byte);
-        if byte == END {
-            into.push(NOT_THE_END);
-        }
-    }
-    into.push(END);
+/// How many bytes an integer takes.
+fn size_of_integer(number: i64) -> usize {
+    size_of::<u64>() - number.unsigned_abs().leading_zeros() as usize / 8
 }
 
-fn encode_integer(into: &mut Vec<u8>, number: i64) {
-    let size = size_of::<u64>() - number.unsigned_abs().leading_zeros() as usize / 8;
+fn encode_integer(into: &mut Key, number: i64) {
+    let size = size_of_integer(number);
     let inverted = if number < 0 { !number.unsigned_abs() } else { number.unsigned_abs() };
     into.push(if number < 0 { ZERO - size as u8 } else { ZERO + size as u8 });
-    into.extend_from_slice(&inverted.to_be_bytes()[size_of::<u64>() - size..]);
+    into.extend(&inverted.to_be_bytes()[size_of::<u64>() - size..]);
 }
 
-fn encode_float(into: &mut Vec<u8>, number: &Bound<'_, PyFloat>) -> Result<()> {
-    let value = number.value();
-    if value.is_nan() {
-        return Err(error::encoding("nan in a key has no place in an order"));
-    }
+/// Appends a float that is not NaN.
+fn encode_float(into: &mut Key, value: f64) {
     let floor = value.floor();
     if floor >= END_OF_INTEGERS {
         into.push(GREATEST_FLOATS);
-        into.extend_from_slice(&value.to_bits().to_be_bytes());
-        return Ok(());
+        return into.extend(&value.to_bits().to_be_bytes());
     }
     if floor < -END_OF_INTEGERS {
         into.push(LEAST_FLOATS);
-        into.extend_from_slice(&(!value.to_bits()).to_be_bytes());
-        return Ok(());
+        return into.extend(&(!value.to_bits()).to_be_bytes());
     }
     encode_integer(into, floor as i64);
+    if floor == value {
+        return into.push(WHOLE);
+    }
     // No float has a fraction and so many digits before it that a difference here would not be exact.
-    let bits = if floor == value {
-        into.push(WHOLE);
-        return Ok(());
-    } else if floor < 0.0 {
-        !(floor + 1.0 - value).to_bits()
-    } else {
-        (value - floor).to_bits()
-    };
+    let bits = if floor < 0.0 { !(floor + 1.0 - value).to_bits() } else { (value - floor).to_bits() };
     into.push(BETWEEN);
-    into.extend_from_slice(&bits.to_be_bytes());
-    Ok(())
+    into.extend(&bits.to_be_bytes());
 }
 
 /// The float behind this integer.
@@ -154,14 +179,15 @@ pub(super) fn end_of_prefix(tuple: &[u8]) -> Vec<u8> {
     [tuple, &[WHOLE]].concat()
 }
 
-/// The tuple that these bytes stand for.
+/// The tuple that these bytes stand for. Bytes that are not just what [`encode`] makes of it are refused: the pair could
+/// not be found by such a key.
 pub(super) fn decode<'py>(py: Python<'py>, key: &[u8]) -> Result<Bound<'py, PyAny>> {
     let mut rest = key;
     let mut items = Vec::new();
     while !rest.is_empty() {
         items.push(decode_item(py, key, &mut rest, 0)?);
     }
-    Ok(PyTuple::new(py, items)?.into_any())
+    Ok(objects::tuple(py, items)?)
 }
 
 fn decode_item<'py>(
@@ -171,6 +197,7 @@ fn decode_item<'py>(
     depth: usize,
 ) -> Result<Bound<'py, PyAny>> {
     let damaged = || error::encoding(format!("the key is not a tuple: {}", excerpt(key)));
+    let from = *rest;
     let kind = *rest.split_off_first().ok_or_else(damaged)?;
     Ok(match kind {
         NONE => py.None().into_bound(py),
@@ -185,24 +212,47 @@ fn decode_item<'py>(
                 items.push(decode_item(py, key, rest, depth + 1)?);
             }
             *rest = &rest[1..];
-            PyTuple::new(py, items)?.into_any()
+            objects::tuple(py, items)?
         }
-        LEAST_FLOATS => float(py, f64::from_bits(!take_bits(rest).ok_or_else(damaged)?)),
-        GREATEST_FLOATS => float(py, f64::from_bits(take_bits(rest).ok_or_else(damaged)?)),
-        _ => {
-            let size = usize::from(kind.abs_diff(ZERO));
-            let number = decode_integer(rest.split_off(..size).ok_or_else(damaged)?, kind < ZERO);
-            let number = number.ok_or_else(damaged)?;
-            match rest.first() {
-                Some(&(WHOLE | BETWEEN)) => float(py, decode_float(rest, number).ok_or_else(damaged)?),
-                _ => objects::integer(py, number)?,
+        _ => match decode_number(kind, rest).ok_or_else(damaged)? {
+            Number::Integer(number) => objects::integer(py, number)?,
+            Number::Float(number) => {
+                let mut again = Key::default();
+                encode_float(&mut again, number);
+                if again.bytes != from[..from.len() - rest.len()] {
+                    return Err(damaged());
+                }
+                objects::float(py, number)?
             }
-        }
+        },
     })
 }
 
-fn float(py: Python<'_>, number: f64) -> Bound<'_, PyAny> {
-    PyFloat::new(py, number).into_any()
+enum Number {
+    Integer(i64),
+    Float(f64),
+}
+
+fn decode_number(kind: u8, rest: &mut &[u8]) -> Option<Number> {
+    if kind == LEAST_FLOATS {
+        return Some(Number::Float(f64::from_bits(!take_bits(rest)?))).filter(is_a_number);
+    }
+    if kind == GREATEST_FLOATS {
+        return Some(Number::Float(f64::from_bits(take_bits(rest)?))).filter(is_a_number);
+    }
+    let size = usize::from(kind.abs_diff(ZERO));
+    let number = decode_integer(rest.split_off(..size)?, kind < ZERO)?;
+    if size_of_integer(number) != size {
+        return None;
+    }
+    match rest.first() {
+        Some(&(WHOLE | BETWEEN)) => decode_float(rest, number).map(Number::Float).filter(is_a_number),
+        _ => Some(Number::Integer(number)),
+    }
+}
+
+fn is_a_number(number: &Number) -> bool {
+    !matches!(number, Number::Float(float) if float.is_nan())
 }
 
 /// The content up to its end, which is taken off.

@@ -8,7 +8,8 @@ use crate::arena::Arena;
 use crate::codec::{Encoded, integer};
 use crate::error::Result;
 use crate::groups::{Groups, Keys};
-use crate::objects::{self, Flags};
+use crate::interrupts::{AT_ONCE, Interrupts};
+use crate::objects::{self, Flags, Sums};
 use crate::room::{gather, with_room};
 
 /// So many values at a time are read outside the interpreter: enough to make leaving it cheap, few enough
@@ -18,24 +19,61 @@ const READ_AT_ONCE: usize = 1024;
 const READ_BYTES: usize = 4 << 20;
 const READ_FIRST: usize = 64;
 
+/// So many pairs at a time are written outside the interpreter, and signals looked for in between: each of these turns is a
+/// record on disk where writes wait for it, so that they are not to be many.
+const WRITTEN_AT_ONCE: usize = 4 * AT_ONCE;
+/// Or as many as have so many bytes.
+const WRITTEN_BYTES: usize = 16 << 20;
+
 impl Table {
+    /// Does `work` with all items outside the interpreter, some at a time.
+    fn in_turns<T: Sync, R: Send>(
+        &self,
+        py: Python<'_>,
+        items: &[T],
+        bytes: impl Fn(&T) -> usize,
+        work: impl Sync + Fn(&twindex_durable::Table, &[T]) -> twindex_durable::Result<Vec<R>>,
+    ) -> Result<Vec<R>> {
+        let mut results = with_room(items.len())?;
+        loop {
+            let mut left = WRITTEN_BYTES;
+            let fits = |item: &&T| {
+                let fits = left > 0;
+                left = left.saturating_sub(bytes(item));
+                fits
+            };
+            let rest = &items[results.len()..];
+            let count = rest.iter().take(WRITTEN_AT_ONCE).take_while(fits).count();
+            crate::check_memory()?;
+            let table = self.open()?;
+            results.append(&mut py.detach(|| work(table, &rest[..count]))?);
+            if results.len() == items.len() {
+                return Ok(results);
+            }
+            py.check_signals()?;
+        }
+    }
+
     /// Converts pairs, then writes them by `write` outside the interpreter.
     pub(super) fn write_many(
         &self,
         py: Python<'_>,
         pairs: &Groups<'_, 2>,
-        write: impl Send
-        + FnOnce(
+        write: impl Sync
+        + Fn(
             &twindex_durable::Table,
             &[(Encoded<'_>, Encoded<'_>)],
         ) -> twindex_durable::Result<Vec<bool>>,
     ) -> Result<Flags> {
         let mut encoded = with_room(pairs.len())?;
+        let mut interrupts = Interrupts::default();
         for [key, value] in pairs.iter() {
-            encoded.push((self.keys.encode(key)?, self.values.encode(value)?));
+            let (key, value) = (self.keys.encode(key)?, self.values.encode(value)?);
+            interrupts.item_of(py, key.len() + value.len())?;
+            encoded.push((key, value));
         }
-        let table = self.open()?;
-        Ok(Flags(py.detach(|| write(table, &encoded))?))
+        let bytes = |(key, value): &(Encoded<'_>, Encoded<'_>)| key.len() + value.len();
+        self.in_turns(py, &encoded, bytes, write).map(Flags)
     }
 }
 
@@ -71,9 +109,8 @@ impl Table {
     fn delete_many(&self, keys: &Bound<'_, PyAny>) -> Result<Flags> {
         let py = keys.py();
         let keys = Keys::new(keys, self.keys)?;
-        let keys = keys.encode_all(self.keys)?;
-        let table = self.open()?;
-        Ok(Flags(py.detach(|| table.delete_many(&keys))?))
+        let keys = keys.encode_all(|key| self.keys.encode(key))?;
+        self.in_turns(py, &keys, Encoded::len, twindex_durable::Table::delete_many).map(Flags)
     }
 
     /// The value of each key, None for those that are absent.
@@ -91,7 +128,7 @@ impl Table {
         while values.len() < keys.len() {
             let fit = (READ_BYTES * arena.len()).checked_div(arena.bytes()).unwrap_or(READ_AT_ONCE);
             let most = if values.is_empty() { READ_FIRST } else { fit.clamp(1, READ_AT_ONCE) };
-            let keys = keys.encode(values.len(), most, self.keys)?;
+            let keys = keys.encode(values.len(), most, |key| self.keys.encode_sought(key))?;
             let table = self.open()?;
             arena.clear();
             py.detach(|| table.select_many(&keys, |_, value| arena.push(value)));
@@ -102,6 +139,7 @@ impl Table {
                     None => py.None().into_bound(py),
                 });
             }
+            py.check_signals()?;
         }
         self.store.check_open()?;
         Ok(objects::list(py, values)?)
@@ -112,9 +150,8 @@ impl Table {
     fn contains_many(&self, keys: &Bound<'_, PyAny>) -> Result<Flags> {
         let py = keys.py();
         let keys = Keys::new(keys, self.keys)?;
-        let keys = keys.encode_all(self.keys)?;
-        let table = self.open()?;
-        Ok(Flags(py.detach(|| table.contains_many(&keys))))
+        let keys = keys.encode_all(|key| self.keys.encode_sought(key))?;
+        self.in_turns(py, &keys, Encoded::len, |table, keys| Ok(table.contains_many(keys))).map(Flags)
     }
 
     /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that
@@ -124,14 +161,14 @@ impl Table {
     /// >>> hits.increment_many([("/", 1), ("/", 10)])
     /// [1, 11]
     #[pyo3(signature = (amounts, /))]
-    fn increment_many(&self, amounts: &Bound<'_, PyAny>) -> Result<Vec<i64>> {
+    fn increment_many(&self, amounts: &Bound<'_, PyAny>) -> Result<Sums> {
         self.values.check_decimal()?;
         let py = amounts.py();
-        let amounts = Groups::pairs("amounts", amounts)?;
-        let amounts =
-            gather(amounts.iter().map(|[key, by]| Ok((self.keys.encode(key)?, integer("amount", by)?))))?;
-        let table = self.open()?;
-        Ok(py.detach(|| table.increment_many(&amounts))?)
+        let groups = Groups::pairs("amounts", amounts)?;
+        let amounts = groups.iter().map(|[key, by]| Ok((self.keys.encode(key)?, integer("amount", by)?)));
+        let amounts = gather(py, amounts)?;
+        let bytes = |(key, _): &(Encoded<'_>, i64)| key.len();
+        self.in_turns(py, &amounts, bytes, twindex_durable::Table::increment_many).map(Sums)
     }
 
     /// `compare_and_swap` for each key, expected and new value: whether each took effect.
@@ -139,15 +176,20 @@ impl Table {
     fn compare_and_swap_many(&self, swaps: &Bound<'_, PyAny>) -> Result<Flags> {
         let py = swaps.py();
         let swaps = Groups::<3>::new("swaps", swaps)?;
-        let swaps = gather(swaps.iter().map(|[key, expected, new]| {
+        let mut encoded = with_room(swaps.len())?;
+        let mut interrupts = Interrupts::default();
+        for [key, expected, new] in swaps.iter() {
+            let key = self.keys.encode(key)?;
             let (expected, new) = (self.values.encode_present(expected)?, self.values.encode_present(new)?);
-            Ok((self.keys.encode(key)?, expected, new))
-        }))?;
-        let swaps: Vec<twindex::Swap<'_, &Encoded<'_>>> =
-            gather(swaps.iter().map(|(key, expected, new)| {
-                Ok((key, expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref)))
-            }))?;
-        let table = self.open()?;
-        Ok(Flags(py.detach(|| table.compare_and_swap_many(&swaps))?))
+            let bytes = |value: &Option<Encoded<'_>>| value.as_ref().map_or(0, Encoded::len);
+            interrupts.item_of(py, key.len() + bytes(&expected) + bytes(&new))?;
+            encoded.push((key, expected, new));
+        }
+        let slices = encoded.iter().map(|(key, expected, new)| {
+            Ok((key, expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref)))
+        });
+        let swaps: Vec<twindex::Swap<'_, &Encoded<'_>>> = gather(py, slices)?;
+        let bytes = |(key, _, new): &twindex::Swap<'_, &Encoded<'_>>| key.len() + new.map_or(0, <[u8]>::len);
+        self.in_turns(py, &swaps, bytes, |table, swaps| table.compare_and_swap_many(swaps)).map(Flags)
     }
 }

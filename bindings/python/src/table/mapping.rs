@@ -9,10 +9,12 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyMapping};
 use twindex::Index;
 
-use super::{KeyAndValue, Table};
+use super::Table;
 use crate::arguments::{Given, Position};
 use crate::error::{self, Result};
-use crate::groups::Groups;
+use crate::groups::{each_pair, items};
+use crate::interrupts::Interrupts;
+use crate::objects::{self, Pair};
 use crate::scan::{Scan, Yields};
 
 /// The keys that `popitem` tries next, and where in the table those after them are: to look for the first pair takes the
@@ -29,7 +31,7 @@ impl Table {
         loop {
             let Some(bytes) = self.open()?.in_memory().select_shared(key) else { return Ok(None) };
             let value = self.values.decode(py, &bytes)?;
-            if self.write(py, 0, |table| table.compare_and_swap(key, Some(&bytes), None))? {
+            if self.change(py, 0, |table| table.compare_and_swap(key, Some(&bytes), None))? {
                 return Ok(Some(value));
             }
             py.check_signals()?;
@@ -52,10 +54,12 @@ impl Table {
     }
 
     fn iterate(&self, yields: Yields) -> Result<Scan> {
+        crate::check_memory()?;
         Ok(Scan::over_table(Arc::clone(&self.store), self.open()?.in_memory(), self.codecs(), yields))
     }
 
     fn iterate_back(&self, yields: Yields) -> Result<Scan> {
+        crate::check_memory()?;
         let cursor = self.open()?.try_cursor(..)?;
         Ok(Scan::over_range(Arc::clone(&self.store), cursor, self.codecs(), yields, true, None))
     }
@@ -138,7 +142,7 @@ impl Table {
         text_signature = "($self, key, default=..., /)"
     )]
     fn pop<'py>(&self, key: &Bound<'py, PyAny>, default: Given<'_, 'py>) -> Result<Bound<'py, PyAny>> {
-        match (self.take(key.py(), self.keys.encode(key)?.as_ref())?, default) {
+        match (self.take(key.py(), self.keys.encode_sought(key)?.as_ref())?, default) {
             (Some(value), _) => Ok(value),
             (None, Given::Object(default)) => Ok(default.to_owned()),
             (None, Given::Nothing) => Err(error::missing(key)),
@@ -155,7 +159,7 @@ impl Table {
     /// >>> log.popitem(), log.popitem(index=0)
     /// ((30, 'c'), (10, 'a'))
     #[pyo3(signature = (*, index=None))]
-    fn popitem<'py>(&self, py: Python<'py>, index: Option<Position>) -> Result<KeyAndValue<'py>> {
+    fn popitem<'py>(&self, py: Python<'py>, index: Option<Position>) -> Result<Pair<'py>> {
         loop {
             let table = self.open()?;
             if table.is_empty() {
@@ -171,46 +175,74 @@ impl Table {
             if let Some(key) = key {
                 let object = self.keys.decode(py, &key)?;
                 if let Some(value) = self.take(py, &key)? {
-                    return Ok((object, value));
+                    return Ok(Pair(object, value));
                 }
             }
             py.check_signals()?;
         }
     }
 
-    /// The key's value; where it is absent gives it the value `default` and returns that.
+    /// The key's value; where it is absent gives it the value `default` first. What it returns is always what is stored.
     #[pyo3(signature = (key, default=None, /))]
     fn setdefault<'py>(
         &self,
         key: &Bound<'py, PyAny>,
         default: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>> {
+        let py = key.py();
         loop {
             if let Some(value) = self.find(key)? {
                 return Ok(value);
             }
-            let default = default.map_or_else(|| key.py().None().into_bound(key.py()), Clone::clone);
-            if self.insert(key, &default)? {
-                return Ok(default);
+            let default = default.map_or_else(|| py.None().into_bound(py), Clone::clone);
+            let (key, value) = (self.keys.encode(key)?, self.values.encode(&default)?);
+            if self.write(py, value.len(), |table| table.insert(&key, &value))? {
+                return self.values.decode(py, value.as_ref());
             }
-            key.py().check_signals()?;
+            py.check_signals()?;
         }
     }
 
-    fn __eq__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn __eq__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let py = slf.py();
         if other.cast::<PyMapping>().is_err() {
             return Ok(py.NotImplemented().into_bound(py));
         }
-        let as_dict = |mapping: &Bound<'py, PyAny>| {
-            let dict = PyDict::new(py);
-            for pair in Groups::pairs("pairs", mapping)?.iter() {
-                let [key, value] = pair;
-                dict.set_item(&**key, &**value)?;
-            }
-            PyResult::Ok(dict)
-        };
-        let equal = as_dict(&Self::items(slf)?)?.eq(as_dict(&other.call_method0("items")?)?)?;
-        equal.into_bound_py_any(py)
+        let ours = dict_of(&Self::items(slf)?)?;
+        let theirs = dict_of(&other.call_method0("items")?)?;
+        Ok(are_equal(&ours, &theirs)?.into_bound_py_any(py)?)
     }
+}
+
+/// A dict of these pairs.
+fn dict_of<'py>(pairs: &Bound<'py, PyAny>) -> Result<Bound<'py, PyDict>> {
+    let py = pairs.py();
+    let dict = objects::dict(py)?;
+    let mut interrupts = Interrupts::default();
+    for pair in pairs.try_iter()? {
+        let pair = pair?;
+        let items = items("pairs", &pair)?;
+        let [key, value] = items.as_slice() else {
+            return Err(error::wrong_length("pairs", 2, items.len(), &pair));
+        };
+        dict.set_item(key, value)?;
+        interrupts.item(py)?;
+    }
+    Ok(dict)
+}
+
+/// As two dicts compare, but for signals.
+fn are_equal(one: &Bound<'_, PyDict>, other: &Bound<'_, PyDict>) -> Result<bool> {
+    let mut equal = one.len() == other.len();
+    if equal {
+        each_pair(one, |key, value| {
+            equal = equal
+                && match other.get_item(key)? {
+                    Some(found) => found.is(&value) || found.eq(value)?,
+                    None => false,
+                };
+            Ok(())
+        })?;
+    }
+    Ok(equal)
 }

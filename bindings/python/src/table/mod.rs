@@ -48,8 +48,6 @@ pub(crate) struct Table {
 /// To copy so many bytes takes several times as long as to leave the interpreter and come back.
 const WORTH_LEAVING: usize = 64 << 10;
 
-type KeyAndValue<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
-
 impl Table {
     pub(crate) fn new(
         owner: &Bound<'_, Store>,
@@ -91,9 +89,21 @@ impl Table {
         Ok(&self.engine)
     }
 
-    /// Writes so many bytes: outside the interpreter where that takes longer than leaving it.
+    /// Writes so many bytes, where there is memory for them.
     #[inline]
     fn write<T: Send>(
+        &self,
+        py: Python<'_>,
+        bytes: usize,
+        write: impl Send + FnOnce(&twindex_durable::Table) -> twindex_durable::Result<T>,
+    ) -> Result<T> {
+        crate::check_memory()?;
+        self.change(py, bytes, write)
+    }
+
+    /// Makes a change of so many bytes: outside the interpreter where that takes longer than leaving it.
+    #[inline]
+    fn change<T: Send>(
         &self,
         py: Python<'_>,
         bytes: usize,
@@ -114,7 +124,7 @@ impl Table {
     fn find<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
         let py = key.py();
         let table = self.open()?;
-        let key = self.keys.encode(key)?;
+        let key = self.keys.encode_sought(key)?;
         match table.select_with(&key, |value| self.values.make(py, value)) {
             Some(made) => self.values.finish(made?).map(Some),
             None => Ok(None),

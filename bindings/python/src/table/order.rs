@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use super::{KeyAndValue, Table};
+use super::Table;
 use crate::arguments::{Count, Inclusive, Position};
 use crate::cursor::Cursor;
 use crate::error::{self, Result};
+use crate::interrupts::AT_ONCE;
+use crate::objects::Pair;
 use crate::range::Range;
 use crate::scan::{Scan, Yields};
 
@@ -27,11 +29,11 @@ impl Table {
 
     /// How many keys are less than this one, or equal to it.
     fn rank(&self, key: &Bound<'_, PyAny>, or_equal: bool) -> Result<usize> {
-        let encoded = self.keys.encode(key)?;
+        let encoded = self.keys.encode_sought(key)?;
         let bytes = encoded.as_ref();
         let end = if or_equal { End::Included(bytes) } else { End::Excluded(bytes) };
         let mut cursor = self.open()?.try_cursor((End::Unbounded, end))?;
-        let count = key.py().detach(|| cursor.scan_asc_next_many(usize::MAX, |_, _| ()));
+        let count = pass(key.py(), &mut cursor, false, usize::MAX)?;
         self.open()?;
         Ok(count)
     }
@@ -46,14 +48,7 @@ impl Table {
         let mut cursor = self.open()?.try_cursor(..)?;
         let (skipped, down) = if index < 0 { (!index, true) } else { (index, false) };
         let skipped = skipped.cast_unsigned();
-        let nothing = |_: &[u8], _: &[u8]| ();
-        let passed = py.detach(|| {
-            if down {
-                cursor.scan_desc_next_many(skipped, nothing)
-            } else {
-                cursor.scan_asc_next_many(skipped, nothing)
-            }
-        });
+        let passed = pass(py, &mut cursor, down, skipped)?;
         let pair = match down {
             _ if passed < skipped => None,
             true => cursor.scan_desc_next(),
@@ -61,6 +56,21 @@ impl Table {
         };
         pair.map(|(key, value)| read(key, value)).ok_or_else(|| error::position(index))
     }
+}
+
+/// Moves the cursor over so many pairs, or to the end of its range: over how many.
+fn pass(py: Python<'_>, cursor: &mut twindex::Cursor, down: bool, pairs: usize) -> Result<usize> {
+    let mut passed = 0;
+    while passed < pairs {
+        let most = (pairs - passed).min(8 * AT_ONCE);
+        let done = py.detach(|| cursor.steps(down, most, |_, _| true));
+        passed += done;
+        if done < most {
+            break;
+        }
+        py.check_signals()?;
+    }
+    Ok(passed)
 }
 
 #[pymethods]
@@ -167,9 +177,9 @@ impl Table {
     /// >>> log.peekitem(), log.peekitem(0)
     /// ((30, 'c'), (10, 'a'))
     #[pyo3(signature = (index=Position::LAST, /), text_signature = "($self, index=-1, /)")]
-    fn peekitem<'py>(&self, py: Python<'py>, index: Position) -> Result<KeyAndValue<'py>> {
+    fn peekitem<'py>(&self, py: Python<'py>, index: Position) -> Result<Pair<'py>> {
         let make = |key: &[u8], value: &[u8]| (self.keys.make(py, key), self.values.make(py, value));
         let (key, value) = self.at(py, index, make)?;
-        Ok((self.keys.finish(key?)?, self.values.finish(value?)?))
+        Ok(Pair(self.keys.finish(key?)?, self.values.finish(value?)?))
     }
 }

@@ -79,7 +79,7 @@ impl Table {
                     Given::Nothing => Groups::default(),
                 };
                 if let Some(keywords) = keywords {
-                    pairs.extend_by_dict(keywords);
+                    pairs.extend_by_dict(keywords)?;
                 }
                 self.write_many(py, &pairs, |table, pairs| table.upsert_many(pairs))?;
                 Ok(None)
@@ -106,7 +106,7 @@ impl Table {
     #[pyo3(signature = (key, /))]
     pub(super) fn delete(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
         let (py, key) = (key.py(), self.keys.encode(key)?);
-        self.write(py, 0, |table| table.delete(&key))
+        self.change(py, 0, |table| table.delete(&key))
     }
 
     /// Removes all pairs. Those that other threads write meanwhile may stay.
@@ -139,7 +139,7 @@ impl Table {
     /// (1000003, b'end')
     #[pyo3(signature = (key, /))]
     fn view<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyMemoryView>>> {
-        let encoded = self.keys.encode(key)?;
+        let encoded = self.keys.encode_sought(key)?;
         let value = self.open()?.in_memory().select_shared(&encoded);
         value.map(|value| value::view(key.py(), value)).transpose()
     }
@@ -147,7 +147,7 @@ impl Table {
     /// Whether the key is there.
     #[pyo3(signature = (key, /))]
     pub(super) fn contains(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
-        Ok(self.open()?.contains(self.keys.encode(key)?))
+        Ok(self.open()?.contains(self.keys.encode_sought(key)?))
     }
 
     /// Calls `change` with the key's value, or None where the key is absent, and gives the key the value

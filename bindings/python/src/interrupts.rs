@@ -1,0 +1,96 @@
+//! Ctrl-C in the middle of a long call.
+
+use std::io::{self, Read, Write};
+
+use pyo3::prelude::*;
+
+use crate::error::Result;
+
+/// So much work at a time goes by without a look at signals, counted in items: a few milliseconds.
+pub(crate) const AT_ONCE: usize = 16 << 10;
+
+/// Bytes that take as long to copy or to encode as an item does.
+const BYTES_OF_AN_ITEM: usize = 256;
+
+/// Counts work, and now and then looks whether a signal has come. Its handler is Python code, which may do anything.
+#[derive(Default)]
+pub(crate) struct Interrupts {
+    done: usize,
+}
+
+impl Interrupts {
+    /// Counts an item. Fails where a handler of a signal did, as Ctrl-C's does.
+    #[inline]
+    pub(crate) fn item(&mut self, py: Python<'_>) -> Result<()> {
+        self.item_of(py, 0)
+    }
+
+    /// Counts an item of so many bytes.
+    #[inline]
+    pub(crate) fn item_of(&mut self, py: Python<'_>, bytes: usize) -> Result<()> {
+        self.done += 1 + bytes / BYTES_OF_AN_ITEM;
+        if self.done < AT_ONCE { Ok(()) } else { self.look(py) }
+    }
+
+    #[cold]
+    fn look(&mut self, py: Python<'_>) -> Result<()> {
+        self.done = 0;
+        Ok(py.check_signals()?)
+    }
+}
+
+/// A reader of bytes, or a writer to memory, that the engine uses outside the interpreter. It ends at a signal.
+pub(crate) struct Interruptible<T> {
+    pub(crate) bytes: T,
+    done: usize,
+    failure: Option<PyErr>,
+}
+
+impl<T> Interruptible<T> {
+    pub(crate) fn new(bytes: T) -> Self {
+        Self { bytes, done: 0, failure: None }
+    }
+
+    /// What the engine made of it, or why it was ended.
+    pub(crate) fn result<R>(self, made: twindex::Result<R>) -> Result<(R, T)> {
+        match self.failure {
+            Some(failure) => Err(failure.into()),
+            None => Ok((made?, self.bytes)),
+        }
+    }
+
+    fn look(&mut self, bytes: usize) -> io::Result<()> {
+        /// What takes some milliseconds.
+        const OFTEN: usize = 1 << 20;
+        self.done += bytes;
+        if self.done < OFTEN {
+            return Ok(());
+        }
+        self.done = 0;
+        Python::attach(|py: Python<'_>| Python::check_signals(py)).map_err(|failure| {
+            self.failure = Some(failure);
+            io::ErrorKind::Other.into()
+        })
+    }
+}
+
+impl Write for Interruptible<Vec<u8>> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.look(bytes.len())?;
+        self.bytes.try_reserve(bytes.len())?;
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for Interruptible<&[u8]> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.bytes.read(into)?;
+        self.look(read)?;
+        Ok(read)
+    }
+}
