@@ -243,7 +243,7 @@ mod tests {
             assert!(MEMORY.alloc(Layout::from_size_align_unchecked(64, 2 * BLOCK_ALIGN)).is_null());
             let table = Layout::from_size_align_unchecked(448, BLOCK_ALIGN);
             let block = MEMORY.alloc(table);
-            assert!(!block.is_null() && block.addr() % BLOCK_ALIGN == 0);
+            assert!(!block.is_null() && block.addr().is_multiple_of(BLOCK_ALIGN));
             MEMORY.dealloc(block, table);
             assert!(MEMORY.alloc(Layout::from_size_align_unchecked(BLOCK_BYTES, BLOCK_ALIGN)).is_null());
             let grown = MEMORY.realloc(before, layout(100), 1000);

@@ -119,7 +119,9 @@ def test_a_buffer_without_bytes_is_empty(empty: Any) -> None:
 def test_why_a_buffer_is_refused() -> None:
     """The message asked for a memoryview where it was given one."""
     table: Any = twindex.Store().table("t")
-    with pytest.raises(twindex.ArgumentTypeError, match=r"key must have its bytes in one piece.*C-contiguous"):
+    with pytest.raises(
+        twindex.ArgumentTypeError, match=r"key must have its bytes in one piece.*C-contiguous"
+    ):
         table.insert(memoryview(b"abcd")[::2], b"")
     released = memoryview(b"abcd")
     released.release()

@@ -181,7 +181,7 @@ def test_setdefault_returns_what_it_stored() -> None:
     table = twindex.Store().table("t", keys="str", values="json")
     assert table.setdefault("x", (1, 2)) == [1, 2]
     assert table.setdefault("x", ()) == [1, 2]
-    raw = twindex.Store().table("t")
+    raw: Any = twindex.Store().table("t")
     first = raw.setdefault(b"x", bytearray(b"1"))
     assert type(first) is bytes
     assert first == raw[b"x"] == b"1"
@@ -200,7 +200,7 @@ def test_what_is_derived_from_list_and_tuple_gives_its_own_items() -> None:
         def __iter__(self) -> Iterator[bytes]:
             return iter([b"b", b"2"])
 
-    table = twindex.Store().table("t")
+    table: Any = twindex.Store().table("t")
     table.update(Shown())
     assert table.insert_many([Pair()]) == [True]
     assert dict(table) == {b"a": b"1", b"b": b"2"}
