@@ -9,17 +9,17 @@ mod index64;
 mod keysets;
 mod sizes;
 mod skytable;
+mod test;
 mod ycsb;
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use fastrand::Rng;
 use serde::Serialize;
 use twindex_benches::{Reach, Record};
 
 use self::sizes::{Scale, Sizes};
-use crate::peer::Peer;
+use self::test::{Job, System, Test};
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Command {
@@ -80,39 +80,6 @@ struct Unit {
     threads: u16,
     #[serde(skip)]
     run: fn(&Job) -> Vec<Record>,
-}
-
-/// A unit as its test sees it.
-struct Job<'j> {
-    sizes: &'j Sizes,
-    threads: usize,
-    folder: &'j std::path::Path,
-}
-
-/// One test of a document.
-struct Test {
-    name: &'static str,
-    /// With how many threads, each in a process of its own; none where one process has all.
-    threads: fn(&Sizes) -> &[u16],
-    systems: &'static [System],
-}
-
-/// How one system does one test.
-struct System {
-    name: &'static str,
-    reach: Reach,
-    /// Whether threads can share it.
-    threads: bool,
-    run: fn(&Job) -> Vec<Record>,
-}
-
-const fn system<P: Peer>(run: fn(&Job) -> Vec<Record>) -> System {
-    System { name: P::NAME, reach: P::REACH, threads: P::THREADS, run }
-}
-
-/// A system that is no peer in this test.
-const fn special(name: &'static str, reach: Reach, run: fn(&Job) -> Vec<Record>) -> System {
-    System { name, reach, threads: true, run }
 }
 
 const TESTS: &[Test] = &[
@@ -200,20 +167,6 @@ fn units(plan: &Plan) -> Vec<Unit> {
         }
     }
     units
-}
-
-/// Keys and orders are the same in every process.
-fn rng() -> Rng {
-    Rng::with_seed(64)
-}
-
-/// Operations per second.
-fn per_second(operations: usize, time: std::time::Duration) -> f64 {
-    operations as f64 / time.as_secs_f64()
-}
-
-fn record<P: Peer>(test: &str, operations: usize) -> Record {
-    Record::new(test, P::NAME, P::REACH, operations as u64)
 }
 
 #[cfg(test)]

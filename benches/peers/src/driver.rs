@@ -5,10 +5,11 @@ use std::process::{Command, Stdio};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::catalogue::{JOBS, Job, SYSTEMS, System, Unit};
 use crate::clock::Clock;
-use crate::job::{Figure, JOBS, Job, SYSTEMS, System, Unit};
 use crate::options::Run;
 use crate::results::{Record, Results};
+use crate::task::Figure;
 
 /// A job with all that it takes to do it.
 struct Turn<'r> {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use fastrand::Rng;
 use twindex_benches::{KeyList, random_hex, words};
 
-use crate::options::{Data, KeyKind};
+use crate::data::{Data, KeyKind};
 
 /// Keys and orders are the same in every process.
 pub(crate) fn rng() -> Rng {

@@ -1,9 +1,10 @@
 //! Twindex beside its peers. `README.md` in the folder above says how this is measured.
 
+mod catalogue;
 mod clock;
+mod data;
 mod documents;
 mod driver;
-mod job;
 mod keys;
 mod options;
 mod peer;
@@ -11,15 +12,17 @@ mod peers;
 mod ratios;
 mod results;
 mod server;
+mod task;
 mod work;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::job::{Half, JOBS, SYSTEMS, Task};
-use crate::options::{Command, CommandLine, One, Run};
+use crate::catalogue::{Half, JOBS, SYSTEMS};
+use crate::options::{Command, CommandLine, Run};
 use crate::results::Results;
+use crate::task::{One, Task};
 
 fn main() -> ExitCode {
     let line = CommandLine::parse();

@@ -6,7 +6,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::job::{Half, JOBS, SYSTEMS, Unit};
+use crate::catalogue::{Half, JOBS, SYSTEMS, Unit};
 use crate::results::Record;
 
 const OURS: &str = "twindex";

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use sysinfo::System;
 
-use crate::job::Unit;
+use crate::catalogue::Unit;
 
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Results {

@@ -4,7 +4,8 @@
 
 use twindex_benches::{Record, claim_memory, resident_bytes};
 
-use super::{Job, Sizes, System, per_second, record, system};
+use super::sizes::Sizes;
+use super::test::{Job, System, per_second, record, system};
 use crate::clock::Clock;
 use crate::peer::{Peer, Session, time};
 use crate::peers::{self, redis};

@@ -14,7 +14,7 @@ use twindex_benches::{Reach, Record};
 use twindex_durable::{Durability, Options, Store, Table};
 
 use super::blobs::{BATCH, BLOBS, LISTS, append_all};
-use super::{Job, System, per_second, record, special};
+use super::test::{Job, System, per_second, record, special};
 use crate::clock::Clock;
 use crate::peer::{Peer, Session, spread, time};
 use crate::peers::{self, redis};

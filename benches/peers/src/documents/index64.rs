@@ -2,11 +2,13 @@
 
 use twindex_benches::{Reach, Record, random_hex};
 
-use super::{Job, Sizes, System, per_second, record, rng, system};
+use super::sizes::Sizes;
+use super::test::{Job, System, per_second, record, rng, system};
 use crate::clock::Clock;
 use crate::peer::{Peer, SortedSession, time};
 use crate::peers::{self, redis};
-use crate::work::{How, begin, insert, resident, select, time_scan};
+use crate::work::fill::{How, time_scan};
+use crate::work::steps::{begin, insert, resident, select};
 
 const KEY_BYTES: u16 = 16;
 const VALUE_BYTES: usize = 16;

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use twindex::{Index, Store};
 use twindex_benches::{Reach, Record};
 
-use super::{Job, System, special};
+use super::test::{Job, System, special};
 use crate::server::{Persistence, Server};
 
 const PARENT: &str = "dir:/tests/bench";

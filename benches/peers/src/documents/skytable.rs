@@ -2,11 +2,12 @@
 
 use twindex_benches::{KeyList, Record, fill_value};
 
-use super::{Job, Sizes, System, per_second, record, rng, system};
+use super::sizes::Sizes;
+use super::test::{Job, System, per_second, record, rng, system};
 use crate::clock::Clock;
 use crate::peer::{Peer, Session, time};
 use crate::peers::{self, redis};
-use crate::work::{begin, insert, select};
+use crate::work::steps::{begin, insert, select};
 
 const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const BYTES: usize = 3;

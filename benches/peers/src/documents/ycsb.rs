@@ -21,11 +21,12 @@ use rand::rngs::SmallRng;
 use rand_distr::{Distribution as _, Zipf};
 use twindex_benches::{KeyList, Record, fill_value, is_value_start, number_of_value, random_hex};
 
-use super::{Job, Sizes, System, per_second, record, rng, system};
+use super::sizes::Sizes;
+use super::test::{Job, System, per_second, record, rng, system};
 use crate::clock::Clock;
 use crate::peer::{Peer, Session, SortedSession, time};
 use crate::peers::{self, redis};
-use crate::work::{begin, check};
+use crate::work::steps::{begin, check};
 
 /// Ten fields of a hundred bytes.
 const VALUE_BYTES: usize = 1_000;

@@ -5,9 +5,9 @@ use std::ops::Range;
 use twindex_benches::{KeyList, fill_value};
 
 use super::fill::BATCH;
-use super::{begin, mops, select};
-use crate::job::{Figure, Task};
+use super::steps::{begin, mops, select};
 use crate::peer::{Peer, Session, time};
+use crate::task::{Figure, Task};
 
 pub(crate) fn run<P: Peer>(task: &Task, row: &str) -> Vec<Figure> {
     let mut peer: P = begin(&task.keys, task.value_bytes());

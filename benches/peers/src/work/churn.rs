@@ -2,10 +2,10 @@
 
 use twindex_benches::fill_value;
 
-use super::{begin, figure, insert, mops, resident, select};
-use crate::job::{Figure, Task};
+use super::steps::{begin, figure, insert, mops, resident, select};
 use crate::keys::rng;
 use crate::peer::{Peer, Session, time};
+use crate::task::{Figure, Task};
 
 /// The job's list has keys for two tables: those of the first half are deleted, in another order, while
 /// those of the second come in.

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use twindex_benches::{KeyList, is_value_start};
 
-use super::{begin, check, figure, insert, mops, resident, select, walks};
+use super::steps::{begin, check, figure, insert, mops, resident, select, walks};
 use crate::clock::Clock;
-use crate::job::{Figure, Task};
 use crate::keys::rng;
 use crate::peer::{Peer, Session, SortedSession, time};
+use crate::task::{Figure, Task};
 
 /// The keys of one call of a batched verb.
 pub(super) const BATCH: usize = 32;

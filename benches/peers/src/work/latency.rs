@@ -6,10 +6,10 @@
 use hdrhistogram::Histogram;
 use twindex_benches::fill_value;
 
-use super::{begin, figure};
+use super::steps::{begin, figure};
 use crate::clock::Clock;
-use crate::job::{Figure, Task};
 use crate::peer::{Peer, Session};
+use crate::task::{Figure, Task};
 
 pub(crate) fn run<P: Peer>(task: &Task, half: &str) -> Vec<Figure> {
     let mut peer: P = begin(&task.keys, task.value_bytes());

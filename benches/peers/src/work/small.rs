@@ -2,10 +2,10 @@
 
 use twindex_benches::{KeyList, claim_memory_for};
 
-use super::{figure, insert, mops, resident, select};
-use crate::job::{Figure, Task};
+use super::steps::{figure, insert, mops, resident, select};
 use crate::keys::rng;
 use crate::peer::Peer;
+use crate::task::{Figure, Task};
 
 /// All pairs of all tables together.
 const PAIRS: usize = 100_000;

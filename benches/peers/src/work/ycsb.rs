@@ -13,11 +13,11 @@ use rand::rngs::SmallRng;
 use rand_distr::{Distribution, Zipf};
 use twindex_benches::{KeyList, fill_value, is_value_start, number_of_value};
 
-use super::{begin, check, figure, insert, mops};
+use super::steps::{begin, check, figure, insert, mops};
 use crate::clock::Clock;
-use crate::job::{Figure, Task};
 use crate::keys::rng;
 use crate::peer::{Peer, Session, SortedSession, time};
+use crate::task::{Figure, Task};
 
 /// YCSB's own.
 const SKEW: f64 = 0.99;

@@ -1,13 +1,10 @@
-//! The jobs: what one process does with one system, and the rows that come of it.
+//! The catalogue: the jobs with their rows, and the systems that do them.
 
 use serde::{Deserialize, Serialize};
-use twindex_benches::KeyList;
 
-use crate::clock::Clock;
-use crate::keys;
-use crate::options::One;
 use crate::peer::{Peer, SortedSession};
 use crate::peers;
+use crate::task::{Figure, Task};
 use crate::work::{batch, churn, fill, latency, small, ycsb};
 
 /// Which half of the systems a job is for.
@@ -159,50 +156,6 @@ where
     for<'p> P::Session<'p>: SortedSession,
 {
     System { name: P::NAME, half: Half::Sorted, threads: P::THREADS, run: sorted_job::<P> }
-}
-
-/// One figure of one row.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Figure {
-    pub(crate) row: String,
-    pub(crate) value: f64,
-}
-
-/// A job to be done by one process.
-pub(crate) struct Task {
-    pub(crate) one: One,
-    /// The keys in random order, numbered so.
-    pub(crate) keys: KeyList,
-}
-
-impl Task {
-    pub(crate) fn new(one: One) -> Self {
-        // A job that deletes or adds pairs as it goes needs keys for those too.
-        let spare = match one.job.as_str() {
-            "hash_churn" | "sorted_churn" => one.pairs,
-            "ycsb_e" => one.pairs / 10,
-            _ => 0,
-        };
-        let keys = keys::keys(&one.data, one.pairs + spare);
-        Self { one, keys }
-    }
-
-    pub(crate) fn threads(&self) -> usize {
-        usize::from(self.one.threads)
-    }
-
-    pub(crate) fn clock(&self) -> Clock {
-        self.one.data.clock
-    }
-
-    pub(crate) fn value_bytes(&self) -> usize {
-        self.one.data.value_bytes as usize
-    }
-
-    /// Whether someone asked for the row.
-    pub(crate) fn wants(&self, row: &str) -> bool {
-        self.one.rows.iter().any(|wanted| wanted == row)
-    }
 }
 
 fn hash_job<P: Peer>(task: &Task) -> Vec<Figure> {
