@@ -47,7 +47,7 @@ impl Worker for Thread {
     }
 
     fn update(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
-        Ok(self.table.update(key, value)?)
+        Ok(self.table.replace(key, value)?)
     }
 
     fn select<R>(&mut self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Fallible<Option<R>> {

@@ -376,7 +376,7 @@ export class Batch {
   /** The number of writes in it. */
   readonly size: number
   insert<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T>): this
-  update<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T>): this
+  replace<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T>): this
   upsert<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T>): this
   /** As `upsert`. */
   set<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T>): this
@@ -405,7 +405,7 @@ export class Table<K extends KeyEncoding = 'utf8', V extends ValueEncoding = 'ut
   /** Adds the pair where the key is absent; whether it was. */
   insert(key: Input<K>, value: Input<V>): boolean
   /** Replaces the value where the key is present; whether it was. */
-  update(key: Input<K>, value: Input<V>): boolean
+  replace(key: Input<K>, value: Input<V>): boolean
   /** Gives the key this value, present or not: true. */
   upsert(key: Input<K>, value: Input<V>): boolean
   /** Removes the pair; whether it was there. */
@@ -416,7 +416,7 @@ export class Table<K extends KeyEncoding = 'utf8', V extends ValueEncoding = 'ut
 
   /** `insert` for each pair. All arguments are checked before the first write, as in all that ends in `Many`. */
   insertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
-  updateMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
+  replaceMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
   upsertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
   deleteMany(keys: Iterable<Input<K>>): boolean[]
   containsMany(keys: Iterable<Input<K>>): boolean[]

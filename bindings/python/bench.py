@@ -107,11 +107,11 @@ def select_all(table: Table, progress: Progress, pairs: Pairs) -> None:
 
 
 def update_all(table: Table, progress: Progress, pairs: Pairs) -> None:
-    update = table.update
+    replace = table.replace
     for start in range(0, len(pairs), BLOCK):
         block = pairs[start : start + BLOCK]
         for key, value in block:
-            if not update(key, value):
+            if not replace(key, value):
                 raise WrongResultError(f"update of {key!r} found nothing")
         progress.update(len(block))
 

@@ -42,7 +42,7 @@ struct Step {
 #[derive(Clone, Copy, Debug)]
 enum Verb {
     Insert,
-    Update,
+    Replace,
     Upsert,
     Delete,
 }
@@ -71,8 +71,8 @@ impl Batch {
     }
 
     /// Replaces the value where the key is present.
-    pub fn update(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.add(table, Verb::Update, key.as_ref(), value.as_ref())
+    pub fn replace(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.add(table, Verb::Replace, key.as_ref(), value.as_ref())
     }
 
     /// Gives the key this value, present or not.
@@ -183,7 +183,7 @@ impl Step {
         let table = self.table.in_memory();
         match self.verb {
             Verb::Insert => table.insert(&self.key, &self.value),
-            Verb::Update => table.update(&self.key, &self.value),
+            Verb::Replace => table.replace(&self.key, &self.value),
             Verb::Upsert => table.upsert(&self.key, &self.value),
             Verb::Delete => table.delete(&self.key),
         }

@@ -78,11 +78,11 @@ impl Table {
 
     /// Replaces the value where the key is present; whether it was.
     #[inline]
-    pub fn update(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+    pub fn replace(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.acknowledged(self.write(
             key,
-            || self.engine.update(key, value),
+            || self.engine.replace(key, value),
             |log| log.push(self.id, Operation::Put(key, value)),
         ))
     }
@@ -147,9 +147,9 @@ impl Table {
         self.write_pairs(pairs, twindex::Table::insert_many, twindex::Table::insert_many)
     }
 
-    /// [`update`](Self::update) for each pair: whether each took effect.
-    pub fn update_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.write_pairs(pairs, twindex::Table::update_many, twindex::Table::update_many)
+    /// [`replace`](Self::replace) for each pair: whether each took effect.
+    pub fn replace_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
+        self.write_pairs(pairs, twindex::Table::replace_many, twindex::Table::replace_many)
     }
 
     /// [`upsert`](Self::upsert) for each pair: whether each took effect.

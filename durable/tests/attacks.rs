@@ -51,14 +51,14 @@ fn a_write_to_a_dropped_table_leaves_no_trace_in_the_file() {
     type Write = fn(&Table) -> Result<(), Error>;
     let writes: [Write; 12] = [
         |t| t.insert("a", "b").map(drop),
-        |t| t.update("a", "b").map(drop),
+        |t| t.replace("a", "b").map(drop),
         |t| t.upsert("a", "b").map(drop),
         |t| t.delete("a").map(drop),
         |t| t.increment("a", 1).map(drop),
         |t| t.compare_and_swap("a", None, Some(b"b")).map(drop),
         |t| t.clear(),
         |t| t.insert_many(&[("a", "b"), ("c", "d")]).map(drop),
-        |t| t.update_many(&[("a", "b"), ("c", "d")]).map(drop),
+        |t| t.replace_many(&[("a", "b"), ("c", "d")]).map(drop),
         |t| t.upsert_many(&[("a", "b"), ("c", "d")]).map(drop),
         |t| t.delete_many(&["a", "c"]).map(drop),
         |t| t.increment_many(&[("a", 1), ("c", 2)]).map(drop),

@@ -44,7 +44,7 @@ fn packed() -> Result<Store> {
 /// What is done then, in the files with a log.
 fn log(store: &Store) -> Result<()> {
     let users = store.table("users", Index::Hash)?;
-    users.update("ada", "1852")?;
+    users.replace("ada", "1852")?;
     users.delete("")?;
     users.increment("count", -7)?;
     store.table("dropped", Index::Hash)?.insert("a", "1")?;

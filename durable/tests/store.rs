@@ -48,8 +48,8 @@ fn use_all_verbs(store: &Store) -> Result<()> {
     for table in [&users, &log] {
         assert!(table.insert("a", "1")?);
         assert!(!table.insert("a", "2")?);
-        assert!(table.update("a", "3")?);
-        assert!(!table.update("b", "3")?);
+        assert!(table.replace("a", "3")?);
+        assert!(!table.replace("b", "3")?);
         assert!(table.upsert("c", "4")?);
         assert!(table.insert("d", "5")? && table.delete("d")?);
         assert!(!table.delete("d")?);
@@ -67,7 +67,7 @@ fn use_all_verbs(store: &Store) -> Result<()> {
         let pairs: Vec<_> = (0..100).map(|number| (format!("k{number:02}"), format!("{number}"))).collect();
         assert_eq!(table.insert_many(&pairs)?, [true; 100]);
         assert_eq!(table.insert_many(&pairs[90..])?, [false; 10]);
-        assert_eq!(table.update_many(&[("k00", "x"), ("z", "y")])?, [true, false]);
+        assert_eq!(table.replace_many(&[("k00", "x"), ("z", "y")])?, [true, false]);
         assert_eq!(table.upsert_many(&[("k01", "x"), ("u", "y")])?, [true, true]);
         assert_eq!(table.delete_many(&["k02", "k03", "none"])?, [true, true, false]);
         assert_eq!(table.increment_many(&[("n", 1), ("m", 2)])?, [44, 2]);
@@ -92,7 +92,7 @@ fn use_all_verbs(store: &Store) -> Result<()> {
     let mut batch = store.batch();
     batch.insert(&users, "b1", "1")?;
     batch.insert(&users, "b1", "2")?;
-    batch.update(&log, "b1", "3")?;
+    batch.replace(&log, "b1", "3")?;
     batch.upsert(&log, "b2", "4")?;
     batch.delete(&log, "n")?;
     assert_eq!(batch.commit()?, [true, false, false, true, true]);
@@ -540,7 +540,7 @@ fn the_log_has_what_memory_has_even_of_keys_that_change() {
             let pairs = || (0..10).map(|number| (fickle(number), fickle(number + 1))).collect::<Vec<_>>();
             // Whether they fail does not matter here.
             let _ = table.insert_many(&pairs());
-            let _ = table.update_many(&pairs());
+            let _ = table.replace_many(&pairs());
             let _ = table.upsert_many(&pairs());
             let _ = table.delete_many(&(2..8).map(fickle).collect::<Vec<_>>());
         }

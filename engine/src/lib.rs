@@ -26,7 +26,7 @@
 //! | verb | takes effect where the key is | returns |
 //! |---|---|---|
 //! | [`insert`](Table::insert) | absent | whether it took effect |
-//! | [`update`](Table::update) | present | whether it took effect |
+//! | [`replace`](Table::replace) | present | whether it took effect |
 //! | [`upsert`](Table::upsert) | either | whether it took effect: always true |
 //! | [`delete`](Table::delete) | present | whether it took effect |
 //! | [`select`](Table::select), [`contains`](Table::contains) | | the value, or whether it is there |
@@ -7128,12 +7128,13 @@ impl Table {
     // --- write verbs
 
     /// Adds the pair where the key is absent; whether it was.
+    #[must_use = "whether the key was absent: nothing is written where it was present"]
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         self.write(key.as_ref(), value.as_ref(), |is_there| !is_there)
     }
 
     /// Replaces the value where the key is present; whether it was.
-    pub fn update(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+    pub fn replace(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         self.write(key.as_ref(), value.as_ref(), |is_there| is_there)
     }
 
@@ -7317,8 +7318,8 @@ impl Table {
         self.write_many(pairs, |is_there| !is_there)
     }
 
-    /// [`update`](Self::update) for each pair: whether each took effect.
-    pub fn update_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
+    /// [`replace`](Self::replace) for each pair: whether each took effect.
+    pub fn replace_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
         self.write_many(pairs, |is_there| is_there)
     }
 

@@ -85,11 +85,11 @@ fn a_value_over_the_limit_is_refused_before_anything_is_written() {
         let too_large = too_large.as_slice();
         let refused = [
             table.insert("d", too_large),
-            table.update("a", too_large),
+            table.replace("a", too_large),
             table.upsert("a", too_large),
             table.compare_and_swap("a", Some(b"1"), Some(too_large)),
             table.insert_many(&[("d", b"4".as_slice()), ("e", too_large)]).map(|_| true),
-            table.update_many(&[("a", b"4".as_slice()), ("b", too_large)]).map(|_| true),
+            table.replace_many(&[("a", b"4".as_slice()), ("b", too_large)]).map(|_| true),
             table.upsert_many(&[("a", b"4".as_slice()), ("b", too_large)]).map(|_| true),
             table
                 .compare_and_swap_many(&[("a", Some(b"1"), None), ("b", None, Some(too_large))])
@@ -179,7 +179,7 @@ fn a_panic_in_alter_changes_nothing_and_locks_nothing() {
         panics(|| drop(table.alter("absent", |_| on_purpose())));
         assert_eq!(table.select("b").unwrap(), b"2");
         assert!(!table.contains("absent"));
-        assert!(table.update("b", "new").unwrap());
+        assert!(table.replace("b", "new").unwrap());
         assert!(table.insert("absent", "new").unwrap());
         assert!(table.delete("a").unwrap());
         assert_eq!(table.len(), 3);
@@ -218,7 +218,7 @@ fn a_panic_in_a_reader_locks_nothing() {
             panics(|| assert_eq!(cursor.scan_asc_next_many(2, |_, _| on_purpose()), 2));
             panics(|| assert_eq!(table.cursor(..).scan_desc_next_many(2, |_, _| on_purpose()), 2));
         }
-        assert!(table.update("a", vec![1; LARGE]).unwrap());
+        assert!(table.replace("a", vec![1; LARGE]).unwrap());
         assert!(table.delete("b").unwrap());
         table.clear().unwrap();
         assert!(table.is_empty());

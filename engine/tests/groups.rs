@@ -53,7 +53,7 @@ fn batches_do_what_single_writes_do() {
                 .collect();
             let found = match verb {
                 0 => table.insert_many(&pairs),
-                1 => table.update_many(&pairs),
+                1 => table.replace_many(&pairs),
                 _ => table.upsert_many(&pairs),
             };
             assert_eq!(found.unwrap(), expected, "seed {seed}");

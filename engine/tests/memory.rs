@@ -129,7 +129,7 @@ fn a_refused_write_leaves_no_large_value_behind() {
                 store.set_memory_limit(Some(store.memory() + room));
                 let key = format!("key/{}", 4 + 5 * number);
                 let results = [
-                    table.update(&key, vec![1; length]),
+                    table.replace(&key, vec![1; length]),
                     table.alter(&key, |_| Change::Set(vec![2; length + 1])),
                     table.insert(format!("new/{room}/{length}"), vec![3; length]),
                 ];
@@ -161,10 +161,10 @@ fn a_refused_shrinking_of_a_large_value_leaves_nothing_behind() {
             for number in 0..20 {
                 let shorter = vec![8; length];
                 let shrunk = [
-                    table.update([number; 6], &shorter),
+                    table.replace([number; 6], &shorter),
                     table.alter([number; 6], |_| Change::Set(shorter.clone())),
                     table.delete([number; 6]),
-                    table.update([number; 6], &shorter),
+                    table.replace([number; 6], &shorter),
                     table.insert([number; 6], &shorter),
                 ];
                 assert!(matches!(shrunk, [_, _, Ok(true), Ok(false), _]));
@@ -458,7 +458,7 @@ fn a_full_table_s_pairs_can_be_updated_and_replaced() {
             keys.push(key);
         }
         assert!(keys.len() > 60_000, "{index}: {}", keys.len());
-        let updated = keys.iter().filter(|key| table.update(key, [2; 16]).is_ok()).count();
+        let updated = keys.iter().filter(|key| table.replace(key, [2; 16]).is_ok()).count();
         assert!(updated >= keys.len() * 3 / 4, "{index}: {updated} of {}", keys.len());
         let others: Vec<_> = (0..100).map(|_| format!("{:016x}", random.u64(..))).collect();
         let room = keys.iter().take(2000).any(|key| {
@@ -536,7 +536,7 @@ proptest! {
             let old = model.get(&key).cloned();
             let done = match verb {
                 0 => table.insert(&key, &value),
-                1 => table.update(&key, &value),
+                1 => table.replace(&key, &value),
                 2 => table.upsert(&key, &value),
                 3 => table.compare_and_swap(&key, old.as_deref(), Some(&value)),
                 _ => table.delete(&key),

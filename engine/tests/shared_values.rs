@@ -46,7 +46,7 @@ fn a_small_value_is_copied() {
         table.insert("key", "small").unwrap();
         let value = table.select_shared("key").unwrap();
         assert!(!value.is_shared());
-        table.update("key", "other").unwrap();
+        table.replace("key", "other").unwrap();
         assert_eq!(value.as_ref(), b"small");
         assert_eq!(format!("{value:?}"), "Value(\"small\")");
     }

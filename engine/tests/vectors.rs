@@ -217,7 +217,7 @@ fn run_on_table(table: &Table, verb: &str, step: &Value) -> Fallible<Outcome> {
     let pairs = || list(&step["pairs"], pair);
     Ok(match verb {
         "insert" => Outcome::Bool(table.insert(key()?, value()?)?),
-        "update" => Outcome::Bool(table.update(key()?, value()?)?),
+        "replace" => Outcome::Bool(table.replace(key()?, value()?)?),
         "upsert" => Outcome::Bool(table.upsert(key()?, value()?)?),
         "delete" => Outcome::Bool(table.delete(key()?)?),
         "contains" => Outcome::Bool(table.contains(key()?)),
@@ -231,7 +231,7 @@ fn run_on_table(table: &Table, verb: &str, step: &Value) -> Fallible<Outcome> {
             Outcome::Bool(table.compare_and_swap(key()?, expected.as_deref(), new.as_deref())?)
         }
         "insert_many" => Outcome::Bools(table.insert_many(&pairs()?)?),
-        "update_many" => Outcome::Bools(table.update_many(&pairs()?)?),
+        "replace_many" => Outcome::Bools(table.replace_many(&pairs()?)?),
         "upsert_many" => Outcome::Bools(table.upsert_many(&pairs()?)?),
         "delete_many" => Outcome::Bools(table.delete_many(&keys()?)?),
         "contains_many" => Outcome::Bools(table.contains_many(&keys()?)),

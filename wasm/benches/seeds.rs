@@ -63,7 +63,7 @@ impl Worker for &mut Running {
     }
 
     fn update(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
-        Ok(self.guest.update(self.table, key, value)?)
+        Ok(self.guest.replace(self.table, key, value)?)
     }
 
     fn select<R>(&mut self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Fallible<Option<R>> {

@@ -256,7 +256,7 @@ declare class Table<K extends KeyEncoding = 'utf8', V extends ValueEncoding = 'u
   /** Adds the pair where the key is absent; whether it was. */
   insert(key: Input<K>, value: Input<V>): boolean
   /** Replaces the value where the key is present; whether it was. */
-  update(key: Input<K>, value: Input<V>): boolean
+  replace(key: Input<K>, value: Input<V>): boolean
   /** Gives the key this value, present or not: true. */
   upsert(key: Input<K>, value: Input<V>): boolean
   /** Removes the pair; whether it was there. */
@@ -267,7 +267,7 @@ declare class Table<K extends KeyEncoding = 'utf8', V extends ValueEncoding = 'u
 
   /** `insert` for each pair. All arguments are checked before the first write, as in all that ends in `Many`. */
   insertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
-  updateMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
+  replaceMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
   upsertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
   deleteMany(keys: Iterable<Input<K>>): boolean[]
   containsMany(keys: Iterable<Input<K>>): boolean[]

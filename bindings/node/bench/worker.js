@@ -47,7 +47,7 @@ function readEach(table, [keys, values]) {
 
 function updateEach(table, [keys, values]) {
   for (let at = 0; at < keys.length; at++) {
-    if (!table.update(keys[at], values[keys.length - 1 - at]))
+    if (!table.replace(keys[at], values[keys.length - 1 - at]))
       throw new Error(`key "${keys[at]}" is not there`)
   }
 }

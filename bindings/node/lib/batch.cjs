@@ -36,8 +36,8 @@ class Batch {
     return this.#add(native.batchInsert, table, key, value)
   }
 
-  update(table, key, value) {
-    return this.#add(native.batchUpdate, table, key, value)
+  replace(table, key, value) {
+    return this.#add(native.batchReplace, table, key, value)
   }
 
   upsert(table, key, value) {

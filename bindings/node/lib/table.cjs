@@ -19,8 +19,8 @@ const {
   selectMany: nativeSelectMany,
   size: nativeSize,
   tableMemory: nativeTableMemory,
-  update: nativeUpdate,
-  updateMany: nativeUpdateMany,
+  replace: nativeReplace,
+  replaceMany: nativeReplaceMany,
   upsert: nativeUpsert,
   upsertMany: nativeUpsertMany,
 } = require('./native.cjs')
@@ -105,10 +105,10 @@ class Table {
     return nativeInsert(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
   }
 
-  update(key, value) {
-    if (this.#areStrings) return nativeUpdate(this.#handle, key, value)
+  replace(key, value) {
+    if (this.#areStrings) return nativeReplace(this.#handle, key, value)
     const item = this.#values.pack(value, 'value')
-    return nativeUpdate(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
+    return nativeReplace(this.#handle, this.#key(key), this.#values.cross(item, VALUE))
   }
 
   upsert(key, value) {
@@ -176,9 +176,9 @@ class Table {
     return booleans(nativeInsertMany())
   }
 
-  updateMany(pairs) {
+  replaceMany(pairs) {
     stagePairs(this.#handle, this.#codecs, pairs)
-    return booleans(nativeUpdateMany())
+    return booleans(nativeReplaceMany())
   }
 
   upsertMany(pairs) {

@@ -56,9 +56,9 @@ pub(crate) fn insert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     add(call, state, true, |batch, table, key, value| batch.insert(table, key, value))
 }
 
-/// `batchUpdate(batch, table, key, value)`
-pub(crate) fn update<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    add(call, state, true, |batch, table, key, value| batch.update(table, key, value))
+/// `batchReplace(batch, table, key, value)`
+pub(crate) fn replace<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    add(call, state, true, |batch, table, key, value| batch.replace(table, key, value))
 }
 
 /// `batchUpsert(batch, table, key, value)`

@@ -173,9 +173,9 @@ pub(crate) fn insert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     booleans(call.js, &run(state, |table, staged, _| table.thing.insert_many(&staged.pairs()))?)
 }
 
-/// `updateMany()`: whether each took effect.
-pub(crate) fn update<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    booleans(call.js, &run(state, |table, staged, _| table.thing.update_many(&staged.pairs()))?)
+/// `replaceMany()`: whether each took effect.
+pub(crate) fn replace<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    booleans(call.js, &run(state, |table, staged, _| table.thing.replace_many(&staged.pairs()))?)
 }
 
 /// `upsertMany()`: whether each took effect.

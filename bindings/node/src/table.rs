@@ -73,10 +73,10 @@ pub(crate) fn insert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     call.js.boolean(parts.table.thing.insert(&parts.input.key, &parts.input.value)?)
 }
 
-/// `update(table, key, value)`: whether it took effect.
-pub(crate) fn update<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+/// `replace(table, key, value)`: whether it took effect.
+pub(crate) fn replace<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let parts = paired(call, state)?;
-    call.js.boolean(parts.table.thing.update(&parts.input.key, &parts.input.value)?)
+    call.js.boolean(parts.table.thing.replace(&parts.input.key, &parts.input.value)?)
 }
 
 /// `upsert(table, key, value)`: true.

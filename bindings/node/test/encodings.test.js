@@ -229,7 +229,7 @@ test('json: code of the value may use the store', () => {
   }
   const [key, swapped, many] = ['key', 'swapped', 'many'].map((text) => Buffer.from(text))
   assert.ok(table.insert(key, value))
-  assert.ok(table.update(key, value))
+  assert.ok(table.replace(key, value))
   assert.ok(table.compareAndSwap(swapped, undefined, value))
   assert.ok(table.compareAndSwap(swapped, value, value))
   assert.deepEqual(table.insertMany([[many, value]]), [true])
@@ -331,7 +331,7 @@ test('a codec may encode everything into one buffer', () => {
   }
   const table = open({ index: 'sorted', keys: codec, values: codec })
   assert.ok(table.insert(1, 2))
-  assert.ok(table.update(1, 3))
+  assert.ok(table.replace(1, 3))
   assert.ok(table.upsert(4, 5))
   assert.ok(table.compareAndSwap(4, 5, 6))
   assert.ok(table.alter(4, (value) => value + 1))

@@ -19,7 +19,7 @@ const except = (...right) => WRONG.filter((value) => !right.includes(value))
 
 test('a key is of its type', () => {
   for (const wrong of WRONG) {
-    for (const verb of ['insert', 'update', 'upsert', 'set'])
+    for (const verb of ['insert', 'replace', 'upsert', 'set'])
       assert.throws(() => table[verb](wrong, 'x'), isType)
     for (const verb of ['delete', 'select', 'contains', 'get', 'has', 'increment']) {
       assert.throws(() => table[verb](wrong), isType)
@@ -28,7 +28,7 @@ test('a key is of its type', () => {
     assert.throws(() => table.alter(wrong, () => 'x'), isType)
     for (const verb of ['deleteMany', 'containsMany', 'selectMany'])
       assert.throws(() => table[verb](['a', wrong]), isType)
-    for (const verb of ['insertMany', 'updateMany', 'upsertMany']) {
+    for (const verb of ['insertMany', 'replaceMany', 'upsertMany']) {
       assert.throws(
         () =>
           table[verb]([
@@ -61,7 +61,7 @@ test('a key is of its type', () => {
 
 test('a value is of its type', () => {
   for (const wrong of WRONG) {
-    for (const verb of ['insert', 'update', 'upsert', 'set'])
+    for (const verb of ['insert', 'replace', 'upsert', 'set'])
       assert.throws(() => table[verb]('a', wrong), isType)
     assert.throws(
       () =>

@@ -25,7 +25,7 @@ for (const durability of ALL) {
     const store = open(path, { durability })
     const users = store.table('users')
     users.set('ada', '1815').set('bob', '1900')
-    assert.ok(users.insert('carol', '2000') && users.update('carol', '2001') && users.delete('bob'))
+    assert.ok(users.insert('carol', '2000') && users.replace('carol', '2001') && users.delete('bob'))
     const log = store.table('log', { index: 'sorted', keys: 'int', values: 'json' })
     assert.deepEqual(
       log.insertMany([
@@ -87,7 +87,7 @@ for (const durability of ALL) {
     assert.throws(() => batch.set(accounts, 'x', 1), { code: 'TWINDEX_CLOSED', message: /ended/ })
     assert.equal(batch.size, 0)
     const took = store.batch((writes) => {
-      writes.update(accounts, 'ada', 90).update(accounts, 'carol', 1).delete(accounts, 'bob')
+      writes.replace(accounts, 'ada', 90).replace(accounts, 'carol', 1).delete(accounts, 'bob')
     })
     assert.deepEqual(took, [true, false, true])
     assert.throws(

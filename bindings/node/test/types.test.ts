@@ -78,7 +78,7 @@ dates.set(new Date(), '')
 const date: Date | undefined = [...dates.keys()][0]
 const batch: Batch = store.batch().set(scores, ['ada'], 2).insert(dates, new Date(), 'b').delete(texts, 'c')
 const done: boolean[] = store.batch((each) => {
-  each.update(scores, [1.5], 3)
+  each.replace(scores, [1.5], 3)
 })
 const again: Store = Store.load(dump)
 const code: ErrorCode = new TwindexError('TWINDEX_IO', 'no').code

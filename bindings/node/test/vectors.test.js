@@ -39,7 +39,7 @@ function change(step) {
 
 const onTable = {
   insert: (table, { key, value }) => table.insert(bytes(key), bytes(value)),
-  update: (table, { key, value }) => table.update(bytes(key), bytes(value)),
+  replace: (table, { key, value }) => table.replace(bytes(key), bytes(value)),
   upsert: (table, { key, value }) => table.upsert(bytes(key), bytes(value)),
   delete: (table, { key }) => table.delete(bytes(key)),
   select: (table, { key }) => table.select(bytes(key)),
@@ -51,7 +51,7 @@ const onTable = {
     table.compareAndSwap(bytes(step.key), bytes(step.expected), bytes(step.new)),
   alter: (table, step) => table.alter(bytes(step.key), change(step)),
   insert_many: (table, { pairs }) => table.insertMany(tuples(pairs)),
-  update_many: (table, { pairs }) => table.updateMany(tuples(pairs)),
+  replace_many: (table, { pairs }) => table.replaceMany(tuples(pairs)),
   upsert_many: (table, { pairs }) => table.upsertMany(tuples(pairs)),
   delete_many: (table, { keys }) => table.deleteMany(list(keys, bytes)),
   contains_many: (table, { keys }) => table.containsMany(list(keys, bytes)),

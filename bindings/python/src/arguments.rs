@@ -95,6 +95,7 @@ impl FromPyObject<'_, '_> for Inclusive {
 }
 
 /// An argument for which `None` is a value like any other.
+#[derive(Clone, Copy)]
 pub(crate) enum Given<'a, 'py> {
     Object(Borrowed<'a, 'py, PyAny>),
     Nothing,

@@ -78,7 +78,7 @@ impl Batch {
 
     /// Replaces the value where the key is present.
     #[pyo3(signature = (table, key, value, /))]
-    fn update(
+    fn replace(
         &self,
         table: &Bound<'_, PyAny>,
         key: &Bound<'_, PyAny>,
@@ -86,7 +86,7 @@ impl Batch {
     ) -> Result<()> {
         let (py, table) = (table.py(), Table::of(table)?);
         let (key, value) = (table.encode_key(key)?, table.encode_value(value)?);
-        self.add(py, |batch| batch.update(table.engine(), key, value))
+        self.add(py, |batch| batch.replace(table.engine(), key, value))
     }
 
     /// Gives the key this value, present or not.

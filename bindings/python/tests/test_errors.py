@@ -99,7 +99,7 @@ BATCH: Any = STORE.batch()
         ),
         (lambda: BYTES.insert_many([(b"a",)]), errors.PairLengthError, "groups of 2 items, not of 1: .b'a',"),
         (lambda: BYTES.compare_and_swap_many([(b"a", b"b")]), errors.PairLengthError, "of 3 items, not of 2"),
-        (lambda: TEXTS.update("key", "value", other="x"), errors.ArgumentTypeError, "pairs and keywords"),
+        (lambda: TEXTS.update("key", "value"), TypeError, "from 0 to 1 positional arguments"),
         (lambda: BYTES.scan(limit="9"), errors.ArgumentTypeError, "limit must be int or None, not str: '9'"),
         (lambda: BYTES.scan(limit=-9), errors.OptionError, "limit is out of range: -9"),
         (lambda: BYTES.scan(limit=10**30), errors.OptionError, "limit is out of range: 10000000"),

@@ -58,7 +58,7 @@ def test_what_was_written_is_there_again(path: Path, durability: Durability) -> 
         log = store.table("log", "sorted", keys="int", values="json")
         users.update({b"ada": b"1815", b"bob": b"1900"})
         assert users.insert(b"carol", b"2000")
-        assert users.update(b"carol", b"2001")
+        assert users.replace(b"carol", b"2001")
         assert users.delete(b"bob")
         assert log.insert_many([(2, [2]), (1, [1])]) == [True, True]
         assert log.compare_and_swap(1, [1], [3])
@@ -200,8 +200,8 @@ def test_batches(path: Path, durability: Durability) -> None:
             assert repr(batch) == "<twindex.Batch: 3 writes>"
         assert dict(accounts.items()) == {"ada": 100, "bob": 0}
         batch = store.batch()
-        batch.update(accounts, "ada", 90)
-        batch.update(accounts, "carol", 1)
+        batch.replace(accounts, "ada", 90)
+        batch.replace(accounts, "carol", 1)
         batch.delete(accounts, "bob")
         assert batch.commit() == [True, False, True]
         assert repr(batch) == "<twindex.Batch: ended>"
@@ -359,7 +359,7 @@ def test_a_refused_write_to_a_dropped_table_leaves_the_file_whole(path: Path, du
     with twindex.open(path, durability=durability) as store:
         table = store.table("t")
         store.drop_table("t")
-        for write in (table.update, table.insert_many, table.update_many, table.upsert_many):
+        for write in (table.update, table.insert_many, table.replace_many, table.upsert_many):
             with pytest.raises(twindex.TableDroppedError):
                 write({b"a": b"b"}.items())
         with pytest.raises(twindex.TableDroppedError):

@@ -49,9 +49,9 @@ def test_unpacking(table: Texts) -> None:
     assert {**table} == dict(table) == {"ada": "1815", "bob": "1900"}
 
 
-def test_update_is_the_verb_with_two_arguments(table: Texts) -> None:
-    assert table.update("ada", "1852") is True
-    assert table.update("carol", "2000") is False
+def test_replace_writes_only_what_is_present(table: Texts) -> None:
+    assert table.replace("ada", "1852") is True
+    assert table.replace("carol", "2000") is False
     assert dict(table) == {"ada": "1852", "bob": "1900"}
 
 
@@ -245,8 +245,8 @@ class AsDict(RuleBasedStateMachine):
         self.model.setdefault(key, value)
 
     @rule(key=keys, value=numbers)
-    def update(self, key: int, value: int) -> None:
-        assert self.table.update(key, value) is (key in self.model)
+    def replace(self, key: int, value: int) -> None:
+        assert self.table.replace(key, value) is (key in self.model)
         if key in self.model:
             self.model[key] = value
 

@@ -131,7 +131,7 @@ def test_closing() -> None:
         lambda: 2 in log,
         lambda: list(log),
         lambda: list(reversed(log)),
-        lambda: log.update(3, 4),
+        lambda: log.replace(3, 4),
         lambda: log.update({3: 4}),
         lambda: log.pop(2, None),
         lambda: log.setdefault(2, 1),

@@ -29,7 +29,7 @@ def test_bytes() -> None:
 def test_str_and_int() -> None:
     table = twindex.Store().table("t", "sorted", keys="str", values="int")
     assert assert_type(table.update({"a": 1}, b=2), None) is None
-    assert assert_type(table.update("a", 2), bool) is True
+    assert assert_type(table.replace("a", 2), bool) is True
     assert of(assert_type(table["a"], int)) == "int"
     items: ItemsView[str, int] = table.items()
     assert list(items) == [("a", 2), ("b", 2)]

@@ -79,9 +79,9 @@ class Runner:
     def do_keys(self, step: Step) -> Any:
         return self.verb(step, "keys")
 
-    do_insert = do_update = do_upsert = do_pair
+    do_insert = do_replace = do_upsert = do_pair
     do_delete = do_select = do_contains = do_key
-    do_insert_many = do_update_many = do_upsert_many = do_pairs
+    do_insert_many = do_replace_many = do_upsert_many = do_pairs
     do_delete_many = do_select_many = do_contains_many = do_keys
 
     def do_increment(self, step: Step) -> Any:

@@ -52,7 +52,7 @@ fn verb(input: &mut Unstructured<'_>) -> Result<Verb> {
     let pair = |input: &mut Unstructured<'_>| Ok((key(input)?, value(input)?));
     Ok(match input.int_in_range(0..=8_u8)? {
         0 => Verb::Insert(list(input, pair)?),
-        1 => Verb::Update(list(input, pair)?),
+        1 => Verb::Replace(list(input, pair)?),
         2 => Verb::Upsert(list(input, pair)?),
         3 => Verb::Delete(list(input, key)?),
         4 => Verb::Alter(list(input, |input| Ok((key(input)?, alteration(input)?)))?),

@@ -105,7 +105,7 @@ fn a_pair_is_published_whole_or_not_at_all() {
         let writer = move |table: &Table| {
             for (number, length) in lengths.into_iter().enumerate() {
                 assert!(table.insert(key(number), value(&key(number), 1, length)).unwrap());
-                assert!(table.update(key(number), value(&key(number), 2, length + 1)).unwrap());
+                assert!(table.replace(key(number), value(&key(number), 2, length + 1)).unwrap());
             }
         };
         let reader = |table: &Table| {
@@ -166,7 +166,7 @@ fn a_leaf_that_is_replaced_beside_a_split_of_its_parent_is_led_to() {
             work(move |table: &Table| {
                 for version in 1..5 {
                     let pair = value(&key(number), version, 10 * usize::from(version));
-                    assert!(table.update(key(number), pair).unwrap());
+                    assert!(table.replace(key(number), pair).unwrap());
                     assert_eq!(look(table, &key(number)), Some(version), "a write was lost");
                 }
             })
@@ -217,7 +217,7 @@ fn a_write_beside_a_split_is_kept() {
                 for (new, old) in new.zip(old) {
                     fill(table, [new]);
                     if old % 2 == 0 {
-                        assert!(table.update(key(old), value(&key(old), 1, 10)).unwrap());
+                        assert!(table.replace(key(old), value(&key(old), 1, 10)).unwrap());
                     } else {
                         assert!(table.delete(key(old)).unwrap());
                     }
@@ -330,7 +330,7 @@ fn what_moves_beside_readers_and_writers_is_found() {
         let writer = |first: usize| {
             work(move |table: &Table| {
                 for number in (first..48).step_by(8) {
-                    assert!(table.update(key(number), value(&key(number), 1, length(number + 1))).unwrap());
+                    assert!(table.replace(key(number), value(&key(number), 1, length(number + 1))).unwrap());
                     fill(table, [number + 1]);
                     assert!(table.delete(key(number + 1)).unwrap());
                 }
@@ -380,7 +380,7 @@ fn who_remembers_a_leaf_looks_at_no_region_that_is_gone() {
             let mut rounds = 0..50;
             while table.memory() > full / 2 && rounds.next().is_some() {
                 for number in (0..64).step_by(8) {
-                    assert!(table.update(key(number), value(&key(number), 1, 20)).unwrap());
+                    assert!(table.replace(key(number), value(&key(number), 1, 20)).unwrap());
                 }
             }
         };
@@ -444,7 +444,7 @@ fn a_table_that_two_threads_empty_returns_its_memory() {
     for visits in [1, 2] {
         model_both(400, move |index| {
             let table = new_table(index);
-            assert!(!table.update(key(0), "never there").unwrap());
+            assert!(!table.replace(key(0), "never there").unwrap());
             let started = table.memory();
             fill(&table, 0..20);
             (2..20).for_each(|number| assert!(table.delete(key(number)).unwrap()));
@@ -454,8 +454,8 @@ fn a_table_that_two_threads_empty_returns_its_memory() {
             let visitor = work(move |table: &Table| {
                 let absent: Vec<_> = (5..5 + visits).map(|number| (key(number), "never there")).collect();
                 let updated = match &absent[..] {
-                    [(key, value)] => table.update(key, value).unwrap(),
-                    batch => table.update_many(batch).unwrap().contains(&true),
+                    [(key, value)] => table.replace(key, value).unwrap(),
+                    batch => table.replace_many(batch).unwrap().contains(&true),
                 };
                 assert!(!updated);
             });

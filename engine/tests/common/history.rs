@@ -62,7 +62,7 @@ impl Alteration {
 #[derive(Clone, Debug)]
 pub(crate) enum Verb {
     Insert(Vec<(Bytes, Bytes)>),
-    Update(Vec<(Bytes, Bytes)>),
+    Replace(Vec<(Bytes, Bytes)>),
     Upsert(Vec<(Bytes, Bytes)>),
     Delete(Vec<Bytes>),
     Alter(Vec<(Bytes, Alteration)>),
@@ -254,7 +254,7 @@ impl Checked {
             Verb::Insert(pairs) => self.predict_each(pairs, |(key, value)| {
                 (key, Box::new(move |old| if old.is_none() { set(value) } else { Change::Keep }))
             })?,
-            Verb::Update(pairs) => self.predict_each(pairs, |(key, value)| {
+            Verb::Replace(pairs) => self.predict_each(pairs, |(key, value)| {
                 (key, Box::new(move |old| if old.is_some() { set(value) } else { Change::Keep }))
             })?,
             Verb::Upsert(pairs) => {
@@ -505,7 +505,7 @@ impl Verb {
     /// The keys that a `_many` form checks first; reading checks none.
     fn write_keys(&self) -> Box<dyn Iterator<Item = &Bytes> + '_> {
         match self {
-            Self::Insert(pairs) | Self::Update(pairs) | Self::Upsert(pairs) => {
+            Self::Insert(pairs) | Self::Replace(pairs) | Self::Upsert(pairs) => {
                 Box::new(pairs.iter().map(|(key, _)| key))
             }
             Self::Delete(keys) => Box::new(keys.iter()),
@@ -520,7 +520,7 @@ impl Verb {
 fn do_each(table: &Table, verb: &Verb) -> twindex::Result<Outcome> {
     Ok(match verb {
         Verb::Insert(pairs) => bools(pairs, |(key, value)| table.insert(key, value))?,
-        Verb::Update(pairs) => bools(pairs, |(key, value)| table.update(key, value))?,
+        Verb::Replace(pairs) => bools(pairs, |(key, value)| table.replace(key, value))?,
         Verb::Upsert(pairs) => bools(pairs, |(key, value)| table.upsert(key, value))?,
         Verb::Delete(keys) => bools(keys, |key| table.delete(key))?,
         Verb::Alter(keys) => bools(keys, |(key, alteration)| table.alter(key, |old| alteration.apply(old)))?,
@@ -543,7 +543,7 @@ fn bools<T>(items: &[T], verb: impl FnMut(&T) -> twindex::Result<bool>) -> twind
 fn do_many(table: &Table, verb: &Verb) -> twindex::Result<Outcome> {
     Ok(match verb {
         Verb::Insert(pairs) => Outcome::Bools(table.insert_many(pairs)?),
-        Verb::Update(pairs) => Outcome::Bools(table.update_many(pairs)?),
+        Verb::Replace(pairs) => Outcome::Bools(table.replace_many(pairs)?),
         Verb::Upsert(pairs) => Outcome::Bools(table.upsert_many(pairs)?),
         Verb::Delete(keys) => Outcome::Bools(table.delete_many(keys)?),
         Verb::Alter(keys) => {

@@ -64,7 +64,7 @@ fn verb(own: &'static [u8], count: std::ops::Range<usize>) -> impl Strategy<Valu
     let keys = || vec(key(own), count.clone());
     prop_oneof![
         4 => pairs().prop_map(Verb::Insert),
-        2 => pairs().prop_map(Verb::Update),
+        2 => pairs().prop_map(Verb::Replace),
         3 => pairs().prop_map(Verb::Upsert),
         3 => keys().prop_map(Verb::Delete),
         2 => vec((key(own), alteration()), count.clone()).prop_map(Verb::Alter),

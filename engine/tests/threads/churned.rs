@@ -49,7 +49,7 @@ impl Churned {
                     3..5 => self.table.upsert(&comes, value),
                     5 => self.table.insert(&comes, value),
                     6 => {
-                        let updated = self.table.update(&stays, stamp(&stays, 0, thread, length));
+                        let updated = self.table.replace(&stays, stamp(&stays, 0, thread, length));
                         assert!(matches!(updated, Ok(true)));
                         updated
                     }

@@ -26,7 +26,7 @@ fn leaves_that_split_and_merge_side_by_side_keep_all_pairs() {
                 match random.u8(..4) {
                     0 => {
                         let value = vec![number as u8; random.usize(..200)];
-                        assert!(table.update(key, &value).unwrap());
+                        assert!(table.replace(key, &value).unwrap());
                         model.insert(key, value);
                     }
                     1 => {}

@@ -113,8 +113,8 @@ impl GuestTable for Table {
         Ok(self.0.insert(key, value)?)
     }
 
-    fn update(&self, key: Bytes, value: Bytes) -> Result<bool> {
-        Ok(self.0.update(key, value)?)
+    fn replace(&self, key: Bytes, value: Bytes) -> Result<bool> {
+        Ok(self.0.replace(key, value)?)
     }
 
     fn upsert(&self, key: Bytes, value: Bytes) -> Result<bool> {
@@ -149,8 +149,8 @@ impl GuestTable for Table {
         Ok(self.0.insert_many(&pairs)?)
     }
 
-    fn update_many(&self, pairs: Vec<Pair>) -> Result<Vec<bool>> {
-        Ok(self.0.update_many(&pairs)?)
+    fn replace_many(&self, pairs: Vec<Pair>) -> Result<Vec<bool>> {
+        Ok(self.0.replace_many(&pairs)?)
     }
 
     fn upsert_many(&self, pairs: Vec<Pair>) -> Result<Vec<bool>> {

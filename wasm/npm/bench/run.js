@@ -21,7 +21,7 @@ function readEach(table, pairs) {
 
 function updateEach(table, pairs) {
   for (const [at, [key]] of pairs.entries()) {
-    if (!table.update(key, pairs[pairs.length - 1 - at][1])) throw new Error(`key "${key}" is not there`)
+    if (!table.replace(key, pairs[pairs.length - 1 - at][1])) throw new Error(`key "${key}" is not there`)
   }
 }
 

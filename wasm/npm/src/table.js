@@ -68,8 +68,8 @@ export class Table {
     return this.#write(this.#core.exports.twindex_insert, key, value)
   }
 
-  update(key, value) {
-    return this.#write(this.#core.exports.twindex_update, key, value)
+  replace(key, value) {
+    return this.#write(this.#core.exports.twindex_replace, key, value)
   }
 
   upsert(key, value) {
@@ -174,8 +174,8 @@ export class Table {
     return this.#many(packPairs, pairs, this.#core.exports.twindex_insert_many)
   }
 
-  updateMany(pairs) {
-    return this.#many(packPairs, pairs, this.#core.exports.twindex_update_many)
+  replaceMany(pairs) {
+    return this.#many(packPairs, pairs, this.#core.exports.twindex_replace_many)
   }
 
   upsertMany(pairs) {

@@ -76,8 +76,8 @@ function work(store) {
   for (const table of [hash, sorted]) {
     table.insert('a', '1')
     table.insert('a', 'is there')
-    table.update('a', '2')
-    table.update('none', 'x')
+    table.replace('a', '2')
+    table.replace('none', 'x')
     table.upsert('b', '3')
     table.delete('none')
     table.insertMany([
@@ -86,7 +86,7 @@ function work(store) {
       ['d', ''],
     ])
     table.upsertMany(Array.from({ length: 300 }, (_, at) => [`key ${at}`, 'x'.repeat(at)]))
-    table.updateMany([
+    table.replaceMany([
       ['key 1', 'y'],
       ['none', 'y'],
     ])

@@ -124,7 +124,7 @@ test('a store of three gibibytes is read and written, at addresses past the half
     found.length === value.length && found[0] === number % 256 && found.at(-1) === number % 256
   for (const number of [0, count >> 1, count - 1]) assert.ok(isWhole(table.get(`k${number}`), number))
   // What goes in, what comes out and what scans it lie high now.
-  assert.equal(table.update(`k${count - 1}`, numbered(7)), true)
+  assert.equal(table.replace(`k${count - 1}`, numbered(7)), true)
   const [[key, found]] = table.scan({ reverse: true, prefix: `k${count - 1}` })
   assert.equal(key, `k${count - 1}`)
   assert.ok(isWhole(found, 7))

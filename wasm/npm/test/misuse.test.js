@@ -23,7 +23,7 @@ function sample() {
 test('keys and values are of their type', () => {
   const { table } = sample()
   for (const wrong of WRONG) {
-    for (const verb of ['insert', 'update', 'upsert', 'set']) {
+    for (const verb of ['insert', 'replace', 'upsert', 'set']) {
       assert.throws(() => table[verb](wrong, 'x'), isType)
       assert.throws(() => table[verb]('a', wrong), isType)
     }

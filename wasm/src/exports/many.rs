@@ -8,7 +8,7 @@ use twindex::{Table, check_key};
 use crate::answer::Output;
 use crate::block::{self, Item, Items, Shape};
 use crate::buffers::Place;
-use crate::exports::table::{INSERT, UPDATE, UPSERT, Write};
+use crate::exports::table::{INSERT, REPLACE, UPSERT, Write};
 use crate::failure::Failed;
 #[cfg(not(target_feature = "simd128"))]
 use crate::read::read;
@@ -135,10 +135,10 @@ extern "C" fn twindex_insert_many(table: u32, pairs: usize, length: usize) -> i3
     write_pairs(table, (pairs, length), INSERT)
 }
 
-/// `twindex_update` for each packed pair, answering as `twindex_insert_many`.
+/// `twindex_replace` for each packed pair, answering as `twindex_insert_many`.
 #[unsafe(no_mangle)]
-extern "C" fn twindex_update_many(table: u32, pairs: usize, length: usize) -> i32 {
-    write_pairs(table, (pairs, length), UPDATE)
+extern "C" fn twindex_replace_many(table: u32, pairs: usize, length: usize) -> i32 {
+    write_pairs(table, (pairs, length), REPLACE)
 }
 
 /// `twindex_upsert` for each packed pair, answering as `twindex_insert_many`.

@@ -11,7 +11,7 @@ use crate::{answer, reserve};
 pub(super) type Write = fn(&Table, &[u8], &[u8]) -> twindex::Result<bool>;
 
 pub(super) const INSERT: Write = |table, key, value| table.insert(key, value);
-pub(super) const UPDATE: Write = |table, key, value| table.update(key, value);
+pub(super) const REPLACE: Write = |table, key, value| table.replace(key, value);
 pub(super) const UPSERT: Write = |table, key, value| table.upsert(key, value);
 
 /// A write of one pair: 1 where it took effect, 0 where not.
@@ -38,14 +38,14 @@ extern "C" fn twindex_insert(
 
 /// Replaces the value where the key is present: 1, or 0 where it is absent.
 #[unsafe(no_mangle)]
-extern "C" fn twindex_update(
+extern "C" fn twindex_replace(
     table: u32,
     key: usize,
     key_length: usize,
     value: usize,
     value_length: usize,
 ) -> i32 {
-    write(table, (key, key_length), (value, value_length), UPDATE)
+    write(table, (key, key_length), (value, value_length), REPLACE)
 }
 
 /// Gives the key this value, present or not: 1.

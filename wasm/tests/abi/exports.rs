@@ -39,7 +39,7 @@ exports! {
     dump = "twindex_dump" (u32);
     load = "twindex_load" (u32, u32);
     insert = "twindex_insert" (u32, u32, u32, u32, u32);
-    update = "twindex_update" (u32, u32, u32, u32, u32);
+    replace = "twindex_replace" (u32, u32, u32, u32, u32);
     upsert = "twindex_upsert" (u32, u32, u32, u32, u32);
     delete = "twindex_delete" (u32, u32, u32);
     select = "twindex_select" (u32, u32, u32);
@@ -49,7 +49,7 @@ exports! {
     len = "twindex_len" (u32);
     clear = "twindex_clear" (u32);
     insert_many = "twindex_insert_many" (u32, u32, u32);
-    update_many = "twindex_update_many" (u32, u32, u32);
+    replace_many = "twindex_replace_many" (u32, u32, u32);
     upsert_many = "twindex_upsert_many" (u32, u32, u32);
     delete_many = "twindex_delete_many" (u32, u32, u32);
     contains_many = "twindex_contains_many" (u32, u32, u32);

@@ -218,9 +218,9 @@ impl Guest {
         self.check(status).map(yes)
     }
 
-    pub(crate) fn update(&mut self, table: u32, key: &[u8], value: &[u8]) -> Fallible<bool> {
+    pub(crate) fn replace(&mut self, table: u32, key: &[u8], value: &[u8]) -> Fallible<bool> {
         let [(key, k), (value, v)] = self.put([key, value]);
-        let status = self.exports.update.call(&mut self.store, (table, key, k, value, v));
+        let status = self.exports.replace.call(&mut self.store, (table, key, k, value, v));
         self.check(status).map(yes)
     }
 

@@ -13,7 +13,7 @@ type Model = BTreeMap<Bytes, Bytes>;
 #[derive(Clone, Debug)]
 enum Operation {
     Insert(Bytes, Bytes),
-    Update(Bytes, Bytes),
+    Replace(Bytes, Bytes),
     Upsert(Bytes, Bytes),
     Delete(Bytes),
     Increment(Bytes, i64),
@@ -57,7 +57,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     let end = || (prop::sample::select(vec![NONE, INCLUDED, EXCLUDED]), key());
     prop_oneof![
         4 => (key(), value()).prop_map(|(key, value)| Insert(key, value)),
-        2 => (key(), value()).prop_map(|(key, value)| Update(key, value)),
+        2 => (key(), value()).prop_map(|(key, value)| Replace(key, value)),
         2 => (key(), value()).prop_map(|(key, value)| Upsert(key, value)),
         2 => key().prop_map(Delete),
         1 => (key(), any::<i64>()).prop_map(|(key, by)| Increment(key, by)),
@@ -111,8 +111,8 @@ impl Run {
                 assert_eq!(guest.insert(*table, &key, &value), Ok(absent));
                 model.entry(key).or_insert(value);
             }
-            Operation::Update(key, value) => {
-                assert_eq!(guest.update(*table, &key, &value), Ok(model.contains_key(&key)));
+            Operation::Replace(key, value) => {
+                assert_eq!(guest.replace(*table, &key, &value), Ok(model.contains_key(&key)));
                 model.entry(key).and_modify(|old| *old = value);
             }
             Operation::Upsert(key, value) => {

@@ -173,7 +173,7 @@ impl Runner {
         let guest = &mut self.guest;
         Ok(match verb {
             "insert" => guest.insert(table, &key()?, &value()?)?.into(),
-            "update" => guest.update(table, &key()?, &value()?)?.into(),
+            "replace" => guest.replace(table, &key()?, &value()?)?.into(),
             "upsert" => guest.upsert(table, &key()?, &value()?)?.into(),
             "delete" => guest.delete(table, &key()?)?.into(),
             "contains" => guest.contains(table, &key()?)?.into(),
@@ -213,7 +213,7 @@ impl Runner {
         let [(at, length)] = guest.put([&block]);
         let function = match verb {
             "insert_many" => &guest.exports.insert_many,
-            "update_many" => &guest.exports.update_many,
+            "replace_many" => &guest.exports.replace_many,
             "upsert_many" => &guest.exports.upsert_many,
             "delete_many" => &guest.exports.delete_many,
             "contains_many" => &guest.exports.contains_many,
@@ -256,7 +256,7 @@ fn alter(guest: &mut Guest, table: u32, step: &Value) -> Fallible<bool> {
 fn packed(verb: &str, step: &Value) -> Fallible<Vec<u8>> {
     let mut block = Vec::new();
     match verb {
-        "insert_many" | "update_many" | "upsert_many" => {
+        "insert_many" | "replace_many" | "upsert_many" => {
             for pair in items(&step["pairs"]) {
                 pack(&mut block, &[Some(&bytes(&pair[0])?), Some(&bytes(&pair[1])?)]);
             }

@@ -112,7 +112,7 @@ impl Session for &Table {
     }
 
     fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
-        Table::update(self, key, value).expect("the log is written")
+        Table::replace(self, key, value).expect("the log is written")
     }
 
     fn delete(&mut self, key: &[u8]) -> bool {

@@ -46,7 +46,7 @@ impl Session for &Table {
     }
 
     fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
-        Table::update(self, key, value).expect("there is no memory limit")
+        Table::replace(self, key, value).expect("there is no memory limit")
     }
 
     fn delete(&mut self, key: &[u8]) -> bool {

@@ -90,11 +90,11 @@ impl Table {
         self.write_many(pairs.py(), &groups, |table, pairs| table.insert_many(pairs))
     }
 
-    /// `update` for each pair of a mapping or an iterable: whether each took effect.
+    /// `replace` for each pair of a mapping or an iterable: whether each took effect.
     #[pyo3(signature = (pairs, /))]
-    fn update_many(&self, pairs: &Bound<'_, PyAny>) -> Result<Flags> {
+    fn replace_many(&self, pairs: &Bound<'_, PyAny>) -> Result<Flags> {
         let groups = Groups::pairs("pairs", pairs)?;
-        self.write_many(pairs.py(), &groups, |table, pairs| table.update_many(pairs))
+        self.write_many(pairs.py(), &groups, |table, pairs| table.replace_many(pairs))
     }
 
     /// `upsert` for each pair of a mapping or an iterable: whether each took effect.

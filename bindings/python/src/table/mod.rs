@@ -26,7 +26,7 @@ use crate::store::{Shared, Store};
 /// >>> users["ada"], "bob" in users, len(users)
 /// ({'born': 1815}, False, 1)
 /// >>> users.update({"ada": 1, "bob": 2})      # as dict.update
-/// >>> users.update("carol", 3)                # the verb: only where the key is present
+/// >>> users.replace("carol", 3)                # the verb: only where the key is present
 /// False
 /// >>> del users["bob"]
 /// >>> dict(users)

@@ -42,49 +42,42 @@ impl Table {
         self.write(py, value.len(), |table| table.insert(&key, &value))
     }
 
-    /// With a key and a value: replaces the value where the key is present; whether it was.
+    /// Gives the key another value where it is present; whether it was.
     ///
     /// >>> users = Store().table("users", keys="str", values="int")
-    /// >>> users.update("ada", 1815)
+    /// >>> users.replace("ada", 1815)
     /// False
+    #[pyo3(signature = (key, value, /))]
+    fn replace(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<bool> {
+        let (py, key, value) = (key.py(), self.keys.encode(key)?, self.values.encode(value)?);
+        self.write(py, value.len(), |table| table.replace(&key, &value))
+    }
+
+    /// Writes the pairs of a mapping or an iterable and of the keywords, as `dict` does, all of them
+    /// converted before the first is written.
     ///
-    /// With anything else: writes the pairs of a mapping or an iterable and of the keywords, as `dict`
-    /// does, all of them converted before the first is written.
-    ///
+    /// >>> users = Store().table("users", keys="str", values="int")
     /// >>> users.update([("ada", 1815)], bob=1900)
     /// >>> sorted(users.items())
     /// [('ada', 1815), ('bob', 1900)]
     #[pyo3(
-        signature = (key_or_pairs=Given::Nothing, value=Given::Nothing, /, **keywords),
-        text_signature = "($self, key_or_pairs=(), value=..., /, **keywords)"
+        signature = (pairs=Given::Nothing, /, **keywords),
+        text_signature = "($self, pairs=(), /, **keywords)"
     )]
     fn update(
         &self,
         py: Python<'_>,
-        key_or_pairs: Given<'_, '_>,
-        value: Given<'_, '_>,
+        pairs: Given<'_, '_>,
         keywords: Option<&Bound<'_, PyDict>>,
-    ) -> Result<Option<bool>> {
-        match (key_or_pairs, value, keywords) {
-            (Given::Object(key), Given::Object(value), None) => {
-                let (key, value) = (self.keys.encode(&key)?, self.values.encode(&value)?);
-                self.write(py, value.len(), |table| table.update(&key, &value)).map(Some)
-            }
-            (_, Given::Object(_), Some(_)) => {
-                Err(error::misuse("update() takes a key and a value, or pairs and keywords"))
-            }
-            (source, _, keywords) => {
-                let mut pairs = match source {
-                    Given::Object(source) => Groups::pairs("pairs", &source)?,
-                    Given::Nothing => Groups::default(),
-                };
-                if let Some(keywords) = keywords {
-                    pairs.extend_by_dict(keywords)?;
-                }
-                self.write_many(py, &pairs, |table, pairs| table.upsert_many(pairs))?;
-                Ok(None)
-            }
+    ) -> Result<()> {
+        let mut groups = match pairs {
+            Given::Object(pairs) => Groups::pairs("pairs", &pairs)?,
+            Given::Nothing => Groups::default(),
+        };
+        if let Some(keywords) = keywords {
+            groups.extend_by_dict(keywords)?;
         }
+        self.write_many(py, &groups, |table, pairs| table.upsert_many(pairs)).map(drop)
     }
 
     /// Gives the key this value, present or not. Always takes effect, so always True.

@@ -11,7 +11,7 @@ const PAIRS = { lengths: 2, value: 1 }
 const KEYS = { lengths: 1 }
 const SWAPS = { lengths: 3, value: 2 }
 
-const WRITES = ['insert', 'update', 'upsert', 'delete', 'increment', 'compare_and_swap'].flatMap((verb) => [
+const WRITES = ['insert', 'replace', 'upsert', 'delete', 'increment', 'compare_and_swap'].flatMap((verb) => [
   `twindex_${verb}`,
   `twindex_${verb}_many`,
 ])
@@ -48,7 +48,7 @@ export class Journal {
     this.#watch('twindex_clear', (status, [table]) => {
       if (status === 0) this.#operations.clear(this.#ids.get(table))
     })
-    for (const verb of ['insert', 'update', 'upsert']) {
+    for (const verb of ['insert', 'replace', 'upsert']) {
       this.#watch(`twindex_${verb}`, (status, [table, ...places]) => this.#set(status, table, ...places))
       this.#watch(`twindex_${verb}_many`, (status, call) => this.#each(status, PAIRS, ...call))
     }
