@@ -144,7 +144,11 @@ impl Host {
             (Self::Wasmtime, Build::Release) => {
                 cargo(workspace, "bench --profile wasmtime --package twindex-wasm --bench seeds --")
             }
-            (Self::Wasmtime, Build::Test) => cargo(workspace, "test --package twindex-wasm --bench seeds --"),
+            (Self::Wasmtime, Build::Test) => {
+                let mut cargo = workspace.cargo_test();
+                cargo.args(["--bench=seeds", "--"]);
+                cargo
+            }
             (Self::Python, _) => {
                 let python = Venv::of_tests(workspace).python();
                 script(command(python, &workspace.path("bindings/python")), "bench.py")
@@ -167,7 +171,11 @@ impl Host {
         let threads = self.threads(&work.threads);
         let mut command = self.command(workspace, build);
         work.add_to(&mut command, threads, &json)?;
-        log.run_shown(&mut command)?;
+        match build {
+            Build::Release => log.run_shown(&mut command)?,
+            // Others run beside it, and a terminal has one last line.
+            Build::Test => log.run(&mut command)?,
+        }
         let text = std::fs::read_to_string(&json).with_context(|| format!("reading {}", json.display()))?;
         let report: Report =
             serde_json::from_str(&text).with_context(|| format!("reading {}", json.display()))?;

@@ -1,4 +1,4 @@
-//! Sets up, builds, shows and tests every room of Twindex: `cargo xtask demo`, `report`, `docs` and `test`.
+//! Sets up, builds, shows and tests every room of Twindex: `cargo xtask demo`, `report`, `docs`, `test` and `soak`.
 
 mod bench;
 mod build;
@@ -14,6 +14,8 @@ mod workspace;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use crate::checks::soak;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", about, version)]
@@ -36,6 +38,8 @@ enum Command {
         #[arg(value_enum, value_name = "ROOM")]
         rooms: Vec<checks::Room>,
     },
+    /// Runs what takes too long for every run of the tests, for some minutes, and goes on the next time
+    Soak(soak::Options),
 }
 
 fn main() -> ExitCode {
@@ -44,6 +48,7 @@ fn main() -> ExitCode {
         Command::Report(options) => report::run(&options),
         Command::Docs => checks::build_docs(),
         Command::Test { rooms } => checks::run(&rooms),
+        Command::Soak(options) => soak::run(&options),
     };
     done.unwrap_or_else(|error| {
         eprintln!("{error:#}");

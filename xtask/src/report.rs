@@ -82,13 +82,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A quick report, from its first test to its page, whose path is returned.
-pub(crate) fn quick(workspace: &Workspace, steps: &mut Steps) -> Result<PathBuf, Failed> {
-    let sought = Sought { scale: Scale::Quick, tests: &[], rounds: None, fresh: true };
+/// A report of next to nothing, from its first test to its page, whose path is returned.
+pub(crate) fn smallest(workspace: &Workspace, steps: &mut Steps) -> Result<PathBuf, Failed> {
+    let sought = Sought { scale: Scale::Test, tests: &[], rounds: None, fresh: true };
     let plan = sought.plan(workspace, steps)?;
-    steps.must("report: a quick one", |_| {
+    steps.must("report: a small one", |_| {
         let report = sought.measure(workspace, &plan)?;
-        report.write(&workspace.target("documents"), "quick", &page_script(workspace)?)
+        report.write(&workspace.target("documents"), "small", &page_script(workspace)?)
     })
 }
 
@@ -140,7 +140,7 @@ impl Sought<'_> {
     /// What does it again.
     fn command(&self) -> String {
         let scale = match self.scale {
-            Scale::Quick => " --quick",
+            Scale::Test | Scale::Quick => " --quick",
             Scale::Full => " --full",
             Scale::Machine => "",
         };

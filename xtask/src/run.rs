@@ -92,7 +92,7 @@ fn cannot_start(command: &Command) -> String {
 pub(crate) fn shown(command: &Command) -> String {
     let mut line = String::from("$");
     for (name, value) in command.get_envs() {
-        if let (Some(value), true) = (value, name != "NO_COLOR") {
+        if let (Some(value), true) = (value, name != "NO_COLOR" && name != "PATH") {
             let _ = write!(line, " {}={}", name.to_string_lossy(), value.to_string_lossy());
         }
     }

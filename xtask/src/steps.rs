@@ -1,16 +1,19 @@
 //! Named steps, each timed, with a summary at the end.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::cmp::Reverse;
+use std::io::IsTerminal as _;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::run::Log;
 
 /// A step failed; its output has been shown.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Failed;
 
 impl std::fmt::Display for Failed {
@@ -33,12 +36,34 @@ impl std::fmt::Display for NotRun {
 
 impl std::error::Error for NotRun {}
 
-/// Runs steps and remembers how they went.
-pub(crate) struct Steps {
+/// Runs steps and remembers how they went. What a clone runs counts as one's own.
+#[derive(Clone)]
+pub(crate) struct Steps(Arc<All>);
+
+struct All {
     started: Instant,
-    done: Vec<Step>,
+    done: Mutex<Vec<Step>>,
+    screen: Screen,
 }
 
+/// How many jobs run side by side: what takes long, such as linking, Miri and pytest, keeps one core busy.
+const LANES: usize = 2;
+
+/// How many of the slowest steps the summary names.
+const SLOWEST: usize = 10;
+
+/// Steps that run in order, beside those of other jobs.
+pub(crate) type Job<'j> = Box<dyn FnOnce(&mut Steps) -> Result<(), Failed> + Send + 'j>;
+
+/// A job whose steps do not rest on each other.
+pub(crate) fn checks<'j>(run: impl FnOnce(&mut Steps) + Send + 'j) -> Job<'j> {
+    Box::new(|steps| {
+        run(steps);
+        Ok(())
+    })
+}
+
+#[derive(Clone)]
 struct Step {
     name: String,
     end: End,
@@ -73,7 +98,7 @@ impl End {
 
 impl Steps {
     pub(crate) fn new() -> Self {
-        Self { started: Instant::now(), done: Vec::new() }
+        Self(Arc::new(All { started: Instant::now(), done: Mutex::default(), screen: Screen::find() }))
     }
 
     /// Runs a step on which later ones rest: where it fails they cannot run.
@@ -82,24 +107,43 @@ impl Steps {
         name: &str,
         body: impl FnOnce(&mut Log) -> Result<T>,
     ) -> Result<T, Failed> {
-        let line = Line::start(name);
+        let All { done, screen, .. } = &*self.0;
         let started = Instant::now();
         let mut log = Log::default();
-        let result = body(&mut log);
-        let time = started.elapsed();
-        let end = End::of(&result);
-        line.end(name, end, time);
-        self.done.push(Step { name: name.into(), end, time });
-        result.map_err(|error| {
+        let result = screen.while_running(name, || body(&mut log));
+        let step = Step { name: name.into(), end: End::of(&result), time: started.elapsed() };
+        let Step { end, time, .. } = step;
+        let result = result.map_err(|error| {
             let output = if end == End::NotRun { "" } else { log.text() };
-            println!("{output}{error:#}\n");
-            Failed
-        })
+            format!("\n{output}{error:#}\n")
+        });
+        let why = result.as_ref().err().map_or("", String::as_str);
+        screen.print(&format!("{name} ... {}, {}{why}", end.word(), seconds(time)));
+        locked(done).push(step);
+        result.map_err(|_| Failed)
     }
 
     /// Runs a step on which none rests.
     pub(crate) fn check(&mut self, name: &str, body: impl FnOnce(&mut Log) -> Result<()>) {
         let _shown_already = self.must(name, body);
+    }
+
+    /// Runs all jobs, two at a time, beginning with the first.
+    pub(crate) fn side_by_side(&self, jobs: Vec<Job<'_>>) {
+        let queue = Mutex::new(jobs.into_iter());
+        let next = || locked(&queue).next();
+        std::thread::scope(|scope| {
+            for _ in 0..LANES {
+                let mut steps = self.clone();
+                scope.spawn(move || {
+                    while let Some(job) = next() {
+                        if job(&mut steps).is_err() {
+                            steps.0.screen.print("What needs that step was not run.");
+                        }
+                    }
+                });
+            }
+        });
     }
 
     pub(crate) fn failed(&self) -> usize {
@@ -115,61 +159,94 @@ impl Steps {
     }
 
     fn count(&self, end: End) -> usize {
-        self.done.iter().filter(|step| step.end == end).count()
+        locked(&self.0.done).iter().filter(|step| step.end == end).count()
     }
 
     /// How every step went and how long it took.
     pub(crate) fn summary(&self) -> Table {
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_FULL_CONDENSED).set_header(["Step", "Result", "Time"]);
-        for step in &self.done {
-            table.add_row([step.name.clone(), step.end.word().into(), seconds(step.time)]);
-        }
+        let mut table = table_of(&locked(&self.0.done));
         let all = if self.failed() == 0 { End::Passed } else { End::Failed };
-        table.add_row(["all".into(), all.word().into(), seconds(self.started.elapsed())]);
-        if let Some(column) = table.column_mut(2) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
+        table.add_row(["all".into(), all.word().into(), seconds(self.0.started.elapsed())]);
         table
     }
+
+    /// The steps that took longest.
+    pub(crate) fn slowest(&self) -> Table {
+        let mut steps = locked(&self.0.done).clone();
+        steps.sort_by_key(|step| Reverse(step.time));
+        steps.truncate(SLOWEST);
+        let mut table = table_of(&steps);
+        table.set_header(["Slowest steps", "Result", "Time"]);
+        table
+    }
+}
+
+fn table_of(steps: &[Step]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED).set_header(["Step", "Result", "Time"]);
+    for step in steps {
+        table.add_row([step.name.clone(), step.end.word().into(), seconds(step.time)]);
+    }
+    if let Some(column) = table.column_mut(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
 }
 
 fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
 
-/// The line of a running step: a spinner on a terminal, plain text elsewhere.
-struct Line(Option<ProgressBar>);
+/// A step that panics poisons nothing: it fails the whole run.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-impl Line {
-    fn start(name: &str) -> Self {
-        if !std::io::stdout().is_terminal() {
-            print!("{name} ... ");
-            // A line that is cut short says which step was running.
-            let _ = std::io::stdout().flush();
-            return Self(None);
-        }
-        let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})")
-            .unwrap_or_else(|_| ProgressStyle::default_spinner());
-        let bar = ProgressBar::new_spinner().with_style(style).with_message(name.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(100));
-        Self(Some(bar))
+/// Where lines are shown: below them, on a terminal, a spinner for each running step.
+struct Screen(Option<MultiProgress>);
+
+/// After this a step that is running says so where there is no terminal: a log that is cut short names it.
+const LONG: Duration = Duration::from_mins(1);
+
+impl Screen {
+    fn find() -> Self {
+        Self(std::io::stdout().is_terminal().then(MultiProgress::new))
     }
 
-    fn end(self, name: &str, end: End, time: Duration) {
-        let end = format!("{}, {}", end.word(), seconds(time));
-        if let Some(bar) = self.0 {
-            bar.finish_and_clear();
-            println!("{name} ... {end}");
-        } else {
-            println!("{end}");
+    fn print(&self, text: &str) {
+        match &self.0 {
+            Some(bars) => bars.suspend(|| println!("{text}")),
+            None => println!("{text}"),
         }
+    }
+
+    /// Runs `body`, and shows that it runs.
+    fn while_running<T>(&self, name: &str, body: impl FnOnce() -> T) -> T {
+        if let Some(bars) = &self.0 {
+            let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})")
+                .unwrap_or_else(|_| ProgressStyle::default_spinner());
+            let bar = bars.add(ProgressBar::new_spinner().with_style(style).with_message(name.to_owned()));
+            bar.enable_steady_tick(Duration::from_millis(100));
+            let result = body();
+            bar.finish_and_clear();
+            return result;
+        }
+        let (ended, end) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                if end.recv_timeout(LONG) == Err(RecvTimeoutError::Timeout) {
+                    println!("{name} ... still running");
+                }
+            });
+            let _ended = ended;
+            body()
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{NotRun, Steps};
+    use super::*;
 
     #[test]
     fn a_step_that_could_not_run_is_shown_and_is_no_failure() {
@@ -179,5 +256,38 @@ mod tests {
         steps.check("lacks", |_| Err(NotRun("install this".into()).into()));
         assert_eq!((steps.passed(), steps.failed(), steps.not_run()), (1, 1, 1));
         assert!(steps.summary().to_string().contains("NOT RUN"));
+    }
+
+    #[test]
+    fn jobs_run_two_at_a_time_and_a_failed_one_stops_no_other() {
+        let steps = Steps::new();
+        let meeting = std::sync::Barrier::new(2);
+        let meet = |_: &mut Log| {
+            meeting.wait();
+            Ok(())
+        };
+        let jobs: Vec<Job<'_>> = vec![
+            Box::new(|steps| {
+                steps.must("meets the second", meet)?;
+                steps.must("fails", |_| anyhow::bail!("broken"))?;
+                steps.must("is not reached", |_| Ok(()))
+            }),
+            checks(|steps| steps.check("meets the first", meet)),
+            checks(|steps| steps.check("comes after", |_| Ok(()))),
+        ];
+        steps.side_by_side(jobs);
+        assert_eq!((steps.passed(), steps.failed(), steps.not_run()), (3, 1, 0));
+    }
+
+    #[test]
+    fn the_ten_slowest_steps_are_named_from_the_slowest_on() {
+        let steps = Steps::new();
+        let step =
+            |n: u64| Step { name: format!("step {n}"), end: End::Passed, time: Duration::from_secs(n) };
+        steps.0.done.lock().unwrap().extend((1..=12).map(step));
+        let shown = steps.slowest().to_string();
+        let at = |n: u64| shown.find(&format!("step {n} "));
+        assert_eq!((at(1), at(2)), (None, None));
+        assert!((4..=12).all(|n| at(n).unwrap() < at(n - 1).unwrap()), "{shown}");
     }
 }

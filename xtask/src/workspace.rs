@@ -1,11 +1,16 @@
 //! Where things are.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use crate::run::{Log, command};
+
+/// Members of the workspace that other tools build and test: the modules of the hosts.
+const MODULES: [&str; 4] =
+    ["twindex-python", "twindex-node", "twindex-component", "twindex-component-client"];
 
 /// The folders of this checkout.
 #[derive(Deserialize)]
@@ -37,6 +42,14 @@ impl Workspace {
     /// A path from the top of the checkout.
     pub(crate) fn path(&self, below: &str) -> PathBuf {
         self.root.join(below)
+    }
+
+    /// `cargo test` of all crates, of which the caller's arguments choose. It gives what they depend on one set of
+    /// features, so that each dependency is compiled once.
+    pub(crate) fn cargo_test(&self) -> Command {
+        let mut cargo = command("cargo", &self.root);
+        cargo.args(["test", "--workspace"]).args(MODULES.map(|module| format!("--exclude={module}")));
+        cargo
     }
 
     /// The build directory.

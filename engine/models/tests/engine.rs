@@ -4,10 +4,13 @@
 //! environment's `TWINDEX_STRESS` for a long run.
 
 mod quarantine;
+#[path = "../../tests/common/scale.rs"]
+mod scale;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use scale::scaled;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread;
 use shuttle::{Config, Runner};
@@ -20,9 +23,7 @@ const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
 
 /// Runs `body` under so many schedules of each kind.
 fn model(schedules: usize, body: impl Fn() + Clone + Send + Sync + 'static) {
-    let factor = std::env::var("TWINDEX_STRESS");
-    let schedules =
-        schedules * factor.map_or(1, |text| text.parse::<usize>().expect("TWINDEX_STRESS is a number"));
+    let schedules = scaled(schedules, schedules);
     let mut config = Config::new();
     config.stack_size = 1 << 20;
     config.silence_warnings = true;

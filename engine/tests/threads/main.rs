@@ -55,12 +55,18 @@ impl Drop for Sound {
     }
 }
 
+/// The environment's `TWINDEX_SEED`, for other random numbers in each long run.
+fn seed() -> u64 {
+    std::env::var("TWINDEX_SEED")
+        .map_or(0, |text| text.parse::<u64>().expect("TWINDEX_SEED is a number") << 8)
+}
+
 /// Runs `work` on every thread at once, with the thread's number and its own random numbers.
 fn on_threads<T: Send>(work: impl Fn(usize, fastrand::Rng) -> T + Sync) -> Vec<T> {
     let start = Barrier::new(THREADS);
     let run = |number| {
         start.wait();
-        work(number, fastrand::Rng::with_seed(number as u64 + 1))
+        work(number, fastrand::Rng::with_seed(number as u64 + 1 + seed()))
     };
     thread::scope(|scope| {
         let run = &run;

@@ -1,19 +1,18 @@
 //! cli/
 
 use crate::checks::rust::cargo_test;
+use crate::checks::suite::Suite;
 use crate::run::command;
-use crate::setup::require_wasi;
-use crate::steps::Steps;
-use crate::workspace::Workspace;
+use crate::steps::Job;
 
-pub(super) fn test(workspace: &Workspace, steps: &mut Steps) {
-    cargo_test("cli", "twindex-cli", workspace, steps);
-    steps.check("cli: tests under WASI", |log| {
-        require_wasi(log)?;
-        let build = ["build", "--package=twindex-cli", "--target=wasm32-wasip1"];
-        log.run(command("cargo", workspace.root()).args(build))?;
-        let module = workspace.build().join("wasm32-wasip1/debug/twindex.wasm");
-        let mut node = command("node", &workspace.path("cli/tests"));
-        log.run(node.args(["--no-warnings", "--test", "wasi.mjs"]).env("TWINDEX_WASI", module))
+pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
+    let under_wasi: Job<'_> = Box::new(|steps| {
+        let tool = suite.wasi_tool(steps)?;
+        steps.check("cli: tests under WASI", |log| {
+            let mut node = command("node", &suite.workspace().path("cli/tests"));
+            log.run(node.args(["--no-warnings", "--test", "wasi.mjs"]).env("TWINDEX_WASI", tool))
+        });
+        Ok(())
     });
+    cargo_test("cli", "twindex-cli", suite).into_iter().chain([under_wasi]).collect()
 }

@@ -8,6 +8,8 @@ mod python;
 mod readme;
 mod report;
 mod rust;
+pub(crate) mod soak;
+mod suite;
 mod tree;
 mod wasm;
 mod xtask;
@@ -17,38 +19,41 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::ValueEnum;
 
+use self::suite::Suite;
 use crate::setup::{Tool, require};
-use crate::steps::{Failed, Steps};
+use crate::steps::{Job, Steps};
 use crate::workspace::Workspace;
 
-/// A room, or what concerns all of them.
+/// A room, or what concerns all of them: first what takes long or others wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Room {
     /// What holds for every file: format, lints, documentation, lock files
     Tree,
-    /// engine/
-    Engine,
-    /// durable/
-    Durable,
-    /// cli/
-    Cli,
-    /// benches/
-    Benches,
-    /// wasm/
-    Wasm,
     /// bindings/python/ and examples/python/
     Python,
-    /// docs/, as a site
-    Docs,
     /// bindings/node/ and examples/node/
     Node,
+    /// engine/
+    Engine,
+    /// wasm/
+    Wasm,
+    /// benches/
+    Benches,
+    /// cli/
+    Cli,
+    /// codec/
+    Codec,
+    /// durable/
+    Durable,
     /// examples/rust/
     Examples,
     /// README.md, as a reader follows it
     Readme,
+    /// docs/, as a site
+    Docs,
     /// xtask/
     Xtask,
-    /// A quick report from its first test to its page in a browser
+    /// A small report from its first test to its page in a browser
     Report,
 }
 
@@ -58,7 +63,7 @@ impl Room {
         match self {
             // The lints see the Python package's crate, which asks the interpreter how it was built.
             Self::Tree => &[Tool::C, Tool::Git, Tool::RustComponents, Tool::Python],
-            Self::Engine | Self::Durable | Self::Examples => &[Tool::C],
+            Self::Engine | Self::Codec | Self::Durable | Self::Examples => &[Tool::C],
             Self::Benches => &[Tool::C, Tool::Redis],
             Self::Wasm => &[Tool::C, Tool::Node, Tool::Python, Tool::Browser],
             Self::Cli | Self::Node | Self::Xtask => &[Tool::C, Tool::Node],
@@ -68,24 +73,24 @@ impl Room {
         }
     }
 
-    /// Runs its steps. Where one fails on which the rest depends, it ends there.
-    fn test(self, workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
+    /// Its steps, as jobs that can run beside each other.
+    fn jobs(self, suite: &Suite) -> Vec<Job<'_>> {
         match self {
-            Self::Tree => tree::test(workspace, steps)?,
-            Self::Engine => engine::test(workspace, steps),
-            Self::Durable => rust::cargo_test("durable", "twindex-durable", workspace, steps),
-            Self::Cli => cli::test(workspace, steps),
-            Self::Benches => rust::benches(workspace, steps),
-            Self::Wasm => wasm::test(workspace, steps)?,
-            Self::Python => python::test(workspace, steps)?,
-            Self::Docs => drop(docs::build(workspace, steps)?),
-            Self::Node => node::test(workspace, steps)?,
-            Self::Examples => rust::cargo_test("examples", "twindex-examples", workspace, steps),
-            Self::Readme => readme::test(workspace, steps)?,
-            Self::Xtask => xtask::test(workspace, steps)?,
-            Self::Report => report::test(workspace, steps)?,
+            Self::Tree => tree::jobs(suite),
+            Self::Engine => engine::jobs(suite),
+            Self::Codec => rust::cargo_test("codec", "twindex-codec", suite).into_iter().collect(),
+            Self::Durable => rust::cargo_test("durable", "twindex-durable", suite).into_iter().collect(),
+            Self::Cli => cli::jobs(suite),
+            Self::Benches => rust::benches(suite),
+            Self::Wasm => wasm::jobs(suite),
+            Self::Python => python::jobs(suite),
+            Self::Docs => docs::jobs(suite),
+            Self::Node => node::jobs(suite),
+            Self::Examples => rust::cargo_test("examples", "twindex-examples", suite).into_iter().collect(),
+            Self::Readme => readme::jobs(suite),
+            Self::Xtask => xtask::jobs(suite),
+            Self::Report => report::jobs(suite),
         }
-        Ok(())
     }
 }
 
@@ -100,18 +105,20 @@ pub(crate) fn build_docs() -> Result<ExitCode> {
 
 /// Tests the rooms named, or all.
 pub(crate) fn run(rooms: &[Room]) -> Result<ExitCode> {
-    let rooms = if rooms.is_empty() { Room::value_variants() } else { rooms };
+    let is_whole = rooms.is_empty();
+    let rooms = if is_whole { Room::value_variants() } else { rooms };
     for room in rooms {
         require(room.tools())?;
     }
-    let workspace = Workspace::find()?;
-    let mut steps = Steps::new();
-    for room in rooms {
-        if room.test(&workspace, &mut steps).is_err() {
-            println!("The rest of this room needs that step and was not run.");
-        }
+    let suite = Suite::new(Workspace::find()?, is_whole);
+    let mut jobs: Vec<Job<'_>> = Vec::new();
+    if is_whole {
+        jobs.push(rust::cargo_test_of_all(&suite));
     }
-    println!("{}", steps.summary());
+    jobs.extend(rooms.iter().flat_map(|room| room.jobs(&suite)));
+    let steps = Steps::new();
+    steps.side_by_side(jobs);
+    println!("{}\n{}", steps.summary(), steps.slowest());
     let (passed, failed, not_run) = (steps.passed(), steps.failed(), steps.not_run());
     println!("{passed} passed, {failed} failed, {not_run} not run");
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

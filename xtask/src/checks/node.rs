@@ -4,18 +4,32 @@ use std::path::Path;
 
 use crate::bench::Host;
 use crate::checks::rust::smoke;
+use crate::checks::suite::Suite;
 use crate::setup::{Runtime, npm, npm_ci};
-use crate::steps::{Failed, Steps};
+use crate::steps::{Failed, Job, Steps};
 use crate::workspace::Workspace;
 
 /// The tests of what other runtimes with Node-API do alike; the vectors take Deno a minute.
 const ANYWHERE: [&str; 4] =
     ["./test/codecs.test.js", "./test/iteration.test.js", "./test/map.test.js", "./test/store.test.js"];
 
-pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
+/// The package in its folder, ready to be used.
+pub(super) fn build(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
     let folder = &workspace.path("bindings/node");
     steps.must("node: npm ci", |log| npm_ci(folder, log))?;
-    steps.must("node: build", |log| log.run(&mut npm(folder, &["run", "build"])))?;
+    steps.must("node: build", |log| log.run(&mut npm(folder, &["run", "build"])))
+}
+
+pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
+    vec![Box::new(|steps| {
+        suite.node(steps)?;
+        test(suite.workspace(), steps);
+        Ok(())
+    })]
+}
+
+fn test(workspace: &Workspace, steps: &mut Steps) {
+    let folder = &workspace.path("bindings/node");
     scripts("node", folder, &["lint", "types", "test"], steps);
     let suite = &folder.join("test/suites/keyv");
     steps.check("node: Keyv's suite", |log| {
@@ -29,7 +43,6 @@ pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Faile
         });
     }
     smoke("node", Host::Node, workspace, steps);
-    Ok(())
 }
 
 /// Runs scripts of a package, none of which rests on another.

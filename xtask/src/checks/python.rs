@@ -1,23 +1,103 @@
 //! bindings/python/ and examples/python/
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::bench::Host;
+use crate::checks::docs;
 use crate::checks::rust::smoke;
+use crate::checks::suite::Suite;
+use crate::run::Log;
 use crate::setup::{Interpreter, Venv};
-use crate::steps::{Failed, Steps};
+use crate::steps::{Failed, Job, Steps};
 use crate::workspace::Workspace;
 
-pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
+/// Where the wheel is, in the build directory.
+const WHEEL: &str = "python-dist/wheel";
+
+/// What would be uploaded, and the environment in which its wheel is tested.
+pub(crate) struct Package {
+    pub(super) venv: Venv,
+    sources: PathBuf,
+    pub(super) wheel: PathBuf,
+}
+
+/// The sources, the wheel that they build away from the checkout, and all that tests it.
+pub(super) fn build(workspace: &Workspace, steps: &mut Steps) -> Result<Package, Failed> {
     let folder = &workspace.path("bindings/python");
     let venv = Venv::of_tests(workspace);
     steps.must("python: virtual environment", |log| {
         venv.make(log)?;
-        venv.install(folder, &["-r", "requirements-dev.txt"], log)
+        let site = workspace.path(docs::REQUIREMENTS).display().to_string();
+        venv.install(folder, &["-r", "requirements-dev.txt", "-r", &site], log)
     })?;
-    steps.must("python: pip install ./bindings/python", |log| venv.install_package(workspace, log))?;
+    let (sources, wheel) = steps.must("python: wheel from the source distribution", |log| {
+        let (sources, is_new) = source_distribution(folder, &venv, workspace, log)?;
+        let wheels = workspace.target(WHEEL);
+        if is_new || only_file(&wheels, "whl").is_err() {
+            build_wheel(&sources, &venv, workspace, log)?;
+        }
+        let wheel = only_file(&wheels, "whl")?;
+        install(&wheel, &venv, folder, log)?;
+        Ok((sources, wheel))
+    })?;
+    Ok(Package { venv, sources, wheel })
+}
+
+/// The archive of the sources, and whether it is another than the last one.
+fn source_distribution(
+    folder: &Path,
+    venv: &Venv,
+    workspace: &Workspace,
+    log: &mut Log,
+) -> Result<(PathBuf, bool)> {
+    let made = workspace.empty_folder("python-dist/new")?;
+    log.run(venv.module("maturin", folder).args(["sdist", "--out"]).arg(&made))?;
+    let made = only_file(&made, "tar.gz")?;
+    let last = workspace.target("python-dist").join(made.file_name().context("a file has a name")?);
+    let is_new = std::fs::read(&last).ok() != Some(std::fs::read(&made)?);
+    std::fs::rename(made, &last)?;
+    Ok((last, is_new))
+}
+
+fn build_wheel(sources: &Path, venv: &Venv, workspace: &Workspace, log: &mut Log) -> Result<()> {
+    let target = workspace.target("python-sdist");
+    forget_ours(&target.join("release/.fingerprint"))?;
+    let mut pip = venv.module("pip", &workspace.empty_folder(WHEEL)?);
+    // Its cache would give the wheel of other sources under this name.
+    pip.args(["wheel", "--disable-pip-version-check", "--no-cache-dir", "--no-deps"]);
+    // maturin is in the environment, so it need not be fetched again.
+    log.run(pip.arg("--no-build-isolation").arg(sources).env("CARGO_TARGET_DIR", target))
+}
+
+/// Puts a wheel in the place of another of the same version.
+pub(super) fn install(wheel: &Path, venv: &Venv, folder: &Path, log: &mut Log) -> Result<()> {
+    venv.install(folder, &["--no-deps", "--force-reinstall", &wheel.display().to_string()], log)
+}
+
+pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
+    let workspace = suite.workspace();
+    let interpreters: Vec<Interpreter> = Interpreter::others();
+    let first: Job<'_> = Box::new(|steps| {
+        let package = suite.python(steps)?;
+        test(package, workspace, steps);
+        Ok(())
+    });
+    let others = interpreters.into_iter().map(|interpreter| -> Job<'_> {
+        Box::new(move |steps| {
+            suite.python(steps)?;
+            test_under(&interpreter, workspace, steps);
+            Ok(())
+        })
+    });
+    std::iter::once(first).chain(others).collect()
+}
+
+fn test(package: &Package, workspace: &Workspace, steps: &mut Steps) {
+    let Package { venv, sources, wheel } = package;
+    let folder = &workspace.path("bindings/python");
     for (name, module, arguments) in [
         ("ruff", "ruff", ["check", ".", "../../examples/python", "../../docs"].as_slice()),
         ("ruff format", "ruff", &["format", "--check", ".", "../../examples/python", "../../docs"]),
@@ -33,46 +113,38 @@ pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Faile
         steps.check(&format!("python: {name}"), |log| log.run(venv.module(module, folder).args(arguments)));
     }
     smoke("python", Host::Python, workspace, steps);
-    distribution(folder, &venv, workspace, steps)
-}
-
-/// What would be uploaded: the sources build a wheel away from the checkout, which passes under every other version of
-/// Python that there is here, or where there is none under the same.
-fn distribution(folder: &Path, venv: &Venv, workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
-    let (sources, wheel) = steps.must("python: wheel from the source distribution", |log| {
-        let built = workspace.empty_folder("python-dist")?;
-        log.run(venv.module("maturin", folder).args(["sdist", "--out"]).arg(&built))?;
-        let sources = only_file(&built, "tar.gz")?;
-        let target = workspace.target("python-sdist");
-        forget_ours(&target.join("release/.fingerprint"))?;
-        let mut pip = venv.module("pip", &built);
-        // Its cache would give the wheel of other sources under this name.
-        pip.args(["wheel", "--disable-pip-version-check", "--no-cache-dir", "--no-deps"]).arg(&sources);
-        log.run(pip.env("CARGO_TARGET_DIR", target))?;
-        Ok((sources, only_file(&built, "whl")?))
-    })?;
     steps.check("python: what is in the distributions", |log| {
         log.run(
             venv.module("pytest", folder)
                 .args(["--quiet", "tests/distributions.py"])
-                .envs([("TWINDEX_SOURCES", &sources), ("TWINDEX_WHEEL", &wheel)]),
+                .envs([("TWINDEX_SOURCES", sources), ("TWINDEX_WHEEL", wheel)]),
         )
     });
-    for interpreter in Interpreter::others() {
-        steps.check(&format!("python: pytest of the wheel under {}", interpreter.version), |log| {
-            let venv = Venv::of_interpreter(workspace, &interpreter);
-            venv.make(log)?;
-            venv.install(
-                folder,
-                &["--constraint=requirements-dev.txt", "hypothesis", "msgpack", "pytest"],
-                log,
-            )?;
-            venv.install(folder, &["--constraint=requirements-dev.txt", "sortedcontainers"], log)?;
-            venv.install(folder, &["--no-deps", "--force-reinstall", &wheel.display().to_string()], log)?;
-            log.run(venv.module("pytest", folder).args(["--quiet", "--ignore=tests/test_bench.py"]))
-        });
-    }
-    Ok(())
+}
+
+/// The wheel under another version of Python that there is here, or where there is none under the same.
+fn test_under(interpreter: &Interpreter, workspace: &Workspace, steps: &mut Steps) {
+    steps.check(&format!("python: pytest of the wheel under {}", interpreter.version), |log| {
+        let mut pytest = pytest_under(interpreter, workspace, log)?;
+        log.run(&mut pytest)
+    });
+}
+
+/// All tests but the bench's, in an environment of the interpreter with the wheel that was built.
+pub(super) fn pytest_under(
+    interpreter: &Interpreter,
+    workspace: &Workspace,
+    log: &mut Log,
+) -> Result<Command> {
+    let folder = &workspace.path("bindings/python");
+    let venv = Venv::of_interpreter(workspace, interpreter);
+    venv.make(log)?;
+    let needed = ["--constraint=requirements-dev.txt", "hypothesis", "msgpack", "pytest", "sortedcontainers"];
+    venv.install(folder, &needed, log)?;
+    install(&only_file(&workspace.target(WHEEL), "whl")?, &venv, folder, log)?;
+    let mut pytest = venv.module("pytest", folder);
+    pytest.args(["--quiet", "--ignore=tests/test_bench.py"]);
+    Ok(pytest)
 }
 
 /// Has cargo compile our crates again: all files of the archive have the same time, whatever changed in them.

@@ -5,9 +5,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::checks::python::Package;
+use crate::checks::suite::Suite;
 use crate::run::{Log, command};
 use crate::setup::{Venv, WasmTarget, npm};
-use crate::steps::{Failed, Steps};
+use crate::steps::{Failed, Job, Steps};
 use crate::workspace::Workspace;
 
 /// The sections of the README that start with how to install and go on with lines that work.
@@ -22,7 +24,29 @@ const LINES: usize = 10;
 /// The start of a program of one's own, which is no member of the workspace around it.
 const MANIFEST: &str = "[package]\nname = \"readme\"\nedition = \"2024\"\n\n[workspace]\n";
 
-pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
+/// The variable that has everything built as a reader builds it.
+pub(super) const WHOLE: &str = "TWINDEX_README";
+
+pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
+    vec![Box::new(|steps| {
+        if std::env::var_os(WHOLE).is_some() {
+            return follow(suite.workspace(), suite.wasm_target(steps)?, None, steps);
+        }
+        let Package { wheel, .. } = suite.python(steps)?;
+        suite.node(steps)?;
+        suite.wasm(steps)?;
+        follow(suite.workspace(), suite.wasm_target(steps)?, Some(wheel), steps)
+    })]
+}
+
+/// Follows every example. Where there is a wheel, the modules for Node and WebAssembly are in their folders too: they
+/// are taken as they are, and each line that installs is checked as far as it goes without compiling them again.
+fn follow(
+    workspace: &Workspace,
+    target: WasmTarget,
+    wheel: Option<&Path>,
+    steps: &mut Steps,
+) -> Result<(), Failed> {
     let examples = steps.must("readme: four examples", |_: &mut Log| {
         let path = workspace.path("README.md");
         let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
@@ -31,13 +55,38 @@ pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Faile
             .map(|host| Example::find(&text, host))
             .collect::<Result<Vec<_>>>()
     })?;
-    let target = steps.must("readme: Rust for WebAssembly", WasmTarget::find)?;
-    let checkout = &steps.must("readme: clean copy", |log| copy_checkout(workspace, log))?;
+    let checkout = &steps.must("readme: clean copy", |log| {
+        let copy = copy_checkout(workspace, log)?;
+        if wheel.is_some() {
+            give_modules(workspace, &copy, log)?;
+        }
+        Ok(copy)
+    })?;
     for example in &examples {
         steps.check(&format!("readme: {}", example.host), |log| {
             let folder = workspace.empty_folder(&format!("readme/{}", example.host.to_lowercase()))?;
-            Reader { example, checkout, build: workspace.target("readme/build"), folder, target }.follow(log)
+            let build = workspace.target("readme/build");
+            Reader { example, checkout, build, folder, target, wheel }.follow(log)
         });
+    }
+    Ok(())
+}
+
+/// Lays what was built here where the copy's packages look for it: the Node package in the package for this platform, as
+/// npm would have installed it.
+fn give_modules(workspace: &Workspace, copy: &Path, log: &mut Log) -> Result<()> {
+    let node = &workspace.path("bindings/node");
+    let name = "process.stdout.write(require('./scripts/platform.cjs').platform())";
+    let platform = log.read(command("node", node).args(["--eval", name]))?;
+    let modules = [
+        ("bindings/node/twindex.node", format!("node_modules/@twindex/{platform}/twindex.node")),
+        ("wasm/npm/twindex.wasm", "wasm/npm/twindex.wasm".into()),
+        ("wasm/npm/twindex.fast.wasm", "wasm/npm/twindex.fast.wasm".into()),
+    ];
+    for (built, given) in modules {
+        let built = workspace.path(built);
+        let bytes = std::fs::read(&built).with_context(|| format!("reading {}", built.display()))?;
+        write(&copy.join(given), &bytes)?;
     }
     Ok(())
 }
@@ -87,6 +136,8 @@ struct Reader<'a> {
     build: PathBuf,
     folder: PathBuf,
     target: WasmTarget,
+    /// The Python package, where nothing is to be compiled that was compiled before.
+    wheel: Option<&'a Path>,
 }
 
 impl Reader<'_> {
@@ -111,7 +162,12 @@ impl Reader<'_> {
         let venv = Venv::at(self.folder.join("venv"));
         venv.make(log)?;
         for arguments in self.example.installs("pip", self.checkout)? {
-            log.run(self.with_build(venv.module("pip", &self.folder).args(arguments)))?;
+            // Without a build this finds the package and reads what it says of itself.
+            let short = self.wheel.map(|_| "--dry-run");
+            log.run(self.with_build(venv.module("pip", &self.folder).args(arguments).args(short)))?;
+        }
+        if let Some(wheel) = self.wheel {
+            venv.install(&self.folder, &[&wheel.display().to_string()], log)?;
         }
         let program = self.write("example.py", &self.example.program)?;
         log.run(command(venv.python(), &self.folder).arg(program))
@@ -119,6 +175,9 @@ impl Reader<'_> {
 
     fn node(&self, log: &mut Log) -> Result<()> {
         for arguments in self.example.installs("npm", self.checkout)? {
+            if self.wheel.is_some() && arguments.starts_with(&["run".into(), "build".into()]) {
+                continue;
+            }
             log.run(self.with_build(self.target.apply(npm(&self.folder, &[]).args(arguments))))?;
         }
         let program = self.write("example.mjs", &self.example.program)?;

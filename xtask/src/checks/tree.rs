@@ -5,12 +5,16 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use crate::checks::rust::{FUZZ, MODELS, PEERS};
+use crate::checks::suite::Suite;
 use crate::run::{Log, command};
-use crate::setup::WasmTarget;
-use crate::steps::{Failed, Steps};
+use crate::steps::{Failed, Job, Steps, checks};
 use crate::workspace::Workspace;
 
-pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
+pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
+    vec![checks(|steps| files_and_format(suite.workspace(), steps)), Box::new(|steps| lints(suite, steps))]
+}
+
+fn files_and_format(workspace: &Workspace, steps: &mut Steps) {
     let root = workspace.root();
     steps.check("tree: rustfmt", |log| {
         for folder in [root, &workspace.path(FUZZ), &workspace.path(MODELS), &workspace.path(PEERS)] {
@@ -21,6 +25,11 @@ pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Faile
     steps.check("tree: Cargo.lock", |log| {
         log.read(command("cargo", root).args(["metadata", "--locked", "--format-version=1"])).map(drop)
     });
+    steps.check("tree: files", |log| files(root, log));
+}
+
+fn lints(suite: &Suite, steps: &mut Steps) -> Result<(), Failed> {
+    let root = suite.workspace().root();
     steps.check("tree: clippy", |log| {
         let clippy = ["clippy", "--workspace", "--all-targets", "--", "--deny=warnings"];
         log.run(command("cargo", root).args(clippy))
@@ -29,8 +38,7 @@ pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Faile
         let mut doc = command("cargo", root);
         log.run(doc.args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny=warnings"))
     });
-    steps.check("tree: files", |log| files(root, log));
-    let wasm = steps.must("tree: Rust for WebAssembly", WasmTarget::find)?;
+    let wasm = suite.wasm_target(steps)?;
     steps.check("tree: clippy for WebAssembly", |log| {
         let mut clippy = command("cargo", root);
         clippy.args(["clippy", "--package=twindex-wasm", "--target=wasm32-unknown-unknown", "--lib", "--"]);

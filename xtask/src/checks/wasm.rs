@@ -1,41 +1,69 @@
 //! wasm/ and examples/browser/
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 
 use crate::bench::Host;
 use crate::checks::node::scripts;
-use crate::checks::rust::{cargo_test, smoke};
+use crate::checks::rust::smoke;
+use crate::checks::suite::Suite;
 use crate::run::{Log, command};
 use crate::setup::{Runtime, Venv, WasmTarget, npm, npm_ci, require_wasi};
-use crate::steps::{Failed, Steps};
+use crate::steps::{Failed, Job, Steps};
 use crate::workspace::Workspace;
 
 /// The version for which the tests in Python are written.
 const WASMTIME: &str = "wasmtime==50.0.1";
 
-/// The tool for WASI, in the build directory.
-const TOOL: &str = "wasm32-wasip1/debug/twindex.wasm";
-
-pub(super) fn test(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
+/// The package's modules in its folder, and the components.
+pub(super) fn build(workspace: &Workspace, target: WasmTarget, steps: &mut Steps) -> Result<(), Failed> {
     let folder = &workspace.path("wasm/npm");
-    let target = steps.must("wasm: Rust for WebAssembly", WasmTarget::find)?;
-    for below in [".", "test/package", "test/runtimes"] {
-        steps.must(&format!("wasm: npm ci {below}"), |log| npm_ci(&folder.join(below), log))?;
-    }
+    steps.must("wasm: npm ci", |log| npm_ci(folder, log))?;
     steps.must("wasm: build", |log| log.run(target.apply(&mut npm(folder, &["run", "build"]))))?;
-    steps.must("wasm: build of the component", |log| build_components(workspace, target, log))?;
-    scripts("wasm", folder, &["lint", "types", "test", "test:browser", "test:package"], steps);
-    smoke("wasm", Host::WasmNode, workspace, steps);
-    steps.check("wasm: the tool, natively and for WASI", |log| build_tool(workspace, log));
-    cargo_test("wasm", "twindex-wasm", workspace, steps);
-    steps.check("wasm: tests of the fast module", |log| {
-        let mut tests = command("cargo", workspace.root());
-        tests.args(["test", "--package=twindex-wasm", "--test=abi"]);
-        log.run(tests.env("TWINDEX_WASM", workspace.path("wasm/npm/twindex.fast.wasm")))
+    steps.must("wasm: build of the component", |log| build_components(workspace, target, log))
+}
+
+pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
+    let workspace = suite.workspace();
+    vec![
+        Box::new(|steps| {
+            suite.wasm(steps)?;
+            if !suite.is_whole() {
+                steps.check("wasm: cargo test", |log| {
+                    log.run(workspace.cargo_test().args(["--test=abi", "--test=component"]))
+                });
+            }
+            steps.check("wasm: tests of the fast module", |log| {
+                let fast = workspace.path("wasm/npm/twindex.fast.wasm");
+                log.run(workspace.cargo_test().arg("--test=abi").env("TWINDEX_WASM", fast))
+            });
+            smoke("wasm", Host::Wasmtime, workspace, steps);
+            Ok(())
+        }),
+        Box::new(|steps| {
+            suite.wasm(steps)?;
+            test_in_javascript(suite, steps)
+        }),
+    ]
+}
+
+fn test_in_javascript(suite: &Suite, steps: &mut Steps) -> Result<(), Failed> {
+    let workspace = suite.workspace();
+    let folder = &workspace.path("wasm/npm");
+    scripts("wasm", folder, &["lint", "types", "test", "test:browser"], steps);
+    steps.check("wasm: npm run test:package", |log| {
+        npm_ci(&folder.join("test/package"), log)?;
+        log.run(&mut npm(folder, &["run", "test:package"]))
     });
-    smoke("wasm", Host::Wasmtime, workspace, steps);
-    steps.check("wasm: tests in Python's wasmtime", |log| test_in_python(workspace, log));
+    smoke("wasm", Host::WasmNode, workspace, steps);
     test_in_runtimes(workspace, steps);
+    let tool = suite.wasi_tool(steps)?;
+    steps.check("wasm: the tool for WASI in Deno", |log| {
+        let mut tests = Runtime::Deno.tests(&workspace.path("cli/tests"), workspace, log)?;
+        log.run(tests.arg("wasi.mjs").env("TWINDEX_WASI", tool))
+    });
+    steps.check("wasm: tests in Python's wasmtime", |log| test_in_python(tool, workspace, log));
     Ok(())
 }
 
@@ -48,10 +76,6 @@ fn test_in_runtimes(workspace: &Workspace, steps: &mut Steps) {
             log.run(&mut npm(&workspace.path("wasm/npm"), &["run", &script]))
         });
     }
-    steps.check("wasm: the tool for WASI in Deno", |log| {
-        let mut tests = Runtime::Deno.tests(&workspace.path("cli/tests"), workspace, log)?;
-        log.run(tests.arg("wasi.mjs").env("TWINDEX_WASI", workspace.build().join(TOOL)))
-    });
 }
 
 /// The component, and a client of it. The toolchain's linker of components makes them without any import of WASI.
@@ -62,23 +86,22 @@ fn build_components(workspace: &Workspace, target: WasmTarget, log: &mut Log) ->
     log.run(target.apply(cargo.arg("target.wasm32-unknown-unknown.linker='wasm-component-ld'")))
 }
 
-fn build_tool(workspace: &Workspace, log: &mut Log) -> Result<()> {
+/// The command-line tool for WASI: where it is.
+pub(super) fn build_tool(workspace: &Workspace, log: &mut Log) -> Result<PathBuf> {
     require_wasi(log)?;
-    for build in ["build --package=twindex-cli", "build --package=twindex-cli --target=wasm32-wasip1"] {
-        log.run(command("cargo", workspace.root()).args(build.split(' ')))?;
-    }
-    Ok(())
+    let build = ["build", "--package=twindex-cli", "--target=wasm32-wasip1"];
+    log.run(command("cargo", workspace.root()).args(build))?;
+    Ok(workspace.build().join("wasm32-wasip1/debug/twindex.wasm"))
 }
 
 /// The module, the component, and one file in turn under WASI and natively.
-fn test_in_python(workspace: &Workspace, log: &mut Log) -> Result<()> {
+fn test_in_python(tool: &Path, workspace: &Workspace, log: &mut Log) -> Result<()> {
+    log.run(command("cargo", workspace.root()).args(["build", "--package=twindex-cli"]))?;
     let venv = Venv::at(workspace.target("venv-wasm"));
     venv.make(log)?;
     venv.install(workspace.root(), &[WASMTIME], log)?;
     let mut tests = command(venv.python(), workspace.root());
     tests.arg("wasm/tests/python/hosts.py").arg(workspace.path("wasm/npm/twindex.wasm"));
-    for built in ["wasm32-unknown-unknown/release/twindex_component.wasm", TOOL, "debug/twindex"] {
-        tests.arg(workspace.build().join(built));
-    }
-    log.run(&mut tests)
+    tests.arg(workspace.build().join("wasm32-unknown-unknown/release/twindex_component.wasm"));
+    log.run(tests.arg(tool).arg(workspace.build().join("debug/twindex")))
 }

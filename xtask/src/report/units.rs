@@ -18,6 +18,8 @@ use crate::workspace::Workspace;
 /// How much is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
+    /// So little, and built so quickly, that it shows only that the report works.
+    Test,
     Quick,
     Machine,
     Full,
@@ -26,6 +28,7 @@ pub(crate) enum Scale {
 impl Scale {
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Self::Test => "test",
             Self::Quick => "quick",
             Self::Machine => "machine",
             Self::Full => "full",
@@ -35,8 +38,25 @@ impl Scale {
     /// A quick run shows that things work, so what it runs need not take minutes to link.
     fn profile(self) -> &'static str {
         match self {
+            Self::Test => "dev",
             Self::Quick => "quick",
             Self::Machine | Self::Full => "release",
+        }
+    }
+
+    /// Where cargo lays what it builds under the profile.
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Test => "debug",
+            _ => self.profile(),
+        }
+    }
+
+    /// How the hosts are built.
+    fn hosts(self) -> Build {
+        match self {
+            Self::Test => Build::Test,
+            _ => Build::Release,
         }
     }
 }
@@ -191,7 +211,7 @@ impl Unit {
                 serde_json::from_str(&printed).context("reading its records")
             }
             Measure::Host(host, work) => {
-                let report = host.run(workspace, Build::Release, work, folder, &mut log);
+                let report = host.run(workspace, plan.scale.hosts(), work, folder, &mut log);
                 Ok(records_of(&report.with_context(|| log.text().to_owned())?))
             }
         }
@@ -199,7 +219,7 @@ impl Unit {
 }
 
 fn peers(workspace: &Workspace, scale: Scale) -> Command {
-    let program = format!("{}/twindex-peers{}", scale.profile(), std::env::consts::EXE_SUFFIX);
+    let program = format!("{}/twindex-peers{}", scale.folder(), std::env::consts::EXE_SUFFIX);
     command(workspace.build().join(program), workspace.root())
 }
 

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::run::{Log, command};
 use crate::steps::NotRun;
+use crate::workspace::Workspace;
 
 /// The platforms that have both sanitizers.
 const PLATFORMS: [&str; 4] =
@@ -68,6 +69,35 @@ impl Found {
             cargo.arg("-Zbuild-std");
         }
         cargo
+    }
+}
+
+/// cargo-fuzz, which runs the fuzz targets, and its toolchain.
+pub(crate) struct Fuzzer(&'static str);
+
+impl Fuzzer {
+    /// Finds it. It compiles for long, so it is not installed unasked.
+    pub(crate) fn find(log: &mut Log) -> Result<Self> {
+        let mut cargo = command("cargo", Path::new("."));
+        if log.run(cargo.args(["fuzz", "--version"]).env("RUSTUP_TOOLCHAIN", "nightly")).is_ok() {
+            return Ok(Self("nightly"));
+        }
+        let line = "cargo-fuzz is missing: rustup toolchain install nightly --profile minimal; cargo install cargo-fuzz";
+        Err(NotRun(line.into()).into())
+    }
+
+    /// Runs a target of the engine, with what earlier runs found interesting. The fuzzer's own options may follow.
+    pub(crate) fn run(&self, target: &str, workspace: &Workspace) -> Result<Command> {
+        let [corpus, artifacts] =
+            ["fuzz/corpus", "fuzz/artifacts"].map(|kind| workspace.target(kind).join(target));
+        for folder in [&corpus, &artifacts] {
+            std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+        }
+        let mut cargo = command("cargo", &workspace.path("engine"));
+        cargo.env("RUSTUP_TOOLCHAIN", self.0).args(["fuzz", "run", "--target-dir"]);
+        cargo.arg(workspace.target("fuzz/build")).arg(target).arg(corpus).arg("--");
+        cargo.arg(format!("-artifact_prefix={}/", artifacts.display()));
+        Ok(cargo)
     }
 }
 

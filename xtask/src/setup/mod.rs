@@ -7,7 +7,7 @@ mod runtimes;
 mod tools;
 mod wasm_target;
 
-pub(crate) use instruments::{Miri, Sanitizer};
+pub(crate) use instruments::{Fuzzer, Miri, Sanitizer};
 pub(crate) use node::{npm, npm_ci};
 pub(crate) use python::{Interpreter, Venv};
 pub(crate) use runtimes::Runtime;

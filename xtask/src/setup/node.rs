@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use anyhow::Result;
@@ -17,6 +18,9 @@ pub(crate) fn npm(folder: &Path, arguments: &[&str]) -> Command {
 
 /// Installs what the lock file of `folder` names, unless that was done since it last changed.
 pub(crate) fn npm_ci(folder: &Path, log: &mut Log) -> Result<()> {
+    // Two jobs may want the same folder.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     // npm writes this file last.
     let installed = modified(&folder.join("node_modules/.package-lock.json"));
     let wanted = modified(&folder.join("package-lock.json")).max(modified(&folder.join("package.json")));

@@ -88,10 +88,15 @@ impl Venv {
         if cfg!(windows) { self.folder.join("Scripts/python.exe") } else { self.folder.join("bin/python") }
     }
 
-    /// A module of it as a command that runs in `folder`.
+    /// A module of it as a command that runs in `folder`, and finds the environment's programs.
     pub(crate) fn module(&self, name: &str, folder: &Path) -> Command {
         let mut command = command(self.python(), folder);
         command.args(["-m", name]);
+        let own = self.python().parent().map(Path::to_owned);
+        let others = std::env::var_os("PATH").unwrap_or_default();
+        if let Ok(path) = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&others))) {
+            command.env("PATH", path);
+        }
         command
     }
 

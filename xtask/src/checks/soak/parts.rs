@@ -1,0 +1,206 @@
+//! What is soaked: each part a command that does a minute or a few of work, from a seed that is another every round.
+#![expect(clippy::unnecessary_wraps, reason = "a part may lack what it needs, and all have one type")]
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::checks::engine::{CHECKED, OPTIMISED, TINY, built_apart};
+use crate::checks::rust::{MODELS, of_own_workspace};
+use crate::checks::suite::Suite;
+use crate::checks::{Room, python, readme};
+use crate::run::{Log, command};
+use crate::setup::{Fuzzer, Interpreter, Miri, Sanitizer};
+use crate::steps::{Failed, NotRun, Steps};
+use crate::workspace::Workspace;
+
+pub(super) struct Part {
+    pub(super) name: &'static str,
+    pub(super) room: Room,
+    /// Builds what other tools than the command's own build.
+    pub(super) prepare: fn(&Suite, &mut Steps) -> Result<(), Failed>,
+    pub(super) command: fn(&Workspace, Round, &mut Log) -> Result<Command>,
+}
+
+/// One of many runs of a part.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    pub(super) number: u64,
+    pub(super) seed: u32,
+}
+
+impl Round {
+    /// One of several, another in each round.
+    fn one_of<T: Copy>(self, all: &[T]) -> T {
+        all[(self.number % all.len() as u64) as usize]
+    }
+
+    /// Gives the seed to all that draws random numbers in tests of Rust.
+    fn seeded(self, mut cargo: Command) -> Command {
+        let seed = self.seed.to_string();
+        for name in ["PROPTEST_RNG_SEED", "SHUTTLE_RANDOM_SEED", "TWINDEX_SEED"] {
+            cargo.env(name, &seed);
+        }
+        cargo
+    }
+}
+
+pub(super) const PARTS: [Part; 16] = [
+    part("engine: stress", Room::Engine, stress),
+    part("engine: stress with the checker", Room::Engine, checked),
+    part("engine: tiny constants", Room::Engine, tiny),
+    part("engine: models", Room::Engine, models),
+    part("engine: address sanitizer", Room::Engine, address_sanitizer),
+    part("engine: thread sanitizer", Room::Engine, thread_sanitizer),
+    part("engine: Miri", Room::Engine, miri),
+    part("engine: fuzzing", Room::Engine, fuzz),
+    part("codec: random pairs", Room::Codec, codec),
+    part("durable: faults of the disk", Room::Durable, faults),
+    part("durable: killed processes", Room::Durable, kills),
+    part("wasm: random calls", Room::Wasm, wasm).after(Suite::wasm),
+    part("python: every version", Room::Python, python).after(|suite, steps| suite.python(steps).map(drop)),
+    part("node: wrong arguments", Room::Node, node).after(Suite::node),
+    part("readme: built as a reader builds it", Room::Readme, readme),
+    part("report: a quick one", Room::Report, report),
+];
+
+const fn part(
+    name: &'static str,
+    room: Room,
+    command: fn(&Workspace, Round, &mut Log) -> Result<Command>,
+) -> Part {
+    Part { name, room, prepare: |_, _| Ok(()), command }
+}
+
+impl Part {
+    const fn after(self, prepare: fn(&Suite, &mut Steps) -> Result<(), Failed>) -> Self {
+        Self { prepare, ..self }
+    }
+}
+
+/// `cargo test` with these words after it.
+fn cargo_test(workspace: &Workspace, words: &str) -> Command {
+    let mut cargo = command("cargo", workspace.root());
+    cargo.arg("test").args(words.split(' '));
+    cargo
+}
+
+fn stress(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
+    let words = "--release --package=twindex --test=threads --test=model --test=memory --test=dump";
+    let mut cargo = round.seeded(cargo_test(workspace, words));
+    cargo.env("TWINDEX_STRESS", "10");
+    Ok(cargo)
+}
+
+fn checked(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
+    let checker = "--cfg twindex_check";
+    let mut cargo = round.seeded(built_apart(workspace, "check", checker, &["test", "--release"]));
+    cargo.env("TWINDEX_STRESS", "5");
+    Ok(cargo)
+}
+
+fn tiny(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
+    let mut cargo = round.seeded(built_apart(workspace, "tiny", CHECKED, &["test", OPTIMISED]));
+    cargo.env("TWINDEX_STRESS", "3");
+    Ok(cargo)
+}
+
+fn models(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
+    let mut cargo = round.seeded(of_own_workspace(workspace, MODELS, "test"));
+    cargo.args(["--release", "--test=engine"]).env("TWINDEX_STRESS", "5");
+    Ok(cargo)
+}
+
+/// In turn over tiny constants and over those that users have.
+fn address_sanitizer(workspace: &Workspace, round: Round, log: &mut Log) -> Result<Command> {
+    let asan = Sanitizer::Address.find(log)?;
+    let (folder, flags) = round.one_of(&[("asan", CHECKED), ("asan-large", "--cfg twindex_check")]);
+    let mut cargo = round.seeded(built_apart(workspace, folder, flags, &["test", OPTIMISED]));
+    asan.apply(cargo.arg("--tests"));
+    Ok(cargo)
+}
+
+/// The same. It knows no system call that is a fence.
+fn thread_sanitizer(workspace: &Workspace, round: Round, log: &mut Log) -> Result<Command> {
+    let tsan = Sanitizer::Thread.find(log)?;
+    let (folder, flags) = round.one_of(&[("tsan", TINY), ("tsan-large", "")]);
+    let flags = format!("{flags} --cfg twindex_plain_fences");
+    let mut cargo = round.seeded(built_apart(workspace, folder, flags.trim(), &["test", OPTIMISED]));
+    tsan.apply(cargo.arg("--test=threads"));
+    Ok(cargo)
+}
+
+/// One file of tests each time, over the constants that users have.
+fn miri(workspace: &Workspace, round: Round, log: &mut Log) -> Result<Command> {
+    let miri = Miri::find(log)?;
+    let tests = ["threads", "contract", "cursors", "model", "memory", "dump", "groups", "runs", "streams"];
+    let mut cargo = round.seeded(built_apart(workspace, "miri", "", &["miri", "test"]));
+    cargo.arg(format!("--test={}", round.one_of(&tests)));
+    // Without that flag Miri fails itself where a word is an atomic again that was plain bytes in between.
+    let flags = format!("-Zmiri-disable-weak-memory-emulation -Zmiri-seed={}", round.seed);
+    miri.apply(cargo.env("MIRIFLAGS", flags));
+    Ok(cargo)
+}
+
+/// One target each time. It keeps what it has found interesting, and goes on from there.
+fn fuzz(workspace: &Workspace, round: Round, log: &mut Log) -> Result<Command> {
+    let fuzzer = Fuzzer::find(log)?;
+    let target = round.one_of(&["verbs", "dump_reader", "log_reader"]);
+    let mut cargo = fuzzer.run(target, workspace)?;
+    cargo.args(["-max_total_time=60", "-max_len=20000"]).arg(format!("-seed={}", round.seed));
+    Ok(cargo)
+}
+
+fn codec(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
+    Ok(round.seeded(cargo_test(workspace, "--release --package=twindex-codec")))
+}
+
+fn faults(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
+    let mut cargo = round.seeded(cargo_test(workspace, "--release --package=twindex-durable --lib"));
+    cargo.env("TWINDEX_FAULTS", "50");
+    Ok(cargo)
+}
+
+fn kills(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
+    let mut cargo = round.seeded(cargo_test(workspace, "--release --package=twindex-durable --test=kill"));
+    cargo.env("TWINDEX_KILLS", "100");
+    Ok(cargo)
+}
+
+fn wasm(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
+    let mut cargo = round.seeded(workspace.cargo_test());
+    cargo.arg("--test=abi");
+    Ok(cargo)
+}
+
+/// All tests under one of the other versions of Python each time, with more random arguments.
+fn python(workspace: &Workspace, round: Round, log: &mut Log) -> Result<Command> {
+    let interpreters = Interpreter::others();
+    let Some(interpreter) = interpreters.get((round.number % interpreters.len().max(1) as u64) as usize)
+    else {
+        return Err(NotRun("there is no Python".into()).into());
+    };
+    let mut pytest = python::pytest_under(interpreter, workspace, log)?;
+    pytest.arg(format!("--hypothesis-seed={}", round.seed)).env("TWINDEX_STRESS", "5");
+    Ok(pytest)
+}
+
+/// README.md with every package built as a reader builds it.
+fn readme(workspace: &Workspace, _: Round, _: &mut Log) -> Result<Command> {
+    let mut test = command(std::env::current_exe()?, workspace.root());
+    test.args(["test", "readme"]).env(readme::WHOLE, "1");
+    Ok(test)
+}
+
+fn node(workspace: &Workspace, _: Round, _: &mut Log) -> Result<Command> {
+    let mut node = command("node", &workspace.path("bindings/node"));
+    node.args(["--expose-gc", "--test", "test/wrong-arguments.test.js"]).env("TWINDEX_STRESS", "20");
+    Ok(node)
+}
+
+/// As `cargo xtask report --quick` builds and measures it, with its peers and all hosts.
+fn report(workspace: &Workspace, _: Round, _: &mut Log) -> Result<Command> {
+    let mut report = command(std::env::current_exe()?, workspace.root());
+    report.args(["report", "--quick", "--fresh"]);
+    Ok(report)
+}
