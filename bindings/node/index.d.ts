@@ -239,15 +239,16 @@ export interface Stats {
   /** Bytes of the file's dump, and of the log behind it. */
   dumpBytes: number
   logBytes: number
-  /** Of these, the bytes that are not yet on disk. */
+  /** Of these, the bytes that are not yet on disk, and for how many milliseconds the first of them. */
   unsyncedBytes: number
+  unsyncedFor: number | undefined
   /** How often the log was put on disk since the store was opened, and when it was last. */
   syncs: number
   lastSync: Date | undefined
   /** How often the file was written anew, and whether it is being. */
   compactions: number
   compacting: boolean
-  /** Why the last compaction in the background came to nothing, or why nothing more can be written, if so. */
+  /** Why the last compaction in the background came to nothing, or why nothing can be written, if so. */
   compactionError: string | undefined
   logError: string | undefined
 }

@@ -25,8 +25,8 @@ fn sync(log: &Weak<Log>) {
     loop {
         thread::sleep(SYNC_EVERY);
         let Some(log) = log.upgrade() else { return };
-        // A log that failed tells its writers so; there is nothing left to sync.
-        if log.tick().is_err() {
+        // A log that failed tells its writers so; there is nothing left to sync. One whose disk is full goes on.
+        if log.tick().is_err() && log.check().is_err() {
             return;
         }
     }
@@ -36,7 +36,7 @@ fn sync(log: &Weak<Log>) {
 /// let go of their keys.
 pub(crate) fn compact(core: &Arc<Core>) {
     let wanted = |home: &&Home| !home.compact_by_hand && !home.compaction.is_running();
-    let home = core.home.as_ref().filter(wanted);
+    let home = core.home.as_ref().filter(wanted).filter(|home| home.compaction.is_time());
     let Some(running) = home.and_then(|home| home.compaction.begin_in_background()) else { return };
     let Some(Logged { log, .. }) = core.logged() else { return };
     // Until it has begun, which may take a while on a busy machine.
@@ -57,6 +57,11 @@ fn compact_now(core: &Core) {
     if let Some(home) = &core.home
         && let Some(compacted) = compact_unless_running(core, home)
     {
+        if let Some(Logged { log, .. }) = &home.logged
+            && !home.compaction.is_stopped()
+        {
+            log.note_compaction(compacted.as_ref().err());
+        }
         home.compaction.note(compacted.err());
     }
 }

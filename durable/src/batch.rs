@@ -97,7 +97,8 @@ impl Batch {
     /// Where one fails, as at the memory limit, none is done.
     pub fn commit(self) -> Result<Vec<bool>> {
         let core = &self.store.handle.0;
-        let logged = core.before_write()?;
+        let bytes = self.steps.iter().map(|step| step.key.len() + step.value.len()).sum();
+        let logged = core.before_write(bytes)?;
         let _not_while_saved =
             core.home.as_ref().map(|home| home.batches.read().unwrap_or_else(PoisonError::into_inner));
         let Some(Logged { log, stripes }) = logged else { return self.apply(core) };

@@ -9,9 +9,11 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use twindex::dump::{self, HEAD_BYTES, Kind, Progress};
 
@@ -19,7 +21,7 @@ use crate::core::{Core, Home, Logged, lock};
 use crate::disk::{Disk, File};
 use crate::load::LogReader;
 use crate::lock::Lock;
-use crate::log::{End, LEAST_DUE_BYTES, Log, Pace};
+use crate::log::{End, LEAST_DUE_BYTES, Log, Pace, SLACK};
 use crate::{Error, Result};
 
 /// The simulated disk is slow enough for tests of less.
@@ -41,7 +43,16 @@ pub(crate) struct Compaction {
     pub(crate) count: AtomicU64,
     /// Why the last one in the background came to nothing.
     pub(crate) error: Mutex<Option<Error>>,
+    /// When the next one may begin by itself after one that failed, and how long that was.
+    next: Mutex<Option<(Instant, Duration)>>,
 }
+
+/// How long nothing is written anew after a first failure. After each further one it is twice as long.
+const PAUSE: RangeInclusive<Duration> = if cfg!(test) {
+    Duration::ZERO..=Duration::ZERO
+} else {
+    Duration::from_secs(1)..=Duration::from_mins(1)
+};
 
 /// That a compaction in the background is on its way.
 pub(crate) struct Running(Arc<AtomicBool>);
@@ -100,7 +111,11 @@ impl Compaction {
         self.stopped.store(false, Relaxed);
     }
 
-    #[cfg(test)]
+    /// Whether it is not too early after one that failed.
+    pub(crate) fn is_time(&self) -> bool {
+        lock(&self.next).is_none_or(|(next, _)| Instant::now() >= next)
+    }
+
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Relaxed)
     }
@@ -110,6 +125,11 @@ impl Compaction {
     }
 
     pub(crate) fn note(&self, error: Option<Error>) {
+        let mut next = lock(&self.next);
+        *next = error.is_some().then(|| {
+            let pause = next.map_or(*PAUSE.start(), |(_, pause)| (2 * pause).min(*PAUSE.end()));
+            (Instant::now() + pause, pause)
+        });
         *lock(&self.error) = error;
     }
 }
@@ -163,6 +183,8 @@ pub(crate) fn compact(
     leader.switch(|end| {
         new.copy(end, copied)?;
         new.sync()?;
+        // So that the log has room to go on, too.
+        new.file.reserve(new.at + SLACK).map_err(|error| Error::io(&new.beside, error))?;
         let folder = home.disk.folder(&home.path).map_err(|error| Error::io(&home.path, error))?;
         let mut held = home.lock_in_place()?;
         *held = new.put_in_place()?.or(held.take());

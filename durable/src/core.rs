@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use twindex::Index;
 use twindex::dump::{Operation, Operations};
@@ -24,6 +24,8 @@ pub(crate) struct Core {
     ids: Mutex<BTreeMap<String, u32>>,
     next_id: AtomicU32,
     pub(crate) home: Option<Home>,
+    /// Itself, for who starts a thread.
+    me: Weak<Self>,
 }
 
 /// A store's file.
@@ -67,7 +69,7 @@ impl Core {
         let ids: BTreeMap<String, u32> =
             (0..).zip(&names).map(|(id, table)| (table.name().into(), id)).collect();
         let next_id = AtomicU32::new(ids.len() as u32);
-        Self { engine, ids: Mutex::new(ids), next_id, home: None }
+        Self { engine, ids: Mutex::new(ids), next_id, home: None, me: Weak::new() }
     }
 
     pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Self>> {
@@ -139,11 +141,12 @@ impl Core {
             close_failed: AtomicBool::new(false),
             lock: Mutex::new(lock),
         };
-        Ok(Arc::new(Self {
+        Ok(Arc::new_cyclic(|me| Self {
             engine,
             ids: Mutex::new(ids),
             next_id: AtomicU32::new(next_id),
             home: Some(home),
+            me: Weak::clone(me),
         }))
     }
 
@@ -156,9 +159,10 @@ impl Core {
         }
         let id = self.next_id.load(Relaxed);
         let create = |operations: &mut Operations| operations.push(id, Operation::Create(index, name));
-        let table = self.change_whole(|| Ok(self.engine.table(name, index)?), create)?;
+        let (table, written) = self.change_whole(|| Ok(self.engine.table(name, index)?), create)?;
         ids.insert(name.into(), id);
         self.next_id.store(id + 1, Relaxed);
+        self.acknowledge(written)?;
         Ok((id, table))
     }
 
@@ -183,27 +187,34 @@ impl Core {
     pub(crate) fn drop_table(&self, name: &str) -> Result<bool> {
         let mut ids = lock(&self.ids);
         let Some(&id) = ids.get(name) else { return Ok(false) };
-        self.change_whole(
+        let (_, written) = self.change_whole(
             || Ok(self.engine.drop_table(name)),
             |operations| operations.push(id, Operation::Drop),
         )?;
         ids.remove(name);
+        self.acknowledge(written)?;
         Ok(true)
     }
 
-    /// A change of a whole table, with every writer kept out until it is in the log.
+    /// A change of a whole table, with every writer kept out until it is in the log, and what to
+    /// [`acknowledge`](Self::acknowledge).
     pub(crate) fn change_whole<T>(
         &self,
         apply: impl FnOnce() -> Result<T>,
         fill: impl FnOnce(&mut Operations),
-    ) -> Result<T> {
-        let Some(Logged { log, stripes }) = self.before_write()? else { return apply() };
-        let held = stripes.hold_all();
+    ) -> Result<(T, Option<u64>)> {
+        let Some(Logged { log, stripes }) = self.before_write(0)? else { return Ok((apply()?, None)) };
+        let _held = stripes.hold_all();
         let result = apply()?;
-        let written = log.append(fill)?;
-        drop(held);
-        log.acknowledge(written)?;
-        Ok(result)
+        Ok((result, Some(log.append(fill)?)))
+    }
+
+    /// Returns once what was written is as safe as the durability says.
+    pub(crate) fn acknowledge(&self, written: Option<u64>) -> Result<()> {
+        match (written, self.logged()) {
+            (Some(written), Some(Logged { log, .. })) => log.acknowledge(written),
+            _ => Ok(()),
+        }
     }
 
     // --- the file
@@ -230,16 +241,28 @@ impl Core {
         }
     }
 
-    /// To be called before a change is made and a lock taken: waits until the log may grow, and checks that the
-    /// change is allowed.
+    /// To be called before a change is made and a lock taken: waits until the log may grow by so many bytes, and checks
+    /// that the change is allowed.
     #[inline]
-    pub(crate) fn before_write(&self) -> Result<Option<&Logged>> {
+    pub(crate) fn before_write(&self, bytes: usize) -> Result<Option<&Logged>> {
         let logged = self.logged();
         if let Some(Logged { log, .. }) = logged {
-            log.wait_for_room();
+            log.wait_for_room(bytes).or_else(|error| self.refused(log, error))?;
         }
         self.check_writable()?;
         Ok(logged)
+    }
+
+    /// Tries to write the file anew, where that is what writers are refused for.
+    #[cold]
+    fn refused(&self, log: &Log, error: Error) -> Result<()> {
+        self.check_writable()?;
+        if log.is_due()
+            && let Some(core) = self.me.upgrade()
+        {
+            background::compact(&core);
+        }
+        Err(error)
     }
 
     pub(crate) fn home(&self) -> Result<&Home> {

@@ -336,6 +336,21 @@ proptest! {
             for step in 0..steps {
                 let run = Run::new(&actions, durability, Some((step, Fault::Error(kind))), seed ^ step as u64);
                 let what = format!("{durability}, {kind} at step {step} of {steps}");
+                if let (Some(store), Some(Error::Io { source, .. })) = (&run.store, &run.error) {
+                    // The disk has room again. What was done in memory is in the file then, and the store goes on.
+                    assert_eq!((source.kind(), kind), (ErrorKind::StorageFull, kind), "{what}");
+                    let found = tables_of(store);
+                    assert!(run.states[run.acknowledged..].contains(&found), "{what}: reads go on");
+                    store.flush().unwrap_or_else(|error| panic!("{what}: {error}"));
+                    let kept = open(&run.disk.after_power_cut(), durability).expect("it was synced");
+                    assert_eq!(tables_of(&kept), found, "{what}: what was in memory is in the file");
+                    let more = store.table("more", Index::Hash).expect("the log goes on");
+                    more.insert("a", "1").expect("the log goes on");
+                    let found = tables_of(store);
+                    let kept = open(&run.disk.after_kill(), durability).expect("it is the system's");
+                    assert_eq!(tables_of(&kept), found, "{what}: and so is what followed");
+                    continue;
+                }
                 if let (Some(store), Some(error)) = (&run.store, &run.error) {
                     assert!(matches!(error, Error::LogFailed { .. }), "{what}: {error:?}");
                     let again = store.table("more", Index::Hash).expect_err("the log failed");

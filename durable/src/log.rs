@@ -7,6 +7,10 @@
 //! that has come in to the system at once: a page that is written whole need not be made and read first.
 //! With `always` all records go by the buffer, and the *leader* of those who wait syncs the file too: many
 //! writers share one sync.
+//!
+//! A change is made in memory before it is appended, so that the log must then take it. Therefore the file always has
+//! [`SLACK`] more than the log needs, and writers are refused, or wait, before they change anything: where the disk
+//! has no more room, the last sync is too long ago, or the file could not be compacted and grows without end.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -26,6 +30,26 @@ use crate::{Durability, Error, Result};
 /// How much of the file is set aside at once: as much as there is, within these bounds. A sync of a file that need
 /// not grow takes a tenth of the time.
 const ROOM: std::ops::RangeInclusive<u64> = 1 << 20..=16 << 20;
+/// The simulated disk is slow enough for tests of less.
+const PART: u64 = if cfg!(test) { 16 } else { 1 };
+/// Where the disk has less than that, so much at least, as each time takes a call of the system or two.
+const LEAST_ROOM: u64 = (64 << 10) / PART;
+/// How much is set aside beyond the end of the log: for changes that were made in memory when the disk became full.
+pub(crate) const SLACK: u64 = (256 << 10) / PART;
+/// A disk that refused room is asked again after this time. To ask takes as long as a hundred writes.
+pub(crate) const ASK_AGAIN: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 500 });
+/// With `everysec`, writers wait while anything was written longer ago than this and is not on disk, or so much is not.
+const LONGEST_UNSYNCED: Duration = if cfg!(test) { Duration::MAX } else { Duration::from_secs(2) };
+pub(crate) const MOST_UNSYNCED: u64 = (256 << 20) / PART;
+/// Whether that is so is looked at whenever so much was written: it takes as long as reading the clock.
+const LOOK_BYTES: u64 = 4096;
+/// A sync that takes longer is told to the program's logger.
+const SLOW_SYNC: Duration = Duration::from_secs(1);
+/// How long a log may become, or 16 times as long as its dump, when it cannot be compacted.
+pub(crate) const LONGEST: u64 = if cfg!(test) { 4 << 20 } else { 1 << 30 };
+/// From half of that on, writers sleep so long for each so many bytes, which is some 12 MiB a second.
+const NAP: Duration = Duration::from_millis(5);
+const NAP_BYTES: u64 = 64 << 10;
 /// Half a second until a sync begins leaves the other half for it to end.
 pub(crate) const SYNC_EVERY: Duration = Duration::from_millis(500);
 /// A record up to this length is copied into the file's memory.
@@ -60,7 +84,7 @@ pub(crate) struct Log {
     failed: OnceLock<Arc<str>>,
     syncs: AtomicU64,
     due: AtomicBool,
-    /// The log is past [`Out::allowed`]. Changed while `tail` is held.
+    /// [`Out::is_held_up`]. Changed while `tail` is held.
     ahead: AtomicBool,
     room: Condvar,
     /// When it was last synced, where no thread of ours does that.
@@ -97,6 +121,47 @@ struct Out {
     said: u64,
     /// How far the log may grow until a compaction has come further.
     allowed: u64,
+    /// When the disk refused to set so much aside, and why.
+    refused: Option<Refused>,
+    /// There is less than [`SLACK`] behind the end, for this reason.
+    full: Option<Arc<str>>,
+    /// The system refused what is in the buffer, for want of space.
+    stuck: bool,
+    /// When the first record was appended that is not on disk, and the first that no sync is under way for.
+    syncing: Option<Instant>,
+    unsynced: Option<Instant>,
+    /// How much of `written` is on disk.
+    done: u64,
+    /// [`LONGEST_UNSYNCED`], unless a test says otherwise.
+    longest_unsynced: Duration,
+    /// Too much is not on disk, or for too long.
+    is_late: bool,
+    /// When to look at that again, in `written`.
+    look_at: u64,
+    /// Why the file could not be compacted.
+    uncompacted: Option<Arc<str>>,
+    growth: Growth,
+    /// When a writer sleeps next, in `written`.
+    nap_at: u64,
+}
+
+/// What a log does that cannot be compacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Growth {
+    Free,
+    /// The next writer sleeps.
+    Slowed,
+    /// It is as long as it may become.
+    Ended,
+}
+
+/// That a disk refused room.
+#[derive(Debug)]
+struct Refused {
+    at: Instant,
+    /// Half of what was refused: 0 where that is too little.
+    room: u64,
+    error: io::Error,
 }
 
 /// What is on disk.
@@ -131,9 +196,7 @@ impl Pace {
     pub(crate) fn allow(&self, up_to: u64) {
         let mut tail = lock(&self.log.tail);
         tail.out.allowed = up_to;
-        self.log.ahead.store(tail.out.end.at > up_to, Relaxed);
-        drop(tail);
-        self.log.room.notify_all();
+        self.log.tell_writers(&tail.out);
     }
 }
 
@@ -149,9 +212,18 @@ pub(crate) struct LogStats {
     pub(crate) dump_bytes: u64,
     pub(crate) log_bytes: u64,
     pub(crate) unsynced_bytes: u64,
+    /// How long ago the first of them was written.
+    pub(crate) unsynced_for: Option<Duration>,
     pub(crate) syncs: u64,
     pub(crate) last_sync: Option<SystemTime>,
+    /// Why nothing can be written, for good or for now.
     pub(crate) failed: Option<Arc<str>>,
+}
+
+/// Whether the system may do later what it could not do now, and did nothing or a part that can be done again.
+fn is_want_of_space(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -170,6 +242,18 @@ impl Log {
             window: None,
             buffer: Vec::new(),
             written: 0,
+            refused: None,
+            full: None,
+            stuck: false,
+            syncing: None,
+            unsynced: None,
+            done: 0,
+            longest_unsynced: LONGEST_UNSYNCED,
+            is_late: false,
+            look_at: 0,
+            uncompacted: None,
+            growth: Growth::Free,
+            nap_at: 0,
         };
         let tail = Tail { out, closed: false };
         Self {
@@ -200,12 +284,21 @@ impl Log {
 
     /// Ends the log for good: what the file holds from here on is not known.
     fn fail(&self, error: &io::Error) -> Error {
-        let reason = self.failed.get_or_init(|| error.to_string().into());
+        let reason = self.failed.get_or_init(|| {
+            ::log::error!("{}: the log failed: {error}", self.path.display());
+            error.to_string().into()
+        });
         self.synced.notify_all();
+        self.room.notify_all();
         Error::LogFailed { path: self.path.clone(), reason: Arc::clone(reason) }
     }
 
-    // --- keeping pace with a compaction
+    /// An error of the system after which the log goes on.
+    fn refuse(&self, error: io::Error) -> Error {
+        Error::io(&self.path, error)
+    }
+
+    // --- who has to wait
 
     /// Lets the log grow up to this offset, and says later how far it may then.
     pub(crate) fn allow(self: &Arc<Self>, up_to: u64) -> Pace {
@@ -220,20 +313,88 @@ impl Log {
         self.ahead.load(Relaxed)
     }
 
-    /// Returns once the log may grow. Writers come here before they take a lock and change anything.
+    /// Returns once the log may grow by so many bytes, or why it may not. Writers come here before they take a lock and
+    /// change anything.
     #[inline]
-    pub(crate) fn wait_for_room(&self) {
-        if self.is_ahead() {
-            self.wait();
-        }
+    pub(crate) fn wait_for_room(&self, bytes: usize) -> Result<()> {
+        if self.is_ahead() || bytes as u64 > SLACK / 8 { self.wait(bytes) } else { Ok(()) }
     }
 
     #[cold]
-    fn wait(&self) {
+    fn wait(&self, bytes: usize) -> Result<()> {
+        // As a failed log wakes who sleeps here without the lock, they look for themselves now and then.
+        const LOOK: Duration = Duration::from_millis(100);
         let mut tail = lock(&self.tail);
-        while self.is_ahead() {
-            tail = self.room.wait(tail).unwrap_or_else(PoisonError::into_inner);
+        loop {
+            self.check()?;
+            if tail.closed {
+                // Whoever comes here asks for that next.
+                return Ok(());
+            }
+            let out = &mut tail.out;
+            if out.end.at > out.allowed {
+                tail = self.room.wait_timeout(tail, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            } else if out.is_late {
+                drop(tail);
+                self.flush()?;
+                tail = lock(&self.tail);
+            } else if out.growth == Growth::Ended {
+                // It is tried again, now and then.
+                self.due.store(true, Relaxed);
+                return Err(self.refuse(out.error_of_length()));
+            } else if out.growth == Growth::Slowed {
+                out.growth = Growth::Free;
+                self.tell_writers(out);
+                drop(tail);
+                std::thread::sleep(NAP);
+                tail = lock(&self.tail);
+            } else {
+                break;
+            }
         }
+        let out = &mut tail.out;
+        self.reserve(out, out.end.at + bytes as u64)?;
+        if let Some(reason) = &out.full {
+            let error =
+                out.refused.as_ref().map_or(io::ErrorKind::StorageFull, |refused| refused.error.kind());
+            return Err(self.refuse(io::Error::new(error, Arc::clone(reason).as_ref())));
+        }
+        let (stuck, written) = (out.stuck, out.written);
+        drop(tail);
+        if stuck { self.hand_over(written) } else { Ok(()) }
+    }
+
+    /// Lets writers go on, or not.
+    fn tell_writers(&self, out: &Out) {
+        self.ahead.store(out.is_held_up(), Relaxed);
+        self.room.notify_all();
+    }
+
+    /// Looks whether writers are too far ahead of the disk.
+    #[cold]
+    fn look(&self, out: &mut Out) {
+        out.look_at = out.written + LOOK_BYTES;
+        // Where writers sync, whoever would wait does so.
+        if self.durability == Durability::EverySec && self.by_writers.get().is_none() {
+            out.is_late = out.written - out.done > MOST_UNSYNCED
+                || out.unsynced_for().is_some_and(|time| time > out.longest_unsynced);
+        }
+        out.look_at_length();
+        if out.is_held_up() {
+            self.ahead.store(true, Relaxed);
+        }
+    }
+
+    /// Notes why the file could not be compacted, or that it was.
+    pub(crate) fn note_compaction(&self, error: Option<&Error>) {
+        if let Some(error) = error {
+            ::log::warn!("{}: it could not be compacted: {error}", self.path.display());
+        }
+        let mut tail = lock(&self.tail);
+        let out = &mut tail.out;
+        out.uncompacted = error.map(|error| error.to_string().into());
+        out.look_at_length();
+        self.tell_writers(out);
     }
 
     // --- appending
@@ -267,45 +428,50 @@ impl Log {
     /// Appends a record. The system has it then, or it is in the buffer.
     #[inline]
     fn put(&self, out: &mut Out, record: &[u8]) -> Result<()> {
-        let end = out.written + record.len() as u64;
+        let (at, end) = (out.end.at + record.len() as u64, out.written + record.len() as u64);
+        if at + SLACK > out.reserved {
+            self.reserve(out, at)?;
+        }
         let all_handed = self.handed.load(Acquire) == out.written;
         let short = record.len() <= SHORT_BYTES && self.durability == Durability::EverySec;
-        if all_handed && short && self.copy(out, record)? {
+        if all_handed && short && out.copy(record) {
             self.handed.fetch_max(end, Release);
         } else {
             out.buffer.extend_from_slice(record);
         }
-        out.end.at += record.len() as u64;
+        out.end.at = at;
         out.written = end;
-        if out.end.at > out.allowed {
+        if out.unsynced.is_none() {
+            out.unsynced = Some(Instant::now());
+        }
+        if at > out.allowed {
             self.ahead.store(true, Relaxed);
+        }
+        if end >= out.look_at {
+            self.look(out);
         }
         Ok(())
     }
 
-    /// Copies a record to its place in the file by way of memory; whether that can be done.
-    #[inline]
-    fn copy(&self, out: &mut Out, record: &[u8]) -> Result<bool> {
-        if out.copy(record) {
-            return Ok(true);
-        }
-        self.reserve(out, out.end.at + record.len() as u64)?;
-        out.map();
-        Ok(out.copy(record))
-    }
-
-    /// Sets room aside for the file to have `end` bytes, and more.
+    /// Sets room aside for the log to have its end at `end`, or notes that there is none.
+    #[cold]
     fn reserve(&self, out: &mut Out, end: u64) -> Result<()> {
-        if end <= out.reserved {
-            return Ok(());
+        match out.reserve(end + SLACK) {
+            Ok(()) => {
+                self.due.store(out.is_due(), Relaxed);
+                if out.full.take().is_some() {
+                    self.tell_writers(out);
+                }
+            }
+            Err(error) if is_want_of_space(&error) => {
+                if out.full.is_none() {
+                    ::log::warn!("{}: no room for the log: {error}", self.path.display());
+                }
+                out.full = Some(error.to_string().into());
+                self.ahead.store(true, Relaxed);
+            }
+            Err(error) => return Err(self.fail(&error)),
         }
-        let room = end.clamp(*ROOM.start(), *ROOM.end());
-        let len = (end + room).next_multiple_of(*ROOM.start());
-        let file = &out.end.file;
-        // Where that is more than the disk has left, what is needed may still fit.
-        let reserved = file.reserve(len).map(|()| len).or_else(|_| file.reserve(end).map(|()| end));
-        out.reserved = reserved.map_err(|error| self.fail(&error))?;
-        self.due.store(out.is_due(), Relaxed);
         Ok(())
     }
 
@@ -322,17 +488,38 @@ impl Log {
         self.check()?;
         let mut tail = lock(&self.tail);
         let out = &mut tail.out;
-        self.reserve(out, out.end.at)?;
         let mut buffer = mem::replace(&mut out.buffer, mem::take(&mut free));
         let (file, at, written) = (Arc::clone(&out.end.file), out.end.at - buffer.len() as u64, out.written);
         drop(tail);
-        file.write_at(at, &buffer).map_err(|error| self.fail(&error))?;
+        if let Err(error) = file.write_at(at, &buffer) {
+            let mut tail = lock(&self.tail);
+            return Err(self.keep(&mut tail.out, buffer, &error));
+        }
         self.handed.fetch_max(written, Release);
+        let mut tail = lock(&self.tail);
+        if mem::take(&mut tail.out.stuck) {
+            self.tell_writers(&tail.out);
+        }
+        drop(tail);
         buffer.clear();
         if buffer.capacity() <= KEPT_BYTES {
             *free = buffer;
         }
         Ok(())
+    }
+
+    /// Keeps what could not be written to its place, where that may be done later. A part of it that is there now is
+    /// no record, and is then written again.
+    fn keep(&self, out: &mut Out, mut buffer: Vec<u8>, error: &io::Error) -> Error {
+        if !is_want_of_space(error) {
+            return self.fail(error);
+        }
+        buffer.append(&mut out.buffer);
+        out.buffer = buffer;
+        out.stuck = true;
+        self.tell_writers(out);
+        let what = format!("{error}. The change is in memory; it will be in the file once there is room");
+        self.refuse(io::Error::new(error.kind(), what))
     }
 
     /// Returns once what was appended up to `written` is as safe as the durability says.
@@ -456,9 +643,10 @@ impl Log {
             dump_bytes: tail.out.end.dump,
             log_bytes: tail.out.end.at - tail.out.end.dump,
             unsynced_bytes: tail.out.written.saturating_sub(done),
+            unsynced_for: tail.out.unsynced_for(),
             syncs: self.syncs.load(Relaxed),
             last_sync: last,
-            failed: self.failed.get().cloned(),
+            failed: self.failed.get().or(tail.out.full.as_ref()).cloned(),
         }
     }
 
@@ -476,6 +664,11 @@ impl Log {
         drop(tail);
         self.hand_over(written)?;
         Ok(end)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn set_longest_unsynced(&self, time: Duration) {
+        lock(&self.tail).out.longest_unsynced = time;
     }
 
     /// Whether the log is kept from growing, as while another file takes its place.
@@ -497,9 +690,21 @@ impl Out {
         self.end.at - self.end.dump > (2 * self.end.dump).max(LEAST_DUE_BYTES)
     }
 
-    /// Copies a record to its place, where that is memory; whether it is.
+    /// Copies a record to its place, where that is memory or can be; whether it is.
     #[inline]
     fn copy(&mut self, record: &[u8]) -> bool {
+        if self.copy_mapped(record) {
+            return true;
+        }
+        if self.end.at + record.len() as u64 > self.reserved {
+            return false;
+        }
+        self.map();
+        self.copy_mapped(record)
+    }
+
+    #[inline]
+    fn copy_mapped(&mut self, record: &[u8]) -> bool {
         let Some((start, window)) = &mut self.window else { return false };
         let from = (self.end.at - *start) as usize;
         let Some(to) = window.bytes().get_mut(from..from + record.len()) else { return false };
@@ -515,6 +720,87 @@ impl Out {
         let len = self.reserved.saturating_sub(at) as usize;
         self.window = self.end.file.window(at, len).map(|window| (at, window));
     }
+
+    /// Sets room aside for the file to have `end` bytes, and more: where the disk has little left, half as much and half
+    /// of that.
+    fn reserve(&mut self, end: u64) -> io::Result<()> {
+        if end <= self.reserved {
+            return Ok(());
+        }
+        let mut room = end.clamp(*ROOM.start(), *ROOM.end());
+        if let Some(refused) = &self.refused
+            && refused.at.elapsed() < ASK_AGAIN
+        {
+            room = room.min(refused.room);
+        }
+        while room >= LEAST_ROOM {
+            let len = (end + room).next_multiple_of(LEAST_ROOM);
+            match self.end.file.reserve(len) {
+                Ok(()) => {
+                    self.reserved = len;
+                    return Ok(());
+                }
+                Err(error) if is_want_of_space(&error) => {
+                    room /= 2;
+                    self.refused = Some(Refused { at: Instant::now(), room, error });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let error = self.refused.as_ref().map(|refused| &refused.error);
+        Err(error.map_or(io::ErrorKind::StorageFull.into(), |error| {
+            io::Error::new(error.kind(), error.to_string())
+        }))
+    }
+
+    /// How long ago the first record was appended that is not on disk.
+    fn unsynced_for(&self) -> Option<Duration> {
+        self.syncing.or(self.unsynced).map(|since| since.elapsed())
+    }
+
+    /// So much of what was written is on disk.
+    fn is_on_disk(&mut self, written: u64) {
+        self.syncing = None;
+        self.done = written;
+    }
+
+    /// Whether writers wait, or are refused.
+    fn is_held_up(&self) -> bool {
+        let waits = self.end.at > self.allowed || self.is_late || self.growth != Growth::Free;
+        waits || self.stuck || self.full.is_some()
+    }
+
+    /// Slows writers down where the file cannot be compacted, and in the end refuses them.
+    fn look_at_length(&mut self) {
+        let (length, most) = (self.end.at - self.end.dump, self.longest());
+        self.growth = match self.growth {
+            _ if self.uncompacted.is_none() => Growth::Free,
+            _ if length > most => Growth::Ended,
+            _ if length > most / 2 && self.written >= self.nap_at => {
+                self.nap_at = self.written + NAP_BYTES;
+                Growth::Slowed
+            }
+            Growth::Ended => Growth::Free,
+            before => before,
+        };
+    }
+
+    fn longest(&self) -> u64 {
+        LONGEST.max(16 * self.end.dump)
+    }
+
+    fn error_of_length(&self) -> io::Error {
+        let reason = self.uncompacted.as_deref().unwrap_or_default();
+        io::Error::new(
+            io::ErrorKind::StorageFull,
+            format!(
+                "its log has {} bytes, {} is the most, and it could not be compacted ({reason}). Nothing was written; \
+                 it goes on once a compaction succeeds",
+                self.end.at - self.end.dump,
+                self.longest(),
+            ),
+        )
+    }
 }
 
 impl Leader<'_> {
@@ -528,14 +814,25 @@ impl Leader<'_> {
             log.say_synced(out)?;
         }
         let (file, end, written) = (Arc::clone(&out.end.file), out.end.at, out.written);
+        out.syncing = out.syncing.or(out.unsynced);
+        out.unsynced = None;
         drop(tail);
         log.hand_over(written)?;
+        let begun = Instant::now();
         let is_removed = file.sync().and_then(|()| file.is_removed()).map_err(|error| log.fail(&error))?;
         if is_removed {
             let what = "its file was removed or replaced, so what is written to it would be lost";
             return Err(log.fail(&io::Error::new(io::ErrorKind::NotFound, what)));
         }
-        lock(&log.tail).out.synced = end;
+        if begun.elapsed() > SLOW_SYNC {
+            ::log::warn!("{}: a sync took {:.1?}", log.path.display(), begun.elapsed());
+        }
+        let mut tail = lock(&log.tail);
+        tail.out.synced = end;
+        tail.out.is_on_disk(written);
+        log.look(&mut tail.out);
+        log.tell_writers(&tail.out);
+        drop(tail);
         log.syncs.fetch_add(1, Relaxed);
         let mut sync = lock(&log.sync);
         sync.done = sync.done.max(written);
@@ -552,15 +849,25 @@ impl Leader<'_> {
         let buffer = mem::take(&mut out.buffer);
         if !buffer.is_empty() {
             let at = out.end.at - buffer.len() as u64;
-            out.end.file.write_at(at, &buffer).map_err(|error| self.log.fail(&error))?;
+            if let Err(error) = out.end.file.write_at(at, &buffer) {
+                return Err(self.log.keep(out, buffer, &error));
+            }
+            out.stuck = false;
             self.log.handed.fetch_max(out.written, Release);
         }
         self.log.check()?;
         let end = change(&out.end)?;
         out.window = None;
-        (out.reserved, out.last, out.synced, out.said) = (end.at, end.at, end.at, end.at);
+        (out.last, out.synced, out.said) = (end.at, end.at, end.at);
+        // Room for more was set aside before.
+        out.reserved = end.file.len().unwrap_or(end.at);
         out.end = end;
         let written = out.written;
+        out.unsynced = None;
+        out.is_on_disk(written);
+        (out.full, out.refused, out.uncompacted) = (None, None, None);
+        self.log.look(out);
+        self.log.tell_writers(out);
         drop(tail);
         let mut sync = lock(&self.log.sync);
         sync.done = sync.done.max(written);

@@ -13,7 +13,8 @@ use crate::{Error, Result, Store};
 pub enum Durability {
     /// When [`Store::save`] or [`Store::close`] is called, and not otherwise.
     None,
-    /// Within a second: a power cut loses at most the last second's changes, a killed process none.
+    /// Within two seconds, usually one: a power cut loses at most the changes of that time, a killed process none.
+    /// Writers wait while a sync takes longer.
     #[default]
     EverySec,
     /// Before the write returns. Writers that wait at the same time share one sync.

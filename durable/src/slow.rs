@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use twindex::Index;
 
 use crate::compact::{BURST, CHUNK, LAST_BYTES};
 use crate::core::Core;
 use crate::disk::sim::{Fault, SimDisk};
-use crate::log::Log;
+use crate::log::{ASK_AGAIN, LONGEST, Log, MOST_UNSYNCED, SLACK};
 use crate::store::Handle;
 use crate::{Durability, Error, Options, Store, Table};
 
@@ -55,23 +55,161 @@ fn is_new(name: &Path) -> bool {
     name.extension().is_some_and(|extension| extension == "new")
 }
 
-/// Room is set aside for much more than is written. The log of a disk that had less than that left failed while what was
-/// written still fitted.
+/// Room is set aside for much more than is written. The log of a disk that had less than that left failed for good while
+/// what was written still fitted; and then nothing helped, not even room.
 #[test]
-fn a_disk_is_written_to_until_it_is_full() {
-    for durability in [Durability::EverySec, Durability::Always] {
+fn a_disk_is_written_to_until_it_is_full_and_again_when_it_has_room() {
+    for durability in LOGGED {
         let (disk, store, table) = filled(durability);
-        let room = log(&store).at() + 10 * VALUE as u64;
+        let room = log(&store).at() + SLACK + 10 * VALUE as u64;
         disk.set_room(room);
-        let error = (0..).find_map(|number| write(&table, number).err());
-        assert!(matches!(error, Some(Error::LogFailed { .. })), "{error:?}");
+        let (number, error) = (KEYS..)
+            .find_map(|number| {
+                table.insert(number.to_be_bytes(), [1; VALUE]).err().map(|error| (number, error))
+            })
+            .expect("the disk is full at some time");
+        assert!(
+            matches!(&error, Error::Io { source, .. } if source.kind() == ErrorKind::StorageFull),
+            "{error:?}"
+        );
+        assert!(!table.contains(number.to_be_bytes()), "what was refused was not done");
         let at = log(&store).at();
-        assert!(at + 2 * VALUE as u64 > room, "{durability}: {at} bytes of {room}");
-        store.close().expect_err("the log failed");
+        assert!(at + SLACK + 2 * VALUE as u64 > room, "{durability}: {at} bytes of {room}");
+        assert!(store.stats().log_error.is_some(), "whoever asks is told");
+        store.flush().expect("all that was done has its place");
         disk.set_room(u64::MAX);
-        let stored = open(&disk, durability).find_table("t").expect("it is there").len();
-        assert_eq!(stored as u64, KEYS);
+        thread::sleep(ASK_AGAIN);
+        table.insert("more", "1").expect("there is room again");
+        assert_eq!(store.stats().log_error, None);
+        let stored = open(&disk.after_kill(), durability).find_table("t").expect("it is there");
+        assert_eq!((stored.len() as u64, stored.contains("more")), (number + 1, true));
     }
+}
+
+/// A store could not even be closed when the disk was full.
+#[test]
+fn a_store_is_closed_while_the_disk_is_full() {
+    for durability in LOGGED {
+        let (disk, store, table) = filled(durability);
+        disk.set_room(log(&store).at());
+        let more = (KEYS..2 * KEYS + 10_000).find(|number| table.insert(number.to_be_bytes(), "1").is_err());
+        store.close().expect("nothing that was done lacks its place");
+        assert_eq!(open(&disk, durability).find_table("t").map(|table| table.len() as u64), more);
+    }
+}
+
+/// Every write tried a large room, then its own, and then to have it as memory: 100 writes a second where there had been
+/// 168,000.
+#[test]
+fn a_disk_that_is_nearly_full_is_not_asked_with_every_write() {
+    let (disk, store, table) = filled(Durability::EverySec);
+    disk.set_room(log(&store).at() + SLACK + (200 << 10));
+    let (asked, begun) = (disk.asked(), Instant::now());
+    let written = (0..1_000_000_u32).find(|number| table.upsert("key", number.to_be_bytes()).is_err());
+    let written = written.expect("the disk is full at some time");
+    let again = begun.elapsed().as_millis() / ASK_AGAIN.as_millis() + 1;
+    let asked = (disk.asked() - asked) as u128;
+    assert!(written > 2_000, "{written} writes");
+    // Each half of the largest room, and what is left in the smallest pieces.
+    assert!(asked <= (20 + 200) * again, "asked {asked} times for {written} writes");
+    assert!(asked < u128::from(written) / 5, "asked {asked} times for {written} writes");
+}
+
+/// A sync that took five seconds made nobody wait, and nobody was told: what a power cut would lose grew on and on.
+#[test]
+fn writers_wait_where_a_sync_takes_too_long() {
+    /// Ends the sync also where the test fails.
+    struct GoOn<'b>(&'b AtomicBool);
+    impl Drop for GoOn<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Relaxed);
+        }
+    }
+    let longest = Duration::from_millis(200);
+    for (length, by_time) in [(10, true), (VALUE, false)] {
+        let (disk, store, table) = filled(Durability::EverySec);
+        store.flush().expect("the disk works");
+        if by_time {
+            log(&store).set_longest_unsynced(longest);
+        }
+        let (tell, told) = channel();
+        let tell = Mutex::new(Some(tell));
+        let go_on = Arc::new(AtomicBool::new(false));
+        disk.before_sync({
+            let go_on = Arc::clone(&go_on);
+            move |_| {
+                if let Some(tell) = tell.lock().expect("nobody panics").take() {
+                    tell.send(()).expect("the test listens");
+                    while !go_on.load(Relaxed) {
+                        thread::yield_now();
+                    }
+                }
+                Ok(())
+            }
+        });
+        let write = || table.upsert("key", vec![1; length]).expect("the disk works");
+        write();
+        thread::scope(|scope| {
+            let _ended = GoOn(&go_on);
+            let syncing = scope.spawn(|| log(&store).tick());
+            told.recv().expect("the sync begins");
+            scope.spawn(|| {
+                while !go_on.load(Relaxed) {
+                    write();
+                }
+            });
+            while !log(&store).is_ahead() {
+                thread::yield_now();
+            }
+            let stats = store.stats();
+            assert!(if by_time {
+                stats.unsynced_for > Some(longest)
+            } else {
+                stats.unsynced_bytes > MOST_UNSYNCED
+            });
+            let before = log(&store).at();
+            thread::sleep(Duration::from_millis(100));
+            assert!(log(&store).at() - before <= 2 * VALUE as u64, "the writer waits");
+            go_on.store(true, Relaxed);
+            syncing.join().expect("it does not panic").expect("the disk works");
+        });
+        assert!(!log(&store).is_ahead());
+        store.flush().expect("the disk works");
+        assert_eq!(store.stats().unsynced_for, None);
+    }
+}
+
+/// Fifty keys grew to 822 MiB in five seconds, because the file could not be written anew, and only `stats` told.
+#[test]
+fn a_log_that_cannot_be_compacted_is_bounded() {
+    let disk = SimDisk::new(1);
+    let core = Core::open_on(Arc::new(disk.clone()), &path(), Options::new()).expect("the disk works");
+    let store = Store { handle: Arc::new(Handle(core)) };
+    let table = store.table("t", Index::Hash).expect("the disk works");
+    disk.before_sync(|name| if is_new(name) { Err(io::Error::other("a bad sector")) } else { Ok(()) });
+    let begun = log(&store).at();
+    let most = LONGEST + 2 * VALUE as u64;
+    // As the thread does when the log has become long.
+    log(&store).note_compaction(Some(&Error::io(&path(), io::Error::other("a bad sector"))));
+    let error = (0..)
+        .map(|number| {
+            assert!(log(&store).at() - begun <= most, "it is refused at {most} bytes");
+            write(&table, number)
+        })
+        .find_map(crate::Result::err)
+        .expect("it is refused at some time");
+    assert!(error.to_string().contains("a bad sector"), "{error}");
+    assert!(matches!(error, Error::Io { .. }), "{error:?}");
+    assert!(log(&store).at() - begun > LONGEST / 2);
+    disk.before_sync(|_| Ok(()));
+    // A write that is refused has it tried again.
+    let begun = Instant::now();
+    while write(&table, 0).is_err() {
+        assert!(begun.elapsed() < Duration::from_mins(1), "it was not tried again");
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(store.stats().compactions > 0);
+    assert_eq!(store.stats().compaction_error, None);
 }
 
 /// The slowest of disks: it puts nothing there before the writer has written all that it may.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use twindex::Index;
 use twindex::dump::Progress;
@@ -51,6 +51,8 @@ pub struct Stats {
     pub log_bytes: u64,
     /// Of these, the bytes that are not yet on disk.
     pub unsynced_bytes: u64,
+    /// How long ago the first of these was written.
+    pub unsynced_for: Option<Duration>,
     /// How often the log was put on disk since the store was opened.
     pub syncs: u64,
     /// When it was last.
@@ -61,7 +63,7 @@ pub struct Stats {
     pub compacting: bool,
     /// Why the last compaction in the background came to nothing, if it did.
     pub compaction_error: Option<String>,
-    /// Why nothing more can be written, if so.
+    /// Why nothing can be written, for good or while there is no room for the log, if so.
     pub log_error: Option<String>,
 }
 
@@ -238,6 +240,7 @@ impl Store {
             dump_bytes: log.as_ref().map_or(0, |log| log.dump_bytes),
             log_bytes: log.as_ref().map_or(0, |log| log.log_bytes),
             unsynced_bytes: log.as_ref().map_or(0, |log| log.unsynced_bytes),
+            unsynced_for: log.as_ref().and_then(|log| log.unsynced_for),
             syncs: log.as_ref().map_or(0, |log| log.syncs),
             last_sync: log.as_ref().and_then(|log| log.last_sync),
             compactions: home.map_or(0, |home| home.compaction.count.load(Relaxed)),

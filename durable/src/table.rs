@@ -71,6 +71,7 @@ impl Table {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.acknowledged(self.write(
             key,
+            value.len(),
             || self.engine.insert(key, value),
             |log| log.push(self.id, Operation::Put(key, value)),
         ))
@@ -82,6 +83,7 @@ impl Table {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.acknowledged(self.write(
             key,
+            value.len(),
             || self.engine.replace(key, value),
             |log| log.push(self.id, Operation::Put(key, value)),
         ))
@@ -93,6 +95,7 @@ impl Table {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.acknowledged(self.write(
             key,
+            value.len(),
             || self.engine.upsert(key, value),
             |log| log.push(self.id, Operation::Put(key, value)),
         ))
@@ -104,6 +107,7 @@ impl Table {
         let key = key.as_ref();
         self.acknowledged(self.write(
             key,
+            0,
             || self.engine.delete(key),
             |log| log.push(self.id, Operation::Delete(key)),
         ))
@@ -137,7 +141,9 @@ impl Table {
     /// Removes all pairs and returns their memory.
     pub fn clear(&self) -> Result<()> {
         let core = &self.store.handle.0;
-        core.change_whole(|| Ok(self.engine.clear()?), |log| log.push(self.id, Operation::Clear))
+        let clear = |log: &mut Operations| log.push(self.id, Operation::Clear);
+        let ((), written) = core.change_whole(|| Ok(self.engine.clear()?), clear)?;
+        core.acknowledge(written)
     }
 
     // --- write verbs over many
@@ -165,7 +171,7 @@ impl Table {
                 let key = key.as_ref();
                 twindex::check_key(key).map(|()| key)
             },
-            |&key| key,
+            |&key| (key, 0),
             || self.engine.delete_many(keys),
             |keys| self.engine.delete_many(keys),
             |log, key| log.push(self.id, Operation::Delete(key)),
@@ -281,16 +287,19 @@ impl Table {
         logged.log.acknowledge(written)
     }
 
-    /// Writes to one key: in memory, and where that took effect in the log.
+    /// Writes to one key a value of so many bytes: in memory, and where that took effect in the log.
     #[inline]
     fn write(
         &self,
         key: &[u8],
+        value: usize,
         apply: impl FnOnce() -> twindex::Result<bool>,
         fill: impl FnOnce(&mut Operations),
     ) -> Written<bool> {
         let core = &*self.store.handle.0;
-        let Some(Logged { log, stripes }) = core.before_write()? else { return Ok((apply()?, None)) };
+        let Some(Logged { log, stripes }) = core.before_write(key.len() + value)? else {
+            return Ok((apply()?, None));
+        };
         let _held = stripes.hold(stripes.of(self.id, key));
         if !apply()? {
             return Ok((false, None));
@@ -313,13 +322,13 @@ impl Table {
                 change
             })
         };
-        self.write(key, apply, |log| self.log_change(log, key, new.borrow().as_deref()))
+        self.write(key, 0, apply, |log| self.log_change(log, key, new.borrow().as_deref()))
     }
 
     fn increment_unacknowledged(&self, key: &[u8], by: i64) -> Written<i64> {
         let sum = std::cell::Cell::new(0);
         let apply = || self.engine.increment(key, by).map(|new| sum.set(new)).map(|()| true);
-        let (_, written) = self.write(key, apply, |log| {
+        let (_, written) = self.write(key, 0, apply, |log| {
             log.push(self.id, Operation::Put(key, sum.get().to_string().as_bytes()));
         })?;
         Ok((sum.get(), written))
@@ -327,7 +336,7 @@ impl Table {
 
     fn swap_unacknowledged(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Written<bool> {
         let apply = || self.engine.compare_and_swap(key, expected, new);
-        self.write(key, apply, |log| self.log_change(log, key, new))
+        self.write(key, new.map_or(0, <[u8]>::len), apply, |log| self.log_change(log, key, new))
     }
 
     /// Logs what a key has become.
@@ -375,7 +384,7 @@ impl Table {
                 twindex::check_key(key)?;
                 twindex::check_value(value).map(|()| (key, value))
             },
-            |&(key, _)| key,
+            |&(key, value)| (key, value.len()),
             || apply_all(&self.engine, pairs),
             |pairs| apply(&self.engine, pairs),
             |log, (key, value)| log.push(self.id, Operation::Put(key, value)),
@@ -390,20 +399,26 @@ impl Table {
         &self,
         items: &'i [I],
         read: impl Fn(&'i I) -> twindex::Result<B>,
-        key: impl Fn(&B) -> &'i [u8],
+        key_and_length: impl Fn(&B) -> (&'i [u8], usize),
         apply_all: impl Fn() -> twindex::Result<Vec<bool>>,
         apply: impl Fn(&[B]) -> twindex::Result<Vec<bool>>,
         fill: impl Fn(&mut Operations, B),
     ) -> Result<Vec<bool>> {
         items.iter().try_for_each(|item| read(item).map(drop))?;
         let core = &*self.store.handle.0;
-        let Some(logged) = core.before_write()? else { return Ok(apply_all()?) };
+        let Some(logged) = core.before_write(0)? else { return Ok(apply_all()?) };
         let Logged { log, stripes } = logged;
         let mut results = Vec::with_capacity(items.len());
         let mut last = None;
         for group in items.chunks(GROUP) {
             let group = group.iter().map(&read).collect::<twindex::Result<Vec<B>>>()?;
-            log.wait_for_room();
+            let key = |item| key_and_length(item).0;
+            let bytes = group.iter().map(&key_and_length).map(|(key, value)| key.len() + value).sum();
+            if let Err(error) = core.before_write(bytes) {
+                // What was written before stays, and is as safe as any other write.
+                last.map_or(Ok(()), |written| self.acknowledge(logged, written))?;
+                return Err(error);
+            }
             let _held = stripes.hold_many(group.iter().map(|item| stripes.of(self.id, key(item))).collect());
             log.check()?;
             match apply(&group) {
@@ -419,7 +434,7 @@ impl Table {
                 // Some of them may be written. What their keys have become is in the log then.
                 Err(error) => {
                     log.append(|log| {
-                        for key in group.iter().map(&key) {
+                        for key in group.iter().map(key) {
                             self.log_change(log, key, self.engine.select(key).as_deref());
                         }
                     })?;

@@ -215,6 +215,9 @@ pub(crate) fn stats<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
         c"lastSync",
         synced.map_or(Ok(Value::UNDEFINED), |time| js.f64(time.as_secs_f64() * 1e3))?,
     )?;
+    let waiting =
+        figures.unsynced_for.map_or(Ok(Value::UNDEFINED), |time| js.f64(time.as_secs_f64() * 1e3))?;
+    js.set(object, c"unsyncedFor", waiting)?;
     js.set(object, c"compacting", js.boolean(figures.compacting)?)?;
     for (name, error) in [(c"compactionError", figures.compaction_error), (c"logError", figures.log_error)] {
         js.set(object, name, error.map_or(Ok(Value::UNDEFINED), |error| text(js, &error))?)?;

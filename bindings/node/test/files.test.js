@@ -135,6 +135,7 @@ test('a store tells of itself and of its file', async () => {
   assert.equal(stats.tables, 1)
   assert.equal(stats.pairs, 1)
   assert.equal(stats.unsyncedBytes, 0)
+  assert.equal(stats.unsyncedFor, undefined)
   assert.ok(stats.logBytes > 0 && stats.syncs > 0 && stats.memory > 0)
   assert.ok(stats.lastSync instanceof Date && Math.abs(Date.now() - stats.lastSync) < 600_000)
   assert.deepEqual([stats.compacting, stats.compactionError, stats.logError], [false, undefined, undefined])

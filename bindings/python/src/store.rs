@@ -96,7 +96,7 @@ impl Store {
 /// Opens the store in the file at `path`, or makes one.
 ///
 /// `durability` says when a change is on disk: with "always" before the write returns, with "everysec" within a
-/// second, so that a power cut loses at most the last second and a killed process nothing, with "none" when `save` or
+/// second, so that a power cut loses at most the last two seconds and a killed process nothing, with "none" when `save` or
 /// `close` is called and not otherwise.
 ///
 /// The file is locked: one store at a time may write to it, others raise `InUseError`. With `read_only` it is not, and
@@ -352,6 +352,7 @@ impl Store {
         dict.set_item("dump_bytes", stats.dump_bytes)?;
         dict.set_item("log_bytes", stats.log_bytes)?;
         dict.set_item("unsynced_bytes", stats.unsynced_bytes)?;
+        dict.set_item("unsynced_for", stats.unsynced_for)?;
         dict.set_item("syncs", stats.syncs)?;
         dict.set_item("last_sync", stats.last_sync)?;
         dict.set_item("compactions", stats.compactions)?;

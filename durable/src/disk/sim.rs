@@ -43,6 +43,8 @@ struct State {
     before_sync: Option<Hook>,
     /// No more than this can be set aside for a file.
     room: u64,
+    /// How often it was asked for.
+    asked: usize,
     rng: Rng,
 }
 
@@ -117,6 +119,7 @@ impl SimDisk {
             crashed: false,
             before_sync: None,
             room: u64::MAX,
+            asked: 0,
             rng: Rng::with_seed(seed),
         })))
     }
@@ -139,6 +142,11 @@ impl SimDisk {
     /// Refuses to set more than this aside for a file.
     pub(crate) fn set_room(&self, bytes: u64) {
         self.state().room = bytes;
+    }
+
+    /// How often room was asked for.
+    pub(crate) fn asked(&self) -> usize {
+        self.state().asked
     }
 
     /// Does something whenever a file, which has this name, is about to be synced, as if that took so
@@ -365,6 +373,7 @@ impl File for SimFile {
     }
 
     fn reserve(&self, len: u64) -> io::Result<()> {
+        self.disk.state().asked += 1;
         if len > self.disk.state().room {
             return Err(io::ErrorKind::StorageFull.into());
         }

@@ -1,7 +1,7 @@
 """The types of the native module."""
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import GenericAlias, TracebackType
 from typing import (
@@ -204,6 +204,7 @@ class _Stats(TypedDict):
     dump_bytes: int
     log_bytes: int
     unsynced_bytes: int
+    unsynced_for: timedelta | None
     syncs: int
     last_sync: datetime | None
     compactions: int
