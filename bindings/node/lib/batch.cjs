@@ -3,12 +3,14 @@
 
 const native = require('./native.cjs')
 const { KEY, VALUE } = require('./crossing.cjs')
-const { makeError } = require('./errors.cjs')
+const { makeError, typeError } = require('./errors.cjs')
 const { INTERNAL, checkInternal, preventClone } = require('./internal.cjs')
 const { booleans } = require('./many.cjs')
 const { inside } = require('./table.cjs')
 
 const forgotten = new FinalizationRegistry(native.freeBatch)
+
+let fillBatch
 
 class Batch {
   #handle
@@ -54,6 +56,20 @@ class Batch {
     return this
   }
 
+  static {
+    fillBatch = (batch, fill) => batch.#fill(fill)
+  }
+
+  /** Commits it once it is filled. Who is to be waited for would write to it when it has ended. */
+  #fill(fill) {
+    const result = fill(this)
+    if (typeof result?.then !== 'function') return this.commit()
+    this.#isEnded = true
+    // The error that follows is the user's to see, and not what the ended batch says to the promise's function.
+    Promise.resolve(result).catch(() => {})
+    throw typeError('what fills a batch is a function that returns nothing to wait for', result)
+  }
+
   commit() {
     this.#check()
     this.#isEnded = true
@@ -78,4 +94,4 @@ class Batch {
   }
 }
 
-module.exports = { Batch, openBatch: (...rest) => new Batch(INTERNAL, ...rest) }
+module.exports = { Batch, fillBatch, openBatch: (...rest) => new Batch(INTERNAL, ...rest) }

@@ -69,7 +69,8 @@ const bigintKey = {
 function readDecimal(text) {
   if (DECIMAL.test(text)) {
     const number = Number(text)
-    if (Number.isSafeInteger(number)) return number
+    // Not -0, which an integer does not have.
+    if (Number.isSafeInteger(number)) return number + 0
     const big = BigInt(text.replace('+', ''))
     if (big >= LEAST && big <= GREATEST) return big
   }

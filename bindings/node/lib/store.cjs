@@ -2,7 +2,7 @@
 // Stores.
 
 const native = require('./native.cjs')
-const { openBatch } = require('./batch.cjs')
+const { fillBatch, openBatch } = require('./batch.cjs')
 const { takeAll } = require('./block.cjs')
 const { checkOtherCopies } = require('./copies.cjs')
 const { utf8, keyCodec, valueCodec } = require('./codecs.cjs')
@@ -79,8 +79,7 @@ class Store {
   batch(fill) {
     const batch = openBatch(this, native.openBatch(this.#handle))
     if (fill === undefined) return batch
-    readFunction(fill, 'what fills a batch')(batch)
-    return batch.commit()
+    return fillBatch(batch, readFunction(fill, 'what fills a batch'))
   }
 
   // --- dumps and files
@@ -138,15 +137,19 @@ class Store {
   async close(options) {
     const read = readOptions(options, 'a close', ['signal'])
     return later(read, () => {
-      this.#closing ??= native.closeStore(this.#handle, 1)
+      this.#closing ??= native.closeStore(this.#handle, 1).catch((cause) => {
+        // It stays open, so that it can be saved to another file.
+        this.#closing = undefined
+        throw cause
+      })
       return this.#closing
     })
   }
 
   closeSync() {
     if (this.closed) return
-    this.#closing = Promise.resolve()
     native.closeStore(this.#handle, 0)
+    this.#closing = Promise.resolve()
   }
 
   get closed() {

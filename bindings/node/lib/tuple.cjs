@@ -212,8 +212,9 @@ class Reader {
       this.#at++
       return items
     }
-    if (kind === LEAST_FLOATS) return this.#bits(true)
-    if (kind === GREATEST_FLOATS) return this.#bits(false)
+    const start = this.#at - 1
+    if (kind === LEAST_FLOATS) return this.#asWritten(start, this.#bits(true))
+    if (kind === GREATEST_FLOATS) return this.#asWritten(start, this.#bits(false))
     return this.#number(kind)
   }
 
@@ -234,7 +235,9 @@ class Reader {
     return content.filter((_, at) => at === 0 || content[at] !== NOT_THE_END || content[at - 1] !== END)
   }
 
+  /** The number that begins before, if it is what a writer makes of it. */
   #number(kind) {
+    const start = this.#at - 1
     const size = Math.abs(kind - ZERO)
     if (size > 8) throw this.#damaged()
     const isNegative = kind < ZERO
@@ -249,17 +252,31 @@ class Reader {
       integer = isNegative ? -magnitude : magnitude
       if (BigInt.asIntN(64, integer) !== integer) throw this.#damaged()
     }
+    // Neither 0 nor the first byte of another number has bytes of its own.
+    if (size > 0 && this.#bytes[start + 1] === (isNegative ? 0xff : 0)) throw this.#damaged()
     const number = Number(integer)
     const next = this.#bytes[this.#at]
     if (next === WHOLE) {
       this.#at++
+      if (BigInt(number) !== BigInt(integer)) throw this.#damaged()
       return number
     }
     if (next === BETWEEN) {
       this.#at++
-      return isNegative ? number + 1 - this.#bits(true) : number + this.#bits(false)
+      return this.#asWritten(start, isNegative ? number + 1 - this.#bits(true) : number + this.#bits(false))
     }
     return Number.isSafeInteger(number) ? number : integer
+  }
+
+  /** The number, if a writer makes of it what is there from `start` on. */
+  #asWritten(start, number) {
+    const writer = new Writer()
+    if (Number.isNaN(number)) throw this.#damaged()
+    writer.number(number)
+    const same = writer.length === this.#at - start
+    for (let at = 0; at < writer.length; at++)
+      if (!same || writer.bytes[at] !== this.#bytes[start + at]) throw this.#damaged()
+    return number
   }
 
   #bits(isInverted) {

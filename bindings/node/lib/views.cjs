@@ -20,15 +20,20 @@ const ofDataViews = getters(DataView.prototype)
 /** How many bytes a Uint8Array has. */
 const lengthOf = (bytes) => ofArrays.length.call(bytes)
 
+/** Throws where there is no memory behind an array any more, which then says that its length is 0. */
+const touch = Uint8Array.prototype.at
+
 /** The bytes of any view, without copying them. */
 function viewBytes(value, what) {
   if (isUint8Array(value) && lengthOf(value) > 0) return value
   if (ArrayBuffer.isView(value)) {
     const { buffer, offset, length } = isDataView(value) ? ofDataViews : ofArrays
     try {
-      return new Uint8Array(buffer.call(value), offset.call(value), length.call(value))
+      const bytes = new Uint8Array(buffer.call(value), offset.call(value), length.call(value))
+      if (bytes.length === 0 && !isDataView(value)) touch.call(value, 0)
+      return bytes
     } catch (cause) {
-      const message = `the bytes of a ${what} are gone: their ArrayBuffer was transferred`
+      const message = `the bytes of a ${what} are gone: their ArrayBuffer was transferred or made shorter`
       throw Object.assign(makeError('TWINDEX_TYPE', message), { cause })
     }
   }

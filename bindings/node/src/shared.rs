@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
-use twindex_durable::{Durability, Options, Result, Store};
+use twindex_durable::{Durability, Error, Options, Result, Store};
 
 use crate::fault::Refusal;
 
@@ -107,18 +107,26 @@ impl Shared {
     }
 
     /// Lets go of the store: its file too, where nobody else has it. What was written is on disk then, as far as the
-    /// durability promises that at all.
-    pub(crate) fn close(self: Arc<Self>) -> Result<()> {
+    /// durability promises that at all. Where that fails, the store is given back.
+    pub(crate) fn close(self: Arc<Self>) -> std::result::Result<(), (Arc<Self>, Error)> {
         let place = self.place.clone();
-        let here = place.as_ref().map(|place| lock(&place.open));
+        let mut here = place.as_ref().map(|place| lock(&place.open));
         match Arc::try_unwrap(self) {
             Ok(mut last) => {
-                last.place = None;
-                last.store().close()
+                let closed = last.store().close();
+                let Err(error) = closed else {
+                    last.place = None;
+                    return Ok(());
+                };
+                let again = Arc::new(last);
+                if let Some(here) = &mut here {
+                    **here = Arc::downgrade(&again);
+                }
+                Err((again, error))
             }
             Err(shared) => {
                 drop(here);
-                shared.store().flush()
+                shared.store().flush().map_err(|error| (shared, error))
             }
         }
     }

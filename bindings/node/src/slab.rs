@@ -9,6 +9,8 @@ pub(crate) struct Slab<T> {
 
 enum Slot<T> {
     Open(T),
+    /// Closed for now: what it was opened through is about to be.
+    Parked(T),
     Closed,
     Free,
 }
@@ -33,23 +35,41 @@ impl<T> Slab<T> {
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
         match self.slots.get(number as usize)? {
             Slot::Open(thing) => Some(thing),
-            Slot::Closed | Slot::Free => None,
+            Slot::Parked(_) | Slot::Closed | Slot::Free => None,
         }
     }
 
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
         match self.slots.get_mut(number as usize)? {
             Slot::Open(thing) => Some(thing),
-            Slot::Closed | Slot::Free => None,
+            Slot::Parked(_) | Slot::Closed | Slot::Free => None,
         }
     }
 
     /// Drops the things for which `is` holds and keeps their numbers.
     pub(crate) fn close_where(&mut self, is: impl Fn(&T) -> bool) {
         for slot in &mut self.slots {
-            if matches!(slot, Slot::Open(thing) if is(thing)) {
+            if matches!(slot, Slot::Open(thing) | Slot::Parked(thing) if is(thing)) {
                 *slot = Slot::Closed;
             }
+        }
+    }
+
+    /// Keeps the things for which `is` holds where nobody finds them, or brings them back.
+    pub(crate) fn park_where(&mut self, parked: bool, is: impl Fn(&T) -> bool) {
+        for slot in &mut self.slots {
+            *slot = match std::mem::replace(slot, Slot::Closed) {
+                Slot::Open(thing) if parked && is(&thing) => Slot::Parked(thing),
+                Slot::Parked(thing) if !parked && is(&thing) => Slot::Open(thing),
+                other => other,
+            };
+        }
+    }
+
+    /// Puts back what was taken out by [`close`](Self::close), unless its object is gone since.
+    pub(crate) fn reopen(&mut self, number: u32, thing: T) {
+        if let Some(slot @ Slot::Closed) = self.slots.get_mut(number as usize) {
+            *slot = Slot::Open(thing);
         }
     }
 
@@ -58,13 +78,15 @@ impl<T> Slab<T> {
         let slot = self.slots.get_mut(number as usize).filter(|slot| matches!(slot, Slot::Open(_)))?;
         match std::mem::replace(slot, Slot::Closed) {
             Slot::Open(thing) => Some(thing),
-            Slot::Closed | Slot::Free => None,
+            Slot::Parked(_) | Slot::Closed | Slot::Free => None,
         }
     }
 
     /// Drops the thing and gives its number back.
     pub(crate) fn free(&mut self, number: u32) {
-        if let Some(slot @ (Slot::Open(_) | Slot::Closed)) = self.slots.get_mut(number as usize) {
+        if let Some(slot @ (Slot::Open(_) | Slot::Parked(_) | Slot::Closed)) =
+            self.slots.get_mut(number as usize)
+        {
             *slot = Slot::Free;
             self.free.push(number);
         }

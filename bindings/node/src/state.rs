@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use napi::sys;
 use twindex::Cursor;
-use twindex_durable::{Batch, Store, Table};
+use twindex_durable::{Batch, Error, Store, Table};
 
 use crate::call::Call;
 use crate::crossing::Crossing;
-use crate::fault::Fault;
+use crate::fault::{Fault, Refusal};
 use crate::input::Input;
 use crate::js::{Answer, Js, Value};
 use crate::many::Staged;
@@ -132,6 +132,37 @@ impl State {
         let raise = self.prepared.as_ref()?.raise;
         // SAFETY: `prepare` kept it in this environment, whose state this is.
         unsafe { js.kept(raise) }.ok()
+    }
+
+    /// Closes all that was opened through a store.
+    pub(crate) fn close_all(&mut self, store: u32) {
+        self.batches.close_where(|batch| batch.store == store);
+        self.cursors.close_where(|cursor| cursor.store == store);
+        self.walks.close_where(|walk| walk.store == store);
+        self.tables.close_where(|table| table.store == store);
+    }
+
+    /// Keeps all that was opened through a store from being found, or brings it back.
+    pub(crate) fn park_all(&mut self, store: u32, parked: bool) {
+        self.batches.park_where(parked, |batch| batch.store == store);
+        self.cursors.park_where(parked, |cursor| cursor.store == store);
+        self.walks.park_where(parked, |walk| walk.store == store);
+        self.tables.park_where(parked, |table| table.store == store);
+    }
+
+    /// Ends what the closing of a store began: nothing of it is left, or it is open again.
+    pub(crate) fn closed(
+        &mut self,
+        store: u32,
+        closed: Result<(), (Arc<Shared>, Error)>,
+    ) -> Result<(), Refusal> {
+        let Err((shared, error)) = closed else {
+            self.close_all(store);
+            return Ok(());
+        };
+        self.stores.reopen(store, shared);
+        self.park_all(store, false);
+        Err(error.into())
     }
 
     /// Gives back what a large call took.

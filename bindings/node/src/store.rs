@@ -86,28 +86,20 @@ pub(crate) fn load_file<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     add(call, state, Shared::own(store.into()))
 }
 
-/// Closes all that was opened through a store.
-fn close_all(state: &mut State, store: u32) {
-    state.batches.close_where(|batch| batch.store == store);
-    state.cursors.close_where(|cursor| cursor.store == store);
-    state.walks.close_where(|walk| walk.store == store);
-    state.tables.close_where(|table| table.store == store);
-}
-
-/// `closeStore(store, isLater)`: lets go of the store and all that was opened through it.
+/// `closeStore(store, isLater)`: lets go of the store and all that was opened through it, or where that fails of nothing.
 pub(crate) fn close<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    close_all(state, call.number(0));
-    let shared = state.stores.close(call.number(0));
-    let task = move || {
-        shared.map_or(Ok(()), Shared::close)?;
-        Ok(Outcome::Nothing)
+    let number = call.number(0);
+    let Some(shared) = state.stores.close(number) else {
+        return work::run(call.js, state, flag(call, 1), Box::new(|| Ok(Outcome::Nothing)));
     };
+    state.park_all(number, true);
+    let task = move || Ok(Outcome::Closed(number, shared.close()));
     work::run(call.js, state, flag(call, 1), Box::new(task))
 }
 
 /// `freeStore(store)`: for an object that is gone.
 pub(crate) fn free<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    close_all(state, call.number(0));
+    state.close_all(call.number(0));
     state.stores.free(call.number(0));
     Ok(Value::UNDEFINED)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use napi::sys::{self, Status};
-use twindex_durable::{Progress, Recovery, Report, Torn};
+use twindex_durable::{Error, Progress, Recovery, Report, Torn};
 
 use crate::call::{Call, revisit};
 use crate::fault::{Fault, Refusal};
@@ -19,6 +19,8 @@ use crate::state::State;
 pub(crate) enum Outcome {
     Nothing,
     Store(Arc<Shared>),
+    /// A store's number, and the store where it could not be closed.
+    Closed(u32, Result<(), (Arc<Shared>, Error)>),
     Report(Report),
     Recovery(Recovery),
 }
@@ -108,6 +110,10 @@ unsafe extern "C" fn complete(env: sys::napi_env, _: sys::napi_status, job: *mut
 fn answer<'c>(js: Js<'c>, state: &mut State, outcome: Outcome) -> Answer<'c> {
     match outcome {
         Outcome::Nothing => Ok(Value::UNDEFINED),
+        Outcome::Closed(store, closed) => {
+            state.closed(store, closed)?;
+            Ok(Value::UNDEFINED)
+        }
         Outcome::Store(shared) => js.u32(state.stores.add(shared)),
         Outcome::Report(report) => report_object(js, &report),
         Outcome::Recovery(recovery) => {

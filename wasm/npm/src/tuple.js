@@ -115,8 +115,8 @@ function read(bytes) {
       at++
       return items
     }
-    if (kind === LEAST_FLOATS) return readBits(0xff)
-    if (kind === GREATEST_FLOATS) return readBits(0)
+    if (kind === LEAST_FLOATS) return asWritten(at - 1, readBits(0xff))
+    if (kind === GREATEST_FLOATS) return asWritten(at - 1, readBits(0))
     return readNumber(kind)
   }
 
@@ -132,21 +132,34 @@ function read(bytes) {
     }
   }
 
+  /** The number, if a writer makes of it what is there from `start` on. */
+  const asWritten = (start, number) => {
+    const again = []
+    if (Number.isNaN(number)) throw damaged()
+    writeNumber(again, number)
+    if (again.length !== at - start || again.some((byte, place) => byte !== bytes[start + place])) throw damaged()
+    return number
+  }
+
   const readNumber = (kind) => {
+    const start = at - 1
     const size = Math.abs(kind - ZERO)
     if (size > 8) throw damaged()
     const mask = kind < ZERO ? 0xff : 0
     let integer = 0n
     for (let left = size; left > 0; left--) integer = (integer << 8n) | BigInt(next() ^ mask)
     if (mask) integer = -integer
-    if (!fits(integer)) throw damaged()
+    // Neither 0 nor the first byte of another number has bytes of its own.
+    if (!fits(integer) || (size > 0 && bytes[start + 1] === mask)) throw damaged()
     const number = Number(integer)
     if (bytes[at] === BETWEEN) {
       at++
-      return mask ? number + 1 - readBits(mask) : number + readBits(mask)
+      return asWritten(start, mask ? number + 1 - readBits(mask) : number + readBits(mask))
     }
-    if (bytes[at] === WHOLE) at++
-    else if (!Number.isSafeInteger(number)) return integer
+    if (bytes[at] === WHOLE) {
+      at++
+      if (BigInt(number) !== integer) throw damaged()
+    } else if (!Number.isSafeInteger(number)) return integer
     return number
   }
 

@@ -1,0 +1,163 @@
+// What broke under attack. Each test begins with what had happened.
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import {
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { open, openAsync, Store } from 'twindex'
+
+const folder = mkdtempSync(join(tmpdir(), 'twindex-attacks-'))
+after(() => rmSync(folder, { recursive: true }))
+
+let files = 0
+const newPath = () => join(folder, `${++files}.twx`)
+
+for (const durability of ['everysec', 'always']) {
+  test(`a refused write to a dropped table leaves the file whole (${durability})`, () => {
+    // The log had an operation for a table that was gone, and the file could not be opened any more.
+    const path = newPath()
+    const store = open(path, { durability })
+    const table = store.table('t')
+    store.dropTable('t')
+    for (const write of [
+      () => table.insertMany([['a', 'b']]),
+      () => table.replaceMany([['a', 'b']]),
+      () => table.upsertMany([['a', 'b']]),
+      () => table.deleteMany(['a']),
+    ])
+      assert.throws(write, { code: 'TWINDEX_TABLE_DROPPED' })
+    store.closeSync()
+    const again = open(path)
+    assert.deepEqual(again.tables(), [])
+    again.closeSync()
+  })
+}
+
+test('another name of an open file is the same file', () => {
+  // A hard link, another name or a removed file beside it let a second process in, and both wrote.
+  const path = newPath()
+  const store = open(path)
+  store.table('t').set('a', '1')
+  const link = newPath()
+  linkSync(path, link)
+  const moved = newPath()
+  const tryOpen = (name) => {
+    const program = `require('twindex').open(process.argv[1]).closeSync()`
+    return spawnSync(process.execPath, ['-e', program, name], { cwd: import.meta.dirname, encoding: 'utf8' })
+  }
+  assert.match(tryOpen(link).stderr, /TWINDEX_IN_USE/)
+  renameSync(path, moved)
+  assert.match(tryOpen(moved).stderr, /TWINDEX_IN_USE/)
+  renameSync(moved, path)
+  store.closeSync()
+  assert.equal(tryOpen(path).status, 0)
+})
+
+for (const close of [(store) => store.close(), async (store) => store.closeSync()]) {
+  test(`a store that cannot be closed stays open (${close})`, async () => {
+    // A failed `close` closed the store all the same, so that all that it held was lost.
+    const within = join(folder, `folder-${++files}`)
+    mkdirSync(within)
+    const path = join(within, 'app.twx')
+    const store = open(path, { durability: 'none' })
+    const table = store.table('t', { index: 'sorted' })
+    table.set('a', '1')
+    const cursor = table.cursor()
+    rmSync(within, { recursive: true })
+    await assert.rejects(close(store), { code: 'TWINDEX_IO' })
+    assert.equal(store.closed, false)
+    assert.deepEqual([table.get('a'), cursor.scanAscNext()], ['1', ['a', '1']])
+    const rescued = newPath()
+    await store.save(rescued)
+    mkdirSync(within)
+    await store.close()
+    assert.equal(store.closed, true)
+    assert.throws(() => table.get('a'), { code: 'TWINDEX_CLOSED' })
+    for (const name of [rescued, path]) {
+      const again = await openAsync(name)
+      assert.equal(again.table('t', { index: 'sorted' }).get('a'), '1')
+      await again.close()
+    }
+  })
+}
+
+test('no link that somebody planted is followed', async () => {
+  // `ln -s victim app.twx.new`, and a compaction wrote over the victim.
+  const [path, victim] = [newPath(), newPath()]
+  writeFileSync(victim, 'precious')
+  const store = open(path)
+  store.table('t').set('a', '1')
+  symlinkSync(victim, `${path}.new`)
+  await store.compact()
+  await store.close()
+  assert.equal(readFileSync(victim, 'utf8'), 'precious')
+  const again = open(path)
+  assert.equal(again.table('t').get('a'), '1')
+  again.closeSync()
+})
+
+test('what is no regular file is refused', { skip: process.platform === 'win32' }, async () => {
+  // `save` put a file in the place of a pipe, and of a device; a pipe that was opened for reading hung.
+  const path = newPath()
+  assert.equal(spawnSync('mkfifo', [path]).status, 0)
+  const store = new Store()
+  await assert.rejects(store.save(path), { code: 'TWINDEX_IO' })
+  assert.throws(() => open(path), { code: 'TWINDEX_IO' })
+  assert.throws(() => open(path, { readOnly: true }), { code: 'TWINDEX_IO' })
+  assert.throws(() => Store.load(path), { code: 'TWINDEX_IO' })
+  assert.ok(statSync(path).isFIFO())
+})
+
+test('a batch is not filled by who is waited for', async () => {
+  // It was committed at the first `await`, and what followed was an error that nobody saw.
+  const store = new Store()
+  const table = store.table('t')
+  const seen = []
+  const fill = async (batch) => {
+    batch.set(table, 'a', '1')
+    await null
+    try {
+      batch.set(table, 'b', '2')
+    } catch (error) {
+      seen.push(error.code)
+      throw error
+    }
+  }
+  assert.throws(() => store.batch(fill), { code: 'TWINDEX_TYPE', message: /waits? for/ })
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual([table.size, seen], [0, ['TWINDEX_CLOSED']])
+})
+
+test('a view of what is no longer there is refused', () => {
+  // It was stored as nothing at all.
+  const store = new Store()
+  const table = store.table('t', { keys: 'view', values: 'view' })
+  const key = new Uint8Array([1])
+  for (const View of [Uint8Array, Int32Array, DataView]) {
+    const shrunk = new ArrayBuffer(16, { maxByteLength: 16 })
+    const outside = new View(shrunk, 8)
+    shrunk.resize(4)
+    const moved = new ArrayBuffer(8)
+    const detached = new View(moved)
+    structuredClone(moved, { transfer: [moved] })
+    for (const gone of [outside, detached]) {
+      assert.throws(() => table.set(key, gone), { code: 'TWINDEX_TYPE' })
+      assert.throws(() => table.set(gone, key), { code: 'TWINDEX_TYPE' })
+    }
+  }
+  assert.equal(table.size, 0)
+  table.set(key, new Uint8Array(0))
+  table.set(new DataView(new ArrayBuffer(0)), key)
+  assert.equal(table.size, 2)
+})
