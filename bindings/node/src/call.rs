@@ -9,6 +9,7 @@ use napi::sys::{self, Status};
 
 use crate::fault::Fault;
 use crate::js::{Answer, Js, Value};
+use crate::memory::Calls;
 use crate::state::State;
 
 /// A function of this module.
@@ -58,13 +59,21 @@ impl<'c> Call<'c> {
 /// What one environment has: its state, and its functions' way to it.
 struct Home {
     state: RefCell<State>,
+    calls: Calls,
     doors: Box<[Door]>,
 }
 
 /// The data pointer of a function.
 struct Door {
     native: Native,
+    /// It gives memory back, so that it is called also where there is none.
+    is_free: bool,
     home: *const Home,
+}
+
+/// Whether the function of this name is there to give memory back.
+fn gives_back(name: &str) -> bool {
+    ["free", "close", "clear", "delete", "drop"].iter().any(|start| name.starts_with(start))
 }
 
 /// Adds the functions to `exports`.
@@ -76,8 +85,13 @@ pub(crate) unsafe fn export(
     exports: sys::napi_value,
     functions: &[(&str, Native)],
 ) -> napi::Result<()> {
-    let home = Box::into_raw(Box::new(Home { state: RefCell::default(), doors: Box::default() }));
-    let doors = functions.iter().map(|&(_, native)| Door { native, home }).collect();
+    let home = Box::into_raw(Box::new(Home {
+        state: RefCell::default(),
+        calls: Calls::default(),
+        doors: Box::default(),
+    }));
+    let doors =
+        functions.iter().map(|&(name, native)| Door { native, is_free: gives_back(name), home }).collect();
     // SAFETY: `home` was just made, and nobody else has it yet.
     unsafe { (*home).doors = doors };
     // SAFETY: `env` is the caller's promise; `forget` fits what `home` points to. This module sets no other
@@ -155,6 +169,9 @@ unsafe extern "C" fn enter(env: sys::napi_env, info: sys::napi_callback_info) ->
     let home = unsafe { &*door.home };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         // It is borrowed already only where JavaScript that this module called calls back, which ours never does.
+        if !door.is_free {
+            home.calls.check()?;
+        }
         let mut state = home.state.try_borrow_mut().map_err(|_| Fault::bug())?;
         let answer = (door.native)(&call, &mut state);
         state.trim();

@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 
 use napi::sys;
@@ -13,6 +14,8 @@ use crate::state::Column;
 /// Why the store said no. It may be told to another thread, unlike a [`Fault`].
 pub(crate) enum Refusal {
     Store(Error),
+    /// The system has no more memory.
+    Memory,
     /// The file is open in this process, in another way.
     OpenOtherwise {
         path: PathBuf,
@@ -23,7 +26,12 @@ pub(crate) enum Refusal {
 
 impl<E: Into<Error>> From<E> for Refusal {
     fn from(error: E) -> Self {
-        Self::Store(error.into())
+        match error.into() {
+            Error::Engine(twindex::Error::Io(error)) if error.kind() == io::ErrorKind::OutOfMemory => {
+                Self::Memory
+            }
+            error => Self::Store(error),
+        }
     }
 }
 
@@ -31,6 +39,7 @@ impl Refusal {
     fn code(&self) -> &'static str {
         match self {
             Self::Store(error) => error.code(),
+            Self::Memory => "TWINDEX_MEMORY_LIMIT",
             Self::OpenOtherwise { .. } => "TWINDEX_IN_USE",
         }
     }
@@ -56,7 +65,7 @@ impl Refusal {
                 | Error::ReadOnly { path }
                 | Error::Closed { path },
             ) => vec![(c"path", text(path))],
-            Self::Store(_) => Vec::new(),
+            Self::Store(_) | Self::Memory => Vec::new(),
         }
     }
 }
@@ -65,6 +74,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Store(error) => error.fmt(f),
+            Self::Memory => f.write_str("the system has no more memory"),
             Self::OpenOtherwise { path, is, asked } => write!(
                 f,
                 "{} is open in this process with durability \"{is}\", so it cannot be with \"{asked}\"",

@@ -3,6 +3,7 @@
 use crate::crossing::{Crossing, REGIONS, Region};
 use crate::fault::Fault;
 use crate::js::{Js, Value};
+use crate::memory::reserve;
 use crate::state::{Column, Encoding};
 
 /// Strings of fewer units are read in one go.
@@ -123,11 +124,6 @@ pub(crate) fn append<'c>(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Fault<'c
     reserve(out, bytes.len())?;
     out.extend_from_slice(bytes);
     Ok(())
-}
-
-fn reserve<'c, T>(out: &mut Vec<T>, more: usize) -> Result<(), Fault<'c>> {
-    out.try_reserve(more)
-        .map_err(|_| twindex::Error::from(std::io::Error::from(std::io::ErrorKind::OutOfMemory)).into())
 }
 
 /// Appends the string that was asked for as UTF-8. It comes as UTF-16, because Node-API replaces lone surrogates on the way to UTF-8.

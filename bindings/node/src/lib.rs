@@ -27,6 +27,7 @@ mod fault;
 mod input;
 mod js;
 mod many;
+mod memory;
 mod output;
 mod shared;
 mod slab;

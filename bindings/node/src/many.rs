@@ -10,6 +10,7 @@ use crate::call::Call;
 use crate::fault::Fault;
 use crate::input::{amount, append, trim};
 use crate::js::{Answer, Js, Value};
+use crate::memory::{collected, reserve};
 use crate::output::{BLOCK_ITEMS, Results};
 use crate::state::{Column, Encoding, Encodings, Of, Parts, State};
 
@@ -45,6 +46,8 @@ enum Item {
     Amount { by: i64, is_bigint: bool },
 }
 
+type Pair<'s> = (&'s [u8], &'s [u8]);
+
 impl Staged {
     fn clear(&mut self) {
         self.bytes.clear();
@@ -63,33 +66,29 @@ impl Staged {
         self.bytes(item).unwrap_or_default()
     }
 
-    fn keys(&self) -> Vec<&[u8]> {
-        self.items.iter().map(|item| self.required(item)).collect()
+    fn keys<'c>(&self) -> Result<Vec<&[u8]>, Fault<'c>> {
+        collected(self.items.iter().map(|item| self.required(item)))
     }
 
-    fn pairs(&self) -> Vec<(&[u8], &[u8])> {
-        self.items.chunks_exact(2).map(|pair| (self.required(&pair[0]), self.required(&pair[1]))).collect()
+    fn pairs<'c>(&self) -> Result<Vec<Pair<'_>>, Fault<'c>> {
+        collected(self.items.chunks_exact(2).map(|pair| (self.required(&pair[0]), self.required(&pair[1]))))
     }
 
-    fn amounts(&self) -> Vec<(&[u8], i64, bool)> {
-        let amount = |item: &Item| match item {
-            Item::Amount { by, is_bigint } => (*by, *is_bigint),
-            Item::Bytes(_) | Item::None => (0, false),
-        };
-        self.items
-            .chunks_exact(2)
-            .map(|pair| {
-                let (by, is_bigint) = amount(&pair[1]);
-                (self.required(&pair[0]), by, is_bigint)
-            })
-            .collect()
+    fn amounts<'c>(&self) -> Result<Vec<(&[u8], i64)>, Fault<'c>> {
+        collected(self.items.chunks_exact(2).map(|pair| match pair[1] {
+            Item::Amount { by, .. } => (self.required(&pair[0]), by),
+            Item::Bytes(_) | Item::None => (self.required(&pair[0]), 0),
+        }))
     }
 
-    fn swaps(&self) -> Vec<Swap<'_, &[u8]>> {
-        self.items
-            .chunks_exact(3)
-            .map(|swap| (self.required(&swap[0]), self.bytes(&swap[1]), self.bytes(&swap[2])))
-            .collect()
+    /// Which amounts are bigints.
+    fn bigints(&self) -> impl Iterator<Item = bool> {
+        self.items.chunks_exact(2).map(|pair| matches!(pair[1], Item::Amount { is_bigint: true, .. }))
+    }
+
+    fn swaps<'c>(&self) -> Result<Vec<Swap<'_, &[u8]>>, Fault<'c>> {
+        let swaps = self.items.chunks_exact(3);
+        collected(swaps.map(|swap| (self.required(&swap[0]), self.bytes(&swap[1]), self.bytes(&swap[2]))))
     }
 }
 
@@ -121,6 +120,7 @@ fn stage_items<'c>(
     items: &[Value<'c>],
 ) -> Result<(), Fault<'c>> {
     let Parts { table, input, .. } = state.parts(staged.table)?;
+    reserve(&mut staged.items, items.len())?;
     for &argument in items {
         let kind = staged.shape[staged.items.len() % staged.shape.len().max(1)];
         let column = match kind {
@@ -153,59 +153,63 @@ fn stage_items<'c>(
 /// Runs a verb on what was staged, which is gone afterwards.
 fn run<'c, T>(
     state: &mut State,
-    verb: impl FnOnce(&Of<Table>, &Staged, &mut Results) -> twindex_durable::Result<T>,
+    verb: impl FnOnce(&Of<Table>, &Staged, &mut Results) -> Result<T, Fault<'c>>,
 ) -> Result<T, Fault<'c>> {
     let mut staged = std::mem::take(&mut state.staged);
     let parts = state.parts(staged.table)?;
     let outcome = verb(parts.table, &staged, parts.results);
     staged.clear();
     state.staged = staged;
-    Ok(outcome?)
+    outcome
 }
 
 /// A `Buffer` with a 1 or a 0 for each.
 pub(crate) fn booleans<'c>(js: Js<'c>, booleans: &[bool]) -> Answer<'c> {
-    js.buffer(&booleans.iter().copied().map(u8::from).collect::<Vec<_>>())
+    js.buffer(&collected(booleans.iter().copied().map(u8::from))?)
 }
 
 /// `insertMany()`: whether each took effect.
 pub(crate) fn insert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    booleans(call.js, &run(state, |table, staged, _| table.thing.insert_many(&staged.pairs()))?)
+    booleans(call.js, &run(state, |table, staged, _| Ok(table.thing.insert_many(&staged.pairs()?)?))?)
 }
 
 /// `replaceMany()`: whether each took effect.
 pub(crate) fn replace<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    booleans(call.js, &run(state, |table, staged, _| table.thing.replace_many(&staged.pairs()))?)
+    booleans(call.js, &run(state, |table, staged, _| Ok(table.thing.replace_many(&staged.pairs()?)?))?)
 }
 
 /// `upsertMany()`: whether each took effect.
 pub(crate) fn upsert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    booleans(call.js, &run(state, |table, staged, _| table.thing.upsert_many(&staged.pairs()))?)
+    booleans(call.js, &run(state, |table, staged, _| Ok(table.thing.upsert_many(&staged.pairs()?)?))?)
 }
 
 /// `deleteMany()`: whether each took effect.
 pub(crate) fn delete<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    booleans(call.js, &run(state, |table, staged, _| table.thing.delete_many(&staged.keys()))?)
+    booleans(call.js, &run(state, |table, staged, _| Ok(table.thing.delete_many(&staged.keys()?)?))?)
 }
 
 /// `containsMany()`
 pub(crate) fn contains<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    booleans(call.js, &run(state, |table, staged, _| Ok(table.thing.contains_many(&staged.keys())))?)
+    booleans(call.js, &run(state, |table, staged, _| Ok(table.thing.contains_many(&staged.keys()?)))?)
 }
 
 /// `compareAndSwapMany()`: whether each was as expected.
 pub(crate) fn compare_and_swap<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    booleans(call.js, &run(state, |table, staged, _| table.thing.compare_and_swap_many(&staged.swaps()))?)
+    booleans(
+        call.js,
+        &run(state, |table, staged, _| Ok(table.thing.compare_and_swap_many(&staged.swaps()?)?))?,
+    )
 }
 
 /// `selectMany()`: the number of results to take.
 pub(crate) fn select<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let count = run(state, |table, staged, results| {
         results.begin(table.encodings, &[Column::Value]);
-        table.thing.select_many(&staged.keys(), |_, value| match value {
+        table.thing.select_many(&staged.keys()?, |_, value| match value {
             Some(value) => results.push(value),
             None => results.push_absent(),
         });
+        results.check()?;
         Ok(results.len())
     })?;
     call.js.usize(count)
@@ -215,10 +219,9 @@ pub(crate) fn select<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 pub(crate) fn increment<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let count = run(state, |table, staged, results| {
         results.begin(Encodings::default(), &[]);
-        let amounts = staged.amounts();
-        let plain: Vec<_> = amounts.iter().map(|&(key, by, _)| (key, by)).collect();
-        let sums = table.thing.increment_many(&plain)?;
-        results.set_sums(sums.into_iter().zip(amounts).map(|(sum, (_, _, is_bigint))| (sum, is_bigint)));
+        let sums = table.thing.increment_many(&staged.amounts()?)?;
+        results.set_sums(sums.into_iter().zip(staged.bigints()));
+        results.check()?;
         Ok(results.len())
     })?;
     call.js.usize(count)

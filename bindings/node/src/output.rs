@@ -5,6 +5,7 @@ use crate::crossing::{Crossing, Region};
 use crate::fault::Fault;
 use crate::input::{append, trim};
 use crate::js::{Answer, Js, Value};
+use crate::memory;
 use crate::state::{Column, Encoding, Encodings, State};
 
 /// The most results that cross in one call: the arguments of a call lie on the stack.
@@ -55,6 +56,8 @@ pub(crate) struct Results {
     sums: Vec<Sum>,
     taken: usize,
     taken_bytes: usize,
+    /// Memory was refused for some of them.
+    is_short: bool,
 }
 
 /// A sum, and whether JavaScript is to see a bigint.
@@ -80,7 +83,7 @@ impl Results {
         trim(&mut self.bytes);
         self.lengths.clear();
         self.sums.clear();
-        (self.taken, self.taken_bytes) = (0, 0);
+        (self.taken, self.taken_bytes, self.is_short) = (0, 0, false);
     }
 
     /// The number of items.
@@ -99,16 +102,36 @@ impl Results {
 
     #[inline]
     pub(crate) fn push(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-        self.lengths.push(bytes.len());
+        if self.bytes.try_reserve(bytes.len()).is_err() {
+            self.is_short = true;
+        }
+        if !self.is_short {
+            self.bytes.extend_from_slice(bytes);
+            self.push_length(bytes.len());
+        }
     }
 
     pub(crate) fn push_absent(&mut self) {
-        self.lengths.push(ABSENT);
+        self.push_length(ABSENT);
+    }
+
+    fn push_length(&mut self, length: usize) {
+        match self.lengths.try_reserve(1) {
+            Ok(()) => self.lengths.push(length),
+            Err(_) => self.is_short = true,
+        }
     }
 
     pub(crate) fn set_sums(&mut self, sums: impl Iterator<Item = Sum>) {
-        self.sums.extend(sums);
+        match self.sums.try_reserve(sums.size_hint().0) {
+            Ok(()) => self.sums.extend(sums),
+            Err(_) => self.is_short = true,
+        }
+    }
+
+    /// That there was memory for all of them.
+    pub(crate) fn check<'c>(&self) -> Result<(), Fault<'c>> {
+        if self.is_short { Err(memory::refused()) } else { Ok(()) }
     }
 
     fn is_more(&self, more: More) -> bool {
@@ -166,6 +189,7 @@ impl Results {
         collect: Value<'c>,
         more: More,
     ) -> Answer<'c> {
+        self.check()?;
         if let Some(text) = self.whole(js, crossing, more)? {
             return Ok(text);
         }

@@ -13,6 +13,7 @@ use crate::call::Call;
 use crate::fault::{Fault, Refusal};
 use crate::input::Input;
 use crate::js::{Answer, Value};
+use crate::memory::Growing;
 use crate::output::BLOCK_ITEMS;
 use crate::shared::{Asked, Shared};
 use crate::state::{Column, Encodings, State};
@@ -147,10 +148,10 @@ pub(crate) fn set_memory_limit<'c>(call: &Call<'c>, state: &mut State) -> Answer
 
 /// `dump(store)`: a `Buffer`.
 pub(crate) fn dump<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let mut bytes = Vec::new();
+    let mut bytes = Growing::default();
     state.store(call.number(0))?.in_memory().dump(&mut bytes)?;
     let env = Env::from_raw(call.js.env());
-    let buffer = BufferSlice::from_data(&env, bytes).map_err(|error| Fault::node(error.status as i32))?;
+    let buffer = BufferSlice::from_data(&env, bytes.0).map_err(|error| Fault::node(error.status as i32))?;
     // SAFETY: it was made in the handle scope of the running call.
     Ok(unsafe { Value::new(buffer.raw()) })
 }

@@ -137,7 +137,8 @@ function read(bytes) {
     const again = []
     if (Number.isNaN(number)) throw damaged()
     writeNumber(again, number)
-    if (again.length !== at - start || again.some((byte, place) => byte !== bytes[start + place])) throw damaged()
+    if (again.length !== at - start || again.some((byte, place) => byte !== bytes[start + place]))
+      throw damaged()
     return number
   }
 
