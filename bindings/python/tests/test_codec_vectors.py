@@ -57,5 +57,5 @@ def test_what_no_writer_makes_is_refused(case: dict[str, Any]) -> None:
     stored = bytes.fromhex(case["hex"])
     store.table("t")[stored if is_key else b""] = b"" if is_key else stored
     table: twindex.Table[Any, Any] = store.table("t", **codecs)
-    with pytest.raises(twindex.TwindexError):
+    with pytest.raises(twindex.Error):
         list(table.items())
