@@ -7,8 +7,10 @@ use std::ptr;
 
 use napi::sys::{self, Status};
 
-use crate::fault::Fault;
-use crate::js::{Answer, Js, Value};
+use crate::encoding::Column;
+use crate::fault::{Answer, Fault};
+use crate::input::Input;
+use crate::js::{Js, Value};
 use crate::memory::Calls;
 use crate::state::State;
 
@@ -34,6 +36,18 @@ impl<'c> Call<'c> {
     /// An argument that is the number of a thing; one that no thing has where it is no number.
     pub(crate) fn number(&self, position: usize) -> u32 {
         self.js.get_u32(self.argument(position)).unwrap_or(u32::MAX)
+    }
+
+    /// An argument that is 1 for yes.
+    pub(crate) fn flag(&self, position: usize) -> bool {
+        self.number(position) == 1
+    }
+
+    /// An argument that is a string; `lib/` has checked that it is one.
+    pub(crate) fn string(&self, position: usize) -> Result<String, Fault<'c>> {
+        let mut bytes = Vec::new();
+        Input::default().append_text(self.js, self.argument(position), Column::Name, &mut bytes)?;
+        String::from_utf8(bytes).map_err(|_| Fault::bug())
     }
 
     /// All arguments, as far as there is room.

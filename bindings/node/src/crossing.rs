@@ -3,8 +3,8 @@
 //! It has three regions, one for each byte array that one call can have. JavaScript copies an argument to its region
 //! and passes the length; a result goes the other way. `lib/crossing.cjs` has the other half.
 
-use crate::fault::Fault;
-use crate::js::{Js, Value};
+use crate::encoding::BLOCK_ITEMS;
+use crate::js::{Failed, Js, Value};
 
 /// The bytes of a region. Longer arrays cross by their own buffer, which costs the same from 64 bytes on.
 pub(crate) const REGION_BYTES: usize = 4096;
@@ -20,7 +20,7 @@ pub(crate) enum Region {
 pub(crate) const REGIONS: usize = 3;
 
 /// Behind the regions, words that tell how long the parts of one string are that carries many.
-const LENGTHS: usize = 2 + crate::output::BLOCK_ITEMS;
+const LENGTHS: usize = 2 + BLOCK_ITEMS;
 
 /// The native end of the buffer.
 pub(crate) struct Crossing {
@@ -29,7 +29,7 @@ pub(crate) struct Crossing {
 
 impl Crossing {
     /// A new buffer, for `lib/crossing.cjs` alone.
-    pub(crate) fn new(js: Js<'_>) -> Result<(Self, Value<'_>), Fault<'_>> {
+    pub(crate) fn new(js: Js<'_>) -> Result<(Self, Value<'_>), Failed> {
         let (buffer, start) = js.array_buffer(REGIONS * REGION_BYTES + LENGTHS * size_of::<u32>())?;
         js.keep(buffer)?;
         assert!(start.addr().is_multiple_of(align_of::<u32>()), "V8 aligns its buffers");

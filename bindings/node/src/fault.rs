@@ -1,88 +1,16 @@
 //! What a function of this module can end with instead of a value, and how JavaScript gets to know it.
 
 use std::ffi::CStr;
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
 
-use napi::sys;
-use twindex_durable::{Durability, Error};
+use twindex_durable::Error;
 
-use crate::js::{Answer, Js, Value};
-use crate::state::Column;
+use crate::encoding::Column;
+use crate::js::{Failed, Js, Made, Value};
+use crate::shared::Refusal;
 
-/// Why the store said no. It may be told to another thread, unlike a [`Fault`].
-pub(crate) enum Refusal {
-    Store(Error),
-    /// The system has no more memory.
-    Memory,
-    /// The file is open in this process, in another way.
-    OpenOtherwise {
-        path: PathBuf,
-        is: Durability,
-        asked: Durability,
-    },
-}
-
-impl<E: Into<Error>> From<E> for Refusal {
-    fn from(error: E) -> Self {
-        match error.into() {
-            Error::Engine(twindex::Error::Io(error)) if error.kind() == io::ErrorKind::OutOfMemory => {
-                Self::Memory
-            }
-            error => Self::Store(error),
-        }
-    }
-}
-
-impl Refusal {
-    fn code(&self) -> &'static str {
-        match self {
-            Self::Store(error) => error.code(),
-            Self::Memory => "TWINDEX_MEMORY_LIMIT",
-            Self::OpenOtherwise { .. } => "TWINDEX_IN_USE",
-        }
-    }
-
-    /// What the error's properties say, for a program to read.
-    fn details<'c>(&self, js: Js<'c>) -> Vec<(&'static CStr, Answer<'c>)> {
-        let text =
-            |path: &PathBuf| js.text(path.to_string_lossy().as_bytes()).unwrap_or_else(|| js.undefined());
-        match self {
-            Self::Store(Error::InUse { path, pid }) => {
-                let pid = pid.map(|pid| (c"pid", js.u32(pid)));
-                pid.into_iter().chain([(c"path", text(path))]).collect()
-            }
-            Self::Store(Error::Damaged { path, offset, .. }) => {
-                vec![(c"path", text(path)), (c"offset", js.u64(*offset))]
-            }
-            Self::OpenOtherwise { path, .. } => {
-                vec![(c"pid", js.u32(std::process::id())), (c"path", text(path))]
-            }
-            Self::Store(
-                Error::Io { path, .. }
-                | Error::LogFailed { path, .. }
-                | Error::ReadOnly { path }
-                | Error::Closed { path },
-            ) => vec![(c"path", text(path))],
-            Self::Store(_) | Self::Memory => Vec::new(),
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Store(error) => error.fmt(f),
-            Self::Memory => f.write_str("the system has no more memory"),
-            Self::OpenOtherwise { path, is, asked } => write!(
-                f,
-                "{} is open in this process with durability \"{is}\", so it cannot be with \"{asked}\"",
-                path.display()
-            ),
-        }
-    }
-}
+/// What a function of this module ends with.
+pub(crate) type Answer<'c> = Result<Value<'c>, Fault<'c>>;
 
 /// Why there is no result. In a box, so that every result of this module fits into two registers: what functions hand
 /// up through memory took a tenth of a look-up.
@@ -100,7 +28,7 @@ enum Why<'c> {
     /// The store was closed.
     Closed,
     /// Node-API refused: an exception is pending, or the thread is being ended.
-    Node(sys::napi_status),
+    Node(Failed),
     /// A bug of ours.
     Bug,
 }
@@ -109,6 +37,13 @@ impl<R: Into<Refusal>> From<R> for Fault<'_> {
     #[cold]
     fn from(refusal: R) -> Self {
         Self::new(Why::Refused(refusal.into()))
+    }
+}
+
+impl From<Failed> for Fault<'_> {
+    #[cold]
+    fn from(failed: Failed) -> Self {
+        Self::new(Why::Node(failed))
     }
 }
 
@@ -134,12 +69,6 @@ impl<'c> Fault<'c> {
     #[cold]
     pub(crate) fn closed() -> Self {
         Self::new(Why::Closed)
-    }
-
-    /// Node-API refused: an exception is pending, or the thread is being ended.
-    #[cold]
-    pub(crate) fn node(status: sys::napi_status) -> Self {
-        Self::new(Why::Node(status))
     }
 
     /// A bug of ours.
@@ -182,7 +111,9 @@ impl<'c> Fault<'c> {
             Why::Closed => ("TWINDEX_CLOSED", "the store is closed".into(), None),
             Why::Bug => ("TWINDEX_BUG", "a bug in Twindex: please report what led to it".into(), None),
             Why::Node(_) if js.is_exception_pending() => return None,
-            Why::Node(status) => ("TWINDEX_BUG", format!("Node-API refused with status {status}"), None),
+            Why::Node(Failed(status)) => {
+                ("TWINDEX_BUG", format!("Node-API refused with status {status}"), None)
+            }
         };
         let code = js.text(code.as_bytes())?.ok()?;
         let message = js.text(message.as_bytes())?.ok()?;
@@ -192,7 +123,7 @@ impl<'c> Fault<'c> {
         };
         let error = error.ok()?;
         if let Why::Refused(refusal) = &*self.0 {
-            for (name, value) in refusal.details(js) {
+            for (name, value) in details(refusal, js) {
                 js.set(error, name, value.ok()?).ok()?;
             }
         }
@@ -206,5 +137,29 @@ impl<'c> Fault<'c> {
             None if js.is_exception_pending() => {}
             None => js.throw_plain(c"TWINDEX_BUG", c"Twindex failed before it was prepared"),
         }
+    }
+}
+
+/// What the error's properties say, for a program to read.
+fn details<'c>(refusal: &Refusal, js: Js<'c>) -> Vec<(&'static CStr, Made<'c>)> {
+    let text = |path: &PathBuf| js.text(path.to_string_lossy().as_bytes()).unwrap_or_else(|| js.undefined());
+    match refusal {
+        Refusal::Store(Error::InUse { path, pid }) => {
+            let pid = pid.map(|pid| (c"pid", js.u32(pid)));
+            pid.into_iter().chain([(c"path", text(path))]).collect()
+        }
+        Refusal::Store(Error::Damaged { path, offset, .. }) => {
+            vec![(c"path", text(path)), (c"offset", js.u64(*offset))]
+        }
+        Refusal::OpenOtherwise { path, .. } => {
+            vec![(c"pid", js.u32(std::process::id())), (c"path", text(path))]
+        }
+        Refusal::Store(
+            Error::Io { path, .. }
+            | Error::LogFailed { path, .. }
+            | Error::ReadOnly { path }
+            | Error::Closed { path },
+        ) => vec![(c"path", text(path))],
+        Refusal::Store(_) | Refusal::Memory => Vec::new(),
     }
 }

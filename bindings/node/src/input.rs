@@ -1,10 +1,10 @@
 //! Keys and values on their way in.
 
 use crate::crossing::{Crossing, REGIONS, Region};
+use crate::encoding::{Column, Encoding};
 use crate::fault::Fault;
 use crate::js::{Js, Value};
 use crate::memory::reserve;
-use crate::state::{Column, Encoding};
 
 /// Strings of fewer units are read in one go.
 const UNITS: usize = 4096;

@@ -9,8 +9,6 @@ use std::ptr;
 
 use napi::sys::{self, Status, napi_status, napi_value};
 
-use crate::fault::Fault;
-
 /// The environment of the call that is running.
 #[derive(Clone, Copy)]
 pub(crate) struct Js<'c> {
@@ -44,8 +42,12 @@ impl Value<'_> {
 /// What settles a promise, once.
 pub(crate) struct Deferred(sys::napi_deferred);
 
-/// What the results of the wrappers below become.
-pub(crate) type Answer<'c> = Result<Value<'c>, Fault<'c>>;
+/// Node-API refused: an exception is pending, or the thread is being ended.
+#[derive(Clone, Copy)]
+pub(crate) struct Failed(pub(crate) napi_status);
+
+/// A value that Node-API was asked for.
+pub(crate) type Made<'c> = Result<Value<'c>, Failed>;
 
 /// Asks Node-API for a value and gives it the call's lifetime.
 macro_rules! value {
@@ -59,9 +61,8 @@ macro_rules! value {
     }};
 }
 
-/// Any other status than "fine" comes with a pending exception, or means that the thread is being ended.
-fn check<'c>(status: napi_status) -> Result<(), Fault<'c>> {
-    if status == Status::napi_ok { Ok(()) } else { Err(Fault::node(status)) }
+fn check(status: napi_status) -> Result<(), Failed> {
+    if status == Status::napi_ok { Ok(()) } else { Err(Failed(status)) }
 }
 
 impl<'c> Js<'c> {
@@ -166,85 +167,83 @@ impl<'c> Js<'c> {
 
     // --- to JavaScript
 
-    pub(crate) fn boolean(self, boolean: bool) -> Answer<'c> {
+    pub(crate) fn boolean(self, boolean: bool) -> Made<'c> {
         value!(self, napi_get_boolean(boolean))
     }
 
-    pub(crate) fn u32(self, number: u32) -> Answer<'c> {
+    pub(crate) fn u32(self, number: u32) -> Made<'c> {
         value!(self, napi_create_uint32(number))
     }
 
     /// A number; one of more than 53 bits is rounded.
-    pub(crate) fn usize(self, number: usize) -> Answer<'c> {
+    pub(crate) fn usize(self, number: usize) -> Made<'c> {
         self.u64(number as u64)
     }
 
     /// A number; one of more than 53 bits is rounded.
     #[allow(clippy::cast_precision_loss, reason = "counts and bytes stay far below 2^53")]
-    pub(crate) fn u64(self, number: u64) -> Answer<'c> {
+    pub(crate) fn u64(self, number: u64) -> Made<'c> {
         self.f64(number as f64)
     }
 
-    pub(crate) fn f64(self, number: f64) -> Answer<'c> {
+    pub(crate) fn f64(self, number: f64) -> Made<'c> {
         value!(self, napi_create_double(number))
     }
 
     /// A number; one of more than 53 bits is rounded.
-    pub(crate) fn i64(self, number: i64) -> Answer<'c> {
+    pub(crate) fn i64(self, number: i64) -> Made<'c> {
         value!(self, napi_create_int64(number))
     }
 
-    pub(crate) fn bigint(self, number: i64) -> Answer<'c> {
+    pub(crate) fn bigint(self, number: i64) -> Made<'c> {
         value!(self, napi_create_bigint_int64(number))
     }
 
-    /// A string from UTF-8; `None` where it is not UTF-8.
-    pub(crate) fn text(self, bytes: &[u8]) -> Option<Answer<'c>> {
-        let answer = if bytes.is_ascii() {
+    /// A string from UTF-8; `None` where it is not UTF-8. No other input is refused than a string past V8's limit.
+    pub(crate) fn text(self, bytes: &[u8]) -> Option<Made<'c>> {
+        Some(if bytes.is_ascii() {
             // Latin-1 is the cheaper way in, and ASCII is both.
             value!(self, napi_create_string_latin1(bytes.as_ptr().cast(), bytes.len().cast_signed()))
         } else {
             let text = std::str::from_utf8(bytes).ok()?;
             value!(self, napi_create_string_utf8(text.as_ptr().cast(), text.len().cast_signed()))
                 .or_else(|_| self.long_text(text))
-        };
-        // No other input is refused than a string past V8's limit.
-        Some(answer.map_err(|_| Fault::too_long(bytes.len())))
+        })
     }
 
     /// A string of more bytes than Node-API takes, and perhaps of few enough units.
     #[cold]
-    fn long_text(self, text: &str) -> Answer<'c> {
+    fn long_text(self, text: &str) -> Made<'c> {
         let units: Vec<u16> = text.encode_utf16().collect();
         value!(self, napi_create_string_utf16(units.as_ptr(), units.len().cast_signed()))
     }
 
     /// A new `Buffer` with a copy of the bytes.
-    pub(crate) fn buffer(self, bytes: &[u8]) -> Answer<'c> {
+    pub(crate) fn buffer(self, bytes: &[u8]) -> Made<'c> {
         value!(self, napi_create_buffer_copy(bytes.len(), bytes.as_ptr().cast(), ptr::null_mut()))
     }
 
     /// A new `ArrayBuffer` of zeros, and where its bytes are.
-    pub(crate) fn array_buffer(self, len: usize) -> Result<(Value<'c>, *mut u8), Fault<'c>> {
+    pub(crate) fn array_buffer(self, len: usize) -> Result<(Value<'c>, *mut u8), Failed> {
         let mut data: *mut c_void = ptr::null_mut();
         let buffer = value!(self, napi_create_arraybuffer(len, &raw mut data))?;
         Ok((buffer, data.cast()))
     }
 
     /// A new object without properties.
-    pub(crate) fn object(self) -> Answer<'c> {
+    pub(crate) fn object(self) -> Made<'c> {
         value!(self, napi_create_object())
     }
 
     /// Gives an object a property.
-    pub(crate) fn set(self, object: Value<'c>, name: &CStr, value: Value<'c>) -> Result<(), Fault<'c>> {
+    pub(crate) fn set(self, object: Value<'c>, name: &CStr, value: Value<'c>) -> Result<(), Failed> {
         let value = if value.raw.is_null() { self.undefined()? } else { value };
         // SAFETY: both values are of the running call, `name` is a C string.
         check(unsafe { sys::napi_set_named_property(self.env, object.raw, name.as_ptr(), value.raw) })
     }
 
     /// A new array of these values.
-    pub(crate) fn array(self, items: &[Value<'c>]) -> Answer<'c> {
+    pub(crate) fn array(self, items: &[Value<'c>]) -> Made<'c> {
         let array = value!(self, napi_create_array_with_length(items.len()))?;
         for (at, item) in items.iter().enumerate() {
             // SAFETY: both values are of the running call.
@@ -256,7 +255,7 @@ impl<'c> Js<'c> {
     // --- promises
 
     /// A promise, and what settles it.
-    pub(crate) fn promise(self) -> Result<(Deferred, Value<'c>), Fault<'c>> {
+    pub(crate) fn promise(self) -> Result<(Deferred, Value<'c>), Failed> {
         let mut deferred = ptr::null_mut();
         // SAFETY: `deferred` is a place for the answer.
         let promise = value!(self, napi_create_promise(&raw mut deferred))?;
@@ -286,7 +285,7 @@ impl<'c> Js<'c> {
     // --- functions and errors
 
     /// Calls a JavaScript function.
-    pub(crate) fn call(self, function: Value<'c>, arguments: &[Value<'c>]) -> Answer<'c> {
+    pub(crate) fn call(self, function: Value<'c>, arguments: &[Value<'c>]) -> Made<'c> {
         let receiver = value!(self, napi_get_undefined())?;
         // `Value` is transparent, so this is an array of what Node-API takes.
         let raw: *const napi_value = arguments.as_ptr().cast();
@@ -294,12 +293,12 @@ impl<'c> Js<'c> {
     }
 
     /// `undefined` as an argument of [`call`](Self::call), where a null pointer will not do.
-    pub(crate) fn undefined(self) -> Answer<'c> {
+    pub(crate) fn undefined(self) -> Made<'c> {
         value!(self, napi_get_undefined())
     }
 
     /// Keeps `value` from being collected for as long as the environment lives.
-    pub(crate) fn keep(self, value: Value<'c>) -> Result<sys::napi_ref, Fault<'c>> {
+    pub(crate) fn keep(self, value: Value<'c>) -> Result<sys::napi_ref, Failed> {
         let mut reference = ptr::null_mut();
         // SAFETY: `value` is of the running call, `reference` a place for the answer.
         check(unsafe { sys::napi_create_reference(self.env, value.raw, 1, &raw mut reference) })?;
@@ -310,7 +309,7 @@ impl<'c> Js<'c> {
     ///
     /// # Safety
     /// `reference` came from `keep` in this very environment.
-    pub(crate) unsafe fn kept(self, reference: sys::napi_ref) -> Answer<'c> {
+    pub(crate) unsafe fn kept(self, reference: sys::napi_ref) -> Made<'c> {
         value!(self, napi_get_reference_value(reference))
     }
 

@@ -16,36 +16,38 @@
 //!
 //! So strings come as UTF-16 and leave as Latin-1 where they are ASCII, short byte arrays go through one buffer
 //! that both halves see ([`crossing`]), and whatever is many goes as the arguments of one call.
+//!
+//! From the bottom up, where no file uses one that comes later: `slab`, `encoding`, `js`, `shared`, `fault`, `memory`,
+//! `crossing`, `input`, `results`, `staged`, `walk`, `gauge`, `state`, `call`, and `exports` with the functions.
 
 #![allow(clippy::unnecessary_wraps, reason = "every function that JavaScript sees has the one type `Native`")]
 
-mod batch;
 mod call;
-mod cli;
 mod crossing;
+mod encoding;
+mod exports;
 mod fault;
+mod gauge;
 mod input;
 mod js;
-mod many;
 mod memory;
-mod output;
+mod results;
 mod shared;
 mod slab;
+mod staged;
 mod state;
-mod store;
-mod table;
 mod walk;
-mod work;
 
 use napi::bindgen_prelude::Object;
 use napi::{Env, JsValue};
 use napi_derive::napi;
 
 use call::Native;
+use exports::{batch, cli, many, prepare, scan, store, table, work};
 
 /// Every function that `lib/native.cjs` finds.
 const FUNCTIONS: &[(&str, Native)] = &[
-    ("prepare", state::prepare),
+    ("prepare", prepare),
     ("openStore", store::open),
     ("openShared", store::open_shared),
     ("hasShared", store::has_shared),
@@ -103,18 +105,18 @@ const FUNCTIONS: &[(&str, Native)] = &[
     ("selectMany", many::select),
     ("incrementMany", many::increment),
     ("compareAndSwapMany", many::compare_and_swap),
-    ("take", output::take),
-    ("openCursor", walk::open_cursor),
-    ("freeCursor", walk::free_cursor),
-    ("ascNext", walk::asc_next),
-    ("descNext", walk::desc_next),
-    ("pairValue", walk::pair_value),
-    ("ascNextMany", walk::asc_next_many),
-    ("descNextMany", walk::desc_next_many),
-    ("openWalk", walk::open),
-    ("scanBlock", walk::scan_block),
-    ("freeWalk", walk::free),
-    ("walk", walk::next),
+    ("take", many::take),
+    ("openCursor", scan::open_cursor),
+    ("freeCursor", scan::free_cursor),
+    ("ascNext", scan::asc_next),
+    ("descNext", scan::desc_next),
+    ("pairValue", scan::pair_value),
+    ("ascNextMany", scan::asc_next_many),
+    ("descNextMany", scan::desc_next_many),
+    ("openWalk", scan::open),
+    ("scanBlock", scan::scan_block),
+    ("freeWalk", scan::free),
+    ("walk", scan::next),
 ];
 
 /// Runs once in every environment that loads the module: the main thread and each worker.

@@ -7,7 +7,8 @@ use std::io;
 
 use twindex_durable::Reserving;
 
-use crate::fault::{Fault, Refusal};
+use crate::fault::Fault;
+use crate::shared::Refusal;
 
 #[global_allocator]
 static MEMORY: Memory = Memory(Reserving::new());

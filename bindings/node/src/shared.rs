@@ -2,12 +2,60 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use twindex_durable::{Durability, Error, Options, Result, Store};
 
-use crate::fault::Refusal;
+/// Why the store said no. It may be told to another thread, unlike a [`Fault`].
+pub(crate) enum Refusal {
+    Store(Error),
+    /// The system has no more memory.
+    Memory,
+    /// The file is open in this process, in another way.
+    OpenOtherwise {
+        path: PathBuf,
+        is: Durability,
+        asked: Durability,
+    },
+}
+
+impl<E: Into<Error>> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        match error.into() {
+            Error::Engine(twindex::Error::Io(error)) if error.kind() == io::ErrorKind::OutOfMemory => {
+                Self::Memory
+            }
+            error => Self::Store(error),
+        }
+    }
+}
+
+impl Refusal {
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::Store(error) => error.code(),
+            Self::Memory => "TWINDEX_MEMORY_LIMIT",
+            Self::OpenOtherwise { .. } => "TWINDEX_IN_USE",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(f),
+            Self::Memory => f.write_str("the system has no more memory"),
+            Self::OpenOtherwise { path, is, asked } => write!(
+                f,
+                "{} is open in this process with durability \"{is}\", so it cannot be with \"{asked}\"",
+                path.display()
+            ),
+        }
+    }
+}
 
 /// The places that some thread has open, or is about to.
 static PLACES: LazyLock<Mutex<HashMap<Key, Weak<Place>>>> = LazyLock::new(Mutex::default);

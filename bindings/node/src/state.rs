@@ -9,74 +9,17 @@ use napi::sys;
 use twindex::Cursor;
 use twindex_durable::{Batch, Error, Store, Table};
 
-use crate::call::Call;
 use crate::crossing::Crossing;
-use crate::fault::{Fault, Refusal};
+use crate::encoding::Encodings;
+use crate::fault::Fault;
+use crate::gauge::Gauge;
 use crate::input::Input;
-use crate::js::{Answer, Js, Value};
-use crate::many::Staged;
-use crate::output::Results;
-use crate::shared::Shared;
+use crate::js::{Js, Value};
+use crate::results::Results;
+use crate::shared::{Refusal, Shared};
 use crate::slab::Slab;
+use crate::staged::Staged;
 use crate::walk::Walk;
-use crate::work::Gauge;
-
-/// How JavaScript sees bytes.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Encoding {
-    #[default]
-    Text,
-    Bytes,
-}
-
-/// One of the two halves of a pair, or the name or path of something.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Column {
-    Key,
-    Value,
-    Name,
-}
-
-impl Column {
-    /// Its name for a message.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Key => "a key",
-            Self::Value => "a value",
-            Self::Name => "a name or path",
-        }
-    }
-
-    /// What an argument of a wrong type should have been.
-    pub(crate) const fn needs(self, encoding: Encoding) -> &'static str {
-        match (self, encoding) {
-            (Self::Key, Encoding::Text) => "a key of this table is a string",
-            (Self::Value, Encoding::Text) => "a value of this table is a string",
-            (Self::Key, Encoding::Bytes) => "a key of this table is a Uint8Array or another view of bytes",
-            (Self::Value, Encoding::Bytes) => {
-                "a value of this table is a Uint8Array or another view of bytes"
-            }
-            (Self::Name, _) => "a name or path is a string",
-        }
-    }
-}
-
-/// How JavaScript sees the pairs of a table.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Encodings {
-    pub(crate) keys: Encoding,
-    pub(crate) values: Encoding,
-}
-
-impl Encodings {
-    pub(crate) const fn of(self, column: Column) -> Encoding {
-        match column {
-            Column::Key => self.keys,
-            Column::Value => self.values,
-            Column::Name => Encoding::Text,
-        }
-    }
-}
 
 /// Something that belongs to a store, and how JavaScript sees its pairs.
 pub(crate) struct Of<T> {
@@ -105,7 +48,7 @@ pub(crate) struct State {
 
 /// What JavaScript and this module give each other before anything else.
 pub(crate) struct Prepared {
-    raise: sys::napi_ref,
+    pub(crate) raise: sys::napi_ref,
     pub(crate) crossing: Crossing,
 }
 
@@ -177,13 +120,4 @@ pub(crate) struct Parts<'s> {
     pub(crate) input: &'s mut Input,
     pub(crate) results: &'s mut Results,
     pub(crate) crossing: &'s mut Crossing,
-}
-
-/// `prepare(raise)`: takes the function that makes errors, `(code, message, value?) => Error`, and returns the
-/// crossing buffer.
-pub(crate) fn prepare<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let raise = call.js.keep(call.argument(0))?;
-    let (crossing, buffer) = Crossing::new(call.js)?;
-    state.prepared = Some(Prepared { raise, crossing });
-    Ok(buffer)
 }

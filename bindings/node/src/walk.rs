@@ -1,17 +1,11 @@
-//! Cursors, which go pair by pair, and walks, which go block by block behind JavaScript's iterators.
+//! Walks, which go block by block behind JavaScript's iterators.
 
 use std::iter;
-use std::ops::Bound;
 
-use twindex::{Cursor, Iter, prefix_range};
+use twindex::{Cursor, Iter};
 
-use crate::call::Call;
-use crate::crossing::Region;
-use crate::fault::Fault;
-use crate::input::trim;
-use crate::js::{Answer, Value};
-use crate::output::{BLOCK_ITEMS, More, Results, single};
-use crate::state::{Column, Encodings, Of, Parts, State};
+use crate::encoding::{BLOCK_ITEMS, Column};
+use crate::results::Results;
 
 /// Pairs that are read at once: few, so that a block of large pairs does not grow far past its size.
 const STEP_PAIRS: usize = 8;
@@ -21,12 +15,12 @@ const FIRST_PAIRS: usize = 32;
 /// A way through the pairs of a table.
 pub(crate) struct Walk {
     way: Way,
-    halves: Halves,
+    pub(crate) halves: Halves,
     left: usize,
     block: usize,
 }
 
-enum Way {
+pub(crate) enum Way {
     Up(Cursor),
     Down(Cursor),
     Any(Iter),
@@ -34,15 +28,15 @@ enum Way {
 
 /// What a walk returns of each pair.
 #[derive(Clone, Copy)]
-struct Halves {
-    key: bool,
-    value: bool,
+pub(crate) struct Halves {
+    pub(crate) key: bool,
+    pub(crate) value: bool,
 }
 
 impl Halves {
-    const BOTH: Self = Self { key: true, value: true };
+    pub(crate) const BOTH: Self = Self { key: true, value: true };
 
-    const fn columns(self) -> &'static [Column] {
+    pub(crate) const fn columns(self) -> &'static [Column] {
         match self {
             Self { key: true, value: true } => &[Column::Key, Column::Value],
             Self { key: true, value: false } => &[Column::Key],
@@ -51,7 +45,7 @@ impl Halves {
     }
 
     #[inline]
-    fn push(self, results: &mut Results, key: &[u8], value: &[u8]) {
+    pub(crate) fn push(self, results: &mut Results, key: &[u8], value: &[u8]) {
         if self.key {
             results.push(key);
         }
@@ -61,145 +55,8 @@ impl Halves {
     }
 }
 
-/// The bounds of the keys that a cursor passes.
-type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
-
-/// The range in `(from, low, to, high)` from argument `first` on: `from` is 0 for none, 1 for `low` and after, 2 for
-/// after `low`, 3 for what begins with `low`; `to` is 0 for none, 1 for up to `high`, 2 for before `high`.
-fn range<'c>(call: &Call<'c>, state: &mut State, first: usize) -> Result<Range, Fault<'c>> {
-    let Parts { table, input, crossing, .. } = state.parts(call.number(0))?;
-    let keys = table.encodings.keys;
-    let from = call.number(first);
-    if from != 0 {
-        input.read(call.js, crossing, Region::Key, (Column::Key, keys), call.argument(first + 1))?;
-    }
-    let lower = match from {
-        1 => Bound::Included(input.key.clone()),
-        2 => Bound::Excluded(input.key.clone()),
-        3 => return Ok(prefix_range(&input.key)),
-        _ => Bound::Unbounded,
-    };
-    let to = call.number(first + 2);
-    if to != 0 {
-        input.read(call.js, crossing, Region::Value, (Column::Key, keys), call.argument(first + 3))?;
-    }
-    let upper = match to {
-        1 => Bound::Included(input.value.clone()),
-        2 => Bound::Excluded(input.value.clone()),
-        _ => Bound::Unbounded,
-    };
-    Ok((lower, upper))
-}
-
-fn cursor<'c>(call: &Call<'c>, state: &mut State, first: usize) -> Result<Of<Cursor>, Fault<'c>> {
-    let (lower, upper) = range(call, state, first)?;
-    let table = state.parts(call.number(0))?.table;
-    let bounds = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
-    let thing = table.thing.try_cursor(bounds)?;
-    Ok(Of { store: table.store, encodings: table.encodings, thing })
-}
-
-// --- cursors
-
-/// `openCursor(table, from, low, to, high)`: the number of a cursor.
-pub(crate) fn open_cursor<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let cursor = cursor(call, state, 1)?;
-    call.js.u32(state.cursors.add(cursor))
-}
-
-/// `freeCursor(cursor)`
-pub(crate) fn free_cursor<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    state.cursors.free(call.number(0));
-    Ok(Value::UNDEFINED)
-}
-
-/// A pair of strings of up to so many bytes crosses as one string: whoever keeps one of the two keeps both.
-const PAIR_BYTES: usize = 1 << 10;
-/// What stands for the length of the key where only that crosses.
-const NO_PAIR: u32 = u32::MAX;
-
-/// `ascNext(cursor)`: the next pair as one string, with the length of the key in the first word behind the crossing buffer;
-/// or the key alone, and `pairValue` has its value.
-pub(crate) fn asc_next<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    step(call, state, Cursor::scan_asc_next)
-}
-
-/// `descNext(cursor)`: the same downwards.
-pub(crate) fn desc_next<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    step(call, state, Cursor::scan_desc_next)
-}
-
-type Step = fn(&mut Cursor) -> Option<(&[u8], &[u8])>;
-
-fn step<'c>(call: &Call<'c>, state: &mut State, step: Step) -> Answer<'c> {
-    let State { cursors, input, prepared, pair_value, .. } = state;
-    let cursor = cursors.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
-    let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
-    let encodings = cursor.encodings;
-    let Some((key, value)) = step(&mut cursor.thing) else { return Ok(Value::UNDEFINED) };
-    input.key.clear();
-    input.key.extend_from_slice(key);
-    let key_bytes = input.key.len();
-    if encodings == Encodings::default() && key_bytes + value.len() <= PAIR_BYTES {
-        input.key.extend_from_slice(value);
-        if input.key.is_ascii() {
-            crossing.note(0, key_bytes as u32);
-            return call.js.text(&input.key).unwrap_or_else(|| Err(Fault::bug()));
-        }
-        input.key.truncate(key_bytes);
-    }
-    pair_value.clear();
-    pair_value.extend_from_slice(value);
-    crossing.note(0, NO_PAIR);
-    single(call.js, crossing, Column::Key, encodings.keys, &input.key)
-}
-
-/// `pairValue(cursor)`: the value of the pair that the cursor has just returned the key of.
-pub(crate) fn pair_value<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let values = state.cursors.get(call.number(0)).ok_or_else(Fault::closed)?.encodings.values;
-    let mut value = std::mem::take(&mut state.pair_value);
-    let answer = single(call.js, state.crossing()?, Column::Value, values, &value);
-    trim(&mut value);
-    state.pair_value = value;
-    answer
-}
-
-/// `ascNextMany(cursor, limit, collect)`: a block of at most `limit` pairs.
-pub(crate) fn asc_next_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    steps(call, state, |cursor, limit, results| {
-        cursor.scan_asc_next_many(limit, |key, value| Halves::BOTH.push(results, key, value))
-    })
-}
-
-/// `descNextMany(cursor, limit, collect)`: a block of at most `limit` pairs.
-pub(crate) fn desc_next_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    steps(call, state, |cursor, limit, results| {
-        cursor.scan_desc_next_many(limit, |key, value| Halves::BOTH.push(results, key, value))
-    })
-}
-
-fn steps<'c>(
-    call: &Call<'c>,
-    state: &mut State,
-    step: impl FnMut(&mut Cursor, usize, &mut Results) -> usize,
-) -> Answer<'c> {
-    let wanted = (call.number(1) as usize).min(BLOCK_ITEMS / 2);
-    let cursor = state.cursors.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
-    state.results.begin(cursor.encodings, Halves::BOTH.columns());
-    let is_more = fill(&mut cursor.thing, wanted, &mut { wanted }, &mut state.results, step);
-    take_block(call, state, 2, is_more)
-}
-
-/// The block that is in `results`, for the function in that argument.
-fn take_block<'c>(call: &Call<'c>, state: &mut State, collect: usize, is_more: bool) -> Answer<'c> {
-    let more = if is_more { More::Elsewhere } else { More::Nothing };
-    let State { results, prepared, .. } = state;
-    let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
-    results.take(call.js, crossing, call.argument(collect), more)
-}
-
 /// Steps until there are `wanted` pairs, or enough bytes, or no more pairs, which it returns. Counts `left` down.
-fn fill<W>(
+pub(crate) fn fill<W>(
     way: &mut W,
     mut wanted: usize,
     left: &mut usize,
@@ -218,57 +75,14 @@ fn fill<W>(
     true
 }
 
-// --- walks
-
-/// `openWalk(table, halves, way, limit, from, low, to, high)`: the number of a walk. `halves` is 1 for keys, 2 for
-/// values, 3 for both; `way` is 0 for any, 1 for up, 2 for down, and only these two have a range.
-#[allow(clippy::cast_sign_loss, reason = "lib/options.cjs has checked that it is a count")]
-pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let halves = Halves { key: call.number(1) & 1 != 0, value: call.number(1) & 2 != 0 };
-    let left = call.js.get_f64(call.argument(3)).map_or(usize::MAX, |limit| limit as usize);
-    let way = match call.number(2) {
-        0 => Way::Any(state.parts(call.number(0))?.table.thing.iter()),
-        1 => Way::Up(cursor(call, state, 4)?.thing),
-        _ => Way::Down(cursor(call, state, 4)?.thing),
-    };
-    let table = state.parts(call.number(0))?.table;
-    let (store, encodings) = (table.store, table.encodings);
-    let walk = Of { store, encodings, thing: Walk { way, halves, left, block: FIRST_PAIRS } };
-    call.js.u32(state.walks.add(walk))
-}
-
-/// `scanBlock(table, way, limit, collect, from, low, to, high)`: the first pairs of a range, as many as fit into one block
-/// or fewer, without a walk that somebody has to free.
-pub(crate) fn scan_block<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Of { encodings, thing: mut cursor, .. } = cursor(call, state, 4)?;
-    let limit = (call.number(2) as usize).min(BLOCK_ITEMS / 2);
-    let results = &mut state.results;
-    results.begin(encodings, Halves::BOTH.columns());
-    let push = |key: &[u8], value: &[u8]| Halves::BOTH.push(results, key, value);
-    match call.number(1) {
-        1 => cursor.scan_asc_next_many(limit, push),
-        _ => cursor.scan_desc_next_many(limit, push),
-    };
-    take_block(call, state, 3, false)
-}
-
-/// `freeWalk(walk)`
-pub(crate) fn free<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    state.walks.free(call.number(0));
-    Ok(Value::UNDEFINED)
-}
-
-/// `walk(walk, collect)`: the next block.
-pub(crate) fn next<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Of { encodings, thing: walk, .. } = state.walks.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
-    state.results.begin(*encodings, walk.halves.columns());
-    let is_more = walk.fill(&mut state.results);
-    take_block(call, state, 1, is_more)
-}
-
 impl Walk {
+    /// A walk past at most so many pairs.
+    pub(crate) const fn new(way: Way, halves: Halves, left: usize) -> Self {
+        Self { way, halves, left, block: FIRST_PAIRS }
+    }
+
     /// Puts the next block into `results`; whether there may be more pairs.
-    fn fill(&mut self, results: &mut Results) -> bool {
+    pub(crate) fn fill(&mut self, results: &mut Results) -> bool {
         let Self { way, halves, left, block } = self;
         let halves = *halves;
         let wanted = (*block).min(*left);

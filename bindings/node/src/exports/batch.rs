@@ -1,20 +1,21 @@
 //! Batches of writes that are done all or not at all. The first argument is the number of a batch, the second that of
-//! a table; see [`crate::table`] for the others.
+//! a table; see [`super::table`] for the others.
 
 use twindex_durable::{Batch, Result, Table};
 
+use super::many::booleans;
 use crate::call::Call;
 use crate::crossing::Region;
-use crate::fault::Fault;
-use crate::js::{Answer, Value};
-use crate::many::booleans;
-use crate::state::{Column, Encodings, Of, State};
+use crate::encoding::{Column, Encodings};
+use crate::fault::{Answer, Fault};
+use crate::js::Value;
+use crate::state::{Of, State};
 
 /// `openBatch(store)`: the number of a batch.
 pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let store = call.number(0);
     let thing = state.store(store)?.batch();
-    call.js.u32(state.batches.add(Of { store, encodings: Encodings::default(), thing }))
+    Ok(call.js.u32(state.batches.add(Of { store, encodings: Encodings::default(), thing }))?)
 }
 
 /// `freeBatch(batch)`
@@ -25,7 +26,7 @@ pub(crate) fn free<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `batchLength(batch)`: the number of writes in it.
 pub(crate) fn len<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    call.js.usize(state.batches.get(call.number(0)).map_or(0, |batch| batch.thing.len()))
+    Ok(call.js.usize(state.batches.get(call.number(0)).map_or(0, |batch| batch.thing.len()))?)
 }
 
 type Add = fn(&mut Batch, &Table, &[u8], &[u8]) -> Result<()>;

@@ -1,15 +1,12 @@
 //! Keys, values and sums on their way out.
 
-use crate::call::Call;
 use crate::crossing::{Crossing, Region};
-use crate::fault::Fault;
+use crate::encoding::{BLOCK_ITEMS, Column, Encoding, Encodings};
+use crate::fault::{Answer, Fault};
 use crate::input::{append, trim};
-use crate::js::{Answer, Js, Value};
+use crate::js::{Js, Value};
 use crate::memory;
-use crate::state::{Column, Encoding, Encodings, State};
 
-/// The most results that cross in one call: the arguments of a call lie on the stack.
-pub(crate) const BLOCK_ITEMS: usize = 256;
 /// A block is closed once it has this many bytes.
 const BLOCK_BYTES: usize = 1 << 16;
 /// The most bytes of a string that carries many: whoever keeps one of these keeps it whole.
@@ -34,16 +31,17 @@ pub(crate) fn single<'c>(
     };
     match encoding {
         Encoding::Text => text(js, column, bytes),
-        Encoding::Bytes if crossing.write(region, bytes) => js.usize(bytes.len()),
-        Encoding::Bytes => js.buffer(bytes),
+        Encoding::Bytes if crossing.write(region, bytes) => Ok(js.usize(bytes.len())?),
+        Encoding::Bytes => Ok(js.buffer(bytes)?),
     }
 }
 
 fn text<'c>(js: Js<'c>, column: Column, bytes: &[u8]) -> Answer<'c> {
-    js.text(bytes).unwrap_or_else(|| Err(Fault::not_utf8(column.name(), bytes)))
+    let made = js.text(bytes).ok_or_else(|| Fault::not_utf8(column.name(), bytes))?;
+    made.map_err(|_| Fault::too_long(bytes.len()))
 }
 
-/// What a call that has many results leaves for [`take`] to fetch.
+/// What a call that has many results leaves for JavaScript to take.
 #[derive(Default)]
 pub(crate) struct Results {
     encodings: Encodings,
@@ -175,7 +173,7 @@ impl Results {
         self.taken_bytes += bytes;
         crossing.note(0, count as u32);
         crossing.note(1, self.is_more(more).into());
-        js.text(text).transpose()
+        Ok(js.text(text).transpose()?)
     }
 
     /// The next block. Where strings are short and ASCII, they come as one, since making a string costs more than
@@ -204,7 +202,7 @@ impl Results {
         if !block.is_empty() {
             arguments[1] = js.buffer(&block)?;
         }
-        js.call(collect, &arguments[..2 + count])
+        Ok(js.call(collect, &arguments[..2 + count])?)
     }
 
     /// The next item, by itself; the bytes of one that is bytes go into `block`.
@@ -212,7 +210,7 @@ impl Results {
         let at = self.taken;
         self.taken += 1;
         if let Some(&(sum, is_bigint)) = self.sums.get(at) {
-            return if is_bigint { js.bigint(sum) } else { js.i64(sum) };
+            return Ok(if is_bigint { js.bigint(sum) } else { js.i64(sum) }?);
         }
         let length = self.lengths[at];
         if length == ABSENT {
@@ -225,15 +223,8 @@ impl Results {
             Encoding::Text => text(js, column, bytes),
             Encoding::Bytes => {
                 append(block, bytes)?;
-                js.usize(length)
+                Ok(js.usize(length)?)
             }
         }
     }
-}
-
-/// `take(collect)`: the next block of the results.
-pub(crate) fn take<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let State { results, prepared, .. } = state;
-    let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
-    results.take(call.js, crossing, call.argument(0), More::Held)
 }

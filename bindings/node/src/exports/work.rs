@@ -4,15 +4,16 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use napi::sys::{self, Status};
-use twindex_durable::{Error, Progress, Recovery, Report, Torn};
+use twindex_durable::{Error, Recovery, Report, Torn};
 
 use crate::call::{Call, revisit};
-use crate::fault::{Fault, Refusal};
-use crate::js::{Answer, Deferred, Js, Value};
-use crate::shared::Shared;
+use crate::fault::{Answer, Fault};
+use crate::gauge::Gauge;
+use crate::js::{Deferred, Failed, Js, Value};
+use crate::shared::{Refusal, Shared};
 use crate::state::State;
 
 /// What a task ends with.
@@ -65,7 +66,7 @@ pub(crate) fn run<'c>(js: Js<'c>, state: &mut State, is_later: bool, task: Task)
     if !queued {
         // SAFETY: nobody else has it: `complete` is not going to be called.
         drop(unsafe { Box::from_raw(job) });
-        return Err(Fault::node(created));
+        return Err(Failed(created).into());
     }
     Ok(promise)
 }
@@ -114,7 +115,7 @@ fn answer<'c>(js: Js<'c>, state: &mut State, outcome: Outcome) -> Answer<'c> {
             state.closed(store, closed)?;
             Ok(Value::UNDEFINED)
         }
-        Outcome::Store(shared) => js.u32(state.stores.add(shared)),
+        Outcome::Store(shared) => Ok(js.u32(state.stores.add(shared))?),
         Outcome::Report(report) => report_object(js, &report),
         Outcome::Recovery(recovery) => {
             let object = js.object()?;
@@ -169,24 +170,10 @@ fn place(js: Js<'_>, offset: u64, bytes: u64) -> Answer<'_> {
 
 /// A string of ours, or of a path that may not be UTF-8.
 pub(crate) fn text<'c>(js: Js<'c>, text: &str) -> Answer<'c> {
-    js.text(text.as_bytes()).unwrap_or_else(|| js.undefined())
+    Ok(js.text(text.as_bytes()).unwrap_or_else(|| js.undefined())?)
 }
 
 // --- how far a task has come
-
-/// How far a task has come, for JavaScript to look at now and then.
-#[derive(Default)]
-pub(crate) struct Gauge {
-    pairs: AtomicU64,
-    bytes: AtomicU64,
-}
-
-impl Gauge {
-    pub(crate) fn note(&self, Progress { pairs, bytes, .. }: Progress) {
-        self.pairs.store(pairs, Relaxed);
-        self.bytes.store(bytes, Relaxed);
-    }
-}
 
 /// The gauge in an argument, or one that nobody looks at.
 pub(crate) fn gauge(call: &Call<'_>, state: &State, position: usize) -> Arc<Gauge> {
@@ -195,7 +182,7 @@ pub(crate) fn gauge(call: &Call<'_>, state: &State, position: usize) -> Arc<Gaug
 
 /// `openGauge()`: the number of a gauge.
 pub(crate) fn open_gauge<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    call.js.u32(state.gauges.add(Arc::default()))
+    Ok(call.js.u32(state.gauges.add(Arc::default()))?)
 }
 
 /// `freeGauge(gauge)`
@@ -206,10 +193,10 @@ pub(crate) fn free_gauge<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `gaugePairs(gauge)`: the pairs that the task has come past.
 pub(crate) fn gauge_pairs<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    call.js.u64(gauge(call, state, 0).pairs.load(Relaxed))
+    Ok(call.js.u64(gauge(call, state, 0).pairs.load(Relaxed))?)
 }
 
 /// `gaugeBytes(gauge)`: the bytes that the task has come past.
 pub(crate) fn gauge_bytes<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    call.js.u64(gauge(call, state, 0).bytes.load(Relaxed))
+    Ok(call.js.u64(gauge(call, state, 0).bytes.load(Relaxed))?)
 }

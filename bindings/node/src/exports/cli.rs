@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 
 use crate::call::Call;
-use crate::fault::Fault;
-use crate::js::{Answer, Value};
-use crate::state::{Column, State};
+use crate::encoding::Column;
+use crate::fault::{Answer, Fault};
+use crate::js::Value;
+use crate::state::State;
 
 /// The most arguments of a command line.
 const ARGUMENTS: usize = 64;
@@ -19,5 +20,5 @@ pub(crate) fn run<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
         state.input.append_text(call.js, argument, Column::Name, &mut bytes)?;
         arguments.push(OsString::from(String::from_utf8(bytes).map_err(|_| Fault::bug())?));
     }
-    call.js.u32(twindex_cli::run(arguments).into())
+    Ok(call.js.u32(twindex_cli::run(arguments).into())?)
 }

@@ -1,13 +1,15 @@
 //! The verbs on one pair. Their first argument is the number of a table.
 
+use twindex::Index;
+
 use crate::call::Call;
 use crate::crossing::Region;
-use crate::fault::Fault;
+use crate::encoding::{Column, Encoding, Encodings};
+use crate::fault::{Answer, Fault};
 use crate::input::amount;
-use crate::js::{Answer, Value};
-use crate::output::single;
-use crate::state::{Column, Encoding, Encodings, Of, Parts, State};
-use crate::store::{index, string};
+use crate::js::Value;
+use crate::results::single;
+use crate::state::{Of, Parts, State};
 
 /// `openTable(store, name, index, keysAreBytes, valuesAreBytes)`: the number of a table.
 pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
@@ -17,8 +19,8 @@ pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     };
     let encodings = Encodings { keys: encoding(3), values: encoding(4) };
     let store = call.number(0);
-    let table = state.store(store)?.table(&string(call, 1)?, index(&string(call, 2)?)?)?;
-    call.js.u32(state.tables.add(Of { store, encodings, thing: table }))
+    let table = state.store(store)?.table(&call.string(1)?, call.string(2)?.parse::<Index>()?)?;
+    Ok(call.js.u32(state.tables.add(Of { store, encodings, thing: table }))?)
 }
 
 /// `freeTable(table)`
@@ -29,12 +31,12 @@ pub(crate) fn free<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `size(table)`: the number of pairs.
 pub(crate) fn size<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    call.js.usize(state.parts(call.number(0))?.table.thing.len())
+    Ok(call.js.usize(state.parts(call.number(0))?.table.thing.len())?)
 }
 
 /// `tableMemory(table)`: in bytes.
 pub(crate) fn memory<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    call.js.usize(state.parts(call.number(0))?.table.thing.memory())
+    Ok(call.js.usize(state.parts(call.number(0))?.table.thing.memory())?)
 }
 
 /// `clear(table)`
@@ -70,31 +72,31 @@ fn asked<'c, 's>(call: &Call<'c>, state: &'s mut State) -> Result<Parts<'s>, Fau
 /// `insert(table, key, value)`: whether it took effect.
 pub(crate) fn insert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let parts = paired(call, state)?;
-    call.js.boolean(parts.table.thing.insert(&parts.input.key, &parts.input.value)?)
+    Ok(call.js.boolean(parts.table.thing.insert(&parts.input.key, &parts.input.value)?)?)
 }
 
 /// `replace(table, key, value)`: whether it took effect.
 pub(crate) fn replace<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let parts = paired(call, state)?;
-    call.js.boolean(parts.table.thing.replace(&parts.input.key, &parts.input.value)?)
+    Ok(call.js.boolean(parts.table.thing.replace(&parts.input.key, &parts.input.value)?)?)
 }
 
 /// `upsert(table, key, value)`: true.
 pub(crate) fn upsert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let parts = paired(call, state)?;
-    call.js.boolean(parts.table.thing.upsert(&parts.input.key, &parts.input.value)?)
+    Ok(call.js.boolean(parts.table.thing.upsert(&parts.input.key, &parts.input.value)?)?)
 }
 
 /// `delete(table, key)`: whether it took effect.
 pub(crate) fn delete<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let parts = keyed(call, state)?;
-    call.js.boolean(parts.table.thing.delete(&parts.input.key)?)
+    Ok(call.js.boolean(parts.table.thing.delete(&parts.input.key)?)?)
 }
 
 /// `contains(table, key)`
 pub(crate) fn contains<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let parts = keyed(call, state)?;
-    call.js.boolean(parts.table.thing.contains(&parts.input.key))
+    Ok(call.js.boolean(parts.table.thing.contains(&parts.input.key))?)
 }
 
 /// `select(table, key)`: the value, see [`single`], or `undefined`.
@@ -114,7 +116,7 @@ pub(crate) fn increment<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let parts = keyed(call, state)?;
     let (by, is_bigint) = amount(call.js, call.argument(2))?;
     let sum = parts.table.thing.increment(&parts.input.key, by)?;
-    if is_bigint { call.js.bigint(sum) } else { call.js.i64(sum) }
+    Ok(if is_bigint { call.js.bigint(sum) } else { call.js.i64(sum) }?)
 }
 
 /// `compareAndSwap(table, key, expected, value)`: whether the value was as expected; `undefined` for none.
@@ -132,5 +134,5 @@ pub(crate) fn compare_and_swap<'c>(call: &Call<'c>, state: &mut State) -> Answer
     let (has_expected, has_value) = (present(Region::Expected, 2)?, present(Region::Value, 3)?);
     let expected = has_expected.then_some(input.expected.as_slice());
     let value = has_value.then_some(input.value.as_slice());
-    call.js.boolean(table.thing.compare_and_swap(&input.key, expected, value)?)
+    Ok(call.js.boolean(table.thing.compare_and_swap(&input.key, expected, value)?)?)
 }

@@ -6,29 +6,16 @@ use std::time::UNIX_EPOCH;
 
 use napi::bindgen_prelude::BufferSlice;
 use napi::{Env, JsValue};
-use twindex::Index;
 use twindex_durable::{Durability, Store};
 
+use super::work::{self, Outcome, gauge, text, torn};
 use crate::call::Call;
-use crate::fault::{Fault, Refusal};
-use crate::input::Input;
-use crate::js::{Answer, Value};
+use crate::encoding::{BLOCK_ITEMS, Column, Encodings};
+use crate::fault::{Answer, Fault};
+use crate::js::{Failed, Value};
 use crate::memory::Growing;
-use crate::output::BLOCK_ITEMS;
-use crate::shared::{Asked, Shared};
-use crate::state::{Column, Encodings, State};
-use crate::work::{self, Outcome, gauge, text, torn};
-
-/// An argument that is a string; `lib/` has checked that it is one.
-pub(crate) fn string<'c>(call: &Call<'c>, position: usize) -> Result<String, Fault<'c>> {
-    let mut bytes = Vec::new();
-    Input::default().append_text(call.js, call.argument(position), Column::Name, &mut bytes)?;
-    String::from_utf8(bytes).map_err(|_| Fault::bug())
-}
-
-fn flag(call: &Call<'_>, position: usize) -> bool {
-    call.number(position) == 1
-}
+use crate::shared::{Asked, Refusal, Shared};
+use crate::state::State;
 
 #[allow(clippy::cast_sign_loss, reason = "lib/store.cjs has checked that it is a count")]
 fn limit(call: &Call<'_>, position: usize) -> Option<usize> {
@@ -36,7 +23,7 @@ fn limit(call: &Call<'_>, position: usize) -> Option<usize> {
 }
 
 fn add<'c>(call: &Call<'c>, state: &mut State, store: Arc<Shared>) -> Answer<'c> {
-    call.js.u32(state.stores.add(store))
+    Ok(call.js.u32(state.stores.add(store))?)
 }
 
 // --- open and close
@@ -48,30 +35,30 @@ pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `openShared(name)`: the number of the process's store of that name.
 pub(crate) fn open_shared<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let named = Shared::named(&string(call, 0)?)?;
+    let named = Shared::named(&call.string(0)?)?;
     add(call, state, named)
 }
 
 /// `hasShared(name)`: whether this copy of the package has a store of that name. Another copy asks, whatever its version:
 /// this keeps its name and meaning for ever.
 pub(crate) fn has_shared<'c>(call: &Call<'c>, _: &mut State) -> Answer<'c> {
-    call.js.boolean(Shared::is_named(&string(call, 0)?))
+    Ok(call.js.boolean(Shared::is_named(&call.string(0)?))?)
 }
 
 /// `openFile(path, durability, readOnly, existing, memoryLimit, gauge, isLater)`: the number of the process's store in
 /// that file.
 pub(crate) fn open_file<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let path = string(call, 0)?;
+    let path = call.string(0)?;
     let gauge = gauge(call, state, 5);
     let asked = Asked {
-        durability: string(call, 1)?.parse::<Durability>()?,
-        read_only: flag(call, 2),
-        existing: flag(call, 3),
+        durability: call.string(1)?.parse::<Durability>()?,
+        read_only: call.flag(2),
+        existing: call.flag(3),
         memory_limit: limit(call, 4),
         progress: Some(Box::new(move |progress| gauge.note(progress))),
     };
     let task = move || Shared::in_file(path.as_ref(), asked).map(Outcome::Store);
-    work::run(call.js, state, flag(call, 6), Box::new(task))
+    work::run(call.js, state, call.flag(6), Box::new(task))
 }
 
 /// `loadBytes(bytes)`: the number of a store with what `dump` gave.
@@ -83,7 +70,7 @@ pub(crate) fn load_bytes<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `loadFile(path)`: the number of a store with what `save` wrote.
 pub(crate) fn load_file<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let store = twindex_durable::load(string(call, 0)?)?;
+    let store = twindex_durable::load(call.string(0)?)?;
     add(call, state, Shared::own(store.into()))
 }
 
@@ -91,11 +78,11 @@ pub(crate) fn load_file<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 pub(crate) fn close<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let number = call.number(0);
     let Some(shared) = state.stores.close(number) else {
-        return work::run(call.js, state, flag(call, 1), Box::new(|| Ok(Outcome::Nothing)));
+        return work::run(call.js, state, call.flag(1), Box::new(|| Ok(Outcome::Nothing)));
     };
     state.park_all(number, true);
     let task = move || Ok(Outcome::Closed(number, shared.close()));
-    work::run(call.js, state, flag(call, 1), Box::new(task))
+    work::run(call.js, state, call.flag(1), Box::new(task))
 }
 
 /// `freeStore(store)`: for an object that is gone.
@@ -110,7 +97,7 @@ pub(crate) fn free<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 /// `dropTable(store, name)`: whether it was there.
 pub(crate) fn drop_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let store = state.store(call.number(0))?;
-    call.js.boolean(store.drop_table(&string(call, 1)?)?)
+    Ok(call.js.boolean(store.drop_table(&call.string(1)?)?)?)
 }
 
 /// `tables(store)`: the number of results to take, two a table: its name and its index.
@@ -122,18 +109,18 @@ pub(crate) fn tables<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
         state.results.push(table.name().as_bytes());
         state.results.push(table.index().name().as_bytes());
     }
-    call.js.usize(state.results.len())
+    Ok(call.js.usize(state.results.len())?)
 }
 
 /// `storeMemory(store)`: in bytes.
 pub(crate) fn memory<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    call.js.usize(state.store(call.number(0))?.memory())
+    Ok(call.js.usize(state.store(call.number(0))?.memory())?)
 }
 
 /// `memoryLimit(store)`: in bytes, `undefined` for none.
 pub(crate) fn memory_limit<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     match state.store(call.number(0))?.memory_limit() {
-        Some(limit) => call.js.usize(limit),
+        Some(limit) => Ok(call.js.usize(limit)?),
         None => Ok(Value::UNDEFINED),
     }
 }
@@ -151,7 +138,8 @@ pub(crate) fn dump<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let mut bytes = Growing::default();
     state.store(call.number(0))?.in_memory().dump(&mut bytes)?;
     let env = Env::from_raw(call.js.env());
-    let buffer = BufferSlice::from_data(&env, bytes.0).map_err(|error| Fault::node(error.status as i32))?;
+    let buffer =
+        BufferSlice::from_data(&env, bytes.0).map_err(|error| Fault::from(Failed(error.status as i32)))?;
     // SAFETY: it was made in the handle scope of the running call.
     Ok(unsafe { Value::new(buffer.raw()) })
 }
@@ -170,19 +158,19 @@ fn with_store<'c>(
 
 /// `flush(store, isLater)`: returns once all that was written before is on disk.
 pub(crate) fn flush<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    with_store(call, state, flag(call, 1), Store::flush)
+    with_store(call, state, call.flag(1), Store::flush)
 }
 
 /// `compact(store, gauge, isLater)`: writes the store's own file anew.
 pub(crate) fn compact<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let gauge = gauge(call, state, 1);
-    with_store(call, state, flag(call, 2), move |store| store.compact_with(|progress| gauge.note(progress)))
+    with_store(call, state, call.flag(2), move |store| store.compact_with(|progress| gauge.note(progress)))
 }
 
 /// `saveAs(store, path, isLater)`: `dump`, to a file.
 pub(crate) fn save_as<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let path = string(call, 1)?;
-    with_store(call, state, flag(call, 2), move |store| store.save_as(&path))
+    let path = call.string(1)?;
+    with_store(call, state, call.flag(2), move |store| store.save_as(&path))
 }
 
 /// `stats(store)`: an object.
@@ -233,22 +221,17 @@ pub(crate) fn file_of<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `check(path, gauge, isLater)`: what is in a file, and what is damaged.
 pub(crate) fn check<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let (path, gauge) = (string(call, 0)?, gauge(call, state, 1));
+    let (path, gauge) = (call.string(0)?, gauge(call, state, 1));
     let task = move || Ok(Outcome::Report(twindex_durable::check(path, |progress| gauge.note(progress))?));
-    work::run(call.js, state, flag(call, 2), Box::new(task))
+    work::run(call.js, state, call.flag(2), Box::new(task))
 }
 
 /// `recover(from, to, gauge, isLater)`: writes what can be saved of a file to a new one.
 pub(crate) fn recover<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let (from, to, gauge) = (string(call, 0)?, string(call, 1)?, gauge(call, state, 2));
+    let (from, to, gauge) = (call.string(0)?, call.string(1)?, gauge(call, state, 2));
     let task = move || {
         let recovery = twindex_durable::recover(from, to, |progress| gauge.note(progress))?;
         Ok(Outcome::Recovery(recovery))
     };
-    work::run(call.js, state, flag(call, 3), Box::new(task))
-}
-
-/// `hash` or `sorted`, or an error of the engine.
-pub(crate) fn index<'c>(name: &str) -> Result<Index, Fault<'c>> {
-    Ok(name.parse::<Index>()?)
+    work::run(call.js, state, call.flag(3), Box::new(task))
 }

@@ -1,0 +1,23 @@
+//! The functions that JavaScript sees.
+
+pub(crate) mod batch;
+pub(crate) mod cli;
+pub(crate) mod many;
+pub(crate) mod scan;
+pub(crate) mod store;
+pub(crate) mod table;
+pub(crate) mod work;
+
+use crate::call::Call;
+use crate::crossing::Crossing;
+use crate::fault::Answer;
+use crate::state::{Prepared, State};
+
+/// `prepare(raise)`: takes the function that makes errors, `(code, message, value?) => Error`, and returns the
+/// crossing buffer.
+pub(crate) fn prepare<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let raise = call.js.keep(call.argument(0))?;
+    let (crossing, buffer) = Crossing::new(call.js)?;
+    state.prepared = Some(Prepared { raise, crossing });
+    Ok(buffer)
+}

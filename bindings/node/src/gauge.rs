@@ -1,0 +1,19 @@
+//! How far work has come that waits for a disk.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use twindex_durable::Progress;
+
+/// How far a task has come, for JavaScript to look at now and then.
+#[derive(Default)]
+pub(crate) struct Gauge {
+    pub(crate) pairs: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+}
+
+impl Gauge {
+    pub(crate) fn note(&self, Progress { pairs, bytes, .. }: Progress) {
+        self.pairs.store(pairs, Relaxed);
+        self.bytes.store(bytes, Relaxed);
+    }
+}
