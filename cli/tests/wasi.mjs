@@ -60,14 +60,11 @@ test('what is imported is exported, also once it is compacted', (context) => {
   }
 })
 
-test('files of other systems and versions are read', (context) => {
+test('files of other systems are read', (context) => {
   const { folder, run } = sandbox(context)
   for (const [name, pairs] of [
-    ['version-1.twx', 305],
-    ['version-2-dump.twx', 305],
-    ['version-2-log.twx', 345],
-    ['version-3-dump.twx', 1105],
-    ['version-3-log.twx', 1145],
+    ['version-1-dump.twx', 1107],
+    ['version-1-log.twx', 1147],
   ]) {
     copyFileSync(new URL(name, golden), join(folder, name))
     assert.equal(run('check', `/${name}`).code, 0, name)
@@ -79,7 +76,7 @@ test('files of other systems and versions are read', (context) => {
 
 test('damage is found, and the rest is saved', (context) => {
   const { folder, run } = sandbox(context)
-  const bytes = readFileSync(new URL('version-3-log.twx', golden))
+  const bytes = readFileSync(new URL('version-1-log.twx', golden))
   bytes[2000] ^= 1
   writeFileSync(join(folder, 'bad.twx'), bytes)
   assert.equal(run('check', '/bad.twx').code, 3)

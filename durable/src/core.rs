@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
-use twindex::Index;
-use twindex::dump::{Operation, Operations};
+use twindex::TableOptions;
+use twindex::dump::{Operation, Operations, TableEntry};
 
 use crate::compact::{self, Compaction};
 use crate::disk::{Disk, RealDisk};
@@ -152,14 +152,19 @@ impl Core {
 
     // --- tables
 
-    pub(crate) fn table(&self, name: &str, index: Index) -> Result<(u32, twindex::Table)> {
+    pub(crate) fn table(&self, name: &str, options: TableOptions<'_>) -> Result<(u32, twindex::Table)> {
         let mut ids = lock(&self.ids);
         if let Some(id) = ids.get(name) {
-            return Ok((*id, self.engine.table(name, index)?));
+            return Ok((*id, self.engine.table_with(name, options)?));
+        }
+        if !options.creates() {
+            return Err(twindex::Error::NoTable { name: name.into() }.into());
         }
         let id = self.next_id.load(Relaxed);
-        let create = |operations: &mut Operations| operations.push(id, Operation::Create(index, name));
-        let (table, written) = self.change_whole(|| Ok(self.engine.table(name, index)?), create)?;
+        let create = |operations: &mut Operations| {
+            operations.push(id, Operation::Create(TableEntry::new(name, options)));
+        };
+        let (table, written) = self.change_whole(|| Ok(self.engine.table_with(name, options)?), create)?;
         ids.insert(name.into(), id);
         self.next_id.store(id + 1, Relaxed);
         self.acknowledge(written)?;

@@ -1,6 +1,6 @@
 //! Reading a file: the dump, by several threads, and the log behind it.
 
-use std::io::{self, BufReader, Read};
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
@@ -24,8 +24,7 @@ pub struct Torn {
 /// What was found in a file.
 pub(crate) struct Found {
     pub(crate) loader: Loader,
-    /// Where the log goes on, or `None` where the file cannot have one: it is of an old version, or without a
-    /// salt.
+    /// Where the log goes on, or `None` where the file cannot have one: it has no salt.
     pub(crate) end: Option<End>,
     pub(crate) torn: Option<Torn>,
 }
@@ -48,11 +47,6 @@ pub(crate) fn load(
     let mut bytes = [0; HEADER_BYTES];
     let read = file.read_at(0, &mut bytes)?;
     let header = Header::decode(&bytes[..read])?;
-    if header.version == 1 {
-        let mut reader = BufReader::with_capacity(1 << 18, FileReader { file: &**file, offset: 0 });
-        let store = twindex::Store::load_with_memory_limit(&mut reader, memory_limit.unwrap_or(usize::MAX));
-        return Ok(Found { loader: Loader::new(store?), end: None, torn: None });
-    }
     let store = twindex::Store::new();
     store.set_memory_limit(memory_limit);
     let (mut loader, dump) = load_dump(&**file, header.salt, len, store, progress)?;
@@ -64,20 +58,6 @@ pub(crate) fn load(
     let torn = log.torn(has_writer)?;
     let end = End { file: Arc::clone(file), salt: header.salt, at: log.at, dump };
     Ok(Found { loader, end: Some(end), torn })
-}
-
-/// A file from the start to the end.
-struct FileReader<'f> {
-    file: &'f dyn File,
-    offset: u64,
-}
-
-impl Read for FileReader<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(self.offset, bytes)?;
-        self.offset += read as u64;
-        Ok(read)
-    }
 }
 
 // --- the dump
@@ -190,7 +170,7 @@ impl<'s> Shared<'s> {
         let mut len = 0;
         let mut is_cut = false;
         while let Some(head) = self.head(offset + len as u64, &piece[len..])
-            && head.kind.has_pairs()
+            && head.kind == Kind::Pairs
         {
             is_cut = head.length > (piece.len() - len - HEAD_BYTES) as u64;
             if is_cut {
@@ -281,7 +261,7 @@ impl<'s> Shared<'s> {
             return Err(corrupt("it ends within a record"));
         }
         next.offset = start + head.length;
-        if head.kind.has_pairs() {
+        if head.kind == Kind::Pairs {
             let pairs = self.unpack(offset, &head, payload)?.insert()?;
             next.tell(pairs, HEAD_BYTES as u64 + head.length);
             return Ok(true);
@@ -309,7 +289,7 @@ impl<'s> Shared<'s> {
         if !head.matches(payload) {
             return Err(Corrupt { offset, what: BAD_SUM });
         }
-        self.loader.read().unwrap_or_else(PoisonError::into_inner).unpack(head.kind, offset, payload)
+        self.loader.read().unwrap_or_else(PoisonError::into_inner).unpack(offset, payload)
     }
 }
 
@@ -560,6 +540,7 @@ fn is_zero(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
     use super::*;

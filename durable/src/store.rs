@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
 
-use twindex::Index;
 use twindex::dump::Progress;
+use twindex::{Index, TableOptions};
 
 use crate::core::{Core, Logged, lock};
 use crate::{Batch, Durability, Options, Result, Table, Torn, compact, resolve};
@@ -95,7 +95,13 @@ impl Store {
 
     /// Opens the table called `name`, or creates it with this index.
     pub fn table(&self, name: &str, index: Index) -> Result<Table> {
-        Ok(self.wrap(self.core().table(name, index)?))
+        self.table_with(name, TableOptions::new(index))
+    }
+
+    /// As [`table`](Self::table), with the codecs of its keys and values, and only where it is there if so asked: see
+    /// [`twindex::Store::table_with`].
+    pub fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
+        Ok(self.wrap(self.core().table(name, options)?))
     }
 
     /// The table called `name`, if there is one.

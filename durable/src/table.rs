@@ -43,6 +43,11 @@ impl Table {
         self.engine.index()
     }
 
+    /// The names of the codecs of its keys and of its values.
+    pub fn codecs(&self) -> (&str, &str) {
+        self.engine.codecs()
+    }
+
     /// The number of pairs.
     pub fn len(&self) -> usize {
         self.engine.len()

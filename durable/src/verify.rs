@@ -2,12 +2,11 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::Arc;
 
 use twindex::Index;
-use twindex::dump::{HEADER_BYTES, Header, Kind, Loader, Progress};
+use twindex::dump::{HEADER_BYTES, Header, Kind, Loader, Progress, VERSION};
 
-use crate::disk::{Disk, File, RealDisk};
+use crate::disk::{Disk, RealDisk};
 use crate::load::LogReader;
 use crate::{Error, Result, Torn, resolve};
 
@@ -91,13 +90,9 @@ fn read(path: &Path, progress: &mut dyn FnMut(Progress)) -> twindex::Result<(Rep
     let len = file.len()?;
     let mut header = [0; HEADER_BYTES];
     let read = file.read_at(0, &mut header)?;
-    let mut report = Report { bytes: len, ..Report::default() };
+    let mut report = Report { version: VERSION, bytes: len, ..Report::default() };
     let salt = match Header::decode(&header[..read]) {
-        Ok(Header { version: 1, .. }) => return read_version_1(&file, report),
-        Ok(Header { version, salt }) => {
-            report.version = version;
-            salt
-        }
+        Ok(Header { salt }) => salt,
         // Its salt may be whole all the same, and if it is, the records say so.
         Err(twindex::Error::Corrupt { offset, what }) if offset > 8 && read == HEADER_BYTES => {
             report.damage.push(Damage { offset: 0, bytes: HEADER_BYTES as u64, what });
@@ -117,15 +112,6 @@ fn read(path: &Path, progress: &mut dyn FnMut(Progress)) -> twindex::Result<(Rep
         reading.log()?;
     }
     Ok((reading.report, reading.loader.store().clone()))
-}
-
-/// A file of version 1 is whole or not at all.
-fn read_version_1(file: &Arc<dyn File>, mut report: Report) -> twindex::Result<(Report, twindex::Store)> {
-    let found = crate::load::load(file, &|| false, None, &mut |_| {})?;
-    let store = found.loader.store().clone();
-    (report.version, report.dump_bytes) = (1, report.bytes);
-    report.dump_pairs = store.tables().iter().map(|table| table.len() as u64).sum();
-    Ok((report, store))
 }
 
 struct Reading<'r> {
@@ -173,7 +159,7 @@ impl Reading<'_> {
                     self.reader.go_to(offset);
                     return Ok(());
                 }
-                Kind::Table | Kind::Pairs | Kind::Packed => {
+                Kind::Table | Kind::Pairs => {
                     let loaded = self.loader.record(kind, offset, payload);
                     self.report.dump_pairs += self.note(loaded)?;
                 }

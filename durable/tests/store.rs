@@ -10,7 +10,7 @@ use std::thread;
 
 use tempfile::{TempDir, tempdir};
 use twindex_durable::twindex::dump::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind};
-use twindex_durable::twindex::{self, Change, Index, MAX_KEY_BYTES};
+use twindex_durable::twindex::{self, Change, Index, MAX_KEY_BYTES, TableOptions};
 use twindex_durable::{Durability, Error, Options, Result, Store, Table, Torn};
 
 const ALL: [Durability; 3] = [Durability::None, Durability::EverySec, Durability::Always];
@@ -322,27 +322,57 @@ fn what_is_no_store_is_refused_and_left_alone() {
 
 #[test]
 fn a_dump_without_a_log_is_opened_with_one() {
-    for version_1 in [false, true] {
-        let (_folder, path) = folder();
-        let hex = "895457580d0a1a0a010000004157aab30102000000000000000074340b94f90205000000000000000001016131f759\
-                   bcb90308000000000000000100000000000000e835cc25";
-        if version_1 {
-            let digits = |at: usize| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap();
-            fs::write(&path, (0..hex.len() / 2).map(digits).collect::<Vec<_>>()).unwrap();
-        } else {
-            let store = twindex::Store::new();
-            store.table("t", Index::Hash).unwrap().insert("a", "1").unwrap();
-            let mut bytes = Vec::new();
-            store.dump(&mut bytes).unwrap();
-            fs::write(&path, bytes).unwrap();
-        }
+    let (_folder, path) = folder();
+    let store = twindex::Store::new();
+    store.table("t", Index::Hash).unwrap().insert("a", "1").unwrap();
+    let mut bytes = Vec::new();
+    store.dump(&mut bytes).unwrap();
+    fs::write(&path, bytes).unwrap();
+    let store = open(&path, Durability::Always);
+    let table = store.table("t", Index::Hash).unwrap();
+    assert_eq!(table.select("a").as_deref(), Some(b"1".as_slice()));
+    table.insert("b", "2").unwrap();
+    store.close().unwrap();
+    assert_eq!(open(&path, Durability::None).table("t", Index::Hash).unwrap().len(), 2);
+}
+
+/// A table is what its creator made it, in the log, in the dump and whoever opens it.
+#[test]
+fn a_table_keeps_its_codecs_in_the_file() {
+    let (_folder, path) = folder();
+    let ints = || TableOptions::new(Index::Sorted).keys("int").values("a codec of one's own");
+    let store = open(&path, Durability::Always);
+    store.table_with("t", ints()).unwrap().insert([0; 8], "1").unwrap();
+    drop(store);
+    for compacted in [false, true] {
         let store = open(&path, Durability::Always);
-        let table = store.table("t", Index::Hash).unwrap();
-        assert_eq!(table.select("a").as_deref(), Some(b"1".as_slice()));
-        table.insert("b", "2").unwrap();
-        store.close().unwrap();
-        assert_eq!(open(&path, Durability::None).table("t", Index::Hash).unwrap().len(), 2);
+        let table = store.find_table("t").unwrap();
+        assert_eq!(table.codecs(), ("int", "a codec of one's own"), "compacted: {compacted}");
+        store.table_with("t", ints().create(false)).unwrap();
+        let refused = store.table_with("t", ints().keys("str")).unwrap_err();
+        assert_eq!(refused.code(), "TWINDEX_WRONG_CODEC");
+        let said = refused.to_string();
+        assert!(said.contains("\"int\"") && said.contains("\"str\""), "{said}");
+        store.compact().unwrap();
     }
+}
+
+/// Nothing is logged where nothing was made.
+#[test]
+fn a_table_that_is_not_to_be_created_is_not() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::Always);
+    let only = TableOptions::new(Index::Hash).create(false);
+    let refused = store.table_with("users", only).unwrap_err();
+    assert_eq!(
+        (refused.code(), refused.to_string().as_str()),
+        ("TWINDEX_NO_TABLE", "there is no table \"users\"")
+    );
+    assert_eq!(store.table_with("u", only.create(true).keys("")).unwrap_err().code(), "TWINDEX_CODEC_NAME");
+    store.close().unwrap();
+    let read = Options::new().read_only(true).open(&path).unwrap();
+    assert!(read.tables().is_empty());
+    assert_eq!(read.table_with("users", only).unwrap_err().code(), "TWINDEX_NO_TABLE");
 }
 
 #[test]
@@ -609,7 +639,7 @@ fn a_record_that_memory_has_no_room_for_is_an_error() {
     store.close().unwrap();
     let whole = fs::read(&path).unwrap();
     let length = (1 << 40) - 1;
-    for (kind, end) in [(Kind::Packed, HEADER_BYTES), (Kind::Log, whole.len())] {
+    for (kind, end) in [(Kind::Pairs, HEADER_BYTES), (Kind::Log, whole.len())] {
         let mut bytes = whole[..end].to_vec();
         bytes.extend(head(kind, length, &bytes));
         fs::write(&path, &bytes).unwrap();

@@ -171,7 +171,7 @@ const fn tuned(measured: usize, tiny: usize) -> usize {
 pub const MAX_KEY_BYTES: usize = 65_535;
 /// The longest value, in bytes.
 pub const MAX_VALUE_BYTES: u64 = u32::MAX as u64;
-/// The longest table name, in bytes of UTF-8.
+/// The longest name of a table or a codec, in bytes of UTF-8.
 pub const MAX_NAME_BYTES: usize = 255;
 
 /// What can go wrong, and with what.
@@ -206,6 +206,27 @@ pub enum Error {
         has: Index,
         /// The index that the call needs.
         needs: Index,
+    },
+    /// A table whose keys or values have one codec was asked for with another.
+    WrongCodec {
+        /// The table's name.
+        table: String,
+        /// `keys` or `values`.
+        of: &'static str,
+        /// The codec that the table has.
+        has: String,
+        /// The codec that the call names.
+        needs: String,
+    },
+    /// A codec name that is empty or longer than [`MAX_NAME_BYTES`].
+    CodecName {
+        /// The name as given.
+        name: String,
+    },
+    /// There is no such table, and the call is not to create one.
+    NoTable {
+        /// The name as given.
+        name: String,
     },
     /// A name that is neither `hash` nor `sorted`.
     UnknownIndex {
@@ -258,6 +279,9 @@ impl Error {
             Self::ValueTooLarge { .. } => "TWINDEX_VALUE_TOO_LARGE",
             Self::TableName { .. } => "TWINDEX_TABLE_NAME",
             Self::WrongIndex { .. } => "TWINDEX_WRONG_INDEX",
+            Self::WrongCodec { .. } => "TWINDEX_WRONG_CODEC",
+            Self::CodecName { .. } => "TWINDEX_CODEC_NAME",
+            Self::NoTable { .. } => "TWINDEX_NO_TABLE",
             Self::UnknownIndex { .. } => "TWINDEX_UNKNOWN_INDEX",
             Self::TableDropped { .. } => "TWINDEX_TABLE_DROPPED",
             Self::MemoryLimit { .. } => "TWINDEX_MEMORY_LIMIT",
@@ -288,6 +312,16 @@ impl fmt::Display for Error {
             Self::WrongIndex { table, has, needs } => {
                 write!(f, "table \"{table}\" has a {has} index, this needs a {needs} index")
             }
+            Self::WrongCodec { table, of, has, needs } => {
+                write!(f, "the {of} of table \"{table}\" have the codec \"{has}\", this needs \"{needs}\"")
+            }
+            Self::CodecName { name } => write!(
+                f,
+                "a codec name has 1 to {MAX_NAME_BYTES} bytes, this one has {}: \"{}\"",
+                name.len(),
+                excerpt(name.as_bytes())
+            ),
+            Self::NoTable { name } => write!(f, "there is no table \"{}\"", excerpt(name.as_bytes())),
             Self::UnknownIndex { name } => {
                 write!(f, "unknown index \"{}\", it is \"hash\" or \"sorted\"", excerpt(name.as_bytes()))
             }
@@ -6764,6 +6798,99 @@ impl FromStr for Index {
     }
 }
 
+/// The codec of bytes that are shown as they are stored.
+pub const BYTES: &str = "bytes";
+
+/// How [`Store::table_with`] opens a table, and what a table that it creates is like.
+///
+/// A codec says what the bytes of keys or values mean. The engine only remembers its name, so that every program and
+/// every language reads a table as it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableOptions<'n> {
+    index: Index,
+    create: bool,
+    keys: Codec<'n>,
+    values: Codec<'n>,
+}
+
+/// A codec as a caller asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Codec<'n> {
+    name: &'n str,
+    /// Whether a table that is there may have any other.
+    any: bool,
+}
+
+impl Codec<'_> {
+    fn check_name(self) -> Result<()> {
+        if self.name.is_empty() || self.name.len() > MAX_NAME_BYTES {
+            return Err(Error::CodecName { name: self.name.into() });
+        }
+        Ok(())
+    }
+
+    /// Checks this against what a table has. Its bytes may always be looked at.
+    fn check(self, table: &Table, of: &'static str, has: &str) -> Result<()> {
+        if self.any || self.name == BYTES || self.name == has {
+            return Ok(());
+        }
+        Err(Error::WrongCodec { table: table.name().into(), of, has: has.into(), needs: self.name.into() })
+    }
+}
+
+impl<'n> TableOptions<'n> {
+    /// A table with this index, which is created where there is none, with `bytes` as keys and values.
+    pub fn new(index: Index) -> Self {
+        let bytes = Codec { name: BYTES, any: true };
+        Self { index, create: true, keys: bytes, values: bytes }
+    }
+
+    /// Whether to create the table where there is none.
+    #[must_use]
+    pub fn create(self, create: bool) -> Self {
+        Self { create, ..self }
+    }
+
+    /// Names the codec of the keys. A table that has another is an error; `bytes` opens any.
+    #[must_use]
+    pub fn keys(self, name: &'n str) -> Self {
+        Self { keys: Codec { name, any: false }, ..self }
+    }
+
+    /// Names the codec of the values, as [`keys`](Self::keys).
+    #[must_use]
+    pub fn values(self, name: &'n str) -> Self {
+        Self { values: Codec { name, any: false }, ..self }
+    }
+
+    /// Names the codec that the keys of a new table get. A table that is there keeps its own.
+    #[must_use]
+    pub fn keys_if_new(self, name: &'n str) -> Self {
+        Self { keys: Codec { name, any: true }, ..self }
+    }
+
+    /// Names the codec that the values of a new table get, as [`keys_if_new`](Self::keys_if_new).
+    #[must_use]
+    pub fn values_if_new(self, name: &'n str) -> Self {
+        Self { values: Codec { name, any: true }, ..self }
+    }
+
+    /// The index.
+    pub fn index(&self) -> Index {
+        self.index
+    }
+
+    /// Whether the table is created where there is none.
+    pub fn creates(&self) -> bool {
+        self.create
+    }
+
+    /// The codecs that a new table gets, of its keys and of its values.
+    pub fn codecs(&self) -> (&'n str, &'n str) {
+        (self.keys.name, self.values.name)
+    }
+}
+
 /// A set of named tables in memory.
 ///
 /// A handle: clones are the same store, and it lives as long as the last handle of it or of its tables.
@@ -6796,15 +6923,29 @@ impl Store {
     /// Fails where a table of that name has the other index, the name is not 1 to 255 bytes long, or a new table would
     /// take the store past its memory limit: without pairs too, it counts some 700 bytes and its name.
     pub fn table(&self, name: &str, index: Index) -> Result<Table> {
+        self.table_with(name, TableOptions::new(index))
+    }
+
+    /// As [`table`](Self::table), with the codecs of its keys and values, and only where it is there if so asked.
+    ///
+    /// Also fails with [`Error::WrongCodec`] where the table has another codec than the one named, and with
+    /// [`Error::NoTable`].
+    pub fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
         if name.is_empty() || name.len() > MAX_NAME_BYTES {
             return Err(Error::TableName { name: name.into() });
         }
+        options.keys.check_name()?;
+        options.values.check_name()?;
         let mut tables = lock(&self.inner.tables);
         let table = match tables.entry(name.into()) {
             Entry::Occupied(table) => table.into_mut(),
-            Entry::Vacant(place) => place.insert(Table::new(name, index, &self.inner.memory)?),
+            Entry::Vacant(_) if !options.create => return Err(Error::NoTable { name: name.into() }),
+            Entry::Vacant(place) => place.insert(Table::new(name, options, &self.inner.memory)?),
         };
-        table.needs(index)?;
+        table.needs(options.index)?;
+        let (keys, values) = table.codecs();
+        options.keys.check(table, "keys", keys)?;
+        options.values.check(table, "values", values)?;
         Ok(table.clone())
     }
 
@@ -6973,19 +7114,22 @@ struct TableInner {
     dropped: AtomicBool,
     pairs: Pairs,
     name: String,
+    /// The names of the codecs of the keys and of the values.
+    codecs: [Box<str>; 2],
 }
 
 impl TableInner {
     /// What a table counts for itself: this, its index, of which the sorted one is the larger, its name here and in the
-    /// store, and what the store's map and the allocations take around them.
-    fn bytes(name: &str) -> usize {
-        704 + 2 * name.len()
+    /// store, its codecs, and what the store's map and the allocations take around them.
+    fn bytes(name: &str, (keys, values): (&str, &str)) -> usize {
+        736 + 2 * name.len() + keys.len() + values.len()
     }
 }
 
 impl Drop for TableInner {
     fn drop(&mut self) {
-        self.memory.release(Self::bytes(&self.name));
+        let [keys, values] = &self.codecs;
+        self.memory.release(Self::bytes(&self.name, (keys, values)));
     }
 }
 
@@ -7006,14 +7150,17 @@ macro_rules! with_index {
 }
 
 impl Table {
-    fn new(name: &str, index: Index, memory: &Arc<Memory>) -> Result<Self> {
-        memory.allot(TableInner::bytes(name)).map_err(|error| *error)?;
+    fn new(name: &str, options: TableOptions<'_>, memory: &Arc<Memory>) -> Result<Self> {
+        let (keys, values) = options.codecs();
+        memory.allot(TableInner::bytes(name, (keys, values))).map_err(|error| *error)?;
         let own = || Arc::clone(memory);
-        let pairs = match index {
+        let pairs = match options.index {
             Index::Hash => Pairs::Hash(Shared::new(hash::HashIndex::new(own(), hashing()), own())),
             Index::Sorted => Pairs::Sorted(Shared::new(sorted::SortedIndex::new(own()), own())),
         };
-        let inner = TableInner { name: name.into(), dropped: AtomicBool::new(false), memory: own(), pairs };
+        let codecs = [keys.into(), values.into()];
+        let inner =
+            TableInner { name: name.into(), codecs, dropped: AtomicBool::new(false), memory: own(), pairs };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -7101,6 +7248,12 @@ impl Table {
             }
         }
         Ok(())
+    }
+
+    /// The names of the codecs of the keys and of the values.
+    pub fn codecs(&self) -> (&str, &str) {
+        let [keys, values] = &self.inner.codecs;
+        (keys, values)
     }
 
     fn needs(&self, needs: Index) -> Result<()> {
@@ -7869,15 +8022,14 @@ impl fmt::Debug for Iter {
 /// reading a `Loader`, which does what records say, and the pairs on their way into a table, `Unpacked`.
 pub mod dump {
     use super::{
-        BTreeMap, Error, Index, MAX_KEY_BYTES, MAX_NAME_BYTES, Range, Read, Result, Store, Table, Write,
-        common, head4,
+        BTreeMap, Error, Index, MAX_KEY_BYTES, MAX_NAME_BYTES, Range, Read, Result, Store, Table,
+        TableOptions, Write, common, head4,
     };
 
     /// Unlike any text, and damaged by what changes line ends.
     const MAGIC: [u8; 8] = *b"\x89TWX\r\n\x1a\n";
-    /// The version that is written. Version 2 is read too, which had no packed pairs, and version 1, which had no salt,
-    /// no log and other heads.
-    const VERSION: u32 = 3;
+    /// The version of the format.
+    pub const VERSION: u32 = 1;
     /// The bytes of a header.
     pub const HEADER_BYTES: usize = 24;
     /// The bytes of a record before its payload.
@@ -7892,9 +8044,9 @@ pub mod dump {
     /// What a record holds.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Kind {
-        /// A table's id, index and name.
+        /// A table's id, index, codecs and name.
         Table = 1,
-        /// Pairs of one table, as version 2 wrote them.
+        /// Pairs of one table.
         Pairs = 2,
         /// The end of the dump.
         End = 3,
@@ -7902,19 +8054,12 @@ pub mod dump {
         Log = 4,
         /// How much of the file was on disk.
         Synced = 5,
-        /// Pairs of one table.
-        Packed = 6,
     }
 
     impl Kind {
         fn of(byte: u8) -> Option<Self> {
-            let all = [Self::Table, Self::Pairs, Self::End, Self::Log, Self::Synced, Self::Packed];
+            let all = [Self::Table, Self::Pairs, Self::End, Self::Log, Self::Synced];
             all.into_iter().find(|kind| *kind as u8 == byte)
-        }
-
-        /// Whether the record holds pairs, in whichever form.
-        pub fn has_pairs(self) -> bool {
-            matches!(self, Self::Pairs | Self::Packed)
         }
 
         /// Whether the record belongs to the log, and not to the dump.
@@ -7981,14 +8126,12 @@ pub mod dump {
     /// The start of a file.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Header {
-        /// The version of the format.
-        pub version: u32,
         /// What its records' checksums begin with; 0 where no log follows the dump.
         pub salt: u64,
     }
 
     impl Header {
-        /// A header of the version that is written.
+        /// A header with this salt.
         pub fn encode(salt: u64) -> Vec<u8> {
             let mut bytes = [&MAGIC[..], &VERSION.to_le_bytes(), &salt.to_le_bytes()].concat();
             bytes.extend(crc32(0, &bytes).to_le_bytes());
@@ -7997,26 +8140,20 @@ pub mod dump {
 
         /// Reads a header from a file's first bytes, of which there may be more.
         pub fn decode(bytes: &[u8]) -> Result<Self> {
-            if bytes.len() < 16 {
+            let Some(bytes) = bytes.get(..HEADER_BYTES) else {
                 return corrupt(0, "it ends within the header");
-            }
+            };
             if bytes[..8] != MAGIC {
                 return corrupt(0, "it does not begin as a Twindex file does");
             }
-            let version = number(&bytes[8..12]) as u32;
-            let crc = match version {
-                1 => 12,
-                2 | VERSION => HEADER_BYTES - 4,
-                _ => return corrupt(8, "a version that this release does not know"),
-            };
-            let Some(bytes) = bytes.get(..crc + 4) else {
-                return corrupt(16, "it ends within the header");
-            };
-            if number(&bytes[crc..]) as u32 != crc32(0, &bytes[..crc]) {
-                return corrupt(crc as u64, "the header's checksum does not match");
+            if number(&bytes[8..12]) != u64::from(VERSION) {
+                return corrupt(8, "a version that this release does not know");
             }
-            // There is no salt in version 1.
-            Ok(Self { version, salt: number(&bytes[12..crc]) })
+            let (bytes, crc) = bytes.split_at(HEADER_BYTES - 4);
+            if number(crc) as u32 != crc32(0, bytes) {
+                return corrupt(HEADER_BYTES as u64 - 4, "the header's checksum does not match");
+            }
+            Ok(Self { salt: number(&bytes[12..]) })
         }
     }
 
@@ -8105,21 +8242,14 @@ pub mod dump {
     /// A pair needs less than this beside its bytes: a token, three lengths, and a record's head.
     const AROUND: usize = 64;
 
-    /// The bits of the tokens before pairs.
-    #[derive(Clone, Copy, Debug)]
-    struct Form {
-        /// So many bytes of the key are shared; where all bits are set, what is missing is written.
-        shared: u8,
-        same_key: u8,
-        same_value: u8,
-        /// The token refers to pairs before.
-        again: u8,
-    }
-
-    const PACKED: Form = Form { shared: 31, same_key: 32, same_value: 64, again: 128 };
-    const VERSION_2: Form = Form { shared: 63, same_key: 64, same_value: 128, again: 0 };
-    /// It has no tokens.
-    const VERSION_1: Form = Form { shared: 0, same_key: 0, same_value: 0, again: 0 };
+    /// Bits of a token: how many bytes of the key are shared. Where all are set, a varint says how many more.
+    const SHARED: u8 = 31;
+    /// Bit of a token: the key is as long as the one before it.
+    const SAME_KEY: u8 = 32;
+    /// Bit of a token: the value is as long as the one before it.
+    const SAME_VALUE: u8 = 64;
+    /// Bit of a token: it refers to pairs before.
+    const AGAIN: u8 = 128;
 
     /// How a key came of the one before it.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -8160,9 +8290,6 @@ pub mod dump {
 
     // --- writing a dump
 
-    /// A bit beside a table's index: a number of pairs follows.
-    const COUNTED: u8 = 2;
-
     /// Writes a header and the dump of these tables, whose ids are to differ; how much that was.
     ///
     /// Pairs that other threads write meanwhile may be in it or not. `progress` is told of every write.
@@ -8188,9 +8315,8 @@ pub mod dump {
         for (id, table) in tables {
             file.begin();
             push_varint(&mut file.bytes, (*id).into());
-            file.bytes.push(COUNTED | u8::from(table.index() == Index::Sorted));
             push_varint(&mut file.bytes, table.len() as u64);
-            file.bytes.extend(table.name().as_bytes());
+            file.bytes.extend(TableEntry::of(table).encode());
             file.close(Kind::Table);
             file.pairs(*id, table)?;
         }
@@ -8269,7 +8395,7 @@ pub mod dump {
                 }
             }
             if self.bytes.len() > self.start {
-                self.close(Kind::Packed);
+                self.close(Kind::Pairs);
             }
             self.write()
         }
@@ -8306,7 +8432,7 @@ pub mod dump {
             self.before.extend_from_slice(rest);
             self.done.pairs += 1;
             if self.bytes.len() - self.start >= RECORD_BYTES {
-                self.close(Kind::Packed);
+                self.close(Kind::Pairs);
                 if self.start >= MOST_WAITING {
                     self.result = self.write();
                 }
@@ -8327,8 +8453,8 @@ pub mod dump {
 
         /// What comes before the value of a pair whose step was there already.
         fn push_again(&mut self, distance: usize, same_value: bool, value: usize) {
-            let same = if same_value { PACKED.same_value } else { 0 };
-            let token = PACKED.again | same | (distance as u8 - 1) << 3;
+            let same = if same_value { SAME_VALUE } else { 0 };
+            let token = AGAIN | same | (distance as u8 - 1) << 3;
             match self.open.map(|at| &mut self.bytes[self.start + at]) {
                 Some(open) if *open & !TIMES == token && *open & TIMES < TIMES => *open += 1,
                 _ => {
@@ -8343,9 +8469,8 @@ pub mod dump {
 
         /// What comes before the rest of a key that is like no other.
         fn push_new(&mut self, shared: usize, step: Step) {
-            let Form { shared: most, same_key, same_value, again } = PACKED;
             self.open = None;
-            let is_far = shared >= most.into();
+            let is_far = shared >= SHARED.into();
             let (as_long, value_as_long) =
                 (step.cut == step.rest_len, step.value == self.steps.back(1).map_or(0, |last| last.value));
             // Lengths that came before need not be written.
@@ -8353,13 +8478,13 @@ pub mod dump {
                 && (!as_long || is_far)
                 && let Some((distance, _)) = self.steps.find(|old| Step { rest: 0, ..old } == step)
             {
-                self.bytes.push(again | same_value | (distance as u8 - 1) << 3);
+                self.bytes.push(AGAIN | SAME_VALUE | (distance as u8 - 1) << 3);
                 return;
             }
-            let same = if as_long { same_key } else { 0 } | if value_as_long { same_value } else { 0 };
-            self.bytes.push(same | shared.min(most.into()) as u8);
+            let same = if as_long { SAME_KEY } else { 0 } | if value_as_long { SAME_VALUE } else { 0 };
+            self.bytes.push(same | shared.min(SHARED.into()) as u8);
             if is_far {
-                push_varint(&mut self.bytes, (shared - usize::from(most)) as u64);
+                push_varint(&mut self.bytes, (shared - usize::from(SHARED)) as u64);
             }
             if !as_long {
                 push_varint(&mut self.bytes, step.rest_len as u64);
@@ -8379,8 +8504,8 @@ pub mod dump {
         Put(&'p [u8], &'p [u8]),
         /// The key is absent.
         Delete(&'p [u8]),
-        /// There is an empty table of this index and name under the id, which no table had before.
-        Create(Index, &'p str),
+        /// There is an empty table like this under the id, which no table had before.
+        Create(TableEntry<'p>),
         /// The table is no more.
         Drop,
         /// The table has no pairs.
@@ -8410,11 +8535,14 @@ pub mod dump {
         /// Adds what came of a change to the table with this id.
         #[inline]
         pub fn push(&mut self, table: u32, operation: Operation<'_>) {
+            let entry;
             let (what, first, second): (u8, &[u8], &[u8]) = match operation {
                 Operation::Put(key, value) => (0, key, value),
                 Operation::Delete(key) => (1, key, &[]),
-                Operation::Create(Index::Hash, name) => (2, &[0], name.as_bytes()),
-                Operation::Create(Index::Sorted, name) => (2, &[1], name.as_bytes()),
+                Operation::Create(table) => {
+                    entry = table.encode();
+                    (2, &entry, &[])
+                }
                 Operation::Drop => (3, &[], &[]),
                 Operation::Clear => (4, &[], &[]),
             };
@@ -8456,10 +8584,7 @@ pub mod dump {
                     Self::Put(payload.split_off(..key.into())?, payload.split_off(..value as usize)?)
                 }
                 1 => Self::Delete(take_short(payload)?),
-                2 => {
-                    let (index, name, _) = take_table(take_short(payload)?)?;
-                    Self::Create(index, name)
-                }
+                2 => Self::Create(TableEntry::decode(take_short(payload)?)?),
                 3 => Self::Drop,
                 4 => Self::Clear,
                 _ => return None,
@@ -8474,17 +8599,62 @@ pub mod dump {
         payload.split_off(..length.into())
     }
 
-    /// A table's index and name, which are all of `bytes`, and how many pairs it is said to have.
-    fn take_table(mut bytes: &[u8]) -> Option<(Index, &str, u64)> {
-        let index = *bytes.split_off_first()?;
-        let expected = if index & COUNTED == 0 { 0 } else { take_varint(&mut bytes)? };
-        let index = match index & !COUNTED {
-            0 => Index::Hash,
-            1 => Index::Sorted,
-            _ => return None,
-        };
+    /// What a file says of a table beside its pairs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct TableEntry<'p> {
+        /// Its name.
+        pub name: &'p str,
+        /// Its index.
+        pub index: Index,
+        /// The codec of its keys.
+        pub keys: &'p str,
+        /// The codec of its values.
+        pub values: &'p str,
+    }
+
+    impl<'p> TableEntry<'p> {
+        /// What a file is to say of this table.
+        pub fn of(table: &'p Table) -> Self {
+            let (keys, values) = table.codecs();
+            Self { name: table.name(), index: table.index(), keys, values }
+        }
+
+        /// What a file is to say of the table that these options create.
+        pub fn new(name: &'p str, options: TableOptions<'p>) -> Self {
+            let (keys, values) = options.codecs();
+            Self { name, index: options.index(), keys, values }
+        }
+
+        fn encode(self) -> Vec<u8> {
+            let mut bytes = vec![u8::from(self.index == Index::Sorted)];
+            for codec in [self.keys, self.values] {
+                bytes.push(codec.len() as u8); // at most 255: checked when the table is made
+                bytes.extend(codec.as_bytes());
+            }
+            bytes.extend(self.name.as_bytes());
+            bytes
+        }
+
+        /// Takes all of `bytes`.
+        fn decode(mut bytes: &'p [u8]) -> Option<Self> {
+            let index = match bytes.split_off_first()? {
+                0 => Index::Hash,
+                1 => Index::Sorted,
+                _ => return None,
+            };
+            let mut codec = || {
+                let length = usize::from(*bytes.split_off_first()?);
+                take_name(bytes.split_off(..length)?)
+            };
+            let (keys, values) = (codec()?, codec()?);
+            Some(Self { name: take_name(bytes)?, index, keys, values })
+        }
+    }
+
+    /// The name that these bytes are.
+    fn take_name(bytes: &[u8]) -> Option<&str> {
         let name = std::str::from_utf8(bytes).ok()?;
-        (1..=MAX_NAME_BYTES).contains(&name.len()).then_some((index, name, expected))
+        (1..=MAX_NAME_BYTES).contains(&name.len()).then_some(name)
     }
 
     /// The record that says that all before `synced` is on disk, for `offset` of the file with this salt.
@@ -8497,7 +8667,7 @@ pub mod dump {
 
     // --- reading
 
-    const BAD_TABLE: &str = "a table's id, name or index is not valid, or the table comes twice";
+    const BAD_TABLE: &str = "a table's id, name, index or codec is not valid, or the table comes twice";
     const UNKNOWN_TABLE: &str = "an id that no table has";
 
     /// A store that is filled from records.
@@ -8510,8 +8680,6 @@ pub mod dump {
         /// The last table's id, and how many pairs its record says that it has. They follow it in a dump.
         expected: (u32, u64),
         next_id: u32,
-        /// How records of [`Kind::Pairs`] are written.
-        form: Form,
     }
 
     impl Loader {
@@ -8522,7 +8690,7 @@ pub mod dump {
                 tables.insert(id, Some(table)); // `collect` would bring a sort into modules for WebAssembly
             }
             let next_id = tables.len() as u32;
-            Self { store, tables, expected: (0, 0), next_id, form: VERSION_2 }
+            Self { store, tables, expected: (0, 0), next_id }
         }
 
         /// The store.
@@ -8555,19 +8723,23 @@ pub mod dump {
         pub fn record(&mut self, kind: Kind, offset: u64, mut payload: &[u8]) -> Result<u64> {
             match kind {
                 Kind::Table => {
-                    let found = take_varint(&mut payload).and_then(|id| Some((id, take_table(payload)?)));
-                    let (id, table) = found.ok_or(Error::Corrupt { offset, what: BAD_TABLE })?;
+                    let mut take = || {
+                        let (id, pairs) = (take_varint(&mut payload)?, take_varint(&mut payload)?);
+                        Some((id, pairs, TableEntry::decode(payload)?))
+                    };
+                    let (id, pairs, table) = take().ok_or(Error::Corrupt { offset, what: BAD_TABLE })?;
                     self.create(id, offset, table)?;
+                    self.expected = (id, pairs);
                     Ok(0)
                 }
-                Kind::Pairs | Kind::Packed => self.unpack(kind, offset, payload)?.insert(),
+                Kind::Pairs => self.unpack(offset, payload)?.insert(),
                 Kind::Log => self.replay(offset, payload),
                 Kind::End | Kind::Synced => Ok(0),
             }
         }
 
         /// Begins to do what a record of pairs says, and nothing that can be seen yet. Several threads may do so at once.
-        pub fn unpack<'p>(&self, kind: Kind, offset: u64, mut payload: &'p [u8]) -> Result<Unpacked<'p>> {
+        pub fn unpack<'p>(&self, offset: u64, mut payload: &'p [u8]) -> Result<Unpacked<'p>> {
             let found = take_varint(&mut payload).and_then(|id| Some((id, self.find(id)?)));
             let (id, table) = found.ok_or(Error::Corrupt { offset, what: UNKNOWN_TABLE })?;
             let mut unpacked = Unpacked {
@@ -8576,7 +8748,6 @@ pub mod dump {
                 offset,
                 payload,
                 left: payload,
-                form: if kind == Kind::Packed { PACKED } else { self.form },
                 keys: Vec::new(),
                 pairs: Vec::new(),
                 last: 0,
@@ -8596,9 +8767,7 @@ pub mod dump {
                     what: "an operation runs over its limits or its record",
                 })?;
                 match (operation, self.find(id)) {
-                    (Operation::Create(index, name), _) => {
-                        self.create(id, offset, (index, name, 0))?;
-                    }
+                    (Operation::Create(table), _) => self.create(id, offset, table)?,
                     (_, None) => return corrupt(offset, UNKNOWN_TABLE),
                     (Operation::Put(key, value), Some(table)) => drop(table.upsert(key, value)?),
                     (Operation::Delete(key), Some(table)) => drop(table.delete(key)?),
@@ -8614,17 +8783,14 @@ pub mod dump {
         }
 
         /// Makes the table that a record or an operation at `offset` describes.
-        fn create(
-            &mut self,
-            id: u32,
-            offset: u64,
-            (index, name, expected): (Index, &str, u64),
-        ) -> Result<()> {
+        fn create(&mut self, id: u32, offset: u64, table: TableEntry<'_>) -> Result<()> {
+            let TableEntry { name, index, keys, values } = table;
             if self.find(id).is_some() || self.store.find_table(name).is_some() {
                 return corrupt(offset, BAD_TABLE);
             }
-            self.tables.insert(id, Some(self.store.table(name, index)?));
-            self.expected = (id, expected);
+            let options = TableOptions::new(index).keys(keys).values(values);
+            self.tables.insert(id, Some(self.store.table_with(name, options)?));
+            self.expected = (id, 0);
             self.next_id = self.next_id.max(id.saturating_add(1));
             Ok(())
         }
@@ -8644,9 +8810,9 @@ pub mod dump {
                 {
                     name = format!("recovered {id}.{other}");
                 }
-                self.create(id, 0, (Index::Sorted, &name, 0))
+                self.create(id, 0, TableEntry::new(&name, TableOptions::new(Index::Sorted)))
             };
-            if kind.has_pairs() {
+            if kind == Kind::Pairs {
                 take_varint(&mut payload).map_or(Ok(()), adopt)?;
             } else if kind == Kind::Log {
                 while let Some((id, operation)) = Operation::take(&mut payload) {
@@ -8669,7 +8835,6 @@ pub mod dump {
         payload: &'p [u8],
         /// What was not yet taken off it.
         left: &'p [u8],
-        form: Form,
         /// The group's keys, in one piece, and before them the one before.
         keys: Vec<u8>,
         /// Of the group, where each key is, and its value.
@@ -8719,13 +8884,12 @@ pub mod dump {
 
         /// Takes all of a pair but its value.
         fn take_step(&mut self) -> Option<Step> {
-            let Form { shared: most, same_key, same_value, again } = self.form;
             if self.again & TIMES != 0 {
                 self.again -= 1;
                 return self.step_back();
             }
-            let token = if most == 0 { 0 } else { *self.left.split_off_first()? };
-            let step = if token & again != 0 {
+            let token = *self.left.split_off_first()?;
+            let step = if token & AGAIN != 0 {
                 self.again = token;
                 let step = self.step_back()?;
                 if token & TIMES != 0 {
@@ -8734,12 +8898,12 @@ pub mod dump {
                 }
                 step
             } else {
-                let mut shared = usize::from(token & most);
-                if shared == most.into() {
+                let mut shared = usize::from(token & SHARED);
+                if shared == SHARED.into() {
                     shared += usize::from(take_varint::<u16>(&mut self.left)?);
                 }
                 let cut = self.last.checked_sub(shared)?;
-                let (same_key, same_value) = (token & same_key != 0, token & same_value != 0);
+                let (same_key, same_value) = (token & SAME_KEY != 0, token & SAME_VALUE != 0);
                 let rest_len = if same_key { cut } else { take_varint::<u16>(&mut self.left)?.into() };
                 let value =
                     if same_value { self.value } else { take_varint::<u32>(&mut self.left)? as usize };
@@ -8753,7 +8917,7 @@ pub mod dump {
         /// The step that the token refers to, with the length of this pair's value.
         fn step_back(&mut self) -> Option<Step> {
             let mut step = self.steps.back(usize::from(self.again >> 3) % STEPS + 1)?;
-            if self.again & self.form.same_value == 0 {
+            if self.again & SAME_VALUE == 0 {
                 step.value = take_varint::<u32>(&mut self.left)? as usize;
             }
             Some(step)
@@ -8791,19 +8955,12 @@ pub mod dump {
     /// Reads a whole file: the dump, and the log where there is one.
     pub(super) fn read_store<R: Read + ?Sized>(store: &Store, reader: &mut R) -> Result<()> {
         let mut source = Source { reader, offset: 0, payload: Vec::new() };
-        let Header { version, salt } = source.header()?;
+        let Header { salt } = source.header()?;
         let mut loader = Loader::new(store.clone());
-        if version == 1 {
-            loader.form = VERSION_1;
-        }
         let (mut pairs, mut in_log) = (0_u64, false);
         loop {
             let offset = source.offset;
-            let kind = match version {
-                1 => source.block(loader.next_id)?,
-                _ => source.record(salt)?,
-            };
-            match kind {
+            match source.record(salt)? {
                 None if in_log => return source.free(offset),
                 None => {
                     return corrupt(offset, "a record's head is damaged, or the dump ends without an end");
@@ -8827,57 +8984,30 @@ pub mod dump {
     }
 
     impl<R: Read + ?Sized> Source<'_, R> {
-        /// Reads as many bytes on, or what there is of them, behind the first `kept` of those before. The memory for them
-        /// grows with what is really there: a false length must not claim any.
-        fn read(&mut self, kept: usize, length: u64) -> Result<()> {
-            self.payload.truncate(kept);
+        /// Reads the next `length` bytes, or what there is of them. The memory for them grows with what is really there:
+        /// a false length must not claim any.
+        fn read(&mut self, length: u64) -> Result<()> {
+            self.payload.clear();
             self.offset += (&mut *self.reader).take(length).read_to_end(&mut self.payload)? as u64;
             Ok(())
         }
 
         fn header(&mut self) -> Result<Header> {
-            self.read(0, 16)?;
-            // In version 1 it is that long.
-            if self.payload.get(8..12) != Some(&1_u32.to_le_bytes()) {
-                self.read(16, HEADER_BYTES as u64 - 16)?;
-            }
+            self.read(HEADER_BYTES as u64)?;
             Header::decode(&self.payload)
         }
 
         /// Reads the next record; `None` where none starts.
         fn record(&mut self, salt: u64) -> Result<Option<Kind>> {
             let offset = self.offset;
-            self.read(0, HEAD_BYTES as u64)?;
+            self.read(HEAD_BYTES as u64)?;
             let head = self.payload.first_chunk().and_then(|head| Head::decode(salt, offset, head));
             let Some(head) = head else { return Ok(None) };
-            self.read(0, head.length)?;
+            self.read(head.length)?;
             if !head.matches(&self.payload) {
                 return corrupt(offset, "a record is cut, or its checksum does not match");
             }
             Ok(Some(head.kind))
-        }
-
-        /// Reads a block of version 1, kind u8 · length u64 · payload · crc32 of all that, as a record: with the id of
-        /// the table that it is or belongs to, which is the last.
-        fn block(&mut self, next_id: u32) -> Result<Option<Kind>> {
-            let offset = self.offset;
-            self.read(0, 9)?;
-            let Some(&[kind, length @ ..]) = self.payload.first_chunk::<9>() else { return Ok(None) };
-            let before = crc32(0, &self.payload);
-            self.payload.clear();
-            let kind = Kind::of(kind);
-            match kind {
-                Some(Kind::Table) => push_varint(&mut self.payload, next_id.into()),
-                Some(Kind::Pairs) => push_varint(&mut self.payload, next_id.wrapping_sub(1).into()),
-                _ => {}
-            }
-            let start = self.payload.len();
-            self.read(start, u64::from_le_bytes(length).saturating_add(4))?;
-            let crc = self.payload.split_off(self.payload.len().saturating_sub(4).max(start));
-            if crc != crc32(before, &self.payload[start..]).to_le_bytes() {
-                return corrupt(offset, "a block is cut, or its checksum does not match");
-            }
-            Ok(kind)
         }
 
         /// That all from `offset` on, where no record starts, is free space: bytes that are 0.
@@ -8886,7 +9016,7 @@ pub mod dump {
                 if self.payload.iter().any(|&byte| byte != 0) {
                     return corrupt(offset, "the log is torn or damaged from here on");
                 }
-                self.read(0, RECORD_BYTES as u64)?;
+                self.read(RECORD_BYTES as u64)?;
             }
             Ok(())
         }

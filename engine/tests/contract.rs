@@ -6,7 +6,9 @@ use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use twindex::{Change, Cursor, Error, Index, Iter, MAX_KEY_BYTES, Scan, Store, Table, prefix_range};
+use twindex::{
+    Change, Cursor, Error, Index, Iter, MAX_KEY_BYTES, Scan, Store, Table, TableOptions, prefix_range,
+};
 
 #[path = "common/sound.rs"]
 mod sound;
@@ -72,6 +74,64 @@ fn keys_that_change_while_they_are_written_break_nothing() {
             assert!(table.is_empty());
         }
     }
+}
+
+// --- codecs
+
+#[test]
+fn a_table_remembers_its_codecs() {
+    let store = Store::new();
+    let options = TableOptions::new(Index::Sorted);
+    let table = store.table_with("t", options.keys("int").values_if_new("json")).unwrap();
+    assert_eq!(table.codecs(), ("int", "json"));
+    assert_eq!(store.table("plain", Index::Hash).unwrap().codecs(), ("bytes", "bytes"));
+    // Whoever names none, the same ones, or bytes gets it.
+    for (keys, values) in [("int", "json"), ("bytes", "json"), ("int", "bytes"), ("bytes", "bytes")] {
+        let found = store.table_with("t", options.keys(keys).values(values)).unwrap();
+        assert_eq!(found.codecs(), ("int", "json"));
+    }
+    store.table_with("t", options.keys_if_new("str").values_if_new("str").create(false)).unwrap();
+    store.table("t", Index::Sorted).unwrap();
+    let refused = store.table_with("t", options.keys("int").values("msgpack")).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the values of table \"t\" have the codec \"json\", this needs \"msgpack\""
+    );
+    assert!(matches!(
+        store.table_with("t", options.keys("tuple")),
+        Err(Error::WrongCodec { of: "keys", has, needs, .. }) if has == "int" && needs == "tuple"
+    ));
+    let mut bytes = Vec::new();
+    store.dump(&mut bytes).unwrap();
+    let loaded = Store::load(&mut bytes.as_slice()).unwrap();
+    assert_eq!(loaded.find_table("t").unwrap().codecs(), ("int", "json"));
+}
+
+#[test]
+fn codec_names_have_limits() {
+    let store = Store::new();
+    for name in [String::new(), "n".repeat(256)] {
+        for options in
+            [TableOptions::new(Index::Hash).keys(&name), TableOptions::new(Index::Hash).values(&name)]
+        {
+            let refused = store.table_with("t", options).unwrap_err();
+            assert!(matches!(&refused, Error::CodecName { name: told } if *told == name), "{refused}");
+        }
+    }
+    assert!(store.tables().is_empty());
+    let long = "n".repeat(255);
+    assert!(store.table_with("t", TableOptions::new(Index::Hash).keys(&long)).is_ok());
+}
+
+#[test]
+fn a_table_is_created_only_where_that_is_asked_for() {
+    let store = Store::new();
+    let only = TableOptions::new(Index::Hash).create(false);
+    let refused = store.table_with("users", only).unwrap_err();
+    assert!(matches!(&refused, Error::NoTable { name } if name == "users"), "{refused}");
+    assert!(store.tables().is_empty());
+    store.table_with("users", only.create(true)).unwrap();
+    store.table_with("users", only).unwrap();
 }
 
 // --- limits

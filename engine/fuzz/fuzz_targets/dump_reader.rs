@@ -10,7 +10,7 @@ mod dump_writer;
 #[path = "common/load.rs"]
 mod common;
 
-use dump_writer::{Record, counted_table, dump, end, lengths, new_pair, packed, pair, pairs, table_with_id};
+use dump_writer::{Record, counted_table, dump, end, lengths, pair, pairs, table_with_id};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 
@@ -25,8 +25,7 @@ enum Input {
 enum Block {
     Table(u8, u8, Vec<u8>),
     Counted(u8, u8, u64, Vec<u8>),
-    Pairs(Vec<(u8, Vec<u8>, Vec<u8>)>),
-    Packed(Vec<Token>),
+    Pairs(Vec<Token>),
     /// A pair whose lengths are of no concern to what follows them.
     Lengths([u64; 3], Vec<u8>),
     Any(u8, Vec<u8>),
@@ -44,7 +43,7 @@ enum Token {
 impl Token {
     fn bytes(&self) -> Vec<u8> {
         match self {
-            Self::New(shared, rest, value) => new_pair(u64::from(shared % 4), rest, value),
+            Self::New(shared, rest, value) => pair(u64::from(shared % 4), rest, value),
             Self::Again(token, more) => [&[0x80 | token & 0x5f], more.as_slice()].concat(),
             Self::Any(token, more) => [&[*token], more.as_slice()].concat(),
         }
@@ -55,15 +54,10 @@ impl Block {
     fn record(self) -> Record {
         match self {
             Self::Table(id, index, name) => table_with_id(u64::from(id % 3), index % 3, &name),
-            Self::Pairs(list) => {
-                let encoded =
-                    list.iter().map(|(shared, rest, value)| pair(u64::from(shared % 4), rest, value));
-                pairs(&encoded.collect::<Vec<_>>())
-            }
             Self::Counted(id, index, count, name) => {
                 counted_table(u64::from(id % 3), index % 2, count, &name)
             }
-            Self::Packed(list) => packed(&list.iter().map(Token::bytes).collect::<Vec<_>>()),
+            Self::Pairs(list) => pairs(&list.iter().map(Token::bytes).collect::<Vec<_>>()),
             Self::Lengths([shared, key, value], rest) => pairs(&[lengths(shared, key, value), rest]),
             Self::Any(kind, payload) => (kind, payload),
             Self::End(pairs) => end(u64::from(pairs)),

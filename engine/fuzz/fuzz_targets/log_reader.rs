@@ -12,8 +12,8 @@ mod common;
 use dump_writer::{Record, end, file, pair, pairs, table, table_with_id};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use twindex::Index;
-use twindex::dump::{self, HEAD_BYTES, Operations, synced};
+use twindex::dump::{self, HEAD_BYTES, Operations, TableEntry, synced};
+use twindex::{Index, TableOptions};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -38,7 +38,7 @@ enum Logged {
 enum Operation {
     Put(u8, Vec<u8>, Vec<u8>),
     Delete(u8, Vec<u8>),
-    Create(u32, bool, String),
+    Create(u32, bool, String, String),
     Drop(u8),
     Clear(u8),
 }
@@ -58,9 +58,11 @@ impl Logged {
                         Operation::Delete(table, key) => {
                             operations.push(table.into(), dump::Operation::Delete(&key))
                         }
-                        Operation::Create(table, sorted, name) => {
-                            let index = if sorted { Index::Sorted } else { Index::Hash };
-                            operations.push(table, dump::Operation::Create(index, &name));
+                        Operation::Create(table, sorted, name, keys) => {
+                            let keys: String = keys.chars().take(63).collect();
+                            let options = TableOptions::new(if sorted { Index::Sorted } else { Index::Hash });
+                            let entry = TableEntry::new(&name, options.keys(&keys));
+                            operations.push(table, dump::Operation::Create(entry));
                         }
                         Operation::Drop(table) => operations.push(table.into(), dump::Operation::Drop),
                         Operation::Clear(table) => operations.push(table.into(), dump::Operation::Clear),
@@ -79,7 +81,7 @@ fuzz_target!(|input: Input| {
     let dump = [table(0, b"hash"), table_with_id(1, 1, b"sorted"), pairs(&[pair(0, b"a", b"1")]), end(1)];
     let records: Vec<Record> =
         dump.into_iter().chain(input.records.into_iter().map(Logged::record)).collect();
-    let mut bytes = file(3, SALT, &records);
+    let mut bytes = file(SALT, &records);
     bytes.resize(bytes.len() + usize::from(input.free), 0);
     if let Some((at, change)) = input.damage {
         let at = usize::from(at) % bytes.len();

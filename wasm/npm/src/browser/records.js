@@ -6,8 +6,7 @@ const HEADER_BYTES = 24
 const HEAD_BYTES = 12
 const END = 3
 const LOG = 4
-const PACKED = 6
-const LAST_KIND = PACKED
+const LAST_KIND = 5
 
 const TABLES = makeTables()
 
@@ -123,6 +122,8 @@ const DELETE = 1
 const CREATE = 2
 const DROP = 3
 const CLEAR = 4
+/** The name of the codec of keys and of values, after its length. */
+const BYTES = new TextEncoder().encode('\u0005bytes')
 /** The ids from here on follow the head of an operation. */
 const FAR_ID = 31
 
@@ -151,8 +152,10 @@ export class Operations {
 
   create(table, isSorted, name) {
     this.#head(CREATE, table)
-    this.#number(1 + name.length)
+    this.#number(1 + 2 * BYTES.length + name.length)
     this.#push([isSorted ? 1 : 0])
+    this.#push(BYTES)
+    this.#push(BYTES)
     this.#push(name)
   }
 
