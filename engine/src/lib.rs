@@ -58,9 +58,12 @@
 // How this engine works
 // =====================
 //
-// The promise: any number of threads read and write at once; a reader takes no lock, writes to no cache line but its
-// thread's own (and the count of owners of a large value that it keeps), and what it is shown is whole; growth never
-// stops the table; a pair costs little more than its bytes.
+// The promise: any number of threads read and write at once. A reader takes no lock. It writes to no cache line but its
+// thread's own, and to the count of owners of a large value that it keeps. What it is shown is whole. Growth never stops
+// the table. A pair costs little more than its bytes.
+//
+// One thing a reader may wait for: in a sorted table a look-up that finds nothing, and a scan that enters a leaf, wait while
+// a writer moves slots in that leaf. That is at most some hundred words, but a writer may be interrupted there.
 //
 // One rule makes that sound in Rust: bytes are written once, published by an atomic word, and never changed while a
 // reader could see them; every word that threads share and change is an atomic.
@@ -483,21 +486,6 @@ mod epoch {
         slot
     }
 
-    /// Gives up all slots but the calling thread's: in a child of fork the other threads are no more.
-    #[cfg(all(target_os = "linux", not(miri), not(twindex_plain_fences)))]
-    extern "C" fn leave_others() {
-        let own = SEAT.try_with(|seat| seat.0.get()).ok().flatten().map_or(ptr::null(), ptr::from_ref);
-        let mut at = SLOTS.load(Acquire).cast_const();
-        // SAFETY: as in `take_slot`.
-        while let Some(slot) = unsafe { at.as_ref() } {
-            if at != own {
-                slot.pinned.store(0, Release);
-                slot.taken.store(false, Release);
-            }
-            at = slot.next;
-        }
-    }
-
     /// The calling thread's slot. `None` in a thread that is about to end.
     fn seat() -> Option<&'static Slot> {
         let seat = SEAT.try_with(|seat| {
@@ -663,23 +651,19 @@ mod epoch {
         use std::sync::OnceLock;
         use std::sync::atomic::{Ordering::SeqCst, compiler_fence, fence};
 
-        fn membarrier(command: libc::c_int) -> bool {
+        fn membarrier(command: libc::c_int) -> libc::c_long {
             // SAFETY: the call takes three integers and touches no memory.
-            unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+            unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
         }
 
-        fn register() -> bool {
-            membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
-        }
-
-        /// Whether `light` is enough for a reader. Asked before the first pin of a process.
+        /// Whether `light` is enough for a reader. Asked before the first pin of a process. Only asks what the system can
+        /// do: to register takes 8 to 14 ms once there are threads, and is left to the first `heavy`.
         pub(super) fn has_light() -> bool {
             static ANSWER: OnceLock<bool> = OnceLock::new();
-            *ANSWER.get_or_init(|| {
-                // SAFETY: the handler only stores to atomics. Where it finds no room, children keep what was pinned.
-                unsafe { libc::pthread_atfork(None, None, Some(super::leave_others)) };
-                register()
-            })
+            let can_run = |commands| {
+                commands > 0 && commands & libc::c_long::from(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0
+            };
+            *ANSWER.get_or_init(|| can_run(membarrier(libc::MEMBARRIER_CMD_QUERY)))
         }
 
         #[inline(always)]
@@ -693,12 +677,13 @@ mod epoch {
             if has_light() { compiler_fence(SeqCst) } else { fence(SeqCst) }
         }
 
-        /// Whether every other thread of the process has passed a full fence.
+        /// Runs a full fence on every other thread of the process; whether it did.
         pub(super) fn heavy() -> bool {
-            const RUN: libc::c_int = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
+            let run = || membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
+            let register = || membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
             fence(SeqCst);
-            // A child of fork may have to register again.
-            !has_light() || membarrier(RUN) || (register() && membarrier(RUN))
+            // The first run of a process fails, as it is not registered yet.
+            !has_light() || run() || (register() && run())
         }
     }
 
@@ -2734,9 +2719,10 @@ mod hash {
                     if taken {
                         self.retire(held, old, record);
                     } else {
+                        // A pair is counted before it can be found.
+                        shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
                         segment.count_steps(hash, steps, 1);
                         bucket.flip_tag(slot, hash.tag());
-                        shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
                     }
                 }
                 Change::Delete if taken => {
@@ -5137,7 +5123,6 @@ mod sorted {
                 }
                 self.look_if_due();
             }
-            self.len.add(done.cast_signed());
             done
         }
 
@@ -5167,8 +5152,8 @@ mod sorted {
                 let larger = self.resized(leaf, (leaf.used() + more).min(most))?;
                 let added = self.put_run(larger, pairs);
                 if added > 0 {
-                    self.publish(&mut held, first, Child::of_leaf(larger), None)?;
-                    return Ok(added);
+                    let done = self.publish(&mut held, first, Child::of_leaf(larger), None);
+                    return done.map(|()| added).inspect_err(|_| self.len.add(-added.cast_signed()));
                 }
                 self.give(&[Child::of_leaf(larger)]);
             }
@@ -5181,7 +5166,10 @@ mod sorted {
                 Some(last) => self.publish_beside(&mut held, last, first, fresh),
                 None => self.publish(&mut held, first, Child::of_leaf(fresh), None),
             };
-            done.map(|()| added).inspect_err(|_| self.give_apart(apart))
+            done.map(|()| added).inspect_err(|_| {
+                self.len.add(-added.cast_signed());
+                self.give_apart(apart);
+            })
         }
 
         /// A leaf of as many of these pairs as fit.
@@ -5199,7 +5187,7 @@ mod sorted {
             Ok(leaf)
         }
 
-        /// Puts pairs behind a leaf's last, as long as they have its prefix and there is room; how many.
+        /// Puts pairs behind a leaf's last, as long as they have its prefix and there is room, and counts them; how many.
         fn put_run(&self, leaf: Leaf<'_>, pairs: &[KeyValue<'_>]) -> usize {
             let put = |&(key, value): &KeyValue<'_>| {
                 let suffix = leaf.strip(key).ok()?;
@@ -5216,6 +5204,7 @@ mod sorted {
                     bytes_of(&address)
                 };
                 let at = leaf.add_cell(Cell::new(shown, suffix, tail));
+                self.len.add(1);
                 leaf.put(leaf.count(), suffix.slot().with_cell(at));
                 Some(())
             };
@@ -5232,6 +5221,10 @@ mod sorted {
             let (slot, bytes) = (sought.suffix.slot(), cell().len());
             // A key without the leaf's prefix has no room in it.
             let room = if sought.has_prefix { leaf.room() } else { 0 };
+            // A pair is counted before it can be found.
+            if sought.found.is_err() {
+                self.len.add(1);
+            }
             match sought.found {
                 Ok((at, old)) if bytes <= room => {
                     leaf.slot_word(at).store(slot.with_cell(leaf.add_cell(cell())).0, Release);
@@ -5248,10 +5241,11 @@ mod sorted {
                     }
                     leaf.put(at, slot);
                 }
-                _ => self.make_room(held, sought, cell())?,
-            }
-            if sought.found.is_err() {
-                self.len.add(1);
+                _ => {
+                    return self.make_room(held, sought, cell()).inspect_err(|_| {
+                        self.len.add(if sought.found.is_err() { -1 } else { 0 });
+                    });
+                }
             }
             Ok(())
         }
@@ -5499,11 +5493,12 @@ mod sorted {
                 let Node::Leaf(other) = (unsafe { Child(parent.child(other).load(Acquire)).node() }) else {
                     continue;
                 };
-                // Far too much most often, which its head tells.
+                // What a leaf holds is only consistent under its lock.
+                let Some(mut other_held) = other.try_lock() else { continue };
+                // Most neighbours hold far too much.
                 if content + other.used() - usize::from(other.garbage.load(Relaxed)) > MERGED {
                     continue;
                 }
-                let Some(mut other_held) = other.try_lock() else { continue };
                 let others = &[other.run()][..];
                 let runs = if first == at { [runs, others].concat() } else { [others, runs].concat() };
                 let (prefix_len, content) = leaf_content(&runs);
@@ -6894,6 +6889,8 @@ impl<'n> TableOptions<'n> {
 /// A set of named tables in memory.
 ///
 /// A handle: clones are the same store, and it lives as long as the last handle of it or of its tables.
+///
+/// A child of `fork` must not use a store of its parent: a lock that another thread held at the fork stays held there.
 #[derive(Clone, Default)]
 pub struct Store {
     inner: Arc<StoreInner>,

@@ -98,6 +98,26 @@ fn look(table: &Table, key: &[u8]) -> Option<u8> {
     })
 }
 
+/// `insert_many` of keys in order counted its pairs once all were written, so a pair could be found in a table that said it
+/// was empty.
+#[test]
+fn a_table_with_a_pair_is_not_empty() {
+    model_both(150, |index| {
+        let table = new_table(index);
+        let writer = |table: &Table| {
+            let pairs: Vec<_> = (0..6).map(|number| (key(number), value(&key(number), 0, 10))).collect();
+            table.insert_many(&pairs).unwrap();
+        };
+        let reader = |table: &Table| {
+            for _ in 0..8 {
+                assert!(!table.contains(key(0)) || !table.is_empty(), "a pair was found, and none was counted");
+            }
+        };
+        on_threads(&table, [work(writer), work(reader)]);
+        assert_eq!(table.len(), 6);
+    });
+}
+
 #[test]
 fn a_pair_is_published_whole_or_not_at_all() {
     model_both(300, |index| {
