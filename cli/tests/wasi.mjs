@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { WASI } from 'node:wasi'
 
 const module = new WebAssembly.Module(readFileSync(process.env.TWINDEX_WASI))
-const golden = new URL('../../engine/tests/golden/', import.meta.url)
+const golden = new URL('../../conformance/golden/', import.meta.url)
 
 // A folder that is the module's whole file system, and a function that runs the tool there.
 function sandbox(context) {

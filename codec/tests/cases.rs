@@ -55,7 +55,7 @@ fn integer(value: &Value) -> i64 {
 
 #[test]
 fn every_case_is_stored_as_it_says() -> Result<()> {
-    let cases: Value = serde_json::from_str(include_str!("../../engine/tests/codecs.json")).expect("JSON");
+    let cases: Value = serde_json::from_str(include_str!("../../conformance/codecs.json")).expect("JSON");
     let mut ran = 0;
     for case in cases["cases"].as_array().expect("a list") {
         let (value, expected) = (&case["value"], bytes(case["hex"].as_str().expect("text")));
@@ -87,7 +87,7 @@ fn every_case_is_stored_as_it_says() -> Result<()> {
 /// Bytes that no writer makes were read, so a key that a scan had shown could not be looked up.
 #[test]
 fn bytes_that_no_writer_makes_are_refused() {
-    let cases: Value = serde_json::from_str(include_str!("../../engine/tests/codecs.json")).expect("JSON");
+    let cases: Value = serde_json::from_str(include_str!("../../conformance/codecs.json")).expect("JSON");
     let mut ran = 0;
     for case in cases["refused"].as_array().expect("a list") {
         let hex = case["hex"].as_str().expect("text");

@@ -1,6 +1,6 @@
 //! Files of every version of the format, which every release reads.
 //!
-//! They are in `engine/tests/golden/`, for all hosts. They were written once, by the release that introduced the
+//! They are in `conformance/golden/`, for all hosts. They were written once, by the release that introduced the
 //! version, and are never written again: `TWINDEX_GOLDEN=FOLDER` makes this release's in another folder.
 
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ fn tables_of(store: &Store) -> Tables {
 /// That every way of reading it finds this.
 #[track_caller]
 fn assert_reads(name: &str, expected: &Store) {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/golden").join(name);
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/golden").join(name);
     let bytes = fs::read(&golden).unwrap();
     let expected = tables_of(expected);
     let loaded = twindex::Store::load(&mut bytes.as_slice()).unwrap();

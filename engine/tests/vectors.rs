@@ -48,7 +48,8 @@ type Fallible<T> = Result<T, Failure>;
 
 #[test]
 fn every_case_of_the_vector_file_holds() {
-    let file: Value = serde_json::from_str(include_str!("vectors.json")).expect("the file is JSON");
+    let file: Value =
+        serde_json::from_str(include_str!("../../conformance/vectors.json")).expect("the file is JSON");
     let cases = file["cases"].as_array().expect("the file has cases");
     assert!(!cases.is_empty());
     for case in cases.iter().filter(|case| !cfg!(miri) || largest_repeat(case) <= 1024) {

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { Store } from 'twindex'
 
 const { cases, refused } = JSON.parse(
-  readFileSync(new URL('../../../engine/tests/codecs.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../../conformance/codecs.json', import.meta.url), 'utf8'),
 )
 
 /** What a vector says. A float without a fraction is one that JavaScript takes for an integer, where it is a safe one. */

@@ -468,7 +468,7 @@ test('the thread goes on while another one works for it', async () => {
 
 // --- files that others wrote
 
-const golden = (name) => here(`../../../engine/tests/golden/${name}`)
+const golden = (name) => here(`../../../conformance/golden/${name}`)
 
 for (const name of ['version-1-dump.twx', 'version-1-log.twx']) {
   test(`${name} is read, as durable/tests/golden.rs wrote it`, async () => {

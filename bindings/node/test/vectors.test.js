@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { Store } from 'twindex'
 
 const { cases } = JSON.parse(
-  readFileSync(new URL('../../../engine/tests/vectors.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../../conformance/vectors.json', import.meta.url), 'utf8'),
 )
 
 /** What a step says for bytes; anything else is passed on as it is, for the store to refuse. */

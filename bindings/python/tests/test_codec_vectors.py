@@ -10,7 +10,7 @@ import pytest
 
 import twindex
 
-VECTORS = Path(__file__).parents[3] / "engine/tests/codecs.json"
+VECTORS = Path(__file__).parents[3] / "conformance/codecs.json"
 CONTENT: dict[str, list[dict[str, Any]]] = json.loads(VECTORS.read_text(encoding="utf-8"))
 CASES = CONTENT["cases"]
 

@@ -30,7 +30,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "app.twx"
 
 
-GOLDEN = Path(__file__).parents[3] / "engine" / "tests" / "golden"
+GOLDEN = Path(__file__).parents[3] / "conformance" / "golden"
 
 
 def test_golden_files_are_read() -> None:

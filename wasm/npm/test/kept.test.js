@@ -223,7 +223,7 @@ test('once writing has failed every write says so, and reads go on', async () =>
 
 for (const name of ['version-1-dump', 'version-1-log']) {
   test(`the golden file ${name} loads, and is kept`, async () => {
-    const golden = readFileSync(new URL(`../../../engine/tests/golden/${name}.twx`, import.meta.url))
+    const golden = readFileSync(new URL(`../../../conformance/golden/${name}.twx`, import.meta.url))
     const store = Store.load(golden)
     assert.ok(store.tables().length > 0)
     const again = Store.load(store.dump())

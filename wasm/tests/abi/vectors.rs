@@ -14,7 +14,7 @@ type Outcome = Fallible<Value>;
 
 #[test]
 fn every_case_of_the_vector_file_holds() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../engine/tests/vectors.json");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../conformance/vectors.json");
     let text = std::fs::read(path).expect("the vector file is there");
     let file: Value = serde_json::from_slice(&text).expect("the vector file is JSON");
     let cases = items(&file["cases"]);

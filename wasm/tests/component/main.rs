@@ -141,7 +141,7 @@ fn tables_of_both_indexes_are_read_and_written() {
 
 #[test]
 fn a_golden_file_loads_and_a_dump_goes_round() {
-    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../engine/tests/golden/version-1-log.twx");
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../conformance/golden/version-1-log.twx");
     let golden = std::fs::read(golden).expect("the golden file is there");
     let mut host = Host::new(&bytes_of("twindex_component.wasm"));
     let store = host.done("[static]store.load", &[bytes(&golden)]);

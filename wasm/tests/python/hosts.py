@@ -12,7 +12,7 @@ from pathlib import Path
 
 from wasmtime import Engine, ExitTrap, Instance, Linker, Module, Store, WasiConfig, component
 
-GOLDEN = Path(__file__).parents[3] / "engine/tests/golden/version-1-log.twx"
+GOLDEN = Path(__file__).parents[3] / "conformance/golden/version-1-log.twx"
 MODULE, COMPONENT, WASI, NATIVE = (Path(argument).absolute() for argument in sys.argv[1:5])
 
 
