@@ -168,7 +168,7 @@ def measure(
     for round_number in range(options.rounds):
         store = twindex.Store()
         bench_peers.claim_memory(len(keys), options.key_bytes + options.value_bytes)
-        table = store.table("t", "sorted" if test == "sorted" else "hash")
+        table = store.table("t", "sorted" if test == "sorted" else "hash", keys="bytes", values="bytes")
         before = bench_peers.resident_bytes()
         times[0].append(time_threads(insert_all, table, progress, writes))
         after = bench_peers.resident_bytes()

@@ -87,7 +87,7 @@ class Hash(Peer):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.store = twindex.Store()
-        self.table = self.store.table("t", self.index)
+        self.table = self.store.table("t", self.index, keys="bytes", values="bytes")
 
     def insert(self, pairs: Pairs) -> None:
         insert = self.table.insert

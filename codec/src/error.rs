@@ -47,6 +47,8 @@ pub enum Error {
     TooLong {
         /// Its length in bytes.
         len: usize,
+        /// How it begins.
+        start: String,
     },
     /// A tuple was ended that was not begun, or the other way round.
     Unbalanced,
@@ -85,9 +87,11 @@ impl fmt::Display for Error {
             Self::NotANumber => f.write_str("NaN in a key has no place in an order"),
             Self::OutOfRange => f.write_str("an integer in a key has at most 64 bits, with its sign"),
             Self::TooDeep => write!(f, "tuples in a key are at most {} deep", crate::tuple::MAX_DEPTH),
-            Self::TooLong { len } => {
-                write!(f, "a key has at most {} bytes, not {len}", crate::tuple::MAX_BYTES)
-            }
+            Self::TooLong { len, start } => write!(
+                f,
+                "a key of {len} bytes is too long, the limit is {} (it begins with \"{start}\")",
+                crate::tuple::MAX_BYTES
+            ),
             Self::Unbalanced => f.write_str("a tuple in a key is ended once for each time it is begun"),
             Self::OutOfMemory => f.write_str("the system has no memory left for a key"),
         }

@@ -31,7 +31,7 @@ def count(hits: twindex.Table[str, int], log: Path) -> None:
 
 def count_all(logs: list[Path]) -> twindex.Table[str, int]:
     """The table of all paths with their requests."""
-    hits = twindex.Store().table("hits", keys="str", values="int")
+    hits = twindex.Store().table("hits", values="int")
     with ThreadPoolExecutor() as pool:
         for job in [pool.submit(count, hits, log) for log in logs]:
             job.result()

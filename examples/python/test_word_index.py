@@ -43,7 +43,7 @@ def test_a_real_text() -> None:
     text = (Path(__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")
     store = twindex.Store()
     word_index.build(store, text)
-    words = store.table("words", index="sorted", keys="str", values="int")
+    words = store.table("words", index="sorted", values="int")
     assert len(words) > 500
     assert list(words) == sorted(words)
     assert sum(words.values()) == len(re.findall(r"\w+", text)) > 2000

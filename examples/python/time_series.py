@@ -46,7 +46,7 @@ def add(store: twindex.Store, lines: Iterable[str]) -> int:
     while some := list(islice(lines, AT_ONCE)):
         parts = [line.split() for line in some if line.strip()]
         series(store).update([((sensor, float(when)), float(value)) for sensor, when, value in parts])
-        store.table("sensors", keys="str", values="int").increment_many([(part[0], 1) for part in parts])
+        store.table("sensors", values="int").increment_many([(part[0], 1) for part in parts])
         count += len(parts)
     return count
 
@@ -70,7 +70,7 @@ def last(store: twindex.Store, sensor: str) -> tuple[float, float] | None:
 def forget(store: twindex.Store, before: float) -> int:
     """Removes what is older, and gives its room in the file back; how many."""
     table, count = series(store), 0
-    for sensor in store.table("sensors", keys="str"):
+    for sensor in store.table("sensors"):
         old = table.irange((sensor,), (sensor, before), inclusive=(True, False))
         while some := list(islice(old, AT_ONCE)):
             count += sum(table.delete_many(some))

@@ -32,9 +32,9 @@ class Cache:
         self.seconds = seconds
         self.clock = clock
         store = twindex.Store(memory_limit=max_bytes)
-        self.pages = store.table("pages", keys="str", values="msgpack")
+        self.pages = store.table("pages", values="msgpack")
         self.ends = store.table("ends", index="sorted", keys="tuple")
-        self.counts = twindex.Store().table("counts", keys="str", values="int")
+        self.counts = twindex.Store().table("counts", values="int")
 
     def get(self, path: str, make: Callable[[str], bytes]) -> bytes:
         """The page, from the cache or made now. Threads that miss at the same time may both make it."""
@@ -54,7 +54,7 @@ class Cache:
         self.drop_until(self.clock())
         while True:
             try:
-                self.ends[end, path] = b""
+                self.ends[end, path] = ""
                 self.pages[path] = (end, page)
                 return
             except twindex.MemoryLimitError:

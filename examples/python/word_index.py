@@ -15,13 +15,13 @@ import twindex
 
 def build(store: twindex.Store, text: str) -> None:
     """Counts the words of a text into the sorted table "words"; more texts add up."""
-    words = store.table("words", index="sorted", keys="str", values="int")
+    words = store.table("words", index="sorted", values="int")
     words.increment_many(Counter(re.findall(r"\w+", text.lower())))
 
 
 def complete(store: twindex.Store, prefix: str, limit: int = 5) -> list[tuple[str, int]]:
     """The words that start with a prefix, the most frequent ones first."""
-    words = store.table("words", index="sorted", keys="str", values="int")
+    words = store.table("words", index="sorted", values="int")
     found = words.scan(prefix=prefix.lower())
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
 

@@ -7,8 +7,9 @@ use pyo3::sync::MutexExt;
 
 use crate::error::{self, Result};
 use crate::fork::Inherited;
+use crate::memory::check_memory;
 use crate::objects::Flags;
-use crate::store::Shared;
+use crate::shared::Shared;
 use crate::table::Table;
 
 /// Writes that are done all or not at all, made by `Store.batch`.
@@ -17,7 +18,7 @@ use crate::table::Table;
 /// all of them or none, and where one fails, as at the memory limit, none is done.
 ///
 /// >>> store = Store()
-/// >>> accounts = store.table("accounts", keys="str", values="int")
+/// >>> accounts = store.table("accounts", values="int")
 /// >>> with store.batch() as batch:
 /// ...     batch.upsert(accounts, "ada", 90)
 /// ...     batch.upsert(accounts, "bob", 10)
@@ -52,7 +53,7 @@ impl Batch {
         py: Python<'_>,
         body: impl FnOnce(&mut twindex_durable::Batch) -> twindex_durable::Result<()>,
     ) -> Result<()> {
-        crate::check_memory()?;
+        check_memory()?;
         self.with(py, body)
     }
 
@@ -114,7 +115,7 @@ impl Batch {
     fn commit(&self, py: Python<'_>) -> Result<Flags> {
         self.store.check_open()?;
         let writes = self.end(py).ok_or_else(error::ended)?;
-        crate::check_memory()?;
+        check_memory()?;
         Ok(Flags(py.detach(|| writes.into_inner().commit())?))
     }
 

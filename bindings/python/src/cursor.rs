@@ -8,19 +8,19 @@ use pyo3::types::PyList;
 
 use crate::arena::Arena;
 use crate::arguments::Count;
-use crate::codec::{KeyCodec, ValueCodec};
+use crate::codec::Codecs;
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::interrupts::AT_ONCE;
 use crate::objects::{self, Pair};
-use crate::store::Shared;
+use crate::shared::Shared;
 
 /// A position in a sorted table, on the pair that it returned last.
 ///
 /// It stays valid under any write and sees every write that was finished before the call. At an end of its
 /// range it stays where it is, so that pairs appended later are found by asking again.
 ///
-/// >>> words = Store().table("words", index="sorted", keys="str", values="int")
+/// >>> words = Store().table("words", index="sorted", values="int")
 /// >>> words.update(a=1, b=2)
 /// >>> cursor = words.cursor()
 /// >>> cursor.scan_asc_next_many(10), cursor.scan_asc_next()
@@ -34,21 +34,15 @@ pub(crate) struct Cursor {
     table: String,
     /// Held over nothing that runs Python code or waits for the interpreter.
     engine: Mutex<Inherited<twindex::Cursor>>,
-    keys: KeyCodec,
-    values: ValueCodec,
+    codecs: Codecs,
 }
 
 /// `_many` forms read so many bytes at a time.
 const READ_BYTES: usize = 4 << 20;
 
 impl Cursor {
-    pub(crate) fn new(
-        store: Arc<Shared>,
-        table: &str,
-        engine: twindex::Cursor,
-        (keys, values): (KeyCodec, ValueCodec),
-    ) -> Self {
-        Self { store, table: table.into(), engine: Mutex::new(Inherited::new(engine)), keys, values }
+    pub(crate) fn new(store: Arc<Shared>, table: &str, engine: twindex::Cursor, codecs: Codecs) -> Self {
+        Self { store, table: table.into(), engine: Mutex::new(Inherited::new(engine)), codecs }
     }
 
     /// The next pair that `step` moves to.
@@ -59,17 +53,19 @@ impl Cursor {
         step: impl FnOnce(&mut twindex::Cursor) -> Option<(&[u8], &[u8])>,
     ) -> Result<Option<Pair<'py>>> {
         self.store.check_open()?;
+        let Codecs { keys, values } = &self.codecs;
         let (key, value) = {
             let mut cursor = self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
             let Some((key, value)) = step(&mut cursor) else { return Ok(None) };
-            (self.keys.make(py, key), self.values.make(py, value))
+            (keys.make(py, key), values.make(py, value))
         };
-        Ok(Some(Pair(self.keys.finish(key?)?, self.values.finish(value?)?)))
+        Ok(Some(Pair(keys.finish(key?)?, values.finish(value?)?)))
     }
 
     /// The next pairs in a direction, up to so many.
     fn next_many<'py>(&self, py: Python<'py>, down: bool, most: usize) -> Result<Bound<'py, PyList>> {
         self.store.check_open()?;
+        let Codecs { keys, values } = &self.codecs;
         let mut arena = Arena::default();
         let mut pairs = Vec::new();
         while pairs.len() < most {
@@ -88,7 +84,7 @@ impl Cursor {
             pairs.try_reserve(done)?;
             let mut bytes = arena.iter().flatten();
             while let (Some(key), Some(value)) = (bytes.next(), bytes.next()) {
-                pairs.push(objects::pair(self.keys.decode(py, key)?, self.values.decode(py, value)?)?);
+                pairs.push(objects::pair(keys.decode(py, key)?, values.decode(py, value)?)?);
             }
             if done < wanted && arena.bytes() < READ_BYTES {
                 break;

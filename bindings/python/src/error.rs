@@ -7,14 +7,13 @@ use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyMemoryError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-
-use crate::codec;
+use twindex_codec::Excerpt;
 
 use self::classes::{
     ArgumentTypeError, ClosedError, CorruptError, EncodingError, ForeignTableError, ForkedError, InUseError,
     IntegerOverflowError, IoError, KeyTooLongError, LogFailedError, MemoryLimitError, NoFileError,
-    NotAnIntegerError, OptionError, PairLengthError, ReadOnlyError, TableDroppedError, TableNameError,
-    UnknownDurabilityError, UnknownIndexError, ValueTooLargeError, WrongIndexError,
+    NoTableError, NotAnIntegerError, OptionError, PairLengthError, ReadOnlyError, TableDroppedError,
+    TableNameError, UnknownDurabilityError, UnknownIndexError, ValueTooLargeError, WrongIndexError,
 };
 
 #[allow(missing_docs, reason = "the macro's types are documented where they are defined, in Python")]
@@ -35,6 +34,7 @@ mod classes {
     import_exception!(twindex.errors, LogFailedError);
     import_exception!(twindex.errors, MemoryLimitError);
     import_exception!(twindex.errors, NoFileError);
+    import_exception!(twindex.errors, NoTableError);
     import_exception!(twindex.errors, NotAnIntegerError);
     import_exception!(twindex.errors, OptionError);
     import_exception!(twindex.errors, PairLengthError);
@@ -119,6 +119,22 @@ impl From<twindex::Error> for Failure {
     }
 }
 
+impl From<twindex_codec::Error> for Failure {
+    #[cold]
+    fn from(error: twindex_codec::Error) -> Self {
+        use twindex_codec::Error as Codec;
+
+        let message = error.to_string();
+        Self::from(match error {
+            Codec::NotADecimal { .. } => NotAnIntegerError::new_err(message),
+            Codec::OutOfRange => IntegerOverflowError::new_err(message),
+            Codec::TooLong { .. } => KeyTooLongError::new_err(message),
+            Codec::OutOfMemory => PyMemoryError::new_err(()),
+            _ => EncodingError::new_err(message),
+        })
+    }
+}
+
 /// An `OSError`, with its number where that is known.
 fn os_error<T: PyTypeInfo>(number: Option<i32>, message: String) -> PyErr {
     match number {
@@ -163,8 +179,7 @@ pub(crate) fn no_bytes(what: &str, object: &Bound<'_, PyAny>, cause: PyErr) -> F
 /// A key of so many bytes, which begins with these.
 #[cold]
 pub(crate) fn key_too_long(len: usize, start: &[u8]) -> Failure {
-    let start = format!("{}...", start[..start.len().min(codec::EXCERPT)].escape_ascii());
-    twindex::Error::KeyTooLong { len, start }.into()
+    twindex::Error::KeyTooLong { len, start: Excerpt(start).to_string() }.into()
 }
 
 /// A group of more or fewer items than it should have.
@@ -194,12 +209,6 @@ pub(crate) fn encoding(message: impl Into<String>) -> Failure {
     Failure::from(EncodingError::new_err(message.into()))
 }
 
-/// Bytes that an `int` codec was to read.
-#[cold]
-pub(crate) fn not_an_integer(message: impl Into<String>) -> Failure {
-    Failure::from(NotAnIntegerError::new_err(message.into()))
-}
-
 /// An integer of more than 64 bits.
 #[cold]
 pub(crate) fn overflow(what: &str, object: &Bound<'_, PyAny>) -> Failure {
@@ -222,6 +231,12 @@ pub(crate) fn forked() -> Failure {
         "the store belongs to the process that this one was forked from; \
          make or open a store in this process, or start processes by \"spawn\"",
     ))
+}
+
+/// A table that is not there, and is not to be made.
+#[cold]
+pub(crate) fn no_table(name: &str) -> Failure {
+    Failure::from(NoTableError::new_err(format!("the store has no table {name:?}")))
 }
 
 /// A use of a batch after its end.

@@ -219,7 +219,7 @@ pub(crate) enum Keys<'py> {
 }
 
 impl<'py> Keys<'py> {
-    pub(crate) fn new(sequence: &Bound<'py, PyAny>, codec: KeyCodec) -> Result<Self> {
+    pub(crate) fn new(sequence: &Bound<'py, PyAny>, codec: &KeyCodec) -> Result<Self> {
         if let (KeyCodec::Bytes, Ok(list)) = (codec, sequence.cast_exact::<PyList>())
             && let Some(copied) = copy_list(list)?
         {

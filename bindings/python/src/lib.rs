@@ -18,27 +18,19 @@ mod error;
 mod fork;
 mod groups;
 mod interrupts;
+mod memory;
 mod objects;
 mod range;
 mod room;
 mod scan;
+mod shared;
 mod store;
 mod table;
 mod value;
 
-use pyo3::exceptions::{PyImportError, PyMemoryError};
+use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-
-/// What of this module cannot fail is allocated even where the system has no more memory.
-#[global_allocator]
-static MEMORY: twindex_durable::Reserving = twindex_durable::Reserving::new();
-
-/// An error where memory is short, before something that takes more of it.
-#[inline]
-fn check_memory() -> PyResult<()> {
-    MEMORY.check().map_err(|_| PyMemoryError::new_err(()))
-}
 
 /// The native module behind the package `twindex`.
 #[pymodule(gil_used = true)]

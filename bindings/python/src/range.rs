@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 use crate::codec::{Encoded, KeyCodec};
 use crate::error::{self, Result, shown};
+use crate::memory::check_memory;
 
 type Key<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
@@ -20,8 +21,8 @@ pub(crate) struct Range<'a, 'py> {
 
 impl Range<'_, '_> {
     /// A cursor over this range of the table.
-    pub(crate) fn cursor(&self, table: &twindex_durable::Table, keys: KeyCodec) -> Result<twindex::Cursor> {
-        crate::check_memory()?;
+    pub(crate) fn cursor(&self, table: &twindex_durable::Table, keys: &KeyCodec) -> Result<twindex::Cursor> {
+        check_memory()?;
         if let Some(prefix) = self.prefix {
             return self.prefix_cursor(prefix, table, keys);
         }
@@ -34,23 +35,21 @@ impl Range<'_, '_> {
         &self,
         prefix: &Bound<'_, PyAny>,
         table: &twindex_durable::Table,
-        keys: KeyCodec,
+        keys: &KeyCodec,
     ) -> Result<twindex::Cursor> {
         for (name, bound) in [("gt", self.gt), ("gte", self.gte), ("lt", self.lt), ("lte", self.lte)] {
             if let Some(bound) = bound {
                 return Err(conflict(("prefix", prefix), (name, bound)));
             }
         }
-        let Some((lower, upper)) = keys.prefix_range(keys.encode_sought(prefix)?.as_ref()) else {
-            return Err(error::option(format!("int keys have no prefix (prefix={})", shown(prefix))));
-        };
+        let (lower, upper) = keys.prefix_range(prefix)?;
         Ok(table.try_cursor((as_slice(&lower), as_slice(&upper)))?)
     }
 }
 
 /// One end of a range, by the option that excludes the key or by the one that includes it.
 fn end<'a>(
-    keys: KeyCodec,
+    keys: &KeyCodec,
     (excluded_name, excluded): (&str, Key<'a, '_>),
     (included_name, included): (&str, Key<'a, '_>),
 ) -> Result<End<Encoded<'a>>> {

@@ -7,11 +7,11 @@ use pyo3::prelude::*;
 use twindex::Index;
 
 use crate::attached::Attached;
-use crate::codec::{KeyCodec, ValueCodec};
+use crate::codec::Codecs;
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::objects;
-use crate::store::Shared;
+use crate::shared::Shared;
 
 /// A table is read in blocks of this many pairs at first, then twice as many, up to the last.
 const FIRST_BLOCK: usize = 16;
@@ -30,7 +30,7 @@ pub(crate) enum Yields {
 
 /// An iterator over a table, or over a range of a sorted one.
 ///
-/// >>> words = Store().table("words", index="sorted", keys="str", values="int")
+/// >>> words = Store().table("words", index="sorted", values="int")
 /// >>> words.update(a=1, b=2)
 /// >>> scan = words.scan()
 /// >>> next(scan), list(scan)
@@ -38,8 +38,7 @@ pub(crate) enum Yields {
 #[pyclass(frozen, weakref, generic, module = "twindex")]
 pub(crate) struct Scan {
     store: Arc<Shared>,
-    keys: KeyCodec,
-    values: ValueCodec,
+    codecs: Codecs,
     yields: Yields,
     state: Attached<State>,
 }
@@ -63,8 +62,7 @@ enum Source {
 struct Ahead {
     made: VecDeque<Result<Made>>,
     bytes: usize,
-    keys: KeyCodec,
-    values: ValueCodec,
+    codecs: Codecs,
     yields: Yields,
 }
 
@@ -93,12 +91,11 @@ impl Ahead {
 
     #[inline]
     fn make(&self, py: Python<'_>, key: &[u8], value: &[u8]) -> Result<Made> {
+        let Codecs { keys, values } = &self.codecs;
         Ok(match self.yields {
-            Yields::Keys => Made(self.keys.make(py, key)?.unbind(), None),
-            Yields::Values => Made(self.values.make(py, value)?.unbind(), None),
-            Yields::Pairs => {
-                Made(self.keys.make(py, key)?.unbind(), Some(self.values.make(py, value)?.unbind()))
-            }
+            Yields::Keys => Made(keys.make(py, key)?.unbind(), None),
+            Yields::Values => Made(values.make(py, value)?.unbind(), None),
+            Yields::Pairs => Made(keys.make(py, key)?.unbind(), Some(values.make(py, value)?.unbind())),
         })
     }
 }
@@ -141,7 +138,7 @@ impl Scan {
     pub(crate) fn over_range(
         store: Arc<Shared>,
         cursor: twindex::Cursor,
-        codecs: (KeyCodec, ValueCodec),
+        codecs: Codecs,
         yields: Yields,
         reverse: bool,
         limit: Option<usize>,
@@ -154,7 +151,7 @@ impl Scan {
     pub(crate) fn over_table(
         store: Arc<Shared>,
         table: &twindex::Table,
-        codecs: (KeyCodec, ValueCodec),
+        codecs: Codecs,
         yields: Yields,
     ) -> Self {
         if table.index() == Index::Sorted {
@@ -163,18 +160,12 @@ impl Scan {
         Self::new(store, Source::Unordered(table.iter()), codecs, yields, None)
     }
 
-    fn new(
-        store: Arc<Shared>,
-        source: Source,
-        (keys, values): (KeyCodec, ValueCodec),
-        yields: Yields,
-        limit: Option<usize>,
-    ) -> Self {
+    fn new(store: Arc<Shared>, source: Source, codecs: Codecs, yields: Yields, limit: Option<usize>) -> Self {
         // Who asks for so many pairs wants them all, who names no number may want few.
         let size = limit.map_or(FIRST_BLOCK, |limit| limit.min(LAST_BLOCK));
-        let ahead = Ahead { made: VecDeque::with_capacity(size), bytes: 0, keys, values, yields };
+        let ahead = Ahead { made: VecDeque::with_capacity(size), bytes: 0, codecs: codecs.clone(), yields };
         let state = State { ahead, source: Inherited::new(source), size, left: limit.unwrap_or(usize::MAX) };
-        Self { store, keys, values, yields, state: Attached::new(state) }
+        Self { store, codecs, yields, state: Attached::new(state) }
     }
 }
 
@@ -195,14 +186,12 @@ impl Scan {
 
     #[inline]
     fn finish<'py>(&self, py: Python<'py>, Made(one, other): Made) -> Result<Bound<'py, PyAny>> {
+        let Codecs { keys, values } = &self.codecs;
         let one = one.into_bound(py);
         match other {
-            Some(value) => {
-                let (key, value) = (self.keys.finish(one)?, self.values.finish(value.into_bound(py))?);
-                Ok(objects::pair(key, value)?)
-            }
-            None if self.yields == Yields::Values => self.values.finish(one),
-            None => self.keys.finish(one),
+            Some(value) => Ok(objects::pair(keys.finish(one)?, values.finish(value.into_bound(py))?)?),
+            None if self.yields == Yields::Values => values.finish(one),
+            None => keys.finish(one),
         }
     }
 }

@@ -2,63 +2,24 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::PyUnicodeEncodeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use twindex::Index;
-use twindex_durable::{Durability, Options};
+use twindex_durable::Options;
 
 use crate::arguments::{Count, Text};
 use crate::batch::Batch;
 use crate::buffer::Buffer;
-use crate::codec::{KeyCodec, ValueCodec};
+use crate::codec::{Codecs, KeyCodec, ValueCodec};
 use crate::error::{self, Result, shown};
-use crate::fork::Inherited;
 use crate::interrupts::Interruptible;
+use crate::memory::check_memory;
 use crate::objects;
 use crate::room::gather;
+use crate::shared::Shared;
 use crate::table::Table;
-
-/// What a store and the handles of its tables share.
-pub(crate) struct Shared {
-    engine: Inherited<twindex_durable::Store>,
-    waits_for_disk: bool,
-    closed: AtomicBool,
-}
-
-impl Shared {
-    fn new(engine: impl Into<twindex_durable::Store>) -> Arc<Self> {
-        let engine = engine.into();
-        let waits_for_disk = engine.durability() == Durability::Always;
-        Arc::new(Self { engine: Inherited::new(engine), waits_for_disk, closed: AtomicBool::new(false) })
-    }
-
-    /// Nothing but this answers after `close`, or in a child of the process.
-    #[inline]
-    pub(crate) fn check_open(&self) -> Result<()> {
-        if self.is_closed() {
-            return Err(error::closed());
-        }
-        if self.engine.is_foreign() { Err(error::forked()) } else { Ok(()) }
-    }
-
-    #[inline]
-    pub(crate) fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
-    }
-
-    /// Whether a write returns once it is on disk, and takes that long.
-    #[inline]
-    pub(crate) fn waits_for_disk(&self) -> bool {
-        self.waits_for_disk
-    }
-
-    pub(crate) fn path(&self) -> Option<&Path> {
-        self.engine.path()
-    }
-}
 
 /// A set of named tables, in memory alone or in a file that `twindex.open` opened.
 ///
@@ -66,7 +27,7 @@ impl Shared {
 ///
 /// >>> store = Store()
 /// >>> users = store.table("users")
-/// >>> users.insert(b"ada", b"1815")
+/// >>> users.insert("ada", "1815")
 /// True
 /// >>> store.tables()
 /// [('users', 'hash')]
@@ -81,17 +42,6 @@ impl Shared {
 /// True
 #[pyclass(frozen, weakref, module = "twindex")]
 pub(crate) struct Store(Arc<Shared>);
-
-impl Store {
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.0
-    }
-
-    fn open(&self) -> Result<&twindex_durable::Store> {
-        self.0.check_open()?;
-        Ok(&self.0.engine)
-    }
-}
 
 /// Opens the store in the file at `path`, or makes one.
 ///
@@ -109,10 +59,10 @@ impl Store {
 /// >>> from pathlib import Path
 /// >>> with TemporaryDirectory() as folder:
 /// ...     with twindex.open(Path(folder) / "app.twx", durability="always") as store:
-/// ...         store.table("users")[b"ada"] = b"1815"
+/// ...         store.table("users")["ada"] = "1815"
 /// ...     with twindex.open(Path(folder) / "app.twx", read_only=True) as store:
-/// ...         store.table("users")[b"ada"]
-/// b'1815'
+/// ...         store.table("users")["ada"]
+/// '1815'
 #[pyfunction]
 #[pyo3(
     signature = (
@@ -157,7 +107,7 @@ impl Store {
     #[new]
     #[pyo3(signature = (memory_limit=None))]
     fn new(memory_limit: Option<Count>) -> Result<Self> {
-        crate::check_memory()?;
+        check_memory()?;
         let engine = twindex::Store::new();
         engine.set_memory_limit(memory_limit.map(|Count(bytes)| bytes));
         Ok(Self(Shared::new(engine)))
@@ -175,7 +125,7 @@ impl Store {
     /// "msgpack" needs the package msgpack. Reading "pickle" runs what the value says: never read values that
     /// somebody else may have written.
     ///
-    /// >>> ages = Store().table("ages", index="sorted", keys="str", values="int")
+    /// >>> ages = Store().table("ages", index="sorted", values="int")
     /// >>> ages["ada"] = 36
     /// >>> ages.increment("ada")
     /// 37
@@ -184,17 +134,32 @@ impl Store {
     /// >>> list(visits.scan(prefix=("ada", 2026)))
     /// [(('ada', 2026, 2), 5), (('ada', 2026, 11), 3)]
     #[pyo3(
-        signature = (name, index=Text::from("hash"), *, keys=Text::from("bytes"), values=Text::from("bytes")),
-        text_signature = "($self, name, index='hash', *, keys='bytes', values='bytes')"
+        signature = (name, index=Text::from("hash"), *, keys=None, values=None, create=true),
+        text_signature = "($self, name, index='hash', *, keys=None, values=None, create=True)"
     )]
     #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
-    fn table(slf: &Bound<'_, Self>, name: Text, index: Text, keys: Text, values: Text) -> Result<Table> {
-        crate::check_memory()?;
-        let (py, store) = (slf.py(), slf.get().open()?);
-        let (keys, values) = (KeyCodec::parse(&keys.0)?, ValueCodec::parse(py, &values.0)?);
+    fn table(
+        slf: &Bound<'_, Self>,
+        name: Text,
+        index: Text,
+        keys: Option<&Bound<'_, PyAny>>,
+        values: Option<&Bound<'_, PyAny>>,
+        create: bool,
+    ) -> Result<Table> {
+        check_memory()?;
+        let (py, shared) = (slf.py(), &slf.get().0);
+        let store = shared.open()?;
+        let codecs = Codecs {
+            keys: keys.map_or(Ok(KeyCodec::Str), KeyCodec::of)?,
+            values: values.map_or(Ok(ValueCodec::Str), ValueCodec::of)?,
+        };
+        codecs.values.check_package(py)?;
+        if !create && store.find_table(&name.0).is_none() {
+            return Err(error::no_table(&name.0));
+        }
         let index = index.0.parse::<Index>()?;
         let table = py.detach(|| store.table(&name.0, index))?;
-        Ok(Table::new(slf, table, keys, values))
+        Ok(Table::new(Arc::clone(shared), slf.clone().into_any().unbind(), table, codecs))
     }
 
     /// The name and index of every table, by name.
@@ -204,7 +169,7 @@ impl Store {
     /// >>> store.tables()
     /// [('users', 'hash'), ('words', 'sorted')]
     fn tables<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
-        let tables = self.open()?.tables();
+        let tables = self.0.open()?.tables();
         let pairs = gather(
             py,
             tables.iter().map(|table| {
@@ -227,14 +192,14 @@ impl Store {
     #[pyo3(signature = (name))]
     #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
     fn drop_table(&self, py: Python<'_>, name: Text) -> Result<bool> {
-        let store = self.open()?;
+        let store = self.0.open()?;
         Ok(py.detach(|| store.drop_table(&name.0))?)
     }
 
     /// The bytes that the store holds: pairs, indexes and free space kept for reuse.
     #[getter]
     fn memory(&self) -> Result<usize> {
-        Ok(self.open()?.memory())
+        Ok(self.0.open()?.memory())
     }
 
     /// The most bytes that the store may hold, or None where there is no limit.
@@ -247,24 +212,24 @@ impl Store {
     /// >>> store.memory_limit = 64 * 1024 * 1024
     #[getter]
     fn memory_limit(&self) -> Result<Option<usize>> {
-        Ok(self.open()?.memory_limit())
+        Ok(self.0.open()?.memory_limit())
     }
 
     #[setter]
     fn set_memory_limit(&self, limit: Option<Count>) -> Result<()> {
-        self.open()?.set_memory_limit(limit.map(|Count(bytes)| bytes));
+        self.0.open()?.set_memory_limit(limit.map(|Count(bytes)| bytes));
         Ok(())
     }
 
     /// The whole store as bytes, which `Store.load` reads on any platform and in any language.
     ///
     /// >>> store = Store()
-    /// >>> store.table("users")[b"ada"] = b"1815"
-    /// >>> Store.load(store.dump()).table("users")[b"ada"]
-    /// b'1815'
+    /// >>> store.table("users")["ada"] = "1815"
+    /// >>> Store.load(store.dump()).table("users")["ada"]
+    /// '1815'
     fn dump<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        crate::check_memory()?;
-        let store = self.open()?;
+        check_memory()?;
+        let store = self.0.open()?;
         let mut writer = Interruptible::new(Vec::new());
         let dumped = py.detach(|| store.in_memory().dump(&mut writer));
         let ((), dump) = writer.result(dumped)?;
@@ -278,14 +243,14 @@ impl Store {
     /// >>> from tempfile import TemporaryDirectory
     /// >>> from pathlib import Path
     /// >>> store = Store()
-    /// >>> store.table("users")[b"ada"] = b"1815"
+    /// >>> store.table("users")["ada"] = "1815"
     /// >>> with TemporaryDirectory() as folder:
     /// ...     store.save(Path(folder) / "app.twx")
-    /// ...     Store.load(Path(folder) / "app.twx").table("users")[b"ada"]
-    /// b'1815'
+    /// ...     Store.load(Path(folder) / "app.twx").table("users")["ada"]
+    /// '1815'
     #[pyo3(signature = (path=None))]
     fn save(&self, py: Python<'_>, path: Option<&Bound<'_, PyAny>>) -> Result<()> {
-        let store = self.open()?;
+        let store = self.0.open()?;
         let Some(path) = path else { return Ok(py.detach(|| store.save())?) };
         let Some(target) = path_of(path)? else {
             return Err(error::wrong_type("path", "str, bytes, os.PathLike or None", path));
@@ -296,20 +261,20 @@ impl Store {
     /// Returns once every change that was made before the call is on disk. With durability "none" that is what `save`
     /// is for, and this does nothing.
     fn flush(&self, py: Python<'_>) -> Result<()> {
-        let store = self.open()?;
+        let store = self.0.open()?;
         Ok(py.detach(|| store.flush())?)
     }
 
     /// Writes the store's file anew without what has been overwritten since, while reads and writes go on. Happens by
     /// itself when it is worth it.
     fn compact(&self, py: Python<'_>) -> Result<()> {
-        let store = self.open()?;
+        let store = self.0.open()?;
         Ok(py.detach(|| store.compact())?)
     }
 
     /// A `Batch`: writes that are done all or not at all.
     fn batch(&self) -> Result<Batch> {
-        Ok(Batch::new(Arc::clone(&self.0), self.open()?.batch()))
+        Ok(Batch::new(Arc::clone(&self.0), self.0.open()?.batch()))
     }
 
     /// The store's file, or None for a store in memory alone.
@@ -321,30 +286,30 @@ impl Store {
     /// When a change reaches the disk: "none", "everysec" or "always".
     #[getter]
     fn durability(&self) -> &'static str {
-        self.0.engine.durability().name()
+        self.0.engine().durability().name()
     }
 
     /// Whether it was opened for reading alone.
     #[getter]
     fn read_only(&self) -> bool {
-        self.0.engine.is_read_only()
+        self.0.engine().is_read_only()
     }
 
     /// Where, and how many bytes, a power cut had left unfinished at the end of the file when it was opened; None
     /// where it had not. No call had promised these changes yet.
     #[getter]
     fn torn(&self) -> Option<(u64, u64)> {
-        self.0.engine.torn().map(|torn| (torn.offset, torn.bytes))
+        self.0.engine().torn().map(|torn| (torn.offset, torn.bytes))
     }
 
     /// Figures of the store and its file, by name: pairs, bytes in memory and on disk, how often it was synced.
     ///
     /// >>> store = Store()
-    /// >>> store.table("users")[b"ada"] = b"1815"
+    /// >>> store.table("users")["ada"] = "1815"
     /// >>> store.stats()["pairs"]
     /// 1
     fn stats<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
-        let stats = self.open()?.stats();
+        let stats = self.0.open()?.stats();
         let dict = objects::dict(py)?;
         dict.set_item("tables", stats.tables)?;
         dict.set_item("pairs", stats.pairs)?;
@@ -389,16 +354,16 @@ impl Store {
     ///
     /// Where it fails, the store stays open, so that it can be saved to another file.
     fn close(&self, py: Python<'_>) -> Result<()> {
-        let engine = &self.0.engine;
-        if engine.is_foreign() {
-            self.0.closed.store(true, Ordering::Release);
+        let engine = self.0.engine();
+        if self.0.is_foreign() {
+            self.0.mark_closed();
         }
         if self.0.is_closed() {
             return Ok(());
         }
         Ok(py.detach(|| {
             engine.close()?;
-            self.0.closed.store(true, Ordering::Release);
+            self.0.mark_closed();
             for table in engine.tables() {
                 // Fails only where the table was dropped, and then it is empty.
                 let _ = table.in_memory().clear();
@@ -427,7 +392,7 @@ impl Store {
         let file = self
             .path()
             .map_or_else(String::new, |path| format!(" in \"{}\", {}", path.display(), self.durability()));
-        match self.open() {
+        match self.0.open() {
             Ok(store) => {
                 format!("<twindex.Store{file}: {} tables, {} bytes>", store.tables().len(), store.memory())
             }

@@ -129,7 +129,7 @@ class Table:
 Table.{method} = {broken[method]}
 class Store:
     memory = 0
-    def table(self, *arguments): return Table(native().table(*arguments))
+    def table(self, *arguments, **options): return Table(native().table(*arguments, **options))
 twindex.Store = Store
 sys.exit(bench.main(["--pairs", "10", "--rounds", "1", "--quiet"]))
 """,

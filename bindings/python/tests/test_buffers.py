@@ -51,7 +51,7 @@ def test_a_buffer_that_is_too_long_is_not_copied(
     use: Callable[[Any, Any], object], error: tuple[type[twindex.Error], str], huge: Any
 ) -> None:
     """It was copied before its length was checked, which ended the process."""
-    table = twindex.Store().table("t", "sorted")
+    table = twindex.Store().table("t", "sorted", keys="bytes", values="bytes")
     kind, message = error
     with pytest.raises(kind, match=message):
         use(table, huge)
@@ -60,7 +60,7 @@ def test_a_buffer_that_is_too_long_is_not_copied(
 
 def test_a_batch_takes_no_buffer_that_is_too_long(huge: Any) -> None:
     store = twindex.Store()
-    table = store.table("t")
+    table = store.table("t", keys="bytes", values="bytes")
     with store.batch() as batch:
         for key, value in ((huge, b""), (b"", huge)):
             with pytest.raises((twindex.KeyTooLongError, twindex.ValueTooLargeError)):
@@ -70,7 +70,7 @@ def test_a_batch_takes_no_buffer_that_is_too_long(huge: Any) -> None:
 
 def test_a_buffer_that_is_too_long_for_a_key_is_absent(huge: Any) -> None:
     """As `bytes` of that length are; and as a bound of a range it may have any length."""
-    table = twindex.Store().table("t", "sorted")
+    table = twindex.Store().table("t", "sorted", keys="bytes", values="bytes")
     table.update({b"": b"1", b"\0": b"2", b"\0" * 65_535: b"3", b"\1": b"4"})
     assert huge not in table
     assert table.get(huge) is table.pop(huge, None) is None
@@ -111,14 +111,14 @@ def test_items_of_a_tuple_that_are_too_long_are_only_counted() -> None:
 )
 def test_a_buffer_without_bytes_is_empty(empty: Any) -> None:
     """An array of no numbers was refused as if it were no buffer."""
-    table = twindex.Store().table("t")
+    table = twindex.Store().table("t", keys="bytes", values="bytes")
     assert table.insert(empty, empty)
     assert list(table.items()) == [(b"", b"")]
 
 
 def test_why_a_buffer_is_refused() -> None:
     """The message asked for a memoryview where it was given one."""
-    table: Any = twindex.Store().table("t")
+    table: Any = twindex.Store().table("t", keys="bytes", values="bytes")
     with pytest.raises(
         twindex.ArgumentTypeError, match=r"key must have its bytes in one piece.*C-contiguous"
     ):

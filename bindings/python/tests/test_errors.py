@@ -34,6 +34,7 @@ BUILTINS = {
     "TWINDEX_VALUE_TOO_LARGE": ValueError,
     "TWINDEX_TABLE_NAME": ValueError,
     "TWINDEX_WRONG_INDEX": TypeError,
+    "TWINDEX_NO_TABLE": KeyError,
     "TWINDEX_UNKNOWN_INDEX": ValueError,
     "TWINDEX_TABLE_DROPPED": ValueError,
     "TWINDEX_MEMORY_LIMIT": MemoryError,
@@ -63,7 +64,7 @@ def loosely(table: twindex.Table[Any, Any]) -> Any:
 
 
 STORE = twindex.Store()
-BYTES = loosely(STORE.table("bytes", index="sorted"))
+BYTES = loosely(STORE.table("bytes", index="sorted", keys="bytes", values="bytes"))
 TEXTS = loosely(STORE.table("texts", keys="str", values="str"))
 NUMBERS = loosely(STORE.table("numbers", index="sorted", keys="int", values="int"))
 LOAD: Any = twindex.Store.load
@@ -114,11 +115,27 @@ BATCH: Any = STORE.batch()
         (lambda: TEXTS.scan(), errors.WrongIndexError, '"texts" has a hash index, this needs a sorted'),
         (lambda: reversed(TEXTS), errors.WrongIndexError, '"texts" has a hash index'),
         (lambda: reversed(TEXTS.keys()), errors.WrongIndexError, '"texts" has a hash index'),
-        (lambda: STORE.table("texts", index="sorted"), errors.WrongIndexError, '"texts"'),
-        (lambda: STORE_OF().table("t", "btree"), errors.UnknownIndexError, '"btree"'),
-        (lambda: STORE_OF().table(7), errors.ArgumentTypeError, "name must be str, not int: 7"),
-        (lambda: STORE_OF().table("t", keys=7), errors.ArgumentTypeError, "name must be str, not int: 7"),
-        (lambda: STORE_OF().table(""), errors.TableNameError, "this one has 0"),
+        (
+            lambda: STORE.table("texts", index="sorted", keys="bytes", values="bytes"),
+            errors.WrongIndexError,
+            '"texts"',
+        ),
+        (
+            lambda: STORE_OF().table("t", "btree", keys="bytes", values="bytes"),
+            errors.UnknownIndexError,
+            '"btree"',
+        ),
+        (
+            lambda: STORE_OF().table(7, keys="bytes", values="bytes"),
+            errors.ArgumentTypeError,
+            "name must be str, not int: 7",
+        ),
+        (
+            lambda: STORE_OF().table("t", keys=7, values="bytes"),
+            errors.ArgumentTypeError,
+            "keys must be the name .*not int: 7",
+        ),
+        (lambda: STORE_OF().table("", keys="bytes", values="bytes"), errors.TableNameError, "this one has 0"),
         (lambda: STORE_OF().drop_table(None), errors.ArgumentTypeError, "NoneType: None"),
         (lambda: STORE_OF(memory_limit=-1), errors.OptionError, "-1"),
         (lambda: STORE_OF(memory_limit="1"), errors.ArgumentTypeError, "'1'"),
@@ -140,7 +157,7 @@ BATCH: Any = STORE.batch()
         (lambda: BATCH.upsert(BYTES, b"", 42), errors.ArgumentTypeError, "value must be bytes"),
         (lambda: BATCH.delete(BYTES, bytes(70_000)), errors.KeyTooLongError, "70000"),
         (
-            lambda: BATCH.delete(twindex.Store().table("t"), b""),
+            lambda: BATCH.delete(twindex.Store().table("t", keys="bytes", values="bytes"), b""),
             errors.ForeignTableError,
             '"t" is of another store',
         ),
@@ -183,7 +200,7 @@ def test_a_value_without_a_repr() -> None:
 
 
 def test_a_missing_key_is_a_key_error() -> None:
-    table = twindex.Store().table("t", keys="str")
+    table = twindex.Store().table("t", keys="str", values="bytes")
     for call in (lambda: table["ada"], lambda: table.pop("ada"), lambda: table.__delitem__("ada")):
         with pytest.raises(KeyError) as raised:
             call()
@@ -209,7 +226,7 @@ def test_input_and_output(tmp_path: Path) -> None:
 
 def test_an_error_leaves_the_store_intact() -> None:
     store = twindex.Store()
-    table = loosely(store.table("t", index="sorted"))
+    table = loosely(store.table("t", index="sorted", keys="bytes", values="bytes"))
     table[b"a"] = b"1"
     calls: list[Callable[[], object]] = [
         lambda: table.insert_many([(b"b", b"2"), (b"c", 3)]),

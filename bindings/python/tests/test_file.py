@@ -38,10 +38,10 @@ def test_golden_files_are_read() -> None:
     for dump in (GOLDEN / "version-1-dump.twx", GOLDEN / "version-1-log.twx"):
         is_log = dump.name.endswith("-log.twx")
         for store in (twindex.open(dump, read_only=True), twindex.Store.load(dump.read_bytes())):
-            users = store.table("users")
+            users = store.table("users", keys="bytes", values="bytes")
             assert users.select(b"ada") == (b"1852" if is_log else b"1815")
             assert users.select(b"\xff\x00\x80") == b""
-            log = store.table("log é", "sorted")
+            log = store.table("log é", "sorted", keys="bytes", values="bytes")
             assert (len(log), log.select(b"k" * 1000)) == (302, b"v" * 70_000)
             assert len(store.tables()) == (45 if is_log else 5)
             settings = store.table("settings", "sorted")
@@ -53,7 +53,7 @@ def test_golden_files_are_read() -> None:
 @pytest.mark.parametrize("durability", ALL)
 def test_what_was_written_is_there_again(path: Path, durability: Durability) -> None:
     with twindex.open(path, durability=durability) as store:
-        users = store.table("users")
+        users = store.table("users", keys="bytes", values="bytes")
         log = store.table("log", "sorted", keys="int", values="json")
         users.update({b"ada": b"1815", b"bob": b"1900"})
         assert users.insert(b"carol", b"2000")
@@ -69,21 +69,24 @@ def test_what_was_written_is_there_again(path: Path, durability: Durability) -> 
     assert store.closed
     with twindex.open(path, durability=durability, existing=True) as store:
         assert store.tables() == [("hits", "hash"), ("log", "sorted"), ("users", "hash")]
-        assert dict(store.table("users")) == {b"ada": b"1815", b"carol": b"2001"}
+        assert dict(store.table("users", keys="bytes", values="bytes")) == {
+            b"ada": b"1815",
+            b"carol": b"2001",
+        }
         assert dict(store.table("log", "sorted", keys="int", values="json")) == {7: "seven"}
-        assert store.table("hits", values="int")[b"/"] == 5
+        assert store.table("hits", values="int", keys="bytes")[b"/"] == 5
         store.drop_table("hits")
-        store.table("users").clear()
+        store.table("users", keys="bytes", values="bytes").clear()
     with twindex.open(str(path), read_only=True) as store:
         assert store.tables() == [("log", "sorted"), ("users", "hash")]
-        assert len(store.table("users")) == 0
+        assert len(store.table("users", keys="bytes", values="bytes")) == 0
 
 
 def test_properties(path: Path) -> None:
     with twindex.open(path) as store:
         assert (store.path, store.durability, store.read_only, store.torn) == (path, "everysec", False, None)
         assert repr(store).startswith(f'<twindex.Store in "{path}", everysec: 0 tables, ')
-        store.table("t")[b"a"] = b"1"
+        store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
         store.flush()
         stats = store.stats()
         assert (stats["tables"], stats["pairs"], stats["unsynced_bytes"]) == (1, 1, 0)
@@ -107,40 +110,40 @@ def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.
     store = twindex.open("app.twx", durability="none")
     monkeypatch.chdir("/")
     assert store.path == tmp_path / "app.twx"
-    store.table("t")[b"a"] = b"1"
+    store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
     store.save()
     store.close()
-    assert twindex.Store.load(tmp_path / "app.twx").table("t")[b"a"] == b"1"
+    assert twindex.Store.load(tmp_path / "app.twx").table("t", keys="bytes", values="bytes")[b"a"] == b"1"
 
 
 def test_a_store_without_durability_is_saved_on_request(path: Path) -> None:
     store = twindex.open(path, durability="none")
-    store.table("t")[b"a"] = b"1"
+    store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
     assert path.stat().st_size == 0, "an empty file keeps its place"
     store.save()
-    assert twindex.Store.load(path).table("t")[b"a"] == b"1"
-    store.table("t")[b"b"] = b"2"
+    assert twindex.Store.load(path).table("t", keys="bytes", values="bytes")[b"a"] == b"1"
+    store.table("t", keys="bytes", values="bytes")[b"b"] = b"2"
     store.save(path.with_name("copy.twx"))
-    assert len(twindex.Store.load(path).table("t")) == 1
-    assert len(twindex.Store.load(path.with_name("copy.twx")).table("t")) == 2
+    assert len(twindex.Store.load(path).table("t", keys="bytes", values="bytes")) == 1
+    assert len(twindex.Store.load(path.with_name("copy.twx")).table("t", keys="bytes", values="bytes")) == 2
     store.close()
-    assert len(twindex.Store.load(path).table("t")) == 2
+    assert len(twindex.Store.load(path).table("t", keys="bytes", values="bytes")) == 2
 
 
 def test_one_writer_a_file(path: Path) -> None:
     with twindex.open(path) as store:
-        store.table("t")[b"a"] = b"1"
+        store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
         with pytest.raises(twindex.InUseError, match=f"{os.getpid()}"):
             twindex.open(path)
         with twindex.open(path, read_only=True) as reader:
             assert reader.read_only
-            table = reader.table("t")
+            table = reader.table("t", keys="bytes", values="bytes")
             assert table[b"a"] == b"1"
             for write in (
                 lambda: table.insert(b"b", b""),
                 lambda: table.upsert_many([(b"b", b"")]),
                 lambda: table.clear(),
-                lambda: reader.table("new"),
+                lambda: reader.table("new", keys="bytes", values="bytes"),
                 lambda: reader.drop_table("t"),
                 lambda: reader.save(),
             ):
@@ -167,17 +170,19 @@ def test_missing_files(path: Path) -> None:
 
 def test_damage_is_refused_and_a_torn_end_is_cut(path: Path) -> None:
     with twindex.open(path) as store:
-        store.table("t", "sorted").update({b"%03d" % number: bytes(100) for number in range(100)})
+        store.table("t", "sorted", keys="bytes", values="bytes").update(
+            {b"%03d" % number: bytes(100) for number in range(100)}
+        )
         store.compact()
         end = store.stats()["dump_bytes"] + store.stats()["log_bytes"]
-        store.table("t", "sorted")[b"last"] = bytes(1000)
+        store.table("t", "sorted", keys="bytes", values="bytes")[b"last"] = bytes(1000)
         store.flush()
         whole = path.read_bytes()
     path.write_bytes(whole[: end + 50])
     with twindex.open(path) as store:
         assert store.torn is not None
         assert store.torn[1] > 0
-        assert len(store.table("t", "sorted")) == 100
+        assert len(store.table("t", "sorted", keys="bytes", values="bytes")) == 100
     damaged = bytearray(whole)
     damaged[end // 2] ^= 1
     path.write_bytes(damaged)
@@ -227,7 +232,7 @@ def test_batches(path: Path, durability: Durability) -> None:
 
 def test_a_batch_that_fails_changes_nothing() -> None:
     store = twindex.Store(memory_limit=4_000_000)
-    table = store.table("t")
+    table = store.table("t", keys="bytes", values="bytes")
     table[b"a"] = b"1"
     batch = store.batch()
     batch.upsert(table, b"a", b"2")
@@ -290,11 +295,11 @@ def test_a_killed_process_loses_nothing(path: Path, durability: Durability) -> N
 
 def test_a_store_that_is_let_go_lets_go_of_its_file(path: Path) -> None:
     store = twindex.open(path)
-    table: Any = store.table("t")
+    table: Any = store.table("t", keys="bytes", values="bytes")
     table[b"a"] = b"1"
     del store, table
     with twindex.open(path) as again:
-        assert again.table("t")[b"a"] == b"1"
+        assert again.table("t", keys="bytes", values="bytes")[b"a"] == b"1"
 
 
 def test_pickles_name_the_file(path: Path) -> None:
@@ -345,7 +350,7 @@ def test_a_file_is_let_go_while_a_child_lives_on(path: Path) -> None:
         os._exit(0)
     os.close(reader)
     try:
-        store.table("t")[b"a"] = b"1"
+        store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
         store.close()
         twindex.open(path).close()
     finally:
@@ -357,7 +362,7 @@ def test_a_file_is_let_go_while_a_child_lives_on(path: Path) -> None:
 def test_a_refused_write_to_a_dropped_table_leaves_the_file_whole(path: Path, durability: Any) -> None:
     """The log had an operation for a table that was gone, and the file could not be opened any more."""
     with twindex.open(path, durability=durability) as store:
-        table = store.table("t")
+        table = store.table("t", keys="bytes", values="bytes")
         store.drop_table("t")
         for write in (table.update, table.insert_many, table.replace_many, table.upsert_many):
             with pytest.raises(twindex.TableDroppedError):
@@ -373,18 +378,18 @@ def test_a_store_that_cannot_be_closed_is_saved_elsewhere(path: Path) -> None:
     folder = path.parent / "folder"
     folder.mkdir()
     store = twindex.open(folder / "app.twx", durability="none")
-    store.table("t")[b"a"] = b"1"
+    store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
     shutil.rmtree(folder)
     for _ in range(2):
         with pytest.raises(OSError, match=r"app\.twx"):
             store.close()
         assert not store.closed
     store.save(path)
-    assert twindex.Store.load(path).table("t")[b"a"] == b"1"
+    assert twindex.Store.load(path).table("t", keys="bytes", values="bytes")[b"a"] == b"1"
     folder.mkdir()
     store.close()
     assert store.closed
-    assert twindex.Store.load(folder / "app.twx").table("t")[b"a"] == b"1"
+    assert twindex.Store.load(folder / "app.twx").table("t", keys="bytes", values="bytes")[b"a"] == b"1"
 
 
 def test_no_planted_link_is_followed_and_no_pipe_is_replaced(path: Path) -> None:
@@ -392,7 +397,7 @@ def test_no_planted_link_is_followed_and_no_pipe_is_replaced(path: Path) -> None
     victim = path.with_name("victim")
     victim.write_bytes(b"precious")
     with twindex.open(path) as store:
-        store.table("t")[b"a"] = b"1"
+        store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
         path.with_name(path.name + ".new").symlink_to(victim)
         store.compact()
     assert victim.read_bytes() == b"precious"
@@ -407,6 +412,6 @@ def test_no_planted_link_is_followed_and_no_pipe_is_replaced(path: Path) -> None
 def test_a_path_may_be_bytes(path: Path) -> None:
     """As `open` of Python takes one."""
     with twindex.open(os.fsencode(path)) as store:
-        store.table("t")[b"a"] = b"1"
+        store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
         store.save(os.fsencode(path.with_name("copy.twx")))
-    assert len(twindex.Store.load(path.with_name("copy.twx")).table("t")) == 1
+    assert len(twindex.Store.load(path.with_name("copy.twx")).table("t", keys="bytes", values="bytes")) == 1

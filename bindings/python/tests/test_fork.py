@@ -46,7 +46,7 @@ def test_every_use_in_a_child_is_an_error() -> None:
         uses: list[Callable[[], object]] = [
             store.tables,
             store.dump,
-            lambda: store.table("t", "sorted"),
+            lambda: store.table("t", "sorted", keys="bytes", values="bytes"),
             lambda: store.memory,
             store.__enter__,
             lambda: len(table),
@@ -62,7 +62,7 @@ def test_every_use_in_a_child_is_an_error() -> None:
             with pytest.raises(twindex.ForkedError, match="forked"):
                 use()
         assert not store.closed
-        own = twindex.Store().table("t")
+        own = twindex.Store().table("t", keys="bytes", values="bytes")
         own[b"a"] = b"1"
         assert own[b"a"] == b"1"
         store.close()
@@ -79,7 +79,10 @@ def test_every_use_in_a_child_is_an_error() -> None:
 def test_what_was_inherited_goes_quietly_while_other_threads_wrote() -> None:
     """The child has no such threads: to drop a table that one of them held a lock of would take for ever."""
     store = twindex.Store()
-    handles = [store.table("t", "sorted"), store.table("h")]
+    handles = [
+        store.table("t", "sorted", keys="bytes", values="bytes"),
+        store.table("h", keys="bytes", values="bytes"),
+    ]
     done = threading.Event()
 
     def write(table: twindex.Table[bytes, bytes]) -> None:
@@ -111,13 +114,13 @@ def test_what_was_inherited_goes_quietly_while_other_threads_wrote() -> None:
 def test_a_grandchild_is_a_child_too() -> None:
     def child() -> None:
         store = twindex.Store()
-        store.table("t")[b"a"] = b"1"
+        store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
 
         def grandchild() -> None:
             with pytest.raises(twindex.ForkedError):
-                store.table("t")
+                store.table("t", keys="bytes", values="bytes")
 
         in_child(grandchild)
-        assert store.table("t")[b"a"] == b"1"
+        assert store.table("t", keys="bytes", values="bytes")[b"a"] == b"1"
 
     in_child(child)

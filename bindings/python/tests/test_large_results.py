@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 @pytest.mark.parametrize("index", ["hash", "sorted"])
 def test_large_values_are_read_ahead_one_at_a_time(index: Literal["hash", "sorted"]) -> None:
-    table = Store().table("t", index=index)
+    table = Store().table("t", index=index, keys="bytes", values="bytes")
     for key in range(32):
         table[bytes([key])] = b"v" * MIB
     ways: list[Iterable[object]] = [table.items(), table.values()]
@@ -35,14 +35,14 @@ def test_large_values_are_read_ahead_one_at_a_time(index: Literal["hash", "sorte
 
 @pytest.mark.parametrize("index", ["hash", "sorted"])
 def test_keys_of_large_values_come_without_them(index: Literal["hash", "sorted"]) -> None:
-    table = Store().table("t", index=index)
+    table = Store().table("t", index=index, keys="bytes", values="bytes")
     for key in range(64):
         table[bytes([key])] = b"v" * MIB
     assert sorted(table) == [bytes([key]) for key in range(64)]
 
 
 def test_popitem_of_a_hash_table_meets_every_pair_once() -> None:
-    table = Store().table("t")
+    table = Store().table("t", keys="bytes", values="bytes")
     pairs = {b"%d" % number: b"v%d" % number for number in range(5_000)}
     table.update(pairs)
     popped = dict(table.popitem() for _ in range(2_000))
@@ -62,7 +62,7 @@ def test_popitem_of_a_hash_table_meets_every_pair_once() -> None:
 
 @pytest.mark.parametrize("length", [0, 100, 5_000, MIB])
 def test_many_values_of_any_length_come_in_order(length: int) -> None:
-    table = Store().table("t")
+    table = Store().table("t", keys="bytes", values="bytes")
     keys = [b"%d" % number for number in range(200)]
     for number, key in enumerate(keys):
         table[key] = b"%d" % number + b"v" * (length if number % 3 else 0)

@@ -91,7 +91,7 @@ def test_equality(table: Texts) -> None:
     assert table != texts(ada="1815")
     assert table != {**same, "bob": "1"}
     assert table != [("ada", "1815"), ("bob", "1900")]
-    assert table != twindex.Store().table("other")
+    assert table != twindex.Store().table("other", keys="bytes", values="bytes")
     with pytest.raises(TypeError, match="unhashable"):
         hash(table)
 
@@ -181,7 +181,7 @@ def test_setdefault_returns_what_it_stored() -> None:
     table = twindex.Store().table("t", keys="str", values="json")
     assert table.setdefault("x", (1, 2)) == [1, 2]
     assert table.setdefault("x", ()) == [1, 2]
-    raw: Any = twindex.Store().table("t")
+    raw: Any = twindex.Store().table("t", keys="bytes", values="bytes")
     first = raw.setdefault(b"x", bytearray(b"1"))
     assert type(first) is bytes
     assert first == raw[b"x"] == b"1"
@@ -200,7 +200,7 @@ def test_what_is_derived_from_list_and_tuple_gives_its_own_items() -> None:
         def __iter__(self) -> Iterator[bytes]:
             return iter([b"b", b"2"])
 
-    table: Any = twindex.Store().table("t")
+    table: Any = twindex.Store().table("t", keys="bytes", values="bytes")
     table.update(Shown())
     assert table.insert_many([Pair()]) == [True]
     assert dict(table) == {b"a": b"1", b"b": b"2"}
@@ -336,7 +336,7 @@ TestAsDict = AsDict.TestCase
 def test_batches_of_keys_of_any_length(size: int, count: int) -> None:
     """Short keys are copied, long ones and other objects are held; more than a thousand are read in parts."""
     keys = [b"%d" % number + b"k" * size for number in range(count)]
-    table = twindex.Store().table("t")
+    table = twindex.Store().table("t", keys="bytes", values="bytes")
     table.update([(key, key[:9]) for key in keys[::2]])
     sources: list[Any] = [
         keys,

@@ -62,7 +62,7 @@ def test_scans_are_slices_of_the_sorted_keys(
 
 @given(st.sets(st.text("ab", max_size=3)), st.text("ab", max_size=2), st.booleans())
 def test_prefixes(keys: set[str], prefix: str, reverse: bool) -> None:
-    table = twindex.Store().table("words", "sorted", keys="str")
+    table = twindex.Store().table("words", "sorted", keys="str", values="bytes")
     table.update(dict.fromkeys(keys, b""))
     expected = sorted((key for key in keys if key.startswith(prefix)), reverse=reverse)
     assert [key for key, _ in table.scan(prefix=prefix, reverse=reverse)] == expected
@@ -171,7 +171,7 @@ def test_what_has_a_name_of_sortedcontainers_does_the_same(
 
 def test_a_scan_of_large_values_reads_fewer_ahead() -> None:
     """A block of 256 values of a mebibyte would be a quarter of a gibibyte that nobody asked for."""
-    table = twindex.Store().table("t", "sorted", keys="int")
+    table = twindex.Store().table("t", "sorted", keys="int", values="bytes")
     table.update(dict.fromkeys(range(2000), b""))
     table.update({key: bytes(1 << 20) for key in range(16, 40)})
     scan = table.scan()

@@ -18,38 +18,44 @@ import twindex
 
 def filled() -> twindex.Store:
     store = twindex.Store()
-    store.table("users").update({b"ada": b"1815", b"": b""})
+    store.table("users", keys="bytes", values="bytes").update({b"ada": b"1815", b"": b""})
     store.table("log", "sorted", keys="int", values="json").update({2: [None], -1: {"é": "x"}})
-    store.table("empty", "sorted")
+    store.table("empty", "sorted", keys="bytes", values="bytes")
     return store
 
 
 def contents(store: twindex.Store) -> dict[tuple[str, str], dict[bytes, bytes]]:
-    return {(name, index): dict(store.table(name, index).items()) for name, index in store.tables()}
+    return {
+        (name, index): dict(store.table(name, index, keys="bytes", values="bytes").items())
+        for name, index in store.tables()
+    }
 
 
 def test_a_table_is_one_under_all_its_handles() -> None:
     store = twindex.Store()
-    store.table("users")[b"ada"] = b"1815"
-    assert store.table("users", index="hash")[b"ada"] == b"1815"
-    assert (store.table("users").name, store.table("users").index) == ("users", "hash")
+    store.table("users", keys="bytes", values="bytes")[b"ada"] = b"1815"
+    assert store.table("users", index="hash", keys="bytes", values="bytes")[b"ada"] == b"1815"
+    assert (
+        store.table("users", keys="bytes", values="bytes").name,
+        store.table("users", keys="bytes", values="bytes").index,
+    ) == ("users", "hash")
 
 
 def test_dropped_tables() -> None:
     store = filled()
-    users = store.table("users")
+    users = store.table("users", keys="bytes", values="bytes")
     assert store.drop_table("users")
     assert not store.drop_table("users")
     assert users.select(b"ada") is None
     with pytest.raises(twindex.TableDroppedError, match="users"):
         users.insert(b"ada", b"")
-    assert len(store.table("users", "sorted")) == 0
+    assert len(store.table("users", "sorted", keys="bytes", values="bytes")) == 0
 
 
 def test_memory_is_counted_and_returned() -> None:
     store = twindex.Store()
     empty = store.memory
-    table = store.table("t")
+    table = store.table("t", keys="bytes", values="bytes")
     table.update({b"%06d" % number: bytes(100) for number in range(10_000)})
     assert store.memory >= table.memory >= 10_000 * 106
     table.clear()
@@ -61,7 +67,7 @@ def test_memory_is_counted_and_returned() -> None:
 def test_the_memory_limit() -> None:
     store = twindex.Store(memory_limit=4_000_000)
     assert store.memory_limit == 4_000_000
-    table = store.table("t", "sorted")
+    table = store.table("t", "sorted", keys="bytes", values="bytes")
     table[b"small"] = b"1"
     for call in (
         lambda: table.insert(b"big", bytes(8_000_000)),
@@ -87,7 +93,7 @@ def test_a_dump_is_loaded_from_any_bytes(source: Callable[[bytes], Any]) -> None
 def test_a_file_is_loaded_from_any_path(tmp_path: Path, path_of: Callable[[Path], Any]) -> None:
     store, path = filled(), path_of(tmp_path / "é.twx")
     store.save(path)
-    store.table("users")[b"more"] = b"1"
+    store.table("users", keys="bytes", values="bytes")[b"more"] = b"1"
     store.save(path)
     assert contents(twindex.Store.load(path)) == contents(store)
     assert [file.name for file in tmp_path.iterdir()] == ["é.twx"]
@@ -96,7 +102,7 @@ def test_a_file_is_loaded_from_any_path(tmp_path: Path, path_of: Callable[[Path]
 @given(st.dictionaries(st.binary(max_size=8), st.binary(), min_size=1), st.data())
 def test_a_damaged_dump_is_refused(pairs: dict[bytes, bytes], data: st.DataObject) -> None:
     store = twindex.Store()
-    store.table("t", "sorted").update(pairs)
+    store.table("t", "sorted", keys="bytes", values="bytes").update(pairs)
     dump = bytearray(store.dump())
     at = data.draw(st.integers(0, len(dump) - 1))
     dump[at] ^= data.draw(st.integers(1, 255))
@@ -118,7 +124,7 @@ def test_closing() -> None:
     uses: list[Callable[[], object]] = [
         store.tables,
         store.dump,
-        lambda: store.table("log"),
+        lambda: store.table("log", keys="bytes", values="bytes"),
         lambda: store.memory,
         lambda: store.memory_limit,
         lambda: setattr(store, "memory_limit", 1),
@@ -174,7 +180,7 @@ def test_repr() -> None:
 
 
 def handles() -> list[object]:
-    table = twindex.Store().table("t", "sorted")
+    table = twindex.Store().table("t", "sorted", keys="bytes", values="bytes")
     store = twindex.Store()
     return [store, table, table.cursor(), table.scan(), store.batch()]
 
@@ -216,5 +222,5 @@ def test_limits() -> None:
         2**32 - 1,
         255,
     )
-    table = twindex.Store().table("n" * 255)
+    table = twindex.Store().table("n" * 255, keys="bytes", values="bytes")
     assert table.insert(bytes(65_535), b"")

@@ -120,7 +120,7 @@ def test_one_scan_for_all_threads() -> None:
 
 def test_the_interpreter_runs_on_during_a_batch() -> None:
     """A batch waits for another thread's only after it has let the interpreter go."""
-    table = twindex.Store().table("t", "sorted")
+    table = twindex.Store().table("t", "sorted", keys="bytes", values="bytes")
     pairs = [(b"%06d" % number, b"v" * 100) for number in range(20_000)]
 
     def work(thread: int) -> None:
@@ -137,7 +137,7 @@ def test_the_interpreter_runs_on_during_a_batch() -> None:
 
 def test_other_threads_run_during_a_batch() -> None:
     """No thread is made to give up the interpreter here, so another one runs only where a batch lets go of it."""
-    table = twindex.Store().table("t", "sorted")
+    table = twindex.Store().table("t", "sorted", keys="bytes", values="bytes")
     pairs = [(b"%06d" % number, b"v" * 100) for number in range(20_000)]
     begin, ran = threading.Lock(), threading.Event()
 
@@ -160,7 +160,7 @@ def test_other_threads_run_during_a_batch() -> None:
 
 
 def test_buffers_may_change_during_a_batch() -> None:
-    table = twindex.Store().table("t")
+    table = twindex.Store().table("t", keys="bytes", values="bytes")
     key = bytearray(b"a" * 64)
     done = threading.Event()
 
@@ -217,7 +217,7 @@ def test_an_exception_in_alter_changes_nothing(numbers: twindex.Table[int, int])
 
 def test_alter_may_close_the_store() -> None:
     store = twindex.Store()
-    table = store.table("t")
+    table = store.table("t", keys="bytes", values="bytes")
 
     def change(value: bytes | None) -> bytes:
         store.close()

@@ -15,7 +15,7 @@ def of(value: object) -> str:
 
 
 def test_bytes() -> None:
-    table = twindex.Store().table("t", "sorted")
+    table = twindex.Store().table("t", "sorted", keys="bytes", values="bytes")
     assert table.insert(bytearray(b"a"), memoryview(b"1"))
     assert of(assert_type(table[b"a"], bytes)) == "bytes"
     assert of(assert_type(table.select(memoryview(b"a")), bytes | None)) == "bytes"
@@ -54,8 +54,8 @@ def test_what_mypy_refuses() -> None:
         lambda: table[1],  # type: ignore[index]
         lambda: table.scan(gt=1),  # type: ignore[arg-type]
         lambda: table.increment_many([("a", "1")]),  # type: ignore[list-item]
-        lambda: twindex.Store().table("t", "btree"),  # type: ignore[call-overload]
-        lambda: twindex.Store().table("t", keys="json"),  # type: ignore[call-overload]
+        lambda: twindex.Store().table("t", "btree", keys="bytes", values="bytes"),  # type: ignore[call-overload]
+        lambda: twindex.Store().table("t", keys="json", values="bytes"),  # type: ignore[call-overload]
     ):
         with pytest.raises(twindex.Error):
             call()

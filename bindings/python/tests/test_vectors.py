@@ -49,7 +49,7 @@ class Runner:
         self.tables: dict[str, twindex.Table[Any, Any]] = {}
         self.cursors: dict[str, twindex.Cursor[Any, Any]] = {}
         if index is not None:
-            self.tables["t"] = self.store.table("t", index=index)
+            self.tables["t"] = self.store.table("t", index=index, keys="bytes", values="bytes")
 
     def run(self, step: Step) -> Any:
         do = step["do"]
@@ -134,7 +134,9 @@ class Runner:
     do_scan_asc_next_many = do_scan_desc_next_many = do_next_many
 
     def do_table(self, step: Step) -> Any:
-        self.tables[step["name"]] = self.store.table(step["name"], index=step["index"])
+        self.tables[step["name"]] = self.store.table(
+            step["name"], index=step["index"], keys="bytes", values="bytes"
+        )
 
     def do_tables(self, step: Step) -> Any:
         del step
@@ -149,7 +151,10 @@ class Runner:
     def do_reload(self, step: Step) -> Any:
         del step
         self.store = twindex.Store.load(self.store.dump())
-        self.tables = {name: self.store.table(name, index=index) for name, index in self.store.tables()}
+        self.tables = {
+            name: self.store.table(name, index=index, keys="bytes", values="bytes")
+            for name, index in self.store.tables()
+        }
 
     def do_load(self, step: Step) -> Any:
         twindex.Store.load(decoded(step["bytes"]))

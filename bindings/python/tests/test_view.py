@@ -18,7 +18,7 @@ LARGE = bytes(range(256)) * 40_000
 @pytest.fixture(params=["hash", "sorted"])
 def table(request: pytest.FixtureRequest) -> twindex.Table[bytes, bytes, Any, Any]:
     index: Literal["hash", "sorted"] = request.param
-    return twindex.Store().table("t", index)
+    return twindex.Store().table("t", index, keys="bytes", values="bytes")
 
 
 def view_of(table: twindex.Table[bytes, bytes, Any, Any], key: bytes) -> memoryview:
@@ -67,7 +67,7 @@ def test_a_view_outlives_its_pair(table: twindex.Table[bytes, bytes, Any, Any]) 
 
 def test_a_view_outlives_its_store() -> None:
     with twindex.Store() as store:
-        table = store.table("t")
+        table = store.table("t", keys="bytes", values="bytes")
         table[b"key"] = LARGE
         view = view_of(table, b"key")
     with pytest.raises(twindex.ClosedError):
@@ -80,7 +80,7 @@ def test_a_view_outlives_its_store() -> None:
 @pytest.mark.parametrize("index", ["hash", "sorted"])
 def test_the_memory_of_a_view_counts_until_it_goes(index: Literal["hash", "sorted"]) -> None:
     store = twindex.Store()
-    table = store.table("t", index)
+    table = store.table("t", index, keys="bytes", values="bytes")
     table[b"key"] = LARGE
     view: memoryview | None = view_of(table, b"key")
     table.clear()

@@ -133,7 +133,7 @@ def test_tables(
 @pytest.mark.parametrize("name", methods(twindex.Cursor))
 @given(st.lists(JUNK, max_size=2))
 def test_cursors(name: str, arguments: list[Any]) -> None:
-    table = twindex.Store().table("t", "sorted")
+    table = twindex.Store().table("t", "sorted", keys="bytes", values="bytes")
     table[b"a"] = b"1"
     cursor = table.cursor()
     call(cursor, name, arguments, {})
@@ -163,7 +163,7 @@ def test_stores(
 @given(st.lists(JUNK, max_size=3), st.booleans())
 def test_batches(name: str, arguments: list[Any], with_table: bool) -> None:
     store = twindex.Store()
-    table = store.table("t")
+    table = store.table("t", keys="bytes", values="bytes")
     call(store.batch(), name, [table, *arguments] if with_table else arguments, {})
     assert len(table) == 0
 

@@ -6,12 +6,13 @@ use super::{
     BETWEEN, BYTES, END, END_OF_INTEGERS, GREATEST_FLOATS, LEAST_FLOATS, MAX_BYTES, MAX_DEPTH, NOT_THE_END,
     NULL, TEXT, TUPLE, WHOLE, ZERO,
 };
+use crate::error::excerpt;
 use crate::{Error, Result};
 
 /// Writes a tuple item by item. [`pack`](super::pack) does so for Rust's own tuples.
 ///
-/// A tuple that is too long is counted to its end, so that the error can name its length, but is not kept.
-#[derive(Debug, Default)]
+/// Of a tuple that is too long only the start is kept. The rest is counted, so that the error can name the length.
+#[derive(Clone, Debug, Default)]
 pub struct Writer {
     bytes: Vec<u8>,
     /// The length of all that was written, kept or not.
@@ -81,13 +82,19 @@ impl Writer {
     /// # Errors
     /// [`Error::TooLong`] for more than [`MAX_BYTES`], [`Error::Unbalanced`] where a tuple was begun and not ended.
     pub fn finish(self) -> Result<Vec<u8>> {
-        if self.depth > 0 {
-            return Err(Error::Unbalanced);
-        }
         if self.len > MAX_BYTES {
-            return Err(Error::TooLong { len: self.len });
+            return Err(Error::TooLong { len: self.len, start: excerpt(&self.bytes) });
         }
-        Ok(self.bytes)
+        self.finish_sought()
+    }
+
+    /// The bytes of a tuple that is looked for, or where a range ends. It may have any length: one that is too long is cut
+    /// after [`MAX_BYTES`] and one more, and then stands where it would in the order of the keys, none of which is so long.
+    ///
+    /// # Errors
+    /// [`Error::Unbalanced`] where a tuple was begun and not ended.
+    pub fn finish_sought(self) -> Result<Vec<u8>> {
+        if self.depth > 0 { Err(Error::Unbalanced) } else { Ok(self.bytes) }
     }
 
     fn content(&mut self, kind: u8, content: &[u8]) -> Result<()> {
@@ -103,10 +110,9 @@ impl Writer {
 
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.len = self.len.saturating_add(bytes.len());
-        if self.len <= MAX_BYTES {
-            self.bytes.try_reserve(bytes.len()).map_err(|_| Error::OutOfMemory)?;
-            self.bytes.extend_from_slice(bytes);
-        }
+        let kept = &bytes[..bytes.len().min(MAX_BYTES + 1 - self.bytes.len())];
+        self.bytes.try_reserve(kept.len()).map_err(|_| Error::OutOfMemory)?;
+        self.bytes.extend_from_slice(kept);
         Ok(())
     }
 }

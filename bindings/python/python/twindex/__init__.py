@@ -3,11 +3,11 @@
 >>> import twindex
 >>> store = twindex.Store()
 >>> users = store.table("users")
->>> users.insert(b"ada", b"1815")
+>>> users.insert("ada", "1815")
 True
->>> users[b"ada"]
-b'1815'
->>> log = store.table("log", index="sorted", keys="str", values="str")
+>>> users["ada"]
+'1815'
+>>> log = store.table("log", index="sorted")
 >>> log.update({"2026-11-02": "b", "2026-11-01": "a", "2025-12-31": "z"})
 >>> for key, value in log.scan(gte="2026"):
 ...     print(key, value)
@@ -17,6 +17,7 @@ b'1815'
 
 from collections.abc import Iterator, MutableMapping
 
+from ._codecs import Codec
 from ._twindex import (
     MAX_KEY_BYTES,
     MAX_NAME_BYTES,
@@ -44,6 +45,7 @@ from .errors import (
     LogFailedError,
     MemoryLimitError,
     NoFileError,
+    NoTableError,
     NotAnIntegerError,
     OptionError,
     PairLengthError,
@@ -67,6 +69,7 @@ __all__ = [
     "ArgumentTypeError",
     "Batch",
     "ClosedError",
+    "Codec",
     "CorruptError",
     "Cursor",
     "EncodingError",
@@ -80,6 +83,7 @@ __all__ = [
     "LogFailedError",
     "MemoryLimitError",
     "NoFileError",
+    "NoTableError",
     "NotAnIntegerError",
     "OptionError",
     "PairLengthError",

@@ -21,6 +21,7 @@ from typing import (
 from _typeshed import StrOrBytesPath, StrPath, SupportsItems
 from typing_extensions import Buffer, TypeVar
 
+from ._codecs import Codec
 from ._views import ItemsView, KeysView, ValuesView
 
 __all__ = [
@@ -77,37 +78,29 @@ class Store:
         name: str,
         index: _Index = "hash",
         *,
-        keys: Literal["bytes"] = "bytes",
-        values: Literal["bytes"] = "bytes",
-    ) -> Table[bytes, bytes, Buffer, Buffer]: ...
-    @overload
-    def table(
-        self, name: str, index: _Index = "hash", *, keys: Literal["bytes"] = "bytes", values: Literal["str"]
-    ) -> Table[bytes, str, Buffer, str]: ...
-    @overload
-    def table(
-        self, name: str, index: _Index = "hash", *, keys: Literal["bytes"] = "bytes", values: Literal["int"]
-    ) -> Table[bytes, int, Buffer, int]: ...
+        keys: Literal["str"] | None = None,
+        values: Literal["str"] | None = None,
+        create: bool = True,
+    ) -> Table[str, str]: ...
     @overload
     def table(
         self,
         name: str,
         index: _Index = "hash",
         *,
-        keys: Literal["bytes"] = "bytes",
-        values: Literal["json", "msgpack", "pickle"],
-    ) -> Table[bytes, Any, Buffer, Any]: ...
-    @overload
-    def table(
-        self, name: str, index: _Index = "hash", *, keys: Literal["str"], values: Literal["bytes"] = "bytes"
+        keys: Literal["str"] | None = None,
+        values: Literal["bytes"],
+        create: bool = True,
     ) -> Table[str, bytes, str, Buffer]: ...
     @overload
     def table(
-        self, name: str, index: _Index = "hash", *, keys: Literal["str"], values: Literal["str"]
-    ) -> Table[str, str]: ...
-    @overload
-    def table(
-        self, name: str, index: _Index = "hash", *, keys: Literal["str"], values: Literal["int"]
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Literal["str"] | None = None,
+        values: Literal["int"],
+        create: bool = True,
     ) -> Table[str, int]: ...
     @overload
     def table(
@@ -115,20 +108,99 @@ class Store:
         name: str,
         index: _Index = "hash",
         *,
-        keys: Literal["str"],
+        keys: Literal["str"] | None = None,
         values: Literal["json", "msgpack", "pickle"],
+        create: bool = True,
     ) -> Table[str, Any]: ...
     @overload
     def table(
-        self, name: str, index: _Index = "hash", *, keys: Literal["int"], values: Literal["bytes"] = "bytes"
-    ) -> Table[int, bytes, int, Buffer]: ...
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Literal["str"] | None = None,
+        values: Codec[_B],
+        create: bool = True,
+    ) -> Table[str, _B]: ...
     @overload
     def table(
-        self, name: str, index: _Index = "hash", *, keys: Literal["int"], values: Literal["str"]
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Literal["bytes"],
+        values: Literal["str"] | None = None,
+        create: bool = True,
+    ) -> Table[bytes, str, Buffer, str]: ...
+    @overload
+    def table(
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Literal["bytes"],
+        values: Literal["bytes"],
+        create: bool = True,
+    ) -> Table[bytes, bytes, Buffer, Buffer]: ...
+    @overload
+    def table(
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Literal["bytes"],
+        values: Literal["int"],
+        create: bool = True,
+    ) -> Table[bytes, int, Buffer, int]: ...
+    @overload
+    def table(
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Literal["bytes"],
+        values: Literal["json", "msgpack", "pickle"],
+        create: bool = True,
+    ) -> Table[bytes, Any, Buffer, Any]: ...
+    @overload
+    def table(
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Literal["bytes"],
+        values: Codec[_B],
+        create: bool = True,
+    ) -> Table[bytes, _B, Buffer, _B]: ...
+    @overload
+    def table(
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Literal["int"],
+        values: Literal["str"] | None = None,
+        create: bool = True,
     ) -> Table[int, str]: ...
     @overload
     def table(
-        self, name: str, index: _Index = "hash", *, keys: Literal["int"], values: Literal["int"]
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Literal["int"],
+        values: Literal["bytes"],
+        create: bool = True,
+    ) -> Table[int, bytes, int, Buffer]: ...
+    @overload
+    def table(
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Literal["int"],
+        values: Literal["int"],
+        create: bool = True,
     ) -> Table[int, int]: ...
     @overload
     def table(
@@ -138,18 +210,47 @@ class Store:
         *,
         keys: Literal["int"],
         values: Literal["json", "msgpack", "pickle"],
+        create: bool = True,
     ) -> Table[int, Any]: ...
     @overload
     def table(
-        self, name: str, index: _Index = "hash", *, keys: Literal["tuple"], values: Literal["bytes"] = "bytes"
-    ) -> Table[tuple[Any, ...], bytes, tuple[Any, ...], Buffer]: ...
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Literal["int"],
+        values: Codec[_B],
+        create: bool = True,
+    ) -> Table[int, _B]: ...
     @overload
     def table(
-        self, name: str, index: _Index = "hash", *, keys: Literal["tuple"], values: Literal["str"]
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Literal["tuple"],
+        values: Literal["str"] | None = None,
+        create: bool = True,
     ) -> Table[tuple[Any, ...], str]: ...
     @overload
     def table(
-        self, name: str, index: _Index = "hash", *, keys: Literal["tuple"], values: Literal["int"]
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Literal["tuple"],
+        values: Literal["bytes"],
+        create: bool = True,
+    ) -> Table[tuple[Any, ...], bytes, tuple[Any, ...], Buffer]: ...
+    @overload
+    def table(
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Literal["tuple"],
+        values: Literal["int"],
+        create: bool = True,
     ) -> Table[tuple[Any, ...], int]: ...
     @overload
     def table(
@@ -159,7 +260,68 @@ class Store:
         *,
         keys: Literal["tuple"],
         values: Literal["json", "msgpack", "pickle"],
+        create: bool = True,
     ) -> Table[tuple[Any, ...], Any]: ...
+    @overload
+    def table(
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Literal["tuple"],
+        values: Codec[_B],
+        create: bool = True,
+    ) -> Table[tuple[Any, ...], _B]: ...
+    @overload
+    def table(
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Codec[_A],
+        values: Literal["str"] | None = None,
+        create: bool = True,
+    ) -> Table[_A, str]: ...
+    @overload
+    def table(
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Codec[_A],
+        values: Literal["bytes"],
+        create: bool = True,
+    ) -> Table[_A, bytes, _A, Buffer]: ...
+    @overload
+    def table(
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Codec[_A],
+        values: Literal["int"],
+        create: bool = True,
+    ) -> Table[_A, int]: ...
+    @overload
+    def table(
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Codec[_A],
+        values: Literal["json", "msgpack", "pickle"],
+        create: bool = True,
+    ) -> Table[_A, Any]: ...
+    @overload
+    def table(
+        self,
+        name: str,
+        index: _Index = "hash",
+        *,
+        keys: Codec[_A],
+        values: Codec[_B],
+        create: bool = True,
+    ) -> Table[_A, _B]: ...
     def tables(self) -> list[tuple[str, _Index]]: ...
     def drop_table(self, name: str) -> bool: ...
     @property

@@ -84,6 +84,15 @@ class UnknownIndexError(Error, ValueError):
     code = "TWINDEX_UNKNOWN_INDEX"
 
 
+class NoTableError(Error, KeyError):
+    """A table that is not there was asked for with `create=False`."""
+
+    code = "TWINDEX_NO_TABLE"
+
+    # A `KeyError` would show its message as a key, in quotes.
+    __str__ = Exception.__str__
+
+
 class TableDroppedError(Error, ValueError):
     """A write to a table that was dropped from its store."""
 

@@ -93,11 +93,28 @@ impl Format {
         let py = stored.py();
         self.decode.bind(py).call1((stored,)).map_err(|cause| {
             if self.is_refusal(py, &cause) || cause.is_instance_of::<PyEOFError>(py) {
-                let message = format!("the value cannot be read as {}: {}", self.name, shown(stored));
-                return error::encoding(message).caused_by(py, cause);
+                return self.unreadable(stored).caused_by(py, cause);
             }
             cause.into()
         })
+    }
+
+    /// [`decode`](Self::decode) of JSON, which can escape half of a character. Text has none, so it could not be written back.
+    pub(super) fn decode_text<'py>(&self, stored: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        let text = stored.cast::<PyString>().map_err(PyErr::from)?.to_str()?;
+        let decoded = self.decode(stored)?;
+        let may_have_halves =
+            text.split('\\').skip(1).any(|rest| rest.starts_with("ud") || rest.starts_with("uD"));
+        if may_have_halves {
+            self.encode(&decoded)
+                .map_err(|cause| self.unreadable(stored).caused_by(stored.py(), cause.into()))?;
+        }
+        Ok(decoded)
+    }
+
+    #[cold]
+    fn unreadable(&self, stored: &Bound<'_, PyAny>) -> Failure {
+        error::encoding(format!("the value cannot be read as {}: {}", self.name, shown(stored)))
     }
 
     /// What the encoder says of an object; an exception of the object's own methods passes as it is.

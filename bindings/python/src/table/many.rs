@@ -9,6 +9,7 @@ use crate::codec::{Encoded, integer};
 use crate::error::Result;
 use crate::groups::{Groups, Keys};
 use crate::interrupts::{AT_ONCE, Interrupts};
+use crate::memory::check_memory;
 use crate::objects::{self, Flags, Sums};
 use crate::room::{gather, with_room};
 
@@ -44,7 +45,7 @@ impl Table {
             };
             let rest = &items[results.len()..];
             let count = rest.iter().take(WRITTEN_AT_ONCE).take_while(fits).count();
-            crate::check_memory()?;
+            check_memory()?;
             let table = self.open()?;
             results.append(&mut py.detach(|| work(table, &rest[..count]))?);
             if results.len() == items.len() {
@@ -68,7 +69,7 @@ impl Table {
         let mut encoded = with_room(pairs.len())?;
         let mut interrupts = Interrupts::default();
         for [key, value] in pairs.iter() {
-            let (key, value) = (self.keys.encode(key)?, self.values.encode(value)?);
+            let (key, value) = (self.codecs.keys.encode(key)?, self.codecs.values.encode(value)?);
             interrupts.item_of(py, key.len() + value.len())?;
             encoded.push((key, value));
         }
@@ -82,7 +83,7 @@ impl Table {
     /// `insert` for each pair of a mapping or an iterable: whether each took effect.
     ///
     /// >>> users = Store().table("users")
-    /// >>> users.insert_many([(b"ada", b"1815"), (b"bob", b"1900"), (b"ada", b"1852")])
+    /// >>> users.insert_many([("ada", "1815"), ("bob", "1900"), ("ada", "1852")])
     /// [True, True, False]
     #[pyo3(signature = (pairs, /))]
     fn insert_many(&self, pairs: &Bound<'_, PyAny>) -> Result<Flags> {
@@ -108,34 +109,34 @@ impl Table {
     #[pyo3(signature = (keys, /))]
     fn delete_many(&self, keys: &Bound<'_, PyAny>) -> Result<Flags> {
         let py = keys.py();
-        let keys = Keys::new(keys, self.keys)?;
-        let keys = keys.encode_all(|key| self.keys.encode(key))?;
+        let keys = Keys::new(keys, &self.codecs.keys)?;
+        let keys = keys.encode_all(|key| self.codecs.keys.encode(key))?;
         self.in_turns(py, &keys, Encoded::len, twindex_durable::Table::delete_many).map(Flags)
     }
 
     /// The value of each key, None for those that are absent.
     ///
     /// >>> users = Store().table("users")
-    /// >>> users[b"ada"] = b"1815"
-    /// >>> users.select_many([b"ada", b"bob"])
-    /// [b'1815', None]
+    /// >>> users["ada"] = "1815"
+    /// >>> users.select_many(["ada", "bob"])
+    /// ['1815', None]
     #[pyo3(signature = (keys, /))]
     fn select_many<'py>(&self, keys: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>> {
         let py = keys.py();
-        let keys = Keys::new(keys, self.keys)?;
+        let keys = Keys::new(keys, &self.codecs.keys)?;
         let mut values = with_room(keys.len())?;
         let mut arena = Arena::with_room(keys.len().min(READ_AT_ONCE))?;
         while values.len() < keys.len() {
             let fit = (READ_BYTES * arena.len()).checked_div(arena.bytes()).unwrap_or(READ_AT_ONCE);
             let most = if values.is_empty() { READ_FIRST } else { fit.clamp(1, READ_AT_ONCE) };
-            let keys = keys.encode(values.len(), most, |key| self.keys.encode_sought(key))?;
+            let keys = keys.encode(values.len(), most, |key| self.codecs.keys.encode_sought(key))?;
             let table = self.open()?;
             arena.clear();
             py.detach(|| table.select_many(&keys, |_, value| arena.push(value)));
             arena.check()?;
             for value in arena.iter() {
                 values.push(match value {
-                    Some(value) => self.values.decode(py, value)?,
+                    Some(value) => self.codecs.values.decode(py, value)?,
                     None => py.None().into_bound(py),
                 });
             }
@@ -149,23 +150,24 @@ impl Table {
     #[pyo3(signature = (keys, /))]
     fn contains_many(&self, keys: &Bound<'_, PyAny>) -> Result<Flags> {
         let py = keys.py();
-        let keys = Keys::new(keys, self.keys)?;
-        let keys = keys.encode_all(|key| self.keys.encode_sought(key))?;
+        let keys = Keys::new(keys, &self.codecs.keys)?;
+        let keys = keys.encode_all(|key| self.codecs.keys.encode_sought(key))?;
         self.in_turns(py, &keys, Encoded::len, |table, keys| Ok(table.contains_many(keys))).map(Flags)
     }
 
     /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that
     /// fails.
     ///
-    /// >>> hits = Store().table("hits", keys="str", values="int")
+    /// >>> hits = Store().table("hits", values="int")
     /// >>> hits.increment_many([("/", 1), ("/", 10)])
     /// [1, 11]
     #[pyo3(signature = (amounts, /))]
     fn increment_many(&self, amounts: &Bound<'_, PyAny>) -> Result<Sums> {
-        self.values.check_decimal()?;
+        self.codecs.values.check_decimal()?;
         let py = amounts.py();
         let groups = Groups::pairs("amounts", amounts)?;
-        let amounts = groups.iter().map(|[key, by]| Ok((self.keys.encode(key)?, integer("amount", by)?)));
+        let amounts =
+            groups.iter().map(|[key, by]| Ok((self.codecs.keys.encode(key)?, integer("amount", by)?)));
         let amounts = gather(py, amounts)?;
         let bytes = |(key, _): &(Encoded<'_>, i64)| key.len();
         self.in_turns(py, &amounts, bytes, twindex_durable::Table::increment_many).map(Sums)
@@ -179,8 +181,9 @@ impl Table {
         let mut encoded = with_room(swaps.len())?;
         let mut interrupts = Interrupts::default();
         for [key, expected, new] in swaps.iter() {
-            let key = self.keys.encode(key)?;
-            let (expected, new) = (self.values.encode_present(expected)?, self.values.encode_present(new)?);
+            let key = self.codecs.keys.encode(key)?;
+            let (expected, new) =
+                (self.codecs.values.encode_present(expected)?, self.codecs.values.encode_present(new)?);
             let bytes = |value: &Option<Encoded<'_>>| value.as_ref().map_or(0, Encoded::len);
             interrupts.item_of(py, key.len() + bytes(&expected) + bytes(&new))?;
             encoded.push((key, expected, new));

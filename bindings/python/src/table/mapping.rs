@@ -1,6 +1,5 @@
 //! What makes a table a mapping.
 
-use std::mem::replace;
 use std::sync::Arc;
 
 use pyo3::IntoPyObjectExt;
@@ -14,23 +13,16 @@ use crate::arguments::{Given, Position};
 use crate::error::{self, Result};
 use crate::groups::{each_pair, items};
 use crate::interrupts::Interrupts;
+use crate::memory::check_memory;
 use crate::objects::{self, Pair};
 use crate::scan::{Scan, Yields};
-
-/// The keys that `popitem` tries next, and where in the table those after them are: to look for the first pair takes the
-/// longer the more were removed.
-#[derive(Default)]
-pub(super) struct Popping {
-    keys: Vec<Vec<u8>>,
-    from: u64,
-}
 
 impl Table {
     /// Removes the pair and returns its value. A value that cannot be read stays.
     fn take<'py>(&self, py: Python<'py>, key: &[u8]) -> Result<Option<Bound<'py, PyAny>>> {
         loop {
             let Some(bytes) = self.open()?.in_memory().select_shared(key) else { return Ok(None) };
-            let value = self.values.decode(py, &bytes)?;
+            let value = self.codecs.values.decode(py, &bytes)?;
             if self.change(py, 0, |table| table.compare_and_swap(key, Some(&bytes), None))? {
                 return Ok(Some(value));
             }
@@ -41,27 +33,18 @@ impl Table {
     /// The key of some pair of a hash table, if there is one.
     fn any_key(&self, py: Python<'_>) -> Option<Vec<u8>> {
         let table = self.engine.in_memory();
-        self.popping.with(py, |Popping { keys, from }| {
-            let mut is_last_round = *from == 0;
-            while keys.is_empty() {
-                *from = table.walk(*from, |key, _| keys.push(key.to_vec())).unwrap_or(0);
-                if *from == 0 && keys.is_empty() && replace(&mut is_last_round, true) {
-                    return None;
-                }
-            }
-            keys.pop()
-        })
+        self.popping.with(py, |popping| popping.any_key(table))
     }
 
     fn iterate(&self, yields: Yields) -> Result<Scan> {
-        crate::check_memory()?;
-        Ok(Scan::over_table(Arc::clone(&self.store), self.open()?.in_memory(), self.codecs(), yields))
+        check_memory()?;
+        Ok(Scan::over_table(Arc::clone(&self.store), self.open()?.in_memory(), self.codecs.clone(), yields))
     }
 
     fn iterate_back(&self, yields: Yields) -> Result<Scan> {
-        crate::check_memory()?;
+        check_memory()?;
         let cursor = self.open()?.try_cursor(..)?;
-        Ok(Scan::over_range(Arc::clone(&self.store), cursor, self.codecs(), yields, true, None))
+        Ok(Scan::over_range(Arc::clone(&self.store), cursor, self.codecs.clone(), yields, true, None))
     }
 }
 
@@ -142,7 +125,7 @@ impl Table {
         text_signature = "($self, key, default=..., /)"
     )]
     fn pop<'py>(&self, key: &Bound<'py, PyAny>, default: Given<'_, 'py>) -> Result<Bound<'py, PyAny>> {
-        match (self.take(key.py(), self.keys.encode_sought(key)?.as_ref())?, default) {
+        match (self.take(key.py(), self.codecs.keys.encode_sought(key)?.as_ref())?, default) {
             (Some(value), _) => Ok(value),
             (None, Given::Object(default)) => Ok(default.to_owned()),
             (None, Given::Nothing) => Err(error::missing(key)),
@@ -154,7 +137,7 @@ impl Table {
     /// From a sorted table that is the pair at a position, as `peekitem` takes it: the last one unless told. A hash table
     /// takes no position and gives any pair.
     ///
-    /// >>> log = Store().table("log", index="sorted", keys="int", values="str")
+    /// >>> log = Store().table("log", index="sorted", keys="int")
     /// >>> log.update([(10, "a"), (20, "b"), (30, "c")])
     /// >>> log.popitem(), log.popitem(index=0)
     /// ((30, 'c'), (10, 'a'))
@@ -173,7 +156,7 @@ impl Table {
                 },
             };
             if let Some(key) = key {
-                let object = self.keys.decode(py, &key)?;
+                let object = self.codecs.keys.decode(py, &key)?;
                 if let Some(value) = self.take(py, &key)? {
                     return Ok(Pair(object, value));
                 }
@@ -195,9 +178,9 @@ impl Table {
                 return Ok(value);
             }
             let default = default.map_or_else(|| py.None().into_bound(py), Clone::clone);
-            let (key, value) = (self.keys.encode(key)?, self.values.encode(&default)?);
+            let (key, value) = (self.codecs.keys.encode(key)?, self.codecs.values.encode(&default)?);
             if self.write(py, value.len(), |table| table.insert(&key, &value))? {
-                return self.values.decode(py, value.as_ref());
+                return self.codecs.values.decode(py, value.as_ref());
             }
             py.check_signals()?;
         }

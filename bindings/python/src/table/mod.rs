@@ -3,25 +3,27 @@
 mod many;
 mod mapping;
 mod order;
+mod popping;
 mod verbs;
 
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use self::mapping::Popping;
+use self::popping::Popping;
 use crate::attached::Attached;
-use crate::codec::{Encoded, KeyCodec, ValueCodec};
+use crate::codec::{Codecs, Encoded};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
-use crate::store::{Shared, Store};
+use crate::memory::check_memory;
+use crate::shared::Shared;
 
 /// A named set of pairs under one index: a mapping, with the verbs of Twindex on top.
 ///
 /// `Store.table` opens one.
 ///
 /// >>> store = Store()
-/// >>> users = store.table("users", keys="str", values="json")
+/// >>> users = store.table("users", values="json")
 /// >>> users["ada"] = {"born": 1815}
 /// >>> users["ada"], "bob" in users, len(users)
 /// ({'born': 1815}, False, 1)
@@ -37,11 +39,10 @@ use crate::store::{Shared, Store};
 #[pyclass(frozen, mapping, weakref, generic, module = "twindex")]
 pub(crate) struct Table {
     store: Arc<Shared>,
-    /// The object that holds `store`, which a pickle of the table has too.
-    owner: Py<Store>,
+    /// The `Store` that holds it, which a pickle of the table has too.
+    owner: Py<PyAny>,
     engine: Inherited<twindex_durable::Table>,
-    keys: KeyCodec,
-    values: ValueCodec,
+    codecs: Codecs,
     popping: Attached<Popping>,
 }
 
@@ -50,20 +51,12 @@ const WORTH_LEAVING: usize = 64 << 10;
 
 impl Table {
     pub(crate) fn new(
-        owner: &Bound<'_, Store>,
+        store: Arc<Shared>,
+        owner: Py<PyAny>,
         engine: twindex_durable::Table,
-        keys: KeyCodec,
-        values: ValueCodec,
+        codecs: Codecs,
     ) -> Self {
-        let store = Arc::clone(owner.get().shared());
-        Self {
-            store,
-            owner: owner.clone().unbind(),
-            engine: Inherited::new(engine),
-            keys,
-            values,
-            popping: Attached::default(),
-        }
+        Self { store, owner, engine: Inherited::new(engine), codecs, popping: Attached::default() }
     }
 
     /// The table that this object is.
@@ -76,11 +69,11 @@ impl Table {
     }
 
     pub(crate) fn encode_key<'a>(&self, key: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
-        self.keys.encode(key)
+        self.codecs.keys.encode(key)
     }
 
     pub(crate) fn encode_value<'a>(&self, value: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
-        self.values.encode(value)
+        self.codecs.values.encode(value)
     }
 
     #[inline]
@@ -97,7 +90,7 @@ impl Table {
         bytes: usize,
         write: impl Send + FnOnce(&twindex_durable::Table) -> twindex_durable::Result<T>,
     ) -> Result<T> {
-        crate::check_memory()?;
+        check_memory()?;
         self.change(py, bytes, write)
     }
 
@@ -116,17 +109,13 @@ impl Table {
         Ok(write(table)?)
     }
 
-    fn codecs(&self) -> (KeyCodec, ValueCodec) {
-        (self.keys, self.values)
-    }
-
     #[inline]
     fn find<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
         let py = key.py();
         let table = self.open()?;
-        let key = self.keys.encode_sought(key)?;
-        match table.select_with(&key, |value| self.values.make(py, value)) {
-            Some(made) => self.values.finish(made?).map(Some),
+        let key = self.codecs.keys.encode_sought(key)?;
+        match table.select_with(&key, |value| self.codecs.values.make(py, value)) {
+            Some(made) => self.codecs.values.finish(made?).map(Some),
             None => Ok(None),
         }
     }
@@ -154,7 +143,7 @@ impl Table {
 
     fn __repr__(&self) -> String {
         let (name, index) = (self.name(), self.index());
-        let kind = format!("{index}, {} keys, {} values", self.keys.name(), self.values.name());
+        let kind = format!("{index}, {} keys, {} values", self.codecs.keys.name(), self.codecs.values.name());
         match self.open() {
             Ok(table) => format!("<twindex.Table {name:?}: {kind}, {} pairs>", table.len()),
             Err(_) => format!("<twindex.Table {name:?}: {kind}, closed>"),
@@ -169,8 +158,8 @@ impl Table {
             ));
         }
         let reopen = py.import("twindex._files")?.getattr("reopen_table")?;
-        let codecs = (table.keys.name(), table.values.name());
-        let arguments = (&table.owner, table.name(), table.index(), codecs.0, codecs.1);
+        let (keys, values) = (table.codecs.keys.object(py)?, table.codecs.values.object(py)?);
+        let arguments = (&table.owner, table.name(), table.index(), keys, values);
         Ok((reopen, arguments).into_pyobject(py)?.into_any())
     }
 }

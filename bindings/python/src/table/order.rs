@@ -22,14 +22,14 @@ impl Table {
         reverse: bool,
         limit: Option<Count>,
     ) -> Result<Scan> {
-        let cursor = range.cursor(self.open()?, self.keys)?;
+        let cursor = range.cursor(self.open()?, &self.codecs.keys)?;
         let limit = limit.map(|Count(pairs)| pairs);
-        Ok(Scan::over_range(Arc::clone(&self.store), cursor, self.codecs(), yields, reverse, limit))
+        Ok(Scan::over_range(Arc::clone(&self.store), cursor, self.codecs.clone(), yields, reverse, limit))
     }
 
     /// How many keys are less than this one, or equal to it.
     fn rank(&self, key: &Bound<'_, PyAny>, or_equal: bool) -> Result<usize> {
-        let encoded = self.keys.encode_sought(key)?;
+        let encoded = self.codecs.keys.encode_sought(key)?;
         let bytes = encoded.as_ref();
         let end = if or_equal { End::Included(bytes) } else { End::Excluded(bytes) };
         let mut cursor = self.open()?.try_cursor((End::Unbounded, end))?;
@@ -78,7 +78,7 @@ impl Table {
     /// A cursor over the keys from `gt` (without it) or `gte` (with it) to `lt` or `lte`, or over those
     /// that start with `prefix`. Needs a sorted table.
     ///
-    /// >>> log = Store().table("log", index="sorted", keys="str", values="str")
+    /// >>> log = Store().table("log", index="sorted")
     /// >>> log.update({"2026-11-01": "a", "2026-11-02": "b", "2027-01-01": "c"})
     /// >>> cursor = log.cursor(lt="2027")
     /// >>> cursor.scan_asc_next(), cursor.scan_asc_next(), cursor.scan_asc_next()
@@ -92,14 +92,14 @@ impl Table {
         lte: Option<&Bound<'_, PyAny>>,
         prefix: Option<&Bound<'_, PyAny>>,
     ) -> Result<Cursor> {
-        let cursor = Range { gt, gte, lt, lte, prefix }.cursor(self.open()?, self.keys)?;
-        Ok(Cursor::new(Arc::clone(&self.store), self.name(), cursor, self.codecs()))
+        let cursor = Range { gt, gte, lt, lte, prefix }.cursor(self.open()?, &self.codecs.keys)?;
+        Ok(Cursor::new(Arc::clone(&self.store), self.name(), cursor, self.codecs.clone()))
     }
 
     /// An iterator over the pairs of a range, as `cursor` takes it, in the order of the keys or the other
     /// way, at most `limit` of them. It reads ahead by up to 256 pairs.
     ///
-    /// >>> log = Store().table("log", index="sorted", keys="int", values="str")
+    /// >>> log = Store().table("log", index="sorted", keys="int")
     /// >>> log.update([(3, "c"), (-1, "a"), (2, "b")])
     /// >>> list(log.scan(gte=0)), list(log.scan(reverse=True, limit=1))
     /// ([(2, 'b'), (3, 'c')], [(3, 'c')])
@@ -121,7 +121,7 @@ impl Table {
     /// The keys from `minimum` to `maximum`, either of which may be None, in their order or the other way, with or
     /// without the two themselves.
     ///
-    /// >>> log = Store().table("log", index="sorted", keys="int", values="str")
+    /// >>> log = Store().table("log", index="sorted", keys="int")
     /// >>> log.update([(1, "a"), (2, "b"), (3, "c")])
     /// >>> list(log.irange(2)), list(log.irange(1, 3, (True, False), reverse=True))
     /// ([2, 3], [2, 1])
@@ -146,7 +146,7 @@ impl Table {
     ///
     /// It counts them, which takes longer the more there are.
     ///
-    /// >>> log = Store().table("log", index="sorted", keys="int", values="str")
+    /// >>> log = Store().table("log", index="sorted", keys="int")
     /// >>> log.update([(10, "a"), (20, "b"), (30, "c")])
     /// >>> log.bisect_left(20), log.bisect_right(20), log.bisect_left(99)
     /// (1, 2, 3)
@@ -172,14 +172,15 @@ impl Table {
     ///
     /// It passes all pairs between that end and the position.
     ///
-    /// >>> log = Store().table("log", index="sorted", keys="int", values="str")
+    /// >>> log = Store().table("log", index="sorted", keys="int")
     /// >>> log.update([(10, "a"), (20, "b"), (30, "c")])
     /// >>> log.peekitem(), log.peekitem(0)
     /// ((30, 'c'), (10, 'a'))
     #[pyo3(signature = (index=Position::LAST, /), text_signature = "($self, index=-1, /)")]
     fn peekitem<'py>(&self, py: Python<'py>, index: Position) -> Result<Pair<'py>> {
-        let make = |key: &[u8], value: &[u8]| (self.keys.make(py, key), self.values.make(py, value));
+        let make =
+            |key: &[u8], value: &[u8]| (self.codecs.keys.make(py, key), self.codecs.values.make(py, value));
         let (key, value) = self.at(py, index, make)?;
-        Ok(Pair(self.keys.finish(key?)?, self.values.finish(value?)?))
+        Ok(Pair(self.codecs.keys.finish(key?)?, self.codecs.values.finish(value?)?))
     }
 }

@@ -16,9 +16,9 @@ impl Table {
     fn try_alter(&self, key: &Encoded<'_>, change: &Bound<'_, PyAny>) -> Result<Option<bool>> {
         let py = change.py();
         let bytes = self.open()?.in_memory().select_shared(key);
-        let value = bytes.as_deref().map(|bytes| self.values.decode(py, bytes)).transpose()?;
+        let value = bytes.as_deref().map(|bytes| self.codecs.values.decode(py, bytes)).transpose()?;
         let new = change.call1((value,))?;
-        let new = self.values.encode_present(&new)?;
+        let new = self.codecs.values.encode_present(&new)?;
         let (old, new) = (bytes.as_deref(), new.as_ref().map(AsRef::as_ref));
         let bytes = new.map_or(0, <[u8]>::len);
         if old == new {
@@ -34,29 +34,29 @@ impl Table {
     /// Adds the pair where the key is absent; whether it was.
     ///
     /// >>> users = Store().table("users")
-    /// >>> users.insert(b"ada", b"1815"), users.insert(b"ada", b"1852")
+    /// >>> users.insert("ada", "1815"), users.insert("ada", "1852")
     /// (True, False)
     #[pyo3(signature = (key, value, /))]
     pub(super) fn insert(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<bool> {
-        let (py, key, value) = (key.py(), self.keys.encode(key)?, self.values.encode(value)?);
+        let (py, key, value) = (key.py(), self.codecs.keys.encode(key)?, self.codecs.values.encode(value)?);
         self.write(py, value.len(), |table| table.insert(&key, &value))
     }
 
     /// Gives the key another value where it is present; whether it was.
     ///
-    /// >>> users = Store().table("users", keys="str", values="int")
+    /// >>> users = Store().table("users", values="int")
     /// >>> users.replace("ada", 1815)
     /// False
     #[pyo3(signature = (key, value, /))]
     fn replace(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<bool> {
-        let (py, key, value) = (key.py(), self.keys.encode(key)?, self.values.encode(value)?);
+        let (py, key, value) = (key.py(), self.codecs.keys.encode(key)?, self.codecs.values.encode(value)?);
         self.write(py, value.len(), |table| table.replace(&key, &value))
     }
 
     /// Writes the pairs of a mapping or an iterable and of the keywords, as `dict` does, all of them
     /// converted before the first is written.
     ///
-    /// >>> users = Store().table("users", keys="str", values="int")
+    /// >>> users = Store().table("users", values="int")
     /// >>> users.update([("ada", 1815)], bob=1900)
     /// >>> sorted(users.items())
     /// [('ada', 1815), ('bob', 1900)]
@@ -83,22 +83,22 @@ impl Table {
     /// Gives the key this value, present or not. Always takes effect, so always True.
     ///
     /// >>> users = Store().table("users")
-    /// >>> users.upsert(b"ada", b"1815"), users.upsert(b"ada", b"1852")
+    /// >>> users.upsert("ada", "1815"), users.upsert("ada", "1852")
     /// (True, True)
     #[pyo3(signature = (key, value, /))]
     pub(super) fn upsert(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<bool> {
-        let (py, key, value) = (key.py(), self.keys.encode(key)?, self.values.encode(value)?);
+        let (py, key, value) = (key.py(), self.codecs.keys.encode(key)?, self.codecs.values.encode(value)?);
         self.write(py, value.len(), |table| table.upsert(&key, &value))
     }
 
     /// Removes the pair; whether it was there.
     ///
     /// >>> users = Store().table("users")
-    /// >>> users.delete(b"ada")
+    /// >>> users.delete("ada")
     /// False
     #[pyo3(signature = (key, /))]
     pub(super) fn delete(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
-        let (py, key) = (key.py(), self.keys.encode(key)?);
+        let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
         self.change(py, 0, |table| table.delete(&key))
     }
 
@@ -111,9 +111,9 @@ impl Table {
     /// The key's value, or None where the key is absent.
     ///
     /// >>> users = Store().table("users")
-    /// >>> users[b"ada"] = b"1815"
-    /// >>> users.select(b"ada"), users.select(b"bob")
-    /// (b'1815', None)
+    /// >>> users["ada"] = "1815"
+    /// >>> users.select("ada"), users.select("bob")
+    /// ('1815', None)
     #[pyo3(signature = (key, /))]
     fn select<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
         self.find(key)
@@ -124,7 +124,7 @@ impl Table {
     /// A large value is not copied: one of more than some 4 KiB. The view
     /// shows it as it was, whatever is written or deleted, and keeps its memory in use for as long as the view is there.
     ///
-    /// >>> files = Store().table("files", keys="str")
+    /// >>> files = Store().table("files", values="bytes")
     /// >>> files["a"] = bytes(1_000_000) + b"end"
     /// >>> view = files.view("a")
     /// >>> del files["a"]
@@ -132,7 +132,7 @@ impl Table {
     /// (1000003, b'end')
     #[pyo3(signature = (key, /))]
     fn view<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyMemoryView>>> {
-        let encoded = self.keys.encode_sought(key)?;
+        let encoded = self.codecs.keys.encode_sought(key)?;
         let value = self.open()?.in_memory().select_shared(&encoded);
         value.map(|value| value::view(key.py(), value)).transpose()
     }
@@ -140,7 +140,7 @@ impl Table {
     /// Whether the key is there.
     #[pyo3(signature = (key, /))]
     pub(super) fn contains(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
-        Ok(self.open()?.contains(self.keys.encode_sought(key)?))
+        Ok(self.open()?.contains(self.codecs.keys.encode_sought(key)?))
     }
 
     /// Calls `change` with the key's value, or None where the key is absent, and gives the key the value
@@ -149,7 +149,7 @@ impl Table {
     ///
     /// `change` may use the store. Where another write to the key came in between, it is called again.
     ///
-    /// >>> lists = Store().table("lists", keys="str", values="json")
+    /// >>> lists = Store().table("lists", values="json")
     /// >>> lists.alter("primes", lambda found: (found or []) + [2])
     /// True
     /// >>> lists["primes"]
@@ -161,7 +161,7 @@ impl Table {
         if !change.is_callable() {
             return Err(error::wrong_type("change", "callable", change));
         }
-        let key = self.keys.encode(key)?;
+        let key = self.codecs.keys.encode(key)?;
         loop {
             if let Some(took_effect) = self.try_alter(&key, change)? {
                 return Ok(took_effect);
@@ -173,13 +173,13 @@ impl Table {
     /// Adds `by` to the value and returns the sum. An absent key counts as 0. Values are decimal text, so their codec is
     /// any but "msgpack" and "pickle".
     ///
-    /// >>> hits = Store().table("hits", keys="str", values="int")
+    /// >>> hits = Store().table("hits", values="int")
     /// >>> hits.increment("/"), hits.increment("/", 10), hits["/"]
     /// (1, 11, 11)
     #[pyo3(signature = (key, by=Amount(1), /), text_signature = "($self, key, by=1, /)")]
     fn increment(&self, key: &Bound<'_, PyAny>, by: Amount) -> Result<i64> {
-        self.values.check_decimal()?;
-        let (py, key) = (key.py(), self.keys.encode(key)?);
+        self.codecs.values.check_decimal()?;
+        let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
         self.write(py, 0, |table| table.increment(&key, by.0))
     }
 
@@ -187,7 +187,7 @@ impl Table {
     /// for absent; whether it was.
     ///
     /// >>> users = Store().table("users")
-    /// >>> users.compare_and_swap(b"ada", None, b"1"), users.compare_and_swap(b"ada", b"2", b"3")
+    /// >>> users.compare_and_swap("ada", None, "1"), users.compare_and_swap("ada", "2", "3")
     /// (True, False)
     #[pyo3(signature = (key, expected, new, /))]
     fn compare_and_swap(
@@ -196,9 +196,9 @@ impl Table {
         expected: &Bound<'_, PyAny>,
         new: &Bound<'_, PyAny>,
     ) -> Result<bool> {
-        let (py, key) = (key.py(), self.keys.encode(key)?);
-        let expected = self.values.encode_present(expected)?;
-        let new = self.values.encode_present(new)?;
+        let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
+        let expected = self.codecs.values.encode_present(expected)?;
+        let new = self.codecs.values.encode_present(new)?;
         let (expected, new) = (expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref));
         self.write(py, new.map_or(0, <[u8]>::len), |table| table.compare_and_swap(&key, expected, new))
     }

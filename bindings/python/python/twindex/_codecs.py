@@ -1,0 +1,60 @@
+"""Codecs of a program's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from .errors import ArgumentTypeError, OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import Buffer
+
+T = TypeVar("T")
+
+# What the names of all languages' own codecs are, of which none may mean another thing.
+_TAKEN = frozenset({"bytes", "str", "int", "tuple", "json", "msgpack", "pickle", "bigint", "view"})
+_MOST_BYTES = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[T]):
+    """A codec of your own: its name, a function that makes bytes of an object, and one that makes the object again.
+
+    A table remembers the name. Whoever opens it later, in any language, gives a codec of that name.
+
+    Sorted tables order by the bytes. What `encode` makes of two equal keys must be equal.
+
+    >>> from datetime import date
+    >>> import twindex
+    >>> days = twindex.Codec("iso-date", lambda day: day.isoformat().encode(), lambda raw: date.fromisoformat(raw.decode()))
+    >>> births = twindex.Store().table("births", index="sorted", keys=days)
+    >>> births[date(1815, 12, 10)] = "ada"
+    >>> list(births)
+    [datetime.date(1815, 12, 10)]
+    """
+
+    name: str
+    encode: Callable[[T], Buffer]
+    decode: Callable[[bytes], T]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise ArgumentTypeError(
+                f"the name of a codec must be str, not {type(self.name).__name__}: {self.name!r}"
+            )
+        if self.name in _TAKEN:
+            raise OptionError(f"a codec of your own needs a name of its own, not {self.name!r}")
+        size = len(self.name.encode("utf-8", "surrogatepass"))
+        if not 1 <= size <= _MOST_BYTES:
+            raise OptionError(
+                f"the name of a codec has 1 to {_MOST_BYTES} bytes, not {size}: {self.name!r:.64}"
+            )
+        for role in ("encode", "decode"):
+            function = getattr(self, role)
+            if not callable(function):
+                raise ArgumentTypeError(
+                    f"{role} must be callable, not {type(function).__name__}: {function!r}"
+                )

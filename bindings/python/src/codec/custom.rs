@@ -1,0 +1,48 @@
+//! Codecs of a program's own: a name and two functions.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyBytes;
+
+use super::content::{Content, copy_buffer};
+use super::encoded::Encoded;
+use crate::error::{self, Result};
+
+/// What a `twindex.Codec` says.
+pub(crate) struct Custom {
+    pub(super) name: String,
+    encode: Py<PyAny>,
+    decode: Py<PyAny>,
+    /// The object itself.
+    pub(super) codec: Py<PyAny>,
+}
+
+impl Custom {
+    /// `None` where the object is no `twindex.Codec`.
+    pub(super) fn of(object: &Bound<'_, PyAny>) -> Result<Option<Self>> {
+        static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        if !object.is_instance(CLASS.import(object.py(), "twindex._codecs", "Codec")?)? {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            name: object.getattr("name")?.extract()?,
+            encode: object.getattr("encode")?.unbind(),
+            decode: object.getattr("decode")?.unbind(),
+            codec: object.clone().unbind(),
+        }))
+    }
+
+    pub(super) fn encode<'a>(&self, content: Content, object: &Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+        let stored = self.encode.bind(object.py()).call1((object,))?;
+        let copy = copy_buffer(content, &stored)?.ok_or_else(|| {
+            let what = format!("what codec {:?} encodes to", self.name);
+            error::wrong_type(&what, "bytes, bytearray or memoryview", &stored)
+        })?;
+        Ok(Encoded::Copied(copy.into()))
+    }
+
+    /// The object that these bytes stand for.
+    pub(super) fn decode<'py>(&self, stored: &Bound<'py, PyBytes>) -> Result<Bound<'py, PyAny>> {
+        Ok(self.decode.bind(stored.py()).call1((stored,))?)
+    }
+}

@@ -1,0 +1,137 @@
+//! The codecs of values.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use twindex_codec::decimal;
+
+use super::content::{Content, encode_bytes, encode_text, integer, make_text};
+use super::custom::Custom;
+use super::encoded::Encoded;
+use super::foreign::Format;
+use crate::error::{self, Result};
+use crate::objects;
+
+/// The encoding of values.
+#[derive(Clone)]
+pub(crate) enum ValueCodec {
+    Bytes,
+    Str,
+    /// Decimal text.
+    Int,
+    Json,
+    Msgpack,
+    Pickle,
+    Custom(Arc<Custom>),
+}
+
+impl ValueCodec {
+    /// The codec that this object is, or is the name of.
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> Result<Self> {
+        if let Ok(name) = object.cast::<PyString>() {
+            let name = name.to_string_lossy();
+            let found = Self::named(&name).or((name == "pickle").then_some(Self::Pickle));
+            return found.ok_or_else(|| {
+                let known = r#"it is "bytes", "str", "int", "json", "msgpack", "pickle" or a twindex.Codec"#;
+                error::option(format!("unknown codec of values {name:?}, {known}"))
+            });
+        }
+        match Custom::of(object)? {
+            Some(custom) => Ok(Self::Custom(Arc::new(custom))),
+            None => Err(error::wrong_type("values", "the name of a codec or a twindex.Codec", object)),
+        }
+    }
+
+    /// The one of this name that is safe to read by and needs no functions.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "bytes" => Some(Self::Bytes),
+            "str" => Some(Self::Str),
+            "int" => Some(Self::Int),
+            "json" => Some(Self::Json),
+            "msgpack" => Some(Self::Msgpack),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Str => "str",
+            Self::Int => "int",
+            Self::Json => "json",
+            Self::Msgpack => "msgpack",
+            Self::Pickle => "pickle",
+            Self::Custom(custom) => &custom.name,
+        }
+    }
+
+    /// What `Store.table` takes for it.
+    pub(crate) fn object<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        match self {
+            Self::Custom(custom) => Ok(custom.codec.bind(py).clone()),
+            _ => Ok(objects::text(py, self.name())?),
+        }
+    }
+
+    /// That the package is there that it needs.
+    pub(crate) fn check_package(&self, py: Python<'_>) -> Result<()> {
+        if matches!(self, Self::Msgpack) { Format::msgpack(py).map(drop) } else { Ok(()) }
+    }
+
+    #[inline]
+    pub(crate) fn encode<'a>(&self, value: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+        match self {
+            Self::Bytes => encode_bytes(Content::Value, value),
+            Self::Str => encode_text(Content::Value, value),
+            Self::Int => Ok(Encoded::Decimal(decimal::encode(integer("value", value)?))),
+            Self::Json => Format::json(value.py())?.encode(value),
+            Self::Msgpack => Format::msgpack(value.py())?.encode(value),
+            Self::Pickle => Format::pickle(value.py())?.encode(value),
+            Self::Custom(custom) => custom.encode(Content::Value, value),
+        }
+    }
+
+    /// That values are text, which may be a decimal number.
+    pub(crate) fn check_decimal(&self) -> Result<()> {
+        match self {
+            Self::Bytes | Self::Str | Self::Int | Self::Json => Ok(()),
+            Self::Msgpack | Self::Pickle | Self::Custom(_) => Err(error::misuse(format!(
+                "increment adds to decimal text, which {} values are not",
+                self.name()
+            ))),
+        }
+    }
+
+    /// [`encode`](Self::encode), with `None` for an absent value.
+    pub(crate) fn encode_present<'a>(&self, value: &'a Bound<'_, PyAny>) -> Result<Option<Encoded<'a>>> {
+        if value.is_none() { Ok(None) } else { self.encode(value).map(Some) }
+    }
+
+    /// The value, or what [`finish`](Self::finish) makes it from. Runs no Python code.
+    #[inline]
+    pub(crate) fn make<'py>(&self, py: Python<'py>, value: &[u8]) -> Result<Bound<'py, PyAny>> {
+        match self {
+            Self::Bytes | Self::Msgpack | Self::Pickle | Self::Custom(_) => Ok(objects::bytes(py, value)?),
+            Self::Str | Self::Json => make_text(Content::Value, py, value),
+            Self::Int => Ok(objects::integer(py, decimal::decode(value)?)?),
+        }
+    }
+
+    /// The value from what [`make`](Self::make) made.
+    #[inline]
+    pub(crate) fn finish<'py>(&self, made: Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        match self {
+            Self::Bytes | Self::Str | Self::Int => Ok(made),
+            Self::Json => Format::json(made.py())?.decode_text(&made),
+            Self::Msgpack => Format::msgpack(made.py())?.decode(&made),
+            Self::Pickle => Format::pickle(made.py())?.decode(&made),
+            Self::Custom(custom) => custom.decode(made.cast::<PyBytes>().map_err(PyErr::from)?),
+        }
+    }
+
+    pub(crate) fn decode<'py>(&self, py: Python<'py>, value: &[u8]) -> Result<Bound<'py, PyAny>> {
+        self.finish(self.make(py, value)?)
+    }
+}

@@ -1,0 +1,71 @@
+//! What a store and all that was made from it share.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use twindex_durable::{Durability, Store};
+
+use crate::error::{self, Result};
+use crate::fork::Inherited;
+
+/// The engine's store, and whether it may still be used.
+pub(crate) struct Shared {
+    engine: Inherited<Store>,
+    waits_for_disk: bool,
+    closed: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(engine: impl Into<Store>) -> Arc<Self> {
+        let engine = engine.into();
+        let waits_for_disk = engine.durability() == Durability::Always;
+        Arc::new(Self { engine: Inherited::new(engine), waits_for_disk, closed: AtomicBool::new(false) })
+    }
+
+    /// The store, unless it was closed.
+    #[inline]
+    pub(crate) fn open(&self) -> Result<&Store> {
+        self.check_open()?;
+        Ok(&self.engine)
+    }
+
+    /// The store in any case, for what does not change and for closing it.
+    pub(crate) fn engine(&self) -> &Store {
+        &self.engine
+    }
+
+    /// Nothing but this answers after `close`, or in a child of the process.
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.is_closed() {
+            return Err(error::closed());
+        }
+        if self.engine.is_foreign() { Err(error::forked()) } else { Ok(()) }
+    }
+
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Ends every use from now on.
+    pub(crate) fn mark_closed(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// Whether it was made in a process from which this one was forked.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.engine.is_foreign()
+    }
+
+    /// Whether a write returns once it is on disk, and takes that long.
+    #[inline]
+    pub(crate) fn waits_for_disk(&self) -> bool {
+        self.waits_for_disk
+    }
+
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.engine.path()
+    }
+}
