@@ -138,7 +138,7 @@ fn stored_again(codec: &str, column: &str, bytes: &[u8]) -> Result<Vec<u8>> {
 /// The languages once did these in different ways.
 #[test]
 fn every_case_is_as_it_was_decided() {
-    let cases: Value = serde_json::from_str(include_str!("../../engine/tests/codecs.json")).expect("JSON");
+    let cases: Value = serde_json::from_str(include_str!("../../conformance/codecs.json")).expect("JSON");
     let mut ran = 0;
     for case in cases["decided"].as_array().expect("a list") {
         let (codec, column) = (case["codec"].as_str().expect("text"), case["column"].as_str().expect("text"));

@@ -10,10 +10,11 @@ use pyo3::sync::PyOnceLock;
 use twindex_codec::Excerpt;
 
 use self::classes::{
-    ArgumentTypeError, ClosedError, CorruptError, EncodingError, ForeignTableError, ForkedError, InUseError,
-    IntegerOverflowError, IoError, KeyTooLongError, LogFailedError, MemoryLimitError, NoFileError,
-    NoTableError, NotAnIntegerError, OptionError, PairLengthError, ReadOnlyError, TableDroppedError,
-    TableNameError, UnknownDurabilityError, UnknownIndexError, ValueTooLargeError, WrongIndexError,
+    ArgumentTypeError, ClosedError, CodecNameError, CorruptError, EncodingError, ForeignTableError,
+    ForkedError, InUseError, IntegerOverflowError, IoError, KeyTooLongError, LogFailedError,
+    MemoryLimitError, NoFileError, NoTableError, NotAnIntegerError, OptionError, PairLengthError,
+    ReadOnlyError, TableDroppedError, TableNameError, UnknownDurabilityError, UnknownIndexError,
+    ValueTooLargeError, WrongCodecError, WrongIndexError,
 };
 
 #[allow(missing_docs, reason = "the macro's types are documented where they are defined, in Python")]
@@ -23,6 +24,7 @@ mod classes {
     import_exception!(twindex.errors, Error);
     import_exception!(twindex.errors, ArgumentTypeError);
     import_exception!(twindex.errors, ClosedError);
+    import_exception!(twindex.errors, CodecNameError);
     import_exception!(twindex.errors, CorruptError);
     import_exception!(twindex.errors, EncodingError);
     import_exception!(twindex.errors, ForeignTableError);
@@ -44,6 +46,7 @@ mod classes {
     import_exception!(twindex.errors, UnknownDurabilityError);
     import_exception!(twindex.errors, UnknownIndexError);
     import_exception!(twindex.errors, ValueTooLargeError);
+    import_exception!(twindex.errors, WrongCodecError);
     import_exception!(twindex.errors, WrongIndexError);
 }
 
@@ -106,6 +109,9 @@ impl From<twindex::Error> for Failure {
             Engine::ValueTooLarge { .. } => ValueTooLargeError::new_err(message),
             Engine::TableName { .. } => TableNameError::new_err(message),
             Engine::WrongIndex { .. } => WrongIndexError::new_err(message),
+            Engine::WrongCodec { .. } => WrongCodecError::new_err(message),
+            Engine::CodecName { .. } => CodecNameError::new_err(message),
+            Engine::NoTable { .. } => NoTableError::new_err(message),
             Engine::UnknownIndex { .. } => UnknownIndexError::new_err(message),
             Engine::TableDropped { .. } => TableDroppedError::new_err(message),
             Engine::MemoryLimit { .. } => MemoryLimitError::new_err(message),
@@ -233,10 +239,16 @@ pub(crate) fn forked() -> Failure {
     ))
 }
 
-/// A table that is not there, and is not to be made.
+/// A table that remembers a codec that has to be named. A pickle is one, as to read it runs what it says.
 #[cold]
-pub(crate) fn no_table(name: &str) -> Failure {
-    Failure::from(NoTableError::new_err(format!("the store has no table {name:?}")))
+pub(crate) fn unknown_codec(table: &str, of: &str, name: &str) -> Failure {
+    let how = match name {
+        "pickle" => r#"which runs what it reads: name it, "pickle", where you trust who wrote it"#,
+        _ => "which is none of Twindex: name it, as a twindex.Codec",
+    };
+    Failure::from(WrongCodecError::new_err(format!(
+        "the {of} of table {table:?} have the codec {name:?}, {how}, or \"bytes\" to see what is stored"
+    )))
 }
 
 /// A use of a batch after its end.

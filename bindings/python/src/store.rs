@@ -6,13 +6,13 @@ use std::sync::Arc;
 use pyo3::exceptions::PyUnicodeEncodeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
-use twindex::Index;
+use twindex::{Index, TableOptions};
 use twindex_durable::Options;
 
 use crate::arguments::{Count, Text};
 use crate::batch::Batch;
 use crate::buffer::Buffer;
-use crate::codec::{Codecs, KeyCodec, ValueCodec};
+use crate::codec::{Codecs, DEFAULT_CODEC, KeyCodec, ValueCodec};
 use crate::error::{self, Result, shown};
 use crate::interrupts::Interruptible;
 use crate::memory::check_memory;
@@ -118,12 +118,16 @@ impl Store {
     /// The index is "hash", which finds single keys, or "sorted", which also scans keys in order. A table
     /// has one for good: asking for the other raises `WrongIndexError`.
     ///
-    /// Keys are "bytes", "str", "int" or "tuple", values "bytes", "str", "int", "json", "msgpack" or "pickle". That is
-    /// not stored: it is how this handle encodes. Integers have 64 bits. Keys that are `int` order as numbers, and
-    /// tuples of None, bytes, str, int, float and tuples as tuples do.
+    /// Keys are "str", "bytes", "int" or "tuple", values "str", "bytes", "int", "json", "msgpack" or "pickle". Both can
+    /// also be a `Codec` of your own. A new table is "str" where you do not say. It remembers its codecs, in files and
+    /// dumps too: open it without naming them. "bytes" shows what is stored, any other codec than the table's raises
+    /// `WrongCodecError`. Codecs of your own, and "pickle", have to be named each time.
     ///
-    /// "msgpack" needs the package msgpack. Reading "pickle" runs what the value says: never read values that
-    /// somebody else may have written.
+    /// Integers have 64 bits. Keys that are `int` order as numbers, and tuples of None, bytes, str, int, float and tuples
+    /// as tuples do. "msgpack" needs the package msgpack. Reading "pickle" runs what the value says: never read values
+    /// that somebody else may have written.
+    ///
+    /// With `create=False` a table that is not there raises `NoTableError`.
     ///
     /// >>> ages = Store().table("ages", index="sorted", values="int")
     /// >>> ages["ada"] = 36
@@ -149,16 +153,19 @@ impl Store {
         check_memory()?;
         let (py, shared) = (slf.py(), &slf.get().0);
         let store = shared.open()?;
-        let codecs = Codecs {
-            keys: keys.map_or(Ok(KeyCodec::Str), KeyCodec::of)?,
-            values: values.map_or(Ok(ValueCodec::Str), ValueCodec::of)?,
+        let (keys, values) =
+            (keys.map(KeyCodec::of).transpose()?, values.map(|codec| ValueCodec::of(codec)).transpose()?);
+        let options = TableOptions::new(index.0.parse::<Index>()?).create(create);
+        let options = match &keys {
+            Some(codec) => options.keys(codec.name()),
+            None => options.keys_if_new(DEFAULT_CODEC),
         };
-        codecs.values.check_package(py)?;
-        if !create && store.find_table(&name.0).is_none() {
-            return Err(error::no_table(&name.0));
-        }
-        let index = index.0.parse::<Index>()?;
-        let table = py.detach(|| store.table(&name.0, index))?;
+        let options = match &values {
+            Some(codec) => options.values(codec.name()),
+            None => options.values_if_new(DEFAULT_CODEC),
+        };
+        let table = py.detach(|| store.table_with(&name.0, options))?;
+        let codecs = Codecs::of_table(py, &table, keys, values)?;
         Ok(Table::new(Arc::clone(shared), slf.clone().into_any().unbind(), table, codecs))
     }
 

@@ -35,6 +35,8 @@ BUILTINS = {
     "TWINDEX_TABLE_NAME": ValueError,
     "TWINDEX_WRONG_INDEX": TypeError,
     "TWINDEX_NO_TABLE": KeyError,
+    "TWINDEX_WRONG_CODEC": TypeError,
+    "TWINDEX_CODEC_NAME": ValueError,
     "TWINDEX_UNKNOWN_INDEX": ValueError,
     "TWINDEX_TABLE_DROPPED": ValueError,
     "TWINDEX_MEMORY_LIMIT": MemoryError,

@@ -76,7 +76,8 @@ import resource
 from twindex import Store
 
 store = Store()
-table, log = store.table("t"), store.table("log", index="sorted")
+raw = dict(keys="bytes", values="bytes")
+table, log = store.table("t", **raw), store.table("log", index="sorted", **raw)
 large = b"v" * (48 << 20)
 for one in table, log:
     one[b"a"] = one[b"b"] = large

@@ -171,8 +171,8 @@ def test_a_context_manager_lets_exceptions_pass() -> None:
 def test_repr() -> None:
     store = filled()
     assert repr(store) == f"<twindex.Store: 3 tables, {store.memory} bytes>"
-    log = store.table("log", "sorted", keys="tuple", values="pickle")
-    assert repr(log) == '<twindex.Table "log": sorted, tuple keys, pickle values, 2 pairs>'
+    log = store.table("log", "sorted")
+    assert repr(log) == '<twindex.Table "log": sorted, int keys, json values, 2 pairs>'
     assert repr(log.cursor()) == '<twindex.Cursor of "log">'
     kinds = ["pairs", "keys", "values", "pairs"]
     scans: list[object] = [log.scan(), iter(log), iter(log.values()), iter(log.items())]

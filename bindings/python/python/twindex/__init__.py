@@ -33,6 +33,7 @@ from ._twindex import (
 from .errors import (
     ArgumentTypeError,
     ClosedError,
+    CodecNameError,
     CorruptError,
     EncodingError,
     Error,
@@ -55,6 +56,7 @@ from .errors import (
     UnknownDurabilityError,
     UnknownIndexError,
     ValueTooLargeError,
+    WrongCodecError,
     WrongIndexError,
 )
 
@@ -70,6 +72,7 @@ __all__ = [
     "Batch",
     "ClosedError",
     "Codec",
+    "CodecNameError",
     "CorruptError",
     "Cursor",
     "EncodingError",
@@ -96,6 +99,7 @@ __all__ = [
     "UnknownDurabilityError",
     "UnknownIndexError",
     "ValueTooLargeError",
+    "WrongCodecError",
     "WrongIndexError",
     "__version__",
     "open",

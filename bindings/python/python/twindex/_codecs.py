@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from .errors import ArgumentTypeError, OptionError
+from ._twindex import MAX_NAME_BYTES
+from .errors import ArgumentTypeError, CodecNameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +17,6 @@ T = TypeVar("T")
 
 # What the names of all languages' own codecs are, of which none may mean another thing.
 _TAKEN = frozenset({"bytes", "str", "int", "tuple", "json", "msgpack", "pickle", "bigint", "view"})
-_MOST_BYTES = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class Codec(Generic[T]):
                 f"the name of a codec must be str, not {type(self.name).__name__}: {self.name!r}"
             )
         if self.name in _TAKEN:
-            raise OptionError(f"a codec of your own needs a name of its own, not {self.name!r}")
+            raise CodecNameError(f"a codec of your own needs a name of its own, not {self.name!r}")
         size = len(self.name.encode("utf-8", "surrogatepass"))
-        if not 1 <= size <= _MOST_BYTES:
-            raise OptionError(
-                f"the name of a codec has 1 to {_MOST_BYTES} bytes, not {size}: {self.name!r:.64}"
+        if not 1 <= size <= MAX_NAME_BYTES:
+            raise CodecNameError(
+                f"a codec name has 1 to {MAX_NAME_BYTES} bytes, this one has {size}: {self.name!r:.64}"
             )
         for role in ("encode", "decode"):
             function = getattr(self, role)

@@ -78,6 +78,18 @@ class WrongIndexError(Error, TypeError):
     code = "TWINDEX_WRONG_INDEX"
 
 
+class WrongCodecError(Error, TypeError):
+    """A table whose keys or values have one codec was asked for with another, or has one that is to be named."""
+
+    code = "TWINDEX_WRONG_CODEC"
+
+
+class CodecNameError(Error, ValueError):
+    """A name of a codec of your own that is empty, has more than `MAX_NAME_BYTES`, or means a codec of Twindex."""
+
+    code = "TWINDEX_CODEC_NAME"
+
+
 class UnknownIndexError(Error, ValueError):
     """An index that is neither "hash" nor "sorted"."""
 

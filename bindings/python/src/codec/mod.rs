@@ -16,9 +16,34 @@ pub(crate) use self::encoded::Encoded;
 pub(crate) use self::keys::KeyCodec;
 pub(crate) use self::values::ValueCodec;
 
-/// The codecs of a table.
+use pyo3::prelude::*;
+
+use crate::error::{self, Result};
+
+/// What keys and values of a new table are, unless told.
+pub(crate) const DEFAULT_CODEC: &str = "str";
+
+/// How a table is seen.
 #[derive(Clone)]
 pub(crate) struct Codecs {
     pub(crate) keys: KeyCodec,
     pub(crate) values: ValueCodec,
+}
+
+impl Codecs {
+    /// The codecs that a caller named, or those that the table remembers.
+    pub(crate) fn of_table(
+        py: Python<'_>,
+        table: &twindex_durable::Table,
+        keys: Option<KeyCodec>,
+        values: Option<ValueCodec>,
+    ) -> Result<Self> {
+        let (key_name, value_name) = table.codecs();
+        let unknown = |of: &str, name: &str| error::unknown_codec(table.name(), of, name);
+        let keys = keys.or_else(|| KeyCodec::named(key_name)).ok_or_else(|| unknown("keys", key_name))?;
+        let values =
+            values.or_else(|| ValueCodec::named(value_name)).ok_or_else(|| unknown("values", value_name))?;
+        values.check_package(py)?;
+        Ok(Self { keys, values })
+    }
 }

@@ -135,6 +135,16 @@ impl Table {
         self.engine.index().name()
     }
 
+    /// The names of the codecs that the table remembers, of its keys and of its values.
+    ///
+    /// >>> store = Store()
+    /// >>> store.table("ages", values="int").codecs
+    /// ('str', 'int')
+    #[getter]
+    fn codecs(&self) -> (&str, &str) {
+        self.engine.codecs()
+    }
+
     /// The bytes that this table holds.
     #[getter]
     fn memory(&self) -> Result<usize> {
