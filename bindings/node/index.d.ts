@@ -217,14 +217,23 @@ export interface Report {
   torn: Place | undefined
 }
 
+/** Options of what reads a file that may come from a stranger. */
+export interface CheckOptions extends LaterOptions {
+  /**
+   * The most bytes of memory that what is in the file may take; more is `TWINDEX_MEMORY_LIMIT`. Unless told, 256 MiB, or
+   * 32 bytes for each byte of the file if that is more.
+   */
+  memoryLimit?: number | null | undefined
+}
+
 /** Reads a whole file and verifies every checksum. Rejects with `TWINDEX_CORRUPT` where it is no store at all. */
-export function check(path: string | URL, options?: LaterOptions): Promise<Report>
+export function check(path: string | URL, options?: CheckOptions): Promise<Report>
 
 /** Writes what can be saved of a damaged file to a new one, which must not be there yet. The old one is left as it is. */
 export function recover(
   from: string | URL,
   to: string | URL,
-  options?: LaterOptions,
+  options?: CheckOptions,
 ): Promise<{
   report: Report
   tables: { name: string; index: Index; pairs: number }[]

@@ -17,9 +17,9 @@ type Done = Result<u8, Failure>;
 /// How many pairs are written at once.
 const GROUP: usize = 1024;
 
-pub(crate) fn info(path: &Path) -> Done {
-    let report = checked(path, "Reading")?;
-    let store = if report.damage.is_empty() { Some(read(path)?) } else { None };
+pub(crate) fn info(path: &Path, limit: Option<usize>) -> Done {
+    let report = checked(path, limit, "Reading")?;
+    let store = if report.damage.is_empty() { Some(read(path, limit)?) } else { None };
     let mut lines = vec![
         ("file".to_owned(), path.display().to_string()),
         ("format".to_owned(), format!("version {}", report.version)),
@@ -52,8 +52,8 @@ pub(crate) fn info(path: &Path) -> Done {
     Ok(if report.damage.is_empty() { OK } else { DAMAGED })
 }
 
-pub(crate) fn check(path: &Path) -> Done {
-    let report = checked(path, "Checking")?;
+pub(crate) fn check(path: &Path, limit: Option<usize>) -> Done {
+    let report = checked(path, limit, "Checking")?;
     tell_damage(path, &report);
     if !report.damage.is_empty() {
         return Ok(DAMAGED);
@@ -64,9 +64,12 @@ pub(crate) fn check(path: &Path) -> Done {
     Ok(OK)
 }
 
-pub(crate) fn recover(path: &Path, new: &Path) -> Done {
+pub(crate) fn recover(path: &Path, new: &Path, limit: Option<usize>) -> Done {
     let bar = bar::over_bytes(path, "Recovering");
-    let recovery = twindex_durable::recover(path, new, bar::bytes(&bar))?;
+    let recovery = match limit {
+        None => twindex_durable::recover(path, new, bar::bytes(&bar))?,
+        Some(limit) => twindex_durable::recover_within(path, new, limit, bar::bytes(&bar))?,
+    };
     bar.finish_and_clear();
     tell_damage(path, &recovery.report);
     let mut output = io::stdout().lock();
@@ -78,8 +81,8 @@ pub(crate) fn recover(path: &Path, new: &Path) -> Done {
     Ok(if recovery.report.damage.is_empty() { OK } else { DAMAGED })
 }
 
-pub(crate) fn export(path: &Path, output: Option<&Path>, only: Option<&str>) -> Done {
-    let store = read(path)?;
+pub(crate) fn export(path: &Path, limit: Option<usize>, output: Option<&Path>, only: Option<&str>) -> Done {
+    let store = read(path, limit)?;
     let tables = match only {
         None => store.tables(),
         Some(name) => {
@@ -121,14 +124,14 @@ fn write_line(line: &Line<'_>, output: &mut impl Write) -> io::Result<()> {
     output.write_all(b"\n")
 }
 
-pub(crate) fn import(path: &Path, input: Option<&Path>) -> Done {
+pub(crate) fn import(path: &Path, limit: Option<usize>, input: Option<&Path>) -> Done {
     let named = input.map_or("the standard input".into(), |input| input.display().to_string());
     let failed = |error: io::Error| Failure::Other(format!("{named}: {error}"));
     let mut reader: Box<dyn BufRead> = match input {
         Some(input) => Box::new(BufReader::with_capacity(1 << 18, File::open(input).map_err(failed)?)),
         None => Box::new(io::stdin().lock()),
     };
-    let store = open(path, false)?;
+    let store = open(path, limit, false)?;
     let mut import = Import { store: &store, groups: BTreeMap::new() };
     let bar = bar::counting("Importing");
     let mut text = String::new();
@@ -195,9 +198,9 @@ impl Import<'_> {
     }
 }
 
-pub(crate) fn compact(path: &Path) -> Done {
+pub(crate) fn compact(path: &Path, limit: Option<usize>) -> Done {
     let before = size_of(path);
-    let store = open(path, true)?;
+    let store = open(path, limit, true)?;
     let bar = bar::over_pairs(store.stats().pairs, "Compacting");
     store.compact_with(|progress| bar.set_position(progress.pairs))?;
     bar.finish_and_clear();
@@ -212,28 +215,32 @@ fn size_of(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |file| file.len())
 }
 
-fn checked(path: &Path, what: &'static str) -> Result<Report, Failure> {
+fn checked(path: &Path, limit: Option<usize>, what: &'static str) -> Result<Report, Failure> {
     let bar = bar::over_bytes(path, what);
-    let report = twindex_durable::check(path, bar::bytes(&bar))?;
+    let report = match limit {
+        None => twindex_durable::check(path, bar::bytes(&bar))?,
+        Some(limit) => twindex_durable::check_within(path, limit, bar::bytes(&bar))?,
+    };
     bar.finish_and_clear();
     Ok(report)
 }
 
 /// Opens the file as it is.
-fn read(path: &Path) -> Result<Store, Failure> {
+fn read(path: &Path, limit: Option<usize>) -> Result<Store, Failure> {
     let bar = bar::over_bytes(path, "Loading");
-    opened(Options::new().read_only(true), path, &bar)
+    opened(Options::new().read_only(true), limit, path, &bar)
 }
 
 /// Opens the file for writing.
-fn open(path: &Path, existing: bool) -> Result<Store, Failure> {
+fn open(path: &Path, limit: Option<usize>, existing: bool) -> Result<Store, Failure> {
     let bar = bar::over_bytes(path, "Loading");
     let options =
         Options::new().durability(Durability::EverySec).existing(existing).compact_by_hand(existing);
-    opened(options, path, &bar)
+    opened(options, limit, path, &bar)
 }
 
-fn opened(options: Options, path: &Path, bar: &ProgressBar) -> Result<Store, Failure> {
+fn opened(options: Options, limit: Option<usize>, path: &Path, bar: &ProgressBar) -> Result<Store, Failure> {
+    let options = limit.into_iter().fold(options, Options::memory_limit);
     let store = options.progress(bar::bytes(bar)).open(path)?;
     bar.finish_and_clear();
     if let Some(torn) = store.torn() {

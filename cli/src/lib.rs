@@ -29,6 +29,27 @@ use twindex_durable::Error;
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    /// The most memory that the file's contents may take: bytes, or a number and K, M, G or T, as in 2G
+    ///
+    /// Unless told, `info`, `check` and `recover` allow 256 MiB, or 32 bytes for each byte of the file if that is more, and
+    /// the others have no limit.
+    #[arg(long, global = true, value_name = "BYTES", value_parser = bytes)]
+    memory_limit: Option<usize>,
+}
+
+/// A number of bytes, as people write it.
+fn bytes(text: &str) -> Result<usize, String> {
+    let shift = match text.bytes().last().map(|unit| unit.to_ascii_uppercase()) {
+        Some(b'K') => 10,
+        Some(b'M') => 20,
+        Some(b'G') => 30,
+        Some(b'T') => 40,
+        _ => 0,
+    };
+    let number = if shift == 0 { text } else { &text[..text.len() - 1] };
+    let bytes =
+        number.parse::<usize>().ok().and_then(|number| number.checked_mul(1_usize.checked_shl(shift)?));
+    bytes.ok_or_else(|| "it is not a number of bytes, such as 500000, 512M or 2G".into())
 }
 
 #[derive(Subcommand)]
@@ -117,20 +138,24 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
             return if error.use_stderr() { WRONG } else { OK };
         }
     };
+    let limit = arguments.memory_limit;
     let done = match arguments.command {
-        Command::Info { file } => commands::info(&file),
-        Command::Check { file } => commands::check(&file),
-        Command::Recover { file, new } => commands::recover(&file, &new),
+        Command::Info { file } => commands::info(&file, limit),
+        Command::Check { file } => commands::check(&file, limit),
+        Command::Recover { file, new } => commands::recover(&file, &new, limit),
         Command::Export { file, output, table } => {
-            commands::export(&file, output.as_deref(), table.as_deref())
+            commands::export(&file, limit, output.as_deref(), table.as_deref())
         }
-        Command::Import { file, input } => commands::import(&file, input.as_deref()),
-        Command::Compact { file } => commands::compact(&file),
+        Command::Import { file, input } => commands::import(&file, limit, input.as_deref()),
+        Command::Compact { file } => commands::compact(&file, limit),
     };
     match done {
         Ok(code) => code,
         Err(Failure::Store(error)) => {
             tell(&error.to_string());
+            if error.code() == "TWINDEX_MEMORY_LIMIT" {
+                tell("`--memory-limit` allows more: do so if you know where the file comes from");
+            }
             if matches!(error, Error::Damaged { .. }) { DAMAGED } else { FAILED }
         }
         Err(Failure::Other(what)) => {

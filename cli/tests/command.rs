@@ -220,3 +220,37 @@ fn what_is_not_there_or_wrong_is_an_error() {
     assert!(twindex(&[&"--help"]).expect(0).out.contains("recover"));
     assert!(twindex(&[&"--version"]).expect(0).out.contains(env!("CARGO_PKG_VERSION")));
 }
+
+#[test]
+fn a_file_that_needs_more_memory_than_is_allowed_is_refused() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    let store = Store::open(&path).unwrap();
+    store.table("t", Index::Hash).unwrap().insert("k", vec![b'v'; 2 << 20]).unwrap();
+    store.close().unwrap();
+    let new = folder.path().join("new.twx");
+    let commands: [&[&dyn AsRef<std::ffi::OsStr>]; 5] = [
+        &[&"info", &path],
+        &[&"check", &path],
+        &[&"recover", &path, &new],
+        &[&"export", &path],
+        &[&"compact", &path],
+    ];
+    for arguments in commands {
+        let with = |limit: &'static str| twindex(&[arguments, &[&"--memory-limit", &limit]].concat());
+        let refused = with("1M").expect(1);
+        assert!(
+            refused.err.contains("limit is 1048576") && refused.err.contains("--memory-limit"),
+            "{}",
+            refused.err
+        );
+        for limit in ["8M", "8388608", "1g"] {
+            with(limit).expect(0);
+            let _ = fs::remove_file(&new);
+        }
+    }
+    for wrong in ["", "M", "much", "1X", "-1", "99999999999T"] {
+        let wrong = format!("--memory-limit={wrong}");
+        assert!(twindex(&[&wrong, &"check", &path]).expect(2).err.contains("512M"), "{wrong}");
+    }
+}

@@ -56,7 +56,7 @@ pub use crate::options::{Durability, Options};
 pub use crate::reserve::Reserving;
 pub use crate::store::{Stats, Store};
 pub use crate::table::Table;
-pub use crate::verify::{Damage, Recovery, Report, check, recover};
+pub use crate::verify::{Damage, Recovery, Report, check, check_within, recover, recover_within};
 pub use crate::whole::{load, save};
 
 /// Opens the store in the file at `path`, or makes one: see [`Store::open`].

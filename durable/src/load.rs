@@ -1,10 +1,10 @@
 //! Reading a file: the dump, by several threads, and the log behind it.
 
-use std::io;
+use std::io::{self, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
-use twindex::Error::Corrupt;
+use twindex::Error::{Corrupt, MemoryLimit};
 use twindex::dump::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Loader, Progress, Unpacked};
 use twindex::{Index, Result};
 
@@ -33,6 +33,11 @@ pub(crate) struct Found {
 const MOST_THREADS: usize = 4;
 /// A file is read in pieces of at most this size, or of one record.
 const PIECE: usize = 1 << 20;
+/// A longer record is read once before memory is allocated for it, to see that it is all there.
+const BELIEVED: u64 = 16 << 20;
+/// For an even longer one, the system is asked first whether there is so much memory at all: a hole of a tebibyte takes
+/// minutes to read.
+const LARGE: u64 = 1 << 30;
 /// The pieces of a dump of many small tables, of which each ends one.
 const LEAST_PIECE: usize = 1 << 12;
 
@@ -58,6 +63,32 @@ pub(crate) fn load(
     let torn = log.torn(has_writer)?;
     let end = End { file: Arc::clone(file), salt: header.salt, at: log.at, dump };
     Ok(Found { loader, end: Some(end), torn })
+}
+
+/// A file from the start to the end.
+struct FileReader<'f> {
+    file: &'f dyn File,
+    offset: u64,
+}
+
+impl Read for FileReader<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(self.offset, bytes)?;
+        self.offset += read as u64;
+        Ok(read)
+    }
+}
+
+/// Whether memory may be allocated for the payload at `start`. A file may claim any length, and have it too where it has
+/// holes: memory is to follow what was really written.
+fn is_believed(file: &dyn File, start: u64, head: &Head) -> Result<bool> {
+    if head.length <= BELIEVED {
+        return Ok(true);
+    }
+    if head.length > LARGE {
+        room(&mut Vec::new(), head.length)?;
+    }
+    head.matches_read(&mut FileReader { file, offset: start })
 }
 
 // --- the dump
@@ -256,6 +287,9 @@ impl<'s> Shared<'s> {
         if head.length > self.len - start {
             return Err(corrupt("it ends within a record"));
         }
+        if !is_believed(self.file, start, &head)? {
+            return Err(corrupt(BAD_SUM));
+        }
         resize(payload, head.length)?;
         if self.file.read_at(start, payload)? < payload.len() {
             return Err(corrupt("it ends within a record"));
@@ -355,6 +389,8 @@ pub(crate) struct LogReader<'f> {
     len: u64,
     /// The end of the last record that was read.
     at: u64,
+    /// The longest record that memory is allocated for.
+    most: usize,
     piece: Vec<u8>,
     /// The offset of the piece.
     start: u64,
@@ -368,7 +404,12 @@ impl<'f> LogReader<'f> {
 
     /// The records from `at`, up to the end of the file.
     pub(crate) fn of_file(file: &'f dyn File, salt: u64, len: u64, at: u64) -> Self {
-        Self { file, salt, len, at, piece: Vec::new(), start: at }
+        Self { file, salt, len, at, most: usize::MAX, piece: Vec::new(), start: at }
+    }
+
+    /// A longer record is an error.
+    pub(crate) fn with_limit(self, most: usize) -> Self {
+        Self { most, ..self }
     }
 
     /// Looks for the next record there.
@@ -387,6 +428,9 @@ impl<'f> LogReader<'f> {
         let mut at = self.at;
         while at + (HEAD_BYTES as u64) < self.len {
             at += 1;
+            // No record begins with a zero, and a hole may be long.
+            let piece = self.piece.get((at - self.start) as usize..).unwrap_or_default();
+            at += zeros(piece) as u64;
             self.at = at;
             if self.record()?.is_some() {
                 self.at = at;
@@ -418,6 +462,14 @@ impl<'f> LogReader<'f> {
         let head = self.bytes(HEAD_BYTES as u64)?.and_then(|bytes| bytes.try_into().ok());
         let Some(head) = head.and_then(|head| Head::decode(salt, at, head)) else { return Ok(None) };
         let len = HEAD_BYTES as u64 + head.length;
+        let is_there = len <= self.len.saturating_sub(at);
+        if !is_there || !is_believed(self.file, at + HEAD_BYTES as u64, &head)? {
+            return Ok(None);
+        }
+        if head.length > self.most as u64 {
+            let needed = usize::try_from(head.length).unwrap_or(usize::MAX);
+            return Err(MemoryLimit { limit: Some(self.most), needed });
+        }
         if !self.bytes(len)?.is_some_and(|record| head.matches(&record[HEAD_BYTES..])) {
             return Ok(None);
         }
@@ -525,9 +577,14 @@ impl<'f> LogReader<'f> {
 }
 
 /// Makes room for a record. A file may well be longer than memory, if only by holes in it.
-fn resize(bytes: &mut Vec<u8>, len: u64) -> io::Result<()> {
+fn room(bytes: &mut Vec<u8>, len: u64) -> io::Result<usize> {
     let len = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
     bytes.try_reserve_exact(len.saturating_sub(bytes.len()))?;
+    Ok(len)
+}
+
+fn resize(bytes: &mut Vec<u8>, len: u64) -> io::Result<()> {
+    let len = room(bytes, len)?;
     bytes.resize(len, 0);
     Ok(())
 }
@@ -538,9 +595,16 @@ fn is_zero(bytes: &[u8]) -> bool {
     bytes.chunks(ZEROS.len()).all(|chunk| *chunk == ZEROS[..chunk.len()])
 }
 
+/// How many zeros `bytes` begin with.
+fn zeros(bytes: &[u8]) -> usize {
+    const CHUNK: usize = 4096;
+    let chunks = bytes.chunks_exact(CHUNK).take_while(|chunk| is_zero(chunk)).count();
+    let rest = &bytes[chunks * CHUNK..];
+    chunks * CHUNK + rest.iter().position(|&byte| byte != 0).unwrap_or(rest.len())
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
     use super::*;

@@ -56,12 +56,29 @@ pub struct Recovery {
     pub tables: Vec<(String, Index, usize)>,
 }
 
+/// What [`check`] and [`recover`] may allocate in any case.
+const LEAST_LIMIT: u64 = 256 << 20;
+/// And for each byte of the file. Keys that share much are stored once and may take thousands of times as much memory.
+const LIMIT_PER_BYTE: u64 = 32;
+
 /// Reads the whole file at `path` and verifies every checksum, and that what is under it can be loaded.
 ///
-/// Fails with [`Error::Damaged`] where the file is not a store at all; any other damage is in the report.
-pub fn check(path: impl AsRef<Path>, mut progress: impl FnMut(Progress)) -> Result<Report> {
+/// Fails with [`Error::Damaged`] where the file is not a store at all; any other damage is in the report. A file that needs
+/// more than 256 MiB of memory, and more than 32 bytes for each of its own on the disk, fails with
+/// [`MemoryLimit`](twindex::Error::MemoryLimit): the file may come from a stranger. [`check_within`] has another limit.
+pub fn check(path: impl AsRef<Path>, progress: impl FnMut(Progress)) -> Result<Report> {
     let path = &resolve(path.as_ref());
-    Ok(read(path, &mut progress).map_err(|error| Error::of_file(path, error))?.0)
+    check_within(path, default_limit(path), progress)
+}
+
+/// [`check`] with so many bytes of memory for what is in the file.
+pub fn check_within(
+    path: impl AsRef<Path>,
+    memory_limit: usize,
+    mut progress: impl FnMut(Progress),
+) -> Result<Report> {
+    let path = &resolve(path.as_ref());
+    Ok(read(path, memory_limit, &mut progress).map_err(|error| Error::of_file(path, error))?.0)
 }
 
 /// Writes what can be saved of the file `from` to a new file `to`. The old one is left as it is.
@@ -71,21 +88,49 @@ pub fn check(path: impl AsRef<Path>, mut progress: impl FnMut(Progress)) -> Resu
 pub fn recover(
     from: impl AsRef<Path>,
     to: impl AsRef<Path>,
+    progress: impl FnMut(Progress),
+) -> Result<Recovery> {
+    let from = &resolve(from.as_ref());
+    recover_within(from, to, default_limit(from), progress)
+}
+
+/// [`recover`] with so many bytes of memory for what is in the file.
+pub fn recover_within(
+    from: impl AsRef<Path>,
+    to: impl AsRef<Path>,
+    memory_limit: usize,
     mut progress: impl FnMut(Progress),
 ) -> Result<Recovery> {
     let (from, to) = (&resolve(from.as_ref()), to.as_ref());
     if to.exists() {
         return Err(Error::io(to, ErrorKind::AlreadyExists.into()));
     }
-    let (report, store) = read(from, &mut progress).map_err(|error| Error::of_file(from, error))?;
+    let (report, store) =
+        read(from, memory_limit, &mut progress).map_err(|error| Error::of_file(from, error))?;
     crate::save(&store, to).map_err(|error| Error::of_file(to, error))?;
     let tables =
         store.tables().iter().map(|table| (table.name().to_owned(), table.index(), table.len())).collect();
     Ok(Recovery { report, tables })
 }
 
+/// The limit where the caller names none. Holes in a file do not count.
+fn default_limit(path: &Path) -> usize {
+    let on_disk = std::fs::metadata(path).map_or(0, |file| {
+        #[cfg(unix)]
+        let blocks = 512 * std::os::unix::fs::MetadataExt::blocks(&file);
+        #[cfg(not(unix))]
+        let blocks = u64::MAX;
+        file.len().min(blocks)
+    });
+    LEAST_LIMIT.max(on_disk.saturating_mul(LIMIT_PER_BYTE)).try_into().unwrap_or(usize::MAX)
+}
+
 /// Reads a file as far as it can be read.
-fn read(path: &Path, progress: &mut dyn FnMut(Progress)) -> twindex::Result<(Report, twindex::Store)> {
+fn read(
+    path: &Path,
+    memory_limit: usize,
+    progress: &mut dyn FnMut(Progress),
+) -> twindex::Result<(Report, twindex::Store)> {
     let file = RealDisk.open(path, false)?;
     let len = file.len()?;
     let mut header = [0; HEADER_BYTES];
@@ -100,9 +145,11 @@ fn read(path: &Path, progress: &mut dyn FnMut(Progress)) -> twindex::Result<(Rep
         }
         Err(error) => return Err(error),
     };
+    let store = twindex::Store::new();
+    store.set_memory_limit(Some(memory_limit));
     let mut reading = Reading {
-        loader: Loader::new(twindex::Store::new()),
-        reader: LogReader::of_file(&*file, salt, len, HEADER_BYTES as u64),
+        loader: Loader::new(store),
+        reader: LogReader::of_file(&*file, salt, len, HEADER_BYTES as u64).with_limit(memory_limit),
         report,
         has_writer: &|| RealDisk.has_writer(path),
         progress,

@@ -8189,6 +8189,25 @@ pub mod dump {
         pub fn matches(&self, payload: &[u8]) -> bool {
             payload.len() as u64 == self.length && crc32(self.before, payload) == self.crc
         }
+
+        /// [`matches`](Self::matches) for a payload of which only a piece is in memory at a time: a false length claims none.
+        pub fn matches_read<R: Read + ?Sized>(&self, reader: &mut R) -> Result<bool> {
+            let mut piece = vec![0; self.length.min(1 << 18) as usize];
+            let (mut sum, mut left) = (self.before, self.length);
+            while left > 0 {
+                let piece = &mut piece[..left.min(1 << 18) as usize];
+                match reader.read(piece) {
+                    Ok(0) => return Ok(false),
+                    Ok(read) => {
+                        sum = crc32(sum, &piece[..read]);
+                        left -= read as u64;
+                    }
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Ok(sum == self.crc)
+        }
     }
 
     /// Makes a record of `bytes`, of which the first [`HEAD_BYTES`] are left for its head, for `offset` of the

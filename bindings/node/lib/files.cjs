@@ -48,14 +48,16 @@ async function openFileLater(path, options) {
 
 async function check(path, options) {
   const file = readPath(path)
-  const read = readOptions(options, 'a check', LATER)
-  return later(read, (gauge) => native.check(file, gauge, 1))
+  const read = readOptions(options, 'a check', [...LATER, 'memoryLimit'])
+  const limit = readLimit(read.memoryLimit)
+  return later(read, (gauge) => native.check(file, limit, gauge, 1))
 }
 
 async function recover(from, to, options) {
   const files = [readPath(from), readPath(to)]
-  const read = readOptions(options, 'a recovery', LATER)
-  return later(read, (gauge) => native.recover(...files, gauge, 1))
+  const read = readOptions(options, 'a recovery', [...LATER, 'memoryLimit'])
+  const limit = readLimit(read.memoryLimit)
+  return later(read, (gauge) => native.recover(...files, limit, gauge, 1))
 }
 
 module.exports = { readPath, openFile, openFileLater, check, recover }

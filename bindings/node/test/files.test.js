@@ -371,13 +371,18 @@ test('damage is refused, checked and recovered; a torn end is cut', async () => 
   assert.equal(report.damage.length, 1)
   const [{ offset, bytes, what }] = report.damage
   assert.ok(offset > 0 && bytes > 0 && what.length > 0)
-  assert.ok(report.version === 3 && report.bytes === whole.length && report.records > 0)
+  assert.ok(report.version === 1 && report.bytes === whole.length && report.records > 0)
 
   const saved = newPath()
   const recovery = await recover(path, saved)
   assert.deepEqual(recovery.report, report)
   assert.ok(recovery.tables.length > 0 && recovery.tables.every(({ pairs }) => pairs >= 0))
   assert.deepEqual((await check(saved)).damage, [])
+  for (const work of [check(path, { memoryLimit: 1000 }), recover(path, newPath(), { memoryLimit: 1000 })])
+    await assert.rejects(work, { code: 'TWINDEX_MEMORY_LIMIT' })
+  assert.deepEqual(await check(path, { memoryLimit: 1 << 24 }), report)
+  for (const memoryLimit of [-1, 1.5, NaN])
+    await assert.rejects(check(path, { memoryLimit }), { code: 'TWINDEX_RANGE' })
   assert.deepEqual(readFileSync(path), damaged)
   await assert.rejects(recover(path, saved), { code: 'TWINDEX_IO' })
 })
@@ -494,7 +499,13 @@ for (const name of ['version-1-dump.twx', 'version-1-log.twx']) {
     assert.equal(settings.size, 800)
     assert.equal(settings.get('system/a folder/key199/type'), 'v'.repeat(12))
     const years = store.table('years', { index: 'sorted', keys: 'int', values: 'json' })
-    assert.deepEqual([...years], [[-7, 'before'], [1815, { name: 'Ada' }]])
+    assert.deepEqual(
+      [...years],
+      [
+        [-7, 'before'],
+        [1815, { name: 'Ada' }],
+      ],
+    )
     if (isLog) {
       const last = store.table('table 39', { index: 'sorted', keys: 'view', values: 'view' })
       assert.deepEqual([...last], [[new Uint8Array([39]), new Uint8Array(39 * 40).fill(39)]])

@@ -219,19 +219,30 @@ pub(crate) fn file_of<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     Ok(object)
 }
 
-/// `check(path, gauge, isLater)`: what is in a file, and what is damaged.
+/// `check(path, memoryLimit, gauge, isLater)`: what is in a file, and what is damaged.
 pub(crate) fn check<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let (path, gauge) = (call.string(0)?, gauge(call, state, 1));
-    let task = move || Ok(Outcome::Report(twindex_durable::check(path, |progress| gauge.note(progress))?));
-    work::run(call.js, state, call.flag(2), Box::new(task))
-}
-
-/// `recover(from, to, gauge, isLater)`: writes what can be saved of a file to a new one.
-pub(crate) fn recover<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let (from, to, gauge) = (call.string(0)?, call.string(1)?, gauge(call, state, 2));
+    let (path, limit, gauge) = (call.string(0)?, limit(call, 1), gauge(call, state, 2));
     let task = move || {
-        let recovery = twindex_durable::recover(from, to, |progress| gauge.note(progress))?;
-        Ok(Outcome::Recovery(recovery))
+        let progress = |progress| gauge.note(progress);
+        let report = match limit {
+            None => twindex_durable::check(path, progress),
+            Some(limit) => twindex_durable::check_within(path, limit, progress),
+        };
+        Ok(Outcome::Report(report?))
     };
     work::run(call.js, state, call.flag(3), Box::new(task))
+}
+
+/// `recover(from, to, memoryLimit, gauge, isLater)`: writes what can be saved of a file to a new one.
+pub(crate) fn recover<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let (from, to, limit, gauge) = (call.string(0)?, call.string(1)?, limit(call, 2), gauge(call, state, 3));
+    let task = move || {
+        let progress = |progress| gauge.note(progress);
+        let recovery = match limit {
+            None => twindex_durable::recover(from, to, progress),
+            Some(limit) => twindex_durable::recover_within(from, to, limit, progress),
+        };
+        Ok(Outcome::Recovery(recovery?))
+    };
+    work::run(call.js, state, call.flag(4), Box::new(task))
 }

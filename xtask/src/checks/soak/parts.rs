@@ -45,7 +45,7 @@ impl Round {
     }
 }
 
-pub(super) const PARTS: [Part; 16] = [
+pub(super) const PARTS: [Part; 17] = [
     part("engine: stress", Room::Engine, stress),
     part("engine: stress with the checker", Room::Engine, checked),
     part("engine: tiny constants", Room::Engine, tiny),
@@ -57,6 +57,7 @@ pub(super) const PARTS: [Part; 16] = [
     part("codec: random pairs", Room::Codec, codec),
     part("durable: faults of the disk", Room::Durable, faults),
     part("durable: killed processes", Room::Durable, kills),
+    part("durable: hostile files", Room::Durable, hostile),
     part("wasm: random calls", Room::Wasm, wasm).after(Suite::wasm),
     part("python: every version", Room::Python, python).after(|suite, steps| suite.python(steps).map(drop)),
     part("node: wrong arguments", Room::Node, node).after(Suite::node),
@@ -164,6 +165,13 @@ fn faults(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
 fn kills(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
     let mut cargo = round.seeded(cargo_test(workspace, "--release --package=twindex-durable --test=kill"));
     cargo.env("TWINDEX_KILLS", "100");
+    Ok(cargo)
+}
+
+/// The same files in each round: what differs is the machine's memory.
+fn hostile(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
+    let mut cargo = round.seeded(cargo_test(workspace, "--release --package=twindex-durable --test=hostile"));
+    cargo.env("TWINDEX_HOSTILE", "1");
     Ok(cargo)
 }
 
