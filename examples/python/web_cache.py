@@ -77,7 +77,7 @@ class Cache:
     def drop(self, end: float, path: str) -> None:
         """Drops a page, unless it has been made anew since."""
         self.ends.pop((end, path), None)
-        self.pages.alter(path, lambda found: None if found and found[0] <= end else found)
+        self.pages.alter(path, lambda found: twindex.DELETE if found and found[0] <= end else twindex.KEEP)
 
 
 def server_of(cache: Cache, make: Callable[[str], bytes]) -> ThreadingHTTPServer:

@@ -11,6 +11,7 @@ mod arguments;
 mod attached;
 mod batch;
 mod buffer;
+mod change;
 mod cli;
 mod codec;
 mod cursor;

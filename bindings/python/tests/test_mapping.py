@@ -293,7 +293,12 @@ class AsDict(RuleBasedStateMachine):
     @rule(key=keys, new=absent | numbers)
     def alter(self, key: int, new: int | None) -> None:
         seen = []
-        took_effect = self.table.alter(key, lambda old: seen.append(old) or new)  # type: ignore[func-returns-value]
+
+        def change(old: int | None) -> Any:
+            seen.append(old)
+            return twindex.DELETE if new is None else new
+
+        took_effect = self.table.alter(key, change)
         assert seen == [self.model.get(key)]
         assert took_effect is (self.model.get(key) != new)
         self.change(key, new)

@@ -184,7 +184,7 @@ def test_buffers_may_change_during_a_batch() -> None:
 
 
 def test_alter_may_use_its_own_table(numbers: twindex.Table[int, int]) -> None:
-    def change(_: int | None) -> int | None:
+    def change(_: int | None) -> int:
         numbers.insert(1, 10)
         numbers.delete(2)
         return numbers.increment(3) + len(numbers)

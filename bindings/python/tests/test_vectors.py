@@ -97,11 +97,11 @@ class Runner:
         return self.verb(step, "swaps")
 
     def do_alter(self, step: Step) -> Any:
-        def change(value: bytes | None) -> bytes | None:
+        def change(value: bytes | None) -> object:
             if "append" in step:
                 suffix: bytes = decoded(step["append"])
                 return (value or b"") + suffix
-            return None if "remove" in step else value
+            return twindex.DELETE if "remove" in step else twindex.KEEP
 
         return self.table(step).alter(decoded(step["key"]), change)
 

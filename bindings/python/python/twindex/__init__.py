@@ -17,6 +17,7 @@ True
 
 from collections.abc import Iterator, MutableMapping
 
+from ._changes import DELETE, KEEP
 from ._codecs import Codec
 from ._twindex import (
     MAX_KEY_BYTES,
@@ -65,6 +66,8 @@ MutableMapping.register(Table)
 Iterator.register(Scan)
 
 __all__ = [
+    "DELETE",
+    "KEEP",
     "MAX_KEY_BYTES",
     "MAX_NAME_BYTES",
     "MAX_VALUE_BYTES",

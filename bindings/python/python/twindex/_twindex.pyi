@@ -21,6 +21,7 @@ from typing import (
 from _typeshed import StrOrBytesPath, StrPath, SupportsItems
 from typing_extensions import Buffer, TypeVar
 
+from ._changes import Change
 from ._codecs import Codec
 from ._views import ItemsView, KeysView, ValuesView
 
@@ -436,7 +437,14 @@ class Table(MutableMapping[_K, _V], Generic[_K, _V, _KeyIn_contra, _ValueIn_cont
     def select(self, key: _KeyIn_contra, /) -> _V | None: ...
     def view(self, key: _KeyIn_contra, /) -> memoryview[int] | None: ...
     def contains(self, key: _KeyIn_contra, /) -> bool: ...
-    def alter(self, key: _KeyIn_contra, change: Callable[[_V | None], _ValueIn_contra | None], /) -> bool: ...
+    @overload
+    def alter(
+        self, key: _KeyIn_contra, change: Callable[[_V | None], _ValueIn_contra | Change], /
+    ) -> bool: ...
+    @overload
+    def alter(
+        self, key: _KeyIn_contra, change: Callable[[_V | _D], _ValueIn_contra | Change], default: _D, /
+    ) -> bool: ...
     def increment(self, key: _KeyIn_contra, by: int = 1, /) -> int: ...
     def compare_and_swap(
         self, key: _KeyIn_contra, expected: _ValueIn_contra | None, new: _ValueIn_contra | None, /

@@ -104,6 +104,11 @@ impl ValueCodec {
         }
     }
 
+    /// Whether None is a value like any other.
+    pub(crate) fn has_none(&self) -> bool {
+        matches!(self, Self::Json | Self::Msgpack | Self::Pickle | Self::Custom(_))
+    }
+
     /// [`encode`](Self::encode), with `None` for an absent value.
     pub(crate) fn encode_present<'a>(&self, value: &'a Bound<'_, PyAny>) -> Result<Option<Encoded<'a>>> {
         if value.is_none() { Ok(None) } else { self.encode(value).map(Some) }

@@ -6,6 +6,7 @@ use twindex::Change;
 
 use super::Table;
 use crate::arguments::{Amount, Given};
+use crate::change::Returned;
 use crate::codec::Encoded;
 use crate::error::{self, Result};
 use crate::groups::Groups;
@@ -13,19 +14,43 @@ use crate::value;
 
 impl Table {
     /// One try at `alter`; `None` where another write came in between.
-    fn try_alter(&self, key: &Encoded<'_>, change: &Bound<'_, PyAny>) -> Result<Option<bool>> {
+    fn try_alter(
+        &self,
+        key: &Encoded<'_>,
+        change: &Bound<'_, PyAny>,
+        default: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Option<bool>> {
         let py = change.py();
         let bytes = self.open()?.in_memory().select_shared(key);
-        let value = bytes.as_deref().map(|bytes| self.codecs.values.decode(py, bytes)).transpose()?;
-        let new = change.call1((value,))?;
-        let new = self.codecs.values.encode_present(&new)?;
+        let value = match &bytes {
+            Some(bytes) => Some(self.codecs.values.decode(py, bytes)?),
+            None => default.cloned(),
+        };
+        let returned = Returned::of(change.call1((value,))?)?;
+        let new = match &returned {
+            Returned::Value(value) => Some(self.encode_returned(value)?),
+            Returned::Keep | Returned::Delete => None,
+        };
         let (old, new) = (bytes.as_deref(), new.as_ref().map(AsRef::as_ref));
+        let new = if matches!(returned, Returned::Keep) { old } else { new };
         let bytes = new.map_or(0, <[u8]>::len);
         if old == new {
             return self.write(py, bytes, |table| table.alter(key, |_| Change::Keep)).map(Some);
         }
         let swapped = self.write(py, bytes, |table| table.compare_and_swap(key, old, new))?;
         Ok(swapped.then_some(true))
+    }
+}
+
+impl Table {
+    /// The value that the function of `alter` returned. A function without a `return` returns None.
+    fn encode_returned<'a>(&self, value: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+        if value.is_none() && !self.codecs.values.has_none() {
+            return Err(error::misuse(
+                "the function of alter must return the new value, twindex.DELETE or twindex.KEEP, not None",
+            ));
+        }
+        self.codecs.values.encode(value)
     }
 }
 
@@ -143,27 +168,35 @@ impl Table {
         Ok(self.open()?.contains(self.codecs.keys.encode_sought(key)?))
     }
 
-    /// Calls `change` with the key's value, or None where the key is absent, and gives the key the value
-    /// that it returns, None removing the pair; whether a pair was written or removed. Returning an equal
-    /// value changes nothing.
+    /// Calls `change` with the key's value, or with `default` where the key is absent, and gives the key the value that
+    /// it returns; whether a pair was written or removed. Returning an equal value changes nothing.
+    ///
+    /// `change` can also return `twindex.DELETE`, which removes the pair, or `twindex.KEEP`, which changes nothing.
+    /// Returning None is an error, except where it is a value: in tables of "json", "msgpack", "pickle" or a codec of
+    /// your own.
     ///
     /// `change` may use the store. Where another write to the key came in between, it is called again.
     ///
     /// >>> lists = Store().table("lists", values="json")
-    /// >>> lists.alter("primes", lambda found: (found or []) + [2])
+    /// >>> lists.alter("primes", lambda found: found + [2], [])
     /// True
     /// >>> lists["primes"]
     /// [2]
-    /// >>> lists.alter("primes", lambda found: None), len(lists)
+    /// >>> lists.alter("primes", lambda found: twindex.DELETE if found else twindex.KEEP), len(lists)
     /// (True, 0)
-    #[pyo3(signature = (key, change, /))]
-    fn alter(&self, key: &Bound<'_, PyAny>, change: &Bound<'_, PyAny>) -> Result<bool> {
+    #[pyo3(signature = (key, change, default=None, /))]
+    fn alter(
+        &self,
+        key: &Bound<'_, PyAny>,
+        change: &Bound<'_, PyAny>,
+        default: Option<&Bound<'_, PyAny>>,
+    ) -> Result<bool> {
         if !change.is_callable() {
             return Err(error::wrong_type("change", "callable", change));
         }
         let key = self.codecs.keys.encode(key)?;
         loop {
-            if let Some(took_effect) = self.try_alter(&key, change)? {
+            if let Some(took_effect) = self.try_alter(&key, change, default)? {
                 return Ok(took_effect);
             }
             change.py().check_signals()?;

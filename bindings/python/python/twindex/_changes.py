@@ -1,0 +1,20 @@
+"""What the function of `Table.alter` returns in place of a value."""
+
+from enum import Enum
+from typing import Final, Literal
+
+
+class Change(Enum):
+    """`DELETE` or `KEEP`."""
+
+    DELETE = "DELETE"
+    KEEP = "KEEP"
+
+    def __repr__(self) -> str:
+        return f"twindex.{self.value}"
+
+
+DELETE: Final[Literal[Change.DELETE]] = Change.DELETE
+"""Removes the pair."""
+KEEP: Final[Literal[Change.KEEP]] = Change.KEEP
+"""Leaves everything as it is."""
