@@ -117,6 +117,7 @@
 #![expect(clippy::inline_always, reason = "on the way to a hit a call costs more than it saves")]
 #![allow(clippy::wildcard_imports, reason = "the modules are chapters of one text")]
 
+use platform::{Hashing, SMALL, hashing, prefetch, prefetch_batch};
 use std::alloc::{self, Layout};
 use std::borrow::Cow;
 use std::cell::{Cell, UnsafeCell};
@@ -154,12 +155,6 @@ mod sync;
 #[cfg(twindex_check)]
 #[path = "../tests/check/mod.rs"]
 mod check;
-
-/// Whether this is the small module for WebAssembly, which is downloaded: it has one way where others have a quicker one too.
-const SMALL: bool = cfg!(all(target_family = "wasm", not(target_feature = "simd128")));
-
-/// Whether sorted tables move out of memory that lies idle. A module for WebAssembly is downloaded, and never gives memory back.
-const MOVES: bool = !cfg!(target_family = "wasm");
 
 /// The measured value of a constant, or one so small that tests meet every split, merge and growth all the time.
 const fn tuned(measured: usize, tiny: usize) -> usize {
@@ -394,19 +389,276 @@ pub fn check_value(value: &[u8]) -> Result<()> {
 }
 
 // ---------------------------------------------------------------------------------------------------
+// Platform
+// ---------------------------------------------------------------------------------------------------
+
+/// Everything that differs between processors and systems: prefetches, vector compares, fences, pages, hashing.
+mod platform {
+    #[allow(unused_imports, reason = "for the portable compare")]
+    use super::sync::atomic::Ordering::Acquire;
+    use super::sync::atomic::{AtomicU32, AtomicU64};
+
+    /// Whether this is the small WebAssembly module. It is downloaded, so it has one way where others have a fast one too.
+    pub(super) const SMALL: bool = cfg!(all(target_family = "wasm", not(target_feature = "simd128")));
+
+    /// Whether memory is grown ahead of need. WebAssembly has one thread, which would wait for it all the same.
+    pub(super) const FETCHES_REGIONS: bool = !cfg!(target_family = "wasm");
+
+    /// Prefetches one cache line.
+    #[inline(always)]
+    pub(super) fn prefetch<T>(at: *const T) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: a prefetch of any address is harmless.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+        }
+        #[cfg(all(target_arch = "aarch64", not(miri)))]
+        // SAFETY: as above.
+        unsafe {
+            std::arch::asm!("prfm pldl1keep, [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
+        }
+        #[cfg(any(not(any(target_arch = "x86_64", target_arch = "aarch64")), miri))]
+        let _ = at;
+    }
+
+    /// Prefetches one of many lines in a row. WebAssembly has no prefetch, but a processor overlaps as many plain loads.
+    #[inline(always)]
+    pub(super) fn prefetch_batch<T>(at: *const T) {
+        #[cfg(target_arch = "wasm32")]
+        if at.addr() >> 16 < std::arch::wasm32::memory_size(0) {
+            // SAFETY: the byte is within the memory. It is forgotten, so it may be anything.
+            unsafe { at.cast::<std::mem::MaybeUninit<u8>>().read_volatile() };
+        }
+        #[cfg(not(target_arch = "wasm32"))]
+        prefetch(at);
+    }
+
+    // --- vector compares
+
+    /// The first 16 bytes of a hash bucket: a tag a slot, and the bucket's count of passed pairs.
+    #[repr(C, align(16))]
+    pub(super) struct Tags {
+        pub(super) low: AtomicU64,
+        pub(super) high: AtomicU32,
+        pub(super) passed: AtomicU32,
+    }
+
+    impl Tags {
+        /// A bit for each of the 12 tags that is `tag`. The four bits above them mean nothing.
+        #[inline(always)]
+        pub(super) fn matches(&self, tag: u8) -> u32 {
+            #[cfg(all(target_arch = "x86_64", not(any(miri, twindex_shuttle))))]
+            {
+                use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set1_epi8};
+                let line: __m128i;
+                // SAFETY: SSE2 is part of x86_64. The load is aligned, so each of the three words comes whole, and loads of
+                // this processor acquire. Told so word by word, the compiler takes five instructions.
+                unsafe {
+                    std::arch::asm!("movdqa {}, [{}]", lateout(xmm_reg) line, in(reg) self,
+                        options(nostack, preserves_flags, readonly));
+                    _mm_movemask_epi8(_mm_cmpeq_epi8(line, _mm_set1_epi8(tag.cast_signed()))).cast_unsigned()
+                }
+            }
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128", not(target_feature = "atomics")))]
+            {
+                use std::arch::wasm32::{u8x16_bitmask, u8x16_eq, u8x16_splat, v128_load};
+                // SAFETY: these are 16 bytes, and there are no other threads.
+                let line = unsafe { v128_load(std::ptr::from_ref(self).cast()) };
+                u32::from(u8x16_bitmask(u8x16_eq(line, u8x16_splat(tag))))
+            }
+            #[cfg(not(any(
+                all(target_arch = "x86_64", not(any(miri, twindex_shuttle))),
+                all(target_arch = "wasm32", target_feature = "simd128", not(target_feature = "atomics"))
+            )))]
+            {
+                /// A bit for each byte of `word` that is zero.
+                fn zero_bytes(word: u64) -> u32 {
+                    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+                    let zeros = !(((word & LOW) + LOW) | word | LOW);
+                    // Gathers the top bits of the bytes in the top byte.
+                    ((zeros >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
+                }
+                let wanted = u64::from(tag) * 0x0101_0101_0101_0101;
+                let high = u64::from(u32::from_le(self.high.load(Acquire))) ^ wanted;
+                let low = u64::from_le(self.low.load(Acquire)) ^ wanted;
+                zero_bytes(low) | zero_bytes(high) << 8
+            }
+        }
+    }
+
+    /// Key heads that are compared at once.
+    pub(super) const ROW: usize = 16;
+
+    /// How many numbers of a row, which is in order, are less than `head`.
+    #[inline(always)]
+    pub(super) fn less_in_row(row: &[i32; ROW], head: i32) -> usize {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        {
+            use std::arch::x86_64::{
+                __m128i, _mm_cmplt_epi32, _mm_loadu_si128, _mm_movemask_epi8, _mm_packs_epi16,
+                _mm_packs_epi32, _mm_set1_epi32,
+            };
+            // SAFETY: SSE2 is part of x86_64, and the loads are of the row's four quarters.
+            let less = unsafe {
+                let quarter = |at| _mm_loadu_si128(row.as_ptr().cast::<__m128i>().add(at));
+                let [a, b, c, d] = [0, 1, 2, 3].map(|at| _mm_cmplt_epi32(quarter(at), _mm_set1_epi32(head)));
+                _mm_movemask_epi8(_mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d)))
+            };
+            less.trailing_ones() as usize
+        }
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        {
+            use std::arch::wasm32::*;
+            // SAFETY: the loads are of the row's four quarters.
+            let quarter = |at| unsafe { v128_load(row.as_ptr().cast::<v128>().add(at)) };
+            let [a, b, c, d] = [0, 1, 2, 3].map(|at| i32x4_lt(quarter(at), i32x4_splat(head)));
+            let less = i8x16_narrow_i16x8(i16x8_narrow_i32x4(a, b), i16x8_narrow_i32x4(c, d));
+            u8x16_bitmask(less).trailing_ones() as usize
+        }
+        #[cfg(not(any(
+            all(target_arch = "x86_64", not(miri)),
+            all(target_arch = "wasm32", target_feature = "simd128")
+        )))]
+        row.iter().map(|&other| usize::from(other < head)).sum()
+    }
+
+    // --- pages
+
+    /// Asks for a huge page where `huge`, and brings the pages at once: touched one by one they take four times as long.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    pub(super) fn populate(region: *mut u8, bytes: usize, huge: bool) {
+        const PAGE: usize = 4096;
+        let skipped = region.addr().wrapping_neg() % PAGE;
+        let (start, bytes) =
+            (region.wrapping_add(skipped).cast(), bytes.saturating_sub(skipped) / PAGE * PAGE);
+        // SAFETY: the caller owns the region. These advices change no byte of it.
+        unsafe {
+            if huge {
+                libc::madvise(start, bytes, libc::MADV_HUGEPAGE);
+            }
+            if bytes > 0 {
+                libc::madvise(start, bytes, libc::MADV_POPULATE_WRITE);
+            }
+        }
+    }
+
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    pub(super) fn populate(_region: *mut u8, _bytes: usize, _huge: bool) {}
+
+    // --- hashing
+
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+    pub(super) type Hashing = foldhash::quality::RandomState;
+
+    /// How the keys of a new hash table are hashed: by a random secret, so nobody can choose keys that collide.
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+    pub(super) fn hashing() -> Hashing {
+        Hashing::default()
+    }
+
+    #[cfg(all(target_family = "wasm", target_os = "unknown"))]
+    pub(super) type Hashing = foldhash::quality::SeedableRandomState;
+
+    /// A module without imports has no randomness but what its host gives it.
+    #[cfg(all(target_family = "wasm", target_os = "unknown"))]
+    pub(super) static SEED: std::sync::OnceLock<foldhash::SharedSeed> = std::sync::OnceLock::new();
+
+    #[cfg(all(target_family = "wasm", target_os = "unknown"))]
+    pub(super) fn hashing() -> Hashing {
+        static TABLES: AtomicU64 = AtomicU64::new(0);
+        let seed = SEED.get_or_init(|| foldhash::SharedSeed::from_u64(0));
+        Hashing::with_seed(TABLES.fetch_add(1, super::Relaxed), seed)
+    }
+
+    // --- the fence between readers and a writer
+
+    /// Linux runs a fence on all cores for the rare writer, so that readers need none.
+    #[cfg(all(target_os = "linux", not(miri), not(twindex_plain_fences)))]
+    pub(super) mod barrier {
+        use std::sync::OnceLock;
+        use std::sync::atomic::{Ordering::SeqCst, compiler_fence, fence};
+
+        fn membarrier(command: libc::c_int) -> libc::c_long {
+            // SAFETY: the call takes three integers and touches no memory.
+            unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
+        }
+
+        /// Whether `light` is enough for a reader. Only asks what the system can do: to register takes 8 to 14 ms once there
+        /// are threads, so that is left to the first `heavy`.
+        pub(in super::super) fn has_light() -> bool {
+            static ANSWER: OnceLock<bool> = OnceLock::new();
+            *ANSWER.get_or_init(|| {
+                let commands = membarrier(libc::MEMBARRIER_CMD_QUERY);
+                commands > 0 && commands & libc::c_long::from(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0
+            })
+        }
+
+        #[inline(always)]
+        pub(in super::super) fn light() {
+            compiler_fence(SeqCst);
+        }
+
+        /// Between unlinking something and reading the present epoch.
+        #[inline(always)]
+        pub(in super::super) fn before_now() {
+            if has_light() { compiler_fence(SeqCst) } else { fence(SeqCst) }
+        }
+
+        /// Runs a full fence on every other thread of the process; whether it did.
+        pub(in super::super) fn heavy() -> bool {
+            let run = || membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
+            let register = || membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+            fence(SeqCst);
+            // The first run of a process fails, as it is not registered yet.
+            !has_light() || run() || (register() && run())
+        }
+    }
+
+    #[cfg(not(all(target_os = "linux", not(miri), not(twindex_plain_fences))))]
+    pub(super) mod barrier {
+        use std::sync::atomic::{Ordering::SeqCst, fence};
+
+        pub(in super::super) fn has_light() -> bool {
+            true
+        }
+
+        #[inline(always)]
+        pub(in super::super) fn light() {
+            fence(SeqCst);
+        }
+
+        pub(in super::super) fn before_now() {
+            fence(SeqCst);
+        }
+
+        pub(in super::super) fn heavy() -> bool {
+            fence(SeqCst);
+            true
+        }
+    }
+}
+
+/// Gives hash tables a secret of the host's. Only then can nobody choose keys that collide. Returns false once there is a
+/// table, when it is too late.
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+#[doc(hidden)]
+pub fn seed_hashing(secret: u64) -> bool {
+    platform::SEED.set(foldhash::SharedSeed::from_u64(secret)).is_ok()
+}
+
+// ---------------------------------------------------------------------------------------------------
 // Reclamation
 // ---------------------------------------------------------------------------------------------------
 
-/// When memory that was unlinked may be used again: once every thread that could have seen it has moved on.
+/// When unlinked memory may be used again: once every thread that could have seen it has moved on.
 ///
-/// A reader *pins* the epoch for its store before it follows the first shared pointer and unpins after the
-/// last use. A slow reader keeps what its own store unlinks, and nothing of other stores.
-/// A writer unlinks memory, then puts it into a [`Limbo`], which hands it out again when no thread is
-/// pinned in an epoch in which it could still be reached. The usual price of this is a fence per read, to
-/// make the pin visible before the first load. Linux has a system call that runs such a fence on every
-/// core at once, so there the rare writer pays for all readers and a pin is two plain stores.
+/// A reader *pins* the epoch for its store before it follows the first shared pointer, and unpins after its last use. A slow
+/// reader keeps what its own store unlinks, and nothing of other stores. A writer unlinks memory and puts it into a
+/// [`Limbo`], which hands it out again once no pinned thread can reach it. A pin must be visible before the reader's first
+/// load, which usually takes a fence per read. On Linux the writer has that fence run on every core, so a pin is two stores.
 mod epoch {
     use super::Memory;
+    use super::platform::barrier;
     use super::sync::atomic::{
         AtomicBool, AtomicPtr, AtomicU64, AtomicUsize,
         Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
@@ -418,30 +670,30 @@ mod epoch {
     use std::marker::PhantomData;
     use std::ptr;
 
-    /// The present. It only grows; 0 stands for "not pinned".
+    /// The present epoch. It only grows; 0 stands for "not pinned".
     static NOW: AtomicU64 = AtomicU64::new(1);
 
-    /// Every slot that there ever was, newest first. Slots are reused and never freed.
+    /// The list of all slots, newest first. Slots are reused and never freed.
     static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
 
     /// The number of the next new slot.
     static NUMBER: AtomicUsize = AtomicUsize::new(1);
 
-    /// Where one thread says in which epoch it reads. Two cache lines, as they are fetched in pairs.
+    /// Where one thread announces its pin. Two cache lines, as processors fetch them in pairs.
     #[repr(align(128))]
     struct Slot {
         /// The epoch it is pinned in, or 0.
         pinned: AtomicU64,
-        /// The address of the store's `Memory` that it reads in, or 0 for more than one.
+        /// The address of the `Memory` of the store it reads in, or 0 for more than one store.
         store: AtomicUsize,
         taken: AtomicBool,
-        /// What the guard of a pin within a pin resets.
+        /// What the guard of a nested pin resets.
         nested: AtomicU64,
         next: *const Slot,
         number: usize,
     }
 
-    // SAFETY: `next` is that of a slot, which lives for ever; all else is atomics.
+    // SAFETY: E1. `next` points to a slot, which lives for ever. The rest is atomics.
     unsafe impl Sync for Slot {}
 
     /// A thread's slot, given back when the thread ends.
@@ -456,27 +708,31 @@ mod epoch {
         }
     }
 
-    /// Stands for no slot. Always pinned, so that to find that out takes no question of its own.
+    /// Stands for no slot. It is always pinned, so the fast path needs no test of its own for it.
     static NO_SLOT: Slot = Slot::new(u64::MAX, ptr::null(), 0);
 
     thread_local! {
-        /// The thread's slot, where it has a seat and its pins need no fence, or none but a light one.
+        /// The thread's slot, where it has a seat and its pins need at most a light fence.
         static OWN: Cell<&'static Slot> = const { Cell::new(&NO_SLOT) };
         static SEAT: Seat = const { Seat(Cell::new(None)) };
     }
 
+    /// All slots.
+    fn slots() -> impl Iterator<Item = &'static Slot> {
+        // SAFETY: E1. The list holds leaked slots only, so each pointer is null or valid for ever.
+        let slot = |at: *const Slot| unsafe { at.as_ref() };
+        std::iter::successors(slot(SLOTS.load(Acquire).cast_const()), move |before| slot(before.next))
+    }
+
     fn take_slot() -> &'static Slot {
-        let mut at = SLOTS.load(Acquire).cast_const();
-        // SAFETY: the list holds leaked slots only, so each pointer is null or valid for ever.
-        while let Some(slot) = unsafe { at.as_ref() } {
+        for slot in slots() {
             if !slot.taken.load(Relaxed) && !slot.taken.swap(true, AcqRel) {
                 if slot.pinned.load(Acquire) == 0 {
                     return slot;
                 }
-                // A thread without a seat is reading; its pin is the last it does with the slot.
+                // A thread without a seat is reading. Its unpin is the last thing it does with the slot.
                 slot.taken.store(false, Release);
             }
-            at = slot.next;
         }
         let slot = Slot::new(0, SLOTS.load(Acquire), NUMBER.fetch_add(1, Relaxed));
         let slot = Box::leak(Box::new(slot));
@@ -503,11 +759,12 @@ mod epoch {
 
     /// While this lives, nothing of the store that the thread can reach is freed. Pins nest.
     pub(super) struct Guard {
-        /// What is 0 again at the end of the pin.
+        /// What becomes 0 when the pin ends.
         word: &'static AtomicU64,
         not_send: PhantomData<*const ()>,
     }
 
+    /// Starts what E1 asks for.
     #[inline(always)]
     pub(super) fn pin(memory: &Memory) -> Guard {
         let store = ptr::from_ref(memory).addr();
@@ -530,21 +787,21 @@ mod epoch {
             slot.pin(store)
         } else {
             if slot.store.load(Relaxed) != store {
-                // The pin that there is holds for all stores until it ends.
+                // The outer pin holds for all stores until it ends.
                 slot.store.store(0, Release);
             }
             Guard { word: &slot.nested, not_send: PhantomData }
         };
         fence(SeqCst);
         if seat.is_none() {
-            // The thread is about to end. Who takes the slot leaves a pin alone.
+            // The thread is about to end. Whoever takes the slot leaves a pin alone.
             slot.taken.store(false, Release);
         }
         guard
     }
 
     impl Slot {
-        /// One that is taken.
+        /// A slot that is taken.
         const fn new(pinned: u64, next: *const Self, number: usize) -> Self {
             let (pinned, nested) = (AtomicU64::new(pinned), AtomicU64::new(0));
             let (store, taken) = (AtomicUsize::new(0), AtomicBool::new(true));
@@ -566,43 +823,41 @@ mod epoch {
         }
     }
 
-    /// A small number that no other thread has meanwhile, or 0 before the first pin and where pins need a fence.
+    /// A small number that no other living thread has, or 0 before the first pin and where pins need a fence.
     pub(super) fn lane() -> usize {
         OWN.try_with(|own| own.get().number).unwrap_or(0)
     }
 
-    /// Moves to the next epoch, and finds out in which the oldest reader of this store is.
+    /// Ends the present epoch, and raises `Memory::safe` to that of the store's oldest reader. With other threads running this
+    /// takes microseconds, so nobody calls it with a lock held.
     pub(super) fn advance(memory: &Memory) {
         let now = NOW.load(SeqCst);
         // Either a reader's pin is seen below, or the reader sees all that was unlinked before this.
         if !barrier::heavy() {
             return;
         }
-        // Who ends an epoch has run the barrier in it, so that what was unlinked before it is seen by readers of the next.
+        // Whoever ends an epoch ran the barrier in it. So readers of the next one see what was unlinked before it.
         let _ = NOW.compare_exchange(now, now + 1, SeqCst, SeqCst);
         let mut oldest = u64::MAX;
-        let mut at = SLOTS.load(Acquire).cast_const();
-        // SAFETY: as in `take_slot`.
-        while let Some(slot) = unsafe { at.as_ref() } {
+        for slot in slots() {
             let pinned = slot.pinned.load(Acquire);
             let store = slot.store.load(Acquire);
             if pinned != 0 && (store == 0 || store == ptr::from_ref(memory).addr()) {
                 oldest = oldest.min(pinned);
             }
-            at = slot.next;
         }
-        // What was noted for an epoch before `now` could be seen to be unlinked before the barrier. What was noted for `now`
-        // may not: it was unlinked in the epoch before, but perhaps no barrier has run since.
-        // The thread sanitizer does not know `fetch_max`, and would miss that what readers did comes before what is freed.
+        // Items marked with an epoch before `now` were seen as unlinked by the barrier. Those marked `now` may have been unlinked
+        // in the epoch before, without a barrier since.
+        // The thread sanitizer does not know `fetch_max`: it would not see that readers come before what is freed.
         let _ = memory.safe.0.try_update(AcqRel, Relaxed, |safe| Some(safe.max(oldest.min(now))));
     }
 
-    /// Moves so far that what came out before this can be freed, but for what a reader, the caller perhaps, may be in.
+    /// Advances so far that all that was retired before can be freed, unless a reader, perhaps the caller, is in it.
     pub(super) fn advance_far(memory: &Memory) {
         (0..3).for_each(|_| advance(memory));
     }
 
-    /// What was unlinked and may still be in use: each with an epoch after which no reader can find it, oldest first.
+    /// What was unlinked and may still be in use, oldest first, each with an epoch after which no reader can find it.
     pub(super) struct Limbo<T>(VecDeque<(u64, T)>);
 
     impl<T> Default for Limbo<T> {
@@ -612,10 +867,10 @@ mod epoch {
     }
 
     impl<T> Limbo<T> {
-        /// Takes something that is unlinked already.
+        /// Takes something that is unlinked already: E2.
         pub(super) fn push(&mut self, item: T) {
             barrier::before_now();
-            // The next epoch may have begun before others see that it is unlinked, but not the one after it.
+            // The next epoch may begin before others see that it is unlinked, but not the one after it.
             self.0.push_back((NOW.load(Relaxed) + 1, item));
         }
 
@@ -623,7 +878,7 @@ mod epoch {
             self.0.front().map(|(_, item)| item)
         }
 
-        /// Takes the oldest out if earlier calls of `advance` have shown that no thread can reach it any more.
+        /// Takes the oldest out, if calls of `advance` have shown that no thread can reach it any more: E2.
         #[inline]
         pub(super) fn pop(&mut self, memory: &Memory) -> Option<T> {
             let safe = memory.safe.0.load(Acquire);
@@ -644,85 +899,20 @@ mod epoch {
             self.0.drain(..).map(|(_, item)| item)
         }
     }
-
-    /// The two halves of a fence between readers and a writer.
-    #[cfg(all(target_os = "linux", not(miri), not(twindex_plain_fences)))]
-    mod barrier {
-        use std::sync::OnceLock;
-        use std::sync::atomic::{Ordering::SeqCst, compiler_fence, fence};
-
-        fn membarrier(command: libc::c_int) -> libc::c_long {
-            // SAFETY: the call takes three integers and touches no memory.
-            unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
-        }
-
-        /// Whether `light` is enough for a reader. Asked before the first pin of a process. Only asks what the system can
-        /// do: to register takes 8 to 14 ms once there are threads, and is left to the first `heavy`.
-        pub(super) fn has_light() -> bool {
-            static ANSWER: OnceLock<bool> = OnceLock::new();
-            let can_run = |commands| {
-                commands > 0 && commands & libc::c_long::from(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0
-            };
-            *ANSWER.get_or_init(|| can_run(membarrier(libc::MEMBARRIER_CMD_QUERY)))
-        }
-
-        #[inline(always)]
-        pub(super) fn light() {
-            compiler_fence(SeqCst);
-        }
-
-        /// Between unlinking something and looking at the present.
-        #[inline(always)]
-        pub(super) fn before_now() {
-            if has_light() { compiler_fence(SeqCst) } else { fence(SeqCst) }
-        }
-
-        /// Runs a full fence on every other thread of the process; whether it did.
-        pub(super) fn heavy() -> bool {
-            let run = || membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
-            let register = || membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
-            fence(SeqCst);
-            // The first run of a process fails, as it is not registered yet.
-            !has_light() || run() || (register() && run())
-        }
-    }
-
-    #[cfg(not(all(target_os = "linux", not(miri), not(twindex_plain_fences))))]
-    mod barrier {
-        use std::sync::atomic::{Ordering::SeqCst, fence};
-
-        pub(super) fn has_light() -> bool {
-            true
-        }
-
-        #[inline(always)]
-        pub(super) fn light() {
-            fence(SeqCst);
-        }
-
-        pub(super) fn before_now() {
-            fence(SeqCst);
-        }
-
-        pub(super) fn heavy() -> bool {
-            fence(SeqCst);
-            true
-        }
-    }
 }
 
 // ---------------------------------------------------------------------------------------------------
 // Memory
 // ---------------------------------------------------------------------------------------------------
 
-/// What the tables of a store hold together, and the most they may.
+/// What the tables of a store hold together, and the most they may: M3.
 struct Memory {
     used: AtomicUsize,
     limit: AtomicUsize,
-    /// What the limbos had for epochs before this one no reader of the store can find any more. Only grows.
+    /// What was retired in an epoch before this one can be reached by no reader of the store. Only grows.
     safe: Line<AtomicU64>,
-    /// What threads have taken out of hash tables since they last looked who reads what.
-    taken_out: [Line<hash::TakenOut>; hash::LANES],
+    /// What threads have removed from hash tables since they last advanced the epoch.
+    removed: [Line<hash::RemovedBytes>; hash::LANES],
 }
 
 /// Something in a cache line of its own.
@@ -732,12 +922,8 @@ struct Line<T>(T);
 
 impl Default for Memory {
     fn default() -> Self {
-        Self {
-            used: AtomicUsize::new(0),
-            limit: AtomicUsize::new(usize::MAX),
-            safe: Line::default(),
-            taken_out: Default::default(),
-        }
+        let limit = AtomicUsize::new(usize::MAX);
+        Self { used: AtomicUsize::new(0), limit, safe: Line::default(), removed: Default::default() }
     }
 }
 
@@ -751,7 +937,7 @@ impl Memory {
         self.used.try_update(Relaxed, Relaxed, grown).map(drop).map_err(|used| Box::new(refused(used)))
     }
 
-    /// The error of who needs so many bytes more. Where they are within the limit, it was the system that refused them.
+    /// The error where `bytes` more are refused: by the system, if they are within the limit.
     #[cold]
     fn refused(&self, bytes: usize) -> Error {
         let (limit, used) = (self.limit.load(Relaxed), self.used.load(Relaxed));
@@ -768,7 +954,7 @@ impl Memory {
         self.used.fetch_sub(bytes, Relaxed);
     }
 
-    /// Counts and allocates; the system's refusal is a limit like any other.
+    /// Counts and allocates.
     fn allocate(&self, layout: Layout) -> Tried<NonNull<u8>> {
         self.reserve(layout.size())?;
         // SAFETY: no layout of this crate has size 0.
@@ -778,8 +964,8 @@ impl Memory {
         })
     }
 
-    /// Counts so many bytes, for what has no way to fail. A module for WebAssembly would end where its memory does, so there
-    /// it is found out whether they are to be had.
+    /// Counts bytes for what has no way to fail. A WebAssembly module would end where its memory does, so there it first tries
+    /// whether they can be had.
     fn allot(&self, bytes: usize) -> Tried<()> {
         if !cfg!(target_family = "wasm") {
             return self.reserve(bytes);
@@ -793,11 +979,13 @@ impl Memory {
     /// # Safety
     /// `block` came from `allocate` of this object with this layout, and nobody uses it any more.
     unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: M1, the caller's promise.
         unsafe { alloc::dealloc(block.as_ptr(), layout) };
         self.release(layout.size());
     }
 }
+
+// --- waiting
 
 /// A short critical section. Waiters spin, then let other threads run.
 #[derive(Default)]
@@ -808,7 +996,7 @@ impl Lock {
     fn lock(&self) -> Locked<'_> {
         let mut waited = 0;
         while self.0.compare_exchange_weak(0, 1, Acquire, Relaxed).is_err() {
-            // Only looks: to try would take the cache line away from who holds the lock.
+            // Only reads: to try would take the cache line away from the lock's holder.
             while self.0.load(Relaxed) != 0 {
                 wait(&mut waited);
             }
@@ -826,83 +1014,116 @@ impl Drop for Locked<'_> {
     }
 }
 
-/// One turn of waiting for another thread: soon it may not be running at all.
+/// One turn of waiting for another thread. That thread may not be running.
 #[cold]
 fn wait(turns: &mut u32) {
     *turns += 1;
     if turns.is_multiple_of(64) { sync::yield_now() } else { sync::spin_loop() }
 }
 
-/// Blocks of a table's memory, carved from large regions and kept for reuse by size.
+/// Locks a mutex. A waiter spins first: most locks are held for a microsecond, and waking a thread takes dozens.
+/// A panic in a caller's closure poisons a lock, but the closure runs before anything is changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    let mut turns = 0;
+    while turns < 4096 && !cfg!(target_family = "wasm") {
+        match mutex.try_lock() {
+            Ok(guard) => return guard,
+            Err(TryLockError::WouldBlock) => wait(&mut turns),
+            Err(TryLockError::Poisoned(_)) => break,
+        }
+    }
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+// --- blocks
+
+/// The blocks of one index, carved from large regions and kept for reuse by size, and what waits to become free.
 ///
-/// A region of 2 MiB asks the system for a huge page, which is worth a quarter to a third of the time of
-/// every cache miss. The first 8 bytes of a block are an `AtomicU64` from its first use until its
-/// region ends: blocks may be cut but are never joined, so whoever remembers a block may look at that word. What lies idle
-/// as blocks of sizes that are out of use comes back by whole regions: a sorted table moves out of some of them.
+/// A region of 2 MiB asks for a huge page, which is worth a quarter to a third of the time of every cache miss. Blocks are cut
+/// but never joined, so a remembered block keeps its first word: M2.
 struct Space {
     memory: Arc<Memory>,
-    /// The first free block of each class, or null; it has the next one's address behind its first word. As long as the
-    /// largest class that was ever free, as most tables are small.
+    /// The first free block of each class, or null: as many as the largest class that was ever free.
     free: Vec<*mut u8>,
-    /// The bytes of those that would do for any leaf, and of all.
-    kept: usize,
-    idle: usize,
+    /// The bytes of free blocks that would do for any leaf.
+    reserved: usize,
+    /// The rest of the current region.
     bump: *mut u8,
     left: usize,
-    /// The region that comes after this one, if it is there already, and whether a thread is bringing it.
+    /// The region after this one, if it is there already, and whether a thread is allocating it.
     next: Option<Region>,
     coming: bool,
     regions: Vec<Region>,
     bytes: usize,
-    moving: Option<Box<Moving>>,
-    /// How much may be idle before blocks move.
-    most_idle: usize,
+    /// Whether the index has been shut because it was empty.
+    closed: bool,
+    limbo: epoch::Limbo<Retired>,
+    /// What has come into the limbo since `maintain` was last due.
+    limbo_items: usize,
+    limbo_bytes: usize,
 }
 
 type Region = (NonNull<u8>, Layout);
 
-/// The key of what is to be moved next, and whether that is the inner nodes.
-type MoveFrom = (bool, Vec<u8>);
-
-/// Regions that a sorted table moves out of.
-struct Moving {
-    /// By address. What comes back of them is not used again.
-    regions: Vec<Region>,
-    /// The blocks that were free before, as in `Space::free`. Those in other regions are filed anew, bit by bit.
-    stale: Vec<*mut u8>,
-    /// What is to be moved next; `None` while a thread is at it, and once there is nothing.
-    from: Option<MoveFrom>,
-    /// Whether nobody uses anything in the regions any more.
-    done: bool,
+/// Memory that the index does not lead to any more: a block and its size, or a blob.
+#[derive(Clone, Copy)]
+enum Retired {
+    Block(NonNull<u8>, usize),
+    Blob(*const Blob),
 }
 
-// SAFETY: a `Space` owns its regions, and hands blocks to whoever holds it exclusively.
+impl Retired {
+    fn address(self) -> *const u8 {
+        match self {
+            Self::Block(block, _) => block.as_ptr(),
+            Self::Blob(blob) => blob.cast(),
+        }
+    }
+
+    fn size(self) -> usize {
+        match self {
+            Self::Block(_, size) => size,
+            // SAFETY: B1. It is still owned by its index.
+            Self::Blob(blob) => unsafe { Blob::size(blob) },
+        }
+    }
+}
+
+// SAFETY: M1. A `Space` owns its regions and what is retired, and gives blocks to one owner each.
 unsafe impl Send for Space {}
 
 impl Space {
     const MIN_REGION: usize = tuned(1024, 256);
     const HUGE_PAGE: usize = tuned(2 << 20, 8192);
-    /// Where the system's pages are larger, a region's come one by one, but for huge ones.
-    #[cfg(all(target_os = "linux", not(miri)))]
-    const PAGE: usize = 4096;
     const LARGEST: usize = tuned(64 << 10, 1024);
-    /// What is kept for leaves that are only replaced, at most, and which free blocks count for it: those for any leaf.
+    /// Free memory that only replaced leaves may use, at most. Free blocks of any leaf's size count for it.
     const RESERVE: usize = tuned(256 << 10, 2048);
-    const RESERVED: usize = tuned(8192, 512);
-    /// Blocks move if at least so much is idle.
-    const WORTH_MOVING: usize = tuned(1 << 20, 1024);
-    /// So many blocks that were free before are filed anew at a time.
-    const REFILED: usize = tuned(256, 4);
+    const ANY_LEAF: usize = tuned(8192, 512);
+    /// `maintain` is due after so many retired items, or once they are a thirty-second of the index between these bounds.
+    const COLLECT_ITEMS: usize = tuned(64, 2);
+    const COLLECT_FROM: usize = tuned(4 << 10, 256);
+    const COLLECT_AT: usize = tuned(256 << 10, 256);
 
     fn new(memory: Arc<Memory>) -> Self {
-        let (free, regions, bump) = (Vec::new(), Vec::new(), ptr::null_mut());
-        let (next, moving, most_idle) = (None, None, Self::WORTH_MOVING);
-        let (kept, idle, left, coming, bytes) = (0, 0, 0, false, 0);
-        Self { memory, free, kept, idle, bump, left, next, coming, regions, bytes, moving, most_idle }
+        Self {
+            memory,
+            free: Vec::new(),
+            reserved: 0,
+            bump: ptr::null_mut(),
+            left: 0,
+            next: None,
+            coming: false,
+            regions: Vec::new(),
+            bytes: 0,
+            closed: false,
+            limbo: epoch::Limbo::default(),
+            limbo_items: 0,
+            limbo_bytes: 0,
+        }
     }
 
-    /// The class of blocks that hold `bytes`, and their size: steps of 64 bytes to 4 KiB, of 256 to 8 KiB,
-    /// then doubling. Larger blocks are regions of their own.
+    /// The class of blocks that hold `bytes`, and their size: steps of 64 bytes to 4 KiB, of 256 to 8 KiB, then doubling.
+    /// Larger blocks are regions of their own.
     fn class(bytes: usize) -> (usize, usize) {
         match bytes {
             0..=4096 => (bytes.div_ceil(64).saturating_sub(1), bytes.next_multiple_of(64).max(64)),
@@ -911,7 +1132,6 @@ impl Space {
         }
     }
 
-    /// The size of the blocks of a class.
     fn class_size(class: usize) -> usize {
         match class {
             0..64 => (class + 1) * 64,
@@ -925,8 +1145,8 @@ impl Space {
         if bytes > Self::LARGEST { bytes } else { Self::class(bytes).1 }
     }
 
-    /// A block of at least `bytes` and its size. A free one may be a quarter larger than needed: else blocks of sizes
-    /// that are out of use would lie idle for ever.
+    /// A block of at least `bytes`, and its size. A free one may be a quarter too large: else blocks of sizes that are out of
+    /// use would lie idle for ever.
     fn take_about(&mut self, bytes: usize) -> Tried<(NonNull<u8>, usize)> {
         let mut size = Self::rounded(bytes);
         while size <= (bytes + bytes / 4).min(Self::LARGEST) {
@@ -942,82 +1162,64 @@ impl Space {
     /// A block of at least `bytes`, aligned to 64.
     fn take(&mut self, bytes: usize) -> Tried<NonNull<u8>> {
         if bytes > Self::LARGEST {
-            let (region, _) = self.bring(bytes)?;
-            // SAFETY: fresh, aligned and large enough, as in `carve`.
-            unsafe { region.cast::<AtomicU64>().write(AtomicU64::new(0)) };
-            return Ok(region);
+            return Ok(self.bring(bytes)?.0);
         }
         let (class, size) = Self::class(bytes);
         if let Some(block) = self.pop(class) {
             return Ok(block);
         }
-        if self.left < size
-            && let Some((larger, block)) =
-                (class + 1..self.classes()).find_map(|class| Some((class, self.pop(class)?)))
-        {
-            // Its rest is carved up next.
-            self.keep_rest();
-            // SAFETY: the block is larger than `size`.
-            self.bump = unsafe { block.as_ptr().add(size) };
-            self.left = Self::class_size(larger) - size;
-            return Ok(block);
-        }
         if self.left < size {
+            let larger = (class + 1..self.free.len()).find_map(|class| Some((class, self.pop(class)?)));
+            self.file_rest();
+            if let Some((class, block)) = larger {
+                // Its rest is carved up next.
+                // SAFETY: M1. The block is larger than `size`.
+                self.bump = unsafe { block.as_ptr().add(size) };
+                self.left = Self::class_size(class) - size;
+                return Ok(block);
+            }
             let least = Self::MIN_REGION.max(size);
             let mut bytes = self.next_bytes().max(least);
-            let next = loop {
-                if let Some(next) = self.next.take() {
-                    break next;
-                }
-                if let Some(region) = self.left_region(least) {
-                    self.regions.push(region);
-                    break region;
-                }
-                match self.bring(bytes) {
+            let (region, layout) = loop {
+                match self.next.take().map_or_else(|| self.bring(bytes), Ok) {
                     // Near the memory limit less may be left.
                     Err(_) if bytes > least => bytes = (bytes / 2).max(least),
-                    done => break done?,
+                    brought => break brought?,
                 }
             };
-            self.carve_from(next);
+            (self.bump, self.left) = (region.as_ptr(), layout.size());
         }
         Ok(self.carve(size))
     }
 
-    /// Whether so much room is left that leaves could still be replaced. What a table needs for more pairs it takes only
-    /// then: near the memory limit pairs could not be updated otherwise.
+    /// Whether leaves could still be replaced. What a table needs for more pairs it takes only then: else near the memory
+    /// limit pairs could not be replaced.
     fn may_grow(&self) -> Tried<()> {
         let reserve = (self.bytes / 16).min(Self::RESERVE);
-        let left = self.memory.left().saturating_add(self.left + self.kept);
+        let left = self.memory.left().saturating_add(self.left + self.reserved);
         if left >= reserve { Ok(()) } else { Err(Box::new(self.memory.refused(reserve))) }
     }
 
     /// Brings the first region, for this block alone.
     fn begin(&mut self, bytes: usize) -> Tried<()> {
-        let first = self.bring(bytes)?;
-        self.carve_from(first);
-        Ok(())
-    }
-
-    /// Makes a region the current one.
-    fn carve_from(&mut self, (region, layout): Region) {
-        self.keep_rest();
+        let (region, layout) = self.bring(bytes)?;
         (self.bump, self.left) = (region.as_ptr(), layout.size());
+        Ok(())
     }
 
     /// Takes a block that fits off the current region.
     fn carve(&mut self, size: usize) -> NonNull<u8> {
         let block = NonNull::new(self.bump).expect("there is room in a region");
-        // SAFETY: at least `size` bytes are left, so this stays within the region or at its end.
+        // SAFETY: M1. At least `size` bytes are left, so this stays within the region or at its end.
         self.bump = unsafe { self.bump.add(size) };
         self.left -= size;
-        // SAFETY: fresh memory of at least 64 bytes that is aligned to 64; nobody else knows it yet.
+        // SAFETY: M2. The block is fresh and has 64 bytes or more.
         unsafe { block.cast::<AtomicU64>().write(AtomicU64::new(0)) };
         block
     }
 
     /// Files the rest of the current region as free blocks.
-    fn keep_rest(&mut self) {
+    fn file_rest(&mut self) {
         while self.left >= 64 {
             let mut size = self.left.min(8192);
             if size > 4096 {
@@ -1028,180 +1230,63 @@ impl Space {
         }
     }
 
-    /// Files a block that nobody uses more of than its first 8 bytes.
+    /// Files a free block. It names the next one of its class behind its first word.
     fn push(&mut self, block: NonNull<u8>, size: usize) {
-        if self.moves(block) {
-            return;
-        }
         let class = Self::class(size).0;
         if self.free.len() <= class {
             self.free.resize(class + 1, ptr::null_mut());
         }
-        // SAFETY: a block has 64 bytes or more, and M1.
-        unsafe { Self::next(block).write(self.free[class]) };
+        // SAFETY: M1. A block has 64 bytes or more.
+        unsafe { Self::next_of(block).write(self.free[class]) };
         self.free[class] = block.as_ptr();
-        self.idle += size;
-        if size >= Self::RESERVED {
-            self.kept += size;
-        }
-    }
-
-    /// How many classes may have a free block.
-    fn classes(&self) -> usize {
-        let stale = self.moving.as_ref().filter(|_| MOVES).map_or(0, |moving| moving.stale.len());
-        self.free.len().max(stale)
+        self.reserved += if size >= Self::ANY_LEAF { size } else { 0 };
     }
 
     /// Takes a free block of this class.
     fn pop(&mut self, class: usize) -> Option<NonNull<u8>> {
-        let Some(block) = Self::first(&mut self.free, class) else { return self.pop_stale(class) };
-        let size = Self::class_size(class);
-        self.idle -= size;
-        if size >= Self::RESERVED {
-            self.kept -= size;
-        }
-        Some(block)
-    }
-
-    /// As `pop`, of what was free before regions were left.
-    fn pop_stale(&mut self, class: usize) -> Option<NonNull<u8>> {
-        let moving = self.moving.as_mut().filter(|_| MOVES)?;
-        let block = Self::first(&mut moving.stale, class)?;
-        if self.moves(block) { None } else { Some(block) }
-    }
-
-    /// Takes the first block off a list.
-    #[inline]
-    fn first(lists: &mut [*mut u8], class: usize) -> Option<NonNull<u8>> {
-        let first = lists.get_mut(class)?;
+        let first = self.free.get_mut(class)?;
         let block = NonNull::new(*first)?;
-        // SAFETY: `push` wrote it.
-        *first = unsafe { Self::next(block).read() };
+        // SAFETY: M1. `push` wrote it.
+        *first = unsafe { Self::next_of(block).read() };
+        let size = Self::class_size(class);
+        self.reserved -= if size >= Self::ANY_LEAF { size } else { 0 };
         Some(block)
-    }
-
-    /// Whether what is in a block is to move elsewhere.
-    fn moves(&self, block: NonNull<u8>) -> bool {
-        let Some(moving) = self.moving.as_ref().filter(|_| MOVES) else { return false };
-        let at = moving.regions.partition_point(|&(region, _)| region <= block);
-        let before = at.checked_sub(1).map(|before| moving.regions[before]);
-        before.is_some_and(|(region, layout)| block.addr().get() - region.addr().get() < layout.size())
-    }
-
-    /// Where a walk that moves blocks goes on, if one is due.
-    fn next_move(&mut self) -> Option<MoveFrom> {
-        if self.moving.is_none()
-            && self.idle > self.most_idle.max(self.bytes / 4)
-            && self.memory.left() > self.idle
-        {
-            self.keep_rest();
-            // The oldest: what lies idle elsewhere should have room for what is in as many bytes.
-            let (mut bytes, idle, next) = (0, self.idle, self.next.map(|(next, _)| next));
-            let old = |&mut (region, layout): &mut Region| {
-                let leaves = bytes < idle && Some(region) != next;
-                bytes += if leaves { layout.size() } else { 0 };
-                leaves
-            };
-            let mut regions: Vec<_> = self.regions.extract_if(.., old).collect();
-            regions.sort_unstable_by_key(|&(region, _)| region);
-            let stale = mem::take(&mut self.free);
-            (self.idle, self.kept) = (0, 0);
-            self.moving =
-                Some(Box::new(Moving { regions, stale, from: Some((false, Vec::new())), done: false }));
-        }
-        self.refile();
-        self.moving.as_mut()?.from.take()
-    }
-
-    /// Files some of the blocks anew that were free before.
-    fn refile(&mut self) {
-        for _ in 0..Self::REFILED {
-            let Some(moving) = &mut self.moving else { return };
-            let Some(class) = moving.stale.len().checked_sub(1) else { return };
-            match Self::first(&mut moving.stale, class) {
-                Some(block) => self.push(block, Self::class_size(class)),
-                None => _ = moving.stale.pop(),
-            }
-        }
-    }
-
-    /// All has moved, and nobody uses the regions any more.
-    fn moved(&mut self) {
-        if let Some(moving) = &mut self.moving {
-            moving.done = true;
-            let left = moving.regions.iter().map(|(_, layout)| layout.size()).sum::<usize>();
-            // What is idle even now would be so again.
-            self.most_idle = Self::WORTH_MOVING.max(self.idle + (self.bytes - left) / 8);
-        }
-    }
-
-    /// A region of so many bytes that everything has moved out of.
-    fn left_region(&mut self, least: usize) -> Option<Region> {
-        let moving = self.moving.as_mut().filter(|moving| MOVES && moving.done)?;
-        let region = moving.regions.pop_if(|(_, layout)| layout.size() >= least);
-        if moving.regions.is_empty() {
-            self.moving = None;
-        }
-        region
     }
 
     /// Where a free block names the next one of its class.
-    fn next(block: NonNull<u8>) -> NonNull<*mut u8> {
+    fn next_of(block: NonNull<u8>) -> NonNull<*mut u8> {
         // SAFETY: a block has 64 bytes or more.
         unsafe { block.add(size_of::<AtomicU64>()).cast() }
     }
 
-    /// How large the next region is to be.
+    /// How large the next region will be.
     fn next_bytes(&self) -> usize {
         let grown = (self.bytes / 8).max(self.bytes.min(4 * Self::MIN_REGION)) + 1;
         (grown.next_power_of_two() / 2).clamp(Self::MIN_REGION, Self::HUGE_PAGE)
     }
 
-    /// Whether it is high time that a thread brings the next region: this one lasts for some dozen leaves, and to bring it
-    /// earlier would only take memory.
+    /// Whether a thread should allocate the next region now. The current one lasts for some dozen leaves; earlier would only
+    /// take memory.
     fn ends(&self) -> bool {
         let bytes = self.next_bytes();
-        let due = !cfg!(target_family = "wasm") && bytes > Self::LARGEST && self.left < bytes / 16;
+        let due = platform::FETCHES_REGIONS && bytes > Self::LARGEST && self.left < bytes / 16;
         due && self.next.is_none() && !self.coming && self.memory.left() >= bytes
     }
 
-    /// How large the region is to be that the caller is to bring, if it is time: by `new_region`, which takes long, while
-    /// others use up this one, and `set_next`.
-    fn wants_next(&mut self) -> Option<usize> {
-        let wants = self.ends();
-        self.coming |= wants;
-        wants.then(|| self.next_bytes())
-    }
-
-    fn set_next(&mut self, region: Tried<Region>) {
-        self.coming = false;
-        self.next = region.ok().map(|region| self.own(region));
-    }
-
-    /// A region with its pages: one by one, as they are touched, they would take the system four times as long.
     fn new_region(memory: &Memory, bytes: usize) -> Tried<Region> {
         let huge = cfg!(target_os = "linux") && bytes == Self::HUGE_PAGE;
         let layout = Layout::from_size_align(bytes, if huge { bytes } else { 64 })
             .map_err(|_| memory.refused(bytes))?;
         let region = memory.allocate(layout)?;
-        #[cfg(all(target_os = "linux", not(miri)))]
-        // SAFETY: the region is ours; the advices change nothing but how large its pages are, and that they are there.
-        unsafe {
-            let skip = region.addr().get().wrapping_neg() % Self::PAGE;
-            let start = region.as_ptr().wrapping_add(skip).cast();
-            let bytes = bytes.saturating_sub(skip) / Self::PAGE * Self::PAGE;
-            if huge {
-                libc::madvise(start, bytes, libc::MADV_HUGEPAGE);
-            }
-            if bytes > 0 {
-                libc::madvise(start, bytes, libc::MADV_POPULATE_WRITE);
-            }
-        }
+        platform::populate(region.as_ptr(), bytes, huge);
         Ok((region, layout))
     }
 
     fn bring(&mut self, bytes: usize) -> Tried<Region> {
-        Self::new_region(&self.memory, bytes).map(|region| self.own(region))
+        let region = Self::new_region(&self.memory, bytes)?;
+        // SAFETY: M2. It is fresh, and has 64 bytes or more.
+        unsafe { region.0.cast::<AtomicU64>().write(AtomicU64::new(0)) };
+        Ok(self.own(region))
     }
 
     fn own(&mut self, region: Region) -> Region {
@@ -1213,7 +1298,7 @@ impl Space {
     /// Takes a block back.
     ///
     /// # Safety
-    /// It came from `take(bytes)` of this object, and nobody uses more of it than its first 8 bytes.
+    /// It came from `take(bytes)` of this object, and nobody uses more of it than its first word.
     unsafe fn give(&mut self, block: NonNull<u8>, bytes: usize) {
         if bytes <= Self::LARGEST {
             #[cfg(twindex_check)]
@@ -1225,25 +1310,169 @@ impl Space {
         } else if let Some(at) = self.regions.iter().rposition(|&(region, _)| region == block) {
             let (region, layout) = self.regions.swap_remove(at);
             self.bytes -= layout.size();
-            // SAFETY: the region was allocated with this layout.
+            // SAFETY: M1. The region was allocated with this layout.
             unsafe { self.memory.free(region, layout) };
         }
+    }
+
+    /// Queues what nobody can find any more; whether `maintain` is due.
+    fn retire(&mut self, retired: Retired) -> bool {
+        self.limbo_items += 1;
+        self.limbo_bytes += retired.size();
+        self.limbo.push(retired);
+        // In a small index an advance of the epoch would cost more than the memory that waits.
+        let threshold = (self.bytes / 32).clamp(Self::COLLECT_FROM, Self::COLLECT_AT);
+        let is_due = self.limbo_items >= Self::COLLECT_ITEMS || self.limbo_bytes >= threshold;
+        if is_due {
+            (self.limbo_items, self.limbo_bytes) = (0, 0);
+        }
+        is_due
     }
 }
 
 impl Drop for Space {
     fn drop(&mut self) {
-        for &(region, layout) in
-            self.regions.iter().chain(self.moving.iter().filter(|_| MOVES).flat_map(|moving| &moving.regions))
-        {
-            // SAFETY: allocated with this layout; the owner of the `Space` has no block left.
+        for &(region, layout) in &self.regions {
+            // SAFETY: M1. It was allocated with this layout, and the owner of the `Space` has no block left.
             unsafe { self.memory.free(region, layout) };
+        }
+    }
+}
+
+/// The memory of one index: its blocks and its blobs.
+struct Heap {
+    memory: Arc<Memory>,
+    blob_bytes: AtomicUsize,
+    /// Whether so much was retired, or so little of a region is left, that `maintain` is due.
+    due: AtomicBool,
+    /// In a line of its own: every search reads what stands before it.
+    space: Line<Mutex<Space>>,
+}
+
+impl Heap {
+    fn new(memory: Arc<Memory>) -> Self {
+        let space = Line(Mutex::new(Space::new(Arc::clone(&memory))));
+        Self { memory, blob_bytes: AtomicUsize::new(0), due: AtomicBool::new(false), space }
+    }
+
+    fn space(&self) -> MutexGuard<'_, Space> {
+        lock(&self.space.0)
+    }
+
+    fn bytes(&self) -> usize {
+        self.space().bytes + self.blob_bytes.load(Relaxed)
+    }
+
+    /// Notes that `maintain` is due if the current region ends.
+    fn check_end(&self, space: &Space) {
+        if space.ends() {
+            self.due.store(true, Relaxed);
+        }
+    }
+
+    /// Frees these once no reader can be in them. Nobody can find them any more: E2.
+    fn retire(&self, all: impl IntoIterator<Item = Retired>) {
+        let mut space = self.space();
+        for retired in all {
+            if space.retire(retired) {
+                self.due.store(true, Relaxed);
+            }
+        }
+    }
+
+    /// Frees these at once.
+    ///
+    /// # Safety
+    /// They came from this heap, and nobody can find them or is in them.
+    unsafe fn free(&self, space: &mut Space, all: impl IntoIterator<Item = Retired>) {
+        for retired in all {
+            // SAFETY: M1, B1, the caller's promise.
+            unsafe {
+                match retired {
+                    Retired::Block(block, size) => space.give(block, size),
+                    Retired::Blob(blob) => self.free_blob(blob),
+                }
+            }
+        }
+    }
+
+    /// Frees what no reader can be in any more; whether there was any.
+    fn free_unread(&self, space: &mut Space) -> bool {
+        let mut any = false;
+        while let Some(retired) = space.limbo.pop(&self.memory) {
+            // SAFETY: E2. No reader is left in it.
+            unsafe { self.free(space, [retired]) };
+            any = true;
+        }
+        any
+    }
+
+    #[inline]
+    fn maintain_if_due(&self) {
+        if self.due.load(Relaxed) && self.due.swap(false, Relaxed) {
+            self.maintain();
+        }
+    }
+
+    /// Frees what no reader is in, and allocates the next region if it is time. The caller holds no lock: both take long.
+    #[cold]
+    fn maintain(&self) {
+        epoch::advance(&self.memory);
+        let bytes = {
+            let mut space = self.space();
+            self.free_unread(&mut space);
+            if !space.ends() {
+                return;
+            }
+            space.coming = true;
+            space.next_bytes()
+        };
+        let region = Space::new_region(&self.memory, bytes);
+        let mut space = self.space();
+        space.coming = false;
+        space.next = region.ok().map(|region| space.own(region));
+    }
+
+    /// Frees all that no reader can be in any more; whether there was any.
+    fn collect(&self) -> bool {
+        epoch::advance_far(&self.memory);
+        self.free_unread(&mut self.space())
+    }
+
+    /// A new blob.
+    fn add_blob(&self, key: &[u8], value: &[u8]) -> Tried<*const Blob> {
+        let layout =
+            Blob::layout(key.len(), value.len()).ok_or_else(|| self.memory.refused(isize::MAX as usize))?;
+        let blob = self.memory.allocate(layout)?.cast::<Blob>();
+        self.blob_bytes.fetch_add(layout.size(), Relaxed);
+        // SAFETY: B1. The layout has room for the header, the key and the value, in this order.
+        unsafe {
+            blob.write(Blob { owners: AtomicUsize::new(1), key_len: key.len(), value_len: value.len() });
+            let bytes = blob.add(1).cast::<u8>().as_ptr();
+            bytes.copy_from_nonoverlapping(key.as_ptr(), key.len());
+            bytes.add(key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
+        }
+        Ok(blob.as_ptr())
+    }
+
+    /// Gives up the index's share of a blob.
+    ///
+    /// # Safety
+    /// `blob` came from `add_blob` of this object, and nobody finds it in the index any more.
+    #[inline(never)]
+    unsafe fn free_blob(&self, blob: *const Blob) {
+        // SAFETY: B1. The index has owned it until now.
+        unsafe {
+            self.blob_bytes.fetch_sub(Blob::size(blob), Relaxed);
+            Blob::disown(blob, &self.memory);
         }
     }
 }
 
 /// An emptied table returns its memory from so many bytes on; less is soon used again.
 const WORTH_RETURNING: usize = tuned(64 << 10, 1);
+
+// --- blobs and values
 
 /// A value too large to stand in an index, with its key where that is too: an allocation of its own, written once.
 ///
@@ -1261,10 +1490,12 @@ impl Blob {
         Layout::from_size_align(bytes, align_of::<Self>()).ok()
     }
 
+    /// The key and the value.
+    ///
     /// # Safety
-    /// `blob` is a whole blob that is not freed within `'b`.
+    /// `blob` has an owner throughout `'b`.
     unsafe fn parts<'b>(blob: *const Self) -> (&'b [u8], &'b [u8]) {
-        // SAFETY: `Blobs::add` wrote a header and that many bytes behind it, and nothing changes them.
+        // SAFETY: B1. `add_blob` wrote a header and that many bytes behind it.
         unsafe {
             let bytes = blob.add(1).cast::<u8>();
             let (key_len, value_len) = ((*blob).key_len, (*blob).value_len);
@@ -1277,7 +1508,7 @@ impl Blob {
     /// # Safety
     /// As for `parts`.
     unsafe fn size(blob: *const Self) -> usize {
-        // SAFETY: the caller's promise.
+        // SAFETY: B1.
         unsafe { size_of::<Self>() + (*blob).key_len + (*blob).value_len }
     }
 
@@ -1286,58 +1517,22 @@ impl Blob {
     /// # Safety
     /// As for `parts`.
     unsafe fn share(blob: *const Self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: B1.
         unsafe { &*blob }.owners.fetch_add(1, Relaxed);
     }
 
     /// Removes an owner, and with the last one the blob.
     ///
     /// # Safety
-    /// The blob came from `Blobs::add` with this memory, and the owner does not use it any more.
+    /// The blob came from `Heap::add_blob` with this memory, and the owner does not use it any more.
     unsafe fn disown(blob: *const Self, memory: &Memory) {
-        // SAFETY: the caller still owns it; it is whole, so it says with which layout it was allocated.
+        // SAFETY: B1. The caller still owns it, so it says with which layout it was allocated.
         unsafe {
             if (*blob).owners.fetch_sub(1, AcqRel) == 1 {
                 let layout =
                     Self::layout((*blob).key_len, (*blob).value_len).expect("it was allocated with it");
                 memory.free(NonNull::new_unchecked(blob.cast_mut().cast()), layout);
             }
-        }
-    }
-}
-
-/// The blobs of one index.
-struct Blobs {
-    memory: Arc<Memory>,
-    bytes: AtomicUsize,
-}
-
-impl Blobs {
-    fn add(&self, key: &[u8], value: &[u8]) -> Tried<*const Blob> {
-        let layout =
-            Blob::layout(key.len(), value.len()).ok_or_else(|| self.memory.refused(isize::MAX as usize))?;
-        let blob = self.memory.allocate(layout)?.cast::<Blob>();
-        self.bytes.fetch_add(layout.size(), Relaxed);
-        // SAFETY: the layout has room for the header, the key and the value, in this order.
-        unsafe {
-            blob.write(Blob { owners: AtomicUsize::new(1), key_len: key.len(), value_len: value.len() });
-            let bytes = blob.add(1).cast::<u8>().as_ptr();
-            bytes.copy_from_nonoverlapping(key.as_ptr(), key.len());
-            bytes.add(key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
-        }
-        Ok(blob.as_ptr())
-    }
-
-    /// Takes the index's part in a blob back.
-    ///
-    /// # Safety
-    /// `blob` came from `add` of this object, and nobody finds it in the index any more.
-    #[inline(never)]
-    unsafe fn free(&self, blob: *const Blob) {
-        // SAFETY: the caller's promise; the index has owned it until now.
-        unsafe {
-            self.bytes.fetch_sub(Blob::size(blob), Relaxed);
-            Blob::disown(blob, &self.memory);
         }
     }
 }
@@ -1350,12 +1545,11 @@ enum Body<'v> {
 }
 
 impl<'v> Body<'v> {
-    /// The value's bytes.
     #[inline]
     fn bytes(self) -> &'v [u8] {
         match self {
             Body::Inline(value) => value,
-            // SAFETY: the pin or the lock that led to the pair keeps its blob.
+            // SAFETY: B1. The pin or the lock that led to the pair keeps its blob.
             Body::Blob(blob) => unsafe { Blob::parts(blob) }.1,
         }
     }
@@ -1365,7 +1559,7 @@ impl<'v> Body<'v> {
         Value(match self {
             Body::Inline(value) => Kept::Copy(value.into()),
             Body::Blob(blob) => {
-                // SAFETY: as above.
+                // SAFETY: B1, as above.
                 unsafe { Blob::share(blob) };
                 Kept::Blob { blob, memory: Arc::clone(memory) }
             }
@@ -1381,9 +1575,9 @@ enum Kept {
     Blob { blob: *const Blob, memory: Arc<Memory> },
 }
 
-// SAFETY: the bytes never change, and the count of a blob's owners is atomic.
+// SAFETY: B1. The bytes never change, and the count of a blob's owners is atomic.
 unsafe impl Send for Value {}
-// SAFETY: as above.
+// SAFETY: B1.
 unsafe impl Sync for Value {}
 
 impl Value {
@@ -1400,7 +1594,7 @@ impl Deref for Value {
     fn deref(&self) -> &[u8] {
         match &self.0 {
             Kept::Copy(bytes) => bytes,
-            // SAFETY: this is one of its owners.
+            // SAFETY: B1. This is one of its owners.
             Kept::Blob { blob, .. } => unsafe { Blob::parts(*blob) }.1,
         }
     }
@@ -1426,7 +1620,6 @@ impl Clone for Value {
     fn clone(&self) -> Self {
         Self(match &self.0 {
             Kept::Copy(bytes) => Kept::Copy(bytes.clone()),
-            // This is one of its owners.
             Kept::Blob { blob, memory } => return Body::Blob(*blob).keep(memory),
         })
     }
@@ -1435,7 +1628,7 @@ impl Clone for Value {
 impl Drop for Value {
     fn drop(&mut self) {
         if let Kept::Blob { blob, memory } = &self.0 {
-            // SAFETY: this was one of its owners, and the memory is its store's.
+            // SAFETY: B1. This was one of its owners, and the memory is its store's.
             unsafe { Blob::disown(*blob, memory) };
         }
     }
@@ -1447,179 +1640,12 @@ impl fmt::Debug for Value {
     }
 }
 
-/// The blocks of one index, and what was taken out of it while readers may still be in it.
-struct Blocks {
-    space: Space,
-    /// Whether the index has been shut because it was empty.
-    closed: bool,
-    limbo: epoch::Limbo<Retired>,
-    /// What has come into it since it was last looked at.
-    limbo_items: usize,
-    limbo_bytes: usize,
-}
+// ---------------------------------------------------------------------------------------------------
+// What both indexes use
+// ---------------------------------------------------------------------------------------------------
 
-#[derive(Clone, Copy)]
-enum Retired {
-    Block(NonNull<u8>, usize),
-    Blob(*const Blob),
-    /// All regions that the table has moved out of: now, or a second time.
-    Regions(bool),
-}
-
-impl Retired {
-    fn address(self) -> *const u8 {
-        match self {
-            Self::Block(block, _) => block.as_ptr(),
-            Self::Blob(blob) => blob.cast(),
-            Self::Regions(_) => ptr::null(),
-        }
-    }
-}
-
-// SAFETY: what is retired belongs to the index that holds it.
-unsafe impl Send for Blocks {}
-
-impl Blocks {
-    const COLLECT_AT: usize = tuned(64, 2);
-    const COLLECT_FROM: usize = tuned(4 << 10, 256);
-    const COLLECT_AT_BYTES: usize = tuned(256 << 10, 256);
-
-    fn new(memory: Arc<Memory>) -> Self {
-        Self {
-            space: Space::new(memory),
-            closed: false,
-            limbo: epoch::Limbo::default(),
-            limbo_items: 0,
-            limbo_bytes: 0,
-        }
-    }
-
-    /// Frees a block, which nobody can find any more, once no reader is left in it.
-    fn retire(&mut self, block: NonNull<u8>, bytes: usize, blobs: &Blobs) {
-        if self.put_off(Retired::Block(block, bytes), bytes) {
-            epoch::advance(&blobs.memory);
-            self.free_unread(blobs);
-        }
-    }
-
-    /// As `retire`, but without a look at who reads; whether one is due. With other threads running that takes microseconds, so
-    /// it is done without a lock, and `free_unread` thereafter.
-    fn put_off(&mut self, retired: Retired, bytes: usize) -> bool {
-        self.limbo.push(retired);
-        self.limbo_items += 1;
-        self.limbo_bytes += bytes;
-        // What waits is to be little beside the index, but for a small one, where to look would cost more.
-        let enough = (self.space.bytes / 32).clamp(Self::COLLECT_FROM, Self::COLLECT_AT_BYTES);
-        let is_due = self.limbo_items >= Self::COLLECT_AT || self.limbo_bytes >= enough;
-        if is_due {
-            (self.limbo_items, self.limbo_bytes) = (0, 0);
-        }
-        is_due
-    }
-
-    /// Frees what earlier looks have shown that no reader can be in any more; whether there was any.
-    fn free_unread(&mut self, blobs: &Blobs) -> bool {
-        let mut any = false;
-        while let Some(retired) = self.limbo.pop(&blobs.memory) {
-            // SAFETY: no reader is left in it.
-            unsafe { self.free(retired, blobs) };
-            any = true;
-        }
-        any
-    }
-
-    /// # Safety
-    /// It came from `space` with these bytes or from `blobs`, and nobody can find it.
-    unsafe fn free(&mut self, retired: Retired, blobs: &Blobs) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match retired {
-                Retired::Block(block, size) => self.space.give(block, size),
-                Retired::Blob(blob) => blobs.free(blob),
-                Retired::Regions(_) if !MOVES => {}
-                // Who was pinned then may have put something off since that is in them.
-                Retired::Regions(true) => self.limbo.push(Retired::Regions(false)),
-                Retired::Regions(false) => self.space.moved(),
-            }
-        }
-    }
-}
-
-/// Asks for a cache line that will be read soon.
-#[inline(always)]
-fn prefetch<T>(at: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch of any address is harmless.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
-    }
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
-    // SAFETY: a prefetch of any address is harmless.
-    unsafe {
-        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
-    }
-    #[cfg(any(not(any(target_arch = "x86_64", target_arch = "aarch64")), miri))]
-    let _ = at;
-}
-
-/// As `prefetch`, but into the second cache, for what is only written some operations later.
-#[inline(always)]
-fn prefetch_early<T>(at: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch of any address is harmless.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(at.cast());
-    }
-    #[cfg(any(not(target_arch = "x86_64"), miri))]
-    prefetch(at);
-}
-
-/// As `prefetch`, for one of many lines that are asked for one right after the other. WebAssembly has no instruction for that,
-/// but loads of which nothing comes do the same: a processor has as many of them under way.
-#[inline(always)]
-fn prefetch_one_of_many<T>(at: *const T) {
-    #[cfg(target_arch = "wasm32")]
-    if at.addr() >> 16 < std::arch::wasm32::memory_size(0) {
-        // SAFETY: the byte is within the memory, and as it is forgotten, it may be anything.
-        unsafe { at.cast::<std::mem::MaybeUninit<u8>>().read_volatile() };
-    }
-    #[cfg(not(target_arch = "wasm32"))]
-    prefetch(at);
-}
-
-/// How the keys of hash tables are hashed.
-#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
-type Hashing = foldhash::quality::RandomState;
-
-#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
-fn hashing() -> Hashing {
-    Hashing::default()
-}
-
-// A module without imports has nothing that is random but what its host gives it.
-#[cfg(all(target_family = "wasm", target_os = "unknown"))]
-type Hashing = foldhash::quality::SeedableRandomState;
-
-#[cfg(all(target_family = "wasm", target_os = "unknown"))]
-static SEED: std::sync::OnceLock<foldhash::SharedSeed> = std::sync::OnceLock::new();
-
-#[cfg(all(target_family = "wasm", target_os = "unknown"))]
-fn hashing() -> Hashing {
-    static TABLES: AtomicUsize = AtomicUsize::new(0);
-    let seed = SEED.get_or_init(|| foldhash::SharedSeed::from_u64(0));
-    Hashing::with_seed(TABLES.fetch_add(1, Relaxed) as u64, seed)
-}
-
-/// Has the keys of hash tables hashed by a secret of the host's, as only then nobody can choose keys that collide. Whether it is
-/// taken: from the first table on it is too late.
-#[cfg(all(target_family = "wasm", target_os = "unknown"))]
-#[doc(hidden)]
-pub fn seed_hashing(secret: u64) -> bool {
-    SEED.set(foldhash::SharedSeed::from_u64(secret)).is_ok()
-}
-
-/// What a change of an absent key comes to once the index has `grown`: another attempt, or where it could not, the
-/// error, but only if the change needs room at all.
+/// How a change of an absent key ends after the index has tried to grow: with another attempt, or, where that failed and the
+/// change needs room, with the error.
 #[cold]
 fn without_room<V>(
     grown: Tried<()>,
@@ -1630,20 +1656,6 @@ fn without_room<V>(
         Ok(Change::Set(_)) => Err(refused),
         other => other.map(|_| false),
     })
-}
-
-/// Who waits stays awake at first: most locks are held for a microsecond, and to wake a thread takes dozens.
-/// A panic in a caller's closure poisons a lock, but the closure runs before anything is changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    let mut turns = 0;
-    while turns < 4096 && !cfg!(target_family = "wasm") {
-        match mutex.try_lock() {
-            Ok(guard) => return guard,
-            Err(TryLockError::WouldBlock) => wait(&mut turns),
-            Err(TryLockError::Poisoned(_)) => break,
-        }
-    }
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A number that threads count up and down: a word, and once it is `spread` words in cache lines of their own.
@@ -1662,7 +1674,7 @@ impl Counter {
         let all = match self.others.get().map(|others| &**others) {
             None => &self.first,
             Some([own, shared]) => match own.get(lane.wrapping_sub(1)) {
-                // It takes no locked addition.
+                // One thread writes it, so no locked addition is needed.
                 Some(Line(own)) => return own.store(own.load(Relaxed) + by, Relaxed),
                 None => &shared[lane % Self::STRIPES].0,
             },
@@ -1670,7 +1682,7 @@ impl Counter {
         all.fetch_add(by, Relaxed);
     }
 
-    /// For as many pairs as are worth 512 bytes more, and several threads.
+    /// For tables so large that 512 bytes more do not matter.
     fn spread(&self) {
         if !cfg!(target_family = "wasm") {
             self.others.get_or_init(Box::default);
@@ -1725,7 +1737,7 @@ fn head4(bytes: &[u8]) -> u32 {
     bytes.iter().zip([24, 16, 8]).fold(0, |head, (&byte, shift)| head | u32::from(byte) << shift)
 }
 
-/// Something that readers follow while writers may put another in its place. What they follow comes first.
+/// An index that readers follow while writers may put another in its place: T1. What readers follow comes first.
 #[repr(C)]
 struct Shared<T> {
     now: AtomicPtr<T>,
@@ -1741,22 +1753,21 @@ impl<T> Shared<T> {
 
     #[inline]
     fn get<'g>(&self, _pinned: &'g epoch::Guard) -> &'g T {
-        // SAFETY: what was current after the pin is dropped, by `replace` or `tidy`, only once the pin has ended.
+        // SAFETY: T1. What was current after the pin is dropped only once the pin has ended.
         unsafe { &*self.now.load(Acquire) }
     }
 
     fn get_arc(&self) -> Arc<T> {
         let _pinned = epoch::pin(&self.memory);
         let now = self.now.load(Acquire);
-        // SAFETY: it came from `Arc::into_raw`, and the pin keeps that count from reaching zero.
+        // SAFETY: T1. It came from `Arc::into_raw`, and the pin keeps that count from reaching zero.
         unsafe {
             Arc::increment_strong_count(now);
             Arc::from_raw(now)
         }
     }
 
-    /// Puts `next` in the place of `one`, unless another thread has put something there; whether it did. The old one goes as
-    /// soon as no reader is left in it.
+    /// Puts `next` in the place of `one`, unless another thread has put something there; whether it did.
     fn replace(&self, one: &Arc<T>, next: T) -> bool {
         let next = Arc::into_raw(Arc::new(next)).cast_mut();
         let Ok(old) = self.now.compare_exchange(Arc::as_ptr(one).cast_mut(), next, AcqRel, Relaxed) else {
@@ -1765,12 +1776,11 @@ impl<T> Shared<T> {
             return false;
         };
         let mut limbo = lock(&self.old);
-        // SAFETY: `now` owned a count of it, which is ours since the swap.
+        // SAFETY: T1. `now` owned a count of it, which is ours since the swap.
         limbo.push(unsafe { Arc::from_raw(old) });
-        // Readers are in it for less than a microsecond, unless they were put to sleep there.
+        // Readers are in it for less than a microsecond, unless they were interrupted there.
         for _ in 0..100 {
-            epoch::advance_far(&self.memory);
-            while limbo.pop(&self.memory).is_some() {}
+            self.free_unread(&mut limbo);
             if limbo.is_empty() {
                 break;
             }
@@ -1779,20 +1789,24 @@ impl<T> Shared<T> {
         true
     }
 
+    fn free_unread(&self, old: &mut epoch::Limbo<Arc<T>>) {
+        epoch::advance_far(&self.memory);
+        while old.pop(&self.memory).is_some() {}
+    }
+
     /// Drops what was replaced while readers were in it, once they are gone.
     fn tidy(&self) {
         if let Ok(mut old) = self.old.try_lock()
             && !old.is_empty()
         {
-            epoch::advance_far(&self.memory);
-            while old.pop(&self.memory).is_some() {}
+            self.free_unread(&mut old);
         }
     }
 }
 
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
-        // SAFETY: `now` owns a count, and no reader can be left: readers hold the `Shared`.
+        // SAFETY: T1. `now` owns a count, and no reader can be left: readers hold the `Shared`.
         drop(unsafe { Arc::from_raw(*self.now.get_mut()) });
     }
 }
@@ -1834,6 +1848,7 @@ impl<T> Drop for Shared<T> {
 ///   of it. A free record or piece of a block is one shard's, which alone cuts it, and joins it with others of its own.
 #[path = "../tests/check"]
 mod hash {
+    use super::platform::Tags;
     use super::*;
     use std::collections::TryReserveError;
 
@@ -1858,11 +1873,8 @@ mod hash {
 
     #[repr(C, align(64))]
     struct Bucket {
-        /// A byte a slot, 0 where it is free.
-        tags: AtomicU64,
-        more_tags: AtomicU32,
-        /// How many pairs found no room here on their way from their home bucket.
-        passed: AtomicU32,
+        /// A tag a slot, 0 where it is free, and how many pairs found no room here on their way from their home bucket.
+        tags: Tags,
         refs: [AtomicU32; SLOTS],
     }
 
@@ -1870,49 +1882,9 @@ mod hash {
 
     impl Bucket {
         /// A bit for each slot whose tag is `tag`.
-        #[cfg(all(target_arch = "x86_64", not(any(miri, twindex_shuttle))))]
         #[inline(always)]
         fn slots_with(&self, tag: u8) -> u32 {
-            use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set1_epi8};
-            let line: __m128i;
-            // SAFETY: SSE2 is part of x86_64. These are acquiring loads of the first three words: each comes whole, as it is
-            // aligned. Told so word by word, the compiler takes five instructions.
-            unsafe {
-                std::arch::asm!("movdqa {}, [{}]", lateout(xmm_reg) line, in(reg) self,
-                    options(nostack, preserves_flags, readonly));
-                let found = _mm_movemask_epi8(_mm_cmpeq_epi8(line, _mm_set1_epi8(tag.cast_signed())));
-                found.cast_unsigned() & ((1 << SLOTS) - 1)
-            }
-        }
-
-        /// As above. There are no other threads.
-        #[cfg(all(target_arch = "wasm32", target_feature = "simd128", not(target_feature = "atomics")))]
-        #[inline(always)]
-        fn slots_with(&self, tag: u8) -> u32 {
-            use std::arch::wasm32::{u8x16_bitmask, u8x16_eq, u8x16_splat, v128_load};
-            // SAFETY: the bucket is larger than what is loaded of it.
-            let line = unsafe { v128_load(ptr::from_ref(self).cast()) };
-            u32::from(u8x16_bitmask(u8x16_eq(line, u8x16_splat(tag)))) & ((1 << SLOTS) - 1)
-        }
-
-        /// As above, with whatever the platform has.
-        #[cfg(not(any(
-            all(target_arch = "x86_64", not(any(miri, twindex_shuttle))),
-            all(target_arch = "wasm32", target_feature = "simd128", not(target_feature = "atomics"))
-        )))]
-        #[inline(always)]
-        fn slots_with(&self, tag: u8) -> u32 {
-            /// A bit for each byte of `word` that is zero.
-            fn zero_bytes(word: u64) -> u32 {
-                const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-                let zeros = !(((word & LOW) + LOW) | word | LOW);
-                // Gathers the top bits of the bytes in the top byte.
-                ((zeros >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
-            }
-            let wanted = u64::from(tag) * 0x0101_0101_0101_0101;
-            let more = u64::from(u32::from_le(self.more_tags.load(Acquire))) ^ wanted;
-            let tags = u64::from_le(self.tags.load(Acquire)) ^ wanted;
-            (zero_bytes(tags) | zero_bytes(more) << 8) & ((1 << SLOTS) - 1)
+            self.tags.matches(tag) & ((1 << SLOTS) - 1)
         }
 
         fn free_slots(&self) -> u32 {
@@ -1946,12 +1918,12 @@ mod hash {
         fn flip_tag(&self, slot: usize, tag: u8) {
             let bits = u64::from(tag) << (slot % 8 * 8);
             let (tags, more) = select_unpredictable(slot < 8, (bits, 0), (0, bits as u32));
-            self.tags.store(self.tags.load(Relaxed) ^ tags.to_le(), Release);
-            self.more_tags.store(self.more_tags.load(Relaxed) ^ more.to_le(), Release);
+            self.tags.low.store(self.tags.low.load(Relaxed) ^ tags.to_le(), Release);
+            self.tags.high.store(self.tags.high.load(Relaxed) ^ more.to_le(), Release);
         }
 
         fn passed(&self) -> u32 {
-            self.passed.load(Acquire)
+            self.tags.passed.load(Acquire)
         }
     }
 
@@ -2003,9 +1975,7 @@ mod hash {
         entries: [const { AtomicPtr::new((&raw const NO_BUCKET).cast_mut().cast()) }; 2],
     };
     static NO_BUCKET: Bucket = Bucket {
-        tags: AtomicU64::new(0),
-        more_tags: AtomicU32::new(0),
-        passed: AtomicU32::new(0),
+        tags: Tags { low: AtomicU64::new(0), high: AtomicU32::new(0), passed: AtomicU32::new(0) },
         refs: [const { AtomicU32::new(0) }; SLOTS],
     };
 
@@ -2218,14 +2188,13 @@ mod hash {
             Some(reference..reference + class_units(class) as u32)
         }
 
-        /// The lines of the record that is taken next, to be asked for, if it is to be as long as the last one, where that
-        /// is many lines. They come while the bucket and the old record do, or where they would be in the way of these, from
-        /// when the change before is `done`.
+        /// The lines of the record that the next pair will probably take, if it is long: they are prefetched while the bucket
+        /// and the old record come.
         #[inline]
-        fn next_lines(&self, shard: &Shard, done: bool) -> impl Iterator<Item = *const u8> + use<> {
+        fn next_lines(&self, shard: &Shard) -> impl Iterator<Item = *const u8> + use<> {
             let mut next = (ptr::null(), 0);
             let last = self.last as usize;
-            if !SMALL && last >= LONG && done == (last >= VERY_LONG) {
+            if !SMALL && last >= LONG {
                 let removed = self.limbo.oldest().map(|removed| removed.reference);
                 let free = || self.free.as_ref().map(|free| free[last]).filter(|&top| top != 0);
                 if let Some(reference) = removed.or_else(free) {
@@ -2293,9 +2262,8 @@ mod hash {
     const BLOB_RECORD: usize = RECORD_HEAD + size_of::<*const Blob>();
     /// Classes of free records: each size to 64 units, then 32 steps a doubling.
     const CLASSES: usize = 64 + 32 * 4 + 1;
-    /// The classes of records so long that they are asked for before they are taken: 64 bytes, and from 512 on even earlier.
+    /// The class of records so long that they are prefetched before they are taken: 64 bytes.
     const LONG: usize = 16;
-    const VERY_LONG: usize = 96;
     /// A thread asks who reads what after it took out so many bytes of records, in a small store a sixteenth of it: what
     /// waits lies idle.
     const COLLECT_FROM: usize = tuned(16 << 10, 256);
@@ -2385,18 +2353,17 @@ mod hash {
         directory: AtomicPtr<DirectoryHead>,
         /// The shards by number, as a table of `SHARDS`, or of one as long as there is only one.
         shards: AtomicPtr<AtomicPtr<Shard>>,
-        /// Held to change the directory, and to take and give blocks.
-        space: Mutex<Blocks>,
-        blobs: Blobs,
         /// Whether a shard has become empty lately, so that all may be.
         pub(super) emptied: AtomicBool,
+        /// Its space is locked to change the directory, too.
+        heap: Heap,
     }
 
-    /// What a thread has taken out of a store's tables.
+    /// What the threads of a lane have removed from a store's hash tables.
     #[derive(Default)]
-    pub(super) struct TakenOut {
+    pub(super) struct RemovedBytes {
         bytes: AtomicUsize,
-        /// How far the store was safe when they looked.
+        /// `Memory::safe` when they last advanced the epoch.
         safe: AtomicU64,
     }
 
@@ -2416,15 +2383,14 @@ mod hash {
                 hasher,
                 directory: AtomicPtr::new(Directory::NONE.cast_mut()),
                 shards: AtomicPtr::new(ptr::null_mut()),
-                space: Mutex::new(Blocks::new(Arc::clone(&memory))),
-                blobs: Blobs { memory, bytes: AtomicUsize::new(0) },
                 emptied: AtomicBool::new(false),
+                heap: Heap::new(memory),
             }
         }
 
         /// Another one, without pairs.
         pub(super) fn anew(&self) -> Self {
-            Self::new(Arc::clone(&self.blobs.memory), self.hasher.clone())
+            Self::new(Arc::clone(&self.heap.memory), self.hasher.clone())
         }
 
         #[inline]
@@ -2441,7 +2407,7 @@ mod hash {
         }
 
         pub(super) fn bytes(&self) -> usize {
-            lock(&self.space).space.bytes + self.blobs.bytes.load(Relaxed)
+            self.heap.bytes()
         }
 
         fn all_shards(&self) -> impl Iterator<Item = &Shard> {
@@ -2556,7 +2522,7 @@ mod hash {
                 let segment = self.directory().segment(hash);
                 // SAFETY: the pin keeps the segment.
                 let bucket = unsafe { segment.bucket(hash, 0) };
-                prefetch_one_of_many(bucket);
+                prefetch_batch(bucket);
                 *home = Some((hash, segment, bucket));
             }
             homes
@@ -2570,9 +2536,9 @@ mod hash {
                 let (mut first, mut slots) = (None, bucket.slots_with(hash.tag()));
                 while slots != 0 {
                     let at = self.shard(segment).record(bucket.first(slots).load(Acquire));
-                    prefetch_one_of_many(at);
+                    prefetch_batch(at);
                     // Most records are shorter than a line, but reach into the next.
-                    prefetch_one_of_many(at.wrapping_add(32));
+                    prefetch_batch(at.wrapping_add(32));
                     first = first.or(Some(at));
                     slots &= slots - 1;
                 }
@@ -2584,7 +2550,7 @@ mod hash {
                 *record = first(segment, bucket, hash);
                 if record.is_none() && bucket.passed() != 0 {
                     // SAFETY: the pin keeps the segment.
-                    prefetch_one_of_many(unsafe { segment.bucket(hash, 1) });
+                    prefetch_batch(unsafe { segment.bucket(hash, 1) });
                 }
             }
             for (record, home) in records.iter_mut().zip(homes).filter(|(record, _)| record.is_none()) {
@@ -2659,7 +2625,7 @@ mod hash {
             if self.directory().segment(hash) != segment {
                 return None;
             }
-            held.lane().next_lines(shard, false).for_each(prefetch);
+            held.lane().next_lines(shard).for_each(prefetch);
             let Some(place) = segment.place(shard, hash, key) else {
                 return without_room(self.grow(held, segment, hash), decide);
             };
@@ -2667,11 +2633,8 @@ mod hash {
             if !matches!(changed, Ok(true)) {
                 return Some(changed);
             }
-            let next = held.lane().next_lines(shard, true);
             let due = held.due;
             drop(held);
-            // Their turn comes after the lock: where many are asked for at once, each waits for one before it.
-            next.for_each(prefetch_early);
             if due {
                 self.advance();
             }
@@ -2682,16 +2645,16 @@ mod hash {
         /// microseconds and disturbs them, so no lock is held.
         #[cold]
         fn advance(&self) {
-            let safe = || self.blobs.memory.safe.0.load(Relaxed);
-            let seen = &self.taken_out(epoch::lane()).safe;
+            let safe = || self.heap.memory.safe.0.load(Relaxed);
+            let seen = &self.removed(epoch::lane()).safe;
             if cfg!(target_family = "wasm") || seen.swap(safe(), Relaxed) == safe() {
-                epoch::advance(&self.blobs.memory);
+                epoch::advance(&self.heap.memory);
                 seen.store(safe(), Relaxed);
             }
         }
 
-        fn taken_out(&self, lane: usize) -> &TakenOut {
-            let lanes = &self.blobs.memory.taken_out;
+        fn removed(&self, lane: usize) -> &RemovedBytes {
+            let lanes = &self.heap.memory.removed;
             &lanes[lane % lanes.len()].0
         }
 
@@ -2854,7 +2817,7 @@ mod hash {
             if bytes <= Space::HUGE_PAGE {
                 return Ok(());
             }
-            let memory = &self.blobs.memory;
+            let memory = &self.heap.memory;
             // It is asked for and not counted, or others would meet the limit meanwhile.
             let mut room: Vec<u8> = Vec::new();
             let fits = bytes <= memory.left() && room.try_reserve_exact(bytes).is_ok();
@@ -2899,12 +2862,12 @@ mod hash {
             for number in 0..SHARDS {
                 held.extend(self.shard_at(number).map(|shard| shard.lock.lock()));
             }
-            let mut blocks = lock(&self.space);
+            let mut space = self.heap.space();
             let splitting = self.all_shards().any(|shard| !shard.splitting.load(Relaxed).is_null());
-            if self.len() > 0 || blocks.closed || splitting {
+            if self.len() > 0 || space.closed || splitting {
                 return false;
             }
-            blocks.closed = true;
+            space.closed = true;
             self.directory.store(Directory::NONE.cast_mut(), Release);
             true
         }
@@ -2928,10 +2891,10 @@ mod hash {
 
         #[cold]
         fn add_blob(&self, held: &mut Held<'_>, key: &[u8], value: &[u8]) -> Tried<usize> {
-            let blob = self.blobs.add(key, value)?;
+            let blob = self.heap.add_blob(key, value)?;
             let (reference, record) = self.take_record(held, BLOB_RECORD).inspect_err(|_| {
                 // SAFETY: the blob was made above and is not known to anybody.
-                unsafe { self.blobs.free(blob) };
+                unsafe { self.heap.free_blob(blob) };
             })?;
             // SAFETY: the record has room for the lengths and an address, and is ours.
             unsafe {
@@ -2980,10 +2943,10 @@ mod hash {
         /// Takes out of a lane's limbo the oldest record if nobody reads it any more.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn unread(&self, shard: &Shard, lane: &mut Lane) -> Option<Removed> {
-            let unread = lane.limbo.pop(&self.blobs.memory)?;
+            let unread = lane.limbo.pop(&self.heap.memory)?;
             if unread.owns_blob {
                 // SAFETY: nobody else knows the record any more, and it is whole.
-                unsafe { self.blobs.free(blob_of(shard.record(unread.reference))) };
+                unsafe { self.heap.free_blob(blob_of(shard.record(unread.reference))) };
             }
             #[cfg(twindex_check)]
             // SAFETY: as above.
@@ -3047,25 +3010,25 @@ mod hash {
             let shard = held.shard;
             let number = held.state().block_count;
             if (number + 1) >> (32 - BLOCK_UNITS_BITS) != 0 {
-                return Err(Box::new(self.blobs.memory.refused(bytes)));
+                return Err(Box::new(self.heap.memory.refused(bytes)));
             }
-            let mut blocks = lock(&self.space);
+            let mut space = self.heap.space();
             let mut table = shard.blocks.load(Relaxed);
             if number == held.state().block_capacity && !REFS_ARE_ADDRESSES {
                 let longer = (number * 2).max(NEXT_BLOCKS);
-                let copy = held.copy_blocks(&mut blocks.space, longer)?;
+                let copy = held.copy_blocks(&mut space, longer)?;
                 shard.blocks.store(copy, Release);
                 if number > FIRST_BLOCKS
                     && let Some(old) = NonNull::new(table)
                 {
-                    blocks.retire(old.cast(), number * ENTRY, &self.blobs);
+                    self.retire_block(&mut space, old.cast(), number * ENTRY);
                 }
                 table = copy;
                 held.state().block_capacity = longer;
             }
-            let block = blocks.space.take(bytes).or_else(|_| {
+            let block = space.take(bytes).or_else(|_| {
                 bytes = Space::rounded(least);
-                blocks.space.take(bytes)
+                space.take(bytes)
             })?;
             if !REFS_ARE_ADDRESSES {
                 // SAFETY: the table's capacity is greater than `number`. No ref leads to this entry yet.
@@ -3073,7 +3036,7 @@ mod hash {
             }
             let state = held.state();
             state.block_count += 1;
-            state.enough = (self.blobs.memory.used.load(Relaxed) / 16).clamp(COLLECT_FROM, COLLECT_AT);
+            state.enough = (self.heap.memory.used.load(Relaxed) / 16).clamp(COLLECT_FROM, COLLECT_AT);
             let lane = held.lane();
             lane.bytes += bytes;
             let first = if REFS_ARE_ADDRESSES {
@@ -3098,7 +3061,7 @@ mod hash {
             // SAFETY: as above.
             let bytes = bytes.max(64) + blob.map_or(0, |blob| unsafe { Blob::size(blob) });
             // Only threads that share the lane count here, and may lose what they count at the same time.
-            let removed = &self.taken_out(held.lane).bytes;
+            let removed = &self.removed(held.lane).bytes;
             let sum = removed.load(Relaxed) + bytes;
             let due = sum >= held.state().enough;
             removed.store(if due { 0 } else { sum }, Relaxed);
@@ -3108,37 +3071,37 @@ mod hash {
         /// Frees what no reader can be in any more; whether there was any.
         pub(super) fn collect(&self) -> bool {
             let mut any = false;
-            epoch::advance_far(&self.blobs.memory);
+            epoch::advance_far(&self.heap.memory);
             for shard in self.all_shards() {
                 for lane in &mut shard.hold().state().lanes {
                     any |= self.free_unread(shard, lane, usize::MAX);
                 }
             }
-            lock(&self.space).free_unread(&self.blobs) || any
+            self.heap.free_unread(&mut self.heap.space()) || any
         }
 
         // --- growing
 
         /// Makes the first directory, of one entry, with a small segment.
         fn start(&self) -> Tried<()> {
-            let mut blocks = lock(&self.space);
-            if blocks.closed || !self.directory().is_none() {
+            let mut space = self.heap.space();
+            if space.closed || !self.directory().is_none() {
                 return Ok(());
             }
             if self.shards.load(Relaxed).is_null() {
-                let first = blocks.space.take(size_of::<Shard>())?.cast();
+                let first = space.take(size_of::<Shard>())?.cast();
                 // SAFETY: the block has room for a shard and is not known to anybody else.
                 let first = unsafe { Shard::write(first) };
                 self.shards.store((&raw const first.alone).cast_mut(), Release);
             }
-            let first = Fresh::new(&mut blocks.space, FIRST_BUCKETS, 0)?.segment;
-            self.lead(&mut blocks, 1, &|_| first).inspect_err(|_| blocks.forget(first))
+            let first = Fresh::new(&mut space, FIRST_BUCKETS, 0)?.segment;
+            self.lead(&mut space, 1, &|_| first).inspect_err(|_| space.forget(first))
         }
 
         /// Puts a directory in place that leads each hash `to` a segment. They are all of one size.
-        fn lead(&self, blocks: &mut Blocks, depth: u32, to: &dyn Fn(Hash) -> Segment) -> Tried<()> {
+        fn lead(&self, space: &mut Space, depth: u32, to: &dyn Fn(Hash) -> Segment) -> Tried<()> {
             let old = self.directory();
-            let block = blocks.space.take(Directory::bytes_for(depth))?;
+            let block = space.take(Directory::bytes_for(depth))?;
             let head = block.as_ptr().cast::<DirectoryHead>();
             let directory = Directory(head);
             // SAFETY: the block has room for the head and so many entries, which change only while `space` is locked, and is
@@ -3153,7 +3116,7 @@ mod hash {
             self.directory.store(head, Release);
             if !old.is_none() {
                 let block = NonNull::new(old.0.cast_mut().cast()).expect("a directory has an address");
-                blocks.retire(block, Directory::bytes_for(old.depth()), &self.blobs);
+                self.retire_block(space, block, Directory::bytes_for(old.depth()));
             }
             Ok(())
         }
@@ -3172,12 +3135,12 @@ mod hash {
             }
             let directory = self.directory();
             if segment.len() < BUCKETS {
-                let mut blocks = lock(&self.space);
-                let mut larger = Fresh::new(&mut blocks.space, segment.len() * GROWTH, segment.shard())?;
+                let mut space = self.heap.space();
+                let mut larger = Fresh::new(&mut space, segment.len() * GROWTH, segment.shard())?;
                 self.each_ref(segment, shard, |reference, hash| larger.put(hash, reference));
                 let larger = larger.segment;
-                self.lead(&mut blocks, 1, &|_| larger).inspect_err(|_| blocks.forget(larger))?;
-                blocks.retire(segment.block(), segment.bytes(), &self.blobs);
+                self.lead(&mut space, 1, &|_| larger).inspect_err(|_| space.forget(larger))?;
+                self.retire_block(&mut space, segment.block(), segment.bytes());
                 return Ok(());
             }
             let depth = directory.depth() - directory.span(segment, hash).len().ilog2() + 1;
@@ -3204,11 +3167,11 @@ mod hash {
             let halves = halves?;
             if number != segment.shard() {
                 self.divide(&mut held, number, moved)
-                    .inspect_err(|_| halves.iter().for_each(|&half| lock(&self.space).forget(half)))?;
+                    .inspect_err(|_| halves.iter().for_each(|&half| self.heap.space().forget(half)))?;
             }
             self.set_entries(segment, hash, halves);
             drop(held);
-            self.bring_region();
+            self.heap.maintain_if_due();
             Ok(())
         }
 
@@ -3216,7 +3179,7 @@ mod hash {
         /// numbers, so their refs lead to the same records.
         fn divide(&self, held: &mut Held<'_>, number: usize, moved: usize) -> Tried<()> {
             let low = held.shard;
-            let space = &mut lock(&self.space).space;
+            let space = &mut self.heap.space();
             if ptr::eq(self.shards.load(Relaxed), &raw const low.alone) {
                 let table = space.take(SHARDS * ENTRY)?.cast::<AtomicPtr<Shard>>();
                 // SAFETY: the block has room for so many addresses.
@@ -3250,18 +3213,19 @@ mod hash {
             Ok(())
         }
 
-        /// Brings the table's next region, if it is time, without holding a lock meanwhile.
-        fn bring_region(&self) {
-            let Some(bytes) = lock(&self.space).space.wants_next() else { return };
-            let region = Space::new_region(&self.blobs.memory, bytes);
-            lock(&self.space).space.set_next(region);
+        /// Frees a block that nobody can find any more, once no reader is left in it.
+        fn retire_block(&self, space: &mut Space, block: NonNull<u8>, bytes: usize) {
+            if space.retire(Retired::Block(block, bytes)) {
+                self.heap.due.store(true, Relaxed);
+            }
         }
 
         fn two_segments(&self, shards: [usize; 2]) -> Tried<[Fresh; 2]> {
-            let mut blocks = lock(&self.space);
-            let low = Fresh::new(&mut blocks.space, BUCKETS, shards[0])?;
-            let high = Fresh::new(&mut blocks.space, BUCKETS, shards[1])
-                .inspect_err(|_| blocks.forget(low.segment))?;
+            let mut space = self.heap.space();
+            let low = Fresh::new(&mut space, BUCKETS, shards[0])?;
+            let high =
+                Fresh::new(&mut space, BUCKETS, shards[1]).inspect_err(|_| space.forget(low.segment))?;
+            self.heap.check_end(&space);
             Ok([low, high])
         }
 
@@ -3285,20 +3249,20 @@ mod hash {
 
         /// Makes the directory at least so deep.
         fn deepen(&self, depth: u32) -> Tried<()> {
-            let mut blocks = lock(&self.space);
+            let mut space = self.heap.space();
             let old = self.directory();
             if old.depth() >= depth {
                 return Ok(());
             }
             if depth > MAX_DEPTH.min(usize::BITS - ENTRY.ilog2() - 2) {
-                return Err(Box::new(self.blobs.memory.refused(0)));
+                return Err(Box::new(self.heap.memory.refused(0)));
             }
-            self.lead(&mut blocks, old.depth() + 1, &|hash| old.segment(hash))
+            self.lead(&mut space, old.depth() + 1, &|hash| old.segment(hash))
         }
 
         /// Leads the entries of a segment to the two that take its place, each its half, and retires it.
         fn set_entries(&self, old: Segment, hash: Hash, halves: [Segment; 2]) {
-            let mut blocks = lock(&self.space);
+            let mut space = self.heap.space();
             let directory = self.directory();
             let span = directory.span(old, hash);
             let middle = usize::midpoint(span.start, span.end);
@@ -3306,24 +3270,24 @@ mod hash {
                 // SAFETY: it is one of the directory's.
                 unsafe { (*directory.entry(at)).store(halves[usize::from(at >= middle)].entry, Release) };
             }
-            blocks.retire(old.block(), old.bytes(), &self.blobs);
+            self.retire_block(&mut space, old.block(), old.bytes());
         }
     }
 
-    impl Blocks {
+    impl Space {
         /// Takes back a new segment that nobody was led to.
         fn forget(&mut self, segment: Segment) {
             // SAFETY: it was taken with these bytes, and nobody knows it.
-            unsafe { self.space.give(segment.block(), segment.bytes()) };
+            unsafe { self.give(segment.block(), segment.bytes()) };
         }
     }
 
     impl Drop for HashIndex {
         fn drop(&mut self) {
             // SAFETY: each blob has one record, which is whole, and nobody reads it any more.
-            let free = |blob| unsafe { self.blobs.free(blob) };
+            let free = |blob| unsafe { self.heap.free_blob(blob) };
             let directory = self.directory();
-            let none = directory.is_none() || self.blobs.bytes.load(Relaxed) == 0;
+            let none = directory.is_none() || self.heap.blob_bytes.load(Relaxed) == 0;
             let mut at = if none { directory.len() } else { 0 };
             while at < directory.len() {
                 let hash = Hash(directory.first_hash(at));
@@ -3491,7 +3455,7 @@ mod hash {
             let mut taken = !bucket.free_slots() & ((1 << SLOTS) - 1);
             while taken != 0 {
                 let reference = bucket.first(taken).load(Relaxed);
-                prefetch_one_of_many(shard.record(reference));
+                prefetch_batch(shard.record(reference));
                 refs.push(reference);
                 taken &= taken - 1;
             }
@@ -3582,7 +3546,7 @@ mod hash {
         fn count_steps(self, hash: Hash, steps: usize, by: u32) {
             for step in 0..steps {
                 // SAFETY: as in `place`.
-                let passed = unsafe { &self.bucket(hash, step).passed };
+                let passed = unsafe { &self.bucket(hash, step).tags.passed };
                 passed.store(passed.load(Relaxed).wrapping_add(by), Release);
             }
         }
@@ -3619,7 +3583,7 @@ mod hash {
                         (*bucket).refs[slot].store(reference, Relaxed);
                         return;
                     }
-                    let passed = &(*bucket).passed;
+                    let passed = &(*bucket).tags.passed;
                     passed.store(passed.load(Relaxed) + 1, Relaxed);
                 }
                 offset = (offset + BUCKET) & self.segment.mask as usize;
@@ -3663,23 +3627,17 @@ mod hash {
 /// - **S4** A child pointer changes only under the lock of its node, and that of the root under the root's. A node is
 ///   locked before what leads to it; whoever goes another way only tries. An inner node that was replaced is marked
 ///   before its lock is given up, and never changes again: so none of its children was changed after it was copied.
-/// - **S5** The first word of a block is its `state` as long as its region is there, and no leaf has one that an earlier leaf in
+/// - **S5** The first word of a block is its `state` as long as the index lives, and no leaf has one that an earlier leaf in
 ///   the block had: who remembers a leaf can tell later whether it is still as it was.
 /// - **S6** A slot below the count owns its block or blob, which is retired once the slot is gone or names another cell.
-/// - **S7** Before regions are left, the tree leads to nothing in them, and then the index gets another number. Who remembers
-///   a leaf remembers the number too, from before it found the leaf or while it held the leaf's lock, and follows it only
-///   while that is the index's: so nobody remembers a leaf in a region that is gone.
 #[path = "../tests/check"]
 mod sorted {
+    use super::platform::{ROW, less_in_row};
     use super::*;
 
     #[cfg(twindex_check)]
     #[path = "sorted.rs"]
     mod check;
-
-    /// Dropping so many bytes of large values is worth a walk through what the allocator has free.
-    #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
-    const WORTH_TRIMMING: usize = 16 << 20;
 
     /// A leaf with more is split in two, but with few pairs it may have twice that.
     const LEAF: usize = tuned(4096, 256);
@@ -3700,11 +3658,6 @@ mod sorted {
     /// Most separators of an inner node: with 64, 10 million pairs need a fourth level, and a look-up 380 ns instead of 336.
     const FANOUT: usize = tuned(79, 3);
     const MAX_PREFIX: usize = tuned(255, 6);
-    /// So many bytes move at a time.
-    const MOVED: usize = tuned(128 << 10, 1024);
-    /// As much time as so many moved bytes it takes to look at a leaf.
-    const LOOK: usize = 256;
-
     /// A search in a leaf takes so many steps, enough for 128 pairs, even if fewer would do.
     const MOST_STEPS: u32 = 7;
 
@@ -3838,13 +3791,12 @@ mod sorted {
             }
         }
 
-        /// What has to go when the pair does, and its bytes.
-        fn apart(self) -> Option<(Retired, usize)> {
+        /// What has to go when the pair does.
+        fn apart(self) -> Option<Retired> {
             match self {
                 Self::Cell(_) => None,
-                Self::Block(block, len) => Some((Retired::Block(block, BLOCK_HEAD + len), BLOCK_HEAD + len)),
-                // SAFETY: S6: the blob is whole.
-                Self::Blob(blob) => Some((Retired::Blob(blob), unsafe { Blob::size(blob) })),
+                Self::Block(block, len) => Some(Retired::Block(block, BLOCK_HEAD + len)),
+                Self::Blob(blob) => Some(Retired::Blob(blob)),
             }
         }
     }
@@ -4130,8 +4082,8 @@ mod sorted {
             let at = self.bound(count, suffix.head);
             if at < count {
                 let cell = self.base().wrapping_add(self.slot(at).cell());
-                prefetch_one_of_many(cell);
-                prefetch_one_of_many(cell.wrapping_add(32));
+                prefetch_batch(cell);
+                prefetch_batch(cell.wrapping_add(32));
             }
         }
 
@@ -4224,7 +4176,7 @@ mod sorted {
 
         /// Values that are not in their cells.
         fn apart(self) -> impl Iterator<Item = Retired> {
-            (0..self.count()).filter_map(move |at| Some(self.cell(self.slot(at)).1.apart()?.0))
+            (0..self.count()).filter_map(move |at| self.cell(self.slot(at)).1.apart())
         }
 
         /// The pairs, on their way into another leaf. The caller has the lock, and changes no slot meanwhile.
@@ -4386,47 +4338,9 @@ mod sorted {
 
     /// Where the children begin.
     const CHILDREN: usize = size_of::<InnerHead>() + size_of::<AtomicU64>();
-    const ROW: usize = 16;
     const ROWS: usize = 5;
 
     const _: () = assert!(FANOUT < ROW * ROWS);
-
-    /// How many numbers of a row, which is in order, are less than `head`.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[inline(always)]
-    fn less_in_row(row: &[i32; ROW], head: i32) -> usize {
-        use std::arch::x86_64::{
-            __m128i, _mm_cmplt_epi32, _mm_loadu_si128, _mm_movemask_epi8, _mm_packs_epi16, _mm_packs_epi32,
-            _mm_set1_epi32,
-        };
-        // SAFETY: SSE2 is part of x86_64, and the loads are of the row's four quarters.
-        let less = unsafe {
-            let quarter = |at| _mm_loadu_si128(row.as_ptr().cast::<__m128i>().add(at));
-            let [a, b, c, d] = [0, 1, 2, 3].map(|at| _mm_cmplt_epi32(quarter(at), _mm_set1_epi32(head)));
-            _mm_movemask_epi8(_mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d)))
-        };
-        less.trailing_ones() as usize
-    }
-
-    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-    #[inline(always)]
-    fn less_in_row(row: &[i32; ROW], head: i32) -> usize {
-        use std::arch::wasm32::*;
-        // SAFETY: the loads are of the row's four quarters.
-        let quarter = |at| unsafe { v128_load(row.as_ptr().cast::<v128>().add(at)) };
-        let [a, b, c, d] = [0, 1, 2, 3].map(|at| i32x4_lt(quarter(at), i32x4_splat(head)));
-        let less = i8x16_narrow_i16x8(i16x8_narrow_i32x4(a, b), i16x8_narrow_i32x4(c, d));
-        u8x16_bitmask(less).trailing_ones() as usize
-    }
-
-    #[cfg(not(any(
-        all(target_arch = "x86_64", not(miri)),
-        all(target_arch = "wasm32", target_feature = "simd128")
-    )))]
-    #[inline(always)]
-    fn less_in_row(row: &[i32; ROW], head: i32) -> usize {
-        row.iter().map(|&other| usize::from(other < head)).sum()
-    }
 
     /// A separator's head in the order of signed numbers, which is what SSE2 compares.
     #[inline(always)]
@@ -4557,24 +4471,23 @@ mod sorted {
             }
         }
 
-        /// The child's block, to be freed, and its size.
+        /// The child's block, to be freed.
         ///
         /// # Safety
         /// As for `node`.
-        unsafe fn retired(self) -> (Retired, usize) {
+        unsafe fn retired(self) -> Retired {
             // SAFETY: the caller's promise.
-            let (block, size) = match unsafe { self.node() } {
-                Node::Leaf(leaf) => (leaf.head.cast(), leaf.size.into()),
-                Node::Inner(inner) => (inner.head.cast(), inner.size as usize),
-            };
-            (Retired::Block(block, size), size)
+            match unsafe { self.node() } {
+                Node::Leaf(leaf) => Retired::Block(leaf.head.cast(), leaf.size.into()),
+                Node::Inner(inner) => Retired::Block(inner.head.cast(), inner.size as usize),
+            }
         }
 
         /// Asks for the parts of a node that a search will look at.
         #[inline(always)]
         fn prefetch(self) {
             for line in 0..PREFETCH_LINES {
-                prefetch_one_of_many(self.0.wrapping_add(64 * line));
+                prefetch_batch(self.0.wrapping_add(64 * line));
             }
         }
     }
@@ -4588,22 +4501,15 @@ mod sorted {
 
     pub(super) struct SortedIndex {
         /// Which of all indexes it is, from 1 on. So a cursor knows the one that filled its block, and keeps none.
-        /// Another one from when all has moved out of some regions.
-        number: AtomicU64,
+        number: u64,
         /// Null before the first pair.
         root: AtomicPtr<u8>,
         len: Counter,
         /// S4: what a node's `state` is, for the root.
         top: AtomicU64,
-        /// In lines of its own: every search reads the root.
-        blocks: Line<Mutex<Blocks>>,
-        blobs: Blobs,
-        /// Whether so much was put off that it is time to look who reads.
-        due: AtomicBool,
+        heap: Heap,
         /// Whether a leaf has become empty lately, so that all may be.
         pub(super) emptied: AtomicBool,
-        /// Whether there was ever a value in a block.
-        has_blocks: AtomicBool,
     }
 
     /// A number that no index has had yet.
@@ -4630,21 +4536,18 @@ mod sorted {
     impl SortedIndex {
         pub(super) fn new(memory: Arc<Memory>) -> Self {
             Self {
-                number: AtomicU64::new(next_number()),
+                number: next_number(),
                 root: AtomicPtr::new(ptr::null_mut()),
                 len: Counter::default(),
                 top: AtomicU64::new(0),
-                blocks: Line(Mutex::new(Blocks::new(Arc::clone(&memory)))),
-                blobs: Blobs { memory, bytes: AtomicUsize::new(0) },
-                due: AtomicBool::new(false),
+                heap: Heap::new(memory),
                 emptied: AtomicBool::new(false),
-                has_blocks: AtomicBool::new(false),
             }
         }
 
         /// As the hash index's `anew`.
         pub(super) fn anew(&self) -> Self {
-            Self::new(Arc::clone(&self.blobs.memory))
+            Self::new(Arc::clone(&self.heap.memory))
         }
 
         pub(super) fn len(&self) -> usize {
@@ -4652,7 +4555,7 @@ mod sorted {
         }
 
         pub(super) fn bytes(&self) -> usize {
-            lock(&self.blocks.0).space.bytes + self.blobs.bytes.load(Relaxed)
+            self.heap.bytes()
         }
 
         // --- reading; callers are pinned
@@ -4807,7 +4710,7 @@ mod sorted {
                 self.note(hints, &held, key);
             }
             drop(held);
-            self.look_if_due();
+            self.heap.maintain_if_due();
             Some(changed)
         }
 
@@ -4847,13 +4750,13 @@ mod sorted {
             key: &[u8],
             decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Option<Tried<bool>> {
-            let number = self.number.load(Acquire);
+            let number = self.number;
             let (hint, suffix) = hints.find(number, key)?;
             let Some(block) = NonNull::new(hint.leaf.get()) else {
                 hints.is_replaced.set(true);
                 return None;
             };
-            // S5, S7: it is a block of this index whose first word is a state, whatever became of the leaf.
+            // S5: it is a block of this index whose first word is a state, whatever became of the leaf.
             let leaf = Leaf { head: block.cast(), there: PhantomData };
             let Some(mut held) = Held::unchanged(leaf, leaf.state(), hint.state.get()) else {
                 hint.heads.set(NO_HEADS);
@@ -4870,7 +4773,7 @@ mod sorted {
                 }
             }
             drop(held);
-            self.look_if_due();
+            self.heap.maintain_if_due();
             Some(changed)
         }
 
@@ -4884,8 +4787,7 @@ mod sorted {
             if prefix.len() > HINTED_PREFIX || held.next & REPLACED != 0 {
                 return;
             }
-            // It is the one for this leaf, as the leaf is locked and in the tree: S7.
-            let number = self.number.load(Acquire);
+            let number = self.number;
             let is_of = |hint: &&Hint| hint.leaf.get() == leaf.base() && hint.index.get() == number;
             let hint = if hints.is_replaced.take() {
                 &hints.all[hints.last.get()]
@@ -4924,145 +4826,6 @@ mod sorted {
             }
         }
 
-        /// Frees what no reader is in any more, if that is due. No lock is held while it looks.
-        #[inline]
-        fn look_if_due(&self) {
-            if self.due.load(Relaxed) && self.due.swap(false, Relaxed) {
-                self.look();
-            }
-        }
-
-        /// Brings the next region too, if it is time: as others write meanwhile, not one of them waits for its pages.
-        #[cold]
-        fn look(&self) {
-            epoch::advance(&self.blobs.memory);
-            let (wanted, left, from) = {
-                let mut blocks = lock(&self.blocks.0);
-                blocks.free_unread(&self.blobs);
-                let wanted = blocks.space.wants_next();
-                let left = blocks.space.left_region(0);
-                blocks.space.bytes -= left.map_or(0, |(_, layout)| layout.size());
-                (wanted, left, if MOVES { blocks.space.next_move() } else { None })
-            };
-            if let Some(bytes) = wanted {
-                let region = Space::new_region(&self.blobs.memory, bytes);
-                lock(&self.blocks.0).space.set_next(region);
-            }
-            if let Some((region, layout)) = left {
-                // SAFETY: it was the table's, which has moved out of it.
-                unsafe { self.blobs.memory.free(region, layout) };
-            }
-            if let Some(from) = from {
-                self.move_on(from);
-            }
-        }
-
-        /// Moves some of what is in regions that are to go: first leaves and their values, then the nodes above them. Who made a node
-        /// before the walk began had a leaf locked, so once the walk has locked each leaf, all such nodes are in the tree.
-        #[cold]
-        fn move_on(&self, (mut inners, mut from): MoveFrom) {
-            let mut left = MOVED;
-            while left > 0 {
-                let moved = if inners { self.move_inners(&from) } else { self.move_leaf(&from) };
-                // Where there is no room, perhaps there is later.
-                let Ok((bytes, next)) = moved else { break };
-                left = left.saturating_sub(bytes);
-                match next {
-                    Some(next) => from = next,
-                    None if !inners => (inners, from) = (true, Vec::new()),
-                    None => {
-                        let mut blocks = lock(&self.blocks.0);
-                        if blocks.space.moving.as_ref().is_none_or(|moving| !moving.stale.is_empty()) {
-                            break;
-                        }
-                        // S7: from now on, who remembers a leaf there looks for it in the tree.
-                        self.number.store(next_number(), Release);
-                        blocks.limbo.push(Retired::Regions(true));
-                        return;
-                    }
-                }
-            }
-            if let Some(moving) = &mut lock(&self.blocks.0).space.moving {
-                moving.from = Some((inners, from));
-            }
-        }
-
-        /// Moves the leaf that a key belongs to, and its values, where that is due; how many bytes that is, and where to go on.
-        fn move_leaf(&self, from: &[u8]) -> Tried<(usize, Option<Vec<u8>>)> {
-            let Some((leaf, edge)) = self.leaf_at(Bound::Included(from), false) else {
-                return Ok((0, None));
-            };
-            let Some(mut held) = leaf.lock() else { return Ok((LOOK, Some(from.to_vec()))) };
-            // The separators of a leaf stay while it is locked.
-            let next = edge.map(|(inner, at)| inner.separator(at).to_vec());
-            let slots = if self.has_blocks.load(Relaxed) { leaf.count() } else { 0 };
-            let (moves, values) = {
-                let space = &lock(&self.blocks.0).space;
-                let value = |at| match leaf.cell(leaf.slot(at)).1 {
-                    Place::Block(block, len) if space.moves(block) => Some((at, block, len)),
-                    _ => None,
-                };
-                (space.moves(leaf.head.cast()), (0..slots).filter_map(value).collect::<Vec<_>>())
-            };
-            let mut bytes = LOOK + slots * SLOT;
-            if values.is_empty() && !moves {
-                return Ok((bytes, next));
-            }
-            let fresh = self.resized(leaf, leaf.used())?;
-            bytes += usize::from(fresh.size);
-            let (mut made, mut old) = (Vec::new(), Vec::new());
-            for (at, block, len) in values {
-                // SAFETY: S6.
-                let copy = self.new_block(unsafe { block_value(block, len) }).inspect_err(|_| {
-                    self.give_apart(made.iter().copied());
-                    self.give(&[Child::of_leaf(fresh)]);
-                })?;
-                let slot = fresh.slot(at);
-                let address = slot.cell() + CELL_HEAD + slot.key_len().saturating_sub(4);
-                // SAFETY: there the cell has the value's address, and nobody else knows the leaf yet.
-                unsafe { fresh.base().add(address).cast::<*const u8>().write_unaligned(copy.address()) };
-                made.push(copy);
-                old.push((Retired::Block(block, BLOCK_HEAD + len), BLOCK_HEAD + len));
-                bytes += len;
-            }
-            self.publish(&mut held, from, Child::of_leaf(fresh), None)?;
-            self.retire(old);
-            Ok((bytes, next))
-        }
-
-        /// As `move_leaf`, for the first inner node on the way to a key that is to be moved, or for none.
-        fn move_inners(&self, key: &[u8]) -> Tried<(usize, Option<Vec<u8>>)> {
-            let Some(leaf) = self.leaf(key) else { return Ok((0, None)) };
-            // So that nobody shuts the index, as if it were empty.
-            let Some(_held) = leaf.lock() else { return Ok((LOOK, Some(key.to_vec()))) };
-            let (mut next, mut after): (Edge<'_>, Edge<'_>) = (None, None);
-            let mut at = Child(self.root.load(Acquire));
-            // SAFETY: as in `leaf`; the tree leads to one.
-            while let Node::Inner(inner) = unsafe { at.node() } {
-                let moves = lock(&self.blocks.0).space.moves(inner.head.cast());
-                if moves {
-                    if let Some(mut held) = Held::wait((), inner.state()) {
-                        let separators: Vec<_> = inner.separators().collect();
-                        let fresh = self.new_inner(&separators, &inner.children().collect::<Vec<_>>())?;
-                        self.above(key, at).place.store(fresh.0, Release);
-                        held.replaced();
-                        self.retire_nodes([at]);
-                    }
-                    return Ok((inner.size as usize, Some(key.to_vec())));
-                }
-                let child = inner.child_of(key, true);
-                // Where a node lost all leaves but one, a leaf may stand beside inner nodes.
-                let beside =
-                    (child..inner.count()).find(|&at| inner.child(at + 1).load(Acquire).addr() & 1 > 0);
-                next = beside.map(|at| (inner, at)).or(after);
-                if child < inner.count() {
-                    after = Some((inner, child));
-                }
-                at = Child(inner.child(child).load(Acquire));
-            }
-            Ok((LOOK, next.map(|(inner, at)| inner.separator(at).to_vec())))
-        }
-
         /// As `change`, in a leaf that is locked.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn change_in<V: AsRef<[u8]>>(
@@ -5089,8 +4852,8 @@ mod sorted {
                     self.delete(held, key, at, slot);
                 }
             }
-            if let Some((retired, bytes)) = old.and_then(Place::apart) {
-                self.retire([(retired, bytes)]);
+            if let Some(retired) = old.and_then(Place::apart) {
+                self.heap.retire([retired]);
             }
             Ok(true)
         }
@@ -5121,7 +4884,7 @@ mod sorted {
                     Ok(added) if added > 0 => done += added,
                     _ => break,
                 }
-                self.look_if_due();
+                self.heap.maintain_if_due();
             }
             done
         }
@@ -5267,8 +5030,8 @@ mod sorted {
         /// What of a pair whose cell shows such a length is elsewhere.
         fn new_apart(&self, shown: u16, key: &[u8], value: &[u8]) -> Tried<Retired> {
             Ok(match shown {
-                PAIR_BLOB => Retired::Blob(self.blobs.add(key, value)?),
-                VALUE_BLOB => Retired::Blob(self.blobs.add(&[], value)?),
+                PAIR_BLOB => Retired::Blob(self.heap.add_blob(key, value)?),
+                VALUE_BLOB => Retired::Blob(self.heap.add_blob(&[], value)?),
                 _ => self.new_block(value)?,
             })
         }
@@ -5276,16 +5039,11 @@ mod sorted {
         /// A value in a block of its own.
         fn new_block(&self, value: &[u8]) -> Tried<Retired> {
             let bytes = BLOCK_HEAD + value.len();
-            if MOVES && !self.has_blocks.load(Relaxed) {
-                self.has_blocks.store(true, Relaxed);
-            }
             let block = {
-                let space = &mut lock(&self.blocks.0).space;
+                let space = &mut self.heap.space();
                 space.may_grow()?;
                 let block = space.take(bytes)?;
-                if space.ends() {
-                    self.due.store(true, Relaxed);
-                }
+                self.heap.check_end(space);
                 block
             };
             // SAFETY: the block has so many bytes and is ours. Its first word stays an atomic: S5.
@@ -5297,11 +5055,8 @@ mod sorted {
 
         /// Takes back what was made for a change that failed.
         fn give_apart(&self, made: impl IntoIterator<Item = Retired>) {
-            let mut blocks = lock(&self.blocks.0);
-            for made in made {
-                // SAFETY: nobody else knows it.
-                unsafe { blocks.free(made, &self.blobs) };
-            }
+            // SAFETY: nobody else knows it.
+            unsafe { self.heap.free(&mut self.heap.space(), made) };
         }
 
         /// Replaces a leaf without room for a pair by one, or two, that have the pair too.
@@ -5409,10 +5164,10 @@ mod sorted {
 
         fn may_grow(&self) -> Tried<()> {
             // Far from the limit nobody has to look at what is free.
-            if self.blobs.memory.left() >= Space::RESERVE {
+            if self.heap.memory.left() >= Space::RESERVE {
                 return Ok(());
             }
-            lock(&self.blocks.0).space.may_grow()
+            self.heap.space().may_grow()
         }
 
         /// How large a leaf with this content is made that takes another's place.
@@ -5633,11 +5388,11 @@ mod sorted {
         fn start(&self) -> Tried<()> {
             let _top = Held::wait((), &self.top);
             {
-                let mut blocks = lock(&self.blocks.0);
-                if blocks.closed || !self.root.load(Relaxed).is_null() {
+                let mut space = self.heap.space();
+                if space.closed || !self.root.load(Relaxed).is_null() {
                     return Ok(());
                 }
-                blocks.space.begin(FIRST_LEAF)?;
+                space.begin(FIRST_LEAF)?;
             }
             let leaf = self.empty_leaf(&[], FIRST_LEAF)?;
             self.root.store(leaf.base(), Release);
@@ -5647,11 +5402,9 @@ mod sorted {
         /// A leaf of at least `size` bytes that nobody else knows yet.
         fn empty_leaf(&self, prefix: &[u8], size: usize) -> Tried<Leaf<'_>> {
             let (block, size) = {
-                let space = &mut lock(&self.blocks.0).space;
+                let space = &mut self.heap.space();
                 let taken = space.take_about(leaf_size(size))?;
-                if space.ends() {
-                    self.due.store(true, Relaxed);
-                }
+                self.heap.check_end(space);
                 taken
             };
             let slots = HEAD + prefix_room(prefix.len());
@@ -5707,7 +5460,7 @@ mod sorted {
             let count = node.count();
             let ((old_ends, old_bytes), (ends, bytes)) = (inner_parts(count), inner_parts(count + 1));
             let size = bytes + node.size as usize - old_bytes + rest.len();
-            let block = lock(&self.blocks.0).space.take(size)?;
+            let block = self.heap.space().take(size)?;
             // SAFETY: as in `new_inner`; of the old node nothing changes while it is locked.
             unsafe {
                 let (from, to) = (node.base(), block.as_ptr());
@@ -5743,7 +5496,7 @@ mod sorted {
             let lengths = separators.iter().map(|separator| separator.len() - prefix_len);
             let (ends, bytes) = inner_parts(count);
             let size = bytes + prefix_len + lengths.sum::<usize>();
-            let block = lock(&self.blocks.0).space.take(size)?;
+            let block = self.heap.space().take(size)?;
             let start = std::array::from_fn(|at| first.get(at).copied().unwrap_or_default());
             let mut heads = [Row([i32::MAX; ROW]); ROWS];
             // SAFETY: the block has `size` bytes and is ours; the parts follow each other as `inner_parts` says, and
@@ -5782,29 +5535,18 @@ mod sorted {
         /// Takes back nodes that the tree never led to.
         fn give(&self, nodes: &[Child]) {
             // SAFETY: the node was made for a change that failed, and nobody else knows it.
-            self.give_apart(nodes.iter().map(|node| unsafe { node.retired() }.0));
+            self.give_apart(nodes.iter().map(|node| unsafe { node.retired() }));
         }
 
         /// Frees nodes to which the tree does not lead any more, once no reader is left in them.
         fn retire_nodes(&self, nodes: impl IntoIterator<Item = Child>) {
             // SAFETY: their memory is whole.
-            self.retire(nodes.into_iter().map(|node| unsafe { node.retired() }));
-        }
-
-        /// Puts off to free these, each of so many bytes, which nobody can find any more.
-        fn retire(&self, all: impl IntoIterator<Item = (Retired, usize)>) {
-            let mut blocks = lock(&self.blocks.0);
-            for (retired, bytes) in all {
-                if blocks.put_off(retired, bytes) {
-                    self.due.store(true, Relaxed);
-                }
-            }
+            self.heap.retire(nodes.into_iter().map(|node| unsafe { node.retired() }));
         }
 
         /// As the hash index's `collect`.
         pub(super) fn collect(&self) -> bool {
-            epoch::advance_far(&self.blobs.memory);
-            lock(&self.blocks.0).free_unread(&self.blobs)
+            self.heap.collect()
         }
 
         /// As the hash index's `close_if_empty`.
@@ -5825,7 +5567,7 @@ mod sorted {
             self.emptied.store(true, Relaxed);
             let held = leaves.iter().map(|leaf| leaf.try_lock().filter(|_| leaf.count() == 0));
             let Some(mut held) = held.collect::<Option<Vec<_>>>() else { return false };
-            lock(&self.blocks.0).closed = true;
+            self.heap.space().closed = true;
             self.root.store(ptr::null_mut(), Release);
             for held in &mut held {
                 held.replaced();
@@ -5837,25 +5579,16 @@ mod sorted {
 
     impl Drop for SortedIndex {
         fn drop(&mut self) {
-            let blocks = self.blocks.0.get_mut().unwrap_or_else(PoisonError::into_inner);
             let root = Child(*self.root.get_mut());
-            let mut apart: Vec<Retired> = blocks.limbo.drain().collect();
-            let blob_bytes = *self.blobs.bytes.get_mut();
-            if blob_bytes > 0 && !root.0.is_null() {
+            let mut space = self.heap.space();
+            let mut apart: Vec<Retired> = space.limbo.drain().collect();
+            if self.heap.blob_bytes.load(Relaxed) > 0 && !root.0.is_null() {
                 // SAFETY: the tree is whole and exclusively ours.
                 unsafe { each_leaf(root, &mut |leaf| apart.extend(leaf.apart())) };
             }
-            for retired in apart {
-                if let Retired::Blob(blob) = retired {
-                    // SAFETY: each blob has one slot or was retired once, and nobody reads it any more.
-                    unsafe { self.blobs.free(blob) };
-                }
-            }
-            #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
-            if blob_bytes >= WORTH_TRIMMING {
-                // SAFETY: it takes a number. The allocator returns to the system what is free below something in use.
-                unsafe { libc::malloc_trim(0) };
-            }
+            apart.retain(|retired| matches!(retired, Retired::Blob(_)));
+            // SAFETY: each blob has one slot or was retired once, and nobody reads it any more.
+            unsafe { self.heap.free(&mut space, apart) };
         }
     }
 
@@ -6468,7 +6201,7 @@ mod sorted {
         /// The leaf, if another look at the tree would find nothing else.
         #[inline(always)]
         fn current<'g>(&self, index: &'g SortedIndex, down: bool) -> Option<Leaf<'g>> {
-            if self.index != index.number.load(Acquire) || self.down != down {
+            if self.index != index.number || self.down != down {
                 return None;
             }
             let leaf = Leaf { head: self.leaf, there: PhantomData };
@@ -6606,7 +6339,7 @@ mod sorted {
             let count = self.left.min(CELLS);
             let first = if self.down { self.at + 1 - count } else { self.at };
             for at in first..first + count {
-                prefetch_one_of_many(leaf.base().wrapping_add(leaf.slot_behind(at).cell()));
+                prefetch_batch(leaf.base().wrapping_add(leaf.slot_behind(at).cell()));
             }
             self.ask_at = self.left - count;
         }
@@ -6709,8 +6442,7 @@ mod sorted {
                     (None, None) if down => upper,
                     (None, None) => lower,
                 };
-                // S7: before it looks at the tree.
-                let number = index.number.load(Acquire);
+                let number = index.number;
                 let (leaf, edge) = index.leaf_at(from, down)?;
                 let state = leaf.state.load(Acquire);
                 let count = leaf.count();
@@ -6970,10 +6702,9 @@ impl Store {
 
     /// The bytes that the store holds: tables and their names, pairs, indexes and free space kept for reuse.
     ///
-    /// What deleted and replaced pairs leave is used again by others, and returned once the table is empty. But values
-    /// that grow step by step leave gaps of their former sizes: 10,000 of them that doubled from 16 bytes to 8 KiB held
-    /// 1.4 times their bytes in a hash table. Natively, a sorted table moves together while it is written to, once more
-    /// than a quarter of its memory and a MiB lie idle, and returns what that leaves.
+    /// What deleted and replaced pairs leave is used again by others of the table, and returned once the table is empty. A
+    /// table that has lost most of its pairs keeps its memory until then: a dump that is loaded again holds what it needs.
+    /// Values that grow step by step leave gaps of their former sizes.
     pub fn memory(&self) -> usize {
         self.inner.memory.used.load(Relaxed)
     }

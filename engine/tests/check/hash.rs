@@ -65,15 +65,14 @@ impl HashIndex {
             records.is_sorted_by(|one, next| one.0 + one.1 <= next.0),
             "no byte is in two records, live, retired or free, of one shard or of two that share a block"
         );
-        self.blobs.check(blobs);
-        let space = lock(&self.space);
+        self.heap.check_blobs(blobs);
+        let space = self.heap.space();
         let retired = space.limbo.iter().map(|retired| match *retired {
             Retired::Block(block, bytes) => (block.addr().get(), bytes),
             Retired::Blob(_) => unreachable!("a shard retires its blobs itself"),
-            Retired::Regions(_) => unreachable!("a hash table moves nothing"),
         });
         blocks.retain(|&(_, bytes)| bytes > 0);
-        space.space.check(blocks.into_iter().chain(retired), record_blocks);
+        space.check(blocks.into_iter().chain(retired), record_blocks);
     }
 
     /// E2: a new reader gets nowhere to a record that is retired.
@@ -105,8 +104,8 @@ impl HashIndex {
         let buckets = unsafe { segment.buckets() };
         for (at, bucket) in buckets.iter().enumerate() {
             let tags = [
-                bucket.tags.load(Relaxed).to_le_bytes(),
-                u64::from(bucket.more_tags.load(Relaxed)).to_le_bytes(),
+                bucket.tags.low.load(Relaxed).to_le_bytes(),
+                u64::from(bucket.tags.high.load(Relaxed)).to_le_bytes(),
             ];
             let tags = tags.as_flattened();
             assert!(tags[SLOTS..].iter().all(|&tag| tag == 0), "there are no more slots");

@@ -27,38 +27,24 @@ impl Space {
         let regions: BTreeMap<usize, usize> =
             self.regions.iter().map(|(region, layout)| (region.addr().get(), layout.size())).collect();
         let all = regions.values().sum::<usize>();
-        let leaving = self.moving.iter().flat_map(|moving| &moving.regions);
-        let leaving: usize = leaving.map(|(_, layout)| layout.size()).sum();
-        assert_eq!(self.bytes, all + leaving, "the regions' bytes");
+        assert_eq!(self.bytes, all, "the regions' bytes");
         let mut pieces: Vec<(usize, usize)> =
             blocks.into_iter().map(|(at, bytes)| (at, Self::rounded(bytes))).collect();
-        let (mut kept, mut idle) = (0, 0);
-        let stale = self.moving.iter().flat_map(|moving| moving.stale.iter().enumerate());
-        for (is_filed, (class, &first)) in
-            self.free.iter().enumerate().map(|list| (true, list)).chain(stale.map(|list| (false, list)))
-        {
+        let mut reserved = 0;
+        for (class, &first) in self.free.iter().enumerate() {
             let size = Self::class_size(class);
             assert_eq!(Self::class(size), (class, size), "a class has a size");
             // SAFETY: these are free, and each names the next.
-            let next = |&block: &NonNull<u8>| NonNull::new(unsafe { Self::next(block).read() });
+            let next = |&block: &NonNull<u8>| NonNull::new(unsafe { Self::next_of(block).read() });
             for block in std::iter::successors(NonNull::new(first), next) {
                 pieces.push((block.addr().get(), size));
-                idle += if is_filed { size } else { 0 };
-                kept += if is_filed && size >= Self::RESERVED { size } else { 0 };
+                reserved += if size >= Self::ANY_LEAF { size } else { 0 };
             }
         }
-        assert_eq!((kept, idle), (self.kept, self.idle), "the bytes of large free blocks, and of all");
+        assert_eq!(reserved, self.reserved, "the bytes of large free blocks");
         pieces.push((self.bump.addr(), self.left));
         pieces.extend(self.next.map(|(next, layout)| (next.addr().get(), layout.size())));
-        let is_leaving =
-            |at: usize| NonNull::new(ptr::without_provenance_mut(at)).is_some_and(|at| self.moves(at));
-        if self.moving.as_ref().is_some_and(|moving| moving.done) {
-            assert!(
-                pieces.iter().all(|&(at, _)| !is_leaving(at)),
-                "S7: nothing is left where all has moved out"
-            );
-        }
-        pieces.retain(|&(at, bytes)| bytes > 0 && !is_leaving(at));
+        pieces.retain(|&(_, bytes)| bytes > 0);
         pieces.sort_unstable();
         for &(at, bytes) in &pieces {
             assert_eq!(at % 64, 0, "blocks are aligned");
@@ -71,15 +57,15 @@ impl Space {
     }
 }
 
-impl Blobs {
+impl Heap {
     /// Checks that these are all blobs, each owned once.
-    pub(super) fn check(&self, mut owned: Vec<*const Blob>) {
+    pub(super) fn check_blobs(&self, mut owned: Vec<*const Blob>) {
         // SAFETY: whoever owns a blob keeps it.
         let bytes = |&blob: &*const Blob| unsafe {
             Blob::layout((*blob).key_len, (*blob).value_len).expect("it was allocated with it").size()
         };
         assert_eq!(
-            self.bytes.load(Relaxed),
+            self.blob_bytes.load(Relaxed),
             owned.iter().map(bytes).sum::<usize>(),
             "every blob has an owner"
         );

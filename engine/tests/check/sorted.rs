@@ -24,16 +24,15 @@ impl SortedIndex {
         for key in &met.keys {
             assert!(self.get(key).is_some(), "a key is found");
         }
-        let blocks = lock(&self.blocks.0);
-        for retired in blocks.limbo.iter() {
+        let space = self.heap.space();
+        for retired in space.limbo.iter() {
             match *retired {
                 Retired::Block(block, size) => met.blocks.push((block.addr().get(), size)),
                 Retired::Blob(blob) => met.blobs.push(blob),
-                Retired::Regions(_) => {}
             }
         }
-        blocks.space.check(met.blocks, 0);
-        self.blobs.check(met.blobs);
+        space.check(met.blocks, 0);
+        self.heap.check_blobs(met.blobs);
     }
 }
 
