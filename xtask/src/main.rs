@@ -1,8 +1,10 @@
-//! Sets up, builds, shows and tests every room of Twindex: `cargo xtask demo`, `report`, `docs`, `test` and `soak`.
+//! Sets up, builds, shows and tests every room of Twindex: `cargo xtask demo`, `report`, `docs`, `cluster`,
+//! `test` and `soak`.
 
 mod bench;
 mod build;
 mod checks;
+mod cluster;
 mod demo;
 mod machine;
 mod report;
@@ -32,6 +34,8 @@ enum Command {
     Report(report::Options),
     /// Sets up what is missing, and builds the documentation site; a warning is an error
     Docs,
+    /// Starts a Redis Cluster on this machine and shows its URL, until it is ended
+    Cluster,
     /// Sets up what is missing, and runs every check and test of every room
     Test {
         /// The rooms to test [default: all]
@@ -47,6 +51,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Docs => checks::build_docs(),
+        Command::Cluster => cluster::run(),
         Command::Test { rooms } => checks::run(&rooms),
         Command::Soak(options) => soak::run(&options),
     };

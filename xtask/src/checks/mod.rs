@@ -1,6 +1,7 @@
 //! Every check and test of every room.
 
 mod cli;
+mod cluster;
 mod docs;
 mod engine;
 mod node;
@@ -45,6 +46,8 @@ pub(crate) enum Room {
     Codec,
     /// durable/
     Durable,
+    /// cluster/
+    Cluster,
     /// examples/rust/
     Examples,
     /// README.md, as a reader follows it
@@ -64,7 +67,7 @@ impl Room {
             // The lints see the Python package's crate, which asks the interpreter how it was built.
             Self::Tree => &[Tool::C, Tool::Git, Tool::RustComponents, Tool::Python],
             Self::Engine | Self::Codec | Self::Durable | Self::Examples => &[Tool::C],
-            Self::Benches => &[Tool::C, Tool::Redis],
+            Self::Benches | Self::Cluster => &[Tool::C, Tool::Redis],
             Self::Wasm => &[Tool::C, Tool::Node, Tool::Python, Tool::Browser],
             Self::Cli | Self::Node | Self::Xtask => &[Tool::C, Tool::Node],
             Self::Python | Self::Docs => &[Tool::C, Tool::Python],
@@ -80,6 +83,7 @@ impl Room {
             Self::Engine => engine::jobs(suite),
             Self::Codec => rust::cargo_test("codec", "twindex-codec", suite).into_iter().collect(),
             Self::Durable => rust::cargo_test("durable", "twindex-durable", suite).into_iter().collect(),
+            Self::Cluster => cluster::jobs(suite),
             Self::Cli => cli::jobs(suite),
             Self::Benches => rust::benches(suite),
             Self::Wasm => wasm::jobs(suite),

@@ -45,7 +45,7 @@ impl Round {
     }
 }
 
-pub(super) const PARTS: [Part; 17] = [
+pub(super) const PARTS: [Part; 18] = [
     part("engine: stress", Room::Engine, stress),
     part("engine: stress with the checker", Room::Engine, checked),
     part("engine: tiny constants", Room::Engine, tiny),
@@ -58,6 +58,7 @@ pub(super) const PARTS: [Part; 17] = [
     part("durable: faults of the disk", Room::Durable, faults),
     part("durable: killed processes", Room::Durable, kills),
     part("durable: hostile files", Room::Durable, hostile),
+    part("cluster: failures", Room::Cluster, cluster),
     part("wasm: random calls", Room::Wasm, wasm).after(Suite::wasm),
     part("python: every version", Room::Python, python).after(|suite, steps| suite.python(steps).map(drop)),
     part("node: wrong arguments", Room::Node, node).after(Suite::node),
@@ -172,6 +173,13 @@ fn kills(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
 fn hostile(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
     let mut cargo = round.seeded(cargo_test(workspace, "--release --package=twindex-durable --test=hostile"));
     cargo.env("TWINDEX_HOSTILE", "1");
+    Ok(cargo)
+}
+
+/// Connections dropped and slots moved under writers, ten times as often, and masters killed.
+fn cluster(workspace: &Workspace, _: Round, _: &mut Log) -> Result<Command> {
+    let mut cargo = cargo_test(workspace, "--release --package=twindex-cluster --test=failures --test=near");
+    cargo.env("TWINDEX_STRESS", "10");
     Ok(cargo)
 }
 

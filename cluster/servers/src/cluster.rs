@@ -1,0 +1,164 @@
+//! A cluster of servers.
+
+use crate::server::{Server, free_port};
+use crate::{Result, wait_until};
+
+/// How many slots a cluster has.
+const SLOTS: usize = 16_384;
+
+/// After so many milliseconds without an answer a server is held to be dead.
+const NODE_TIMEOUT: &str = "2000";
+
+/// Masters, each with some replicas.
+#[derive(Debug)]
+pub struct Cluster {
+    servers: Vec<Server>,
+}
+
+impl Cluster {
+    /// Starts a cluster and waits until all of it is ready.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub fn start(masters: usize, replicas: usize) -> Result<Self> {
+        let servers = (0..masters * (1 + replicas)).map(|_| start_one()).collect::<Result<Vec<_>>>()?;
+        let cluster = Self { servers };
+        for (place, master) in cluster.servers[..masters].iter().enumerate() {
+            master.command::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &(place + 1).to_string()])?;
+            let (first, last) = (SLOTS * place / masters, SLOTS * (place + 1) / masters - 1);
+            master.command::<()>(&["CLUSTER", "ADDSLOTSRANGE", &first.to_string(), &last.to_string()])?;
+        }
+        for server in &cluster.servers[1..] {
+            cluster.meet(server)?;
+        }
+        let count = cluster.servers.len().to_string();
+        for server in &cluster.servers {
+            wait_until("the servers' meeting", || Ok(cluster_info(server, "cluster_known_nodes")? == count))?;
+        }
+        for (place, replica) in cluster.servers[masters..].iter().enumerate() {
+            let master = id(&cluster.servers[place % masters])?;
+            wait_until("making a replica", || {
+                Ok(replica.command::<()>(&["CLUSTER", "REPLICATE", &master]).is_ok())
+            })?;
+        }
+        cluster.wait_until_ready()?;
+        Ok(cluster)
+    }
+
+    fn meet(&self, server: &Server) -> Result<()> {
+        let bus: Vec<String> = server.command(&["CONFIG", "GET", "cluster-port"])?;
+        let (port, bus) = (server.port().to_string(), bus.get(1).ok_or("no bus port")?.clone());
+        self.servers[0].command(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus])
+    }
+
+    /// Waits until every server that runs says that the cluster is well, and every replica has caught up.
+    ///
+    /// # Errors
+    /// Where they do not within a minute.
+    pub fn wait_until_ready(&self) -> Result<()> {
+        for server in self.servers.iter().filter(|server| server.is_running()) {
+            wait_until("the cluster's start", || {
+                let is_linked = server.info("master_link_status")?.is_none_or(|status| status == "up");
+                Ok(cluster_info(server, "cluster_state")? == "ok" && is_linked)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// All servers.
+    pub fn servers(&self) -> &[Server] {
+        &self.servers
+    }
+
+    /// All servers, to be killed and run again.
+    pub fn servers_mut(&mut self) -> &mut [Server] {
+        &mut self.servers
+    }
+
+    /// The URL that names all servers.
+    pub fn url(&self) -> String {
+        let hosts: Vec<String> =
+            self.servers.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
+        format!("redis://{}", hosts.join(","))
+    }
+
+    /// The place of the master that has a slot, as one of the servers sees it.
+    ///
+    /// # Errors
+    /// Where no server that runs knows.
+    pub fn master_of(&self, slot: u16) -> Result<usize> {
+        let running = self.servers.iter().find(|server| server.is_running()).ok_or("no server runs")?;
+        let nodes: String = running.command(&["CLUSTER", "NODES"])?;
+        for line in nodes.lines().filter(|line| line.contains("master") && !line.contains("fail")) {
+            let mut words = line.split(' ').skip(1);
+            let port = words.next().and_then(|address| address.split(['@', ':']).nth(1));
+            let has = |range: &str| {
+                let (first, last) = range.split_once('-').unwrap_or((range, range));
+                matches!((first.parse(), last.parse()), (Ok(first), Ok(last)) if (first..=last).contains(&slot))
+            };
+            if words.skip(6).any(has) {
+                let is_it = |server: &Server| port == Some(&*server.port().to_string());
+                return self
+                    .servers
+                    .iter()
+                    .position(is_it)
+                    .ok_or_else(|| "the master is not one of ours".into());
+            }
+        }
+        Err(format!("no master has slot {slot}: {nodes}").into())
+    }
+
+    /// Moves a slot, with its keys, as `redis-cli --cluster reshard` does.
+    ///
+    /// # Errors
+    /// What the servers say.
+    pub fn move_slot(&self, slot: u16, to: usize) -> Result<()> {
+        let from = &self.servers[self.master_of(slot)?];
+        let to = &self.servers[to];
+        if from.port() == to.port() {
+            return Ok(());
+        }
+        let (slot, from_id, to_id, port) = (slot.to_string(), id(from)?, id(to)?, to.port().to_string());
+        to.command::<()>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &from_id])?;
+        from.command::<()>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id])?;
+        loop {
+            let mut get = redis::cmd("CLUSTER");
+            let keys: Vec<Vec<u8>> =
+                get.arg("GETKEYSINSLOT").arg(&slot).arg(100).query(&mut from.connection()?)?;
+            if keys.is_empty() {
+                break;
+            }
+            let mut migrate = redis::cmd("MIGRATE");
+            migrate.arg("127.0.0.1").arg(&port).arg("").arg(0).arg(5000).arg("KEYS").arg(keys);
+            migrate.query::<()>(&mut from.connection()?)?;
+        }
+        for server in [to, from] {
+            server.command::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &to_id])?;
+        }
+        Ok(())
+    }
+}
+
+fn start_one() -> Result<Server> {
+    let bus = free_port()?.to_string();
+    Server::start(&[
+        "--cluster-enabled",
+        "yes",
+        "--cluster-port",
+        &bus,
+        "--cluster-node-timeout",
+        NODE_TIMEOUT,
+        "--cluster-config-file",
+        "nodes.conf",
+    ])
+}
+
+fn id(server: &Server) -> Result<String> {
+    server.command(&["CLUSTER", "MYID"])
+}
+
+fn cluster_info(server: &Server, name: &str) -> Result<String> {
+    let text: String = server.command(&["CLUSTER", "INFO"])?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.map(Into::into).ok_or_else(|| format!("CLUSTER INFO has no {name}").into())
+}

@@ -1,0 +1,196 @@
+//! One server.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use redis::{Client, Connection, FromRedisValue};
+use tempfile::TempDir;
+
+use crate::{Result, wait_until};
+
+/// Runs the server until the standard input ends, which it does with the process at its other end.
+const UNTIL_INPUT_ENDS: &str =
+    r#""$0" "$@" </dev/null >/dev/null 2>&1 & echo $!; read -r _; kill -9 $! 2>/dev/null"#;
+
+/// A server that listens on loopback.
+#[derive(Debug)]
+pub struct Server {
+    port: u16,
+    program: &'static str,
+    arguments: Vec<String>,
+    /// Its shell, and its own process.
+    running: Option<(Child, u32)>,
+    folder: TempDir,
+}
+
+/// A port that nobody listens on.
+///
+/// # Errors
+/// Where the system has none.
+pub(crate) fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// The server program that there is: Valkey's where `TWINDEX_SERVER` says so, else Redis's.
+fn program() -> &'static str {
+    match std::env::var("TWINDEX_SERVER").as_deref() {
+        Ok("valkey") => "valkey-server",
+        _ => "redis-server",
+    }
+}
+
+impl Server {
+    /// Starts a server with further settings, such as `["--requirepass", "secret"]`.
+    ///
+    /// # Errors
+    /// Where it cannot be started or does not answer.
+    pub fn start(settings: &[&str]) -> Result<Self> {
+        let mut server = Self::prepare(settings)?;
+        server.run()?;
+        Ok(server)
+    }
+
+    pub(crate) fn prepare(settings: &[&str]) -> Result<Self> {
+        let (port, folder) = (free_port()?, tempfile::tempdir()?);
+        let port_text = port.to_string();
+        let directory = folder.path().display().to_string();
+        let mut arguments: Vec<String> = [
+            "--port",
+            &port_text,
+            "--bind",
+            "127.0.0.1",
+            "--dir",
+            &directory,
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--logfile",
+            "log",
+            "--repl-diskless-sync-delay",
+            "0",
+        ]
+        .map(Into::into)
+        .into();
+        arguments.extend(settings.iter().copied().map(Into::into));
+        Ok(Self { port, program: program(), arguments, running: None, folder })
+    }
+
+    /// Starts it, as it was before if it ran already.
+    ///
+    /// # Errors
+    /// Where it cannot be started or does not answer.
+    pub fn run(&mut self) -> Result<()> {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", UNTIL_INPUT_ENDS, self.program]).args(&self.arguments);
+        let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut line)?;
+        self.running = Some((child, line.trim().parse()?));
+        let port = self.port;
+        wait_until("starting a server", || Ok(std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()))
+            .map_err(|error| format!("{error}: {}", self.log()).into())
+    }
+
+    /// The folder in which it runs.
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    /// What it wrote to its log.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    /// Where it listens.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The URL of this server.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Whether it was started and not killed since.
+    pub fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// A connection of its own.
+    ///
+    /// # Errors
+    /// Where it does not answer.
+    pub fn connection(&self) -> Result<Connection> {
+        let connection = Client::open(self.url())?.get_connection_with_timeout(Duration::from_secs(2))?;
+        connection.set_read_timeout(Some(Duration::from_secs(10)))?;
+        Ok(connection)
+    }
+
+    /// Does one command.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn command<T: FromRedisValue>(&self, words: &[&str]) -> Result<T> {
+        let mut cmd = redis::Cmd::new();
+        for word in words {
+            cmd.arg(*word);
+        }
+        Ok(cmd.query(&mut self.connection()?)?)
+    }
+
+    /// A line of `INFO`, such as `master_link_status`.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn info(&self, name: &str) -> Result<Option<String>> {
+        let text: String = self.command(&["INFO", "everything"])?;
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        Ok(line.map(Into::into))
+    }
+
+    fn signal(&self, signal: &str) -> Result<()> {
+        let (_, process) = self.running.as_ref().ok_or("the server does not run")?;
+        Command::new("kill").args([signal, &process.to_string()]).status()?;
+        Ok(())
+    }
+
+    /// Ends it as a crash would.
+    ///
+    /// # Errors
+    /// Where it does not run.
+    pub fn kill(&mut self) -> Result<()> {
+        self.signal("-KILL")?;
+        if let Some((mut child, _)) = self.running.take() {
+            drop(child.stdin.take());
+            child.wait()?;
+        }
+        Ok(())
+    }
+
+    /// Stops it without closing its connections.
+    ///
+    /// # Errors
+    /// Where it does not run.
+    pub fn pause(&self) -> Result<()> {
+        self.signal("-STOP")
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Errors
+    /// Where it does not run.
+    pub fn resume(&self) -> Result<()> {
+        self.signal("-CONT")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.running.is_some() {
+            let _ = self.kill();
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! The same verbs for programs without an asynchronous runtime: each call returns when it is done.
+//!
+//! ```no_run
+//! use twindex_cluster::{Index, blocking::connect};
+//!
+//! let store = connect("redis://localhost:7000")?;
+//! let users = store.table("users", Index::Hash)?;
+//! users.insert("ada", "1815")?;
+//! for pair in store.table("log", Index::Sorted)?.scan_prefix("2026-")? {
+//!     let (key, value) = pair?;
+//! }
+//! # Ok::<(), twindex_cluster::Error>(())
+//! ```
+//!
+//! All stores of a process share two threads that speak to the servers. A call from within an asynchronous runtime
+//! panics, as tokio's `block_on` does.
+
+use std::ops::RangeBounds;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use twindex::{Change, Index, TableOptions};
+
+use crate::error::{Error, Result};
+use crate::table::{Expiry, Pairs, Swap};
+use crate::{NearStats, Options, Pair};
+
+/// The threads that speak to the servers.
+///
+/// # Errors
+/// [`Error::Unavailable`] where the system gives no threads.
+pub fn runtime() -> Result<&'static Runtime> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let made =
+        Builder::new_multi_thread().worker_threads(2).thread_name("twindex-cluster").enable_all().build();
+    let made = made.map_err(|error| Error::Unavailable { reason: format!("no threads: {error}") })?;
+    Ok(RUNTIME.get_or_init(|| made))
+}
+
+fn wait<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    runtime()?.block_on(future)
+}
+
+/// [`connect`](crate::connect) for programs without a runtime.
+pub fn connect(url: &str) -> Result<Store> {
+    Options::new().connect_blocking(url)
+}
+
+impl Options {
+    /// [`connect`](Self::connect) for programs without a runtime.
+    pub fn connect_blocking(self, url: &str) -> Result<Store> {
+        wait(self.connect(url)).map(Store)
+    }
+}
+
+/// Makes a method that waits for the asynchronous one of the same name.
+macro_rules! waiting {
+    ($($(#[$doc:meta])* $name:ident$(<$($generic:ident: $bound:path),*>)?($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        $($(#[$doc])*
+        pub fn $name$(<$($generic: $bound),*>)?(&self, $($argument: $type),*) -> Result<$result> {
+            wait(self.0.$name($($argument),*))
+        })*
+    };
+}
+
+/// [`Store`](crate::Store) for programs without a runtime.
+#[derive(Clone, Debug)]
+pub struct Store(crate::Store);
+
+impl Store {
+    /// See [`Store::table`](crate::Store::table).
+    pub fn table(&self, name: &str, index: Index) -> Result<Table> {
+        wait(self.0.table(name, index)).map(Table)
+    }
+
+    /// See [`Store::table_with`](crate::Store::table_with).
+    pub fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
+        wait(self.0.table_with(name, options)).map(Table)
+    }
+
+    /// See [`Store::find_table`](crate::Store::find_table).
+    pub fn find_table(&self, name: &str) -> Result<Option<Table>> {
+        wait(self.0.find_table(name)).map(|table| table.map(Table))
+    }
+
+    /// See [`Store::tables`](crate::Store::tables).
+    pub fn tables(&self) -> Result<Vec<Table>> {
+        wait(self.0.tables()).map(|tables| tables.into_iter().map(Table).collect())
+    }
+
+    /// See [`Store::near_stats`](crate::Store::near_stats).
+    pub fn near_stats(&self) -> Option<NearStats> {
+        self.0.near_stats()
+    }
+
+    /// See [`Store::close`](crate::Store::close).
+    pub fn close(&self) {
+        self.0.close();
+    }
+
+    waiting! {
+        /// See [`Store::drop_table`](crate::Store::drop_table).
+        drop_table(name: &str) -> bool;
+    }
+}
+
+/// [`Table`](crate::Table) for programs without a runtime.
+#[derive(Clone, Debug)]
+pub struct Table(crate::Table);
+
+impl Table {
+    /// The table's name.
+    pub fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// The table's index.
+    pub fn index(&self) -> Index {
+        self.0.index()
+    }
+
+    /// See [`Table::codecs`](crate::Table::codecs).
+    pub fn codecs(&self) -> (&str, &str) {
+        self.0.codecs()
+    }
+
+    /// See [`Table::with_ttl`](crate::Table::with_ttl).
+    pub fn with_ttl(&self, ttl: Duration) -> Result<Self> {
+        self.0.with_ttl(ttl).map(Self)
+    }
+
+    waiting! {
+        /// See [`Table::insert`](crate::Table::insert).
+        insert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> bool;
+        /// See [`Table::replace`](crate::Table::replace).
+        replace(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> bool;
+        /// See [`Table::upsert`](crate::Table::upsert).
+        upsert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> bool;
+        /// See [`Table::delete`](crate::Table::delete).
+        delete(key: impl AsRef<[u8]>) -> bool;
+        /// See [`Table::select`](crate::Table::select).
+        select(key: impl AsRef<[u8]>) -> Option<Vec<u8>>;
+        /// See [`Table::contains`](crate::Table::contains).
+        contains(key: impl AsRef<[u8]>) -> bool;
+        /// See [`Table::increment`](crate::Table::increment).
+        increment(key: impl AsRef<[u8]>, by: i64) -> i64;
+        /// See [`Table::compare_and_swap`](crate::Table::compare_and_swap).
+        compare_and_swap(key: impl AsRef<[u8]>, expected: Option<&[u8]>, new: Option<&[u8]>) -> bool;
+        /// See [`Table::alter`](crate::Table::alter).
+        alter(key: impl AsRef<[u8]>, change: impl FnMut(Option<&[u8]>) -> Change) -> bool;
+        /// See [`Table::insert_many`](crate::Table::insert_many).
+        insert_many(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Vec<bool>;
+        /// See [`Table::replace_many`](crate::Table::replace_many).
+        replace_many(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Vec<bool>;
+        /// See [`Table::upsert_many`](crate::Table::upsert_many).
+        upsert_many(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Vec<bool>;
+        /// See [`Table::delete_many`](crate::Table::delete_many).
+        delete_many(keys: &[impl AsRef<[u8]>]) -> Vec<bool>;
+        /// See [`Table::select_many`](crate::Table::select_many).
+        select_many(keys: &[impl AsRef<[u8]>]) -> Vec<Option<Vec<u8>>>;
+        /// See [`Table::contains_many`](crate::Table::contains_many).
+        contains_many(keys: &[impl AsRef<[u8]>]) -> Vec<bool>;
+        /// See [`Table::increment_many`](crate::Table::increment_many).
+        increment_many(amounts: &[(impl AsRef<[u8]>, i64)]) -> Vec<i64>;
+        /// See [`Table::compare_and_swap_many`](crate::Table::compare_and_swap_many).
+        compare_and_swap_many(swaps: &[Swap<'_>]) -> Vec<bool>;
+        /// See [`Table::len`](crate::Table::len).
+        len() -> u64;
+        /// See [`Table::is_empty`](crate::Table::is_empty).
+        is_empty() -> bool;
+        /// See [`Table::clear`](crate::Table::clear).
+        clear() -> ();
+        /// See [`Table::ttl`](crate::Table::ttl).
+        ttl(key: impl AsRef<[u8]>) -> Expiry;
+        /// See [`Table::expire`](crate::Table::expire).
+        expire(key: impl AsRef<[u8]>, ttl: Option<Duration>) -> bool;
+    }
+
+    /// See [`Table::walk`](crate::Table::walk).
+    pub fn iter(&self) -> Walk {
+        Walk(self.0.walk())
+    }
+
+    /// See [`Table::cursor`](crate::Table::cursor).
+    pub fn cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
+        self.0.cursor(range).map(Cursor)
+    }
+
+    /// See [`Table::scan`](crate::Table::scan).
+    pub fn scan<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Scan> {
+        self.0.scan(range).map(Scan)
+    }
+
+    /// See [`Table::scan_prefix`](crate::Table::scan_prefix).
+    pub fn scan_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Scan> {
+        self.0.scan_prefix(prefix).map(Scan)
+    }
+}
+
+impl IntoIterator for &Table {
+    type Item = Result<Pair>;
+    type IntoIter = Walk;
+
+    fn into_iter(self) -> Walk {
+        self.iter()
+    }
+}
+
+/// [`Cursor`](crate::Cursor) for programs without a runtime.
+#[derive(Debug)]
+pub struct Cursor(crate::Cursor);
+
+impl Cursor {
+    /// See [`Cursor::scan_asc_next`](crate::Cursor::scan_asc_next).
+    pub fn scan_asc_next(&mut self) -> Result<Option<Pair>> {
+        wait(self.0.scan_asc_next())
+    }
+
+    /// See [`Cursor::scan_desc_next`](crate::Cursor::scan_desc_next).
+    pub fn scan_desc_next(&mut self) -> Result<Option<Pair>> {
+        wait(self.0.scan_desc_next())
+    }
+
+    /// See [`Cursor::scan_asc_next_many`](crate::Cursor::scan_asc_next_many).
+    pub fn scan_asc_next_many(&mut self, limit: usize) -> Result<Pairs> {
+        wait(self.0.scan_asc_next_many(limit))
+    }
+
+    /// See [`Cursor::scan_desc_next_many`](crate::Cursor::scan_desc_next_many).
+    pub fn scan_desc_next_many(&mut self, limit: usize) -> Result<Pairs> {
+        wait(self.0.scan_desc_next_many(limit))
+    }
+}
+
+/// [`Scan`](crate::Scan) for programs without a runtime.
+#[derive(Debug)]
+pub struct Scan(crate::Scan);
+
+impl Scan {
+    /// See [`Scan::rev`](crate::Scan::rev).
+    #[must_use]
+    pub fn rev(self) -> Self {
+        Self(self.0.rev())
+    }
+
+    /// See [`Scan::limit`](crate::Scan::limit).
+    #[must_use]
+    pub fn limit(self, limit: usize) -> Self {
+        Self(self.0.limit(limit))
+    }
+}
+
+impl Iterator for Scan {
+    type Item = Result<Pair>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        wait(self.0.next()).transpose()
+    }
+}
+
+/// [`Walk`](crate::Walk) for programs without a runtime.
+#[derive(Debug)]
+pub struct Walk(crate::Walk);
+
+impl Iterator for Walk {
+    type Item = Result<Pair>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        wait(self.0.next()).transpose()
+    }
+}

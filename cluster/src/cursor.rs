@@ -1,0 +1,196 @@
+//! Positions in a sorted table, and scans of its ranges.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::Pair;
+use crate::error::Result;
+use crate::merge::{Merge, Range};
+use crate::names::Layout;
+use crate::table::{Pairs, Table};
+
+/// Of whom more pairs are expected, all are.
+const LONG: usize = 1024;
+
+/// How many pairs a cursor reads ahead at first.
+const AHEAD: usize = 16;
+
+/// A position in a sorted table.
+///
+/// The position is a key. The cursor reads some pairs ahead: it sees what this client wrote before the call, and what
+/// other clients wrote as soon as it needs more pairs. At an end of its range it stays on the pair that it returned last,
+/// so pairs that are appended later are found by asking again.
+pub struct Cursor {
+    table: Table,
+    range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+    /// The key that was returned last.
+    on: Option<Vec<u8>>,
+    down: bool,
+    merge: Option<Merge>,
+    /// What was read ahead.
+    ready: VecDeque<Pair>,
+    /// How many pairs are read ahead next.
+    ahead: usize,
+    /// How many writes this client had made when reading began.
+    writes: u64,
+}
+
+impl Cursor {
+    pub(crate) fn new(table: Table, range: (Bound<Vec<u8>>, Bound<Vec<u8>>)) -> Self {
+        let ready = VecDeque::new();
+        Self { table, range, on: None, down: false, merge: None, ready, ahead: AHEAD, writes: 0 }
+    }
+
+    /// Moves to the next pair upwards and returns it, or `None` where there is none. A new cursor moves to the first pair of
+    /// its range.
+    pub async fn scan_asc_next(&mut self) -> Result<Option<Pair>> {
+        self.turn(false);
+        self.step(None).await
+    }
+
+    /// Moves to the next pair downwards and returns it, or `None` where there is none. A new cursor moves to the last pair
+    /// of its range.
+    pub async fn scan_desc_next(&mut self) -> Result<Option<Pair>> {
+        self.turn(true);
+        self.step(None).await
+    }
+
+    /// [`scan_asc_next`](Self::scan_asc_next) up to `limit` times.
+    pub async fn scan_asc_next_many(&mut self, limit: usize) -> Result<Pairs> {
+        self.turn(false);
+        self.steps(limit).await
+    }
+
+    /// [`scan_desc_next`](Self::scan_desc_next) up to `limit` times.
+    pub async fn scan_desc_next_many(&mut self, limit: usize) -> Result<Pairs> {
+        self.turn(true);
+        self.steps(limit).await
+    }
+
+    async fn steps(&mut self, limit: usize) -> Result<Pairs> {
+        self.table.shared.check_open()?;
+        let mut pairs = Vec::new();
+        while pairs.len() < limit {
+            let Some(pair) = self.step(Some(limit - pairs.len())).await? else { break };
+            pairs.push(pair);
+        }
+        Ok(pairs)
+    }
+
+    /// Forgets what was read ahead the other way, or before the last write of this client.
+    fn turn(&mut self, down: bool) {
+        let writes = self.table.state.writes.load(Relaxed);
+        if self.down != down || self.writes != writes {
+            self.merge = None;
+            self.ready.clear();
+            self.ahead = AHEAD;
+            (self.down, self.writes) = (down, writes);
+        }
+    }
+
+    /// The next pair; `expected` so many will be asked for.
+    async fn step(&mut self, expected: Option<usize>) -> Result<Option<Pair>> {
+        let Some(layout) = self.table.reading()? else { return Ok(None) };
+        if self.ready.is_empty() {
+            let mut merge = match self.merge.take() {
+                Some(merge) => merge,
+                None => self.begin(layout, expected),
+            };
+            self.ready = merge.more().await?.into();
+            if self.ready.is_empty() {
+                return Ok(None);
+            }
+            self.merge = Some(merge);
+        }
+        let pair = self.ready.pop_front();
+        if let Some((key, _)) = &pair {
+            self.on = Some(key.clone());
+        }
+        Ok(pair)
+    }
+
+    /// Begins to read what is left of the range.
+    fn begin(&mut self, layout: Arc<Layout>, expected: Option<usize>) -> Merge {
+        let expected = expected.unwrap_or(self.ahead);
+        self.ahead = self.ahead.saturating_mul(4);
+        let is_whole = expected > LONG;
+        let router = self.table.shared.router.clone();
+        Merge::new(router, layout, &self.rest(), self.down, (!is_whole).then_some(expected))
+    }
+
+    /// What is left of the range, in the cursor's direction.
+    fn rest(&self) -> Range {
+        let (lower, upper) = &self.range;
+        match &self.on {
+            None => Range::new(lower, upper),
+            Some(on) if self.down => Range::new(lower, &Bound::Excluded(on.clone())),
+            Some(on) => Range::new(&Bound::Excluded(on.clone()), upper),
+        }
+    }
+}
+
+impl fmt::Debug for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cursor")
+            .field("table", &self.table.name())
+            .field("on", &self.on)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The pairs of a range of a sorted table, one after another.
+///
+/// A pair that is there throughout comes once and in order. What is written meanwhile is seen or not.
+#[derive(Debug)]
+pub struct Scan {
+    cursor: Cursor,
+    left: usize,
+}
+
+impl Scan {
+    pub(crate) fn new(cursor: Cursor) -> Self {
+        Self { cursor, left: usize::MAX }
+    }
+
+    /// From the last pair down, where nothing has been read yet.
+    #[must_use]
+    pub fn rev(mut self) -> Self {
+        self.cursor.down = !self.cursor.down;
+        self
+    }
+
+    /// No more pairs than these: they come in one round trip nearly always.
+    #[must_use]
+    pub fn limit(self, limit: usize) -> Self {
+        Self { left: limit, ..self }
+    }
+
+    /// The next pair, or `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<Pair>> {
+        self.cursor.table.shared.check_open()?;
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let pair = self.cursor.step(Some(self.left)).await?;
+        self.left = if pair.is_some() { self.left - 1 } else { 0 };
+        Ok(pair)
+    }
+
+    /// Up to `count` of the next pairs; none at the end.
+    pub async fn next_many(&mut self, count: usize) -> Result<Pairs> {
+        let mut pairs = Vec::new();
+        while pairs.len() < count {
+            let Some(pair) = self.next().await? else { break };
+            pairs.push(pair);
+        }
+        Ok(pairs)
+    }
+
+    /// All that are left.
+    pub async fn all(mut self) -> Result<Pairs> {
+        self.next_many(usize::MAX).await
+    }
+}

@@ -1,0 +1,100 @@
+//! The verbs of a hash table as commands: each pair is a string of its own.
+
+use std::time::Duration;
+
+use redis::{Cmd, Value};
+
+use crate::error::{Error, Result};
+use crate::functions;
+use crate::names::Layout;
+use crate::router::Op;
+use crate::slot;
+use crate::table::{Put, Swap};
+
+fn op(layout: &Layout, name: &str, key: &[u8]) -> Op {
+    let key = layout.key(key);
+    let mut cmd = Cmd::with_capacity(4, key.len() + 32);
+    cmd.arg(name).arg(&key[..]);
+    Op { slot: slot::of(&key), cmd }
+}
+
+pub(crate) fn put(layout: &Layout, verb: Put, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Op {
+    let mut op = op(layout, "SET", key);
+    op.cmd.arg(value);
+    match verb {
+        Put::Insert => op.cmd.arg("NX"),
+        Put::Replace => op.cmd.arg("XX"),
+        Put::Upsert => &mut op.cmd,
+    };
+    if let Some(ttl) = ttl {
+        op.cmd.arg("PX").arg(millis(ttl));
+    }
+    op
+}
+
+/// At least one, since none would be an error.
+fn millis(ttl: Duration) -> u64 {
+    u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX).clamp(1, i64::MAX as u64 / 4)
+}
+
+pub(crate) fn delete(layout: &Layout, key: &[u8]) -> Op {
+    op(layout, "DEL", key)
+}
+
+pub(crate) fn select(layout: &Layout, key: &[u8]) -> Op {
+    op(layout, "GET", key)
+}
+
+pub(crate) fn contains(layout: &Layout, key: &[u8]) -> Op {
+    op(layout, "EXISTS", key)
+}
+
+pub(crate) fn increment(layout: &Layout, key: &[u8], by: i64) -> Op {
+    let mut op = op(layout, "INCRBY", key);
+    op.cmd.arg(by);
+    op
+}
+
+pub(crate) fn swap(layout: &Layout, (key, expected, new): Swap<'_>) -> Op {
+    let key = layout.key(key);
+    let mut cmd = functions::call("swap_one", &[&key]);
+    for value in [expected, new] {
+        cmd.arg(u8::from(value.is_some())).arg(value.unwrap_or_default());
+    }
+    Op { slot: slot::of(&key), cmd }
+}
+
+pub(crate) fn time_to_live(layout: &Layout, key: &[u8]) -> Op {
+    op(layout, "PTTL", key)
+}
+
+/// With no time to live the pair stays for ever.
+pub(crate) fn expire(layout: &Layout, key: &[u8], ttl: Option<Duration>) -> Op {
+    match ttl {
+        Some(ttl) => {
+            let mut op = op(layout, "PEXPIRE", key);
+            op.cmd.arg(millis(ttl));
+            op
+        }
+        None => op(layout, "PERSIST", key),
+    }
+}
+
+/// Whether a verb took effect.
+pub(crate) fn took_effect(value: &Value) -> Result<bool> {
+    match value {
+        Value::Okay => Ok(true),
+        Value::Nil => Ok(false),
+        Value::Int(count) => Ok(*count > 0),
+        _ => Err(Error::unexpected("outcome of a write")),
+    }
+}
+
+/// A value, where there is one.
+pub(crate) fn value(value: Value) -> Result<Option<Vec<u8>>> {
+    match value {
+        Value::BulkString(bytes) => Ok(Some(bytes)),
+        Value::Nil => Ok(None),
+        _ => Err(Error::unexpected("value")),
+    }
+}

@@ -1,0 +1,72 @@
+//! Twindex's tables in a Valkey or Redis Cluster, or in one server.
+//!
+//! ```no_run
+//! use twindex_cluster::{Index, connect};
+//!
+//! # async fn example() -> twindex_cluster::Result<()> {
+//! let store = connect("redis://localhost:7000").await?;
+//! let users = store.table("users", Index::Hash).await?;
+//! users.insert("ada", "1815").await?; // true; false where the key is there, and nothing changes
+//! assert_eq!(users.select("ada").await?.as_deref(), Some(b"1815".as_slice()));
+//! let log = store.table("log", Index::Sorted).await?;
+//! let mut november = log.scan_prefix("2026-11-")?;
+//! while let Some((key, value)) = november.next().await? {}
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The verbs are those of the crate `twindex`, each with its `_many` form, and asynchronous; [`blocking`] has the same
+//! ones for programs without a runtime. The servers must know functions: Redis 7, or Valkey.
+
+#![forbid(unsafe_code)]
+
+pub mod blocking;
+mod catalogue;
+mod cursor;
+mod error;
+mod functions;
+mod hash;
+mod keys;
+mod link;
+mod merge;
+mod names;
+mod near;
+mod options;
+mod router;
+mod slot;
+mod sorted;
+mod store;
+mod sweep;
+mod table;
+mod topology;
+mod unlink;
+mod walk;
+
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+pub use twindex::{Change, Index, TableOptions, prefix_range};
+
+pub use crate::cursor::{Cursor, Scan};
+pub use crate::error::{Error, Result};
+pub use crate::near::NearStats;
+pub use crate::options::Options;
+pub use crate::store::{Store, connect};
+pub use crate::table::{Expiry, Swap, Table};
+pub use crate::walk::Walk;
+
+/// A key and its value.
+pub type Pair = (Vec<u8>, Vec<u8>);
+
+// A panic elsewhere leaves nothing half done under these locks.
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}

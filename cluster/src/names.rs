@@ -1,0 +1,141 @@
+//! What the keys in the servers are called.
+//!
+//! | what | key |
+//! |---|---|
+//! | the catalogue | `tw~{catalogue}` |
+//! | generations that are being removed | `tw~{catalogue}:dropped` |
+//! | a pair of a hash table | `tw:users:3:` and the pair's key |
+//! | a partition of a sorted table | `tw~log:4:{17}:pairs` and `tw~log:4:{17}:order` |
+//!
+//! `tw` is the namespace, 3 and 4 are generations. In names `%`, `:`, `~`, braces and what is special in patterns is
+//! written as `%` and two digits, so one table's keys never begin as another's do. Only pairs of hash tables begin with
+//! `tw:`, so that a near cache hears of nothing else.
+
+use std::fmt::Write as _;
+
+use crate::slot;
+
+/// What one store's keys begin with.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    namespace: String,
+}
+
+/// The keys of one generation of a table.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub(crate) generation: u64,
+    /// What all its keys begin with.
+    pub(crate) prefix: Vec<u8>,
+    /// None for a hash table.
+    pub(crate) partitions: Vec<Partition>,
+}
+
+/// A part of a sorted table that lies in one slot.
+#[derive(Debug)]
+pub(crate) struct Partition {
+    pub(crate) slot: u16,
+    /// The HASH of its pairs.
+    pub(crate) pairs: Vec<u8>,
+    /// The ZSET of its keys.
+    pub(crate) order: Vec<u8>,
+}
+
+impl Names {
+    pub(crate) fn new(namespace: &str) -> Self {
+        Self { namespace: escaped(namespace) }
+    }
+
+    pub(crate) fn catalogue(&self) -> Vec<u8> {
+        format!("{}~{{catalogue}}", self.namespace).into_bytes()
+    }
+
+    pub(crate) fn dropped(&self) -> Vec<u8> {
+        format!("{}~{{catalogue}}:dropped", self.namespace).into_bytes()
+    }
+
+    /// What every pair of a hash table begins with.
+    pub(crate) fn prefix(&self) -> Vec<u8> {
+        format!("{}:", self.namespace).into_bytes()
+    }
+
+    /// The keys of a table, which has partitions if it is sorted.
+    pub(crate) fn layout(&self, table: &str, generation: u64, partitions: u16) -> Layout {
+        let kind = if partitions == 0 { ':' } else { '~' };
+        let prefix = format!("{}{kind}{}:{generation}:", self.namespace, escaped(table));
+        let partition = |number| {
+            let tag = tag(generation, partitions, number);
+            let key = |part| format!("{prefix}{{{tag}}}:{part}").into_bytes();
+            Partition { slot: slot::of(tag.to_string().as_bytes()), pairs: key("pairs"), order: key("order") }
+        };
+        let partitions = (0..partitions).map(partition).collect();
+        Layout { generation, prefix: prefix.into_bytes(), partitions }
+    }
+}
+
+impl Layout {
+    /// The key of a pair of a hash table.
+    pub(crate) fn key(&self, key: &[u8]) -> Vec<u8> {
+        [&self.prefix, key].concat()
+    }
+
+    /// Which partition of a sorted table has this key.
+    pub(crate) fn partition(&self, key: &[u8]) -> usize {
+        usize::from(slot::crc(key)) % self.partitions.len()
+    }
+
+    /// The pattern of all keys of the table.
+    pub(crate) fn pattern(&self) -> Vec<u8> {
+        [&self.prefix[..], b"*"].concat()
+    }
+}
+
+/// A number whose slot is in the partition's even share of all slots, so that every master gets as many partitions.
+fn tag(generation: u64, partitions: u16, number: u16) -> u64 {
+    let share =
+        |slot: u16| u32::from(slot) * u32::from(partitions) / u32::from(slot::SLOTS) == u32::from(number);
+    // Tables begin at different places, so that their partitions are not all in the same slots.
+    let first = generation.wrapping_mul(1_000_000);
+    (first..first + 1_000_000).find(|tag| share(slot::of(tag.to_string().as_bytes()))).unwrap_or(first)
+}
+
+fn escaped(name: &str) -> String {
+    let mut escaped = String::with_capacity(name.len());
+    for c in name.chars() {
+        if matches!(c, '%' | ':' | '~' | '{' | '}' | '*' | '?' | '[' | ']' | '\\') {
+            let _ = write!(escaped, "%{:02X}", c as u32);
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partitions_are_spread_evenly_and_lie_in_the_slots_of_their_keys() {
+        for partitions in [1, 3, 16, 1024] {
+            let layout = Names::new("tw").layout("log", 4, partitions);
+            for (number, partition) in layout.partitions.iter().enumerate() {
+                assert_eq!(slot::of(&partition.pairs), partition.slot);
+                assert_eq!(slot::of(&partition.order), partition.slot);
+                assert_eq!(
+                    usize::from(partition.slot) * usize::from(partitions) / usize::from(slot::SLOTS),
+                    number
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn no_table_has_the_keys_of_another() {
+        let names = Names::new("tw");
+        assert_eq!(names.layout("users", 3, 0).key(b"ada"), b"tw:users:3:ada");
+        assert_eq!(names.layout("a:1", 2, 0).prefix, b"tw:a%3A1:2:");
+        assert_eq!(names.layout("{x}*", 2, 0).pattern(), b"tw:%7Bx%7D%2A:2:*");
+        assert_ne!(names.layout("{catalogue}", 2, 0).prefix, names.catalogue());
+    }
+}

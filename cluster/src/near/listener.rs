@@ -1,0 +1,121 @@
+//! Listens to every master, on a connection of its own to each.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use redis::{RedisError, Value};
+use tokio::task::JoinHandle;
+
+use super::Near;
+use crate::link::{Dialect, Link};
+use crate::router::Router;
+use crate::topology::Address;
+
+/// How often a server is asked whether it is still there, and still a master.
+const ASKED: Duration = Duration::from_millis(500);
+
+/// How long it is waited before a server that could not be listened to is tried again.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// Begins to listen to all masters, for as long as the store is open.
+pub(crate) fn start(near: &Arc<Near>, router: &Arc<Router>, prefix: &[u8]) {
+    tokio::spawn(listen(Arc::downgrade(near), Arc::downgrade(router), prefix.to_vec()));
+}
+
+/// Keeps a listener for each master, until the store is closed or gone.
+async fn listen(near: Weak<Near>, router: Weak<Router>, prefix: Vec<u8>) {
+    let mut listeners: HashMap<Address, Listener> = HashMap::new();
+    loop {
+        let (Some(shared), Some(strong)) = (near.upgrade(), router.upgrade()) else { return };
+        if strong.is_closed() {
+            return;
+        }
+        let masters = strong.masters();
+        listeners.retain(|server, _| masters.contains(server));
+        for server in masters {
+            listeners.entry(server).or_insert_with_key(|server| {
+                let (server, router) = (server.clone(), router.clone());
+                Listener::start(shared.clone(), server, strong.dialect().clone(), router, prefix.clone())
+            });
+        }
+        drop(shared);
+        let changes = strong.changes.clone();
+        drop(strong);
+        let _ = tokio::time::timeout(ASKED, changes.notified()).await;
+    }
+}
+
+/// A task that listens to one server. It ends with this.
+struct Listener {
+    near: Arc<Near>,
+    server: Address,
+    task: JoinHandle<()>,
+}
+
+impl Listener {
+    fn start(
+        near: Arc<Near>,
+        server: Address,
+        dialect: Dialect,
+        router: Weak<Router>,
+        prefix: Vec<u8>,
+    ) -> Self {
+        let (heard, at) = (near.clone(), server.clone());
+        let task = tokio::spawn(async move {
+            loop {
+                if let Err(error) = hear(&heard, &at, &dialect, &prefix).await {
+                    log::info!("{} cannot be listened to: {error}", at.text());
+                }
+                heard.end(&at);
+                if let Some(router) = router.upgrade() {
+                    let _ = router.refresh().await;
+                }
+                tokio::time::sleep(AGAIN).await;
+            }
+        });
+        Self { near, server, task }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.task.abort();
+        self.near.end(&self.server);
+    }
+}
+
+/// Listens until the server cannot be listened to any more, or is no master.
+async fn hear(
+    near: &Arc<Near>,
+    server: &Address,
+    dialect: &Dialect,
+    prefix: &[u8],
+) -> Result<(), RedisError> {
+    let (heard, from) = (Arc::downgrade(near), server.clone());
+    let link = dialect
+        .open(server, move |info| {
+            if let Some(near) = heard.upgrade() {
+                near.hear(&from, &info);
+            }
+        })
+        .await?;
+    let mut track = redis::cmd("CLIENT");
+    track.arg("TRACKING").arg("ON").arg("BCAST").arg("PREFIX").arg(prefix);
+    link.send(&track).await?.extract_error()?;
+    if !is_master(&link).await? {
+        return Ok(());
+    }
+    near.begin(server);
+    // The connection may have been lost before listening began, and its loss been told then.
+    while link.is_alive() && is_master(&link).await? {
+        tokio::time::sleep(ASKED).await;
+    }
+    Ok(())
+}
+
+async fn is_master(link: &Link) -> Result<bool, RedisError> {
+    let role = link.send(&redis::cmd("ROLE")).await?.extract_error()?;
+    let Value::Array(fields) = role else { return Ok(false) };
+    Ok(matches!(fields.first(), Some(Value::BulkString(role)) if role == b"master"))
+}

@@ -1,0 +1,202 @@
+//! Where the servers are, and how they are spoken to.
+
+use std::time::Duration;
+
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, TlsCertificates};
+
+use crate::error::{Error, Result};
+
+/// How to connect. [`connect`](crate::connect) uses the defaults.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(crate) namespace: String,
+    pub(crate) timeout: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) patience: Duration,
+    pub(crate) catalogue_age: Duration,
+    pub(crate) partitions: u16,
+    pub(crate) near_cache: usize,
+    pub(crate) longest_life: Duration,
+    pub(crate) tls: TlsCertificates,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            namespace: "tw".into(),
+            timeout: Duration::from_secs(2),
+            connect_timeout: Duration::from_secs(1),
+            patience: Duration::from_secs(15),
+            catalogue_age: Duration::from_secs(1),
+            partitions: 16,
+            near_cache: 0,
+            longest_life: Duration::from_mins(1),
+            tls: TlsCertificates { client_tls: None, root_cert: None },
+        }
+    }
+}
+
+impl Options {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What every key in the servers begins with, before a colon: `tw` unless set. Stores of different namespaces share
+    /// servers and nothing else.
+    #[must_use]
+    pub fn namespace(mut self, namespace: &str) -> Self {
+        namespace.clone_into(&mut self.namespace);
+        self
+    }
+
+    /// How long a server may take to answer one command: 2 s unless set. A write that takes longer has an unknown outcome.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// How long making one connection may take: 1 s unless set.
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// How long a command that no server has taken yet is tried again, as during a failover: 15 s unless set.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// How soon this client learns of a table that another one cleared or dropped: 1 s unless set.
+    #[must_use]
+    pub fn catalogue_age(mut self, age: Duration) -> Self {
+        self.catalogue_age = age;
+        self
+    }
+
+    /// How many partitions a sorted table gets that is created now, 1 to 1024: 16 unless set. More let it spread over more
+    /// servers and cost more for each scan.
+    #[must_use]
+    pub fn partitions(mut self, partitions: u16) -> Self {
+        self.partitions = partitions.clamp(1, 1024);
+        self
+    }
+
+    /// Keeps this many bytes of pairs of hash tables in the process. The servers say which of them were written to. 0, the
+    /// default, keeps none.
+    #[must_use]
+    pub fn near_cache(mut self, bytes: usize) -> Self {
+        self.near_cache = bytes;
+        self
+    }
+
+    /// How long a pair in the near cache is shown at most: 60 s unless set.
+    #[must_use]
+    pub fn longest_life(mut self, life: Duration) -> Self {
+        self.longest_life = life;
+        self
+    }
+
+    /// Trusts this certificate authority, in PEM form, in place of those of the system.
+    #[must_use]
+    pub fn tls_authority(mut self, pem: &[u8]) -> Self {
+        self.tls.root_cert = Some(pem.to_vec());
+        self
+    }
+
+    /// Shows the servers this certificate, in PEM form, with its key.
+    #[must_use]
+    pub fn tls_identity(mut self, certificate: &[u8], key: &[u8]) -> Self {
+        self.tls.client_tls =
+            Some(redis::ClientTlsConfig { client_cert: certificate.to_vec(), client_key: key.to_vec() });
+        self
+    }
+}
+
+/// The servers that a URL names, all spoken to alike: `redis://user:password@host:port,host:port`, or `rediss://` for TLS.
+pub(crate) fn parse_url(url: &str, options: &Options) -> Result<Vec<ConnectionInfo>> {
+    let wrong = |what: String| Error::Url { url: without_password(url), what };
+    let (scheme, rest) = url
+        .split_once("://")
+        .filter(|(scheme, _)| matches!(*scheme, "redis" | "rediss"))
+        .ok_or_else(|| wrong("it begins with redis:// or, for TLS, with rediss://".into()))?;
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let (user, hosts) = authority.rsplit_once('@').map_or(("", authority), |(user, hosts)| (user, hosts));
+    let user = if user.is_empty() { String::new() } else { format!("{user}@") };
+    if scheme == "rediss" {
+        // Whoever set a provider for the process keeps it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+    hosts
+        .split(',')
+        .map(|host| {
+            if host.is_empty() {
+                return Err(wrong("it names no server".into()));
+            }
+            let one = format!("{scheme}://{user}{host}{path}");
+            let info = one.as_str().into_connection_info().map_err(|error| wrong(error.to_string()))?;
+            let info = with_certificates(info, options).map_err(|error| wrong(error.to_string()))?;
+            let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+            let settings = settings.set_lib_name("twindex", env!("CARGO_PKG_VERSION"));
+            Ok(info.set_redis_settings(settings))
+        })
+        .collect()
+}
+
+fn with_certificates(info: ConnectionInfo, options: &Options) -> redis::RedisResult<ConnectionInfo> {
+    let is_plain = options.tls.client_tls.is_none() && options.tls.root_cert.is_none();
+    if is_plain || !matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
+        return Ok(info);
+    }
+    let client = redis::Client::build_with_tls(info, options.tls.clone())?;
+    Ok(client.get_connection_info().clone())
+}
+
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.into() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}://...{}", &rest[at..]),
+        None => url.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses(url: &str) -> Vec<String> {
+        let infos = parse_url(url, &Options::new()).expect("a good URL");
+        infos.iter().map(|info| info.addr().to_string()).collect()
+    }
+
+    #[test]
+    fn a_url_names_one_server_or_several() {
+        assert_eq!(addresses("redis://localhost"), ["localhost:6379"]);
+        assert_eq!(addresses("redis://a:1,b:2/"), ["a:1", "b:2"]);
+        assert_eq!(addresses("rediss://ada:secret@a:1,b"), ["a:1", "b:6379"]);
+        let infos = parse_url("redis://ada:s%40@a:1,b:2", &Options::new()).expect("a good URL");
+        for info in infos {
+            assert_eq!(info.redis_settings().username(), Some("ada"));
+            assert_eq!(info.redis_settings().password(), Some("s@"));
+        }
+    }
+
+    #[test]
+    fn a_wrong_url_is_refused_without_its_password() {
+        for url in [
+            "http://ada:secret@a",
+            "redis://ada:secret@",
+            "redis://ada:secret@a,,b",
+            "redis://ada:secret@a:x",
+        ] {
+            let error = parse_url(url, &Options::new()).expect_err("a wrong URL");
+            assert_eq!(error.code(), "TWINDEX_URL");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+}

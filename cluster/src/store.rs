@@ -1,0 +1,131 @@
+//! A store in a cluster.
+
+use std::fmt;
+use std::sync::Arc;
+
+use twindex::{Index, TableOptions};
+
+use crate::catalogue::Catalogue;
+use crate::error::{Error, Result};
+use crate::near::{Near, NearStats, listener};
+use crate::options::{Options, parse_url};
+use crate::router::Router;
+use crate::sweep::sweep;
+use crate::table::Table;
+
+/// Connects to the servers that a URL names, such as `redis://host:7000,other:7000`, with the default [`Options`].
+///
+/// `rediss://` is TLS; `redis://user:password@host` logs in. One server of a cluster is enough, several are asked in turn.
+pub async fn connect(url: &str) -> Result<Store> {
+    Options::new().connect(url).await
+}
+
+impl Options {
+    /// Connects to the servers that a URL names.
+    pub async fn connect(self, url: &str) -> Result<Store> {
+        let infos = parse_url(url, &self)?;
+        let router = Arc::new(Router::connect(&infos, &self).await?);
+        let catalogue = Catalogue::new(router.clone(), &self.namespace, self.partitions, self.catalogue_age);
+        let near = (self.near_cache > 0).then(|| Arc::new(Near::new(self.near_cache, self.longest_life)));
+        if let Some(near) = &near {
+            listener::start(near, &router, &catalogue.names.prefix());
+        }
+        let shared = Arc::new(Shared { router, catalogue: Arc::new(catalogue), near, options: self });
+        // Whoever dropped a table may have stopped before its keys were gone.
+        shared.sweep();
+        Ok(Store { shared })
+    }
+}
+
+/// What all handles of a store share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) router: Arc<Router>,
+    pub(crate) catalogue: Arc<Catalogue>,
+    pub(crate) near: Option<Arc<Near>>,
+    options: Options,
+}
+
+impl Shared {
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.router.is_closed() { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Removes the keys of what was dropped, beside what else goes on.
+    pub(crate) fn sweep(self: &Arc<Self>) {
+        let shared = self.clone();
+        tokio::spawn(async move {
+            match sweep(&shared.catalogue, &shared.router, shared.options.catalogue_age * 2).await {
+                Ok(()) | Err(Error::Closed) => {}
+                Err(error) => log::warn!("the keys of dropped tables are not all removed yet: {error}"),
+            }
+        });
+    }
+}
+
+/// A set of named tables in a cluster. Clones are handles of the same connections.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+impl Store {
+    fn wrap(&self, state: Arc<crate::catalogue::State>) -> Table {
+        Table::new(self.shared.clone(), state)
+    }
+
+    /// Opens the table called `name`, or creates it with this index, with `bytes` as keys and values.
+    pub async fn table(&self, name: &str, index: Index) -> Result<Table> {
+        self.table_with(name, TableOptions::new(index)).await
+    }
+
+    /// As [`table`](Self::table), with the codecs of its keys and values, and only where it is there if so asked.
+    pub async fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
+        self.shared.check_open()?;
+        Ok(self.wrap(self.shared.catalogue.open(name, options).await?))
+    }
+
+    /// The table called `name`, if there is one.
+    pub async fn find_table(&self, name: &str) -> Result<Option<Table>> {
+        self.shared.check_open()?;
+        Ok(self.shared.catalogue.find(name).await?.map(|state| self.wrap(state)))
+    }
+
+    /// All tables, by name.
+    pub async fn tables(&self) -> Result<Vec<Table>> {
+        self.shared.check_open()?;
+        let tables = self.shared.catalogue.list().await?;
+        Ok(tables
+            .iter()
+            .map(|(name, described)| self.wrap(self.shared.catalogue.share(name, described)))
+            .collect())
+    }
+
+    /// Removes a table and its pairs; whether it was there. Its memory comes back behind the call.
+    ///
+    /// Handles of it find nothing from then on, and their writes fail; those of other clients within a second.
+    pub async fn drop_table(&self, name: &str) -> Result<bool> {
+        self.shared.check_open()?;
+        let was_there = self.shared.catalogue.drop_table(name).await?;
+        if was_there {
+            self.shared.sweep();
+        }
+        Ok(was_there)
+    }
+
+    /// Figures of the near cache, where there is one.
+    pub fn near_stats(&self) -> Option<NearStats> {
+        self.shared.near.as_ref().map(|near| near.stats())
+    }
+
+    /// Closes the connections. Every use of the store and its tables fails from then on.
+    pub fn close(&self) {
+        self.shared.router.close();
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("masters", &self.shared.router.masters()).finish_non_exhaustive()
+    }
+}

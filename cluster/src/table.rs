@@ -1,0 +1,572 @@
+//! A table and its verbs.
+
+use std::fmt;
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use redis::Value;
+use twindex::{Change, Index, MAX_KEY_BYTES};
+
+use crate::catalogue::State;
+use crate::cursor::{Cursor, Scan};
+use crate::error::{Error, Result};
+use crate::names::Layout;
+use crate::near::Near;
+use crate::router::{Kind, Op, Reply, refused};
+use crate::store::Shared;
+use crate::unlink::unlink;
+use crate::walk::Walk;
+use crate::{Pair, hash, sorted};
+
+/// A swap: the key, the value that it must have and the one that it gets; `None` is absent.
+pub type Swap<'s> = (&'s [u8], Option<&'s [u8]>, Option<&'s [u8]>);
+
+/// A verb that gives a key a value, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Put {
+    Insert,
+    Replace,
+    Upsert,
+}
+
+impl Put {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "insert",
+            Self::Replace => "replace",
+            Self::Upsert => "upsert",
+        }
+    }
+}
+
+/// When a pair of a hash table expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiry {
+    /// There is no such pair.
+    Absent,
+    /// It does not expire.
+    Never,
+    /// It expires after this time.
+    After(Duration),
+}
+
+/// A table in the cluster. Clones are handles of the same table.
+///
+/// Verbs mean what they mean in the crate `twindex`. A handle of a table that was dropped finds nothing, and its writes
+/// fail; that another client dropped it is noticed within a second, and what is written until then is dropped with it.
+#[derive(Clone)]
+pub struct Table {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) state: Arc<State>,
+    ttl: Option<Duration>,
+}
+
+impl Table {
+    pub(crate) fn new(shared: Arc<Shared>, state: Arc<State>) -> Self {
+        Self { shared, state, ttl: None }
+    }
+
+    /// The table's name.
+    pub fn name(&self) -> &str {
+        &self.state.name
+    }
+
+    /// The table's index.
+    pub fn index(&self) -> Index {
+        self.state.index
+    }
+
+    /// The names of the codecs of its keys and values, which the table remembers.
+    pub fn codecs(&self) -> (&str, &str) {
+        (&self.state.codecs.0, &self.state.codecs.1)
+    }
+
+    /// Whether it was dropped, as far as this client knows.
+    pub fn is_dropped(&self) -> bool {
+        self.state.is_dropped()
+    }
+
+    /// A handle whose `insert`, `replace` and `upsert` let their pairs expire after this time. Pairs of sorted tables do not
+    /// expire.
+    pub fn with_ttl(&self, ttl: Duration) -> Result<Self> {
+        self.needs(Index::Hash)?;
+        Ok(Self { ttl: Some(ttl), ..self.clone() })
+    }
+
+    fn needs(&self, index: Index) -> Result<()> {
+        if self.state.index == index {
+            Ok(())
+        } else {
+            Err(Error::wrong_index(&self.state.name, self.state.index))
+        }
+    }
+
+    fn is_hash(&self) -> bool {
+        self.state.index == Index::Hash
+    }
+
+    /// The keys of the table as they are now; none where it was dropped.
+    pub(crate) fn reading(&self) -> Result<Option<Arc<Layout>>> {
+        self.shared.check_open()?;
+        self.shared.catalogue.look();
+        Ok((!self.state.is_dropped()).then(|| self.state.layout.clone()))
+    }
+
+    fn writing(&self) -> Result<Arc<Layout>> {
+        self.reading()?.ok_or_else(|| Error::dropped(&self.state.name))
+    }
+
+    async fn write(&self, ops: Vec<Op>) -> Result<Vec<Reply>> {
+        let replies = self.shared.router.run(ops, Kind::Write).await;
+        // Whether it succeeded or not: what was read before it may be old.
+        self.state.writes.fetch_add(1, Relaxed);
+        replies
+    }
+
+    /// Writes pairs of a hash table. What is kept of them near is forgotten once their outcome is known, or known to be
+    /// unknown.
+    async fn write_pairs(
+        &self,
+        layout: &Layout,
+        keys: impl Iterator<Item = &[u8]>,
+        ops: impl Iterator<Item = Op>,
+    ) -> Result<Vec<Reply>> {
+        let replies = self.write(ops.collect()).await;
+        if let Some(near) = &self.shared.near {
+            keys.for_each(|key| near.forget(&layout.key(key)));
+        }
+        replies
+    }
+
+    // --- writes
+
+    /// Adds a pair where the key is absent; whether it was.
+    pub async fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        only(self.put(Put::Insert, &[(key, value)]).await?)
+    }
+
+    /// Gives a key that is present another value; whether it was.
+    pub async fn replace(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        only(self.put(Put::Replace, &[(key, value)]).await?)
+    }
+
+    /// Gives a key a value, present or not: always true.
+    pub async fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        only(self.put(Put::Upsert, &[(key, value)]).await?)
+    }
+
+    /// [`insert`](Self::insert) for each pair.
+    pub async fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
+        self.put(Put::Insert, pairs).await
+    }
+
+    /// [`replace`](Self::replace) for each pair.
+    pub async fn replace_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
+        self.put(Put::Replace, pairs).await
+    }
+
+    /// [`upsert`](Self::upsert) for each pair.
+    pub async fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
+        self.put(Put::Upsert, pairs).await
+    }
+
+    async fn put<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, verb: Put, pairs: &[(K, V)]) -> Result<Vec<bool>> {
+        for (key, value) in pairs {
+            twindex::check_key(key.as_ref())?;
+            twindex::check_value(value.as_ref())?;
+        }
+        let layout = self.writing()?;
+        if self.is_hash() {
+            let op = |(key, value): &(K, V)| hash::put(&layout, verb, key.as_ref(), value.as_ref(), self.ttl);
+            let replies = self
+                .write_pairs(&layout, pairs.iter().map(|pair| pair.0.as_ref()), pairs.iter().map(op))
+                .await?;
+            return replies.into_iter().map(|reply| hash::took_effect(&reply.accepted()?)).collect();
+        }
+        let add = |cmd: &mut redis::Cmd, (key, value): &(K, V)| {
+            cmd.arg(key.as_ref()).arg(value.as_ref());
+            key.as_ref().len() + value.as_ref().len()
+        };
+        let chunks =
+            sorted::chunks(&layout, pairs, |pair| pair.0.as_ref(), sorted::function(verb.name()), add);
+        self.gather(pairs.len(), chunks, Kind::Write, |value| hash::took_effect(&value)).await
+    }
+
+    async fn gather<T>(
+        &self,
+        count: usize,
+        chunks: Vec<sorted::Chunk>,
+        kind: Kind,
+        decode: impl Fn(Value) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let (ops, places) = chunks.into_iter().map(|chunk| (chunk.op, chunk.places)).unzip();
+        let replies = match kind {
+            Kind::Write => self.write(ops).await?,
+            Kind::Read => self.shared.router.run(ops, kind).await?,
+        };
+        sorted::gather(count, places, replies, decode)
+    }
+
+    /// Removes a pair; whether it was there.
+    pub async fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        only(self.delete_many(&[key]).await?)
+    }
+
+    /// [`delete`](Self::delete) for each key.
+    pub async fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
+        for key in keys {
+            twindex::check_key(key.as_ref())?;
+        }
+        let layout = self.writing()?;
+        if self.is_hash() {
+            let ops = keys.iter().map(|key| hash::delete(&layout, key.as_ref()));
+            let replies = self.write_pairs(&layout, keys.iter().map(K::as_ref), ops).await?;
+            return replies.into_iter().map(|reply| hash::took_effect(&reply.accepted()?)).collect();
+        }
+        let chunks = sorted::chunks(&layout, keys, K::as_ref, sorted::function("delete"), add_key);
+        self.gather(keys.len(), chunks, Kind::Write, |value| hash::took_effect(&value)).await
+    }
+
+    /// Changes one pair: `change` gets the value, if there is one, and says what becomes of it. Whether a pair was written
+    /// or removed.
+    ///
+    /// Where another client writes the pair in between, `change` is called again with the new value.
+    pub async fn alter(
+        &self,
+        key: impl AsRef<[u8]>,
+        mut change: impl FnMut(Option<&[u8]>) -> Change,
+    ) -> Result<bool> {
+        let key = key.as_ref();
+        twindex::check_key(key)?;
+        self.writing()?;
+        loop {
+            let old = self.select(key).await?;
+            let new = match change(old.as_deref()) {
+                Change::Set(new) => Some(new),
+                Change::Delete if old.is_some() => None,
+                Change::Delete | Change::Keep => return Ok(false),
+            };
+            if self.compare_and_swap(key, old.as_deref(), new.as_deref()).await? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Adds to a value, which is the text of an integer; an absent one counts as 0. The sum.
+    pub async fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
+        only(self.increment_many(&[(key, by)]).await?)
+    }
+
+    /// [`increment`](Self::increment) for each key. All are tried; where some cannot be, the error is that of the first.
+    pub async fn increment_many<K: AsRef<[u8]>>(&self, amounts: &[(K, i64)]) -> Result<Vec<i64>> {
+        for (key, _) in amounts {
+            twindex::check_key(key.as_ref())?;
+        }
+        let layout = self.writing()?;
+        let sums: Vec<Option<i64>> = if self.is_hash() {
+            let ops = amounts.iter().map(|(key, by)| hash::increment(&layout, key.as_ref(), *by));
+            let keys = amounts.iter().map(|amount| amount.0.as_ref());
+            self.write_pairs(&layout, keys, ops)
+                .await?
+                .into_iter()
+                .map(|reply| sum_of(reply.value))
+                .collect::<Result<_>>()?
+        } else {
+            let add = |cmd: &mut redis::Cmd, (key, by): &(K, i64)| {
+                cmd.arg(key.as_ref()).arg(*by);
+                key.as_ref().len()
+            };
+            let function = sorted::function("increment");
+            let chunks = sorted::chunks(&layout, amounts, |amount| amount.0.as_ref(), function, add);
+            self.gather(amounts.len(), chunks, Kind::Write, sum_of).await?
+        };
+        let mut done = Vec::with_capacity(sums.len());
+        for ((key, by), sum) in amounts.iter().zip(sums) {
+            done.push(match sum {
+                Some(sum) => sum,
+                None => self.increment_text(key.as_ref(), *by).await?,
+            });
+        }
+        Ok(done)
+    }
+
+    /// Adds to what the server does not take for an integer, such as `+7`, or finds what is wrong with it.
+    async fn increment_text(&self, key: &[u8], by: i64) -> Result<i64> {
+        loop {
+            let old = self.select(key).await?;
+            let value = match &old {
+                None => 0,
+                Some(text) => std::str::from_utf8(text)
+                    .ok()
+                    .and_then(|text| text.parse::<i64>().ok())
+                    .ok_or_else(|| twindex::Error::NotAnInteger { start: excerpt(text) })?,
+            };
+            let sum = value.checked_add(by).ok_or(twindex::Error::Overflow { value, by })?;
+            if self.compare_and_swap(key, old.as_deref(), Some(sum.to_string().as_bytes())).await? {
+                return Ok(sum);
+            }
+        }
+    }
+
+    /// Gives a key a value, or none, where it has the value expected, or none; whether it had.
+    pub async fn compare_and_swap(
+        &self,
+        key: impl AsRef<[u8]>,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool> {
+        only(self.compare_and_swap_many(&[(key.as_ref(), expected, new)]).await?)
+    }
+
+    /// [`compare_and_swap`](Self::compare_and_swap) for each key.
+    pub async fn compare_and_swap_many(&self, swaps: &[Swap<'_>]) -> Result<Vec<bool>> {
+        for (key, _, new) in swaps {
+            twindex::check_key(key)?;
+            twindex::check_value(new.unwrap_or_default())?;
+        }
+        let layout = self.writing()?;
+        if self.is_hash() {
+            let ops = swaps.iter().map(|swap| hash::swap(&layout, *swap));
+            let replies = self.write_pairs(&layout, swaps.iter().map(|swap| swap.0), ops).await?;
+            return replies.into_iter().map(|reply| hash::took_effect(&reply.accepted()?)).collect();
+        }
+        let add = |cmd: &mut redis::Cmd, (key, expected, new): &Swap<'_>| {
+            cmd.arg(*key);
+            for value in [expected, new] {
+                cmd.arg(u8::from(value.is_some())).arg(value.unwrap_or_default());
+            }
+            key.len() + expected.map_or(0, <[u8]>::len) + new.map_or(0, <[u8]>::len)
+        };
+        let chunks = sorted::chunks(&layout, swaps, |swap| swap.0, sorted::function("swap"), add);
+        self.gather(swaps.len(), chunks, Kind::Write, |value| hash::took_effect(&value)).await
+    }
+
+    /// Removes all pairs. In a sorted table this takes a step for each partition, in a hash table it walks over all keys of
+    /// all servers.
+    pub async fn clear(&self) -> Result<()> {
+        let layout = self.writing()?;
+        let done = unlink(&self.shared.router, &layout).await;
+        self.state.writes.fetch_add(1, Relaxed);
+        if let Some(near) = &self.shared.near {
+            near.empty();
+        }
+        done
+    }
+
+    // --- reads
+
+    /// The value of a key, where it is present.
+    pub async fn select(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        only(self.select_many(&[key]).await?)
+    }
+
+    /// [`select`](Self::select) for each key.
+    pub async fn select_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
+        match (&self.shared.near, self.is_hash()) {
+            (Some(near), true) => self.select_near(near, keys).await,
+            _ => self.read_many(keys, hash::select, "HMGET", hash::value, None).await,
+        }
+    }
+
+    /// Reads through the near cache.
+    async fn select_near<K: AsRef<[u8]>>(&self, near: &Near, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
+        let Some(layout) = self.reading()? else { return Ok(vec![None; keys.len()]) };
+        let mut values = Vec::with_capacity(keys.len());
+        let (mut misses, mut ops) = (Vec::new(), Vec::new());
+        for (place, key) in keys.iter().map(AsRef::as_ref).enumerate() {
+            let found = if key.len() <= MAX_KEY_BYTES { near.get(&layout.key(key)) } else { Ok(None) };
+            values.push(found.unwrap_or_else(|miss| {
+                misses.push((place, miss));
+                ops.extend([hash::select(&layout, key), hash::time_to_live(&layout, key)]);
+                None
+            }));
+        }
+        let mut replies = self.shared.router.run(ops, Kind::Read).await?.into_iter();
+        for (place, miss) in misses {
+            let (Some(value), Some(ttl)) = (replies.next(), replies.next()) else { break };
+            let server = value.server.clone();
+            let is_same = server == ttl.server;
+            let found = hash::value(value.accepted()?)?;
+            if let (Value::Int(millis), true) = (ttl.accepted()?, is_same) {
+                // Below 0 it does not expire, or there is none.
+                miss.keep(&server, &found, u64::try_from(millis).ok().map(Duration::from_millis));
+            }
+            values[place] = found;
+        }
+        Ok(values)
+    }
+
+    /// Whether a key is present.
+    pub async fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        only(self.contains_many(&[key]).await?)
+    }
+
+    /// [`contains`](Self::contains) for each key.
+    pub async fn contains_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
+        if self.is_hash() {
+            let decode = |value: Value| hash::took_effect(&value);
+            return self.read_many(keys, hash::contains, "", decode, false).await;
+        }
+        let values = self.select_many(keys).await?;
+        Ok(values.iter().map(Option::is_some).collect())
+    }
+
+    async fn read_many<K: AsRef<[u8]>, T: Clone>(
+        &self,
+        keys: &[K],
+        of_hash: impl Fn(&Layout, &[u8]) -> Op,
+        of_sorted: &str,
+        decode: impl Fn(Value) -> Result<T>,
+        absent: T,
+    ) -> Result<Vec<T>> {
+        let Some(layout) = self.reading()? else { return Ok(vec![absent; keys.len()]) };
+        // A key that no table can have is absent.
+        let possible: Vec<&[u8]> =
+            keys.iter().map(AsRef::as_ref).filter(|key| key.len() <= MAX_KEY_BYTES).collect();
+        let found = if self.is_hash() {
+            let ops = possible.iter().map(|key| of_hash(&layout, key)).collect();
+            let replies = self.shared.router.run(ops, Kind::Read).await?;
+            replies.into_iter().map(|reply| decode(reply.accepted()?)).collect::<Result<Vec<T>>>()?
+        } else {
+            let chunks = sorted::chunks(
+                &layout,
+                &possible,
+                |key| key,
+                sorted::command(of_sorted),
+                |cmd, key| {
+                    cmd.arg(*key);
+                    key.len()
+                },
+            );
+            self.gather(possible.len(), chunks, Kind::Read, decode).await?
+        };
+        let mut found = found.into_iter();
+        let is_possible = |key: &K| key.as_ref().len() <= MAX_KEY_BYTES;
+        let read = |key| if is_possible(key) { found.next() } else { None };
+        Ok(keys.iter().map(read).map(|read| read.unwrap_or_else(|| absent.clone())).collect())
+    }
+
+    /// How many pairs there are. A sorted table asks its partitions; a hash table walks over all keys of all servers.
+    pub async fn len(&self) -> Result<u64> {
+        let Some(layout) = self.reading()? else { return Ok(0) };
+        if self.is_hash() {
+            return Walk::new(self.clone()).count().await;
+        }
+        let mut sum = 0;
+        for reply in self.shared.router.run(sorted::lengths(&layout), Kind::Read).await? {
+            let Value::Int(length) = reply.accepted()? else { return Err(Error::unexpected("number")) };
+            sum += length.unsigned_abs();
+        }
+        Ok(sum)
+    }
+
+    /// Whether there are no pairs.
+    pub async fn is_empty(&self) -> Result<bool> {
+        if self.is_hash() {
+            return Ok(Walk::new(self.clone()).next().await?.is_none());
+        }
+        Ok(self.len().await? == 0)
+    }
+
+    /// All pairs, in the order of their keys if the table is sorted. A hash table walks over all keys of all servers; a pair
+    /// whose slot is moved to another server meanwhile may be left out.
+    pub fn walk(&self) -> Walk {
+        Walk::new(self.clone())
+    }
+
+    // --- expiry
+
+    /// When a pair of a hash table expires.
+    pub async fn ttl(&self, key: impl AsRef<[u8]>) -> Result<Expiry> {
+        self.needs(Index::Hash)?;
+        let Some(layout) = self.reading()? else { return Ok(Expiry::Absent) };
+        let op = hash::time_to_live(&layout, key.as_ref());
+        match self.shared.router.one(op.slot, op.cmd, Kind::Read).await?.accepted()? {
+            Value::Int(-2) => Ok(Expiry::Absent),
+            Value::Int(millis @ 0..) => Ok(Expiry::After(Duration::from_millis(millis.unsigned_abs()))),
+            Value::Int(_) => Ok(Expiry::Never),
+            _ => Err(Error::unexpected("time")),
+        }
+    }
+
+    /// Lets a pair of a hash table expire after this time, or never; whether that changed it.
+    pub async fn expire(&self, key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool> {
+        self.needs(Index::Hash)?;
+        twindex::check_key(key.as_ref())?;
+        let layout = self.writing()?;
+        let op = hash::expire(&layout, key.as_ref(), ttl);
+        let replies = self.write_pairs(&layout, [key.as_ref()].into_iter(), [op].into_iter()).await?;
+        only(replies.into_iter().map(|reply| hash::took_effect(&reply.accepted()?)).collect::<Result<_>>()?)
+    }
+
+    // --- scans
+
+    /// A cursor over a range of a sorted table.
+    pub fn cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
+        self.shared.check_open()?;
+        self.needs(Index::Sorted)?;
+        let owned = |bound: Bound<&&[u8]>| bound.map(|key| key.to_vec());
+        Ok(Cursor::new(self.clone(), (owned(range.start_bound()), owned(range.end_bound()))))
+    }
+
+    /// The pairs of a range of a sorted table.
+    pub fn scan<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Scan> {
+        Ok(Scan::new(self.cursor(range)?))
+    }
+
+    /// The pairs of a sorted table whose keys begin so.
+    pub fn scan_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Scan> {
+        let (lower, upper) = twindex::prefix_range(prefix.as_ref());
+        self.scan((lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice)))
+    }
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table")
+            .field("name", &self.name())
+            .field("index", &self.index())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The one answer to one item.
+fn only<T>(mut answers: Vec<T>) -> Result<T> {
+    answers.pop().ok_or_else(|| Error::unexpected("answer"))
+}
+
+fn add_key<K: AsRef<[u8]>>(cmd: &mut redis::Cmd, key: &K) -> usize {
+    cmd.arg(key.as_ref());
+    key.as_ref().len()
+}
+
+/// The sum that the server made, or none where it did not take the value for an integer.
+fn sum_of(value: Value) -> Result<Option<i64>> {
+    match value {
+        Value::Int(sum) => Ok(Some(sum)),
+        Value::Nil => Ok(None),
+        Value::BulkString(text) => {
+            let sum = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
+            sum.map(Some).ok_or_else(|| Error::unexpected("sum"))
+        }
+        Value::ServerError(error) if is_no_sum(error.details().unwrap_or_default()) => Ok(None),
+        Value::ServerError(error) => Err(refused(&error)),
+        _ => Err(Error::unexpected("sum")),
+    }
+}
+
+fn is_no_sum(details: &str) -> bool {
+    details.contains("not an integer") || details.contains("would overflow")
+}
+
+/// The start of some bytes, as text that is safe to print.
+fn excerpt(bytes: &[u8]) -> String {
+    let shown = &bytes[..bytes.len().min(32)];
+    let dots = if shown.len() < bytes.len() { "..." } else { "" };
+    format!("{}{dots}", shown.escape_ascii())
+}
+
+/// Pairs that came one by one.
+pub(crate) type Pairs = Vec<Pair>;

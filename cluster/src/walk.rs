@@ -1,0 +1,93 @@
+//! Every pair of a table.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use twindex::Index;
+
+use crate::Pair;
+use crate::cursor::Scan;
+use crate::error::{Error, Result};
+use crate::hash;
+use crate::keys::KeyWalk;
+use crate::router::Kind;
+use crate::table::{Pairs, Table};
+
+/// All pairs of a table, each once.
+pub struct Walk(Kinds);
+
+enum Kinds {
+    Sorted(std::result::Result<Box<Scan>, Option<Error>>),
+    Hash(Box<HashWalk>),
+}
+
+struct HashWalk {
+    table: Table,
+    keys: Option<KeyWalk>,
+    ready: VecDeque<Pair>,
+}
+
+impl Walk {
+    pub(crate) fn new(table: Table) -> Self {
+        Self(match table.index() {
+            Index::Sorted => Kinds::Sorted(table.scan(..).map(Box::new).map_err(Some)),
+            Index::Hash => Kinds::Hash(Box::new(HashWalk { table, keys: None, ready: VecDeque::new() })),
+        })
+    }
+
+    /// The next pair, or `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<Pair>> {
+        match &mut self.0 {
+            Kinds::Sorted(Ok(scan)) => scan.next().await,
+            Kinds::Sorted(Err(error)) => error.take().map_or(Ok(None), Err),
+            Kinds::Hash(walk) => walk.next().await,
+        }
+    }
+
+    /// All that are left.
+    pub async fn all(mut self) -> Result<Pairs> {
+        let mut pairs = Vec::new();
+        while let Some(pair) = self.next().await? {
+            pairs.push(pair);
+        }
+        Ok(pairs)
+    }
+
+    /// How many there are.
+    pub(crate) async fn count(self) -> Result<u64> {
+        let Kinds::Hash(walk) = self.0 else { return Ok(self.all().await?.len() as u64) };
+        let Some(layout) = walk.table.reading()? else { return Ok(0) };
+        let mut keys = KeyWalk::new(walk.table.shared.router.clone(), layout);
+        let mut count = 0;
+        while let Some(found) = keys.next().await? {
+            count += found.len() as u64;
+        }
+        Ok(count)
+    }
+}
+
+impl fmt::Debug for Walk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Walk").finish_non_exhaustive()
+    }
+}
+
+impl HashWalk {
+    async fn next(&mut self) -> Result<Option<Pair>> {
+        let Some(layout) = self.table.reading()? else { return Ok(None) };
+        let router = &self.table.shared.router;
+        let keys = self.keys.get_or_insert_with(|| KeyWalk::new(router.clone(), layout));
+        while self.ready.is_empty() {
+            let Some(found) = keys.next().await? else { return Ok(None) };
+            let ops = found.iter().map(|key| hash::select(&keys.layout, key)).collect();
+            let replies = router.run(ops, Kind::Read).await?;
+            for (key, reply) in found.into_iter().zip(replies) {
+                // What is gone by now is left out.
+                if let Some(value) = hash::value(reply.accepted()?)? {
+                    self.ready.push_back((key, value));
+                }
+            }
+        }
+        Ok(self.ready.pop_front())
+    }
+}

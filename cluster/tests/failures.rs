@@ -1,0 +1,208 @@
+//! Clients that write while connections drop, slots move and masters die.
+//!
+//! Every key is inserted once, so `false` is a lie unless an earlier attempt had an unknown outcome. What was answered with
+//! `true` is there afterwards, but for what the servers themselves lose: a master that dies may take with it what it had
+//! acknowledged just before.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinHandle;
+use twindex_cluster::{Error, Index, Options, Store, Table};
+use twindex_servers::{Cluster, Result, Server};
+
+/// How many times the usual work is done.
+fn stress() -> u32 {
+    std::env::var("TWINDEX_STRESS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+async fn connect(url: &str) -> Store {
+    Options::new().patience(Duration::from_secs(30)).connect(url).await.expect("a store")
+}
+
+/// What writers were told.
+#[derive(Debug, Default)]
+struct Told {
+    /// The keys that are written, and when their writers were told.
+    written: HashMap<String, Instant>,
+    unknown: Vec<String>,
+    /// The longest time for which a writer was told nothing good.
+    pause: Duration,
+}
+
+/// Clients that insert keys of their own, as fast as they can, until they are stopped.
+struct Writers {
+    stop: Arc<AtomicBool>,
+    told: Arc<Mutex<Told>>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Writers {
+    fn start(tables: &[Table]) -> Self {
+        let (stop, told) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Told::default())));
+        let tasks = tables
+            .iter()
+            .enumerate()
+            .map(|(number, table)| tokio::spawn(write(number, table.clone(), stop.clone(), told.clone())));
+        Self { tasks: tasks.collect(), stop, told }
+    }
+
+    async fn stop(self) -> Told {
+        self.stop.store(true, Relaxed);
+        for task in self.tasks {
+            task.await.expect("a writer");
+        }
+        std::mem::take(&mut self.told.lock().expect("no writer panicked"))
+    }
+}
+
+async fn write(number: usize, table: Table, stop: Arc<AtomicBool>, told: Arc<Mutex<Told>>) {
+    let mut last = Instant::now();
+    for count in 0.. {
+        if stop.load(Relaxed) {
+            return;
+        }
+        let key = format!("writer {number} key {count:06}");
+        let outcome = table.insert(&key, &key).await;
+        let mut told = told.lock().expect("no writer panicked");
+        match outcome {
+            Ok(true) => {
+                let now = Instant::now();
+                told.pause = told.pause.max(now - last);
+                last = now;
+                told.written.insert(key, now);
+            }
+            Ok(false) => panic!("{key} is said to be there, and nobody wrote it"),
+            Err(Error::UnknownOutcome { .. }) => told.unknown.push(key),
+            Err(error) => panic!("{key}: {error}"),
+        }
+    }
+}
+
+/// Checks a table against what the writers were told; how many acknowledged writes are lost.
+async fn check(table: &Table, told: &Told, before: Option<Instant>) -> Result<usize> {
+    let mut pairs = table.walk().all().await?;
+    if table.index() == Index::Sorted {
+        assert!(pairs.is_sorted_by(|one, two| one.0 < two.0), "in order, and nothing twice");
+    } else {
+        pairs.sort_unstable();
+        assert!(pairs.is_sorted_by(|one, two| one.0 < two.0), "nothing twice");
+    }
+    assert_eq!(table.len().await?, pairs.len() as u64);
+    let mut missing = told.written.clone();
+    for (key, value) in &pairs {
+        assert!(key == value);
+        let key = String::from_utf8(key.clone())?;
+        assert!(missing.remove(&key).is_some() || told.unknown.contains(&key), "{key} was refused");
+    }
+    for (key, when) in &missing {
+        assert!(before.is_some_and(|before| *when > before), "{key} was acknowledged and is lost");
+    }
+    Ok(missing.len())
+}
+
+async fn tables(store: &Store) -> Vec<Table> {
+    let hash = store.table("h", Index::Hash).await.expect("a table");
+    let sorted = store.table("s", Index::Sorted).await.expect("a table");
+    vec![hash, sorted]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_answer_is_false_where_connections_drop() -> Result<()> {
+    let server = Server::start(&[])?;
+    for table in tables(&connect(&server.url()).await).await {
+        let writers = Writers::start(&vec![table.clone(); 8]);
+        let mut killer = server.connection()?;
+        for _ in 0..60 * stress() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            let kill: redis::RedisResult<i64> = redis::cmd("CLIENT")
+                .arg("KILL")
+                .arg("TYPE")
+                .arg("normal")
+                .arg("SKIPME")
+                .arg("yes")
+                .query(&mut killer);
+            kill?;
+        }
+        let told = writers.stop().await;
+        assert!(!told.unknown.is_empty(), "connections were dropped under writes");
+        assert_eq!(check(&table, &told, None).await?, 0);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_lost_or_doubled_where_slots_move() -> Result<()> {
+    let cluster = Cluster::start(3, 0)?;
+    let store = connect(&cluster.url()).await;
+    for table in tables(&store).await {
+        let kept: Vec<_> = (0..2000).map(|number| format!("kept {number:05}")).collect();
+        let pairs: Vec<_> = kept.iter().map(|key| (key, key)).collect();
+        table.insert_many(&pairs).await?;
+        let writers = Writers::start(&vec![table.clone(); 4]);
+        // Slots of pairs, and those of some partitions: their order is what a slot that moves is asked about most.
+        let keys: Vec<Vec<u8>> =
+            redis::cmd("KEYS").arg("tw*").query(&mut cluster.servers()[0].connection()?)?;
+        for round in 0..12 * stress() as usize {
+            let key = &keys[round * 7 % keys.len()];
+            let slot: u16 = redis::cmd("CLUSTER")
+                .arg("KEYSLOT")
+                .arg(key)
+                .query(&mut cluster.servers()[0].connection()?)?;
+            let from = cluster.master_of(slot)?;
+            cluster.move_slot(slot, (from + 1) % 3)?;
+            if table.index() == Index::Sorted {
+                let found = table.scan_prefix("kept ")?.all().await?;
+                let found: Vec<_> = found.into_iter().map(|(key, _)| key).collect();
+                assert!(found.iter().eq(kept.iter().map(String::as_bytes)), "{} of 2000", found.len());
+            }
+        }
+        let mut told = writers.stop().await;
+        assert!(told.unknown.is_empty(), "a move leaves no outcome unknown: {:?}", told.unknown);
+        told.written.extend(kept.into_iter().map(|key| (key, Instant::now())));
+        assert_eq!(check(&table, &told, None).await?, 0);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_go_on_where_a_master_dies_or_hangs() -> Result<()> {
+    let mut cluster = Cluster::start(3, 1)?;
+    let store = connect(&cluster.url()).await;
+    for (round, table) in tables(&store).await.into_iter().enumerate() {
+        for hangs in [false, true] {
+            cluster.wait_until_ready()?;
+            table.clear().await?;
+            let writers = Writers::start(&vec![table.clone(); 4]);
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let master = cluster.master_of(5000 * round as u16)?;
+            // What was acknowledged earlier has reached the replica.
+            let before =
+                Instant::now().checked_sub(Duration::from_millis(300)).ok_or("the clock began just now")?;
+            if hangs {
+                cluster.servers()[master].pause()?;
+            } else {
+                cluster.servers_mut()[master].kill()?;
+            }
+            tokio::time::sleep(Duration::from_secs(6)).await;
+            if hangs {
+                cluster.servers()[master].resume()?;
+            } else {
+                cluster.servers_mut()[master].run()?;
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let told = writers.stop().await;
+            cluster.wait_until_ready()?;
+            let lost = check(&table, &told, Some(before)).await?;
+            let (written, unknown, pause) = (told.written.len(), told.unknown.len(), told.pause);
+            println!(
+                "hangs: {hangs}: {written} written, {unknown} unknown, {lost} lost, a pause of {pause:?}"
+            );
+            assert!(pause < Duration::from_secs(6), "writes resumed after {pause:?}");
+            assert!(lost * 50 < written, "{lost} of {written} are lost");
+        }
+    }
+    Ok(())
+}

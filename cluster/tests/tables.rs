@@ -1,0 +1,189 @@
+//! What tables do beyond the verbs: times to live, codecs, what other clients see, and what is left behind.
+
+use std::time::Duration;
+
+use twindex_cluster::{Expiry, Index, Options, Store, TableOptions};
+use twindex_servers::{Cluster, Result, Server};
+
+async fn connect(url: &str, namespace: &str) -> Store {
+    let options = Options::new().namespace(namespace).catalogue_age(Duration::from_millis(50));
+    options.connect(url).await.expect("a store")
+}
+
+/// Waits until something is so.
+async fn eventually<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
+    for _ in 0..500 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("{what}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pairs_of_hash_tables_expire_when_told_to() -> Result<()> {
+    let server = Server::start(&[])?;
+    let store = connect(&server.url(), "ttl").await;
+    let table = store.table("t", Index::Hash).await?;
+    let brief = table.with_ttl(Duration::from_millis(300))?;
+    assert!(brief.insert("a", "1").await?);
+    assert!(!brief.insert("a", "2").await?);
+    assert!(table.insert("b", "2").await?);
+    assert!(matches!(table.ttl("a").await?, Expiry::After(left) if left <= Duration::from_millis(300)));
+    assert_eq!(table.ttl("b").await?, Expiry::Never);
+    assert_eq!(table.ttl("c").await?, Expiry::Absent);
+    assert_eq!(brief.increment("n", 1).await?, 1);
+    assert_eq!(table.ttl("n").await?, Expiry::Never);
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    assert_eq!(table.select("a").await?, None);
+    assert!(table.expire("b", Some(Duration::from_secs(100))).await?);
+    assert!(table.compare_and_swap("b", Some(b"2"), Some(b"3")).await?);
+    assert!(matches!(table.ttl("b").await?, Expiry::After(_)), "a swap keeps the time to live");
+    assert!(table.expire("b", None).await?);
+    assert_eq!(table.ttl("b").await?, Expiry::Never);
+    assert!(!table.expire("c", Some(Duration::from_secs(1))).await?);
+    let sorted = store.table("s", Index::Sorted).await?;
+    assert_eq!(
+        sorted.with_ttl(Duration::from_secs(1)).expect_err("a sorted table").code(),
+        "TWINDEX_WRONG_INDEX"
+    );
+    assert_eq!(sorted.ttl("a").await.expect_err("a sorted table").code(), "TWINDEX_WRONG_INDEX");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_remembers_its_codecs() -> Result<()> {
+    let server = Server::start(&[])?;
+    let store = connect(&server.url(), "codecs").await;
+    assert!(store.find_table("t").await?.is_none());
+    let strict = TableOptions::new(Index::Hash).keys("str").values("json");
+    let error = store.table_with("t", strict.create(false)).await.expect_err("there is none");
+    assert_eq!((error.code(), error.to_string().contains("\"t\"")), ("TWINDEX_NO_TABLE", true));
+    store.table_with("t", strict).await?;
+    let other = connect(&server.url(), "codecs").await;
+    assert_eq!(other.find_table("t").await?.expect("a table").codecs(), ("str", "json"));
+    assert_eq!(other.table("t", Index::Hash).await?.codecs(), ("str", "json"));
+    let error = other.table_with("t", strict.values("int")).await.expect_err("other codecs");
+    assert_eq!(error.code(), "TWINDEX_WRONG_CODEC");
+    assert!(error.to_string().contains("json") && error.to_string().contains("int"), "{error}");
+    let own = strict.keys("two words").values("12 34");
+    other.table_with("u", own).await?;
+    assert_eq!(store.table_with("u", own).await?.codecs(), ("two words", "12 34"));
+    let error = other.table_with("v", strict.keys("")).await.expect_err("no name");
+    assert_eq!(error.code(), "TWINDEX_CODEC_NAME");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_clients_see_what_one_clears_and_drops() -> Result<()> {
+    let cluster = Cluster::start(3, 0)?;
+    let (one, two) = (connect(&cluster.url(), "seen").await, connect(&cluster.url(), "seen").await);
+    for index in [Index::Hash, Index::Sorted] {
+        let (mine, theirs) = (one.table("t", index).await?, two.table("t", index).await?);
+        let pairs: Vec<_> = (0..3000).map(|number| (format!("key{number}"), number.to_string())).collect();
+        assert!(mine.insert_many(&pairs).await?.iter().all(|done| *done));
+        assert_eq!((theirs.len().await?, mine.len().await?), (3000, 3000));
+        mine.clear().await?;
+        assert_eq!(mine.len().await?, 0);
+        assert_eq!(theirs.len().await?, 0);
+        assert!(theirs.insert("a", "1").await?);
+        assert_eq!(mine.select("a").await?, Some(b"1".to_vec()));
+        assert!(one.drop_table("t").await?);
+        assert!(mine.is_dropped());
+        eventually("a drop is seen", || async { theirs.insert("b", "2").await.is_err() }).await;
+        assert_eq!(theirs.select("a").await?, None);
+    }
+    // Nothing is left but the catalogue: the count of generations.
+    eventually("all keys are removed", || async {
+        let keys = |server: &Server| server.command::<Vec<String>>(&["KEYS", "*"]).expect("keys");
+        let left: Vec<String> = cluster.servers().iter().flat_map(keys).collect();
+        left == ["seen~{catalogue}"]
+    })
+    .await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_tables_are_scanned_whole_and_in_order() -> Result<()> {
+    let cluster = Cluster::start(3, 0)?;
+    let store = connect(&cluster.url(), "large").await;
+    let table = store.table("t", Index::Sorted).await?;
+    let mut pairs: Vec<_> = (0..40_000_u32)
+        .map(|number| (number.wrapping_mul(0x9E37_79B1).to_be_bytes(), number.to_be_bytes()))
+        .collect();
+    for some in pairs.chunks(5000) {
+        table.upsert_many(some).await?;
+    }
+    pairs.sort_unstable();
+    let sorted: Vec<_> = pairs.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
+    assert!(table.walk().all().await? == sorted);
+    let mut reversed = table.scan(..)?.rev().all().await?;
+    reversed.reverse();
+    assert!(reversed == sorted);
+    for (from, limit) in [(0, 1), (100, 100), (39_950, 100), (20_000, 5000)] {
+        let found = table.scan(&pairs[from].0[..]..)?.limit(limit).all().await?;
+        assert!(found == sorted[from..sorted.len().min(from + limit)], "{limit} from {from}");
+    }
+    let mut cursor = table.cursor(..)?;
+    for pair in &sorted[..3000] {
+        assert_eq!(cursor.scan_asc_next().await?.as_ref(), Some(pair));
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_of_megabytes_are_scanned_page_by_page() -> Result<()> {
+    let server = Server::start(&[])?;
+    let store = connect(&server.url(), "heavy").await;
+    let table = store.table("t", Index::Sorted).await?;
+    for number in 0..40_u8 {
+        assert!(table.insert([number], vec![number; 1 << 20]).await?);
+    }
+    let mut scan = table.scan(..)?;
+    for number in 0..40_u8 {
+        let (key, value) = scan.next().await?.expect("a pair");
+        assert!(key == [number] && value == vec![number; 1 << 20]);
+    }
+    assert_eq!(scan.next().await?, None);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn passwords_and_users_are_taken_from_the_url() -> Result<()> {
+    let server =
+        Server::start(&["--user", "ada", "on", ">secret", "~*", "&*", "+@all", "--user", "default", "off"])?;
+    let host = format!("127.0.0.1:{}", server.port());
+    let store = connect(&format!("redis://ada:secret@{host}"), "acl").await;
+    let table = store.table("t", Index::Sorted).await?;
+    assert!(table.insert("a", "1").await?);
+    for url in [format!("redis://{host}"), format!("redis://ada:wrong@{host}")] {
+        let error = twindex_cluster::connect(&url).await.expect_err("no such user");
+        assert_eq!(error.code(), "TWINDEX_UNAVAILABLE", "{error}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_server_refuses_says_why() -> Result<()> {
+    let server = Server::start(&["--maxmemory", "3mb", "--maxmemory-policy", "noeviction"])?;
+    let store = connect(&server.url(), "full").await;
+    let (hash, sorted) = (store.table("h", Index::Hash).await?, store.table("s", Index::Sorted).await?);
+    let mut refused = None;
+    for number in 0..100_u32 {
+        match hash.upsert(number.to_be_bytes(), vec![0; 100_000]).await {
+            Ok(_) => {}
+            Err(error) => {
+                refused = Some(error);
+                break;
+            }
+        }
+    }
+    let error = refused.expect("the server is full");
+    assert_eq!(error.code(), "TWINDEX_REFUSED");
+    assert!(error.to_string().contains("OOM"), "{error}");
+    let error = sorted.insert("a", vec![0; 100_000]).await.expect_err("the server is full");
+    assert!(error.to_string().contains("OOM"), "{error}");
+    assert!(!sorted.delete("a").await?, "what frees memory is taken");
+    Ok(())
+}
