@@ -57,7 +57,7 @@ pub use crate::reserve::Reserving;
 pub use crate::store::{Stats, Store};
 pub use crate::table::Table;
 pub use crate::verify::{Damage, Recovery, Report, check, check_within, recover, recover_within};
-pub use crate::whole::{load, save};
+pub use crate::whole::{load, load_within, save};
 
 /// Opens the store in the file at `path`, or makes one: see [`Store::open`].
 pub fn open(path: impl AsRef<Path>) -> Result<Store> {

@@ -5,11 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use twindex::dump::Progress;
 use twindex::{Error, Result, Store};
 
 use crate::compact::write_anew;
 use crate::disk::{Disk, RealDisk};
 use crate::load::load as load_file;
+use crate::options::ProgressFn;
 use crate::resolve;
 
 /// Writes the whole store to the file at `path`, which is replaced in one step once the new one is on disk.
@@ -40,12 +42,25 @@ pub(crate) fn save_to(store: &Store, path: &Path) -> crate::Result<()> {
 /// Fails with [`Error::Io`] where the file cannot be read, and with [`Error::Corrupt`] where it is not a
 /// whole, undamaged store.
 pub fn load(path: impl AsRef<Path>) -> Result<Store> {
-    let path = &resolve(path.as_ref());
-    read_whole(path).map_err(|error| name_path(error, path))
+    load_within(path, None, |_| {})
 }
 
-fn read_whole(path: &Path) -> Result<Store> {
-    let found = load_file(&RealDisk.open(path, false)?, &|| RealDisk.has_writer(path), None, &mut |_| {})?;
+/// [`load`] into a store that holds at most so many bytes. `progress` is told how far it has come, from one thread at a
+/// time.
+///
+/// Also fails with [`Error::MemoryLimit`] where the file has more.
+pub fn load_within(
+    path: impl AsRef<Path>,
+    memory_limit: Option<usize>,
+    mut progress: impl FnMut(Progress) + Send + 'static,
+) -> Result<Store> {
+    let path = &resolve(path.as_ref());
+    read_whole(path, memory_limit, &mut progress).map_err(|error| name_path(error, path))
+}
+
+fn read_whole(path: &Path, memory_limit: Option<usize>, progress: &mut ProgressFn) -> Result<Store> {
+    let file = RealDisk.open(path, false)?;
+    let found = load_file(&file, &|| RealDisk.has_writer(path), memory_limit, progress)?;
     match found.torn {
         None => Ok(found.loader.store().clone()),
         Some(torn) => Err(Error::Corrupt {

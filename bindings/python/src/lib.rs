@@ -16,11 +16,14 @@ mod cli;
 mod codec;
 mod cursor;
 mod error;
+mod files;
 mod fork;
 mod groups;
 mod interrupts;
 mod memory;
 mod objects;
+mod paths;
+mod progress;
 mod range;
 mod room;
 mod scan;
@@ -48,7 +51,9 @@ fn _twindex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<store::Store>()?;
     module.add_class::<table::Table>()?;
     module.add_function(wrap_pyfunction!(cli::_run_command_line, module)?)?;
-    module.add_function(wrap_pyfunction!(store::open, module)?)
+    module.add_function(wrap_pyfunction!(files::check, module)?)?;
+    module.add_function(wrap_pyfunction!(files::open, module)?)?;
+    module.add_function(wrap_pyfunction!(files::recover, module)?)
 }
 
 /// Refuses sub-interpreters. Classes and imported objects are kept once for the process, and those of an interpreter that

@@ -1,22 +1,23 @@
 //! The class `Store`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyUnicodeEncodeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use twindex::{Index, TableOptions};
-use twindex_durable::Options;
+use twindex_durable::Progress;
 
 use crate::arguments::{Count, Text};
 use crate::batch::Batch;
 use crate::buffer::Buffer;
 use crate::codec::{Codecs, DEFAULT_CODEC, KeyCodec, ValueCodec};
-use crate::error::{self, Result, shown};
+use crate::error::{self, Failure, Result};
 use crate::interrupts::Interruptible;
 use crate::memory::check_memory;
 use crate::objects;
+use crate::paths::path_of;
+use crate::progress::Telling;
 use crate::room::gather;
 use crate::shared::Shared;
 use crate::table::Table;
@@ -43,62 +44,19 @@ use crate::table::Table;
 #[pyclass(frozen, weakref, module = "twindex")]
 pub(crate) struct Store(Arc<Shared>);
 
-/// Opens the store in the file at `path`, or makes one.
-///
-/// `durability` says when a change is on disk: with "always" before the write returns, with "everysec" within a
-/// second, so that a power cut loses at most the last two seconds and a killed process nothing, with "none" when `save` or
-/// `close` is called and not otherwise.
-///
-/// The file is locked: one store at a time may write to it, others raise `InUseError`. With `read_only` it is not, and
-/// the store is what the file held when it was opened. With `existing` a file that is not there is an error.
-///
-/// Raises `CorruptError` where the file is damaged. What a power cut left unfinished at its end is none: that is cut
-/// off, and `Store.torn` tells of it.
-///
-/// >>> from tempfile import TemporaryDirectory
-/// >>> from pathlib import Path
-/// >>> with TemporaryDirectory() as folder:
-/// ...     with twindex.open(Path(folder) / "app.twx", durability="always") as store:
-/// ...         store.table("users")["ada"] = "1815"
-/// ...     with twindex.open(Path(folder) / "app.twx", read_only=True) as store:
-/// ...         store.table("users")["ada"]
-/// '1815'
-#[pyfunction]
-#[pyo3(
-    signature = (
-        path, *, durability=Text::from("everysec"), read_only=false, existing=false, memory_limit=None
-    ),
-    text_signature = "(path, *, durability='everysec', read_only=False, existing=False, memory_limit=None)"
-)]
-#[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
-pub(crate) fn open<'py>(
-    path: &Bound<'py, PyAny>,
-    durability: Text,
-    read_only: bool,
-    existing: bool,
-    memory_limit: Option<Count>,
-) -> Result<Bound<'py, Store>> {
-    let py = path.py();
-    let Some(file) = path_of(path)? else {
-        return Err(error::wrong_type("path", "str, bytes or os.PathLike", path));
-    };
-    let mut options =
-        Options::new().durability(durability.0.parse()?).read_only(read_only).existing(existing);
-    if let Some(Count(bytes)) = memory_limit {
-        options = options.memory_limit(bytes);
-    }
-    let engine = py.detach(|| options.open(&file))?;
-    let store = Bound::new(py, Store(Shared::new(engine)))?;
-    py.import("twindex._files")?.getattr("remember")?.call1((&store,))?;
-    Ok(store)
-}
-
 impl Store {
-    fn load_bytes(py: Python<'_>, bytes: &[u8]) -> Result<Self> {
+    pub(crate) fn new_of(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    fn load_bytes(py: Python<'_>, bytes: &[u8], limit: Option<usize>, telling: &Telling) -> Result<Self> {
         let mut reader = Interruptible::new(bytes);
-        let loaded = py.detach(|| twindex::Store::load(&mut reader));
+        let limit = limit.unwrap_or(usize::MAX);
+        let loaded = py.detach(|| twindex::Store::load_with_memory_limit(&mut reader, limit));
         let (engine, _) = reader.result(loaded)?;
-        Ok(Self(Shared::new(engine)))
+        let pairs = engine.tables().iter().map(|table| table.len() as u64).sum();
+        telling.teller()(Progress { pairs, bytes: bytes.len() as u64 });
+        telling.end(py, Ok::<_, Failure>(Self(Shared::new(engine))))
     }
 }
 
@@ -273,10 +231,13 @@ impl Store {
     }
 
     /// Writes the store's file anew without what has been overwritten since, while reads and writes go on. Happens by
-    /// itself when it is worth it.
-    fn compact(&self, py: Python<'_>) -> Result<()> {
-        let store = self.0.open()?;
-        Ok(py.detach(|| store.compact())?)
+    /// itself when it is worth it. `progress` is called with a `Progress` now and then, and at the end.
+    #[pyo3(signature = (*, progress=None))]
+    fn compact(&self, py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> Result<()> {
+        let (store, telling, is_told) = (self.0.open()?, Telling::new(progress)?, progress.is_some());
+        let compacted =
+            py.detach(|| if is_told { store.compact_with(telling.teller()) } else { store.compact() });
+        telling.end(py, compacted)
     }
 
     /// A `Batch`: writes that are done all or not at all.
@@ -302,11 +263,13 @@ impl Store {
         self.0.engine().is_read_only()
     }
 
-    /// Where, and how many bytes, a power cut had left unfinished at the end of the file when it was opened; None
-    /// where it had not. No call had promised these changes yet.
+    /// The `Place` of what a power cut had left unfinished at the end of the file when it was opened, None where it had
+    /// not. No call had promised these changes yet.
     #[getter]
-    fn torn(&self) -> Option<(u64, u64)> {
-        self.0.engine().torn().map(|torn| (torn.offset, torn.bytes))
+    fn torn<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
+        let Some(torn) = self.0.engine().torn() else { return Ok(None) };
+        let place = py.import("twindex._reports")?.getattr("Place")?;
+        Ok(Some(place.call1((torn.offset, torn.bytes))?))
     }
 
     /// Figures of the store and its file, by name: pairs, bytes in memory and on disk, how often it was synced.
@@ -334,24 +297,32 @@ impl Store {
         Ok(dict)
     }
 
-    /// A store from the bytes of `dump`, or from the path of a file that `save` wrote.
+    /// A store in memory from the bytes of `dump`, or from the path of a file.
     ///
-    /// Raises `CorruptError` on anything but a whole, undamaged dump.
+    /// Raises `CorruptError` on anything but a whole, undamaged dump, and `MemoryLimitError` where it takes more than
+    /// `memory_limit` bytes, which the store then keeps as its limit. `progress` is called with a `Progress` now and then
+    /// while a file is read, and at the end.
     ///
     /// >>> Store.load(Store().dump()).tables()
     /// []
     #[staticmethod]
-    #[pyo3(signature = (source, /))]
-    fn load(source: &Bound<'_, PyAny>) -> Result<Self> {
-        let py = source.py();
+    #[pyo3(signature = (source, /, *, memory_limit=None, progress=None))]
+    fn load(
+        source: &Bound<'_, PyAny>,
+        memory_limit: Option<Count>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Self> {
+        let (py, telling) = (source.py(), Telling::new(progress)?);
+        let limit = memory_limit.map(|Count(bytes)| bytes);
         if let Ok(bytes) = source.cast::<PyBytes>() {
-            return Self::load_bytes(py, bytes.as_bytes());
+            return Self::load_bytes(py, bytes.as_bytes(), limit, &telling);
         }
         if let Some(path) = path_of(source)? {
-            return Ok(Self(Shared::new(py.detach(|| twindex_durable::load(&path))?)));
+            let loaded = py.detach(|| twindex_durable::load_within(&path, limit, telling.teller()));
+            return Ok(Self(Shared::new(telling.end(py, loaded)?)));
         }
         match Buffer::of("source", source)? {
-            Some(buffer) => Self::load_bytes(py, &buffer.copy(usize::MAX)?),
+            Some(buffer) => Self::load_bytes(py, &buffer.copy(usize::MAX)?, limit, &telling),
             None => Err(error::wrong_type("source", "bytes, bytearray, memoryview or a path", source)),
         }
     }
@@ -418,23 +389,4 @@ impl Store {
         let arguments = (path, self.durability(), self.read_only(), self.memory_limit()?);
         Ok((reopen, arguments).into_pyobject(py)?.into_any())
     }
-}
-
-/// The path that a `str`, a `bytes` or an `os.PathLike` stands for, `None` for anything else.
-fn path_of(object: &Bound<'_, PyAny>) -> Result<Option<PathBuf>> {
-    let py = object.py();
-    let is_text = object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>();
-    if !is_text && !object.hasattr("__fspath__")? {
-        return Ok(None);
-    }
-    // It leaves what is `str` as it is, and makes `str` of `bytes` as the system encodes names.
-    let text = py.import("os")?.call_method1("fsdecode", (object,))?;
-    let path = text.extract().map_err(|cause: PyErr| {
-        if !cause.is_instance_of::<PyUnicodeEncodeError>(py) {
-            return cause.into();
-        }
-        let message = format!("the path has no form in the system's encoding: {}", shown(object));
-        error::encoding(message).caused_by(py, cause)
-    });
-    path.map(Some)
 }

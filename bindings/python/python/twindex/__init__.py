@@ -19,6 +19,7 @@ from collections.abc import Iterator, MutableMapping
 
 from ._changes import DELETE, KEEP
 from ._codecs import Codec
+from ._reports import Damage, Place, Progress, RecoveredTable, Recovery, Report
 from ._twindex import (
     MAX_KEY_BYTES,
     MAX_NAME_BYTES,
@@ -29,7 +30,9 @@ from ._twindex import (
     Store,
     Table,
     __version__,
+    check,
     open,
+    recover,
 )
 from .errors import (
     ArgumentTypeError,
@@ -78,6 +81,7 @@ __all__ = [
     "CodecNameError",
     "CorruptError",
     "Cursor",
+    "Damage",
     "EncodingError",
     "Error",
     "ForeignTableError",
@@ -93,7 +97,12 @@ __all__ = [
     "NotAnIntegerError",
     "OptionError",
     "PairLengthError",
+    "Place",
+    "Progress",
     "ReadOnlyError",
+    "RecoveredTable",
+    "Recovery",
+    "Report",
     "Scan",
     "Store",
     "Table",
@@ -105,5 +114,7 @@ __all__ = [
     "WrongCodecError",
     "WrongIndexError",
     "__version__",
+    "check",
     "open",
+    "recover",
 ]

@@ -23,6 +23,7 @@ from typing_extensions import Buffer, TypeVar
 
 from ._changes import Change
 from ._codecs import Codec
+from ._reports import Place, Progress, Recovery, Report
 from ._views import ItemsView, KeysView, ValuesView
 
 __all__ = [
@@ -36,7 +37,9 @@ __all__ = [
     "Table",
     "__version__",
     "_run_command_line",
+    "check",
     "open",
+    "recover",
 ]
 
 __version__: Final[str]
@@ -58,6 +61,7 @@ _A = TypeVar("_A")
 _B = TypeVar("_B")
 _Durability: TypeAlias = Literal["none", "everysec", "always"]
 _Index: TypeAlias = Literal["hash", "sorted"]
+_Told: TypeAlias = Callable[[Progress], object]
 _Pairs: TypeAlias = SupportsItems[_A, _B] | Iterable[tuple[_A, _B]]
 
 def _run_command_line(arguments: list[str], /) -> int: ...
@@ -68,7 +72,18 @@ def open(
     read_only: bool = False,
     existing: bool = False,
     memory_limit: int | None = None,
+    progress: _Told | None = None,
 ) -> Store: ...
+def check(
+    path: StrOrBytesPath, *, memory_limit: int | None = None, progress: _Told | None = None
+) -> Report: ...
+def recover(
+    path: StrOrBytesPath,
+    target: StrOrBytesPath,
+    *,
+    memory_limit: int | None = None,
+    progress: _Told | None = None,
+) -> Recovery: ...
 
 @final
 class Store:
@@ -334,7 +349,7 @@ class Store:
     def dump(self) -> bytes: ...
     def save(self, path: StrOrBytesPath | None = None) -> None: ...
     def flush(self) -> None: ...
-    def compact(self) -> None: ...
+    def compact(self, *, progress: _Told | None = None) -> None: ...
     def batch(self) -> Batch: ...
     @property
     def path(self) -> Path | None: ...
@@ -343,10 +358,12 @@ class Store:
     @property
     def read_only(self) -> bool: ...
     @property
-    def torn(self) -> tuple[int, int] | None: ...
+    def torn(self) -> Place | None: ...
     def stats(self) -> _Stats: ...
     @staticmethod
-    def load(source: Buffer | StrPath, /) -> Store: ...
+    def load(
+        source: Buffer | StrPath, /, *, memory_limit: int | None = None, progress: _Told | None = None
+    ) -> Store: ...
     def close(self) -> None: ...
     @property
     def closed(self) -> bool: ...

@@ -1,0 +1,145 @@
+//! Files as a whole: opening, checking and recovering them.
+
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use twindex_durable::{Options, Report};
+
+use crate::arguments::{Count, Text};
+use crate::error::Result;
+use crate::objects;
+use crate::paths::path;
+use crate::progress::Telling;
+use crate::room::gather;
+use crate::shared::Shared;
+use crate::store::Store;
+
+/// Opens the store in the file at `path`, or makes one.
+///
+/// `durability` says when a change is on disk: with "always" before the write returns, with "everysec" within a
+/// second, so that a power cut loses at most the last two seconds and a killed process nothing, with "none" when `save` or
+/// `close` is called and not otherwise.
+///
+/// The file is locked: one store at a time may write to it, others raise `InUseError`. With `read_only` it is not, and
+/// the store is what the file held when it was opened. With `existing` a file that is not there is an error. A file with
+/// more than `memory_limit` bytes of pairs raises `MemoryLimitError`. `progress` is called with a `Progress` now and then,
+/// and at the end.
+///
+/// Raises `CorruptError` where the file is damaged. What a power cut left unfinished at its end is none: that is cut
+/// off, and `Store.torn` tells of it.
+///
+/// >>> from tempfile import TemporaryDirectory
+/// >>> from pathlib import Path
+/// >>> with TemporaryDirectory() as folder:
+/// ...     with twindex.open(Path(folder) / "app.twx", durability="always") as store:
+/// ...         store.table("users")["ada"] = "1815"
+/// ...     with twindex.open(Path(folder) / "app.twx", read_only=True) as store:
+/// ...         store.table("users")["ada"]
+/// '1815'
+#[pyfunction]
+#[pyo3(
+    signature = (
+        path, *, durability=Text::from("everysec"), read_only=false, existing=false, memory_limit=None, progress=None
+    ),
+    text_signature = "(path, *, durability='everysec', read_only=False, existing=False, memory_limit=None, \
+                      progress=None)"
+)]
+#[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
+pub(crate) fn open<'py>(
+    path: &Bound<'py, PyAny>,
+    durability: Text,
+    read_only: bool,
+    existing: bool,
+    memory_limit: Option<Count>,
+    progress: Option<&Bound<'py, PyAny>>,
+) -> Result<Bound<'py, Store>> {
+    let py = path.py();
+    let file = self::path("path", path)?;
+    let telling = Telling::new(progress)?;
+    let mut options =
+        Options::new().durability(durability.0.parse()?).read_only(read_only).existing(existing);
+    if let Some(Count(bytes)) = memory_limit {
+        options = options.memory_limit(bytes);
+    }
+    if progress.is_some() {
+        options = options.progress(telling.teller());
+    }
+    let opened = py.detach(|| options.open(&file));
+    let store = Bound::new(py, Store::new_of(Shared::new(telling.end(py, opened)?)))?;
+    py.import("twindex._files")?.getattr("remember")?.call1((&store,))?;
+    Ok(store)
+}
+
+/// Reads a whole file and verifies every checksum: a `Report` of what is in it and what is damaged.
+///
+/// Raises `CorruptError` where it is no store at all, and `MemoryLimitError` where what it holds takes more than
+/// `memory_limit` bytes, or unless told more than 256 MiB and 32 times its size. `progress` is called with a `Progress`
+/// now and then, and at the end.
+///
+/// >>> from tempfile import TemporaryDirectory
+/// >>> from pathlib import Path
+/// >>> with TemporaryDirectory() as folder:
+/// ...     with twindex.open(Path(folder) / "app.twx") as store:
+/// ...         store.table("users")["ada"] = "1815"
+/// ...     report = twindex.check(Path(folder) / "app.twx")
+/// >>> report.damage, report.operations
+/// ([], 2)
+#[pyfunction]
+#[pyo3(signature = (path, *, memory_limit=None, progress=None))]
+pub(crate) fn check<'py>(
+    path: &Bound<'py, PyAny>,
+    memory_limit: Option<Count>,
+    progress: Option<&Bound<'py, PyAny>>,
+) -> Result<Bound<'py, PyAny>> {
+    let (py, file, telling) = (path.py(), self::path("path", path)?, Telling::new(progress)?);
+    let teller = telling.teller();
+    let checked = py.detach(|| match memory_limit {
+        Some(Count(limit)) => twindex_durable::check_within(&file, limit, teller),
+        None => twindex_durable::check(&file, teller),
+    });
+    report(py, &telling.end(py, checked)?)
+}
+
+/// Writes what can be saved of a damaged file to a new one, `target`, which must not be there yet: a `Recovery`. The old
+/// one is left as it is.
+///
+/// Raises as `check` does, and `IoError` where the new file is there already.
+#[pyfunction]
+#[pyo3(signature = (path, target, *, memory_limit=None, progress=None))]
+pub(crate) fn recover<'py>(
+    path: &Bound<'py, PyAny>,
+    target: &Bound<'py, PyAny>,
+    memory_limit: Option<Count>,
+    progress: Option<&Bound<'py, PyAny>>,
+) -> Result<Bound<'py, PyAny>> {
+    let (py, telling) = (path.py(), Telling::new(progress)?);
+    let (from, to) = (self::path("path", path)?, self::path("target", target)?);
+    let teller = telling.teller();
+    let recovered = py.detach(|| match memory_limit {
+        Some(Count(limit)) => twindex_durable::recover_within(&from, &to, limit, teller),
+        None => twindex_durable::recover(&from, &to, teller),
+    });
+    let recovery = telling.end(py, recovered)?;
+    let reports = py.import("twindex._reports")?;
+    let table = reports.getattr("RecoveredTable")?;
+    let tables = recovery
+        .tables
+        .iter()
+        .map(|(name, index, pairs)| Ok(table.call1((objects::text(py, name)?, index.name(), pairs))?));
+    let tables = objects::list(py, gather(py, tables)?)?;
+    Ok(reports.getattr("Recovery")?.call1((report(py, &recovery.report)?, tables))?)
+}
+
+/// A `twindex.Report`.
+fn report<'py>(py: Python<'py>, report: &Report) -> Result<Bound<'py, PyAny>> {
+    let reports = py.import("twindex._reports")?;
+    let (damage, place) = (reports.getattr("Damage")?, reports.getattr("Place")?);
+    let damage = report.damage.iter().map(|each| Ok(damage.call1((each.offset, each.bytes, each.what))?));
+    let damage: Bound<'_, PyList> = objects::list(py, gather(py, damage)?)?;
+    let torn = report.torn.map(|torn| place.call1((torn.offset, torn.bytes))).transpose()?;
+    let figures = (report.version, report.bytes, report.dump_bytes, report.log_bytes, report.records);
+    let (version, bytes, dump_bytes, log_bytes, records) = figures;
+    let (dump_pairs, operations) = (report.dump_pairs, report.operations);
+    Ok(reports
+        .getattr("Report")?
+        .call1((version, bytes, dump_bytes, log_bytes, records, dump_pairs, operations, damage, torn))?)
+}
