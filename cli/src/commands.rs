@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar};
-use twindex_durable::twindex::Index;
+use twindex_durable::twindex::{Index, TableOptions};
 use twindex_durable::{Durability, Options, Report, Store, Table};
 
 use crate::lines::{Line, Pair};
@@ -37,9 +37,11 @@ pub(crate) fn info(path: &Path, limit: Option<usize>) -> Done {
         lines.push(("memory".to_owned(), HumanBytes(store.memory() as u64).to_string()));
         for table in store.tables() {
             let pairs = HumanCount(table.len() as u64);
+            let (keys, values) = table.codecs();
+            let (keys, values) = (keys.escape_debug(), values.escape_debug());
             lines.push((
                 format!("table {}", table.name().escape_debug()),
-                format!("{}, {pairs} pairs", table.index()),
+                format!("{}, {keys} keys, {values} values, {pairs} pairs", table.index()),
             ));
         }
     }
@@ -108,9 +110,9 @@ pub(crate) fn export(path: &Path, limit: Option<usize>, output: Option<&Path>, o
 fn write_lines(tables: &[Table], output: &mut impl Write) -> io::Result<u8> {
     let bar = bar::over_pairs(tables.iter().map(|table| table.len() as u64).sum(), "Exporting");
     for table in tables {
-        write_line(&Line::of_table(table.name(), table.index().name()), output)?;
+        write_line(&Line::of_table(table.name(), table.index().name(), table.codecs()), output)?;
         for (key, value) in table {
-            write_line(&Line::of_pair(table.name(), &key, &value), output)?;
+            write_line(&Line::of_pair(table.name(), table.codecs(), (&key, &value)), output)?;
             bar.inc(1);
         }
     }
@@ -170,24 +172,38 @@ struct Import<'s> {
 
 impl Import<'_> {
     fn line(&mut self, line: &Line<'_>, wrong: impl Fn(String) -> Failure) -> Result<(), Failure> {
-        let index = line.index.as_deref().map(str::parse).transpose();
-        let index: Option<Index> = index.map_err(|error| wrong(format!("{error}")))?;
-        let pair = line.pair().map_err(&wrong)?;
         let refused = |error: twindex_durable::Error| wrong(error.to_string());
-        if !self.groups.contains_key(&*line.table) || index.is_some() {
-            let table = match (index, self.store.find_table(&line.table)) {
-                (None, Some(table)) => table,
-                (index, _) => self.store.table(&line.table, index.unwrap_or(Index::Hash)).map_err(refused)?,
-            };
+        if !self.groups.contains_key(&*line.table) || line.is_of_table() {
+            let table = self.table(line, &wrong)?;
             self.groups.entry(line.table.to_string()).or_insert((table, Vec::new()));
         }
         let (table, pairs) = self.groups.get_mut(&*line.table).expect("it was just put there");
-        pairs.extend(pair);
+        pairs.extend(line.pair(table.codecs()).map_err(&wrong)?);
         if pairs.len() >= GROUP {
             table.upsert_many(pairs).map_err(refused)?;
             pairs.clear();
         }
         Ok(())
+    }
+
+    /// The table that a line is of. A new one has what the line says, or a hash index and text.
+    fn table(&self, line: &Line<'_>, wrong: impl Fn(String) -> Failure) -> Result<Table, Failure> {
+        const DEFAULT_CODEC: &str = "str";
+        let there = self.store.find_table(&line.table).map(|table| table.index());
+        let index = match line.index.as_deref() {
+            Some(index) => index.parse().map_err(|error| wrong(format!("{error}")))?,
+            None => there.unwrap_or(Index::Hash),
+        };
+        let options = TableOptions::new(index);
+        let options = match line.keys.as_deref() {
+            Some(keys) => options.keys(keys),
+            None => options.keys_if_new(DEFAULT_CODEC),
+        };
+        let options = match line.values.as_deref() {
+            Some(values) => options.values(values),
+            None => options.values_if_new(DEFAULT_CODEC),
+        };
+        self.store.table_with(&line.table, options).map_err(|error| wrong(error.to_string()))
     }
 
     fn finish(self) -> Result<(), Failure> {

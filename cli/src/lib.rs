@@ -15,6 +15,7 @@
 mod bar;
 mod commands;
 mod lines;
+mod shown;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -73,8 +74,10 @@ enum Command {
     },
     /// Writes every pair as a line of JSON
     ///
-    /// A line {"table": "t", "index": "hash"} comes before a table's pairs, and each pair is a line {"table":
-    /// "t", "key": "k", "value": "v"}. Bytes that are not text are in base64, under "key64" and "value64".
+    /// A line {"table": "t", "index": "hash", "keys": "str", "values": "json"} with the codecs comes before a
+    /// table's pairs, and each pair is a line {"table": "t", "key": "k", "value": [1]}. Integers are numbers,
+    /// tuples are arrays, JSON is itself, anything else is a string. What cannot be said so, such as bytes
+    /// that are not text, is in base64, under "key64" and "value64".
     #[command(verbatim_doc_comment)]
     Export {
         /// The store's file
@@ -87,7 +90,9 @@ enum Command {
     },
     /// Reads lines of JSON, as `export` writes them, into a file, which may be new
     ///
-    /// A key that is there gets the new value. Unless a line says otherwise, a new table has a hash index.
+    /// A key that is there gets the new value. Unless a line says otherwise, a new table has a hash index, and
+    /// its keys and values are text.
+    #[command(verbatim_doc_comment)]
     Import {
         /// The store's file
         file: PathBuf,

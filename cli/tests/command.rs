@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use tempfile::{TempDir, tempdir};
-use twindex_durable::twindex::Index;
+use twindex_codec::tuple::{self, Null};
+use twindex_codec::{decimal, int};
+use twindex_durable::twindex::{Index, TableOptions};
 use twindex_durable::{Store, Table};
 
 /// What a command printed, and how it ended.
@@ -56,7 +58,8 @@ fn assert_same(path: &Path, store: &Store) {
         let pairs = |table: &Table| {
             let mut pairs: Vec<_> = table.iter().collect();
             pairs.sort();
-            (table.name().to_owned(), table.index(), pairs)
+            let (keys, values) = table.codecs();
+            (table.name().to_owned(), table.index(), (keys.to_owned(), values.to_owned()), pairs)
         };
         store.tables().iter().map(pairs).collect::<Vec<_>>()
     };
@@ -67,7 +70,13 @@ fn assert_same(path: &Path, store: &Store) {
 fn info_tells_of_every_table() {
     let (_folder, path, _store) = store();
     let ran = twindex(&[&"info", &path]).expect(0);
-    for part in ["version 1", "table users", "hash, 2 pairs", "sorted, 0 pairs", "log \\\"2\\\""] {
+    for part in [
+        "version 1",
+        "table users",
+        "hash, bytes keys, bytes values, 2 pairs",
+        "values, 0 pairs",
+        "log \\\"2\\\"",
+    ] {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
     }
     assert_eq!(ran.err, "", "no bar is drawn where nobody looks");
@@ -90,6 +99,94 @@ fn what_is_exported_is_imported_as_it_was() {
     import.stdin.take().unwrap().write_all(twindex(&[&"export", &path]).expect(0).out.as_bytes()).unwrap();
     assert!(import.wait().unwrap().success());
     assert_same(&new, &store);
+}
+
+/// A store with a table of each codec.
+fn store_of_every_codec(path: &Path) -> Store {
+    let store = Store::open(path).unwrap();
+    let table = |name: &str, keys, values| {
+        store.table_with(name, TableOptions::new(Index::Sorted).keys(keys).values(values)).unwrap()
+    };
+    let years = table("years", "int", "json");
+    years.insert(int::encode(1815), r#"{"name":"Ada","more":[1.50,9007199254740993,null]}"#).unwrap();
+    years.insert(int::encode(-7), "null").unwrap();
+    years.insert(int::encode(0), "[1,\n2]").unwrap();
+    years.insert("no integer", "no JSON").unwrap();
+    let scores = table("scores", "tuple", "int");
+    let key = (("ada", Null), -1.5, 5.0, i64::MIN, f64::INFINITY, b"\0\xff".as_slice(), "\"\0é", ());
+    scores.insert(tuple::pack(&key).unwrap(), decimal::encode(-42)).unwrap();
+    scores.insert("", "007").unwrap();
+    let days = table("days", "iso-date", "msgpack");
+    days.insert("1815-12-10", [0x91, 0x01]).unwrap();
+    days.insert("1816-01-01", "text").unwrap();
+    store.close().unwrap();
+    store
+}
+
+#[test]
+fn every_codec_is_shown_as_it_is() {
+    let folder = tempdir().unwrap();
+    let (path, lines, new) =
+        (folder.path().join("app.twx"), folder.path().join("lines"), folder.path().join("new.twx"));
+    let store = store_of_every_codec(&path);
+    let exported = twindex(&[&"export", &path]).expect(0).out;
+    for line in [
+        r#"{"table":"years","index":"sorted","keys":"int","values":"json"}"#,
+        r#"{"table":"years","key":1815,"value":{"name":"Ada","more":[1.50,9007199254740993,null]}}"#,
+        r#"{"table":"years","key":-7,"value":null}"#,
+        r#"{"table":"years","key":0,"value64":"WzEsCjJd"}"#,
+        r#"{"table":"years","key64":"bm8gaW50ZWdlcg==","value64":"bm8gSlNPTg=="}"#,
+        r#"{"table":"scores","key":[["ada",null],-1.5,5.0,-9223372036854775808,{"float":"inf"},{"base64":"AP8="},"\"\u0000é",[]],"value":-42}"#,
+        r#"{"table":"scores","key":[],"value64":"MDA3"}"#,
+        r#"{"table":"days","key":"1815-12-10","value64":"kQE="}"#,
+        r#"{"table":"days","key":"1816-01-01","value":"text"}"#,
+    ] {
+        assert!(exported.lines().any(|found| found == line), "{line}\n{exported}");
+    }
+    fs::write(&lines, exported).unwrap();
+    twindex(&[&"import", &new, &lines]).expect(0);
+    assert_same(&new, &store);
+}
+
+#[test]
+fn a_new_table_is_text_unless_a_line_says_otherwise() {
+    let folder = tempdir().unwrap();
+    let (path, lines) = (folder.path().join("app.twx"), folder.path().join("lines"));
+    let import = |text: &str| {
+        fs::write(&lines, text).unwrap();
+        twindex(&[&"import", &path, &lines])
+    };
+    import("{\"table\":\"t\",\"key\":\"k\",\"value\":\"v\"}\n{\"table\":\"n\",\"values\":\"int\"}\n")
+        .expect(0);
+    // A table that is there has its own codecs, whether a line names them or not.
+    import(r#"{"table":"n","key":"k","value":7}"#).expect(0);
+    for (line, part) in [
+        (r#"{"table":"n","key":"k","value":"7"}"#, r#""value": "7" is no integer of 64 bits"#),
+        (r#"{"table":"n","key":"k","value":9223372036854775808}"#, "is no integer of 64 bits"),
+        (r#"{"table":"n","key":7,"value":7}"#, r#""key": 7 is no string"#),
+        (r#"{"table":"n","values":"json"}"#, r#"the codec "int", this needs "json""#),
+        (r#"{"table":"new","keys":""}"#, "a codec name has 1 to 255 bytes"),
+    ] {
+        let ran = import(line).expect(1);
+        assert!(ran.err.contains(part), "{line}: {}", ran.err);
+    }
+    import("{\"table\":\"p\",\"keys\":\"tuple\"}").expect(0);
+    for (key, part) in [
+        ("7", "7 is no array"),
+        ("[true]", "true is no item of a tuple"),
+        ("[{\"hex\":\"00\"}]", "is no item of a tuple"),
+        ("[{\"base64\":\"?\"}]", "is no item of a tuple"),
+        ("[{\"float\":\"nan\"}]", "NaN in a key has no place in an order"),
+        ("[99999999999999999999]", "is no integer of 64 bits"),
+    ] {
+        let ran = import(&format!(r#"{{"table":"p","key":{key},"value":""}}"#)).expect(1);
+        assert!(ran.err.contains(part), "{key}: {}", ran.err);
+    }
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.find_table("t").unwrap().codecs(), ("str", "str"));
+    assert_eq!(store.find_table("n").unwrap().codecs(), ("str", "int"));
+    assert_eq!(store.find_table("n").unwrap().select("k").unwrap(), b"7");
+    assert_eq!(store.find_table("p").unwrap().len(), 0);
 }
 
 #[test]

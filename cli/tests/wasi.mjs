@@ -38,7 +38,7 @@ const lines = (count) => {
     const key = String(number).padStart(6, '0')
     return `{"table":"t","key":"${key}","value":"${'v'.repeat(number % 100)}"}`
   })
-  return `${['{"table":"t","index":"sorted"}', ...pairs].join('\n')}\n`
+  return `${['{"table":"t","index":"sorted","keys":"bytes","values":"str"}', ...pairs].join('\n')}\n`
 }
 
 test('what is imported is exported, also once it is compacted', (context) => {

@@ -22,16 +22,9 @@ test('the tool does its commands', async () => {
   assert.match(run(['info', path]).stdout, /users/)
   assert.equal(run(['check', path]).status, 0)
   const exported = run(['export', path])
-  assert.deepEqual(
-    exported.stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line)),
-    [
-      { table: 'users', index: 'hash' },
-      { table: 'users', key: 'ada', value: '1815' },
-    ],
-  )
+  const [head, ...pairs] = exported.stdout.trim().split('\n').map((line) => JSON.parse(line))
+  assert.deepEqual([head.table, head.index], ['users', 'hash'])
+  assert.deepEqual(pairs, [{ table: 'users', key: 'ada', value: '1815' }])
   const copy = join(folder, 'copy.twx')
   assert.equal(run(['import', copy], exported.stdout).status, 0)
   assert.equal(open(copy, { readOnly: true }).table('users').get('ada'), '1815')

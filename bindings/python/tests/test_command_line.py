@@ -40,15 +40,15 @@ def test_info_check_and_export(command: list[str], path: Path) -> None:
     assert "log" in info.stdout
     assert run(command, "check", path).returncode == 0
     lines = [json.loads(line) for line in run(command, "export", path).stdout.splitlines()]
-    assert lines[0] == {"table": "log", "index": "sorted"}
-    assert {line["key"]: line["value"] for line in lines[1:]} == {"a": "1", "b": "2"}
+    assert lines[0] == {"table": "log", "index": "sorted", "keys": "str", "values": "int"}
+    assert {line["key"]: line["value"] for line in lines[1:]} == {"a": 1, "b": 2}
 
 
 def test_import(command: list[str], path: Path) -> None:
-    done = run(command, "import", path, given='{"table": "log", "key": "c", "value": "3"}\n')
+    done = run(command, "import", path, given='{"table": "log", "key": "c", "value": 3}\n')
     assert done.returncode == 0, done.stderr
     with twindex.open(path) as store:
-        assert store.table("log", "sorted", keys="str", values="int")["c"] == 3
+        assert store.table("log", "sorted", values="int")["c"] == 3
 
 
 def test_exit_codes(command: list[str], path: Path) -> None:

@@ -127,7 +127,7 @@ class OneFileInTurn(unittest.TestCase):
         return ran.stdout
 
     def test_each_reads_what_the_other_wrote(self) -> None:
-        head = '{"table":"t","index":"sorted"}'
+        head = '{"table":"t","index":"sorted","keys":"str","values":"str"}'
         seen = [head]
         for turn, (write, read, root) in enumerate(
             [(self.native, self.wasi, ""), (self.wasi, self.native, "/")] * 2
