@@ -1372,7 +1372,10 @@ impl Heap {
 
     /// Frees these once no reader can be in them. Nobody can find them any more: E2.
     fn retire(&self, all: impl IntoIterator<Item = Retired>) {
-        let mut space = self.space();
+        self.retire_in(&mut self.space(), all);
+    }
+
+    fn retire_in(&self, space: &mut Space, all: impl IntoIterator<Item = Retired>) {
         for retired in all {
             if space.retire(retired) {
                 self.due.store(true, Relaxed);
@@ -1817,35 +1820,39 @@ impl<T> Drop for Shared<T> {
 
 /// Pairs found by the hash of their key.
 ///
-/// The hash's top bits choose an entry of the directory and with it a segment, its low byte is the tag, and the bits
-/// above that choose the home bucket in the segment.
+/// The hash's top bits choose an entry of the directory and with it a segment. Its low byte is the tag. The bits above that
+/// choose the home bucket in the segment.
 ///
 /// ```text
 ///  directory                segment: 64 buckets, 4 KiB      bucket: one cache line
 /// ┌───────────┐            ┌──────────┐                    ┌─────────────────────────────────────┐
 /// │ ptr·shard ├───────────>│ bucket 0 │                    │ 12 tags of 8 bits                   │
-/// │ ptr·shard ├─┐ same     │ bucket 1 │                    │ how many pairs went past this bucket│
+/// │ ptr·shard ├─┐ same     │ bucket 1 │                    │ u32: pairs that passed this bucket  │
 /// │ ptr·shard ├─┘ segment  │    ...   │                    │ 12 refs of 32 bits ─────> record    │
 /// └───────────┘            └──────────┘                    └─────────────────────────────────────┘
 ///  record, in its shard's blocks:  key length u16 · value length u16 · key · value
 /// ```
 ///
-/// A pair whose home bucket is full goes to the next one with room, and every bucket that it passed counts it.
-/// A segment in which a pair would stand too far from home is split: two new ones take its refs and the directory's
-/// entries move on to them, while readers of the old one still find all that was in it.
+/// A pair whose home bucket is full goes to the next bucket with room, and every bucket that it passed counts it. A count is at
+/// most the slots of `MAX_STEPS` buckets, so it fits 16 bits. A segment in which a pair would stand too far from home is split:
+/// two new ones take its refs and its entries of the directory, while readers of the old one still find all that was in it.
+///
+/// The life of one insert: hash the key; find its segment by the directory; lock the segment's shard; check that the directory
+/// still leads there; find a free slot near the home bucket; write the record; store its ref; count the pair; count it in the
+/// buckets that it passed; set the slot's tag, which publishes it; unlock. Without a slot the segment grows first.
 ///
 /// Invariants
 ///
-/// - **H1** A slot has a record exactly if its tag is not 0, and its ref, which is stored first, names one that is whole
-///   and never changes. A record is freed only through a limbo after its ref was replaced or its slot's tag cleared,
-///   which leaves the ref. So a pinned reader that has seen a tag may follow whatever ref it then loads.
-/// - **H2** A segment changes only under the lock of its shard, and only while the directory still leads to
-///   it and no thread is splitting it. A segment that was split never changes again.
-/// - **H3** A pair stands at most once in its segment, between its home bucket and the first bucket from there
-///   that counts no pair past it.
-/// - **H4** A shard's records are those of segments whose hashes begin with the shard's bits. Its table names each block
-///   that has one of them, by the same number for as long as the index lives, as do the tables of the shards that come
-///   of it. A free record or piece of a block is one shard's, which alone cuts it, and joins it with others of its own.
+/// - **H1** A slot has a record exactly if its tag is not 0. Its ref is stored before the tag, and names a record that is whole
+///   and never changes. A record is freed only through a limbo, after its ref was replaced or its tag cleared, which leaves the
+///   ref. So a pinned reader that has seen a tag may follow whatever ref it then loads.
+/// - **H2** A segment changes only under the lock of its shard, and only while the directory leads to it and no thread is
+///   splitting it. A segment that was split never changes again.
+/// - **H3** A pair stands at most once in its segment, between its home bucket and the first bucket from there that counts no
+///   pair past it.
+/// - **H4** A shard's records are those of segments whose hashes begin with the shard's bits. Its table of blocks names each
+///   block that has one of them, by the same number for ever, and so do the tables of shards that were divided off it. A free
+///   record belongs to one shard, which alone cuts it and joins it with others.
 #[path = "../tests/check"]
 mod hash {
     use super::platform::Tags;
@@ -1856,20 +1863,25 @@ mod hash {
     #[path = "hash.rs"]
     mod check;
 
-    /// Records of one shard are numbered in units of 4 bytes by 32 bits, so each holds up to 16 GiB.
-    /// One thread needs no more than one.
+    /// Records of a shard are numbered in units of 4 bytes by 32 bits, so each holds up to 16 GiB. One thread needs one.
     const SHARD_BITS: u32 = if cfg!(target_family = "wasm") { 0 } else { tuned(6, 2) as u32 };
     const SHARDS: usize = 1 << SHARD_BITS;
 
     /// Slots of a bucket. The layout has room for 12.
     const SLOTS: usize = tuned(12, 3);
-    /// Buckets of a full segment, of the first one, and how often more the next one has until it is full-grown.
+    /// Buckets of a full segment, of the first one, and the factor by which a smaller one grows.
     const BUCKETS: usize = tuned(64, 4);
     const FIRST_BUCKETS: usize = 1;
     const GROWTH: usize = tuned(4, 2);
-    /// A full-grown segment is split where a pair would stand further than this from its home bucket. With 4, 6 and 8
-    /// that is at 81, 86 and 89 % of its slots, of which a simulation of 400 segments had 5 % below 73, 77 and 82.
+    /// A full segment is split where a pair would stand further than this from home. With 4, 6 and 8 that is at 81, 86 and
+    /// 89 % of its slots; of 400 simulated segments 5 % were below 73, 77 and 82.
     const MAX_STEPS: usize = tuned(7, 2);
+    /// The pairs of a segment that `reserve` splits before it is full, so that few are split once more.
+    const RESERVED_PAIRS: usize = BUCKETS * SLOTS * 4 / 5;
+    /// The bytes of a bucket.
+    const BUCKET: usize = size_of::<Bucket>();
+
+    // --- buckets
 
     #[repr(C, align(64))]
     struct Bucket {
@@ -1878,7 +1890,7 @@ mod hash {
         refs: [AtomicU32; SLOTS],
     }
 
-    const _: () = assert!(size_of::<Bucket>() == 64);
+    const _: () = assert!(BUCKET == 64);
 
     impl Bucket {
         /// A bit for each slot whose tag is `tag`.
@@ -1917,9 +1929,9 @@ mod hash {
         #[inline]
         fn flip_tag(&self, slot: usize, tag: u8) {
             let bits = u64::from(tag) << (slot % 8 * 8);
-            let (tags, more) = select_unpredictable(slot < 8, (bits, 0), (0, bits as u32));
-            self.tags.low.store(self.tags.low.load(Relaxed) ^ tags.to_le(), Release);
-            self.tags.high.store(self.tags.high.load(Relaxed) ^ more.to_le(), Release);
+            let (low, high) = select_unpredictable(slot < 8, (bits, 0), (0, bits as u32));
+            self.tags.low.store(self.tags.low.load(Relaxed) ^ low.to_le(), Release);
+            self.tags.high.store(self.tags.high.load(Relaxed) ^ high.to_le(), Release);
         }
 
         fn passed(&self) -> u32 {
@@ -1937,7 +1949,7 @@ mod hash {
             self.0 as u8
         }
 
-        /// Where the home bucket is in the segment, in bytes to be cut to its size and to whole buckets.
+        /// The offset of the home bucket in bytes, before it is cut to whole buckets and the segment's size.
         #[inline]
         fn home(self) -> usize {
             self.0 as usize >> (u8::BITS - BUCKET.ilog2())
@@ -1950,6 +1962,8 @@ mod hash {
         }
     }
 
+    // --- the directory
+
     /// An entry of the directory: a segment's address, which is a multiple of 64, and in its low bits its shard's number.
     type Entry = AtomicPtr<u8>;
     const ENTRY: usize = size_of::<Entry>();
@@ -1957,18 +1971,18 @@ mod hash {
     /// How a directory begins. It has two entries or more.
     #[repr(C)]
     struct DirectoryHead {
-        /// How far a hash is moved down to get the number of its entry: 64 less the directory's depth.
+        /// How far a hash is shifted down to get the number of its entry: 64 less the directory's depth.
         shift: u32,
-        /// That of each segment. Only the first segments have fewer buckets than `BUCKETS`.
+        /// The mask of each segment. Only the first segments have fewer buckets than `BUCKETS`.
         mask: u32,
         entries: [Entry; 2],
     }
 
     const ENTRIES_AT: usize = std::mem::offset_of!(DirectoryHead, entries);
-    /// No table of this world has this many segments; only chosen hash collisions would lead here.
+    /// Only chosen hash collisions would lead to so many segments.
     const MAX_DEPTH: u32 = 31;
 
-    /// Where a table without pairs leads, so that no reader asks whether there is a directory.
+    /// The directory of a table without pairs, so that no reader asks whether there is one.
     static NO_DIRECTORY: DirectoryHead = DirectoryHead {
         shift: 63,
         mask: 0,
@@ -1979,6 +1993,7 @@ mod hash {
         refs: [const { AtomicU32::new(0) }; SLOTS],
     };
 
+    /// A directory, which the caller's pin or lock keeps.
     #[derive(Clone, Copy)]
     struct Directory(*const DirectoryHead);
 
@@ -1994,7 +2009,7 @@ mod hash {
         }
 
         fn depth(self) -> u32 {
-            // SAFETY: the caller's pin or lock keeps the directory, here as below.
+            // SAFETY: E1.
             64 - unsafe { (*self.0).shift }
         }
 
@@ -2010,10 +2025,10 @@ mod hash {
             unsafe { self.0.byte_add(ENTRIES_AT).cast::<Entry>().add(at) }
         }
 
-        /// Where a hash leads. The caller's pin or lock keeps the directory.
+        /// The segment that a hash leads to.
         #[inline(always)]
         fn segment(self, hash: Hash) -> Segment {
-            // SAFETY: a hash that is moved down so far is an entry's number.
+            // SAFETY: E1. A hash that is shifted so far is an entry's number.
             unsafe {
                 let entry = self.entry((hash.0 >> ((*self.0).shift & 63)) as usize);
                 Segment { entry: (*entry).load(Acquire), mask: (*self.0).mask }
@@ -2025,25 +2040,37 @@ mod hash {
             (at as u64) << (64 - self.depth())
         }
 
-        /// Which entries lead to a segment. The caller holds the segment's lock, so that they stay.
+        /// Which entries lead to a segment. The caller holds the segment's lock, so that they stay: H2.
         fn span(self, segment: Segment, hash: Hash) -> Range<usize> {
-            // SAFETY: only entries of this directory are asked for.
-            let is_its = |&at: &usize| unsafe { (*self.entry(at)).load(Relaxed) } == segment.entry;
+            // SAFETY: E1. Only entries of this directory are read.
+            let leads_there = |&at: &usize| unsafe { (*self.entry(at)).load(Relaxed) } == segment.entry;
             let at = hash.top(self.depth());
-            let before = (0..at).rev().take_while(is_its).count();
-            at - before..at + (at..self.len()).take_while(is_its).count()
+            let before = (0..at).rev().take_while(leads_there).count();
+            at - before..at + (at..self.len()).take_while(leads_there).count()
         }
     }
 
-    /// A segment and its shard's number, and what cuts an offset to where one of its buckets is.
+    // --- segments
+
+    /// A segment with its shard's number, and the mask that keeps an offset within its buckets.
     #[derive(Clone, Copy, PartialEq, Eq)]
     struct Segment {
         entry: *mut u8,
         mask: u32,
     }
 
-    /// The bytes of a bucket.
-    const BUCKET: usize = size_of::<Bucket>();
+    /// Where a key leads: its hash, segment and home bucket.
+    type Home<'i> = (Hash, Segment, &'i Bucket);
+
+    /// Where a pair is or could be. Small enough to be passed in a register.
+    #[derive(Clone, Copy)]
+    struct Location {
+        slot: u8,
+        /// How far its bucket is from the key's home.
+        steps: u8,
+        /// Whether the key's pair is there. Else it is the first free slot for it.
+        taken: bool,
+    }
 
     impl Segment {
         fn new(block: NonNull<u8>, buckets: usize, shard: usize) -> Self {
@@ -2081,7 +2108,7 @@ mod hash {
         #[inline]
         unsafe fn bucket<'s>(self, hash: Hash, steps: usize) -> &'s Bucket {
             let offset = hash.home().wrapping_add(steps * BUCKET) & self.mask as usize;
-            // SAFETY: the mask keeps within the segment's buckets.
+            // SAFETY: E1. The mask keeps within the segment's buckets.
             unsafe { &*self.first().byte_add(offset) }
         }
 
@@ -2090,162 +2117,123 @@ mod hash {
         /// # Safety
         /// As for `bucket`.
         unsafe fn buckets<'s>(self) -> &'s [Bucket] {
-            // SAFETY: it has so many.
+            // SAFETY: E1. It has so many.
             unsafe { slice::from_raw_parts(self.first(), self.len()) }
         }
-    }
 
-    /// The records of the segments whose hashes begin with its bits. What an insert needs is in the first line: half
-    /// of the time it comes from another core.
-    #[repr(C, align(64))]
-    struct Shard {
-        lock: Lock,
-        /// Pairs inserted less pairs removed here. What a split moved stays counted where it came in.
-        len: AtomicIsize,
-        /// The blocks' addresses, by number; replaced by a longer table as they become more.
-        blocks: AtomicPtr<AtomicPtr<u8>>,
-        /// The segment that a thread is splitting, which it does without the lock, or null. Changes under the lock.
-        splitting: AtomicPtr<u8>,
-        /// The index's table of shards while this is the only one.
-        alone: AtomicPtr<Shard>,
-        /// The first table of blocks, in a line that is read anyway.
-        first_blocks: [AtomicPtr<u8>; FIRST_BLOCKS],
-        state: UnsafeCell<ShardState>,
-    }
-
-    /// What only the holder of the shard's lock touches.
-    #[repr(C)]
-    #[derive(Default)]
-    struct ShardState {
-        /// The shard's `len` where its segments have no pairs.
-        empty_at: isize,
-        block_count: usize,
-        block_capacity: usize,
-        /// So many bytes of records that a thread has taken out make an epoch.
-        enough: usize,
-        /// What is being joined, and after how many free records more the next time is due.
-        joining: Option<Box<Joining>>,
-        join_at: u32,
-        lanes: [Lane; LANES],
-    }
-
-    /// The blocks that the first table of a shard and the next one have room for.
-    const FIRST_BLOCKS: usize = 2;
-    const NEXT_BLOCKS: usize = 8;
-
-    /// Threads take records from lanes of their own and free them there, so that lines that one has written do not go to and fro.
-    pub(super) const LANES: usize = if cfg!(target_family = "wasm") { 1 } else { tuned(4, 2) };
-
-    #[repr(align(64))]
-    #[derive(Default)]
-    struct Lane {
-        /// Free units from which records are cut: the rest of its newest block, or of a free record.
-        bump: u32,
-        bump_end: u32,
-        /// For each class the ref of a free record, or 0. It begins with that of the next one.
-        free: Option<Box<[u32; CLASSES]>>,
-        /// Of its blocks.
-        bytes: usize,
-        /// The class of the record that was taken last.
-        last: u32,
-        /// How many records became free since free ones were last joined.
-        freed: u32,
-        limbo: epoch::Limbo<Removed>,
-    }
-
-    impl Lane {
-        fn pop(&mut self, shard: &Shard, class: usize) -> Option<u32> {
-            let top = self.free.as_mut()?.get_mut(class).filter(|top| **top != 0)?;
-            let below = shard.record(*top).cast::<u32>();
-            // SAFETY: `push` wrote it.
-            Some(mem::replace(top, unsafe { below.read() }))
-        }
-
-        fn push(&mut self, shard: &Shard, class: usize, reference: u32) {
-            let top = &mut self.free.get_or_insert_with(|| Box::new([0; CLASSES]))[class];
-            let below = shard.record(reference).cast::<u32>().cast_mut();
-            // SAFETY: a record has a word or more, and nobody else uses it.
-            unsafe { below.write(mem::replace(top, reference)) };
-            self.freed = self.freed.wrapping_add(1);
-        }
-
-        /// Files free units that lie side by side as few records.
-        fn file(&mut self, shard: &Shard, mut reference: u32, mut units: u32) {
-            while units > 0 {
-                let wanted = class_units(CLASSES - 1).min(units as usize);
-                let (least, has) = class(wanted);
-                let class = least - usize::from(has > wanted);
-                self.push(shard, class, reference);
-                reference += class_units(class) as u32;
-                units -= class_units(class) as u32;
-            }
-        }
-
-        /// Takes the shortest free record of this class or a larger one to cut records from.
-        fn cut(&mut self, shard: &Shard, class: usize) -> Option<Range<u32>> {
-            let class = class + self.free.as_ref()?[class..].iter().position(|&top| top != 0)?;
-            let reference = self.pop(shard, class)?;
-            Some(reference..reference + class_units(class) as u32)
-        }
-
-        /// The lines of the record that the next pair will probably take, if it is long: they are prefetched while the bucket
-        /// and the old record come.
-        #[inline]
-        fn next_lines(&self, shard: &Shard) -> impl Iterator<Item = *const u8> + use<> {
-            let mut next = (ptr::null(), 0);
-            let last = self.last as usize;
-            if !SMALL && last >= LONG {
-                let removed = self.limbo.oldest().map(|removed| removed.reference);
-                let free = || self.free.as_ref().map(|free| free[last]).filter(|&top| top != 0);
-                if let Some(reference) = removed.or_else(free) {
-                    next = (shard.record(reference), class_units(last) * UNIT);
+        /// The refs in the segment, whose records are prefetched. The caller keeps it from changing.
+        fn refs(self, shard: &Shard) -> Vec<u32> {
+            let mut refs = Vec::with_capacity(self.len() * SLOTS);
+            // SAFETY: E1, H2.
+            for bucket in unsafe { self.buckets() } {
+                let mut taken = !bucket.free_slots() & ((1 << SLOTS) - 1);
+                while taken != 0 {
+                    let reference = bucket.first(taken).load(Relaxed);
+                    prefetch_batch(shard.record(reference));
+                    refs.push(reference);
+                    taken &= taken - 1;
                 }
             }
-            (0..next.1).step_by(64).map(move |line| next.0.wrapping_add(line))
+            refs
+        }
+
+        /// Where `key` is or could be, for the holder of the shard's lock. `None` where the segment must grow first, or is growing.
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
+        fn locate(self, shard: &Shard, hash: Hash, key: &[u8]) -> Option<Location> {
+            if ptr::eq(shard.splitting.load(Relaxed), self.entry) {
+                return None;
+            }
+            // SAFETY: H2. The lock keeps the segment.
+            let bucket = unsafe { self.bucket(hash, 0) };
+            let found =
+                |slots: u32, taken| Some(Location { slot: slots.trailing_zeros() as u8, steps: 0, taken });
+            let (slots, free) = (bucket.slots_with(hash.tag()), bucket.free_slots());
+            if slots == 0 {
+                if free != 0 && bucket.passed() == 0 {
+                    return found(free, false);
+                }
+            } else {
+                let record = shard.record(bucket.first(slots).load(Relaxed));
+                // SAFETY: H1.
+                if unsafe { is_key(record, key) } {
+                    return found(slots, true);
+                }
+            }
+            self.locate_slowly(shard, hash, key)
+        }
+
+        /// As `locate`, where a first look at the home bucket does not tell.
+        #[inline(never)]
+        fn locate_slowly(self, shard: &Shard, hash: Hash, key: &[u8]) -> Option<Location> {
+            let mut free = None;
+            for steps in 0..self.len() {
+                // SAFETY: H2.
+                let bucket = unsafe { self.bucket(hash, steps) };
+                let at = |slot: u32, taken| Some(Location { slot: slot as u8, steps: steps as u8, taken });
+                if let Some((slot, _)) = bucket.find(shard, hash.tag(), key) {
+                    return at(slot, true);
+                }
+                if free.is_none() && steps <= MAX_STEPS {
+                    free = at(bucket.free_slots().trailing_zeros(), false)
+                        .filter(|free| free.slot < SLOTS as u8);
+                }
+                // H3: beyond this bucket the key is not.
+                if bucket.passed() == 0 && (free.is_some() || steps > MAX_STEPS) {
+                    break;
+                }
+            }
+            free
+        }
+
+        /// Counts a pair at so many steps from home in the buckets that it passed.
+        fn count_steps(self, hash: Hash, steps: usize, by: u32) {
+            for step in 0..steps {
+                // SAFETY: H2. The lock keeps the segment.
+                let passed = unsafe { &self.bucket(hash, step).tags.passed };
+                passed.store(passed.load(Relaxed).wrapping_add(by), Release);
+            }
         }
     }
 
-    /// Free records on their way to be joined, where they lie side by side, with others of their shard. Else memory of
-    /// sizes that are out of use would lie idle for ever.
-    struct Joining {
-        /// How many stacks of free records are still to be taken.
-        stacks: usize,
-        /// Refs and units of those that were, by block.
-        taken: Vec<Vec<(u32, u32)>>,
+    /// A segment that is being filled and that nobody else knows yet, with how many slots of each bucket are taken.
+    struct NewSegment {
+        segment: Segment,
+        taken: [u8; BUCKETS],
     }
 
-    impl Joining {
-        /// Notes a free record. Where there is no memory for that, the caller can still go on.
-        fn note(&mut self, reference: u32, units: u32) -> std::result::Result<(), TryReserveError> {
-            let blocks = self.taken.len().max((reference >> BLOCK_UNITS_BITS) as usize + 1);
-            self.taken.try_reserve(blocks - self.taken.len())?;
-            self.taken.resize_with(blocks, Vec::new);
-            let records = &mut self.taken[(reference >> BLOCK_UNITS_BITS) as usize];
-            records.try_reserve(1)?;
-            records.push((reference, units));
-            Ok(())
+    impl NewSegment {
+        fn new(space: &mut Space, buckets: usize, shard: usize) -> Tried<Self> {
+            let block = space.take(buckets * BUCKET)?;
+            // SAFETY: M1. The block has room for the buckets, and a bucket of zeros is an empty one.
+            unsafe { block.write_bytes(0, buckets * BUCKET) };
+            Ok(Self { segment: Segment::new(block, buckets, shard), taken: [0; BUCKETS] })
+        }
+
+        /// Puts a ref into the first free slot from its home. It has more slots than the old segment had pairs.
+        #[inline]
+        fn put(&mut self, hash: Hash, reference: u32) {
+            let mut offset = hash.home() & self.segment.mask as usize;
+            loop {
+                let taken = &mut self.taken[offset / BUCKET];
+                let slot = usize::from(*taken);
+                // SAFETY: M1. The mask keeps within the segment's buckets, and nobody else knows them.
+                unsafe {
+                    let bucket = self.segment.first().cast_mut().byte_add(offset);
+                    if slot < SLOTS {
+                        *taken += 1;
+                        bucket.cast::<u8>().add(slot).write(hash.tag());
+                        (*bucket).refs[slot].store(reference, Relaxed);
+                        return;
+                    }
+                    let passed = &(*bucket).tags.passed;
+                    passed.store(passed.load(Relaxed) + 1, Relaxed);
+                }
+                offset = (offset + BUCKET) & self.segment.mask as usize;
+            }
         }
     }
 
-    impl ShardState {
-        /// How many records became free since free ones were last joined.
-        fn freed(&self) -> u32 {
-            self.lanes.iter().fold(0, |sum, lane| sum.saturating_add(lane.freed))
-        }
-    }
-
-    /// A record that was taken out of the index, with what its end needs: by then the record is no longer in the cache.
-    struct Removed {
-        reference: u32,
-        class: u8,
-        /// Whether it has a blob.
-        owns_blob: bool,
-    }
-
-    // SAFETY: the state is touched under `lock` alone.
-    unsafe impl Sync for Shard {}
-    // SAFETY: it owns what it points to.
-    unsafe impl Send for Shard {}
+    // --- records
 
     const UNIT: usize = 4;
     /// On 32 bits a ref is an address in units, and the table of a shard's blocks stays empty.
@@ -2257,24 +2245,13 @@ mod hash {
     const RECORD_HEAD: usize = 4;
     /// Larger pairs are blobs: above this their own allocation's header no longer matters.
     const MAX_RECORD: usize = tuned(4096, 300);
-    /// The key length that stands for a blob; inline keys are shorter.
+    /// The key length that stands for a blob. Inline keys are shorter.
     const BLOB: u16 = u16::MAX;
     const BLOB_RECORD: usize = RECORD_HEAD + size_of::<*const Blob>();
     /// Classes of free records: each size to 64 units, then 32 steps a doubling.
     const CLASSES: usize = 64 + 32 * 4 + 1;
     /// The class of records so long that they are prefetched before they are taken: 64 bytes.
     const LONG: usize = 16;
-    /// A thread asks who reads what after it took out so many bytes of records, in a small store a sixteenth of it: what
-    /// waits lies idle.
-    const COLLECT_FROM: usize = tuned(16 << 10, 256);
-    const COLLECT_AT: usize = tuned(128 << 10, 256);
-
-    /// From how many records that became free on they are joined. A write joins so many of them while it finds one that is
-    /// large enough, and else as many as take some 0.1 ms, but no more often than so many times.
-    const JOIN_FROM: u32 = tuned(64, 4) as u32;
-    const JOIN_SOME: usize = tuned(256, 4);
-    const JOIN_AT_A_TIME: usize = tuned(2048, 8);
-    const JOIN_TURNS: usize = 4;
 
     const _: () = assert!(CLASSES <= 1 << u8::BITS);
 
@@ -2298,12 +2275,13 @@ mod hash {
         (64 << doubling) + steps * (2 << doubling)
     }
 
+    /// The key and the value of a record.
+    ///
     /// # Safety
-    /// `record` is whole and lives for `'r`.
+    /// `record` is whole throughout `'r`.
     #[inline]
     unsafe fn record_parts<'r>(record: *const u8) -> (&'r [u8], &'r [u8]) {
-        // SAFETY: H1: `add_record` wrote lengths, key and value or the blob's address, and nobody changes
-        // them.
+        // SAFETY: H1. `add_record` wrote the lengths, and behind them key and value or the blob's address.
         unsafe {
             let [key_len, value_len] = record.cast::<[u16; 2]>().read();
             if key_len == BLOB {
@@ -2318,7 +2296,7 @@ mod hash {
     /// # Safety
     /// `record` is that of a blob.
     unsafe fn blob_of(record: *const u8) -> *const Blob {
-        // SAFETY: a blob's record has its address behind the lengths.
+        // SAFETY: H1. A blob's record has its address behind the lengths.
         unsafe { record.add(RECORD_HEAD).cast::<*const Blob>().read_unaligned() }
     }
 
@@ -2327,7 +2305,7 @@ mod hash {
     /// # Safety
     /// As for `record_parts`.
     unsafe fn record_extent(record: *const u8) -> (usize, Option<*const Blob>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: H1.
         unsafe {
             let [key_len, value_len] = record.cast::<[u16; 2]>().read();
             if key_len == BLOB {
@@ -2337,25 +2315,346 @@ mod hash {
         }
     }
 
+    /// # Safety
+    /// As for `record_parts`.
+    #[inline(always)]
+    unsafe fn is_key(record: *const u8, key: &[u8]) -> bool {
+        #[cold]
+        unsafe fn is_key_of_blob(record: *const u8, key: &[u8]) -> bool {
+            // SAFETY: H1, B1.
+            unsafe { Blob::parts(blob_of(record)).0 == key }
+        }
+        // SAFETY: H1.
+        unsafe {
+            let key_len = record.cast::<u16>().read();
+            if key_len == BLOB {
+                return is_key_of_blob(record, key);
+            }
+            usize::from(key_len) == key.len()
+                && same_bytes(slice::from_raw_parts(record.add(RECORD_HEAD), key.len()), key)
+        }
+    }
+
+    /// The value of a record.
+    ///
+    /// # Safety
+    /// As for `record_parts`.
+    #[inline(always)]
+    unsafe fn body<'r>(record: *const u8) -> Body<'r> {
+        // SAFETY: H1.
+        unsafe { record_extent(record).1.map_or_else(|| Body::Inline(record_parts(record).1), Body::Blob) }
+    }
+
+    // --- shards and their lanes of free records
+
+    /// The records of the segments whose hashes begin with its bits. What an insert needs is in the first line: half of the
+    /// time it comes from another core.
+    #[repr(C, align(64))]
+    struct Shard {
+        lock: Lock,
+        /// Pairs inserted less pairs removed here. What a split moved stays counted where it came in.
+        len: AtomicIsize,
+        /// The blocks' addresses, by number. A longer table replaces it as they become more.
+        blocks: AtomicPtr<AtomicPtr<u8>>,
+        /// The segment that a thread is splitting without the lock, or null. Changes under the lock.
+        splitting: AtomicPtr<u8>,
+        /// The index's table of shards while this is the only one.
+        alone: AtomicPtr<Shard>,
+        /// The first table of blocks, in a line that is read anyway.
+        first_blocks: [AtomicPtr<u8>; FIRST_BLOCKS],
+        state: UnsafeCell<ShardState>,
+    }
+
+    /// What only the holder of the shard's lock touches.
+    #[repr(C)]
+    #[derive(Default)]
+    struct ShardState {
+        /// The shard's `len` where its segments have no pairs.
+        empty_at: isize,
+        block_count: usize,
+        block_capacity: usize,
+        /// A thread that has removed so many bytes of records advances the epoch.
+        collect_threshold: usize,
+        /// The join under way, and after how many more freed records the next one begins.
+        joining: Option<Box<Joining>>,
+        join_at: u32,
+        lanes: [Lane; LANES],
+    }
+
+    /// The blocks that the first table of a shard and the next one have room for.
+    const FIRST_BLOCKS: usize = 2;
+    const NEXT_BLOCKS: usize = 8;
+
+    /// Threads take records from lanes of their own and free them there, so that the lines of records stay in one cache.
+    pub(super) const LANES: usize = if cfg!(target_family = "wasm") { 1 } else { tuned(4, 2) };
+
+    /// A thread advances the epoch once it has removed a sixteenth of the store, between these bounds.
+    const COLLECT_FROM: usize = tuned(16 << 10, 256);
+    const COLLECT_AT: usize = tuned(128 << 10, 256);
+
+    /// A join begins once so many records became free. A write that found no room joins this many at a time until a record fits,
+    /// which takes some 0.1 ms, but at most so often. One that found room goes on with a join by a few.
+    const JOIN_FROM: u32 = tuned(64, 4) as u32;
+    const JOIN_SOME: usize = tuned(256, 4);
+    const JOIN_AT_A_TIME: usize = tuned(2048, 8);
+    const JOIN_TURNS: usize = 4;
+
+    #[repr(align(64))]
+    #[derive(Default)]
+    struct Lane {
+        /// Free units from which records are cut: the rest of its newest block, or of a free record.
+        bump: u32,
+        bump_end: u32,
+        /// For each class the ref of a free record, or 0. A free record begins with the ref of the next one.
+        free: Option<Box<[u32; CLASSES]>>,
+        /// Of its blocks.
+        bytes: usize,
+        /// The class of the record that was taken last.
+        last: u32,
+        /// How many records became free since the last join began.
+        freed: u32,
+        limbo: epoch::Limbo<Removed>,
+    }
+
+    /// A record that was removed from the index, with what freeing it needs: by then it has left the cache.
+    struct Removed {
+        reference: u32,
+        class: u8,
+        owns_blob: bool,
+    }
+
+    impl Lane {
+        fn pop(&mut self, shard: &Shard, class: usize) -> Option<u32> {
+            let top = self.free.as_mut()?.get_mut(class).filter(|top| **top != 0)?;
+            let below = shard.record(*top).cast::<u32>();
+            // SAFETY: H4. `push` wrote it.
+            Some(mem::replace(top, unsafe { below.read() }))
+        }
+
+        fn push(&mut self, shard: &Shard, class: usize, reference: u32) {
+            let top = &mut self.free.get_or_insert_with(|| Box::new([0; CLASSES]))[class];
+            let below = shard.record(reference).cast::<u32>().cast_mut();
+            // SAFETY: H4. A record has a word or more, and nobody else uses it.
+            unsafe { below.write(mem::replace(top, reference)) };
+            self.freed = self.freed.wrapping_add(1);
+        }
+
+        /// Files free units that lie side by side as few records.
+        fn file(&mut self, shard: &Shard, mut reference: u32, mut units: u32) {
+            while units > 0 {
+                let wanted = class_units(CLASSES - 1).min(units as usize);
+                let (least, has) = class(wanted);
+                let class = least - usize::from(has > wanted);
+                self.push(shard, class, reference);
+                reference += class_units(class) as u32;
+                units -= class_units(class) as u32;
+            }
+        }
+
+        /// Takes the shortest free record of this class or a larger one to cut records from.
+        fn cut(&mut self, shard: &Shard, class: usize) -> Option<Range<u32>> {
+            let class = class + self.free.as_ref()?[class..].iter().position(|&top| top != 0)?;
+            let reference = self.pop(shard, class)?;
+            Some(reference..reference + class_units(class) as u32)
+        }
+
+        /// The lines of the record that the next pair will probably take, if it is long. They are prefetched while the bucket
+        /// and the old record come.
+        #[inline]
+        fn next_lines(&self, shard: &Shard) -> impl Iterator<Item = *const u8> + use<> {
+            let mut next = (ptr::null(), 0);
+            let last = self.last as usize;
+            if !SMALL && last >= LONG {
+                let removed = self.limbo.oldest().map(|removed| removed.reference);
+                let free = || self.free.as_ref().map(|free| free[last]).filter(|&top| top != 0);
+                if let Some(reference) = removed.or_else(free) {
+                    next = (shard.record(reference), class_units(last) * UNIT);
+                }
+            }
+            (0..next.1).step_by(64).map(move |line| next.0.wrapping_add(line))
+        }
+    }
+
+    /// Free records on their way to be joined with neighbours of their shard. Else memory of sizes that are out of use would lie
+    /// idle for ever.
+    struct Joining {
+        /// How many free lists are still to be taken.
+        lists: usize,
+        /// Refs and units of the records that were taken, by block.
+        taken: Vec<Vec<(u32, u32)>>,
+    }
+
+    impl Joining {
+        /// Adds a free record, if there is memory for that.
+        fn add(&mut self, reference: u32, units: u32) -> std::result::Result<(), TryReserveError> {
+            let blocks = self.taken.len().max((reference >> BLOCK_UNITS_BITS) as usize + 1);
+            self.taken.try_reserve(blocks - self.taken.len())?;
+            self.taken.resize_with(blocks, Vec::new);
+            let records = &mut self.taken[(reference >> BLOCK_UNITS_BITS) as usize];
+            records.try_reserve(1)?;
+            records.push((reference, units));
+            Ok(())
+        }
+    }
+
+    // SAFETY: the state is touched under `lock` alone.
+    unsafe impl Sync for Shard {}
+    // SAFETY: H4. It owns what it points to.
+    unsafe impl Send for Shard {}
+
+    impl Shard {
+        /// Makes a shard that has no pairs and no blocks.
+        ///
+        /// # Safety
+        /// There is room, of which nobody else knows.
+        unsafe fn write<'s>(at: NonNull<Self>) -> &'s Self {
+            let at = at.as_ptr();
+            // SAFETY: M1, the caller's promise.
+            unsafe {
+                at.write(Self {
+                    lock: Lock::default(),
+                    len: AtomicIsize::new(0),
+                    blocks: AtomicPtr::new((&raw mut (*at).first_blocks).cast()),
+                    splitting: AtomicPtr::new(ptr::null_mut()),
+                    alone: AtomicPtr::new(at),
+                    first_blocks: [const { AtomicPtr::new(ptr::null_mut()) }; FIRST_BLOCKS],
+                    state: UnsafeCell::new(ShardState { block_capacity: FIRST_BLOCKS, ..Default::default() }),
+                });
+                &*at
+            }
+        }
+
+        #[inline]
+        fn lock(&self) -> LockedShard<'_> {
+            LockedShard { _locked: self.lock.lock(), shard: self, lane: epoch::lane(), due: false }
+        }
+
+        /// The address of a record.
+        #[inline]
+        fn record(&self, reference: u32) -> *const u8 {
+            debug_assert!(reference != 0);
+            if REFS_ARE_ADDRESSES {
+                return ptr::with_exposed_provenance(reference as usize * UNIT);
+            }
+            let number = (reference >> BLOCK_UNITS_BITS) as usize;
+            let unit = (reference & ((1 << BLOCK_UNITS_BITS) - 1)) as usize;
+            // SAFETY: H4. A ref is stored only after its block is in the table, so a table loaded after it has the block. The
+            // pin or the lock keeps the table.
+            unsafe {
+                let block = (*self.blocks.load(Acquire).add(number)).load(Relaxed);
+                block.add(unit * UNIT)
+            }
+        }
+    }
+
+    /// A shard whose lock the thread holds.
+    struct LockedShard<'s> {
+        shard: &'s Shard,
+        /// The thread's number, which says its lane.
+        lane: usize,
+        /// Whether so much was removed that the epoch is to be advanced once the lock is given up.
+        due: bool,
+        _locked: Locked<'s>,
+    }
+
+    impl LockedShard<'_> {
+        #[inline]
+        fn state(&mut self) -> &mut ShardState {
+            // SAFETY: the lock is held, and nothing else leads there.
+            unsafe { &mut *self.shard.state.get() }
+        }
+
+        #[inline]
+        fn lane(&mut self) -> &mut Lane {
+            let (lane, lanes) = (self.lane, &mut self.state().lanes);
+            &mut lanes[lane % lanes.len()]
+        }
+
+        /// A table of the shard's blocks with room for so many.
+        fn copy_blocks(&mut self, space: &mut Space, capacity: usize) -> Tried<*mut AtomicPtr<u8>> {
+            let table = self.shard.blocks.load(Relaxed);
+            let copy = space.take(capacity * ENTRY)?.cast();
+            for at in 0..self.state().block_count {
+                // SAFETY: M1. Each has so many entries or more.
+                unsafe { copy.add(at).write(AtomicPtr::new((*table.add(at)).load(Relaxed))) };
+            }
+            Ok(copy.as_ptr())
+        }
+
+        /// Takes a free record of this class or a larger one from the lane, or else from another: what one thread frees
+        /// another may need.
+        fn cut(&mut self, class: usize) -> Option<Range<u32>> {
+            let shard = self.shard;
+            let own = self.lane().cut(shard, class);
+            own.or_else(|| self.state().lanes.iter_mut().find_map(|lane| lane.cut(shard, class)))
+        }
+
+        /// Joins up to `budget` free records with their neighbours, if enough became free since the last time. The rest waits
+        /// for the next call, so that no write takes long. Whether it did anything.
+        fn join(&mut self, mut budget: usize) -> bool {
+            if SMALL {
+                return false;
+            }
+            let freed = |state: &ShardState| {
+                state.lanes.iter().fold(0, |sum: u32, lane| sum.saturating_add(lane.freed))
+            };
+            let shard = self.shard;
+            let state = self.state();
+            let mut joining = match state.joining.take() {
+                Some(joining) => joining,
+                None if freed(state) < state.join_at.max(JOIN_FROM) => return false,
+                None => {
+                    state.lanes.iter_mut().for_each(|lane| lane.freed = 0);
+                    Box::new(Joining { lists: LANES * CLASSES, taken: Vec::new() })
+                }
+            };
+            while budget > 0 && joining.lists > 0 {
+                // The largest last, as one of them may fit meanwhile.
+                let taken = LANES * CLASSES - joining.lists;
+                let (class, lane) = (taken / LANES, taken % LANES);
+                let Some(reference) = state.lanes[lane].pop(shard, class) else {
+                    joining.lists -= 1;
+                    continue;
+                };
+                if joining.add(reference, class_units(class) as u32).is_err() {
+                    state.lanes[lane].push(shard, class, reference);
+                    joining.lists = 0;
+                }
+                budget -= 1;
+            }
+            while budget > 0 {
+                let Some(mut records) = joining.taken.pop() else {
+                    let state = self.state();
+                    state.join_at = (freed(state) / 4).saturating_mul(5);
+                    return true;
+                };
+                records.sort_unstable();
+                for run in records.chunk_by(|one, next| one.0 + one.1 == next.0) {
+                    let units: u32 = run.iter().map(|record| record.1).sum();
+                    self.lane().file(shard, run[0].0, units);
+                }
+                budget = budget.saturating_sub(records.len());
+            }
+            self.state().joining = Some(joining);
+            true
+        }
+    }
+
+    // --- the index
+
     /// So many keys of a batch go through each step together.
     const GROUP: usize = 32;
-
-    /// How many pairs a segment has that was split before it was full, so that few are split once more.
-    const RESERVED: usize = BUCKETS * SLOTS * 4 / 5;
-
-    /// Where a key leads: its hash, segment and home bucket.
-    type Home<'i> = (Hash, Segment, &'i Bucket);
 
     /// What a look-up needs comes first, so that it is in one cache line.
     #[repr(C)]
     pub(super) struct HashIndex {
         hasher: Hashing,
         directory: AtomicPtr<DirectoryHead>,
-        /// The shards by number, as a table of `SHARDS`, or of one as long as there is only one.
+        /// The shards by number: a table of `SHARDS`, or of one as long as there is only one.
         shards: AtomicPtr<AtomicPtr<Shard>>,
         /// Whether a shard has become empty lately, so that all may be.
         pub(super) emptied: AtomicBool,
-        /// Its space is locked to change the directory, too.
+        /// The lock of its space guards the directory too.
         heap: Heap,
     }
 
@@ -2365,16 +2664,6 @@ mod hash {
         bytes: AtomicUsize,
         /// `Memory::safe` when they last advanced the epoch.
         safe: AtomicU64,
-    }
-
-    /// Where a pair is or could be. Small enough to be handed over in a register.
-    #[derive(Clone, Copy)]
-    struct Place {
-        slot: u8,
-        /// How far its bucket is from the key's home.
-        steps: u8,
-        /// Whether the key's pair is there; else it is the first free slot for it.
-        taken: bool,
     }
 
     impl HashIndex {
@@ -2417,8 +2706,8 @@ mod hash {
         /// The shard of this number, if it is there.
         fn shard_at(&self, number: usize) -> Option<&Shard> {
             let table = self.shards.load(Acquire);
-            // SAFETY: a table and the shards in it live as long as the index. The first shard is there as soon as a table is, and
-            // that in the shard has one entry.
+            // SAFETY: H4. A table and its shards live as long as the index. The first shard is there as soon as a table is, and
+            // the table within the shard has one entry.
             unsafe {
                 let first = table.as_ref()?.load(Acquire);
                 if number == 0 || ptr::eq(table, &raw const (*first).alone) {
@@ -2437,11 +2726,11 @@ mod hash {
         /// The shard of a segment of this index.
         #[inline]
         fn shard(&self, segment: Segment) -> &Shard {
-            // SAFETY: a segment is reachable only after its shard is in the table; both live as long as the index.
+            // SAFETY: H4. A segment is reachable only after its shard is in the table. Both live as long as the index.
             unsafe { &*(*self.shards.load(Acquire).add(segment.shard())).load(Acquire) }
         }
 
-        // --- reading
+        // --- reading; callers are pinned
 
         /// The value of `key`, which lives as long as the caller's pin.
         #[inline(always)]
@@ -2460,7 +2749,7 @@ mod hash {
         #[inline(always)]
         fn find(&self, hash: Hash, key: &[u8]) -> Option<*const u8> {
             let segment = self.directory().segment(hash);
-            // SAFETY: the pin keeps the segment.
+            // SAFETY: E1. The pin keeps the segment.
             let home = unsafe { segment.bucket(hash, 0) };
             let slots = home.slots_with(hash.tag());
             if slots != 0 {
@@ -2480,18 +2769,19 @@ mod hash {
         #[inline(never)]
         fn find_beyond(&self, segment: Segment, hash: Hash, key: &[u8]) -> Option<*const u8> {
             for steps in 0..segment.len() {
-                // SAFETY: the caller's pin keeps the segment.
+                // SAFETY: E1. The pin keeps the segment.
                 let bucket = unsafe { segment.bucket(hash, steps) };
                 match bucket.find(self.shard(segment), hash.tag(), key) {
                     None if bucket.passed() != 0 => {}
+                    // H3: beyond a bucket that nothing passed the key is not.
                     found => return found.map(|(_, record)| record),
                 }
             }
             None
         }
 
-        /// Shows `read` each key's value. Groups of keys go through each step together, so that their
-        /// cache misses overlap: 32 at a time cost little more than one.
+        /// Shows `read` each key's value. Groups of keys go through each step together, so that their cache misses overlap: 32
+        /// at a time cost little more than one.
         pub(super) fn get_many<K: AsRef<[u8]>>(
             &self,
             keys: &[K],
@@ -2513,14 +2803,14 @@ mod hash {
             }
         }
 
-        /// Where the keys of a group lead. Their buckets are asked for.
+        /// Where the keys of a group lead. Prefetches their buckets.
         #[inline(always)]
         fn homes<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Home<'_>>; GROUP] {
             let mut homes = [None; GROUP];
             for (home, key) in homes.iter_mut().zip(keys) {
                 let hash = self.hash(key.as_ref());
                 let segment = self.directory().segment(hash);
-                // SAFETY: the pin keeps the segment.
+                // SAFETY: E1. The pin keeps the segment.
                 let bucket = unsafe { segment.bucket(hash, 0) };
                 prefetch_batch(bucket);
                 *home = Some((hash, segment, bucket));
@@ -2528,8 +2818,8 @@ mod hash {
             homes
         }
 
-        /// The first record in each of these buckets that may be the key's, or else in a bucket after it. They are asked for,
-        /// and those after them: one in thirty keys shares its tag with another pair of its bucket.
+        /// The first record in each of these buckets, or the next, that may be the key's. Prefetches it and the others of the
+        /// bucket: one in thirty keys shares its tag with another pair there.
         #[inline(always)]
         fn records(&self, homes: &[Option<Home<'_>>; GROUP]) -> [Option<*const u8>; GROUP] {
             let first = |segment: Segment, bucket: &Bucket, hash: Hash| {
@@ -2549,19 +2839,19 @@ mod hash {
                 let Some((hash, segment, bucket)) = *home else { continue };
                 *record = first(segment, bucket, hash);
                 if record.is_none() && bucket.passed() != 0 {
-                    // SAFETY: the pin keeps the segment.
+                    // SAFETY: E1. The pin keeps the segment.
                     prefetch_batch(unsafe { segment.bucket(hash, 1) });
                 }
             }
             for (record, home) in records.iter_mut().zip(homes).filter(|(record, _)| record.is_none()) {
                 let Some((hash, segment, _)) = home.filter(|(.., home)| home.passed() != 0) else { continue };
-                // SAFETY: the pin keeps the segment.
+                // SAFETY: E1. The pin keeps the segment.
                 *record = first(segment, unsafe { segment.bucket(hash, 1) }, hash);
             }
             records
         }
 
-        /// Asks for what the next verbs on these keys will need. Most writes are of keys that have no record yet.
+        /// Prefetches what the next verbs on these keys will need. Most writes are of keys that have no record yet.
         pub(super) fn prefetch(&self, keys: &[&[u8]]) {
             for keys in keys.chunks(GROUP) {
                 let homes = self.homes(keys);
@@ -2571,8 +2861,8 @@ mod hash {
             }
         }
 
-        /// Shows `read` the pairs of the segment at `from` whose hashes are not less than it. Returns
-        /// where the next segment begins, or `None` after the last.
+        /// Shows `read` the pairs of the segment at `from` whose hashes are not less than it. Returns where the next segment
+        /// begins, or `None` after the last.
         pub(super) fn walk(&self, from: u64, mut read: impl FnMut(&[u8], Body<'_>)) -> Option<u64> {
             let hash = Hash(from);
             let (shard, refs, span, directory) = loop {
@@ -2582,10 +2872,10 @@ mod hash {
                 }
                 let segment = directory.segment(hash);
                 let shard = self.shard(segment);
-                let _held = shard.lock.lock();
+                let _locked = shard.lock.lock();
                 let directory = self.directory();
                 if directory.segment(hash) == segment {
-                    break (shard, refs(segment, shard), directory.span(segment, hash), directory);
+                    break (shard, segment.refs(shard), directory.span(segment, hash), directory);
                 }
             };
             // Only after the table was emptied can a segment begin before `from`.
@@ -2601,11 +2891,11 @@ mod hash {
             (span.end < directory.len()).then(|| directory.first_hash(span.end))
         }
 
-        // --- writing
+        // --- writing; callers are pinned
 
-        /// Does with the pair under `key` what `decide` says, which is asked once and sees its value under the shard's
-        /// lock; whether a pair was written or removed. `None`, with `decide` not asked yet, where the index has just
-        /// grown or closed and the caller is to try again.
+        /// Does with the pair under `key` what `decide` says, which is asked once and sees its value under the shard's lock;
+        /// whether a pair was written or removed. `None`, with `decide` not asked yet, where the index has just grown or closed
+        /// and the caller is to try again.
         pub(super) fn change<V: AsRef<[u8]>>(
             &self,
             key: &[u8],
@@ -2619,29 +2909,27 @@ mod hash {
             let segment = directory.segment(hash);
             let shard = self.shard(segment);
             // It comes while the lock does, which nothing overtakes.
-            // SAFETY: the caller's pin keeps the segment.
+            // SAFETY: E1. The pin keeps the segment.
             prefetch(unsafe { segment.bucket(hash, 0) });
-            let mut held = shard.hold();
+            let mut locked = shard.lock();
+            // H2: only a segment that the directory leads to may change.
             if self.directory().segment(hash) != segment {
                 return None;
             }
-            held.lane().next_lines(shard).for_each(prefetch);
-            let Some(place) = segment.place(shard, hash, key) else {
-                return without_room(self.grow(held, segment, hash), decide);
+            locked.lane().next_lines(shard).for_each(prefetch);
+            let Some(location) = segment.locate(shard, hash, key) else {
+                return without_room(self.grow(locked, segment, hash), decide);
             };
-            let changed = self.change_at(place, segment, &mut held, hash, key, decide);
-            if !matches!(changed, Ok(true)) {
-                return Some(changed);
-            }
-            let due = held.due;
-            drop(held);
+            let changed = self.change_at(location, segment, &mut locked, hash, key, decide);
+            let due = locked.due;
+            drop(locked);
             if due {
                 self.advance();
             }
             Some(changed)
         }
 
-        /// Asks who reads what, unless another thread has since the caller's last time. With others running that takes
+        /// Advances the epoch, unless another thread has since the caller's last time. With others running that takes
         /// microseconds and disturbs them, so no lock is held.
         #[cold]
         fn advance(&self) {
@@ -2661,26 +2949,27 @@ mod hash {
         #[inline]
         fn change_at<V: AsRef<[u8]>>(
             &self,
-            place: Place,
+            location: Location,
             segment: Segment,
-            held: &mut Held<'_>,
+            locked: &mut LockedShard<'_>,
             hash: Hash,
             key: &[u8],
             decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Tried<bool> {
-            let shard = held.shard;
-            let (slot, steps, taken) = (usize::from(place.slot), usize::from(place.steps), place.taken);
-            // SAFETY: the lock keeps the segment.
+            let shard = locked.shard;
+            let Location { slot, steps, taken } = location;
+            let (slot, steps) = (usize::from(slot), usize::from(steps));
+            // SAFETY: H2. The lock keeps the segment.
             let bucket = unsafe { segment.bucket(hash, steps) };
             let old = bucket.refs[slot].load(Relaxed);
             let record = if taken { shard.record(old) } else { ptr::null() };
             // SAFETY: H1.
             match decide(taken.then(|| unsafe { record_parts(record) }.1))? {
                 Change::Set(value) => {
-                    let new = self.add_record(held, key, value.as_ref())?;
+                    let new = self.add_record(locked, key, value.as_ref())?;
                     bucket.refs[slot].store(new as u32, Release);
                     if taken {
-                        self.retire(held, old, record);
+                        self.retire_record(locked, old, record);
                     } else {
                         // A pair is counted before it can be found.
                         shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
@@ -2689,25 +2978,25 @@ mod hash {
                     }
                 }
                 Change::Delete if taken => {
-                    // Its ref stays for readers that have seen the tag.
+                    // H1: its ref stays for readers that have seen the tag.
                     bucket.flip_tag(slot, hash.tag());
                     segment.count_steps(hash, steps, 1_u32.wrapping_neg());
                     let len = shard.len.load(Relaxed) - 1;
                     shard.len.store(len, Relaxed);
-                    if len == held.state().empty_at {
+                    if len == locked.state().empty_at {
                         self.emptied.store(true, Relaxed);
                     }
-                    self.retire(held, old, record);
-                    self.free_unread(shard, held.lane(), 2);
+                    self.retire_record(locked, old, record);
+                    self.free_unread(shard, locked.lane(), 2);
                 }
                 _ => return Ok(false),
             }
             Ok(true)
         }
 
-        /// Gives each key its value where `wants` it, which is told whether the key is there, and notes in `took` whether
-        /// it was written. Goes shard by shard, so that a lock is taken once for many pairs, and equal keys in turn.
-        /// Returns which are left in that order where it cannot go on.
+        /// Gives each key its value where `wants` it, which is told whether the key is there, and notes in `took` whether it was
+        /// written. Goes shard by shard, so that a lock is taken once for many pairs, and equal keys in turn. Returns the
+        /// positions that remain, in that order, where it cannot go on.
         pub(super) fn write_many(
             &self,
             pairs: &[KeyValue<'_>],
@@ -2725,44 +3014,43 @@ mod hash {
                     }
                     continue;
                 }
-                let shard = self.shard(directory.segment(first));
-                let mut held = shard.hold();
+                let mut locked = self.shard(directory.segment(first)).lock();
                 if !may_write() {
                     break;
                 }
-                let (done, full) = self.write_in(&mut held, rest, pairs, took, &wants);
+                let (done, full) = self.write_in(&mut locked, rest, pairs, took, &wants);
                 rest = &rest[done..];
-                let due = held.due;
-                let goes_on = match full {
-                    Ok(Some((segment, hash))) => self.grow(held, segment, hash),
+                let due = locked.due;
+                let grown = match full {
+                    Ok(Some((segment, hash))) => self.grow(locked, segment, hash),
                     other => {
-                        drop(held);
+                        drop(locked);
                         other.map(drop)
                     }
                 };
                 if due {
                     self.advance();
                 }
-                if goes_on.is_err() {
+                if grown.is_err() {
                     break;
                 }
             }
             rest.iter().map(|&(_, at)| at).collect()
         }
 
-        /// Writes the first of these pairs, those of one shard whose lock the caller holds: how many that were, and
-        /// which segment, if any, must grow before more can be.
+        /// Writes the first of these pairs, those of one shard that is locked: how many, and which segment, if any, must grow
+        /// before more can be.
         fn write_in(
             &self,
-            held: &mut Held<'_>,
+            locked: &mut LockedShard<'_>,
             order: &[(Hash, u32)],
             pairs: &[KeyValue<'_>],
             took: &mut [bool],
             wants: impl Fn(bool) -> bool,
         ) -> (usize, Tried<Option<(Segment, Hash)>>) {
-            /// How many pairs ahead a bucket is asked for.
-            const AHEAD: usize = 8;
-            let shard = held.shard;
+            /// How many pairs ahead a bucket is prefetched.
+            const LOOKAHEAD: usize = 8;
+            let shard = locked.shard;
             let mut done = 0;
             while let Some(&(hash, at)) = order.get(done) {
                 let directory = self.directory();
@@ -2770,16 +3058,16 @@ mod hash {
                 if directory.is_none() || !ptr::eq(self.shard(segment), shard) {
                     break;
                 }
-                if let Some(&(soon, _)) = order.get(done + AHEAD) {
-                    // SAFETY: the caller's pin keeps the segment.
+                if let Some(&(soon, _)) = order.get(done + LOOKAHEAD) {
+                    // SAFETY: E1. The pin keeps the segment.
                     prefetch(unsafe { directory.segment(soon).bucket(soon, 0) });
                 }
                 let (key, value) = pairs[at as usize];
-                let Some(place) = segment.place(shard, hash, key) else {
+                let Some(location) = segment.locate(shard, hash, key) else {
                     return (done, Ok(Some((segment, hash))));
                 };
                 let decide = &mut set_where(&wants, value);
-                match self.change_at::<&[u8]>(place, segment, held, hash, key, decide) {
+                match self.change_at::<&[u8]>(location, segment, locked, hash, key, decide) {
                     Ok(written) => took[at as usize] = written,
                     Err(refused) => return (done, Err(refused)),
                 }
@@ -2788,8 +3076,8 @@ mod hash {
             (done, Ok(None))
         }
 
-        /// The pairs' hashes and positions, by shard, and those of one shard as they came. Begins with the shard of the
-        /// first, so that threads do not go from shard to shard together.
+        /// The pairs' hashes and positions, by shard, and those of one shard as they came. Begins with the shard of the first, so
+        /// that threads do not go from shard to shard together.
         fn by_shard(&self, pairs: &[KeyValue<'_>]) -> Vec<(Hash, u32)> {
             let hashes: Vec<Hash> = pairs.iter().map(|(key, _)| self.hash(key)).collect();
             let first = hashes.first().map_or(0, |hash| hash.top(SHARD_BITS));
@@ -2803,53 +3091,11 @@ mod hash {
             }
             let mut order = vec![(Hash(0), 0); pairs.len()];
             for (at, hash) in (0..).zip(hashes) {
-                let place: &mut usize = &mut starts[number(hash)];
-                order[*place] = (hash, at);
-                *place += 1;
+                let position: &mut usize = &mut starts[number(hash)];
+                order[*position] = (hash, at);
+                *position += 1;
             }
             order
-        }
-
-        /// That there is memory for the segments of so many pairs in all, beyond what there is. To find out by and by would take
-        /// all that the system has.
-        pub(super) fn check_room(&self, pairs: usize) -> Tried<()> {
-            let bytes = (pairs / RESERVED).saturating_mul(BUCKETS * BUCKET).saturating_sub(self.bytes());
-            if bytes <= Space::HUGE_PAGE {
-                return Ok(());
-            }
-            let memory = &self.heap.memory;
-            // It is asked for and not counted, or others would meet the limit meanwhile.
-            let mut room: Vec<u8> = Vec::new();
-            let fits = bytes <= memory.left() && room.try_reserve_exact(bytes).is_ok();
-            // The compiler would see that nothing comes of it, and not ask.
-            std::hint::black_box(&room);
-            if fits { Ok(()) } else { Err(Box::new(memory.refused(bytes))) }
-        }
-
-        /// Splits the segment at `from`, before it is full, if so many pairs in all need it. Returns where to go on.
-        /// The caller pins for each step anew, so that what was split is used again.
-        pub(super) fn reserve(&self, pairs: usize, from: u64) -> Tried<Option<u64>> {
-            let depth = (pairs / RESERVED).checked_ilog2().map_or(0, |bits| bits + 1);
-            let directory = self.directory();
-            if directory.is_none() {
-                self.start()?;
-                // If there is none even so, the index is being replaced.
-                return Ok((!self.directory().is_none()).then_some(from));
-            }
-            let hash = Hash(from);
-            let segment = directory.segment(hash);
-            let held = self.shard(segment).hold();
-            let directory = self.directory();
-            if directory.is_none() || directory.segment(hash) != segment {
-                return Ok(Some(from));
-            }
-            let span = directory.span(segment, hash);
-            let is_small = depth > 0 && segment.len() < BUCKETS;
-            if is_small || directory.depth() - span.len().ilog2() < depth {
-                self.grow(held, segment, hash)?;
-                return Ok(Some(from));
-            }
-            Ok((span.end < directory.len()).then(|| directory.first_hash(span.end)))
         }
 
         /// Whether the index is empty, holds memory worth returning, and was shut to writers for that.
@@ -2858,9 +3104,9 @@ mod hash {
                 return false;
             }
             // In ascending order: a split makes its new shard above its own, whose lock it holds.
-            let mut held = Vec::new();
+            let mut locked = Vec::new();
             for number in 0..SHARDS {
-                held.extend(self.shard_at(number).map(|shard| shard.lock.lock()));
+                locked.extend(self.shard_at(number).map(|shard| shard.lock.lock()));
             }
             let mut space = self.heap.space();
             let splitting = self.all_shards().any(|shard| !shard.splitting.load(Relaxed).is_null());
@@ -2872,14 +3118,16 @@ mod hash {
             true
         }
 
-        /// A new record: its ref, as a word so that the result is handed over in registers.
-        fn add_record(&self, held: &mut Held<'_>, key: &[u8], value: &[u8]) -> Tried<usize> {
+        // --- making and freeing records
+
+        /// A new record: its ref, as a word so that the result is passed in registers.
+        fn add_record(&self, locked: &mut LockedShard<'_>, key: &[u8], value: &[u8]) -> Tried<usize> {
             let bytes = RECORD_HEAD + key.len() + value.len();
             if bytes > MAX_RECORD {
-                return self.add_blob(held, key, value);
+                return self.add_blob_record(locked, key, value);
             }
-            let (reference, record) = self.take_record(held, bytes)?;
-            // SAFETY: the record has room for the lengths, the key and the value, and is ours.
+            let (reference, record) = self.take_record(locked, bytes)?;
+            // SAFETY: M1. The record has room for the lengths, the key and the value, and is ours.
             unsafe {
                 record.cast::<[u16; 2]>().write([key.len() as u16, value.len() as u16]);
                 let bytes = record.add(RECORD_HEAD);
@@ -2890,13 +3138,13 @@ mod hash {
         }
 
         #[cold]
-        fn add_blob(&self, held: &mut Held<'_>, key: &[u8], value: &[u8]) -> Tried<usize> {
+        fn add_blob_record(&self, locked: &mut LockedShard<'_>, key: &[u8], value: &[u8]) -> Tried<usize> {
             let blob = self.heap.add_blob(key, value)?;
-            let (reference, record) = self.take_record(held, BLOB_RECORD).inspect_err(|_| {
-                // SAFETY: the blob was made above and is not known to anybody.
+            let (reference, record) = self.take_record(locked, BLOB_RECORD).inspect_err(|_| {
+                // SAFETY: B1. It was made above, and nobody else knows it.
                 unsafe { self.heap.free_blob(blob) };
             })?;
-            // SAFETY: the record has room for the lengths and an address, and is ours.
+            // SAFETY: M1. The record has room for the lengths and an address, and is ours.
             unsafe {
                 record.cast::<[u16; 2]>().write([BLOB, 0]);
                 record.add(RECORD_HEAD).cast::<*const Blob>().write_unaligned(blob);
@@ -2904,20 +3152,20 @@ mod hash {
             Ok(reference as usize)
         }
 
-        /// Room for a record: one that was taken out, or else a piece of what the lane cuts up.
+        /// Room for a record: one that was removed, or else a piece of what the lane cuts up.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn take_record(&self, held: &mut Held<'_>, bytes: usize) -> Tried<(u32, *mut u8)> {
+        fn take_record(&self, locked: &mut LockedShard<'_>, bytes: usize) -> Tried<(u32, *mut u8)> {
             let (class, units) = class(bytes.div_ceil(UNIT));
-            let shard = held.shard;
-            let lane = held.lane();
+            let shard = locked.shard;
+            let lane = locked.lane();
             lane.last = class as u32;
             if let Some(reference) = self.reuse(shard, lane, class) {
                 return Ok((reference, shard.record(reference).cast_mut()));
             }
             if lane.bump + units as u32 > lane.bump_end {
-                self.bring_room(held, class)?;
+                self.refill(locked, class)?;
             }
-            let lane = held.lane();
+            let lane = locked.lane();
             let reference = lane.bump;
             lane.bump += units as u32;
             let record = shard.record(reference).cast_mut();
@@ -2926,8 +3174,8 @@ mod hash {
             Ok((reference, record))
         }
 
-        /// The oldest record that was taken out, if it is of this class and nobody reads it any more, or a free one. Of those
-        /// that wait two become free for each that comes, so that none stays.
+        /// The oldest removed record, if it is of this class and nobody reads it any more, or a free one. For each record that
+        /// comes into the limbo two come out, so that none stays.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn reuse(&self, shard: &Shard, lane: &mut Lane, class: usize) -> Option<u32> {
             for _ in 0..2 {
@@ -2940,16 +3188,16 @@ mod hash {
             lane.pop(shard, class)
         }
 
-        /// Takes out of a lane's limbo the oldest record if nobody reads it any more.
+        /// Takes out of a lane's limbo the oldest record, if nobody reads it any more, and frees its blob.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn unread(&self, shard: &Shard, lane: &mut Lane) -> Option<Removed> {
             let unread = lane.limbo.pop(&self.heap.memory)?;
             if unread.owns_blob {
-                // SAFETY: nobody else knows the record any more, and it is whole.
+                // SAFETY: E2, B1. Nobody else knows the record any more, and it is whole.
                 unsafe { self.heap.free_blob(blob_of(shard.record(unread.reference))) };
             }
             #[cfg(twindex_check)]
-            // SAFETY: as above.
+            // SAFETY: E2.
             unsafe {
                 let record = NonNull::new_unchecked(shard.record(unread.reference).cast_mut());
                 super::check::spoil(record, class_units(unread.class.into()) * UNIT);
@@ -2957,7 +3205,7 @@ mod hash {
             Some(unread)
         }
 
-        /// Frees so many at most of the records that a lane took out; whether there was any that nobody reads any more.
+        /// Frees up to `most` of the records that wait in a lane's limbo; whether there was any.
         #[inline]
         fn free_unread(&self, shard: &Shard, lane: &mut Lane, most: usize) -> bool {
             let mut freed = 0;
@@ -2972,72 +3220,72 @@ mod hash {
 
         /// Brings the lane room for a record of a class: a free one of this class or a larger one, or else a block.
         #[cold]
-        fn bring_room(&self, held: &mut Held<'_>, class: usize) -> Tried<()> {
-            let shard = held.shard;
-            let lane = held.lane();
+        fn refill(&self, locked: &mut LockedShard<'_>, class: usize) -> Tried<()> {
+            let shard = locked.shard;
+            let lane = locked.lane();
             let rest = lane.bump_end - lane.bump;
             if lane.free.is_some() || rest >= LONG as u32 {
                 lane.file(shard, lane.bump, rest);
             }
             lane.bump = lane.bump_end;
-            // By and by, so that all are there again when a record fits nowhere.
-            if held.state().joining.is_some() {
-                held.join(JOIN_SOME);
+            if locked.state().joining.is_some() {
+                locked.join(JOIN_SOME);
             }
-            let mut found = held.cut(class);
+            let mut found = locked.cut(class);
             if found.is_none() {
-                // Those of a thread that is no more wait for others to look.
-                for lane in &mut held.state().lanes {
+                // Those of a thread that is no more wait for others.
+                for lane in &mut locked.state().lanes {
                     self.free_unread(shard, lane, 64);
                 }
                 let mut turns = 0..JOIN_TURNS;
-                while found.is_none() && turns.next().is_some() && held.join(JOIN_AT_A_TIME) {
-                    found = held.cut(class);
+                while found.is_none() && turns.next().is_some() && locked.join(JOIN_AT_A_TIME) {
+                    found = locked.cut(class);
                 }
             }
-            let Some(range) = found else { return self.add_block(held, class_units(class) * UNIT) };
-            let lane = held.lane();
+            let Some(range) = found else { return self.add_block(locked, class_units(class) * UNIT) };
+            let lane = locked.lane();
             (lane.bump, lane.bump_end) = (range.start, range.end);
             Ok(())
         }
 
         /// Gives the shard another block, an eighth of what it has.
         #[cold]
-        fn add_block(&self, held: &mut Held<'_>, at_least: usize) -> Tried<()> {
-            let wanted = (held.lane().bytes / 8 + 1).next_power_of_two() / 2;
+        fn add_block(&self, locked: &mut LockedShard<'_>, at_least: usize) -> Tried<()> {
+            let wanted = (locked.lane().bytes / 8 + 1).next_power_of_two() / 2;
             let least = (at_least + UNIT).max(MIN_BLOCK);
             let mut bytes = Space::rounded(wanted.clamp(least, MAX_BLOCK));
-            let shard = held.shard;
-            let number = held.state().block_count;
+            let shard = locked.shard;
+            let number = locked.state().block_count;
             if (number + 1) >> (32 - BLOCK_UNITS_BITS) != 0 {
                 return Err(Box::new(self.heap.memory.refused(bytes)));
             }
             let mut space = self.heap.space();
             let mut table = shard.blocks.load(Relaxed);
-            if number == held.state().block_capacity && !REFS_ARE_ADDRESSES {
+            if number == locked.state().block_capacity && !REFS_ARE_ADDRESSES {
                 let longer = (number * 2).max(NEXT_BLOCKS);
-                let copy = held.copy_blocks(&mut space, longer)?;
+                let copy = locked.copy_blocks(&mut space, longer)?;
                 shard.blocks.store(copy, Release);
                 if number > FIRST_BLOCKS
                     && let Some(old) = NonNull::new(table)
                 {
-                    self.retire_block(&mut space, old.cast(), number * ENTRY);
+                    self.heap.retire_in(&mut space, [Retired::Block(old.cast(), number * ENTRY)]);
                 }
                 table = copy;
-                held.state().block_capacity = longer;
+                locked.state().block_capacity = longer;
             }
             let block = space.take(bytes).or_else(|_| {
                 bytes = Space::rounded(least);
                 space.take(bytes)
             })?;
             if !REFS_ARE_ADDRESSES {
-                // SAFETY: the table's capacity is greater than `number`. No ref leads to this entry yet.
+                // SAFETY: H4. The table's capacity is greater than `number`, and no ref leads to this entry yet.
                 unsafe { table.add(number).write(AtomicPtr::new(block.as_ptr())) };
             }
-            let state = held.state();
+            let state = locked.state();
             state.block_count += 1;
-            state.enough = (self.heap.memory.used.load(Relaxed) / 16).clamp(COLLECT_FROM, COLLECT_AT);
-            let lane = held.lane();
+            let used = self.heap.memory.used.load(Relaxed);
+            state.collect_threshold = (used / 16).clamp(COLLECT_FROM, COLLECT_AT);
+            let lane = locked.lane();
             lane.bytes += bytes;
             let first = if REFS_ARE_ADDRESSES {
                 (block.expose_provenance().get() / UNIT) as u32
@@ -3049,40 +3297,39 @@ mod hash {
             Ok(())
         }
 
-        /// Frees a record whose ref was taken out of the index once no reader has it, with its blob.
+        /// Frees a record whose ref was taken out of the index, with its blob, once no reader has it: E2.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn retire(&self, held: &mut Held<'_>, reference: u32, record: *const u8) {
+        fn retire_record(&self, locked: &mut LockedShard<'_>, reference: u32, record: *const u8) {
             #[cfg(twindex_check)]
-            self.check_unlinked(held.shard, reference);
-            // SAFETY: the record is whole until it is free, and so is its blob.
+            self.check_unlinked(locked.shard, reference);
+            // SAFETY: H1. The record is whole until it is free, and so is its blob.
             let (bytes, blob) = unsafe { record_extent(record) };
             let class = class(bytes.div_ceil(UNIT)).0 as u8;
-            held.lane().limbo.push(Removed { reference, class, owns_blob: blob.is_some() });
-            // SAFETY: as above.
+            locked.lane().limbo.push(Removed { reference, class, owns_blob: blob.is_some() });
+            // SAFETY: B1, as above.
             let bytes = bytes.max(64) + blob.map_or(0, |blob| unsafe { Blob::size(blob) });
-            // Only threads that share the lane count here, and may lose what they count at the same time.
-            let removed = &self.removed(held.lane).bytes;
+            // Threads that share the lane may lose what they count at the same time. That does no harm.
+            let removed = &self.removed(locked.lane).bytes;
             let sum = removed.load(Relaxed) + bytes;
-            let due = sum >= held.state().enough;
+            let due = sum >= locked.state().collect_threshold;
             removed.store(if due { 0 } else { sum }, Relaxed);
-            held.due |= due;
+            locked.due |= due;
         }
 
         /// Frees what no reader can be in any more; whether there was any.
         pub(super) fn collect(&self) -> bool {
-            let mut any = false;
-            epoch::advance_far(&self.heap.memory);
+            let mut any = self.heap.collect();
             for shard in self.all_shards() {
-                for lane in &mut shard.hold().state().lanes {
+                for lane in &mut shard.lock().state().lanes {
                     any |= self.free_unread(shard, lane, usize::MAX);
                 }
             }
-            self.heap.free_unread(&mut self.heap.space()) || any
+            any
         }
 
         // --- growing
 
-        /// Makes the first directory, of one entry, with a small segment.
+        /// Makes the first directory, with one small segment.
         fn start(&self) -> Tried<()> {
             let mut space = self.heap.space();
             if space.closed || !self.directory().is_none() {
@@ -3090,22 +3337,26 @@ mod hash {
             }
             if self.shards.load(Relaxed).is_null() {
                 let first = space.take(size_of::<Shard>())?.cast();
-                // SAFETY: the block has room for a shard and is not known to anybody else.
+                // SAFETY: M1. The block has room for a shard, and nobody else knows it.
                 let first = unsafe { Shard::write(first) };
                 self.shards.store((&raw const first.alone).cast_mut(), Release);
             }
-            let first = Fresh::new(&mut space, FIRST_BUCKETS, 0)?.segment;
-            self.lead(&mut space, 1, &|_| first).inspect_err(|_| space.forget(first))
+            let first = NewSegment::new(&mut space, FIRST_BUCKETS, 0)?.segment;
+            self.install_directory(&mut space, 1, &|_| first).inspect_err(|_| space.give_segment(first))
         }
 
         /// Puts a directory in place that leads each hash `to` a segment. They are all of one size.
-        fn lead(&self, space: &mut Space, depth: u32, to: &dyn Fn(Hash) -> Segment) -> Tried<()> {
+        fn install_directory(
+            &self,
+            space: &mut Space,
+            depth: u32,
+            to: &dyn Fn(Hash) -> Segment,
+        ) -> Tried<()> {
             let old = self.directory();
             let block = space.take(Directory::bytes_for(depth))?;
             let head = block.as_ptr().cast::<DirectoryHead>();
             let directory = Directory(head);
-            // SAFETY: the block has room for the head and so many entries, which change only while `space` is locked, and is
-            // not known to anybody else.
+            // SAFETY: M1. The block has room for the head and so many entries, and nobody else knows it.
             unsafe {
                 (&raw mut (*head).shift).write(64 - depth);
                 (&raw mut (*head).mask).write(to(Hash(0)).mask);
@@ -3116,33 +3367,42 @@ mod hash {
             self.directory.store(head, Release);
             if !old.is_none() {
                 let block = NonNull::new(old.0.cast_mut().cast()).expect("a directory has an address");
-                self.retire_block(space, block, Directory::bytes_for(old.depth()));
+                self.heap.retire_in(space, [Retired::Block(block, Directory::bytes_for(old.depth()))]);
             }
             Ok(())
         }
 
-        /// Replaces a full segment by a larger one or by two. The caller held its shard's lock.
+        /// Replaces a full segment by a larger one or by two.
         #[cold]
-        fn grow(&self, held: Held<'_>, segment: Segment, hash: Hash) -> Tried<()> {
-            let shard = self.shard(segment);
+        fn grow(&self, locked: LockedShard<'_>, segment: Segment, hash: Hash) -> Tried<()> {
+            let shard = locked.shard;
             if !shard.splitting.load(Relaxed).is_null() {
-                drop(held);
+                drop(locked);
                 let mut turns = 0;
                 while !shard.splitting.load(Relaxed).is_null() {
                     wait(&mut turns);
                 }
                 return Ok(());
             }
-            let directory = self.directory();
             if segment.len() < BUCKETS {
                 let mut space = self.heap.space();
-                let mut larger = Fresh::new(&mut space, segment.len() * GROWTH, segment.shard())?;
+                let mut larger = NewSegment::new(&mut space, segment.len() * GROWTH, segment.shard())?;
                 self.each_ref(segment, shard, |reference, hash| larger.put(hash, reference));
                 let larger = larger.segment;
-                self.lead(&mut space, 1, &|_| larger).inspect_err(|_| space.forget(larger))?;
-                self.retire_block(&mut space, segment.block(), segment.bytes());
+                self.install_directory(&mut space, 1, &|_| larger)
+                    .inspect_err(|_| space.give_segment(larger))?;
+                self.heap.retire_in(&mut space, [Retired::Block(segment.block(), segment.bytes())]);
                 return Ok(());
             }
+            let grown = self.split(locked, segment, hash);
+            self.heap.maintain_if_due();
+            grown
+        }
+
+        /// Replaces a segment by two. Its lock is not held while refs move: H2.
+        fn split(&self, locked: LockedShard<'_>, segment: Segment, hash: Hash) -> Tried<()> {
+            let shard = locked.shard;
+            let directory = self.directory();
             let depth = directory.depth() - directory.span(segment, hash).len().ilog2() + 1;
             self.deepen(depth)?;
             // Of the first segments, the upper half gets a shard of its own.
@@ -3152,7 +3412,7 @@ mod hash {
                 (hash.top(depth) | 1) << (SHARD_BITS - depth)
             };
             shard.splitting.store(segment.entry, Relaxed);
-            drop(held);
+            drop(locked);
             let mut moved = 0;
             let halves = self.two_segments([segment.shard(), number]).map(|mut halves| {
                 self.each_ref(segment, shard, |reference, hash| {
@@ -3162,80 +3422,70 @@ mod hash {
                 });
                 halves.map(|half| half.segment)
             });
-            let mut held = shard.hold();
+            let mut locked = shard.lock();
             shard.splitting.store(ptr::null_mut(), Relaxed);
             let halves = halves?;
             if number != segment.shard() {
-                self.divide(&mut held, number, moved)
-                    .inspect_err(|_| halves.iter().for_each(|&half| self.heap.space().forget(half)))?;
+                self.divide(&mut locked, number, moved)
+                    .inspect_err(|_| halves.iter().for_each(|&half| self.heap.space().give_segment(half)))?;
             }
             self.set_entries(segment, hash, halves);
-            drop(held);
-            self.heap.maintain_if_due();
             Ok(())
         }
 
-        /// Makes the shard that so many pairs of a segment of `low` go to. It knows the blocks that there are by the same
-        /// numbers, so their refs lead to the same records.
-        fn divide(&self, held: &mut Held<'_>, number: usize, moved: usize) -> Tried<()> {
-            let low = held.shard;
+        /// Makes the shard that `moved` pairs of a segment of `low` go to. It knows the blocks that there are by the same
+        /// numbers, so their refs lead to the same records: H4.
+        fn divide(&self, low: &mut LockedShard<'_>, number: usize, moved: usize) -> Tried<()> {
             let space = &mut self.heap.space();
-            if ptr::eq(self.shards.load(Relaxed), &raw const low.alone) {
+            if ptr::eq(self.shards.load(Relaxed), &raw const low.shard.alone) {
                 let table = space.take(SHARDS * ENTRY)?.cast::<AtomicPtr<Shard>>();
-                // SAFETY: the block has room for so many addresses.
+                // SAFETY: M1. The block has room for so many addresses.
                 unsafe {
                     table.write_bytes(0, SHARDS);
-                    table.write(AtomicPtr::new(low.alone.load(Relaxed)));
+                    table.write(AtomicPtr::new(low.shard.alone.load(Relaxed)));
                 }
                 self.shards.store(table.as_ptr(), Release);
             }
             let block = space.take(size_of::<Shard>())?;
-            let capacity = held.state().block_capacity.max(NEXT_BLOCKS);
-            let blocks = held.copy_blocks(space, capacity).inspect_err(|_| {
-                // SAFETY: it was just taken.
+            let capacity = low.state().block_capacity.max(NEXT_BLOCKS);
+            let blocks = low.copy_blocks(space, capacity).inspect_err(|_| {
+                // SAFETY: M1. It was just taken.
                 unsafe { space.give(block, size_of::<Shard>()) };
             })?;
-            // SAFETY: the block has room for a shard and is not known to anybody else.
+            // SAFETY: M1. The block has room for a shard, and nobody else knows it.
             let high = unsafe { Shard::write(block.cast()) };
             high.blocks.store(blocks, Relaxed);
             // SAFETY: as above.
-            let (state, high_state) = (held.state(), unsafe { &mut *high.state.get() });
+            let (state, high_state) = (low.state(), unsafe { &mut *high.state.get() });
             (high_state.block_count, high_state.block_capacity) = (state.block_count, capacity);
             for (low, high) in state.lanes.iter_mut().zip(&mut high_state.lanes) {
                 high.bytes = low.bytes / 2;
                 low.bytes -= high.bytes;
             }
-            high_state.enough = state.enough;
+            high_state.collect_threshold = state.collect_threshold;
             high_state.empty_at = -moved.cast_signed();
             state.empty_at += moved.cast_signed();
-            // SAFETY: the table has an entry for each shard.
+            // SAFETY: H4. The table has an entry for each shard.
             unsafe { (*self.shards.load(Relaxed).add(number)).store(high.alone.load(Relaxed), Release) };
             Ok(())
         }
 
-        /// Frees a block that nobody can find any more, once no reader is left in it.
-        fn retire_block(&self, space: &mut Space, block: NonNull<u8>, bytes: usize) {
-            if space.retire(Retired::Block(block, bytes)) {
-                self.heap.due.store(true, Relaxed);
-            }
-        }
-
-        fn two_segments(&self, shards: [usize; 2]) -> Tried<[Fresh; 2]> {
+        fn two_segments(&self, shards: [usize; 2]) -> Tried<[NewSegment; 2]> {
             let mut space = self.heap.space();
-            let low = Fresh::new(&mut space, BUCKETS, shards[0])?;
-            let high =
-                Fresh::new(&mut space, BUCKETS, shards[1]).inspect_err(|_| space.forget(low.segment))?;
+            let low = NewSegment::new(&mut space, BUCKETS, shards[0])?;
+            let high = NewSegment::new(&mut space, BUCKETS, shards[1])
+                .inspect_err(|_| space.give_segment(low.segment))?;
             self.heap.check_end(&space);
             Ok([low, high])
         }
 
         /// Shows `each` every ref of a segment with the hash of its key. The caller keeps it from changing.
         fn each_ref(&self, segment: Segment, shard: &Shard, mut each: impl FnMut(u32, Hash)) {
-            let refs = refs(segment, shard);
+            let refs = segment.refs(shard);
             for (at, &reference) in refs.iter().enumerate() {
                 // SAFETY: H1.
                 let (key, _) = unsafe { record_parts(shard.record(reference)) };
-                // Of long keys, which mostly are alike, the other lines are asked for too.
+                // Where keys are long, most are. Prefetches the other lines of one that comes soon.
                 let key_end = RECORD_HEAD + key.len();
                 if key_end > 64
                     && let Some(&soon) = refs.get(at + 4)
@@ -3257,7 +3507,7 @@ mod hash {
             if depth > MAX_DEPTH.min(usize::BITS - ENTRY.ilog2() - 2) {
                 return Err(Box::new(self.heap.memory.refused(0)));
             }
-            self.lead(&mut space, old.depth() + 1, &|hash| old.segment(hash))
+            self.install_directory(&mut space, old.depth() + 1, &|hash| old.segment(hash))
         }
 
         /// Leads the entries of a segment to the two that take its place, each its half, and retires it.
@@ -3267,24 +3517,69 @@ mod hash {
             let span = directory.span(old, hash);
             let middle = usize::midpoint(span.start, span.end);
             for at in span {
-                // SAFETY: it is one of the directory's.
+                // SAFETY: E1. It is one of the directory's.
                 unsafe { (*directory.entry(at)).store(halves[usize::from(at >= middle)].entry, Release) };
             }
-            self.retire_block(&mut space, old.block(), old.bytes());
+            self.heap.retire_in(&mut space, [Retired::Block(old.block(), old.bytes())]);
+        }
+
+        // --- reserving
+
+        /// That there is memory for the segments of so many pairs in all. To find out segment by segment would take all that the
+        /// system has.
+        pub(super) fn check_room(&self, pairs: usize) -> Tried<()> {
+            let needed = (pairs / RESERVED_PAIRS).saturating_mul(BUCKETS * BUCKET);
+            let bytes = needed.saturating_sub(self.bytes());
+            if bytes <= Space::HUGE_PAGE {
+                return Ok(());
+            }
+            let memory = &self.heap.memory;
+            // It is not counted, or others would meet the limit meanwhile.
+            let mut room: Vec<u8> = Vec::new();
+            let fits = bytes <= memory.left() && room.try_reserve_exact(bytes).is_ok();
+            // The compiler would see that nothing comes of it, and not allocate.
+            std::hint::black_box(&room);
+            if fits { Ok(()) } else { Err(Box::new(memory.refused(bytes))) }
+        }
+
+        /// Splits the segment at `from`, before it is full, if so many pairs in all need it. Returns where to go on. The caller
+        /// pins for each step anew, so that memory of split segments is used again.
+        pub(super) fn reserve(&self, pairs: usize, from: u64) -> Tried<Option<u64>> {
+            let depth = (pairs / RESERVED_PAIRS).checked_ilog2().map_or(0, |bits| bits + 1);
+            let directory = self.directory();
+            if directory.is_none() {
+                self.start()?;
+                // If there is none even so, the index is being replaced.
+                return Ok((!self.directory().is_none()).then_some(from));
+            }
+            let hash = Hash(from);
+            let segment = directory.segment(hash);
+            let locked = self.shard(segment).lock();
+            let directory = self.directory();
+            if directory.is_none() || directory.segment(hash) != segment {
+                return Ok(Some(from));
+            }
+            let span = directory.span(segment, hash);
+            let is_small = depth > 0 && segment.len() < BUCKETS;
+            if is_small || directory.depth() - span.len().ilog2() < depth {
+                self.grow(locked, segment, hash)?;
+                return Ok(Some(from));
+            }
+            Ok((span.end < directory.len()).then(|| directory.first_hash(span.end)))
         }
     }
 
     impl Space {
         /// Takes back a new segment that nobody was led to.
-        fn forget(&mut self, segment: Segment) {
-            // SAFETY: it was taken with these bytes, and nobody knows it.
+        fn give_segment(&mut self, segment: Segment) {
+            // SAFETY: M1. It was taken with these bytes, and nobody knows it.
             unsafe { self.give(segment.block(), segment.bytes()) };
         }
     }
 
     impl Drop for HashIndex {
         fn drop(&mut self) {
-            // SAFETY: each blob has one record, which is whole, and nobody reads it any more.
+            // SAFETY: B1. Each blob has one record, which is whole, and nobody reads it any more.
             let free = |blob| unsafe { self.heap.free_blob(blob) };
             let directory = self.directory();
             let none = directory.is_none() || self.heap.blob_bytes.load(Relaxed) == 0;
@@ -3293,8 +3588,8 @@ mod hash {
                 let hash = Hash(directory.first_hash(at));
                 let segment = directory.segment(hash);
                 let shard = self.shard(segment);
-                for reference in refs(segment, shard) {
-                    // SAFETY: the record is whole.
+                for reference in segment.refs(shard) {
+                    // SAFETY: H1.
                     unsafe { record_extent(shard.record(reference)) }.1.map(free);
                 }
                 at = directory.span(segment, hash).end;
@@ -3302,291 +3597,11 @@ mod hash {
             for shard in self.all_shards() {
                 // SAFETY: nobody else has it any more.
                 let mut state = unsafe { mem::take(&mut *shard.state.get()) };
-                let retired = state.lanes.iter_mut().flat_map(|lane| lane.limbo.drain());
-                for retired in retired.filter(|retired| retired.owns_blob) {
-                    // SAFETY: a retired record is whole.
-                    free(unsafe { blob_of(shard.record(retired.reference)) });
+                let removed = state.lanes.iter_mut().flat_map(|lane| lane.limbo.drain());
+                for removed in removed.filter(|removed| removed.owns_blob) {
+                    // SAFETY: H1. A removed record is whole until it is freed.
+                    free(unsafe { blob_of(shard.record(removed.reference)) });
                 }
-            }
-        }
-    }
-
-    impl Shard {
-        /// Makes a shard that has no pairs and no blocks.
-        ///
-        /// # Safety
-        /// There is room, of which nobody else knows.
-        unsafe fn write<'s>(at: NonNull<Self>) -> &'s Self {
-            let at = at.as_ptr();
-            // SAFETY: the caller's promise.
-            unsafe {
-                at.write(Self {
-                    lock: Lock::default(),
-                    len: AtomicIsize::new(0),
-                    blocks: AtomicPtr::new((&raw mut (*at).first_blocks).cast()),
-                    splitting: AtomicPtr::new(ptr::null_mut()),
-                    alone: AtomicPtr::new(at),
-                    first_blocks: [const { AtomicPtr::new(ptr::null_mut()) }; FIRST_BLOCKS],
-                    state: UnsafeCell::new(ShardState { block_capacity: FIRST_BLOCKS, ..Default::default() }),
-                });
-                &*at
-            }
-        }
-
-        #[inline]
-        fn hold(&self) -> Held<'_> {
-            Held { _locked: self.lock.lock(), shard: self, lane: epoch::lane(), due: false }
-        }
-
-        /// The address of a record.
-        #[inline]
-        fn record(&self, reference: u32) -> *const u8 {
-            debug_assert!(reference != 0);
-            if REFS_ARE_ADDRESSES {
-                return ptr::with_exposed_provenance(reference as usize * UNIT);
-            }
-            let number = (reference >> BLOCK_UNITS_BITS) as usize;
-            let unit = (reference & ((1 << BLOCK_UNITS_BITS) - 1)) as usize;
-            // SAFETY: a ref is stored only after its block is in the table, so a table loaded after it
-            // has the block; the pin or the lock keeps the table.
-            unsafe {
-                let block = (*self.blocks.load(Acquire).add(number)).load(Relaxed);
-                block.add(unit * UNIT)
-            }
-        }
-    }
-
-    /// A shard whose lock the thread holds.
-    struct Held<'s> {
-        shard: &'s Shard,
-        /// The thread's number, which says its lane.
-        lane: usize,
-        /// Whether so much was taken out that the next epoch is to begin, which is done without the lock.
-        due: bool,
-        _locked: Locked<'s>,
-    }
-
-    impl Held<'_> {
-        #[inline]
-        fn state(&mut self) -> &mut ShardState {
-            // SAFETY: the lock is held, and this is all that leads there.
-            unsafe { &mut *self.shard.state.get() }
-        }
-
-        #[inline]
-        fn lane(&mut self) -> &mut Lane {
-            let (lane, lanes) = (self.lane, &mut self.state().lanes);
-            &mut lanes[lane % lanes.len()]
-        }
-
-        /// A table of the shard's blocks with room for so many.
-        fn copy_blocks(&mut self, space: &mut Space, capacity: usize) -> Tried<*mut AtomicPtr<u8>> {
-            let table = self.shard.blocks.load(Relaxed);
-            let copy = space.take(capacity * ENTRY)?.cast();
-            for at in 0..self.state().block_count {
-                // SAFETY: each has so many entries or more.
-                unsafe { copy.add(at).write(AtomicPtr::new((*table.add(at)).load(Relaxed))) };
-            }
-            Ok(copy.as_ptr())
-        }
-
-        /// Takes a free record of this class or a larger one from the lane, or else from another: what one thread frees
-        /// another may need.
-        fn cut(&mut self, class: usize) -> Option<Range<u32>> {
-            let shard = self.shard;
-            let own = self.lane().cut(shard, class);
-            own.or_else(|| self.state().lanes.iter_mut().find_map(|lane| lane.cut(shard, class)))
-        }
-
-        /// Joins free records, if enough became free since the last time: five at most for each that did. Does no more
-        /// than what is `left` to do, so that no write takes long, and goes on the next time. Whether it did anything.
-        fn join(&mut self, mut left: usize) -> bool {
-            if SMALL {
-                return false;
-            }
-            let shard = self.shard;
-            let state = self.state();
-            let mut joining = match state.joining.take() {
-                Some(joining) => joining,
-                None if state.freed() < state.join_at.max(JOIN_FROM) => return false,
-                None => {
-                    state.lanes.iter_mut().for_each(|lane| lane.freed = 0);
-                    Box::new(Joining { stacks: LANES * CLASSES, taken: Vec::new() })
-                }
-            };
-            while left > 0 && joining.stacks > 0 {
-                // The largest last, as one of them may fit meanwhile.
-                let taken = LANES * CLASSES - joining.stacks;
-                let class = taken / LANES;
-                let lane = taken - class * LANES;
-                let Some(reference) = state.lanes[lane].pop(shard, class) else {
-                    joining.stacks -= 1;
-                    continue;
-                };
-                if joining.note(reference, class_units(class) as u32).is_err() {
-                    state.lanes[lane].push(shard, class, reference);
-                    joining.stacks = 0;
-                }
-                left -= 1;
-            }
-            while left > 0 {
-                let Some(mut records) = joining.taken.pop() else {
-                    let state = self.state();
-                    state.join_at = (state.freed() / 4).saturating_mul(5);
-                    return true;
-                };
-                records.sort_unstable();
-                for run in records.chunk_by(|one, next| one.0 + one.1 == next.0) {
-                    let units: u32 = run.iter().map(|record| record.1).sum();
-                    self.lane().file(shard, run[0].0, units);
-                }
-                left = left.saturating_sub(records.len());
-            }
-            self.state().joining = Some(joining);
-            true
-        }
-    }
-
-    /// The refs in a segment, whose records are asked for. The caller keeps it from changing.
-    fn refs(segment: Segment, shard: &Shard) -> Vec<u32> {
-        let mut refs = Vec::with_capacity(segment.len() * SLOTS);
-        // SAFETY: the caller's promise.
-        for bucket in unsafe { segment.buckets() } {
-            let mut taken = !bucket.free_slots() & ((1 << SLOTS) - 1);
-            while taken != 0 {
-                let reference = bucket.first(taken).load(Relaxed);
-                prefetch_batch(shard.record(reference));
-                refs.push(reference);
-                taken &= taken - 1;
-            }
-        }
-        refs
-    }
-
-    /// # Safety
-    /// As for `record_parts`.
-    #[inline(always)]
-    unsafe fn is_key(record: *const u8, key: &[u8]) -> bool {
-        #[cold]
-        unsafe fn is_key_of_blob(record: *const u8, key: &[u8]) -> bool {
-            // SAFETY: the caller's promise.
-            unsafe { Blob::parts(blob_of(record)).0 == key }
-        }
-        // SAFETY: the caller's promise.
-        unsafe {
-            let key_len = record.cast::<u16>().read();
-            if key_len == BLOB {
-                return is_key_of_blob(record, key);
-            }
-            usize::from(key_len) == key.len()
-                && same_bytes(slice::from_raw_parts(record.add(RECORD_HEAD), key.len()), key)
-        }
-    }
-
-    /// The value of a record.
-    ///
-    /// # Safety
-    /// As for `record_parts`.
-    #[inline(always)]
-    unsafe fn body<'r>(record: *const u8) -> Body<'r> {
-        // SAFETY: the caller's promise.
-        unsafe { record_extent(record).1.map_or_else(|| Body::Inline(record_parts(record).1), Body::Blob) }
-    }
-
-    /// What only the holder of a segment's lock does.
-    impl Segment {
-        /// Where `key` is or could be. `None` where the segment must grow first, or is just growing.
-        #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn place(self, shard: &Shard, hash: Hash, key: &[u8]) -> Option<Place> {
-            if ptr::eq(shard.splitting.load(Relaxed), self.entry) {
-                return None;
-            }
-            // SAFETY: the lock keeps the segment, and its holder drops this at once.
-            let bucket = unsafe { self.bucket(hash, 0) };
-            let found = |slots: u32, taken| Place { slot: slots.trailing_zeros() as u8, steps: 0, taken };
-            let (slots, free) = (bucket.slots_with(hash.tag()), bucket.free_slots());
-            if slots == 0 {
-                if free != 0 && bucket.passed() == 0 {
-                    return Some(found(free, false));
-                }
-            } else {
-                // Under the lock a tagged slot has a record.
-                let record = shard.record(bucket.first(slots).load(Relaxed));
-                // SAFETY: H1.
-                if unsafe { is_key(record, key) } {
-                    return Some(found(slots, true));
-                }
-            }
-            self.search(shard, hash, key)
-        }
-
-        /// As `place`, where a first look at the home bucket does not tell.
-        #[inline(never)]
-        fn search(self, shard: &Shard, hash: Hash, key: &[u8]) -> Option<Place> {
-            let mut free = None;
-            for steps in 0..self.len() {
-                // SAFETY: as above.
-                let bucket = unsafe { self.bucket(hash, steps) };
-                let at = |slot: u32, taken| Some(Place { slot: slot as u8, steps: steps as u8, taken });
-                if let Some((slot, _)) = bucket.find(shard, hash.tag(), key) {
-                    return at(slot, true);
-                }
-                if free.is_none() && steps <= MAX_STEPS {
-                    free = at(bucket.free_slots().trailing_zeros(), false)
-                        .filter(|free| free.slot < SLOTS as u8);
-                }
-                if bucket.passed() == 0 && (free.is_some() || steps > MAX_STEPS) {
-                    break;
-                }
-            }
-            free
-        }
-
-        /// Counts a pair at so many steps from home in the buckets that it passed.
-        fn count_steps(self, hash: Hash, steps: usize, by: u32) {
-            for step in 0..steps {
-                // SAFETY: as in `place`.
-                let passed = unsafe { &self.bucket(hash, step).tags.passed };
-                passed.store(passed.load(Relaxed).wrapping_add(by), Release);
-            }
-        }
-    }
-
-    /// A segment that is being filled and that nobody else knows yet, with how many slots of each bucket are taken.
-    struct Fresh {
-        segment: Segment,
-        taken: [u8; BUCKETS],
-    }
-
-    impl Fresh {
-        /// An empty one.
-        fn new(space: &mut Space, buckets: usize, shard: usize) -> Tried<Self> {
-            let block = space.take(buckets * BUCKET)?;
-            // SAFETY: the block has room for the buckets, and a bucket of zeros is an empty one.
-            unsafe { block.write_bytes(0, buckets * BUCKET) };
-            Ok(Self { segment: Segment::new(block, buckets, shard), taken: [0; BUCKETS] })
-        }
-
-        /// Puts a ref into the first free slot from its home. It has more slots than the old segment had pairs.
-        #[inline]
-        fn put(&mut self, hash: Hash, reference: u32) {
-            let mut offset = hash.home() & self.segment.mask as usize;
-            loop {
-                let taken = &mut self.taken[offset / BUCKET];
-                let slot = usize::from(*taken);
-                // SAFETY: the mask keeps within the segment's buckets, and nobody else knows them.
-                unsafe {
-                    let bucket = self.segment.first().cast_mut().byte_add(offset);
-                    if slot < SLOTS {
-                        *taken += 1;
-                        bucket.cast::<u8>().add(slot).write(hash.tag());
-                        (*bucket).refs[slot].store(reference, Relaxed);
-                        return;
-                    }
-                    let passed = &(*bucket).tags.passed;
-                    passed.store(passed.load(Relaxed) + 1, Relaxed);
-                }
-                offset = (offset + BUCKET) & self.segment.mask as usize;
             }
         }
     }

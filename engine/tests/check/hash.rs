@@ -80,7 +80,7 @@ impl HashIndex {
         // SAFETY: it is whole until it is free.
         let key = unsafe { record_parts(shard.record(reference)) }.0;
         let segment = self.directory().segment(self.hash(key));
-        let leads_there = ptr::eq(self.shard(segment), shard) && refs(segment, shard).contains(&reference);
+        let leads_there = ptr::eq(self.shard(segment), shard) && segment.refs(shard).contains(&reference);
         assert!(!leads_there, "E2: a record was retired that the index leads to");
     }
 
