@@ -48,14 +48,14 @@ impl Cursor {
     /// its range.
     pub async fn scan_asc_next(&mut self) -> Result<Option<Pair>> {
         self.turn(false);
-        self.step(None).await
+        self.step().await
     }
 
     /// Moves to the next pair downwards and returns it, or `None` where there is none. A new cursor moves to the last pair
     /// of its range.
     pub async fn scan_desc_next(&mut self) -> Result<Option<Pair>> {
         self.turn(true);
-        self.step(None).await
+        self.step().await
     }
 
     /// [`scan_asc_next`](Self::scan_asc_next) up to `limit` times.
@@ -73,9 +73,12 @@ impl Cursor {
     async fn steps(&mut self, limit: usize) -> Result<Pairs> {
         self.table.shared.check_open()?;
         let mut pairs = Vec::new();
-        while pairs.len() < limit {
-            let Some(pair) = self.step(Some(limit - pairs.len())).await? else { break };
-            pairs.push(pair);
+        while pairs.len() < limit && self.fill(Some(limit - pairs.len())).await? {
+            let count = self.ready.len().min(limit - pairs.len());
+            pairs.extend(self.ready.drain(..count));
+        }
+        if let Some((key, _)) = pairs.last() {
+            self.on = Some(key.clone());
         }
         Ok(pairs)
     }
@@ -91,25 +94,34 @@ impl Cursor {
         }
     }
 
-    /// The next pair; `expected` so many will be asked for.
-    async fn step(&mut self, expected: Option<usize>) -> Result<Option<Pair>> {
-        let Some(layout) = self.table.reading()? else { return Ok(None) };
-        if self.ready.is_empty() {
-            let mut merge = match self.merge.take() {
-                Some(merge) => merge,
-                None => self.begin(layout, expected),
-            };
-            self.ready = merge.more().await?.into();
-            if self.ready.is_empty() {
-                return Ok(None);
-            }
-            self.merge = Some(merge);
+    async fn step(&mut self) -> Result<Option<Pair>> {
+        self.table.shared.check_open()?;
+        if !self.fill(None).await? {
+            return Ok(None);
         }
         let pair = self.ready.pop_front();
-        if let Some((key, _)) = &pair {
-            self.on = Some(key.clone());
-        }
+        self.on = pair.as_ref().map(|(key, _)| key.clone());
         Ok(pair)
+    }
+
+    /// Whether there are more pairs, which are then ready; `expected` so many will be asked for.
+    async fn fill(&mut self, expected: Option<usize>) -> Result<bool> {
+        if self.table.state.is_dropped() {
+            return Ok(false);
+        }
+        if !self.ready.is_empty() {
+            return Ok(true);
+        }
+        let Some(layout) = self.table.reading()? else { return Ok(false) };
+        let mut merge = match self.merge.take() {
+            Some(merge) => merge,
+            None => self.begin(layout, expected),
+        };
+        self.ready = merge.more().await?.into();
+        if !self.ready.is_empty() {
+            self.merge = Some(merge);
+        }
+        Ok(!self.ready.is_empty())
     }
 
     /// Begins to read what is left of the range.
@@ -170,22 +182,23 @@ impl Scan {
 
     /// The next pair, or `None` at the end.
     pub async fn next(&mut self) -> Result<Option<Pair>> {
-        self.cursor.table.shared.check_open()?;
-        if self.left == 0 {
-            return Ok(None);
-        }
-        let pair = self.cursor.step(Some(self.left)).await?;
-        self.left = if pair.is_some() { self.left - 1 } else { 0 };
-        Ok(pair)
+        Ok(self.next_many(1).await?.pop())
     }
 
     /// Up to `count` of the next pairs; none at the end.
     pub async fn next_many(&mut self, count: usize) -> Result<Pairs> {
+        let (count, expected) = (count.min(self.left), self.left);
         let mut pairs = Vec::new();
-        while pairs.len() < count {
-            let Some(pair) = self.next().await? else { break };
-            pairs.push(pair);
+        self.cursor.table.shared.check_open()?;
+        while pairs.len() < count && self.cursor.fill(Some(expected)).await? {
+            let ready = &mut self.cursor.ready;
+            let some = ready.len().min(count - pairs.len());
+            pairs.extend(ready.drain(..some));
+            if let (true, Some((key, _))) = (ready.is_empty(), pairs.last()) {
+                self.cursor.on = Some(key.clone());
+            }
         }
+        self.left = if pairs.len() < count { 0 } else { self.left - count };
         Ok(pairs)
     }
 

@@ -44,7 +44,7 @@ mod walk;
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-pub use twindex::{Change, Index, TableOptions, prefix_range};
+pub use twindex::{Change, Error as EngineError, Index, TableOptions, prefix_range};
 
 pub use crate::cursor::{Cursor, Scan};
 pub use crate::error::{Error, Result};

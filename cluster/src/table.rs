@@ -95,6 +95,11 @@ impl Table {
         Ok(Self { ttl: Some(ttl), ..self.clone() })
     }
 
+    /// Fails where the table was dropped or its store closed, as far as this client knows.
+    pub fn check(&self) -> Result<()> {
+        self.writing().map(drop)
+    }
+
     fn needs(&self, index: Index) -> Result<()> {
         if self.state.index == index {
             Ok(())

@@ -44,13 +44,19 @@ impl Walk {
         }
     }
 
-    /// All that are left.
-    pub async fn all(mut self) -> Result<Pairs> {
+    /// Up to `count` of the next pairs; none at the end.
+    pub async fn next_many(&mut self, count: usize) -> Result<Pairs> {
         let mut pairs = Vec::new();
-        while let Some(pair) = self.next().await? {
+        while pairs.len() < count {
+            let Some(pair) = self.next().await? else { break };
             pairs.push(pair);
         }
         Ok(pairs)
+    }
+
+    /// All that are left.
+    pub async fn all(mut self) -> Result<Pairs> {
+        self.next_many(usize::MAX).await
     }
 
     /// How many there are.

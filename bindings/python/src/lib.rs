@@ -14,6 +14,7 @@ mod buffer;
 mod change;
 mod cli;
 mod codec;
+mod coder;
 mod cursor;
 mod error;
 mod files;
@@ -46,6 +47,7 @@ fn _twindex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_VALUE_BYTES", twindex::MAX_VALUE_BYTES)?;
     module.add("MAX_NAME_BYTES", twindex::MAX_NAME_BYTES)?;
     module.add_class::<batch::Batch>()?;
+    module.add_class::<coder::Coder>()?;
     module.add_class::<cursor::Cursor>()?;
     module.add_class::<scan::Scan>()?;
     module.add_class::<store::Store>()?;

@@ -123,7 +123,7 @@ impl Store {
             None => options.values_if_new(DEFAULT_CODEC),
         };
         let table = py.detach(|| store.table_with(&name.0, options))?;
-        let codecs = Codecs::of_table(py, &table, keys, values)?;
+        let codecs = Codecs::of_table(py, table.name(), table.codecs(), keys, values)?;
         Ok(Table::new(Arc::clone(shared), slf.clone().into_any().unbind(), table, codecs))
     }
 

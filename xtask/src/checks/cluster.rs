@@ -1,9 +1,56 @@
 //! cluster/
 
+use anyhow::{Result, anyhow};
+use twindex_servers::Cluster;
+
+use crate::checks::python::{install, only_file};
 use crate::checks::rust::cargo_test;
 use crate::checks::suite::Suite;
-use crate::steps::Job;
+use crate::run::Log;
+use crate::setup::Venv;
+use crate::steps::{Failed, Job, Steps};
+use crate::workspace::Workspace;
+
+/// What the tests of the packages find their servers by.
+const URL: &str = "TWINDEX_CLUSTER_URL";
 
 pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
-    cargo_test("cluster", "twindex-cluster", suite).into_iter().collect()
+    let packages: Job<'_> = Box::new(|steps| python(suite, steps));
+    cargo_test("cluster", "twindex-cluster", suite).into_iter().chain([packages]).collect()
+}
+
+fn start() -> Result<Cluster> {
+    Cluster::start(3, 1).map_err(|error| anyhow!("starting a cluster: {error}"))
+}
+
+/// The Python package, compiled without optimising, beside the package `twindex` as it is published.
+fn python(suite: &Suite, steps: &mut Steps) -> Result<(), Failed> {
+    let (workspace, venv) = (suite.workspace(), &suite.python(steps)?.venv);
+    let folder = &workspace.path("cluster/python");
+    steps.must("cluster: Python package", |log| install_package(workspace, venv, log))?;
+    for (name, module, arguments) in [
+        ("ruff", "ruff", ["check", "."].as_slice()),
+        ("ruff format", "ruff", &["format", "--check", "."]),
+        ("mypy", "mypy", &["--strict"]),
+    ] {
+        steps.check(&format!("cluster: {name}"), |log| log.run(venv.module(module, folder).args(arguments)));
+    }
+    steps.check("cluster: pytest", |log| {
+        let cluster = start()?;
+        log.run(venv.module("pytest", folder).arg("--quiet").env(URL, cluster.url()))
+    });
+    Ok(())
+}
+
+fn install_package(workspace: &Workspace, venv: &Venv, log: &mut Log) -> Result<()> {
+    let folder = &workspace.path("cluster/python");
+    let made = workspace.empty_folder("cluster-python")?;
+    let mut maturin = venv.module("maturin", folder);
+    log.run(
+        maturin
+            .args(["build", "--profile=dev", "--out"])
+            .arg(&made)
+            .env("CARGO_TARGET_DIR", workspace.build()),
+    )?;
+    install(&only_file(&made, "whl")?, venv, folder, log)
 }

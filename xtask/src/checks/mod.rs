@@ -67,7 +67,8 @@ impl Room {
             // The lints see the Python package's crate, which asks the interpreter how it was built.
             Self::Tree => &[Tool::C, Tool::Git, Tool::RustComponents, Tool::Python],
             Self::Engine | Self::Codec | Self::Durable | Self::Examples => &[Tool::C],
-            Self::Benches | Self::Cluster => &[Tool::C, Tool::Redis],
+            Self::Benches => &[Tool::C, Tool::Redis],
+            Self::Cluster => &[Tool::C, Tool::Redis, Tool::Python],
             Self::Wasm => &[Tool::C, Tool::Node, Tool::Python, Tool::Browser],
             Self::Cli | Self::Node | Self::Xtask => &[Tool::C, Tool::Node],
             Self::Python | Self::Docs => &[Tool::C, Tool::Python],

@@ -160,7 +160,7 @@ fn forget_ours(fingerprints: &Path) -> Result<()> {
 }
 
 /// The one file in `folder` whose name ends so.
-fn only_file(folder: &Path, ending: &str) -> Result<PathBuf> {
+pub(super) fn only_file(folder: &Path, ending: &str) -> Result<PathBuf> {
     let files = std::fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
     let mut files =
         files.into_iter().map(|file| file.path()).filter(|path| path.display().to_string().ends_with(ending));

@@ -16,9 +16,11 @@ True
 """
 
 from collections.abc import Iterator, MutableMapping
+from typing import Any
 
 from ._changes import DELETE, KEEP
 from ._codecs import Codec
+from ._connect import cluster as _cluster
 from ._reports import Damage, Place, Progress, RecoveredTable, Recovery, Report
 from ._twindex import (
     MAX_KEY_BYTES,
@@ -68,6 +70,16 @@ from .errors import (
 MutableMapping.register(Table)
 Iterator.register(Scan)
 
+
+def connect(url: str, **options: Any) -> Any:
+    """Connect to a Valkey or Redis Cluster, or to one server. This needs the package `twindex-cluster`.
+
+    The store that this returns has the tables and verbs of any other: see `twindex_cluster.connect` for the options, and
+    `twindex.aio.connect` for asyncio.
+    """
+    return _cluster().connect(url, **options)
+
+
 __all__ = [
     "DELETE",
     "KEEP",
@@ -115,6 +127,7 @@ __all__ = [
     "WrongIndexError",
     "__version__",
     "check",
+    "connect",
     "open",
     "recover",
 ]

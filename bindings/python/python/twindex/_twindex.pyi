@@ -35,6 +35,7 @@ __all__ = [
     "Scan",
     "Store",
     "Table",
+    "_Coder",
     "__version__",
     "_run_command_line",
     "check",
@@ -63,6 +64,25 @@ _Durability: TypeAlias = Literal["none", "everysec", "always"]
 _Index: TypeAlias = Literal["hash", "sorted"]
 _Told: TypeAlias = Callable[[Progress], object]
 _Pairs: TypeAlias = SupportsItems[_A, _B] | Iterable[tuple[_A, _B]]
+
+@final
+class _Coder:
+    def __new__(
+        cls,
+        table: str,
+        remembered: tuple[str, str],
+        keys: str | Codec[Any] | None,
+        values: str | Codec[Any] | None,
+    ) -> Self: ...
+    def key(self, key: object, /) -> bytes: ...
+    def sought(self, key: object, /) -> bytes: ...
+    def value(self, value: object, /) -> bytes: ...
+    def to_key(self, key: bytes, /) -> Any: ...
+    def to_value(self, value: bytes, /) -> Any: ...
+    def prefix(self, prefix: object, /) -> tuple[bytes, bytes | None]: ...
+    @property
+    def has_none(self) -> bool: ...
+    def check_decimal(self) -> None: ...
 
 def _run_command_line(arguments: list[str], /) -> int: ...
 def open(

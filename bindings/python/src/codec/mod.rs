@@ -34,12 +34,12 @@ impl Codecs {
     /// The codecs that a caller named, or those that the table remembers.
     pub(crate) fn of_table(
         py: Python<'_>,
-        table: &twindex_durable::Table,
+        table: &str,
+        (key_name, value_name): (&str, &str),
         keys: Option<KeyCodec>,
         values: Option<ValueCodec>,
     ) -> Result<Self> {
-        let (key_name, value_name) = table.codecs();
-        let unknown = |of: &str, name: &str| error::unknown_codec(table.name(), of, name);
+        let unknown = |of: &str, name: &str| error::unknown_codec(table, of, name);
         let keys = keys.or_else(|| KeyCodec::named(key_name)).ok_or_else(|| unknown("keys", key_name))?;
         let values =
             values.or_else(|| ValueCodec::named(value_name)).ok_or_else(|| unknown("values", value_name))?;

@@ -1,0 +1,306 @@
+"""The verbs of a table.
+
+Each returns what the native half returns: the result, or for asyncio an awaitable of it. What comes back from the servers
+is decoded by a function that the native half calls.
+"""
+
+from datetime import timedelta
+
+from twindex import DELETE, KEEP
+from twindex._twindex import _Coder
+from twindex.errors import ArgumentTypeError, IntegerOverflowError, OptionError
+
+from ._native import connect
+
+PAIRS = 1000
+MAX_PARTITIONS = 1024
+
+
+class Verbs:
+    """What tables of both kinds have."""
+
+    __slots__ = ("_coder", "_native")
+
+    def __init__(self, native, keys, values):
+        self._native = native
+        self._coder = _Coder(native.name, native.codecs, keys, values)
+
+    @property
+    def name(self):
+        """The table's name."""
+        return self._native.name
+
+    @property
+    def index(self):
+        """The table's index, "hash" or "sorted"."""
+        return self._native.index
+
+    @property
+    def codecs(self):
+        """The names of the codecs that the table remembers, of its keys and of its values."""
+        return self._native.codecs
+
+    def __repr__(self):
+        return f"<{type(self).__module__}.Table {self.name!r}, {self.index}>"
+
+    # --- encoding
+
+    def _pairs(self, pairs):
+        if hasattr(pairs, "items"):
+            pairs = pairs.items()
+        key, value = self._coder.key, self._coder.value
+        return [(key(k), value(v)) for k, v in pairs]
+
+    def _old(self, value):
+        return None if value is None else self._coder.value(value)
+
+    def _value(self, value):
+        return None if value is None else self._coder.to_value(value)
+
+    def _values(self, values):
+        decode = self._coder.to_value
+        return [None if value is None else decode(value) for value in values]
+
+    def _pair(self, pair):
+        return None if pair is None else (self._coder.to_key(pair[0]), self._coder.to_value(pair[1]))
+
+    def _decoded(self, pairs):
+        key, value = self._coder.to_key, self._coder.to_value
+        return [(key(k), value(v)) for k, v in pairs]
+
+    # --- writes
+
+    def insert(self, key, value, /, *, ttl=None):
+        """Add the pair where the key is absent; whether it was."""
+        return self._native.insert(self._coder.key(key), self._coder.value(value), span(ttl))
+
+    def replace(self, key, value, /, *, ttl=None):
+        """Give the key another value where it is present; whether it was."""
+        return self._native.replace(self._coder.key(key), self._coder.value(value), span(ttl))
+
+    def upsert(self, key, value, /, *, ttl=None):
+        """Give the key this value, present or not: always True."""
+        return self._native.upsert(self._coder.key(key), self._coder.value(value), span(ttl))
+
+    def delete(self, key, /):
+        """Remove the pair; whether it was there."""
+        return self._native.delete(self._coder.key(key))
+
+    def insert_many(self, pairs, /, *, ttl=None):
+        """`insert` for each pair."""
+        return self._native.insert_many(self._pairs(pairs), span(ttl))
+
+    def replace_many(self, pairs, /, *, ttl=None):
+        """`replace` for each pair."""
+        return self._native.replace_many(self._pairs(pairs), span(ttl))
+
+    def upsert_many(self, pairs, /, *, ttl=None):
+        """`upsert` for each pair."""
+        return self._native.upsert_many(self._pairs(pairs), span(ttl))
+
+    def delete_many(self, keys, /):
+        """`delete` for each key."""
+        return self._native.delete_many([self._coder.key(key) for key in keys])
+
+    def increment(self, key, /, by=1):
+        """Add to a value that is the text of an integer; an absent one counts as 0. The sum."""
+        self._coder.check_decimal()
+        return self._native.increment(self._coder.key(key), amount(by))
+
+    def increment_many(self, amounts, /):
+        """`increment` for each key and amount."""
+        self._coder.check_decimal()
+        if hasattr(amounts, "items"):
+            amounts = amounts.items()
+        return self._native.increment_many([(self._coder.key(key), amount(by)) for key, by in amounts])
+
+    def compare_and_swap(self, key, expected, new, /):
+        """Give the key a value where it has the one expected; None stands for no pair. Whether it had."""
+        swap = (self._coder.key(key), self._old(expected), self._old(new))
+        return self._native.compare_and_swap_many([swap], only)
+
+    def compare_and_swap_many(self, swaps, /):
+        """`compare_and_swap` for each group of key, expected and new value."""
+        swaps = [(self._coder.key(key), self._old(old), self._old(new)) for key, old, new in swaps]
+        return self._native.compare_and_swap_many(swaps, None)
+
+    def clear(self):
+        """Remove all pairs. A hash table walks over all keys of all servers for it."""
+        return self._native.clear()
+
+    def _swap(self, key, old, returned):
+        """The swap that `alter` makes, or None where there is nothing to do."""
+        self._native.check()
+        if returned is KEEP or (returned is DELETE and old is None):
+            return None
+        if returned is None and not self._coder.has_none:
+            msg = "the function of alter must return the new value, twindex.DELETE or twindex.KEEP, not None"
+            raise ArgumentTypeError(msg)
+        return (key, old, None if returned is DELETE else self._coder.value(returned))
+
+    # --- reads
+
+    def select(self, key, /):
+        """The key's value, or None where the key is absent."""
+        return self._native.select(self._coder.sought(key), self._value)
+
+    def select_many(self, keys, /):
+        """`select` for each key."""
+        return self._native.select_many([self._coder.sought(key) for key in keys], self._values)
+
+    def contains(self, key, /):
+        """Whether the key is present."""
+        return self._native.contains(self._coder.sought(key))
+
+    def contains_many(self, keys, /):
+        """`contains` for each key."""
+        return self._native.contains_many([self._coder.sought(key) for key in keys])
+
+    # --- expiry
+
+    def ttl(self, key, /):
+        """After how many seconds a pair of a hash table expires: `inf` where it does not, None where there is none."""
+        return self._native.ttl(self._coder.sought(key), lambda left: float("inf") if left == -1 else left)
+
+    def expire(self, key, ttl, /):
+        """Let a pair of a hash table expire after this many seconds, or never with None; whether that changed it."""
+        return self._native.expire(self._coder.key(key), span(ttl))
+
+    # --- scans
+
+    def _range(self, gt, gte, lt, lte, prefix):
+        if prefix is not None:
+            if any(end is not None for end in (gt, gte, lt, lte)):
+                msg = "a prefix is a range of its own: give it without gt, gte, lt and lte"
+                raise OptionError(msg)
+            lower, upper = self._coder.prefix(prefix)
+            return (lower, True), None if upper is None else (upper, False)
+        return self._end("gt", gt, "gte", gte), self._end("lt", lt, "lte", lte)
+
+    def _end(self, open_name, open_end, closed_name, closed_end):
+        if open_end is not None and closed_end is not None:
+            msg = f"give {open_name} or {closed_name}, not both"
+            raise OptionError(msg)
+        if closed_end is not None:
+            return self._coder.sought(closed_end), True
+        return None if open_end is None else (self._coder.sought(open_end), False)
+
+    def cursor(self, *, gt=None, gte=None, lt=None, lte=None, prefix=None):
+        """A cursor over a range of a sorted table, which does not speak to the servers yet."""
+        lower, upper = self._range(gt, gte, lt, lte, prefix)
+        return Cursor(self, self._native.cursor(lower, upper))
+
+    def _scan(self, gt, gte, lt, lte, prefix, reverse, limit):
+        if limit is not None:
+            count("limit", limit)
+        lower, upper = self._range(gt, gte, lt, lte, prefix)
+        return self._native.scan(lower, upper, bool(reverse), limit)
+
+    def _count(self, limit):
+        """How many pairs an iteration takes over from the native half at a time."""
+        return PAIRS if limit is None else max(1, min(limit, PAIRS))
+
+
+class Cursor:
+    """A position in a sorted table."""
+
+    __slots__ = ("_native", "_table")
+
+    def __init__(self, table, native):
+        self._table = table
+        self._native = native
+
+    def scan_asc_next(self):
+        """Move to the next pair upwards; that pair, or None where there is none."""
+        return self._native.next(False, self._table._pair)
+
+    def scan_desc_next(self):
+        """Move to the next pair downwards; that pair, or None where there is none."""
+        return self._native.next(True, self._table._pair)
+
+    def scan_asc_next_many(self, limit, /):
+        """`scan_asc_next` up to `limit` times."""
+        return self._native.next_many(False, count("limit", limit), self._table._decoded)
+
+    def scan_desc_next_many(self, limit, /):
+        """`scan_desc_next` up to `limit` times."""
+        return self._native.next_many(True, count("limit", limit), self._table._decoded)
+
+
+def connecting(url, options, awaits, then):
+    """Connect, with the options of `connect` as the native half wants them."""
+    text("url", url)
+    text("namespace", options["namespace"])
+    for name in ("near_cache", "partitions"):
+        count(name, options[name])
+    if not 1 <= options["partitions"] <= MAX_PARTITIONS:
+        msg = f"partitions must be 1 to {MAX_PARTITIONS}, not {options['partitions']}"
+        raise OptionError(msg)
+    for name in ("timeout", "connect_timeout", "patience", "catalogue_age", "longest_life"):
+        options[name] = span(options[name])
+    return connect(url, options, awaits, then)
+
+
+def span(seconds):
+    """A time as the native half takes it: a number of seconds, or a timedelta."""
+    if seconds is None or isinstance(seconds, timedelta):
+        checked = seconds
+    elif isinstance(seconds, int | float) and not isinstance(seconds, bool):
+        try:
+            checked = timedelta(seconds=seconds)
+        except (OverflowError, ValueError):
+            msg = f"this is no time: {seconds!r} seconds"
+            raise OptionError(msg) from None
+    else:
+        msg = f"a time must be a number of seconds or a timedelta, not {type(seconds).__name__}: {seconds!r}"
+        raise ArgumentTypeError(msg)
+    if checked is not None and checked <= timedelta(0):
+        msg = f"a time must be more than 0, not {seconds!r}"
+        raise OptionError(msg)
+    return checked
+
+
+def opening(native, name, index, keys, values, create, then):
+    """Open a table, as the native half wants it."""
+    text("the name", name)
+    text("the index", index)
+    codecs = [getattr(codec, "name", codec) for codec in (keys, values)]
+    for what, codec in zip(("keys", "values"), codecs, strict=True):
+        if codec is not None:
+            text(what, codec)
+    return native.table(name, index, *codecs, bool(create), then)
+
+
+def text(what, given):
+    """Check that this is a str."""
+    if not isinstance(given, str):
+        msg = f"{what} must be str, not {type(given).__name__}: {given!r}"
+        raise ArgumentTypeError(msg)
+    return given
+
+
+def count(what, given):
+    """Check that this is a number of things."""
+    if not isinstance(given, int) or isinstance(given, bool):
+        msg = f"{what} must be int, not {type(given).__name__}: {given!r}"
+        raise ArgumentTypeError(msg)
+    if not 0 <= given < 2**63:
+        msg = f"{what} must be 0 to 2**63 - 1, not {given}"
+        raise OptionError(msg)
+    return given
+
+
+def amount(by):
+    """An amount as the native half takes it."""
+    if not isinstance(by, int) or isinstance(by, bool):
+        msg = f"the amount must be int, not {type(by).__name__}: {by!r}"
+        raise ArgumentTypeError(msg)
+    if not -(2**63) <= by < 2**63:
+        msg = f"the amount does not fit into 64 bits: {by}"
+        raise IntegerOverflowError(msg)
+    return by
+
+
+def only(answers):
+    """The one answer."""
+    return answers[0]

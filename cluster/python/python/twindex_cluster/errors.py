@@ -1,0 +1,58 @@
+"""What can go wrong with a cluster store, beside what can with any.
+
+Every class is a `twindex.Error` and also the builtin that a caller would catch.
+
+>>> import twindex_cluster
+>>> try:
+...     twindex_cluster.connect("http://localhost")
+... except ValueError as error:
+...     print(error.code)
+TWINDEX_URL
+"""
+
+import twindex.errors
+from twindex.errors import Error
+
+
+class UrlError(Error, ValueError):
+    """A URL that names no server."""
+
+    code = "TWINDEX_URL"
+
+
+class UnavailableError(Error, ConnectionError):
+    """No server took the command in time: it was not done."""
+
+    code = "TWINDEX_UNAVAILABLE"
+
+
+class UnknownOutcomeError(Error, ConnectionError):
+    """A write was sent and no answer came: it may be done or not."""
+
+    code = "TWINDEX_UNKNOWN_OUTCOME"
+
+
+class RefusedError(Error, RuntimeError):
+    """The server refused the command, for example for want of memory or of permission."""
+
+    code = "TWINDEX_REFUSED"
+
+
+class CrossSlotError(Error, ValueError):
+    """A batch of keys that are not all in one slot."""
+
+    code = "TWINDEX_CROSS_SLOT"
+
+
+_known = [vars(twindex.errors), globals()]
+_classes = {
+    kind.code: kind
+    for names in _known
+    for kind in names.values()
+    if isinstance(kind, type) and issubclass(kind, Error) and "code" in vars(kind)
+}
+
+
+def of_code(code: str, message: str) -> Error:
+    """The exception that has this code."""
+    return _classes.get(code, Error)(message)

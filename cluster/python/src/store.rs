@@ -1,0 +1,138 @@
+//! The class `Store`.
+
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use twindex_cluster::{Index, Options, TableOptions};
+
+use crate::answer::{Mode, Then, answer};
+use crate::error::raised;
+use crate::table::Table;
+
+/// A store in a cluster.
+#[pyclass(frozen, module = "twindex_cluster")]
+pub(crate) struct Store {
+    inner: twindex_cluster::Store,
+    mode: Mode,
+}
+
+/// The options that Python names.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Given {
+    namespace: String,
+    timeout: Duration,
+    connect_timeout: Duration,
+    patience: Duration,
+    catalogue_age: Duration,
+    partitions: u16,
+    near_cache: usize,
+    longest_life: Duration,
+    tls_authority: Option<Vec<u8>>,
+    tls_identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Given {
+    fn options(self) -> Options {
+        let mut options = Options::new()
+            .namespace(&self.namespace)
+            .timeout(self.timeout)
+            .connect_timeout(self.connect_timeout)
+            .patience(self.patience)
+            .catalogue_age(self.catalogue_age)
+            .partitions(self.partitions)
+            .near_cache(self.near_cache)
+            .longest_life(self.longest_life);
+        if let Some(pem) = self.tls_authority {
+            options = options.tls_authority(&pem);
+        }
+        if let Some((certificate, key)) = self.tls_identity {
+            options = options.tls_identity(&certificate, &key);
+        }
+        options
+    }
+}
+
+/// Connects to the servers that a URL names.
+#[pyfunction]
+pub(crate) fn connect(
+    py: Python<'_>,
+    url: String,
+    options: Given,
+    awaits: bool,
+    then: Then,
+) -> PyResult<Py<PyAny>> {
+    let mode = if awaits { Mode::Asyncio } else { Mode::Blocking };
+    answer(py, mode, then, async move {
+        let inner = options.options().connect(&url).await?;
+        Ok(Store { inner, mode })
+    })
+}
+
+#[pymethods]
+impl Store {
+    #[allow(clippy::too_many_arguments, reason = "Python names them")]
+    fn table(
+        &self,
+        py: Python<'_>,
+        name: String,
+        index: &str,
+        keys: Option<String>,
+        values: Option<String>,
+        create: bool,
+        then: Then,
+    ) -> PyResult<Py<PyAny>> {
+        let index: Index =
+            index.parse().map_err(|error: twindex_cluster::EngineError| raised(py, &error.into()))?;
+        let (store, mode) = (self.inner.clone(), self.mode);
+        answer(py, mode, then, async move {
+            let options = TableOptions::new(index).create(create);
+            let options = match &keys {
+                Some(name) => options.keys(name),
+                None => options.keys_if_new("str"),
+            };
+            let options = match &values {
+                Some(name) => options.values(name),
+                None => options.values_if_new("str"),
+            };
+            Ok(Table::new(store.table_with(&name, options).await?, mode))
+        })
+    }
+
+    fn tables(&self, py: Python<'_>, then: Then) -> PyResult<Py<PyAny>> {
+        let store = self.inner.clone();
+        answer(py, self.mode, then, async move {
+            let tables = store.tables().await?;
+            let pair = |table: &twindex_cluster::Table| (table.name().to_owned(), table.index().name());
+            Ok(tables.iter().map(pair).collect::<Vec<_>>())
+        })
+    }
+
+    fn drop_table(&self, py: Python<'_>, name: String) -> PyResult<Py<PyAny>> {
+        let store = self.inner.clone();
+        answer(py, self.mode, None, async move { store.drop_table(&name).await })
+    }
+
+    /// The figures of the near cache; none where there is none.
+    fn near_stats<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(stats) = self.inner.near_stats() else { return Ok(None) };
+        let figures = PyDict::new(py);
+        for (name, figure) in [
+            ("hits", stats.hits),
+            ("misses", stats.misses),
+            ("invalidations", stats.invalidations),
+            ("emptied", stats.emptied),
+            ("pairs", stats.pairs as u64),
+            ("bytes", stats.bytes as u64),
+            ("servers", stats.servers as u64),
+        ] {
+            figures.set_item(name, figure)?;
+        }
+        Ok(Some(figures))
+    }
+
+    fn close(&self) {
+        self.inner.close();
+    }
+}

@@ -1,0 +1,207 @@
+//! The class `Table`.
+
+use std::ops::Bound;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use twindex_cluster::{Error, Expiry};
+
+use crate::answer::{Mode, Then, answer};
+use crate::cursor::{Cursor, Pairs};
+use crate::error::raised;
+
+type Bytes = PyBackedBytes;
+
+/// A bound of a range: the key, and whether it is in the range.
+pub(crate) type End = Option<(Vec<u8>, bool)>;
+
+/// A table of bytes.
+#[pyclass(frozen, module = "twindex_cluster")]
+pub(crate) struct Table {
+    inner: twindex_cluster::Table,
+    mode: Mode,
+}
+
+impl Table {
+    pub(crate) fn new(inner: twindex_cluster::Table, mode: Mode) -> Self {
+        Self { inner, mode }
+    }
+
+    /// Begins a call with a handle of its own.
+    fn answer<T, F>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(twindex_cluster::Table) -> F,
+    ) -> PyResult<Py<PyAny>>
+    where
+        T: for<'py> IntoPyObject<'py> + Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        answer(py, self.mode, None, call(self.inner.clone()))
+    }
+
+    /// The table, or the handle of it whose pairs expire.
+    fn writing(&self, py: Python<'_>, ttl: Option<Duration>) -> PyResult<twindex_cluster::Table> {
+        match ttl {
+            Some(ttl) => self.inner.with_ttl(ttl).map_err(|error| raised(py, &error)),
+            None => Ok(self.inner.clone()),
+        }
+    }
+}
+
+/// The three verbs that give keys values, one by one and together.
+macro_rules! puts {
+    ($($verb:ident $many:ident),*) => {
+        #[pymethods]
+        impl Table {
+            $(
+            fn $verb(&self, py: Python<'_>, key: Bytes, value: Bytes, ttl: Option<Duration>) -> PyResult<Py<PyAny>> {
+                let table = self.writing(py, ttl)?;
+                answer(py, self.mode, None, async move { table.$verb(key, value).await })
+            }
+
+            fn $many(
+                &self,
+                py: Python<'_>,
+                pairs: Vec<(Bytes, Bytes)>,
+                ttl: Option<Duration>,
+            ) -> PyResult<Py<PyAny>> {
+                let table = self.writing(py, ttl)?;
+                answer(py, self.mode, None, async move { table.$many(&pairs).await })
+            }
+            )*
+        }
+    };
+}
+
+puts!(insert insert_many, replace replace_many, upsert upsert_many);
+
+#[pymethods]
+impl Table {
+    #[getter]
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    #[getter]
+    fn index(&self) -> &'static str {
+        self.inner.index().name()
+    }
+
+    #[getter]
+    fn codecs(&self) -> (&str, &str) {
+        self.inner.codecs()
+    }
+
+    /// Raises where the table was dropped or its store closed.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        self.inner.check().map_err(|error| raised(py, &error))
+    }
+
+    fn delete(&self, py: Python<'_>, key: Bytes) -> PyResult<Py<PyAny>> {
+        self.answer(py, |table| async move { table.delete(key).await })
+    }
+
+    fn delete_many(&self, py: Python<'_>, keys: Vec<Bytes>) -> PyResult<Py<PyAny>> {
+        self.answer(py, |table| async move { table.delete_many(&keys).await })
+    }
+
+    fn select(&self, py: Python<'_>, key: Bytes, then: Then) -> PyResult<Py<PyAny>> {
+        let table = self.inner.clone();
+        answer(py, self.mode, then, async move { table.select(key).await })
+    }
+
+    fn select_many(&self, py: Python<'_>, keys: Vec<Bytes>, then: Then) -> PyResult<Py<PyAny>> {
+        let table = self.inner.clone();
+        answer(py, self.mode, then, async move { table.select_many(&keys).await })
+    }
+
+    fn contains(&self, py: Python<'_>, key: Bytes) -> PyResult<Py<PyAny>> {
+        self.answer(py, |table| async move { table.contains(key).await })
+    }
+
+    fn contains_many(&self, py: Python<'_>, keys: Vec<Bytes>) -> PyResult<Py<PyAny>> {
+        self.answer(py, |table| async move { table.contains_many(&keys).await })
+    }
+
+    fn increment(&self, py: Python<'_>, key: Bytes, by: i64) -> PyResult<Py<PyAny>> {
+        self.answer(py, move |table| async move { table.increment(key, by).await })
+    }
+
+    fn increment_many(&self, py: Python<'_>, amounts: Vec<(Bytes, i64)>) -> PyResult<Py<PyAny>> {
+        self.answer(py, |table| async move { table.increment_many(&amounts).await })
+    }
+
+    fn compare_and_swap_many(
+        &self,
+        py: Python<'_>,
+        swaps: Vec<(Bytes, Option<Bytes>, Option<Bytes>)>,
+        then: Then,
+    ) -> PyResult<Py<PyAny>> {
+        let table = self.inner.clone();
+        answer(py, self.mode, then, async move {
+            let swaps: Vec<_> =
+                swaps.iter().map(|(key, old, new)| (&key[..], old.as_deref(), new.as_deref())).collect();
+            table.compare_and_swap_many(&swaps).await
+        })
+    }
+
+    fn len(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.answer(py, |table| async move { table.len().await })
+    }
+
+    fn clear(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        // An empty tuple is what nothing would become.
+        self.answer(py, |table| async move { table.clear().await.map(|()| None::<bool>) })
+    }
+
+    /// The time after which a pair expires; False where it does not, None where there is no pair.
+    fn ttl(&self, py: Python<'_>, key: Bytes, then: Then) -> PyResult<Py<PyAny>> {
+        let table = self.inner.clone();
+        answer(py, self.mode, then, async move {
+            Ok(match table.ttl(key).await? {
+                Expiry::Absent => None,
+                Expiry::Never => Some(-1.0),
+                Expiry::After(left) => Some(left.as_secs_f64()),
+            })
+        })
+    }
+
+    fn expire(&self, py: Python<'_>, key: Bytes, ttl: Option<Duration>) -> PyResult<Py<PyAny>> {
+        self.answer(py, move |table| async move { table.expire(key, ttl).await })
+    }
+
+    #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
+    fn cursor(&self, py: Python<'_>, lower: End, upper: End) -> PyResult<Cursor> {
+        let range = (bound(lower.as_ref()), bound(upper.as_ref()));
+        Ok(Cursor::new(self.inner.cursor(range).map_err(|error| raised(py, &error))?, self.mode))
+    }
+
+    #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        lower: End,
+        upper: End,
+        reverse: bool,
+        limit: Option<usize>,
+    ) -> PyResult<Pairs> {
+        let range = (bound(lower.as_ref()), bound(upper.as_ref()));
+        let scan = self.inner.scan(range).map_err(|error| raised(py, &error))?;
+        let scan = if reverse { scan.rev() } else { scan };
+        Ok(Pairs::of_scan(scan.limit(limit.unwrap_or(usize::MAX)), self.mode))
+    }
+
+    fn walk(&self) -> Pairs {
+        Pairs::of_walk(self.inner.walk(), self.mode)
+    }
+}
+
+fn bound(end: Option<&(Vec<u8>, bool)>) -> Bound<&[u8]> {
+    match end {
+        None => Bound::Unbounded,
+        Some((key, true)) => Bound::Included(key),
+        Some((key, false)) => Bound::Excluded(key),
+    }
+}

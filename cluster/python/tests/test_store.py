@@ -1,0 +1,137 @@
+"""What the package does beyond the verbs."""
+
+import asyncio
+import multiprocessing
+import subprocess
+import sys
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+import twindex
+import twindex.aio
+
+import twindex_cluster
+
+
+def test_tables_have_codecs_and_are_mappings(url: str, namespace: str) -> None:
+    with twindex.connect(url, namespace=namespace) as store:
+        users = store.table("users", values="json")
+        users["ada"] = {"born": 1815}
+        users.update({"bob": 1}, cy=[2])
+        assert users["ada"] == {"born": 1815}
+        assert (len(users), "ada" in users, users.get("dan", 7)) == (3, True, 7)
+        assert sorted(users) == ["ada", "bob", "cy"]
+        assert dict(users.items())["cy"] == [2]
+        assert users.pop("bob") == 1
+        with pytest.raises(KeyError):
+            del users["bob"]
+        assert users.alter("ada", lambda value: {**value, "died": 1852})
+        assert users.alter("cy", lambda _: twindex.DELETE)
+        assert users.select_many(["ada", "cy"]) == [{"born": 1815, "died": 1852}, None]
+        visits = store.table("visits", index="sorted", keys="tuple", values="int")
+        visits.update({("ada", 2026, 11): 3, ("ada", 2026, 2): 5, ("bob", 2025, 7): 1})
+        assert list(visits.scan(prefix=("ada", 2026))) == [(("ada", 2026, 2), 5), (("ada", 2026, 11), 3)]
+        assert visits.increment(("bob", 2025, 7), 2) == 3
+        assert store.tables() == [("users", "hash"), ("visits", "sorted")]
+        again = store.table("visits", index="sorted")
+        assert again.codecs == ("tuple", "int")
+        with pytest.raises(twindex.WrongCodecError):
+            store.table("users", values="int")
+        with pytest.raises(twindex.NoTableError):
+            store.table("nobody", create=False)
+    with pytest.raises(twindex.ClosedError):
+        users.select("ada")
+
+
+def test_times_to_live(url: str, namespace: str) -> None:
+    store = twindex.connect(url, namespace=namespace)
+    users = store.table("users")
+    assert users.insert("ada", "1", ttl=100)
+    assert users.insert("bob", "1", ttl=timedelta(milliseconds=100))
+    assert 90 < users.ttl("ada") <= 100
+    assert users.expire("ada", None)
+    assert users.ttl("ada") == float("inf")
+    time.sleep(0.2)
+    assert (users.ttl("bob"), users.select("bob")) == (None, None)
+    for wrong in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(twindex.OptionError):
+            users.insert("cy", "1", ttl=wrong)
+    with pytest.raises(twindex.ArgumentTypeError):
+        users.insert("cy", "1", ttl="1")
+
+
+def test_a_near_cache_shows_what_others_write(url: str, namespace: str) -> None:
+    near = twindex.connect(url, namespace=namespace, near_cache=1 << 20)
+    users, others = near.table("users"), twindex.connect(url, namespace=namespace).table("users")
+    others["ada"] = "1"
+    deadline = time.monotonic() + 10
+    while near.near_stats["hits"] < 100 and time.monotonic() < deadline:
+        assert users.select("ada") == "1"
+    assert near.near_stats["hits"] >= 100
+    others["ada"] = "2"
+    while users.select("ada") != "2":
+        assert time.monotonic() < deadline
+
+
+def test_threads_and_tasks_share_a_store(url: str, namespace: str) -> None:
+    users = twindex.connect(url, namespace=namespace).table("users", values="int")
+
+    def add() -> None:
+        for _ in range(50):
+            users.increment("n")
+
+    threads = [threading.Thread(target=add) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert users["n"] == 400
+
+    async def main() -> None:
+        async with await twindex.aio.connect(url, namespace=namespace) as store:
+            table = await store.table("users")
+            await asyncio.gather(*(table.increment("n") for _ in range(100)))
+            assert await table.select("n") == 500
+            assert [pair async for pair in table] == [("n", 500)]
+
+    asyncio.run(main())
+
+
+def test_errors_say_what_is_wrong(url: str, namespace: str) -> None:
+    with pytest.raises(twindex_cluster.UrlError, match="http"):
+        twindex.connect("http://localhost")
+    with pytest.raises(ConnectionError):
+        twindex.connect("redis://127.0.0.1:1", patience=0.1)
+    with pytest.raises(twindex.ArgumentTypeError):
+        twindex.connect(7)  # type: ignore[arg-type]
+    with pytest.raises(twindex.OptionError):
+        twindex.connect(url, partitions=0)
+    store = twindex.connect(url, namespace=namespace)
+    with pytest.raises(twindex.ArgumentTypeError):
+        bool(store.table("users"))
+    with pytest.raises(twindex.EncodingError):
+        store.table("users").insert("\ud800", "1")
+
+
+def use_in_child(store: object) -> None:
+    try:
+        store.table("users")  # type: ignore[attr-defined]
+    except twindex.ForkedError:
+        sys.exit(7)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_is_told_to_connect_itself(url: str, namespace: str) -> None:
+    store = twindex.connect(url, namespace=namespace)
+    child = multiprocessing.get_context("fork").Process(target=use_in_child, args=(store,))
+    child.start()
+    child.join(20)
+    assert child.exitcode == 7
+
+
+def test_without_the_package_it_is_named() -> None:
+    script = "import sys; sys.modules['twindex_cluster'] = None; import twindex; twindex.connect('redis://x')"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "pip install twindex-cluster" in ran.stderr
