@@ -35,7 +35,7 @@ pub(crate) fn info(path: &Path, limit: Option<usize>) -> Done {
     ];
     if let Some(store) = &store {
         lines.push(("memory".to_owned(), HumanBytes(store.memory() as u64).to_string()));
-        for table in store.tables() {
+        for table in store.tables()? {
             let pairs = HumanCount(table.len() as u64);
             let (keys, values) = table.codecs();
             let (keys, values) = (keys.escape_debug(), values.escape_debug());
@@ -86,10 +86,10 @@ pub(crate) fn recover(path: &Path, new: &Path, limit: Option<usize>) -> Done {
 pub(crate) fn export(path: &Path, limit: Option<usize>, output: Option<&Path>, only: Option<&str>) -> Done {
     let store = read(path, limit)?;
     let tables = match only {
-        None => store.tables(),
+        None => store.tables()?,
         Some(name) => {
             let missing = || Failure::Other(format!("{}: there is no table \"{name}\"", path.display()));
-            vec![store.find_table(name).ok_or_else(missing)?]
+            vec![store.find_table(name)?.ok_or_else(missing)?]
         }
     };
     let Some(target) = output else {
@@ -111,7 +111,7 @@ fn write_lines(tables: &[Table], output: &mut impl Write) -> io::Result<u8> {
     let bar = bar::over_pairs(tables.iter().map(|table| table.len() as u64).sum(), "Exporting");
     for table in tables {
         write_line(&Line::of_table(table.name(), table.index().name(), table.codecs()), output)?;
-        for (key, value) in table {
+        for (key, value) in table.in_memory() {
             write_line(&Line::of_pair(table.name(), table.codecs(), (&key, &value)), output)?;
             bar.inc(1);
         }
@@ -189,7 +189,11 @@ impl Import<'_> {
     /// The table that a line is of. A new one has what the line says, or a hash index and text.
     fn table(&self, line: &Line<'_>, wrong: impl Fn(String) -> Failure) -> Result<Table, Failure> {
         const DEFAULT_CODEC: &str = "str";
-        let there = self.store.find_table(&line.table).map(|table| table.index());
+        let there = self
+            .store
+            .find_table(&line.table)
+            .map_err(|error| wrong(error.to_string()))?
+            .map(|table| table.index());
         let index = match line.index.as_deref() {
             Some(index) => index.parse().map_err(|error| wrong(format!("{error}")))?,
             None => there.unwrap_or(Index::Hash),

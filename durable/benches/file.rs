@@ -258,7 +258,7 @@ impl Bench {
                     self.writers(&store, 1, |table, rng| {
                         let key = rng.u64(..keys).to_be_bytes();
                         table.upsert(key, &value).expect("the disk works");
-                        table.select_with(key, |value| black_box(value.len()));
+                        table.select_with(key, |value| black_box(value.len())).expect("it is open");
                         1
                     })
                 });

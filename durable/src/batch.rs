@@ -130,7 +130,7 @@ impl Batch {
         let mut done: Vec<Undo<'_>> = room(self.steps.len())?;
         let mut took = room(self.steps.len())?;
         for step in &self.steps {
-            let before = step.table.select(&step.key);
+            let before = step.table.in_memory().select(&step.key);
             match step.apply() {
                 Ok(yes) => {
                     if yes {

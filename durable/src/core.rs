@@ -153,6 +153,7 @@ impl Core {
     // --- tables
 
     pub(crate) fn table(&self, name: &str, options: TableOptions<'_>) -> Result<(u32, twindex::Table)> {
+        self.check_open()?;
         let mut ids = lock(&self.ids);
         if let Some(id) = ids.get(name) {
             return Ok((*id, self.engine.table_with(name, options)?));
@@ -235,6 +236,12 @@ impl Core {
     #[inline]
     pub(crate) fn logged(&self) -> Option<&Logged> {
         self.home.as_ref()?.logged.as_ref()
+    }
+
+    /// Checks that the store was not closed.
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.home.as_ref().map_or(Ok(()), Home::check_open)
     }
 
     /// That writes are allowed, and will be kept if any are.
@@ -320,12 +327,18 @@ impl Core {
 }
 
 impl Home {
-    pub(crate) fn check_writable(&self) -> Result<()> {
-        if self.read_only {
-            return Err(Error::ReadOnly { path: self.path.clone() });
-        }
+    #[inline]
+    fn check_open(&self) -> Result<()> {
         if self.closed.load(Relaxed) {
             return Err(Error::Closed { path: self.path.clone() });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        self.check_open()?;
+        if self.read_only {
+            return Err(Error::ReadOnly { path: self.path.clone() });
         }
         match &self.logged {
             Some(logged) => logged.log.check(),

@@ -148,8 +148,11 @@ fn open(disk: &SimDisk, durability: Durability) -> Result<Store> {
 }
 
 fn tables_of(store: &Store) -> Tables {
-    let tables = store.tables();
-    tables.iter().map(|table| (table.name().into(), (table.index(), table.iter().collect()))).collect()
+    let tables = store.tables().unwrap();
+    tables
+        .iter()
+        .map(|table| (table.name().into(), (table.index(), table.iter().unwrap().collect())))
+        .collect()
 }
 
 /// Does what the action says.

@@ -72,7 +72,7 @@ fn a_disk_is_written_to_until_it_is_full_and_again_when_it_has_room() {
             matches!(&error, Error::Io { source, .. } if source.kind() == ErrorKind::StorageFull),
             "{error:?}"
         );
-        assert!(!table.contains(number.to_be_bytes()), "what was refused was not done");
+        assert!(!table.contains(number.to_be_bytes()).unwrap(), "what was refused was not done");
         let at = log(&store).at();
         assert!(at + SLACK + 2 * VALUE as u64 > room, "{durability}: {at} bytes of {room}");
         assert!(store.stats().log_error.is_some(), "whoever asks is told");
@@ -81,8 +81,8 @@ fn a_disk_is_written_to_until_it_is_full_and_again_when_it_has_room() {
         thread::sleep(ASK_AGAIN);
         table.insert("more", "1").expect("there is room again");
         assert_eq!(store.stats().log_error, None);
-        let stored = open(&disk.after_kill(), durability).find_table("t").expect("it is there");
-        assert_eq!((stored.len() as u64, stored.contains("more")), (number + 1, true));
+        let stored = open(&disk.after_kill(), durability).find_table("t").unwrap().expect("it is there");
+        assert_eq!((stored.len() as u64, stored.contains("more").unwrap()), (number + 1, true));
     }
 }
 
@@ -94,7 +94,7 @@ fn a_store_is_closed_while_the_disk_is_full() {
         disk.set_room(log(&store).at());
         let more = (KEYS..2 * KEYS + 10_000).find(|number| table.insert(number.to_be_bytes(), "1").is_err());
         store.close().expect("nothing that was done lacks its place");
-        assert_eq!(open(&disk, durability).find_table("t").map(|table| table.len() as u64), more);
+        assert_eq!(open(&disk, durability).find_table("t").unwrap().map(|table| table.len() as u64), more);
     }
 }
 
@@ -243,12 +243,12 @@ fn a_compaction_catches_up_with_writers_that_are_always_quicker() {
     assert!(syncs.load(Relaxed) <= (2 * BURST + 2 * DUMP) / CHUNK + 3);
     disk.before_sync(|_| Ok(()));
     for key in 0..KEYS {
-        assert_eq!(table.select(key.to_be_bytes()).map(|value| value.len()), Some(VALUE));
+        assert_eq!(table.select(key.to_be_bytes()).unwrap().map(|value| value.len()), Some(VALUE));
     }
-    let expected: Vec<_> = (0..KEYS).map(|key| table.select(key.to_be_bytes())).collect();
+    let expected: Vec<_> = (0..KEYS).map(|key| table.select(key.to_be_bytes()).unwrap()).collect();
     store.close().expect("the disk works");
-    let table = open(&disk, Durability::EverySec).find_table("t").expect("it was written");
-    assert!((0..KEYS).map(|key| table.select(key.to_be_bytes())).eq(expected));
+    let table = open(&disk, Durability::EverySec).find_table("t").unwrap().expect("it was written");
+    assert!((0..KEYS).map(|key| table.select(key.to_be_bytes()).unwrap()).eq(expected));
 }
 
 /// As where the system has no threads.
@@ -424,8 +424,8 @@ fn what_a_compaction_copies_last_is_on_disk() {
     store.flush().expect("the disk works");
     let last = (count.load(Relaxed) - 1).to_string().into_bytes();
     for _ in 0..20 {
-        let table = open(&disk.after_power_cut(), Durability::EverySec).find_table("t");
-        assert_eq!(table.and_then(|table| table.select("last")), Some(last.clone()));
+        let table = open(&disk.after_power_cut(), Durability::EverySec).find_table("t").unwrap();
+        assert_eq!(table.and_then(|table| table.select("last").unwrap()), Some(last.clone()));
     }
 }
 
@@ -453,13 +453,13 @@ fn a_key_has_one_writer_until_its_change_is_in_the_log() {
                         writers.lock().expect("no panic").push(thread::spawn(move || write(&table, value)));
                     };
                     begin(first, "first");
-                    while table.select("key").is_none() {
+                    while table.select("key").unwrap().is_none() {
                         thread::yield_now();
                     }
                     begin(alone, "second");
                     // Enough for a writer that does not wait, on most machines.
                     thread::sleep(Duration::from_millis(100));
-                    assert_eq!(table.select("key").as_deref(), Some(b"first".as_slice()));
+                    assert_eq!(table.select("key").unwrap().as_deref(), Some(b"first".as_slice()));
                 }
                 Ok(())
             }
@@ -468,8 +468,9 @@ fn a_key_has_one_writer_until_its_change_is_in_the_log() {
         for writer in writers.lock().expect("no panic").drain(..) {
             writer.join().expect("no panic").expect("the disk works");
         }
-        assert_eq!(table.select("key").as_deref(), Some(b"second".as_slice()));
-        let stored = open(&disk.after_kill(), Durability::EverySec).find_table("t").expect("it is there");
-        assert_eq!(stored.select("key").as_deref(), Some(b"second".as_slice()));
+        assert_eq!(table.select("key").unwrap().as_deref(), Some(b"second".as_slice()));
+        let stored =
+            open(&disk.after_kill(), Durability::EverySec).find_table("t").unwrap().expect("it is there");
+        assert_eq!(stored.select("key").unwrap().as_deref(), Some(b"second".as_slice()));
     }
 }

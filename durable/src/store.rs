@@ -105,13 +105,15 @@ impl Store {
     }
 
     /// The table called `name`, if there is one.
-    pub fn find_table(&self, name: &str) -> Option<Table> {
-        Some(self.wrap(self.core().find_table(name)?))
+    pub fn find_table(&self, name: &str) -> Result<Option<Table>> {
+        self.core().check_open()?;
+        Ok(self.core().find_table(name).map(|found| self.wrap(found)))
     }
 
     /// All tables, by name.
-    pub fn tables(&self) -> Vec<Table> {
-        self.core().tables().into_iter().map(|table| self.wrap(table)).collect()
+    pub fn tables(&self) -> Result<Vec<Table>> {
+        self.core().check_open()?;
+        Ok(self.core().tables().into_iter().map(|table| self.wrap(table)).collect())
     }
 
     /// Removes a table and its pairs; whether it was there.
@@ -220,8 +222,8 @@ impl Store {
         compact::compact(self.core(), home, &home.compaction.begin(), progress)
     }
 
-    /// Puts all that is in memory on disk and lets go of the file. Writes fail from then on, reads go on. A
-    /// second call does nothing.
+    /// Puts all that is in memory on disk and lets go of the file. Reads and writes fail from then
+    /// on. A second call does nothing.
     ///
     /// Where it fails, the store stays open: it can be saved to another file by [`save_as`](Self::save_as), and closed
     /// again. What is never closed lets go of its file with its last handle.

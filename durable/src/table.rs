@@ -15,9 +15,10 @@ pub(crate) const GROUP: usize = 64;
 
 /// A named set of pairs under one index, with the verbs of [`twindex::Table`].
 ///
-/// A handle: clones are the same table. Reads go straight to memory. Writes that take effect are in the log
-/// when they return, and on disk as the store's [`Durability`](crate::Durability) says; beside the engine's
-/// errors they fail with [`Error::LogFailed`], [`Error::ReadOnly`] and [`Error::Closed`].
+/// A handle: clones are the same table. Reads go straight to memory, and fail once the store is closed
+/// ([`Error::Closed`]). Writes that take effect are in the log when they return, and on disk as the store's
+/// [`Durability`](crate::Durability) says; beside the engine's errors they fail with [`Error::LogFailed`],
+/// [`Error::ReadOnly`] and [`Error::Closed`].
 #[derive(Clone)]
 pub struct Table {
     engine: twindex::Table,
@@ -213,63 +214,68 @@ impl Table {
 
     // --- read verbs
 
+    /// The table in memory, of a store that is open.
+    #[inline]
+    fn open(&self) -> Result<&twindex::Table> {
+        self.store.handle.0.check_open()?;
+        Ok(&self.engine)
+    }
+
     /// A copy of the key's value, or `None` where the key is absent.
-    pub fn select(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
-        self.engine.select(key)
+    pub fn select(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        Ok(self.open()?.select(key))
     }
 
     /// What `read` makes of the key's value, which is not copied, or `None` where the key is absent.
-    pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        self.engine.select_with(key, read)
+    pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
+        Ok(self.open()?.select_with(key, read))
     }
 
     /// Whether the key is there.
-    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
-        self.engine.contains(key)
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.open()?.contains(key))
     }
 
     /// Shows `read` every key's position in `keys` and its value, or `None` where it is absent.
-    pub fn select_many<K: AsRef<[u8]>>(&self, keys: &[K], read: impl FnMut(usize, Option<&[u8]>)) {
-        self.engine.select_many(keys, read);
+    pub fn select_many<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        read: impl FnMut(usize, Option<&[u8]>),
+    ) -> Result<()> {
+        self.open()?.select_many(keys, read);
+        Ok(())
     }
 
     /// Whether each key is there.
-    pub fn contains_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<bool> {
-        self.engine.contains_many(keys)
+    pub fn contains_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
+        Ok(self.open()?.contains_many(keys))
     }
 
     /// A cursor over the keys in `range`, before its first pair and after its last at once.
     ///
-    /// # Panics
-    /// On a hash table; [`try_cursor`](Self::try_cursor) returns an error instead.
-    pub fn cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Cursor {
-        self.engine.cursor(range)
+    /// Fails on a hash table. A cursor that is there when the store is closed goes on.
+    pub fn cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
+        Ok(self.open()?.try_cursor(range)?)
     }
 
-    /// As [`cursor`](Self::cursor), with an error on a hash table.
-    pub fn try_cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
-        Ok(self.engine.try_cursor(range)?)
+    /// The pairs with keys in `range`, in order; `.rev()` for the other way. As [`cursor`](Self::cursor) fails.
+    pub fn scan<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Scan> {
+        Ok(self.cursor(range)?.into_iter())
     }
 
-    /// The pairs with keys in `range`, in order; `.rev()` for the other way.
-    ///
-    /// # Panics
-    /// On a hash table; `try_cursor(range)?.into_iter()` returns an error instead.
-    pub fn scan<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Scan {
-        self.engine.scan(range)
-    }
-
-    /// The pairs whose keys start with `prefix`, in order; `.rev()` for the other way.
-    ///
-    /// # Panics
-    /// On a hash table.
-    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Scan {
-        self.engine.prefix(prefix)
+    /// The pairs whose keys start with `prefix`, as [`scan`](Self::scan).
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Scan> {
+        let (from, to) = twindex::prefix_range(prefix.as_ref());
+        self.scan((from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice)))
     }
 
     /// Every pair: in the order of the keys in a sorted table, in no particular order in a hash table.
-    pub fn iter(&self) -> Iter {
-        self.engine.iter()
+    #[expect(
+        clippy::iter_not_returning_iterator,
+        reason = "the name that the engine has, for a store that may be closed"
+    )]
+    pub fn iter(&self) -> Result<Iter> {
+        Ok(self.open()?.iter())
     }
 
     // --- how writes are kept
@@ -461,15 +467,6 @@ impl Table {
         }
         twindex::check_key(key)?;
         Ok(twindex::check_value(value)?)
-    }
-}
-
-impl IntoIterator for &Table {
-    type Item = (Vec<u8>, Vec<u8>);
-    type IntoIter = Iter;
-
-    fn into_iter(self) -> Iter {
-        self.iter()
     }
 }
 

@@ -122,7 +122,7 @@ mod tests {
             assert!(tried > 0);
             assert!(matches!(crate::Store::open(&path), Err(crate::Error::InUse { .. })));
         }
-        assert_eq!(crate::Store::open(&path)?.tables().len(), 1);
+        assert_eq!(crate::Store::open(&path)?.tables().unwrap().len(), 1);
         Ok(())
     }
 }

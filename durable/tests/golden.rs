@@ -70,9 +70,9 @@ fn tables_of(store: &Store) -> Tables {
     let content = |table: &Table| {
         let (keys, values) = table.codecs();
         let kind = (table.index(), [keys.to_owned(), values.to_owned()]);
-        (table.name().to_owned(), (kind, table.iter().collect()))
+        (table.name().to_owned(), (kind, table.iter().unwrap().collect()))
     };
-    store.tables().iter().map(content).collect()
+    store.tables().unwrap().iter().map(content).collect()
 }
 
 /// That every way of reading it finds this.
@@ -112,11 +112,11 @@ fn what_this_release_writes_is_read() {
     let store = packed().unwrap();
     let mut bytes = Vec::new();
     let engine = twindex::Store::new();
-    for table in store.tables() {
+    for table in store.tables().unwrap() {
         let (keys, values) = table.codecs();
         let options = TableOptions::new(table.index()).keys(keys).values(values);
         let copy = engine.table_with(table.name(), options).unwrap();
-        table.iter().for_each(|(key, value)| assert!(copy.insert(key, value).unwrap()));
+        table.iter().unwrap().for_each(|(key, value)| assert!(copy.insert(key, value).unwrap()));
     }
     engine.dump(&mut bytes).unwrap();
     fs::write(target.join("version-1-dump.twx"), bytes).unwrap();

@@ -146,12 +146,13 @@ fn check(path: &Path, durability: Durability, acknowledged: Counts, round: u32) 
     for (thread, (acknowledged, found)) in (0_u8..).zip(acknowledged.into_iter().zip(&mut counts)) {
         *found = table
             .select([b'c', thread])
+            .unwrap()
             .map_or(0, |count| String::from_utf8(count).unwrap().parse().unwrap());
         assert!(
             (acknowledged..=acknowledged + 1).contains(found),
             "{what}: {found}, {acknowledged} was said"
         );
-        let (left, right) = (table.select([b'l', thread]), bulk.select([b'r', thread]));
+        let (left, right) = (table.select([b'l', thread]).unwrap(), bulk.select([b'r', thread]).unwrap());
         assert_eq!(left, right, "{what}: half of a batch");
     }
     store.close().unwrap();

@@ -32,7 +32,7 @@ fn checked(path: &Path) -> Report {
 
 /// Pairs that both have, though the table's name may be lost.
 fn common(found: &twindex::Store, whole: &Store) -> usize {
-    let count = |table: &twindex_durable::Table| {
+    let count = |table: &twindex::Table| {
         let renamed = |found: &twindex::Table| found.name().starts_with("recovered ");
         let found: Vec<_> = found
             .tables()
@@ -44,7 +44,7 @@ fn common(found: &twindex::Store, whole: &Store) -> usize {
             .filter(|(key, value)| found.iter().any(|found| found.select(key).as_ref() == Some(value)))
             .count()
     };
-    whole.tables().iter().map(count).sum()
+    whole.in_memory().tables().iter().map(count).sum()
 }
 
 #[test]

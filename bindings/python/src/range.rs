@@ -28,7 +28,7 @@ impl Range<'_, '_> {
         }
         let lower = end(keys, ("gt", self.gt), ("gte", self.gte))?;
         let upper = end(keys, ("lt", self.lt), ("lte", self.lte))?;
-        Ok(table.try_cursor((as_slice(&lower), as_slice(&upper)))?)
+        Ok(table.cursor((as_slice(&lower), as_slice(&upper)))?)
     }
 
     fn prefix_cursor(
@@ -43,7 +43,7 @@ impl Range<'_, '_> {
             }
         }
         let (lower, upper) = keys.prefix_range(prefix)?;
-        Ok(table.try_cursor((as_slice(&lower), as_slice(&upper)))?)
+        Ok(table.cursor((as_slice(&lower), as_slice(&upper)))?)
     }
 }
 

@@ -134,7 +134,7 @@ impl Store {
     /// >>> store.tables()
     /// [('users', 'hash'), ('words', 'sorted')]
     fn tables<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
-        let tables = self.0.open()?.tables();
+        let tables = self.0.open()?.tables()?;
         let pairs = gather(
             py,
             tables.iter().map(|table| {
@@ -342,9 +342,9 @@ impl Store {
         Ok(py.detach(|| {
             engine.close()?;
             self.0.mark_closed();
-            for table in engine.tables() {
+            for table in engine.in_memory().tables() {
                 // Fails only where the table was dropped, and then it is empty.
-                let _ = table.in_memory().clear();
+                let _ = table.clear();
             }
             Ok::<_, twindex_durable::Error>(())
         })?)
@@ -372,7 +372,11 @@ impl Store {
             .map_or_else(String::new, |path| format!(" in \"{}\", {}", path.display(), self.durability()));
         match self.0.open() {
             Ok(store) => {
-                format!("<twindex.Store{file}: {} tables, {} bytes>", store.tables().len(), store.memory())
+                format!(
+                    "<twindex.Store{file}: {} tables, {} bytes>",
+                    store.in_memory().tables().len(),
+                    store.memory()
+                )
             }
             Err(_) => format!("<twindex.Store{file}: closed>"),
         }

@@ -72,7 +72,10 @@ pub(crate) fn delete<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `containsMany()`
 pub(crate) fn contains<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    booleans(call.js, &run(state, |table, staged, _| Ok(table.thing.contains_many(&staged.keys()?)))?)
+    booleans(
+        call.js,
+        &run(state, |table, staged, _| Ok(table.thing.in_memory().contains_many(&staged.keys()?)))?,
+    )
 }
 
 /// `compareAndSwapMany()`: whether each was as expected.
@@ -87,7 +90,7 @@ pub(crate) fn compare_and_swap<'c>(call: &Call<'c>, state: &mut State) -> Answer
 pub(crate) fn select<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let count = run(state, |table, staged, results| {
         results.begin(table.encodings, &[Column::Value]);
-        table.thing.select_many(&staged.keys()?, |_, value| match value {
+        table.thing.in_memory().select_many(&staged.keys()?, |_, value| match value {
             Some(value) => results.push(value),
             None => results.push_absent(),
         });

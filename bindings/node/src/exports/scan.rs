@@ -48,7 +48,7 @@ fn cursor<'c>(call: &Call<'c>, state: &mut State, first: usize) -> Result<Of<Cur
     let (lower, upper) = range(call, state, first)?;
     let table = state.parts(call.number(0))?.table;
     let bounds = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
-    let thing = table.thing.try_cursor(bounds)?;
+    let thing = table.thing.cursor(bounds)?;
     Ok(Of { store: table.store, encodings: table.encodings, thing })
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let halves = Halves { key: call.number(1) & 1 != 0, value: call.number(1) & 2 != 0 };
     let left = call.js.get_f64(call.argument(3)).map_or(usize::MAX, |limit| limit as usize);
     let way = match call.number(2) {
-        0 => Way::Any(state.parts(call.number(0))?.table.thing.iter()),
+        0 => Way::Any(state.parts(call.number(0))?.table.thing.iter()?),
         1 => Way::Up(cursor(call, state, 4)?.thing),
         _ => Way::Down(cursor(call, state, 4)?.thing),
     };

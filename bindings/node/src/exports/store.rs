@@ -103,7 +103,7 @@ pub(crate) fn drop_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 /// `tables(store)`: the number of results to take, two a table: its name and its index.
 pub(crate) fn tables<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     const { assert!(BLOCK_ITEMS.is_multiple_of(2)) };
-    let tables = state.store(call.number(0))?.tables();
+    let tables = state.store(call.number(0))?.tables()?;
     state.results.begin(Encodings::default(), &[Column::Name]);
     for table in tables {
         state.results.push(table.name().as_bytes());

@@ -96,7 +96,7 @@ pub(crate) fn delete<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 /// `contains(table, key)`
 pub(crate) fn contains<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let parts = keyed(call, state)?;
-    Ok(call.js.boolean(parts.table.thing.contains(&parts.input.key))?)
+    Ok(call.js.boolean(parts.table.thing.in_memory().contains(&parts.input.key))?)
 }
 
 /// `select(table, key)`: the value, see [`single`], or `undefined`.
@@ -105,7 +105,7 @@ pub(crate) fn select<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let (key, out) = (&input.key, &mut input.value);
     out.clear();
     // Copied first: making a JavaScript value may collect garbage, and the engine is not to wait for that.
-    match table.thing.select_with(key, |value| out.extend_from_slice(value)) {
+    match table.thing.in_memory().select_with(key, |value| out.extend_from_slice(value)) {
         Some(()) => single(call.js, crossing, Column::Value, table.encodings.values, out),
         None => Ok(Value::UNDEFINED),
     }

@@ -132,7 +132,7 @@ impl Table {
             let keys = keys.encode(values.len(), most, |key| self.codecs.keys.encode_sought(key))?;
             let table = self.open()?;
             arena.clear();
-            py.detach(|| table.select_many(&keys, |_, value| arena.push(value)));
+            py.detach(|| table.in_memory().select_many(&keys, |_, value| arena.push(value)));
             arena.check()?;
             for value in arena.iter() {
                 values.push(match value {
@@ -152,7 +152,8 @@ impl Table {
         let py = keys.py();
         let keys = Keys::new(keys, &self.codecs.keys)?;
         let keys = keys.encode_all(|key| self.codecs.keys.encode_sought(key))?;
-        self.in_turns(py, &keys, Encoded::len, |table, keys| Ok(table.contains_many(keys))).map(Flags)
+        self.in_turns(py, &keys, Encoded::len, |table, keys| Ok(table.in_memory().contains_many(keys)))
+            .map(Flags)
     }
 
     /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that

@@ -43,7 +43,7 @@ impl Table {
 
     fn iterate_back(&self, yields: Yields) -> Result<Scan> {
         check_memory()?;
-        let cursor = self.open()?.try_cursor(..)?;
+        let cursor = self.open()?.cursor(..)?;
         Ok(Scan::over_range(Arc::clone(&self.store), cursor, self.codecs.clone(), yields, true, None))
     }
 }

@@ -114,7 +114,7 @@ impl Table {
         let py = key.py();
         let table = self.open()?;
         let key = self.codecs.keys.encode_sought(key)?;
-        match table.select_with(&key, |value| self.codecs.values.make(py, value)) {
+        match table.in_memory().select_with(&key, |value| self.codecs.values.make(py, value)) {
             Some(made) => self.codecs.values.finish(made?).map(Some),
             None => Ok(None),
         }

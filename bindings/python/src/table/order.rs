@@ -32,7 +32,7 @@ impl Table {
         let encoded = self.codecs.keys.encode_sought(key)?;
         let bytes = encoded.as_ref();
         let end = if or_equal { End::Included(bytes) } else { End::Excluded(bytes) };
-        let mut cursor = self.open()?.try_cursor((End::Unbounded, end))?;
+        let mut cursor = self.open()?.cursor((End::Unbounded, end))?;
         let count = pass(key.py(), &mut cursor, false, usize::MAX)?;
         self.open()?;
         Ok(count)
@@ -45,7 +45,7 @@ impl Table {
         Position(index): Position,
         read: impl FnOnce(&[u8], &[u8]) -> T,
     ) -> Result<T> {
-        let mut cursor = self.open()?.try_cursor(..)?;
+        let mut cursor = self.open()?.cursor(..)?;
         let (skipped, down) = if index < 0 { (!index, true) } else { (index, false) };
         let skipped = skipped.cast_unsigned();
         let passed = pass(py, &mut cursor, down, skipped)?;

@@ -165,7 +165,7 @@ impl Table {
     /// Whether the key is there.
     #[pyo3(signature = (key, /))]
     pub(super) fn contains(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
-        Ok(self.open()?.contains(self.codecs.keys.encode_sought(key)?))
+        Ok(self.open()?.in_memory().contains(self.codecs.keys.encode_sought(key)?))
     }
 
     /// Calls `change` with the key's value, or with `default` where the key is absent, and gives the key the value that
