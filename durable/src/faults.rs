@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use twindex::Index;
 use twindex::dump::{HEAD_BYTES, HEADER_BYTES, Header, Kind, seal};
+use twindex::{Change, Index};
 
 use crate::core::{Core, Logged};
 use crate::disk::sim::{Fault, SimDisk};
 use crate::load::LogReader;
 use crate::store::Handle;
-use crate::{Durability, Error, Options, Result, Store};
+use crate::{Durability, Error, Options, Result, Store, Table};
 
 type Tables = BTreeMap<String, (Index, BTreeMap<Vec<u8>, Vec<u8>>)>;
 type Pair = (u8, Option<u8>);
@@ -32,6 +32,10 @@ enum Action {
     /// Any of these tables and keys.
     Batch(Vec<(u8, Pair)>),
     Increment(u8, u8),
+    /// Drops a table and writes by a handle of it.
+    Stale(u8, Vec<Pair>),
+    /// Writes that are refused, each for another reason.
+    Refused(u8, Pair),
     Flush,
     /// What the thread of `everysec` does.
     Tick,
@@ -50,6 +54,8 @@ fn actions(most: usize) -> impl Strategy<Value = Vec<Action>> {
         3 => (table(), vec(pair(), 0..100)).prop_map(|(table, pairs)| Action::Many(table, pairs)),
         4 => vec((table(), pair()), 0..6).prop_map(Action::Batch),
         2 => (table(), 0..3_u8).prop_map(|(table, key)| Action::Increment(table, key)),
+        1 => (table(), vec(pair(), 1..5)).prop_map(|(table, pairs)| Action::Stale(table, pairs)),
+        1 => (table(), pair()).prop_map(|(table, pair)| Action::Refused(table, pair)),
         2 => Just(Action::Flush),
         2 => Just(Action::Tick),
         2 => Just(Action::Compact),
@@ -57,6 +63,11 @@ fn actions(most: usize) -> impl Strategy<Value = Vec<Action>> {
     ];
     vec(action, 1..most)
 }
+
+/// A table that is there during some actions alone.
+const OTHER: u8 = 3;
+/// Pairs that cannot be incremented.
+const REFUSE_TO_BE_ADDED_TO: [(&str, &str); 2] = [("no number", "text"), ("the most", "9223372036854775807")];
 
 fn name(table: u8) -> String {
     format!("table {table}")
@@ -131,6 +142,23 @@ fn model(tables: &Tables, action: &Action) -> Vec<Tables> {
                 std::str::from_utf8(count).expect("our own digits").parse::<i64>().expect("a number") + 7;
             *count = sum.to_string().into();
         }
+        Action::Stale(table, _) => {
+            create(&mut tables, &mut states, *table);
+            create(&mut tables, &mut states, OTHER);
+            tables.remove(&name(*table));
+            states.push(tables.clone());
+            tables.remove(&name(OTHER));
+        }
+        Action::Refused(table, _) => {
+            create(&mut tables, &mut states, *table);
+            create(&mut tables, &mut states, OTHER);
+            for (key, value) in REFUSE_TO_BE_ADDED_TO {
+                let pairs = &mut tables.get_mut(&name(OTHER)).expect("it was created").1;
+                pairs.insert(key.into(), value.into());
+                states.push(tables.clone());
+            }
+            tables.remove(&name(OTHER));
+        }
         Action::Flush | Action::Tick | Action::Compact | Action::Reopen => {}
     }
     states.push(tables);
@@ -194,6 +222,8 @@ fn perform(store: &mut Option<Store>, disk: &SimDisk, durability: Durability, ac
         Action::Increment(at, k) => {
             table(*at)?.increment([b"count of ".as_slice(), &[*k]].concat(), 7).map(drop)
         }
+        Action::Stale(at, pairs) => write_to_dropped(store, &table(*at)?, pairs),
+        Action::Refused(at, (k, _)) => write_what_is_refused(store, &table(*at)?, &key(*k)),
         Action::Flush => store.flush(),
         Action::Tick => match store.handle.0.logged() {
             Some(Logged { log, .. }) => log.tick(),
@@ -202,6 +232,82 @@ fn perform(store: &mut Option<Store>, disk: &SimDisk, durability: Durability, ac
         Action::Compact => store.compact(),
         Action::Reopen => unreachable!("it was done above"),
     }
+}
+
+/// That a write was refused with this code. What a disk refuses is an error as ever.
+#[track_caller]
+fn expect<T>(code: &str, written: Result<T>) -> Result<()> {
+    match written {
+        Ok(_) => panic!("{code} was expected"),
+        Err(error) if error.code() == code => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Drops a table and writes by a handle of it: by each verb, and in a batch with writes that would be done.
+fn write_to_dropped(store: &Store, table: &Table, pairs: &[Pair]) -> Result<()> {
+    const DROPPED: &str = "TWINDEX_TABLE_DROPPED";
+    let stale = table.clone();
+    let other = store.table(&name(OTHER), index(OTHER))?;
+    store.drop_table(table.name())?;
+    let puts: Vec<_> = pairs.iter().map(|(k, v)| (key(*k), value(v.unwrap_or(1)))).collect();
+    let keys: Vec<_> = puts.iter().map(|(key, _)| key).collect();
+    let (key, new) = &puts[0];
+    expect(DROPPED, stale.insert(key, new))?;
+    expect(DROPPED, stale.replace(key, new))?;
+    expect(DROPPED, stale.upsert(key, new))?;
+    expect(DROPPED, stale.delete(key))?;
+    expect(DROPPED, stale.alter(key, |_| Change::Set(new.clone())))?;
+    expect(DROPPED, stale.increment(key, 1))?;
+    expect(DROPPED, stale.compare_and_swap(key, None, Some(new)))?;
+    expect(DROPPED, stale.clear())?;
+    expect(DROPPED, stale.insert_many(&puts))?;
+    expect(DROPPED, stale.replace_many(&puts))?;
+    expect(DROPPED, stale.upsert_many(&puts))?;
+    expect(DROPPED, stale.delete_many(&keys))?;
+    let mut batch = store.batch();
+    batch.upsert(&other, "undone", "1")?;
+    batch.upsert(&stale, key, new)?;
+    expect(DROPPED, batch.commit())?;
+    store.drop_table(other.name()).map(drop)
+}
+
+/// Writes that change nothing: with another index, keys and values that are too long, what is no number, and beyond the
+/// memory limit.
+fn write_what_is_refused(store: &Store, table: &Table, key: &[u8]) -> Result<()> {
+    let (long, other) = (vec![b'k'; twindex::MAX_KEY_BYTES + 1], store.table(&name(OTHER), index(OTHER))?);
+    let wrong = if table.index() == Index::Hash { Index::Sorted } else { Index::Hash };
+    expect("TWINDEX_WRONG_INDEX", store.table(table.name(), wrong))?;
+    expect("TWINDEX_TABLE_NAME", store.table("", wrong))?;
+    expect("TWINDEX_KEY_TOO_LONG", table.upsert(&long, "v"))?;
+    expect("TWINDEX_KEY_TOO_LONG", table.upsert_many(&[(key, "v"), (&long, "v")]))?;
+    expect("TWINDEX_KEY_TOO_LONG", table.delete_many(&[key, &long]))?;
+    expect("TWINDEX_KEY_TOO_LONG", table.increment_many(&[(key, 1), (&long, 1)]))?;
+    expect(
+        "TWINDEX_KEY_TOO_LONG",
+        table.compare_and_swap_many(&[(key, None, None), (&long[..], None, None)]),
+    )?;
+    expect("TWINDEX_KEY_TOO_LONG", store.batch().upsert(table, &long, "v"))?;
+    for ((key, value), code) in
+        REFUSE_TO_BE_ADDED_TO.into_iter().zip(["TWINDEX_NOT_AN_INTEGER", "TWINDEX_OVERFLOW"])
+    {
+        other.upsert(key, value)?;
+        expect(code, other.increment(key, 1))?;
+    }
+    let large = vec![b'v'; 1 << 14];
+    store.set_memory_limit(Some(store.memory()));
+    let limited = (|| {
+        expect("TWINDEX_MEMORY_LIMIT", table.upsert(key, &large))?;
+        expect("TWINDEX_MEMORY_LIMIT", table.upsert_many(&[(key, &large), (b"another", &large)]))?;
+        expect("TWINDEX_MEMORY_LIMIT", table.alter(key, |_| Change::Set(large.clone())))?;
+        let mut batch = store.batch();
+        batch.delete(table, key)?;
+        batch.upsert(table, "another", &large)?;
+        expect("TWINDEX_MEMORY_LIMIT", batch.commit())
+    })();
+    store.set_memory_limit(None);
+    limited?;
+    store.drop_table(other.name()).map(drop)
 }
 
 /// What was done until something went wrong, or to the end.
