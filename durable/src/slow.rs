@@ -86,6 +86,25 @@ fn a_disk_is_written_to_until_it_is_full_and_again_when_it_has_room() {
     }
 }
 
+/// A compaction that had no descriptor left for the folder, after its rename, ended the log for good. Now only the sync of
+/// the folder does that, which comes when everything else is done.
+#[test]
+fn a_compaction_that_fails_ends_the_log_at_its_last_step_alone() {
+    let (disk, store, _) = filled(Durability::EverySec);
+    let before = disk.steps();
+    store.compact().expect("the disk works");
+    let last = disk.steps() - before - 1;
+    for step in 0..=last {
+        let (disk, store, table) = filled(Durability::EverySec);
+        disk.fail_after(step, Fault::Error(ErrorKind::Other));
+        let error = store.compact().expect_err("the disk fails");
+        assert_eq!(error.code() == "TWINDEX_LOG_FAILED", step == last, "step {step} of {last}: {error}");
+        assert_eq!(table.insert("more", "1").is_ok(), step < last, "step {step} of {last}: {error}");
+        let stored = open(&disk.after_kill(), Durability::EverySec).find_table("t").expect("it is there");
+        assert_eq!(stored.len() as u64, KEYS + u64::from(step < last));
+    }
+}
+
 /// A store could not even be closed when the disk was full.
 #[test]
 fn a_store_is_closed_while_the_disk_is_full() {

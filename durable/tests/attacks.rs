@@ -147,6 +147,29 @@ fn what_was_written_before_an_error_is_as_safe_as_any_write() {
     assert_eq!(pairs(&path), 2, "a reader finds it");
 }
 
+/// A flipped bit in the last record that was acknowledged was cut off without a word. After a `close` it is damage.
+#[test]
+fn a_flipped_bit_after_a_close_is_damage() {
+    for durability in LOGGED {
+        let (_folder, path) = folder();
+        let store = open(&path, durability);
+        let table = table(&store);
+        for number in 0..20 {
+            table.insert(format!("key {number:02}"), "value").unwrap();
+        }
+        store.close().unwrap();
+        let whole = fs::read(&path).unwrap();
+        let last = whole.windows(6).rposition(|window| window == b"key 19").unwrap();
+        for at in last - 10..last + 6 {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            fs::write(&path, &damaged).unwrap();
+            assert!(matches!(Store::open(&path), Err(Error::Damaged { .. })), "byte {at}");
+            assert_eq!(fs::read(&path).unwrap(), damaged, "it is left as it was");
+        }
+    }
+}
+
 // --- one writer
 
 /// The lock went by the name of the file, so that a second writer got in by another name of it.
@@ -421,4 +444,21 @@ fn a_store_that_was_not_saved_leaves_nothing() {
     assert_in_use(Store::open(&path));
     drop(store);
     assert!(matches!(Options::new().existing(true).open(&path), Err(Error::Io { .. })));
+}
+
+/// A lock file that root had left kept others from a store that they may write. There is none any more.
+#[test]
+fn no_file_but_the_store_is_left_beside_it() {
+    let (folder, path) = folder();
+    let names =
+        || fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    for durability in LOGGED {
+        let store = open(&path, durability);
+        table(&store).upsert("a", "1").unwrap();
+        assert_eq!(names(), ["app.twx"]);
+        store.compact().unwrap();
+        assert_eq!(names(), ["app.twx"]);
+        store.close().unwrap();
+        assert_eq!(names(), ["app.twx"]);
+    }
 }
