@@ -1,12 +1,15 @@
 //! Writes that are done all or not at all.
 
 use std::io;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use twindex::dump::Operation;
 
+use crate::compact;
 use crate::core::{Core, Logged};
-use crate::{Result, Store, Table, background};
+use crate::error::Result;
+use crate::handle::Handle;
+use crate::table::Table;
 
 /// Writes that are collected and then done together: after a crash the file has all of them or none, and
 /// where one fails the others are undone.
@@ -27,7 +30,7 @@ use crate::{Result, Store, Table, background};
 #[derive(Debug)]
 #[must_use = "a batch does nothing until it is committed"]
 pub struct Batch {
-    store: Store,
+    handle: Arc<Handle>,
     steps: Vec<Step>,
 }
 
@@ -51,8 +54,8 @@ enum Verb {
 type Undo<'b> = (&'b Step, Option<Vec<u8>>);
 
 impl Batch {
-    pub(crate) fn new(store: Store) -> Self {
-        Self { store, steps: Vec::new() }
+    pub(crate) fn new(handle: Arc<Handle>) -> Self {
+        Self { handle, steps: Vec::new() }
     }
 
     /// The number of writes in it.
@@ -86,7 +89,7 @@ impl Batch {
     }
 
     fn add(&mut self, table: &Table, verb: Verb, key: &[u8], value: &[u8]) -> Result<()> {
-        table.check_pair(&self.store, key, value)?;
+        table.check_pair(&self.handle, key, value)?;
         self.steps.try_reserve(1).map_err(io::Error::from).map_err(twindex::Error::from)?;
         self.steps.push(Step { table: table.clone(), verb, key: copied(key)?, value: copied(value)? });
         Ok(())
@@ -96,9 +99,9 @@ impl Batch {
     ///
     /// Where one fails, as at the memory limit, none is done.
     pub fn commit(self) -> Result<Vec<bool>> {
-        let core = &self.store.handle.0;
+        let core = &self.handle.0;
         let bytes = self.steps.iter().map(|step| step.key.len() + step.value.len()).sum();
-        let logged = core.before_write(bytes)?;
+        let logged = self.handle.before_write(bytes)?;
         let _not_while_saved =
             core.home.as_ref().map(|home| home.batches.read().unwrap_or_else(PoisonError::into_inner));
         let Some(Logged { log, stripes }) = logged else { return self.apply(core) };
@@ -120,7 +123,7 @@ impl Batch {
         })?;
         drop(held);
         if log.is_due() {
-            background::compact(core);
+            compact::in_background(core);
         }
         log.acknowledge(written)?;
         Ok(took)

@@ -3,29 +3,28 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use twindex::TableOptions;
-use twindex::dump::{Operation, Operations, TableEntry};
+use twindex::dump::Progress;
 
-use crate::compact::{self, Compaction};
 use crate::disk::{Disk, RealDisk};
+use crate::error::{Error, Result};
 use crate::load::{self, Torn};
 use crate::lock::Lock;
-use crate::log::{End, Log};
+use crate::log::{End, Log, sync_every_second};
+use crate::options::{Durability, Options};
+use crate::paths::resolve;
+use crate::rewrite::{Compaction, is_in_place, moved, remove_left, write_anew};
 use crate::stripes::Stripes;
-use crate::{Durability, Error, Options, Result, background};
 
 /// A store: the engine's, and a file where it has one.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) engine: twindex::Store,
     /// What a table is called in the file. Whoever holds it may create and drop tables.
-    ids: Mutex<BTreeMap<String, u32>>,
-    next_id: AtomicU32,
+    pub(crate) ids: Mutex<BTreeMap<String, u32>>,
+    pub(crate) next_id: AtomicU32,
     pub(crate) home: Option<Home>,
-    /// Itself, for who starts a thread.
-    me: Weak<Self>,
 }
 
 /// A store's file.
@@ -69,11 +68,11 @@ impl Core {
         let ids: BTreeMap<String, u32> =
             (0..).zip(&names).map(|(id, table)| (table.name().into(), id)).collect();
         let next_id = AtomicU32::new(ids.len() as u32);
-        Self { engine, ids: Mutex::new(ids), next_id, home: None, me: Weak::new() }
+        Self { engine, ids: Mutex::new(ids), next_id, home: None }
     }
 
     pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Self>> {
-        Self::open_on(Arc::new(RealDisk), &crate::resolve(path), options)
+        Self::open_on(Arc::new(RealDisk), &resolve(path), options)
     }
 
     /// Opens a store on any disk.
@@ -84,7 +83,7 @@ impl Core {
         let failed = |error| Error::io(path, error);
         if !read_only {
             // It is in nobody's way where it cannot be removed.
-            let _ = compact::remove_left(&*disk, path);
+            let _ = remove_left(&*disk, path);
         }
         let with_log = durability != Durability::None && !read_only;
         // Who holds the lock is the only writer.
@@ -116,12 +115,12 @@ impl Core {
             let end = match end {
                 Some(end) => make_ready(&*disk, path, end, torn).map_err(failed)?,
                 // A file that is new, or cannot have a log.
-                None => compact::write_anew(&*disk, path, &mut lock, &tables_of(&engine, &ids), &mut |_| {})?,
+                None => write_anew(&*disk, path, &mut lock, &tables_of(&engine, &ids), &mut |_| {})?,
             };
             let log = Arc::new(Log::new(path, durability, end));
             // Where nobody else sees the disk, a test says when.
             if durability == Durability::EverySec && disk.is_shared() {
-                background::sync_every_second(&log).map_err(failed)?;
+                sync_every_second(&log).map_err(failed)?;
             }
             Some(Logged { log, stripes: Stripes::new() })
         } else {
@@ -141,36 +140,15 @@ impl Core {
             close_failed: AtomicBool::new(false),
             lock: Mutex::new(lock),
         };
-        Ok(Arc::new_cyclic(|me| Self {
+        Ok(Arc::new(Self {
             engine,
             ids: Mutex::new(ids),
             next_id: AtomicU32::new(next_id),
             home: Some(home),
-            me: Weak::clone(me),
         }))
     }
 
     // --- tables
-
-    pub(crate) fn table(&self, name: &str, options: TableOptions<'_>) -> Result<(u32, twindex::Table)> {
-        self.check_open()?;
-        let mut ids = lock(&self.ids);
-        if let Some(id) = ids.get(name) {
-            return Ok((*id, self.engine.table_with(name, options)?));
-        }
-        if !options.creates() {
-            return Err(twindex::Error::NoTable { name: name.into() }.into());
-        }
-        let id = self.next_id.load(Relaxed);
-        let create = |operations: &mut Operations| {
-            operations.push(id, Operation::Create(TableEntry::new(name, options)));
-        };
-        let (table, written) = self.change_whole(|| Ok(self.engine.table_with(name, options)?), create)?;
-        ids.insert(name.into(), id);
-        self.next_id.store(id + 1, Relaxed);
-        self.acknowledge(written)?;
-        Ok((id, table))
-    }
 
     pub(crate) fn find_table(&self, name: &str) -> Option<(u32, twindex::Table)> {
         let ids = lock(&self.ids);
@@ -188,39 +166,6 @@ impl Core {
         let ids = lock(&self.ids);
         let _held = self.logged().map(|logged| logged.stripes.hold_all());
         (then(), tables_of(&self.engine, &ids))
-    }
-
-    pub(crate) fn drop_table(&self, name: &str) -> Result<bool> {
-        let mut ids = lock(&self.ids);
-        let Some(&id) = ids.get(name) else { return Ok(false) };
-        let (_, written) = self.change_whole(
-            || Ok(self.engine.drop_table(name)),
-            |operations| operations.push(id, Operation::Drop),
-        )?;
-        ids.remove(name);
-        self.acknowledge(written)?;
-        Ok(true)
-    }
-
-    /// A change of a whole table, with every writer kept out until it is in the log, and what to
-    /// [`acknowledge`](Self::acknowledge).
-    pub(crate) fn change_whole<T>(
-        &self,
-        apply: impl FnOnce() -> Result<T>,
-        fill: impl FnOnce(&mut Operations),
-    ) -> Result<(T, Option<u64>)> {
-        let Some(Logged { log, stripes }) = self.before_write(0)? else { return Ok((apply()?, None)) };
-        let _held = stripes.hold_all();
-        let result = apply()?;
-        Ok((result, Some(log.append(fill)?)))
-    }
-
-    /// Returns once what was written is as safe as the durability says.
-    pub(crate) fn acknowledge(&self, written: Option<u64>) -> Result<()> {
-        match (written, self.logged()) {
-            (Some(written), Some(Logged { log, .. })) => log.acknowledge(written),
-            _ => Ok(()),
-        }
     }
 
     // --- the file
@@ -253,32 +198,21 @@ impl Core {
         }
     }
 
-    /// To be called before a change is made and a lock taken: waits until the log may grow by so many bytes, and checks
-    /// that the change is allowed.
-    #[inline]
-    pub(crate) fn before_write(&self, bytes: usize) -> Result<Option<&Logged>> {
-        let logged = self.logged();
-        if let Some(Logged { log, .. }) = logged {
-            log.wait_for_room(bytes).or_else(|error| self.refused(log, error))?;
-        }
-        self.check_writable()?;
-        Ok(logged)
-    }
-
-    /// Tries to write the file anew, where that is what writers are refused for.
-    #[cold]
-    fn refused(&self, log: &Log, error: Error) -> Result<()> {
-        self.check_writable()?;
-        if log.is_due()
-            && let Some(core) = self.me.upgrade()
-        {
-            background::compact(&core);
-        }
-        Err(error)
-    }
-
     pub(crate) fn home(&self) -> Result<&Home> {
         self.home.as_ref().ok_or(Error::NoFile)
+    }
+
+    /// Writes the store of a file without a log.
+    pub(crate) fn save(&self, home: &Home, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+        let _whole = home.batches.write().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&home.lock);
+        if !is_in_place(held.as_ref(), &home.path)? {
+            // Nothing of this store is in a file that was moved or removed since. It is written where it belongs.
+            *held = home.disk.lock(&home.path, true)?;
+        }
+        write_anew(&*home.disk, &home.path, &mut held, &self.tables(), progress)?;
+        home.compaction.count.fetch_add(1, Relaxed);
+        Ok(())
     }
 
     /// Ends the use of the file; whatever the durability, all that is in memory is on disk then. Where that fails, the
@@ -299,7 +233,7 @@ impl Core {
         let closed = match &home.logged {
             Some(Logged { log, .. }) => log.close(),
             None if home.read_only => Ok(()),
-            None => compact::save(self, home, &mut |_| {}),
+            None => self.save(home, &mut |_| {}),
         };
         if let Err(error) = closed {
             // A log that failed never comes to an end. Whoever was told so, and closes again, wants to be rid of it.
@@ -327,6 +261,12 @@ impl Core {
 }
 
 impl Home {
+    /// The lock on the file, which is where the path says.
+    pub(crate) fn lock_in_place(&self) -> Result<MutexGuard<'_, Option<Lock>>> {
+        let held = lock(&self.lock);
+        if is_in_place(held.as_ref(), &self.path)? { Ok(held) } else { Err(moved(&self.path)) }
+    }
+
     #[inline]
     fn check_open(&self) -> Result<()> {
         if self.closed.load(Relaxed) {

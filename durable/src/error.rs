@@ -98,7 +98,7 @@ impl Error {
     pub(crate) fn of_file(path: &Path, error: twindex::Error) -> Self {
         match error {
             // Where the engine's error names the file already, it does so once.
-            twindex::Error::Io(source) => match source.downcast::<crate::whole::AtPath>() {
+            twindex::Error::Io(source) => match source.downcast::<AtPath>() {
                 Ok(named) => Self::Io { path: named.path, source: named.source },
                 Err(source) => Self::io(path, source),
             },
@@ -164,5 +164,24 @@ impl std::error::Error for Error {
 impl From<twindex::Error> for Error {
     fn from(error: twindex::Error) -> Self {
         Self::Engine(error)
+    }
+}
+
+/// An error of the system about a file.
+#[derive(Debug)]
+pub(crate) struct AtPath {
+    pub(crate) path: PathBuf,
+    pub(crate) source: io::Error,
+}
+
+impl fmt::Display for AtPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.source)
+    }
+}
+
+impl std::error::Error for AtPath {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
     }
 }

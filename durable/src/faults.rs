@@ -12,8 +12,8 @@ use twindex::{Change, Index};
 
 use crate::core::{Core, Logged};
 use crate::disk::sim::{Fault, SimDisk};
+use crate::handle::Handle;
 use crate::load::LogReader;
-use crate::store::Handle;
 use crate::{Durability, Error, Options, Result, Store, Table};
 
 type Tables = BTreeMap<String, (Index, BTreeMap<Vec<u8>, Vec<u8>>)>;

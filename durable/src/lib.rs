@@ -22,7 +22,6 @@
 //!
 //! [`save`] and [`load`] write and read the file of a store that is in memory alone.
 
-mod background;
 mod batch;
 mod compact;
 mod core;
@@ -30,11 +29,14 @@ mod disk;
 mod error;
 #[cfg(test)]
 mod faults;
+mod handle;
 mod load;
 mod lock;
 mod log;
 mod options;
+mod paths;
 mod reserve;
+mod rewrite;
 #[cfg(test)]
 mod slow;
 mod store;
@@ -43,8 +45,7 @@ mod table;
 mod verify;
 mod whole;
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use twindex;
 pub use twindex::dump::Progress;
@@ -62,34 +63,4 @@ pub use crate::whole::{load, load_within, save};
 /// Opens the store in the file at `path`, or makes one: see [`Store::open`].
 pub fn open(path: impl AsRef<Path>) -> Result<Store> {
     Store::open(path)
-}
-
-/// The file that `path` stands for, whatever folder this process works in later. Links to it are followed: its lock and
-/// what takes its place belong beside the file, where whoever comes by another name finds them.
-fn resolve(path: &Path) -> PathBuf {
-    /// As many as Linux follows. Whoever opens what is still a link then is told so by the system.
-    const MOST_LINKS: usize = 40;
-    // A WASI module may have a right to a relative path alone.
-    let absolute = if cfg!(target_os = "wasi") { None } else { std::path::absolute(path).ok() };
-    let mut path = absolute.unwrap_or_else(|| path.into());
-    for _ in 0..MOST_LINKS {
-        let Ok(target) = std::fs::read_link(&path) else { break };
-        path = folder_of(&path).join(target);
-    }
-    path
-}
-
-/// The folder of a file.
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-/// The name of a file of ours beside a store's.
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(ending);
-    name.into()
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// How often, and with what pauses, a lock is tried for that a reader seems to hold: one looks for a moment.
 const TRIES: u32 = 200;
@@ -168,7 +168,7 @@ fn name_to_lock(path: &Path) -> PathBuf {
 /// Elsewhere a lock keeps others from reading, so it is on a file beside the store's.
 #[cfg(not(unix))]
 fn name_to_lock(path: &Path) -> PathBuf {
-    crate::beside(path, ".lock")
+    crate::paths::beside(path, ".lock")
 }
 
 #[cfg(unix)]

@@ -18,14 +18,15 @@ use std::sync::atomic::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
-use std::{io, mem};
+use std::{io, mem, thread};
 
 use twindex::dump::{Operations, synced};
 
 use crate::disk::{File, Window};
-use crate::{Durability, Error, Result};
+use crate::error::{Error, Result};
+use crate::options::Durability;
 
 /// How much of the file is set aside at once: as much as there is, within these bounds. A sync of a file that need
 /// not grow takes a tenth of the time.
@@ -230,6 +231,29 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Starts the thread that syncs the log, for as long as there is one.
+pub(crate) fn sync_every_second(log: &Arc<Log>) -> io::Result<()> {
+    let weak = Arc::downgrade(log);
+    match thread::Builder::new().name("twindex-sync".into()).spawn(move || sync(&weak)) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+            log.leave_to_writers();
+            Ok(())
+        }
+        started => started.map(drop),
+    }
+}
+
+fn sync(log: &Weak<Log>) {
+    loop {
+        thread::sleep(SYNC_EVERY);
+        let Some(log) = log.upgrade() else { return };
+        // A log that failed tells its writers so; there is nothing left to sync. One whose disk is full goes on.
+        if log.tick().is_err() && log.check().is_err() {
+            return;
+        }
+    }
+}
+
 impl Log {
     pub(crate) fn new(path: &Path, durability: Durability, end: End) -> Self {
         let out = Out {
@@ -346,7 +370,7 @@ impl Log {
                 out.growth = Growth::Free;
                 self.tell_writers(out);
                 drop(tail);
-                std::thread::sleep(NAP);
+                thread::sleep(NAP);
                 tail = lock(&self.tail);
             } else {
                 break;

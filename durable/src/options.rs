@@ -1,17 +1,16 @@
 //! How a store is opened.
 
 use std::fmt;
-use std::path::Path;
 use std::str::FromStr;
 
 use twindex::dump::Progress;
 
-use crate::{Error, Result, Store};
+use crate::error::{Error, Result};
 
 /// When a change reaches the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Durability {
-    /// When [`Store::save`] or [`Store::close`] is called, and not otherwise.
+    /// When [`Store::save`](crate::Store::save) or [`Store::close`](crate::Store::close) is called, and not otherwise.
     None,
     /// Within two seconds, usually one: a power cut loses at most the changes of that time, a killed process none.
     /// Writers wait while a sync takes longer.
@@ -107,7 +106,7 @@ impl Options {
         self
     }
 
-    /// Compacts the file when [`Store::compact`] is called and not by itself.
+    /// Compacts the file when [`Store::compact`](crate::Store::compact) is called and not by itself.
     #[must_use]
     pub fn compact_by_hand(mut self, by_hand: bool) -> Self {
         self.compact_by_hand = by_hand;
@@ -119,15 +118,6 @@ impl Options {
     pub fn progress(mut self, progress: impl FnMut(Progress) + Send + 'static) -> Self {
         self.progress = Some(Box::new(progress));
         self
-    }
-
-    /// Opens the store in the file at `path`.
-    ///
-    /// Fails with [`Error::InUse`] where it is open for writing already, with [`Error::Damaged`] where it holds
-    /// anything but what was written, and with [`Error::Io`]. What a power cut left unfinished is no damage:
-    /// see [`Store::torn`].
-    pub fn open(self, path: impl AsRef<Path>) -> Result<Store> {
-        Store::open_with(path.as_ref(), self)
     }
 }
 

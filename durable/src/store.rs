@@ -9,8 +9,16 @@ use std::time::{Duration, SystemTime};
 use twindex::dump::Progress;
 use twindex::{Index, TableOptions};
 
+use crate::batch::Batch;
+use crate::compact;
 use crate::core::{Core, Logged, lock};
-use crate::{Batch, Durability, Options, Result, Table, Torn, compact, resolve};
+use crate::error::Result;
+use crate::handle::Handle;
+use crate::load::Torn;
+use crate::options::{Durability, Options};
+use crate::paths::resolve;
+use crate::table::Table;
+use crate::whole::save_to;
 
 /// A store in one file, or in memory alone.
 ///
@@ -19,16 +27,6 @@ use crate::{Batch, Durability, Options, Result, Table, Torn, compact, resolve};
 #[derive(Clone)]
 pub struct Store {
     pub(crate) handle: Arc<Handle>,
-}
-
-/// What users of a store hold: its file is let go when they all have let go of this, though a thread of ours
-/// may still be at work.
-pub(crate) struct Handle(pub(crate) Arc<Core>);
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.0.abandon();
-    }
 }
 
 /// Figures of a store, as [`Store::stats`] returns them.
@@ -88,7 +86,7 @@ impl Store {
     }
 
     fn wrap(&self, (id, engine): (u32, twindex::Table)) -> Table {
-        Table::new(self.clone(), id, engine)
+        Table::new(Arc::clone(&self.handle), id, engine)
     }
 
     // --- tables
@@ -101,7 +99,7 @@ impl Store {
     /// As [`table`](Self::table), with the codecs of its keys and values, and only where it is there if so asked: see
     /// [`twindex::Store::table_with`].
     pub fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
-        Ok(self.wrap(self.core().table(name, options)?))
+        Ok(self.wrap(self.handle.table(name, options)?))
     }
 
     /// The table called `name`, if there is one.
@@ -120,12 +118,12 @@ impl Store {
     ///
     /// Handles of it find nothing from then on, and their writes fail.
     pub fn drop_table(&self, name: &str) -> Result<bool> {
-        self.core().drop_table(name)
+        self.handle.drop_table(name)
     }
 
     /// A batch of writes that are done all or not at all.
     pub fn batch(&self) -> Batch {
-        Batch::new(self.clone())
+        Batch::new(Arc::clone(&self.handle))
     }
 
     // --- memory
@@ -199,7 +197,7 @@ impl Store {
         if self.path().is_some_and(|own| is_same_file(own, path)) {
             return self.save();
         }
-        crate::whole::save_to(&self.core().engine, path)
+        save_to(&self.core().engine, path)
     }
 
     /// Writes the file anew without what has been overwritten since, while reads and writes go on. Happens by
@@ -262,6 +260,17 @@ impl Store {
 
 fn is_same_file(one: &Path, two: &Path) -> bool {
     matches!((one.canonicalize(), two.canonicalize()), (Ok(one), Ok(two)) if one == two)
+}
+
+impl Options {
+    /// Opens the store in the file at `path`.
+    ///
+    /// Fails with [`Error::InUse`] where it is open for writing already, with [`Error::Damaged`] where it holds
+    /// anything but what was written, and with [`Error::Io`]. What a power cut left unfinished is no damage:
+    /// see [`Store::torn`].
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Store> {
+        Store::open_with(path.as_ref(), self)
+    }
 }
 
 impl Default for Store {

@@ -2,12 +2,15 @@
 
 use std::fmt;
 use std::ops::RangeBounds;
+use std::sync::Arc;
 
 use twindex::dump::{Operation, Operations};
 use twindex::{Change, Cursor, Index, Iter, Scan, Swap};
 
+use crate::compact;
 use crate::core::Logged;
-use crate::{Error, Result, Store, background};
+use crate::error::{Error, Result};
+use crate::handle::Handle;
 
 /// How many pairs a `_many` form writes under one set of locks and into one record: as few as the engine writes shard by
 /// shard.
@@ -23,15 +26,15 @@ pub(crate) const GROUP: usize = 64;
 pub struct Table {
     engine: twindex::Table,
     pub(crate) id: u32,
-    pub(crate) store: Store,
+    pub(crate) handle: Arc<Handle>,
 }
 
 /// What came of a write, and what is to be acknowledged before it may be told.
 type Written<T> = Result<(T, Option<u64>)>;
 
 impl Table {
-    pub(crate) fn new(store: Store, id: u32, engine: twindex::Table) -> Self {
-        Self { engine, id, store }
+    pub(crate) fn new(handle: Arc<Handle>, id: u32, engine: twindex::Table) -> Self {
+        Self { engine, id, handle }
     }
 
     /// The name it has in its store.
@@ -146,10 +149,10 @@ impl Table {
 
     /// Removes all pairs and returns their memory.
     pub fn clear(&self) -> Result<()> {
-        let core = &self.store.handle.0;
+        let handle = &self.handle;
         let clear = |log: &mut Operations| log.push(self.id, Operation::Clear);
-        let ((), written) = core.change_whole(|| Ok(self.engine.clear()?), clear)?;
-        core.acknowledge(written)
+        let ((), written) = handle.change_whole(|| Ok(self.engine.clear()?), clear)?;
+        handle.acknowledge(written)
     }
 
     // --- write verbs over many
@@ -217,7 +220,7 @@ impl Table {
     /// The table in memory, of a store that is open.
     #[inline]
     fn open(&self) -> Result<&twindex::Table> {
-        self.store.handle.0.check_open()?;
+        self.handle.0.check_open()?;
         Ok(&self.engine)
     }
 
@@ -284,7 +287,7 @@ impl Table {
     #[inline]
     fn acknowledged<T>(&self, written: Written<T>) -> Result<T> {
         let (result, written) = written?;
-        if let (Some(written), Some(logged)) = (written, self.store.handle.0.logged()) {
+        if let (Some(written), Some(logged)) = (written, self.handle.0.logged()) {
             self.acknowledge(logged, written)?;
         }
         Ok(result)
@@ -293,7 +296,7 @@ impl Table {
     #[inline]
     fn acknowledge(&self, logged: &Logged, written: u64) -> Result<()> {
         if logged.log.is_due() {
-            background::compact(&self.store.handle.0);
+            compact::in_background(&self.handle.0);
         }
         logged.log.acknowledge(written)
     }
@@ -307,8 +310,8 @@ impl Table {
         apply: impl FnOnce() -> twindex::Result<bool>,
         fill: impl FnOnce(&mut Operations),
     ) -> Written<bool> {
-        let core = &*self.store.handle.0;
-        let Some(Logged { log, stripes }) = core.before_write(key.len() + value)? else {
+        let handle = &*self.handle;
+        let Some(Logged { log, stripes }) = handle.before_write(key.len() + value)? else {
             return Ok((apply()?, None));
         };
         let _held = stripes.hold(stripes.of(self.id, key));
@@ -416,8 +419,8 @@ impl Table {
         fill: impl Fn(&mut Operations, B),
     ) -> Result<Vec<bool>> {
         items.iter().try_for_each(|item| read(item).map(drop))?;
-        let core = &*self.store.handle.0;
-        let Some(logged) = core.before_write(0)? else { return Ok(apply_all()?) };
+        let handle = &*self.handle;
+        let Some(logged) = handle.before_write(0)? else { return Ok(apply_all()?) };
         let Logged { log, stripes } = logged;
         let mut results = Vec::with_capacity(items.len());
         let mut last = None;
@@ -425,7 +428,7 @@ impl Table {
             let group = group.iter().map(&read).collect::<twindex::Result<Vec<B>>>()?;
             let key = |item| key_and_length(item).0;
             let bytes = group.iter().map(&key_and_length).map(|(key, value)| key.len() + value).sum();
-            if let Err(error) = core.before_write(bytes) {
+            if let Err(error) = handle.before_write(bytes) {
                 // What was written before stays, and is as safe as any other write.
                 last.map_or(Ok(()), |written| self.acknowledge(logged, written))?;
                 return Err(error);
@@ -461,8 +464,8 @@ impl Table {
 
     // --- for batches
 
-    pub(crate) fn check_pair(&self, store: &Store, key: &[u8], value: &[u8]) -> Result<()> {
-        if !std::sync::Arc::ptr_eq(&store.handle, &self.store.handle) {
+    pub(crate) fn check_pair(&self, handle: &Arc<Handle>, key: &[u8], value: &[u8]) -> Result<()> {
+        if !Arc::ptr_eq(handle, &self.handle) {
             return Err(Error::ForeignTable { table: self.name().into() });
         }
         twindex::check_key(key)?;

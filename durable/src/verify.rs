@@ -7,8 +7,10 @@ use twindex::Index;
 use twindex::dump::{HEADER_BYTES, Header, Kind, Loader, Progress, VERSION};
 
 use crate::disk::{Disk, RealDisk};
-use crate::load::LogReader;
-use crate::{Error, Result, Torn, resolve};
+use crate::error::{Error, Result};
+use crate::load::{LogReader, Torn};
+use crate::paths::resolve;
+use crate::whole::save;
 
 /// Bytes of a file that are not what was written there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +109,7 @@ pub fn recover_within(
     }
     let (report, store) =
         read(from, memory_limit, &mut progress).map_err(|error| Error::of_file(from, error))?;
-    crate::save(&store, to).map_err(|error| Error::of_file(to, error))?;
+    save(&store, to).map_err(|error| Error::of_file(to, error))?;
     let tables =
         store.tables().iter().map(|table| (table.name().to_owned(), table.index(), table.len())).collect();
     Ok(Recovery { report, tables })

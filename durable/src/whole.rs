@@ -1,18 +1,18 @@
 //! Whole stores, in memory, to files and from files.
 
-use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use twindex::dump::Progress;
 use twindex::{Error, Result, Store};
 
-use crate::compact::write_anew;
 use crate::disk::{Disk, RealDisk};
+use crate::error::AtPath;
 use crate::load::load as load_file;
 use crate::options::ProgressFn;
-use crate::resolve;
+use crate::paths::resolve;
+use crate::rewrite::write_anew;
 
 /// Writes the whole store to the file at `path`, which is replaced in one step once the new one is on disk.
 ///
@@ -21,14 +21,16 @@ use crate::resolve;
 /// can open it for writing.
 pub fn save(store: &Store, path: impl AsRef<Path>) -> Result<()> {
     save_to(store, &resolve(path.as_ref())).map_err(|error| match error {
-        crate::Error::Engine(error) => error,
-        crate::Error::Io { path, source } => io::Error::new(source.kind(), AtPath { path, source }).into(),
+        crate::error::Error::Engine(error) => error,
+        crate::error::Error::Io { path, source } => {
+            io::Error::new(source.kind(), AtPath { path, source }).into()
+        }
         other => io::Error::new(io::ErrorKind::ResourceBusy, other.to_string()).into(),
     })
 }
 
 /// [`save`], to a path that leads to no link.
-pub(crate) fn save_to(store: &Store, path: &Path) -> crate::Result<()> {
+pub(crate) fn save_to(store: &Store, path: &Path) -> crate::error::Result<()> {
     /// One thread of this process after the other, so that none finds the file in use for that alone.
     static SAVING: Mutex<()> = Mutex::new(());
     let _one = SAVING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,25 +80,6 @@ fn name_path(error: Error, path: &Path) -> Error {
     }
 }
 
-/// An error of the system about a file.
-#[derive(Debug)]
-pub(crate) struct AtPath {
-    pub(crate) path: PathBuf,
-    pub(crate) source: io::Error,
-}
-
-impl fmt::Display for AtPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.source)
-    }
-}
-
-impl std::error::Error for AtPath {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use twindex::Index;
@@ -106,7 +89,7 @@ mod tests {
     /// A process that opened the file while another saved to it went on in a file that was replaced: all that it had
     /// acknowledged was gone.
     #[test]
-    fn a_file_cannot_be_opened_while_it_is_saved_to() -> crate::Result<()> {
+    fn a_file_cannot_be_opened_while_it_is_saved_to() -> crate::error::Result<()> {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let path = folder.path().join("app.twx");
         let store = Store::new();

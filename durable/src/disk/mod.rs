@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::Result;
+use crate::error::Result;
 use crate::lock::Lock;
 
 mod real;

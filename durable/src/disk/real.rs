@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Disk, File, Folder, Stamp, Window};
-use crate::Result;
+use crate::error::Result;
 use crate::lock::{Lock, open_regular};
 
 /// The file system of the machine.
@@ -37,7 +37,7 @@ impl Disk for RealDisk {
 
     #[cfg(unix)]
     fn folder(&self, path: &Path) -> io::Result<Box<dyn Folder>> {
-        Ok(Box::new(RealFolder(fs::File::open(crate::folder_of(path))?)))
+        Ok(Box::new(RealFolder(fs::File::open(crate::paths::folder_of(path))?)))
     }
 
     /// Where a folder is no file, the system keeps its names by itself.

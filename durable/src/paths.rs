@@ -1,0 +1,34 @@
+//! Paths of files, and of what is beside them.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The file that `path` stands for, whatever folder this process works in later. Links to it are followed: its lock and
+/// what takes its place belong beside the file, where whoever comes by another name finds them.
+pub(crate) fn resolve(path: &Path) -> PathBuf {
+    /// As many as Linux follows. Whoever opens what is still a link then is told so by the system.
+    const MOST_LINKS: usize = 40;
+    // A WASI module may have a right to a relative path alone.
+    let absolute = if cfg!(target_os = "wasi") { None } else { std::path::absolute(path).ok() };
+    let mut path = absolute.unwrap_or_else(|| path.into());
+    for _ in 0..MOST_LINKS {
+        let Ok(target) = std::fs::read_link(&path) else { break };
+        path = folder_of(&path).join(target);
+    }
+    path
+}
+
+/// The folder of a file.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// The name of a file of ours beside a store's.
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(ending);
+    name.into()
+}
