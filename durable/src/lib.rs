@@ -16,7 +16,7 @@
 //!
 //! let store = Store::open(&path)?;
 //! let users = store.table("users", Index::Hash)?;
-//! assert_eq!(users.select("ada").as_deref(), Some(b"1815".as_slice()));
+//! assert_eq!(users.select("ada")?.as_deref(), Some(b"1815".as_slice()));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
