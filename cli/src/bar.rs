@@ -22,6 +22,12 @@ pub(crate) fn counting(what: &'static str) -> ProgressBar {
     styled(ProgressBar::no_length(), "{msg} {human_pos} lines, {per_sec}", what)
 }
 
+/// A counter of pairs, where no end is known.
+#[cfg(feature = "cluster")]
+pub(crate) fn counting_pairs(what: &'static str) -> ProgressBar {
+    styled(ProgressBar::no_length(), "{msg} {human_pos} pairs, {per_sec}", what)
+}
+
 fn styled(bar: ProgressBar, style: &str, what: &'static str) -> ProgressBar {
     bar.with_style(ProgressStyle::with_template(style).expect("our own template")).with_message(what)
 }

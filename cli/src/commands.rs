@@ -12,7 +12,7 @@ use twindex_durable::{Durability, Options, Report, Store, Table};
 use crate::lines::{Line, Pair};
 use crate::{DAMAGED, Failure, OK, bar, tell};
 
-type Done = Result<u8, Failure>;
+pub(crate) type Done = Result<u8, Failure>;
 
 /// How many pairs are written at once.
 const GROUP: usize = 1024;
@@ -246,13 +246,13 @@ fn checked(path: &Path, limit: Option<usize>, what: &'static str) -> Result<Repo
 }
 
 /// Opens the file as it is.
-fn read(path: &Path, limit: Option<usize>) -> Result<Store, Failure> {
+pub(crate) fn read(path: &Path, limit: Option<usize>) -> Result<Store, Failure> {
     let bar = bar::over_bytes(path, "Loading");
     opened(Options::new().read_only(true), limit, path, &bar)
 }
 
 /// Opens the file for writing.
-fn open(path: &Path, limit: Option<usize>, existing: bool) -> Result<Store, Failure> {
+pub(crate) fn open(path: &Path, limit: Option<usize>, existing: bool) -> Result<Store, Failure> {
     let bar = bar::over_bytes(path, "Loading");
     let options =
         Options::new().durability(Durability::EverySec).existing(existing).compact_by_hand(existing);
@@ -289,7 +289,7 @@ fn tell_torn(path: &Path, torn: twindex_durable::Torn) {
     ));
 }
 
-fn to_stdout(error: &io::Error) -> Failure {
+pub(crate) fn to_stdout(error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::Unread,
         _ => Failure::Other(format!("the standard output: {error}")),

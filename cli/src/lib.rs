@@ -8,6 +8,10 @@
 //! | `twindex export FILE [OUTPUT]` | writes every pair as a line of JSON |
 //! | `twindex import FILE [INPUT]` | reads such lines |
 //! | `twindex compact FILE` | writes the file anew, without what has been overwritten |
+//! | `twindex push FILE URL` | brings a file's tables into a Valkey or Redis Cluster |
+//! | `twindex pull URL FILE` | brings them back into a file |
+//!
+//! The last two are there where the crate was built with its feature `cluster`.
 //!
 //! Exit codes: 0 where all went well, 1 where it failed, 2 where the command line is wrong, 3 where the file is
 //! damaged.
@@ -16,6 +20,8 @@ mod bar;
 mod commands;
 mod lines;
 mod shown;
+#[cfg(feature = "cluster")]
+mod transfer;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -104,6 +110,30 @@ enum Command {
         /// The store's file
         file: PathBuf,
     },
+    /// Brings the tables of a file into a Valkey or Redis Cluster, or one server
+    ///
+    /// Only pairs that are missing there or differ are written, so what was stopped goes on when it is run again.
+    #[cfg(feature = "cluster")]
+    Push {
+        /// The store's file
+        file: PathBuf,
+        /// The servers, such as redis://host:7000,other:7000, or rediss:// for TLS
+        url: String,
+        /// What the keys in the servers begin with; `tw` unless told
+        #[arg(long)]
+        namespace: Option<String>,
+    },
+    /// Brings the tables of a Valkey or Redis Cluster, or of one server, into a file, which may be new
+    #[cfg(feature = "cluster")]
+    Pull {
+        /// The servers, such as redis://host:7000,other:7000, or rediss:// for TLS
+        url: String,
+        /// The store's file
+        file: PathBuf,
+        /// What the keys in the servers begin with; `tw` unless told
+        #[arg(long)]
+        namespace: Option<String>,
+    },
 }
 
 /// What ended a command early.
@@ -153,6 +183,10 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
         }
         Command::Import { file, input } => commands::import(&file, limit, input.as_deref()),
         Command::Compact { file } => commands::compact(&file, limit),
+        #[cfg(feature = "cluster")]
+        Command::Push { file, url, namespace } => transfer::push(&file, limit, &url, namespace.as_deref()),
+        #[cfg(feature = "cluster")]
+        Command::Pull { url, file, namespace } => transfer::pull(&url, &file, limit, namespace.as_deref()),
     };
     match done {
         Ok(code) => code,

@@ -48,13 +48,6 @@ pub enum Error {
     },
     /// The store was closed.
     Closed,
-    /// Pushing or pulling did not bring over what was there.
-    Differs {
-        /// The table's name.
-        table: String,
-        /// What differs.
-        what: String,
-    },
 }
 
 /// The result of a fallible operation of this crate.
@@ -71,7 +64,6 @@ impl Error {
             Self::Refused { .. } => "TWINDEX_REFUSED",
             Self::CrossSlot { .. } => "TWINDEX_CROSS_SLOT",
             Self::Closed => "TWINDEX_CLOSED",
-            Self::Differs { .. } => "TWINDEX_DIFFERS",
         }
     }
 
@@ -110,7 +102,6 @@ impl fmt::Display for Error {
                  Keys with the same text in braces, as {{ada}}:name, share a slot"
             ),
             Self::Closed => f.write_str("the store was closed"),
-            Self::Differs { table, what } => write!(f, "table \"{table}\" is not what was sent: {what}"),
         }
     }
 }

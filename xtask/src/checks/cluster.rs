@@ -6,9 +6,9 @@ use twindex_servers::Cluster;
 use crate::checks::python::{install, only_file};
 use crate::checks::rust::cargo_test;
 use crate::checks::suite::Suite;
-use crate::run::Log;
+use crate::run::{Log, command};
 use crate::setup::Venv;
-use crate::steps::{Failed, Job, Steps};
+use crate::steps::{Failed, Job, Steps, checks};
 use crate::workspace::Workspace;
 
 /// What the tests of the packages find their servers by.
@@ -16,7 +16,14 @@ const URL: &str = "TWINDEX_CLUSTER_URL";
 
 pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
     let packages: Job<'_> = Box::new(|steps| python(suite, steps));
-    cargo_test("cluster", "twindex-cluster", suite).into_iter().chain([packages]).collect()
+    // The tool has them by a feature, which the test of all crates does not switch on.
+    let transfers = checks(|steps| {
+        steps.check("cluster: push and pull", |log| {
+            let mut cargo = command("cargo", suite.workspace().root());
+            log.run(cargo.args(["test", "--package=twindex-cli", "--features=cluster", "--test=transfer"]))
+        });
+    });
+    cargo_test("cluster", "twindex-cluster", suite).into_iter().chain([transfers, packages]).collect()
 }
 
 fn start() -> Result<Cluster> {

@@ -1,0 +1,212 @@
+//! Brings a store from a file into a cluster, and back.
+//!
+//! Both write only pairs that are missing on the other side or differ there, so a transfer that was stopped goes on when
+//! it is run again. In the end both sides are counted and their checksums compared.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use indicatif::{HumanCount, ProgressBar};
+use twindex_cluster::{Error, Options, blocking};
+use twindex_durable::twindex::{Index, TableOptions};
+use twindex_durable::{Store, Table};
+
+use crate::commands::{Done, open, read, to_stdout};
+use crate::{Failure, OK, bar};
+
+/// How many pairs are compared and written at once.
+const GROUP: usize = 8192;
+
+type Pair = (Vec<u8>, Vec<u8>);
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+/// How many pairs there are, and a checksum that does not depend on their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sum {
+    pairs: u64,
+    checksum: u64,
+}
+
+impl Sum {
+    fn add(&mut self, key: &[u8], value: &[u8]) {
+        let mut hasher = DefaultHasher::new();
+        (key, value).hash(&mut hasher);
+        self.pairs += 1;
+        self.checksum = self.checksum.wrapping_add(hasher.finish());
+    }
+}
+
+/// A side that pairs are brought to.
+trait Side {
+    fn values(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, Failure>;
+    fn write(&self, pairs: &[&Pair]) -> Result<(), Failure>;
+    fn sum(&self, bar: &ProgressBar) -> Result<Sum, Failure>;
+}
+
+impl Side for blocking::Table {
+    fn values(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+        Ok(self.select_many(keys)?)
+    }
+
+    fn write(&self, pairs: &[&Pair]) -> Result<(), Failure> {
+        let pairs: Vec<(&[u8], &[u8])> = pairs.iter().map(|(key, value)| (&key[..], &value[..])).collect();
+        // What is written twice is the same, so an unknown outcome is tried again.
+        for _ in 0..5 {
+            match self.upsert_many(&pairs) {
+                Err(Error::UnknownOutcome { .. }) => {}
+                done => return Ok(done.map(drop)?),
+            }
+        }
+        Ok(self.upsert_many(&pairs).map(drop)?)
+    }
+
+    fn sum(&self, bar: &ProgressBar) -> Result<Sum, Failure> {
+        let mut sum = Sum::default();
+        for pair in self {
+            let (key, value) = pair?;
+            sum.add(&key, &value);
+            bar.inc(1);
+        }
+        Ok(sum)
+    }
+}
+
+impl Side for Table {
+    fn values(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+        let mut values = Vec::with_capacity(keys.len());
+        self.select_many(keys, |_, value| values.push(value.map(<[u8]>::to_vec)))?;
+        Ok(values)
+    }
+
+    fn write(&self, pairs: &[&Pair]) -> Result<(), Failure> {
+        let pairs: Vec<(&[u8], &[u8])> = pairs.iter().map(|(key, value)| (&key[..], &value[..])).collect();
+        Ok(self.upsert_many(&pairs).map(drop)?)
+    }
+
+    fn sum(&self, bar: &ProgressBar) -> Result<Sum, Failure> {
+        let mut sum = Sum::default();
+        for (key, value) in self.iter()? {
+            sum.add(&key, &value);
+            bar.inc(1);
+        }
+        Ok(sum)
+    }
+}
+
+/// What a transfer of one table did.
+struct Moved {
+    sum: Sum,
+    written: u64,
+}
+
+/// Brings pairs to a side. To one that was empty they are written without a look.
+fn bring(
+    pairs: impl Iterator<Item = Result<Pair, Failure>>,
+    side: &impl Side,
+    was_empty: bool,
+    bar: &ProgressBar,
+) -> Result<Moved, Failure> {
+    let mut moved = Moved { sum: Sum::default(), written: 0 };
+    let mut pairs = pairs.peekable();
+    while pairs.peek().is_some() {
+        let group: Vec<Pair> = pairs.by_ref().take(GROUP).collect::<Result<_, _>>()?;
+        group.iter().for_each(|(key, value)| moved.sum.add(key, value));
+        let keys: Vec<&[u8]> = group.iter().map(|(key, _)| &key[..]).collect();
+        let there = if was_empty { vec![None; keys.len()] } else { side.values(&keys)? };
+        let differs = |(pair, there): (_, Option<Vec<u8>>)| {
+            let (_, value): &Pair = pair;
+            (there.as_ref() != Some(value)).then_some(pair)
+        };
+        let missing: Vec<&Pair> = group.iter().zip(there).filter_map(differs).collect();
+        side.write(&missing)?;
+        moved.written += missing.len() as u64;
+        bar.inc(group.len() as u64);
+    }
+    Ok(moved)
+}
+
+/// Says what came over, if it is what was sent.
+fn conclude(table: &str, moved: &Moved, there: Sum) -> Result<(), Failure> {
+    let name = table.escape_debug();
+    if moved.sum != there {
+        let what = if moved.sum.pairs == there.pairs {
+            "some pairs differ".into()
+        } else {
+            format!("{} pairs were sent and there are {}", moved.sum.pairs, there.pairs)
+        };
+        return Err(Failure::Other(format!(
+            "table {name} is not what was sent: {what}. Does somebody else write to it, or had it other pairs before?"
+        )));
+    }
+    let (pairs, written) = (HumanCount(there.pairs), HumanCount(moved.written));
+    writeln!(io::stdout(), "table {name}: {pairs} pairs, {written} of them written now")
+        .map_err(|error| to_stdout(&error))
+}
+
+fn connect(url: &str, namespace: Option<&str>) -> Result<blocking::Store, Failure> {
+    let options = namespace.map_or_else(Options::new, |namespace| Options::new().namespace(namespace));
+    Ok(options.connect_blocking(url)?)
+}
+
+pub(crate) fn push(path: &Path, limit: Option<usize>, url: &str, namespace: Option<&str>) -> Done {
+    let (store, cluster) = (read(path, limit)?, connect(url, namespace)?);
+    for table in store.tables()? {
+        let (keys, values) = table.codecs();
+        let options = TableOptions::new(table.index()).keys(keys).values(values);
+        let there = cluster.table_with(table.name(), options)?;
+        same_codecs(table.name(), (keys, values), there.codecs())?;
+        let bar = bar::over_pairs(table.len() as u64, "Pushing");
+        let moved = bring(table.iter()?.map(Ok), &there, there.is_empty()?, &bar)?;
+        bar.finish_and_clear();
+        let bar = bar::over_pairs(table.len() as u64, "Checking");
+        let sum = there.sum(&bar)?;
+        bar.finish_and_clear();
+        conclude(table.name(), &moved, sum)?;
+    }
+    cluster.close();
+    Ok(OK)
+}
+
+pub(crate) fn pull(url: &str, path: &Path, limit: Option<usize>, namespace: Option<&str>) -> Done {
+    let (cluster, store): (_, Store) = (connect(url, namespace)?, open(path, limit, false)?);
+    let lengths: BTreeMap<String, u64> = cluster
+        .tables()?
+        .iter()
+        // Counting a hash table takes as long as pulling it.
+        .filter(|table| table.index() == Index::Sorted)
+        .map(|table| Ok((table.name().to_owned(), table.len()?)))
+        .collect::<Result<_, Failure>>()?;
+    for table in cluster.tables()? {
+        let (keys, values) = table.codecs();
+        let options = TableOptions::new(table.index()).keys(keys).values(values);
+        let here = store.table_with(table.name(), options)?;
+        same_codecs(table.name(), (keys, values), here.codecs())?;
+        let bar = match lengths.get(table.name()) {
+            Some(pairs) => bar::over_pairs(*pairs, "Pulling"),
+            None => bar::counting_pairs("Pulling"),
+        };
+        let pairs = table.iter().map(|pair| pair.map_err(Failure::from));
+        let moved = bring(pairs, &here, here.is_empty(), &bar)?;
+        bar.finish_and_clear();
+        conclude(table.name(), &moved, here.sum(&ProgressBar::hidden())?)?;
+    }
+    store.close()?;
+    cluster.close();
+    Ok(OK)
+}
+
+/// `bytes` opens any table, but here both sides must say what their bytes mean.
+fn same_codecs(table: &str, from: (&str, &str), to: (&str, &str)) -> Result<(), Failure> {
+    if from == to {
+        return Ok(());
+    }
+    let what = format!("keys of {} and values of {}, there of {} and {}", from.0, from.1, to.0, to.1);
+    Err(Failure::Other(format!("table {} has here {what}", table.escape_debug())))
+}

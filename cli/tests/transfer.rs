@@ -1,0 +1,59 @@
+//! `push` and `pull`, between files and a cluster.
+
+#![cfg(feature = "cluster")]
+
+use std::process::{Command, Output};
+
+use tempfile::tempdir;
+use twindex_durable::Store;
+use twindex_durable::twindex::{Index, TableOptions};
+use twindex_servers::Cluster;
+
+fn twindex(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_twindex")).args(arguments).output().unwrap()
+}
+
+#[track_caller]
+fn expect(output: &Output, code: i32, mention: &str) {
+    let text =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.code() == Some(code) && text.contains(mention), "{:?}: {text}", output.status);
+}
+
+#[test]
+fn a_store_goes_into_a_cluster_and_comes_back() {
+    let folder = tempdir().unwrap();
+    let (file, back) = (folder.path().join("app.twx"), folder.path().join("back.twx"));
+    let (file, back) = (file.to_str().unwrap(), back.to_str().unwrap());
+    let store = Store::open(file).unwrap();
+    let options = TableOptions::new(Index::Hash).keys("str").values("json");
+    let hash = store.table_with("users", options).unwrap();
+    let sorted = store.table("log", Index::Sorted).unwrap();
+    store.table("empty", Index::Hash).unwrap();
+    let pairs: Vec<_> = (0..20_000).map(|number| (format!("key {number:06}"), number.to_string())).collect();
+    hash.insert_many(&pairs).unwrap();
+    sorted.insert_many(&pairs).unwrap();
+    store.close().unwrap();
+    let cluster = Cluster::start(3, 0).unwrap();
+    let url = &cluster.url();
+    expect(&twindex(&["push", file, url]), 0, "table users: 20,000 pairs, 20,000 of them written now");
+    // As if the first one had been stopped: only what is missing or differs is written.
+    let client = twindex_cluster::blocking::connect(url).unwrap();
+    let users = client.table("users", Index::Hash).unwrap();
+    assert_eq!(users.codecs(), ("str", "json"));
+    assert!(users.delete("key 000007").unwrap() && users.replace("key 000008", "other").unwrap());
+    expect(&twindex(&["push", file, url]), 0, "table users: 20,000 pairs, 2 of them written now");
+    users.insert("key of another", "1").unwrap();
+    expect(&twindex(&["push", file, url]), 1, "20000 pairs were sent and there are 20001");
+    assert!(users.delete("key of another").unwrap());
+    expect(&twindex(&["pull", url, back]), 0, "table log: 20,000 pairs, 20,000 of them written now");
+    expect(&twindex(&["pull", url, back]), 0, "table log: 20,000 pairs, 0 of them written now");
+    let back = Store::open(back).unwrap();
+    assert_eq!(back.find_table("users").unwrap().unwrap().codecs(), ("str", "json"));
+    assert_eq!(back.find_table("users").unwrap().unwrap().len(), 20_000);
+    let log: Vec<_> = back.find_table("log").unwrap().unwrap().iter().unwrap().collect();
+    let bytes = |(key, value): &(String, String)| (key.clone().into_bytes(), value.clone().into_bytes());
+    assert!(log == pairs.iter().map(bytes).collect::<Vec<_>>());
+    assert!(back.find_table("empty").unwrap().unwrap().is_empty());
+    expect(&twindex(&["pull", "http://x", file]), 1, "redis://");
+}
