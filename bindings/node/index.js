@@ -1,4 +1,7 @@
-// The same classes as by `require`: there is one implementation, so both kinds of import share their stores.
-import twindex from './index.cjs'
-
-export const { open, openAsync, check, recover, Store, Table, Batch, Cursor, TwindexError } = twindex
+export { Batch } from './lib/batch.js'
+export { Cursor } from './lib/cursor.js'
+export { check, checkSync, recover, recoverSync } from './lib/files.js'
+export { TwindexError } from './lib/shared/errors.js'
+export { DELETE, KEEP } from './lib/shared/table.js'
+export { open, openSync, Store } from './lib/store.js'
+export { Table } from './lib/table.js'

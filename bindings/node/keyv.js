@@ -1,4 +1,4 @@
-import keyv from './keyv.cjs'
+import { KeyvTwindex } from './lib/keyv.js'
 
-export const { KeyvTwindex } = keyv
+export { KeyvTwindex }
 export default KeyvTwindex

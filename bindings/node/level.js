@@ -1,3 +1,1 @@
-import level from './level.cjs'
-
-export const { TwindexLevel } = level
+export { TwindexLevel } from './lib/level.js'

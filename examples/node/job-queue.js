@@ -4,11 +4,11 @@
 // done when it runs again.
 import { readFileSync } from 'node:fs'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
-import { open } from 'twindex'
+import { openSync } from 'twindex'
 
 const [path, threads, ...files] = isMainThread ? process.argv.slice(2) : [workerData]
 
-const store = open(path)
+const store = openSync(path)
 const waiting = store.table('waiting', { index: 'sorted', keys: 'tuple' })
 const begun = store.table('begun', { index: 'sorted', keys: 'tuple' })
 const done = store.table('done', { index: 'sorted', values: 'int' })

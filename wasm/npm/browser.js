@@ -5,9 +5,9 @@
 
 import { IndexedFiles, PrivateFiles } from './src/browser/places.js'
 import { openKept } from './src/browser/store.js'
-import { makeError, typeError } from './src/errors.js'
 import { instantiate } from './src/load.js'
-import { readOptions } from './src/options.js'
+import { makeError, typeError } from './src/shared/errors.js'
+import { readOptions } from './src/shared/options.js'
 
 const MODULE = new URL('./twindex.wasm', import.meta.url)
 const PLACES = { opfs: PrivateFiles, indexeddb: IndexedFiles }

@@ -7,6 +7,7 @@
 
 import { loader } from './src/load.js'
 
-export { TwindexError } from './src/errors.js'
+export { TwindexError } from './src/shared/errors.js'
+export { DELETE, KEEP } from './src/shared/table.js'
 
 export const load = loader(new URL('./twindex.wasm', import.meta.url)) // a form that bundlers know

@@ -1,9 +1,8 @@
 // Builds the native module with cargo and puts it beside index.js.
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, renameSync } from 'node:fs'
-import { createRequire } from 'node:module'
-
-const { root, built } = createRequire(import.meta.url)('./platform.cjs')
+import { built, root } from './platform.js'
+import { share } from './share.js'
 
 /** The file that cargo made, wherever its target folder is. */
 function cargoBuild() {
@@ -41,6 +40,7 @@ function cargoBuild() {
   return library
 }
 
+share()
 console.error('twindex: building the native module with cargo (a minute or two the first time)')
 const library = cargoBuild()
 // In one step, because a process may have the old one mapped.

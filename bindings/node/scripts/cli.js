@@ -1,7 +1,5 @@
 #!/usr/bin/env node
 // The command-line tool for stores in files: `npx twindex --help`.
-import { createRequire } from 'node:module'
+import { native } from '../lib/native.js'
 
-const { runCommandLine } = createRequire(import.meta.url)('../lib/native.cjs')
-
-process.exitCode = runCommandLine('twindex', ...process.argv.slice(2))
+process.exitCode = native.runCommandLine('twindex', ...process.argv.slice(2))

@@ -1,12 +1,14 @@
-// Runs at `npm install`: takes a prebuilt native module where one fits, and builds it from source otherwise.
+// Runs at `npm install`: takes a native module that fits, and builds it from source otherwise.
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { built, platform, prebuilt, root } from './platform.js'
+import { share } from './share.js'
 
 const require = createRequire(import.meta.url)
-const { root, platform, prebuilt } = require('./platform.cjs')
 
 function fits(binary) {
+  if (binary === undefined) return false
   try {
     require(binary)
     return true
@@ -18,21 +20,22 @@ function fits(binary) {
 
 async function install() {
   const name = platform()
-  const binary = prebuilt(name)
-  if (binary !== undefined && fits(binary)) {
+  if (fits(prebuilt(name))) {
     console.error(`twindex: using the prebuilt native module for ${name}`)
-    return
-  }
-  if (!existsSync(join(root, 'Cargo.toml'))) {
+  } else if (existsSync(join(root, 'Cargo.toml'))) {
+    await import('./build.js')
+  } else if (existsSync(built) && fits(built)) {
+    console.error('twindex: using the native module that was packed')
+  } else {
     throw new Error(
       `twindex: this package has no prebuilt native module for ${name}, and no sources to build one from.\n` +
         'Install it from a checkout of the repository instead: npm install <checkout>/bindings/node',
     )
   }
-  await import('./build.js')
 }
 
 try {
+  share()
   await install()
 } catch (error) {
   console.error(error.message)

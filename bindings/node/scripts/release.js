@@ -3,10 +3,9 @@
 // this machine is: the package that has the module built on it. The repository's own package.json names none of them, so
 // that installing from a checkout asks no registry.
 import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
-
-const { root, platform, packageOf, built } = createRequire(import.meta.url)('./platform.cjs')
+import { basename, join } from 'node:path'
+import { built, packageOf, platform, root } from './platform.js'
+import { share } from './share.js'
 
 /** What npm calls the parts of a platform's name. */
 const PLATFORMS = {
@@ -21,6 +20,7 @@ const PLATFORMS = {
 const [folder] = process.argv.slice(2)
 if (folder === undefined) throw new Error('usage: node scripts/release.js FOLDER')
 
+share()
 const main = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const write = (path, value) => writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`)
 
@@ -41,9 +41,10 @@ write(join(own, 'package.json'), {
 
 const target = join(folder, 'twindex')
 mkdirSync(target, { recursive: true })
-for (const file of [...main.files, 'README.md'])
-  cpSync(join(root, file), join(target, file), { recursive: true })
+const files = main.files.filter((file) => file !== basename(built))
+for (const file of [...files, 'README.md']) cpSync(join(root, file), join(target, file), { recursive: true })
 const { devDependencies: _, ...published } = main
+published.files = files
 published.scripts = { install: main.scripts.install }
 published.optionalDependencies = Object.fromEntries(
   Object.keys(PLATFORMS).map((each) => [packageOf(each), main.version]),

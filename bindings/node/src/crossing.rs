@@ -1,7 +1,7 @@
 //! The crossing buffer: memory that both halves see, for byte arrays too short to be worth a handle.
 //!
 //! It has three regions, one for each byte array that one call can have. JavaScript copies an argument to its region
-//! and passes the length; a result goes the other way. `lib/crossing.cjs` has the other half.
+//! and passes the length; a result goes the other way. `lib/crossing.js` has the other half.
 
 use crate::encoding::BLOCK_ITEMS;
 use crate::js::{Failed, Js, Value};
@@ -28,7 +28,7 @@ pub(crate) struct Crossing {
 }
 
 impl Crossing {
-    /// A new buffer, for `lib/crossing.cjs` alone.
+    /// A new buffer, for `lib/crossing.js` alone.
     pub(crate) fn new(js: Js<'_>) -> Result<(Self, Value<'_>), Failed> {
         let (buffer, start) = js.array_buffer(REGIONS * REGION_BYTES + LENGTHS * size_of::<u32>())?;
         js.keep(buffer)?;

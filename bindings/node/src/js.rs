@@ -160,7 +160,7 @@ impl<'c> Js<'c> {
             return Some(&[]);
         }
         // SAFETY: the array holds `len` bytes there. It outlives the call, of which `value` is an argument, and
-        // nothing changes it meanwhile: no JavaScript runs on this thread before it is read, and `lib/codecs.cjs`
+        // nothing changes it meanwhile: no JavaScript runs on this thread before it is read, and `lib/codecs.js`
         // copies what other threads share.
         Some(unsafe { std::slice::from_raw_parts(data.cast(), len) })
     }

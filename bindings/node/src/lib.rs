@@ -45,7 +45,7 @@ use napi_derive::napi;
 use call::Native;
 use exports::{batch, cli, many, prepare, scan, store, table, work};
 
-/// Every function that `lib/native.cjs` finds.
+/// Every function that `lib/native.js` finds.
 const FUNCTIONS: &[(&str, Native)] = &[
     ("prepare", prepare),
     ("openStore", store::open),
@@ -83,6 +83,7 @@ const FUNCTIONS: &[(&str, Native)] = &[
     ("batchDelete", batch::delete),
     ("commit", batch::commit),
     ("openTable", table::open),
+    ("seeTable", table::see),
     ("freeTable", table::free),
     ("size", table::size),
     ("tableMemory", table::memory),

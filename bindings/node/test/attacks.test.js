@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { open, openAsync, Store } from 'twindex'
+import { open, openSync, Store } from 'twindex'
 
 const folder = mkdtempSync(join(tmpdir(), 'twindex-attacks-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -27,7 +27,7 @@ for (const durability of ['everysec', 'always']) {
   test(`a refused write to a dropped table leaves the file whole (${durability})`, () => {
     // The log had an operation for a table that was gone, and the file could not be opened any more.
     const path = newPath()
-    const store = open(path, { durability })
+    const store = openSync(path, { durability })
     const table = store.table('t')
     store.dropTable('t')
     for (const write of [
@@ -38,7 +38,7 @@ for (const durability of ['everysec', 'always']) {
     ])
       assert.throws(write, { code: 'TWINDEX_TABLE_DROPPED' })
     store.closeSync()
-    const again = open(path)
+    const again = openSync(path)
     assert.deepEqual(again.tables(), [])
     again.closeSync()
   })
@@ -47,13 +47,13 @@ for (const durability of ['everysec', 'always']) {
 test('another name of an open file is the same file', () => {
   // A hard link, another name or a removed file beside it let a second process in, and both wrote.
   const path = newPath()
-  const store = open(path)
+  const store = openSync(path)
   store.table('t').set('a', '1')
   const link = newPath()
   linkSync(path, link)
   const moved = newPath()
   const tryOpen = (name) => {
-    const program = `require('twindex').open(process.argv[1]).closeSync()`
+    const program = `require('twindex').openSync(process.argv[1]).closeSync()`
     return spawnSync(process.execPath, ['-e', program, name], { cwd: import.meta.dirname, encoding: 'utf8' })
   }
   assert.match(tryOpen(link).stderr, /TWINDEX_IN_USE/)
@@ -70,7 +70,7 @@ for (const close of [(store) => store.close(), async (store) => store.closeSync(
     const within = join(folder, `folder-${++files}`)
     mkdirSync(within)
     const path = join(within, 'app.twx')
-    const store = open(path, { durability: 'none' })
+    const store = openSync(path, { durability: 'none' })
     const table = store.table('t', { index: 'sorted' })
     table.set('a', '1')
     const cursor = table.cursor()
@@ -85,7 +85,7 @@ for (const close of [(store) => store.close(), async (store) => store.closeSync(
     assert.equal(store.closed, true)
     assert.throws(() => table.get('a'), { code: 'TWINDEX_CLOSED' })
     for (const name of [rescued, path]) {
-      const again = await openAsync(name)
+      const again = await open(name)
       assert.equal(again.table('t', { index: 'sorted' }).get('a'), '1')
       await again.close()
     }
@@ -96,13 +96,13 @@ test('no link that somebody planted is followed', async () => {
   // `ln -s victim app.twx.new`, and a compaction wrote over the victim.
   const [path, victim] = [newPath(), newPath()]
   writeFileSync(victim, 'precious')
-  const store = open(path)
+  const store = openSync(path)
   store.table('t').set('a', '1')
   symlinkSync(victim, `${path}.new`)
   await store.compact()
   await store.close()
   assert.equal(readFileSync(victim, 'utf8'), 'precious')
-  const again = open(path)
+  const again = openSync(path)
   assert.equal(again.table('t').get('a'), '1')
   again.closeSync()
 })
@@ -113,9 +113,9 @@ test('what is no regular file is refused', { skip: process.platform === 'win32' 
   assert.equal(spawnSync('mkfifo', [path]).status, 0)
   const store = new Store()
   await assert.rejects(store.save(path), { code: 'TWINDEX_IO' })
-  assert.throws(() => open(path), { code: 'TWINDEX_IO' })
-  assert.throws(() => open(path, { readOnly: true }), { code: 'TWINDEX_IO' })
-  assert.throws(() => Store.load(path), { code: 'TWINDEX_IO' })
+  assert.throws(() => openSync(path), { code: 'TWINDEX_IO' })
+  assert.throws(() => openSync(path, { readOnly: true }), { code: 'TWINDEX_IO' })
+  assert.throws(() => Store.loadSync(path), { code: 'TWINDEX_IO' })
   assert.ok(statSync(path).isFIFO())
 })
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { open } from 'twindex'
+import { openSync } from 'twindex'
 
 const folder = mkdtempSync(join(tmpdir(), 'twindex-cli-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -16,18 +16,23 @@ const tool = fileURLToPath(new URL('../scripts/cli.js', import.meta.url))
 const run = (args, input) => spawnSync(process.execPath, [tool, ...args], { encoding: 'utf8', input })
 
 test('the tool does its commands', async () => {
-  const store = open(path)
+  const store = openSync(path)
   store.table('users').set('ada', '1815')
   await store.close()
   assert.match(run(['info', path]).stdout, /users/)
   assert.equal(run(['check', path]).status, 0)
   const exported = run(['export', path])
-  const [head, ...pairs] = exported.stdout.trim().split('\n').map((line) => JSON.parse(line))
+  const [head, ...pairs] = exported.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
   assert.deepEqual([head.table, head.index], ['users', 'hash'])
   assert.deepEqual(pairs, [{ table: 'users', key: 'ada', value: '1815' }])
   const copy = join(folder, 'copy.twx')
   assert.equal(run(['import', copy], exported.stdout).status, 0)
-  assert.equal(open(copy, { readOnly: true }).table('users').get('ada'), '1815')
+  const copied = openSync(copy, { readOnly: true }).table('users')
+  assert.deepEqual(copied.codecs, { keys: 'str', values: 'str' })
+  assert.equal(copied.get('ada'), '1815')
 })
 
 test('the tool says by its exit code how it went', () => {

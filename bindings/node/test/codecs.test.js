@@ -20,34 +20,35 @@ function read(value) {
 const isWholeFloat = (value) =>
   Array.isArray(value) && value.some((each) => Number.isSafeInteger(Number(each?.float)))
 
-/** The encodings that see such a value. */
-function encodings({ codec, value }) {
-  if (codec === 'str') return { utf8: value }
+/** The codecs that see such a value. */
+function codecsOf({ codec, value }) {
   if (codec !== 'int') return { [codec]: read(value) }
   return { bigint: BigInt(read(value)), ...(typeof value === 'number' && { int: value }) }
 }
 
+/** A table with a codec in one column, and the same as bytes. */
+function open(column, codec) {
+  const store = new Store()
+  const other = column === 'key' ? 'values' : 'keys'
+  const table = store.table('t', { [other]: 'bytes', [`${column}s`]: codec })
+  return { store, table, bytes: store.table('t', { keys: 'bytes', values: 'bytes' }) }
+}
+
+const NONE = Buffer.alloc(0)
+
 for (const each of cases) {
   const { codec, column, value, hex } = each
   test(`${column} ${codec} ${JSON.stringify(value)}`, () => {
-    for (const [encoding, seen] of Object.entries(encodings(each))) {
-      const store = new Store()
-      const bytes = store.table('t', { keys: 'buffer', values: 'buffer' })
-      const table = store.table(
-        't',
-        column === 'key' ? { keys: encoding } : { keys: 'buffer', values: encoding },
-      )
+    for (const [name, seen] of Object.entries(codecsOf(each))) {
+      const { table, bytes } = open(column, name)
       const stored = Buffer.from(hex, 'hex')
-      if (column === 'key') bytes.set(stored, Buffer.alloc(0))
-      else bytes.set(Buffer.alloc(0), stored)
-      const [[key, shown]] = [...table]
-      assert.deepEqual(column === 'key' ? key : shown, seen)
+      const pair = (half) => (column === 'key' ? [half, NONE] : [NONE, half])
+      bytes.set(...pair(stored))
+      assert.deepEqual([...table], [pair(seen)])
       if (isWholeFloat(value)) continue
       bytes.clear()
-      if (column === 'key') table.set(seen, '')
-      else table.set(Buffer.alloc(0), seen)
-      const [[written, kept]] = [...bytes]
-      assert.equal((column === 'key' ? written : kept).toString('hex'), hex)
+      table.set(...pair(seen))
+      assert.deepEqual([...bytes], [pair(stored)])
     }
   })
 }
@@ -55,23 +56,23 @@ for (const each of cases) {
 for (const { codec, column, hex } of refused) {
   // Bytes were read as a tuple that has other bytes, so that a key that a scan had shown was not found.
   test(`no ${column} ${codec} is ${hex}`, () => {
-    const encoding = { str: 'utf8' }[codec] ?? codec
+    const { table, bytes } = open(column, codec)
     const stored = Buffer.from(hex, 'hex')
-    const store = new Store()
-    const bytes = store.table('t', { keys: 'buffer', values: 'buffer' })
-    if (column === 'key') bytes.set(stored, Buffer.alloc(0))
-    else bytes.set(Buffer.alloc(0), stored)
-    const read = () => [...store.table('t', { keys: 'buffer', values: 'buffer', [`${column}s`]: encoding })]
-    assert.throws(read, {
-      code: codec === 'int' && column === 'value' ? 'TWINDEX_NOT_AN_INTEGER' : 'TWINDEX_ENCODING',
-    })
+    if (column === 'key') bytes.set(stored, NONE)
+    else bytes.set(NONE, stored)
+    const code = codec === 'int' && column === 'value' ? 'TWINDEX_NOT_AN_INTEGER' : 'TWINDEX_ENCODING'
+    assert.throws(() => [...table], { code })
   })
 }
 
 test('zero has no sign as an integer', () => {
-  const store = new Store()
-  store.table('t').set('zero', '-0')
-  assert.ok(Object.is(store.table('t', { values: 'int' }).get('zero'), 0))
+  const { table, bytes } = open('value', 'int')
+  for (const text of ['-0', '+0', '000']) {
+    bytes.set(NONE, Buffer.from(text))
+    assert.ok(Object.is(table.get(NONE), 0), text)
+  }
+  table.set(NONE, -0)
+  assert.deepEqual(bytes.get(NONE), Buffer.from('0'))
 })
 
 test('an integer past the safe ones is read as a bigint', () => {
@@ -86,7 +87,7 @@ test('an integer past the safe ones is read as a bigint', () => {
   }
   for (const wrong of [2n ** 63n, -(2n ** 63n) - 1n]) {
     assert.throws(() => store.table('t', { keys: 'bigint' }).get(wrong), { code: 'TWINDEX_RANGE' })
-    assert.throws(() => store.table('t', { keys: 'tuple' }).get([wrong]), { code: 'TWINDEX_RANGE' })
+    assert.throws(() => store.table('tuples', { keys: 'tuple' }).get([wrong]), { code: 'TWINDEX_RANGE' })
   }
   assert.throws(() => store.table('s', { index: 'sorted', keys: 'int' }).scan({ prefix: 1 }), {
     code: 'TWINDEX_RANGE',
@@ -94,29 +95,40 @@ test('an integer past the safe ones is read as a bigint', () => {
 })
 
 test('bytes that are none of a codec are refused', () => {
-  const store = new Store()
-  const bytes = store.table('t', { keys: 'buffer' })
   for (const hex of ['ff', '0261', '0361ff', '05', '1f', '15', '1cffffffffffffffff', '0b00', '03ff00']) {
-    bytes.clear()
-    bytes.set(Buffer.from(hex, 'hex'), '')
     for (const keys of ['tuple', 'int', 'bigint']) {
-      assert.throws(
-        () => [...store.table('t', { keys }).keys()],
-        { code: 'TWINDEX_ENCODING' },
-        `${hex} as ${keys}`,
-      )
+      const { table, bytes } = open('key', keys)
+      bytes.set(Buffer.from(hex, 'hex'), NONE)
+      assert.throws(() => [...table.keys()], { code: 'TWINDEX_ENCODING' }, `${hex} as ${keys}`)
     }
   }
   for (const text of ['', 'x', '1.5', '9223372036854775808', '--1']) {
-    bytes.set(Buffer.alloc(1), text)
     for (const values of ['int', 'bigint']) {
-      const table = store.table('t', { keys: 'view', values })
-      assert.throws(() => table.get(Buffer.alloc(1)), { code: 'TWINDEX_NOT_AN_INTEGER' })
+      const { table, bytes } = open('value', values)
+      bytes.set(NONE, Buffer.from(text))
+      assert.throws(() => table.get(NONE), { code: 'TWINDEX_NOT_AN_INTEGER' })
     }
   }
   const deep = (depth) => (depth === 0 ? [] : [deep(depth - 1)])
-  store.table('t', { keys: 'tuple' }).has(deep(64))
-  assert.throws(() => store.table('t', { keys: 'tuple' }).has(deep(65)), { code: 'TWINDEX_ENCODING' })
+  const tuples = new Store().table('t', { keys: 'tuple' })
+  tuples.has(deep(64))
+  assert.throws(() => tuples.has(deep(65)), { code: 'TWINDEX_ENCODING' })
+})
+
+test('a view whose memory is gone is refused', () => {
+  // The WebAssembly package once had a TypeError without a code.
+  const gone = new Uint8Array(4)
+  structuredClone(gone.buffer, { transfer: [gone.buffer] })
+  const store = new Store()
+  const isTold = { name: 'TypeError', code: 'TWINDEX_TYPE', message: /are gone/ }
+  for (const codec of ['bytes', 'view']) {
+    const table = store.table(codec, { keys: codec, values: codec })
+    assert.throws(() => table.set(gone, NONE), isTold)
+    assert.throws(() => table.set(NONE, gone), isTold)
+    assert.throws(() => table.selectMany([gone]), isTold)
+  }
+  assert.throws(() => store.table('tuples', { keys: 'tuple' }).has([gone]), isTold)
+  assert.throws(() => store.table('packs', { values: 'msgpack' }).set('a', { gone }), isTold)
 })
 
 const KINDS = [null, Uint8Array, String, Array, Number]

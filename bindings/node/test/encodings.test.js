@@ -1,7 +1,7 @@
 // How keys and values are seen.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Store } from 'twindex'
+import { DELETE, KEEP, Store } from 'twindex'
 
 const store = new Store()
 let count = 0
@@ -42,7 +42,7 @@ test('any well-formed string comes back, on every way out', () => {
 test('strings are stored as UTF-8', () => {
   const texts = open()
   texts.insert('ä€𝒳', 'ß')
-  const same = store.table(texts.name, { keys: 'buffer', values: 'buffer' })
+  const same = store.table(texts.name, { keys: 'bytes', values: 'bytes' })
   assert.deepEqual([...same], [[Buffer.from('ä€𝒳'), Buffer.from('ß')]])
 })
 
@@ -70,9 +70,9 @@ test('a lone surrogate is refused and not replaced', () => {
 })
 
 test('bytes that are not UTF-8 are not replaced either', () => {
-  const bytes = open({ index: 'sorted', keys: 'buffer', values: 'buffer' })
+  const texts = open({ index: 'sorted' })
+  const bytes = store.table(texts.name, { index: 'sorted', keys: 'bytes', values: 'bytes' })
   bytes.insert(Buffer.from('key'), Buffer.from([0xff, 0xfe]))
-  const texts = store.table(bytes.name, { index: 'sorted' })
   const isRefused = { name: 'TwindexError', code: 'TWINDEX_ENCODING', message: /not UTF-8.*\\xff\\xfe/ }
   assert.throws(() => texts.select('key'), isRefused)
   assert.throws(() => texts.selectMany(['key']), isRefused)
@@ -83,9 +83,9 @@ test('bytes that are not UTF-8 are not replaced either', () => {
   assert.throws(() => [...texts.keys()], { code: 'TWINDEX_ENCODING', message: /a key is not UTF-8/ })
 })
 
-for (const encoding of ['buffer', 'view']) {
+for (const encoding of ['bytes', 'view']) {
   const isOurs = (value) =>
-    encoding === 'buffer' ? Buffer.isBuffer(value) : Object.getPrototypeOf(value) === Uint8Array.prototype
+    encoding === 'bytes' ? Buffer.isBuffer(value) : Object.getPrototypeOf(value) === Uint8Array.prototype
 
   test(`${encoding}: any view of bytes goes in, of any length`, () => {
     const table = open({ index: 'sorted', keys: encoding, values: encoding })
@@ -151,7 +151,7 @@ for (const encoding of ['buffer', 'view']) {
 
 test('json: what JSON can say', () => {
   const table = open({ values: 'json' })
-  for (const value of [null, true, 1.5, 'text', '\ud800', [1, [2]], { a: { b: [] } }]) {
+  for (const value of [null, true, 1.5, 1e300, 'text', '\\ud800', [1, [2]], { a: { b: [] } }]) {
     table.set('k', value)
     assert.deepEqual(table.get('k'), value)
     assert.deepEqual(table.selectMany(['k', 'none']), [value, undefined])
@@ -171,24 +171,261 @@ test('json: what JSON can say', () => {
     { code: 'TWINDEX_TYPE' },
   )
   assert.equal(table.has('x'), false)
-  store.table(table.name).set('k', 'no json')
+  store.table(table.name, { values: 'bytes' }).set('k', Buffer.from('no json'))
   assert.throws(() => table.get('k'), { code: 'TWINDEX_ENCODING', message: /not JSON/ })
 })
 
-test('json: null is a value, undefined is none', () => {
+test('json: nothing is converted with loss', () => {
   const table = open({ values: 'json' })
-  assert.ok(table.compareAndSwap('k', undefined, null))
-  assert.equal(table.get('k'), null)
-  assert.equal(table.compareAndSwap('k', undefined, 1), false)
-  assert.ok(table.compareAndSwap('k', null, { n: 1 }))
-  assert.ok(table.alter('k', (value) => ({ n: value.n + 1 })))
-  assert.equal(
-    table.alter('k', (value) => ({ ...value })),
-    false,
-  )
-  assert.deepEqual(table.get('k'), { n: 2 })
-  assert.ok(table.alter('k', () => undefined))
-  assert.equal(table.size, 0)
+  const raw = store.table(table.name, { values: 'bytes' })
+  const loss = { name: 'TwindexError', code: 'TWINDEX_ENCODING' }
+  // These once became null, and three escapes that no other language reads.
+  for (const bad of [Number.NaN, Infinity, [1, -Infinity], { a: { b: Number.NaN, c: null } }]) {
+    assert.throws(() => table.set('k', bad), { ...loss, message: /JSON has no number/ })
+  }
+  for (const bad of ['\ud800', ['a', '\udfff x'], { '\ud800': 1 }]) {
+    assert.throws(() => table.set('k', bad), { ...loss, message: /lone surrogate/ })
+  }
+  const read = (text) => {
+    raw.set('k', Buffer.from(text))
+    return table.get('k')
+  }
+  for (const text of [
+    '9007199254740993',
+    '[1, -9223372036854775809]',
+    '{"a":18446744073709551616}',
+    '1e999',
+  ]) {
+    assert.throws(() => read(text), loss, text)
+  }
+  for (const text of ['"\\ud800"', '{"\\uDFFF":1}', 'NaN', '[Infinity]'])
+    assert.throws(() => read(text), loss, text)
+  assert.equal(read('9007199254740992'), 2 ** 53)
+  assert.equal(read('123456789012345680000'), 123456789012345680000)
+  assert.equal(read('0.12345678901234568'), 0.12345678901234568)
+  assert.equal(read('1e20'), 1e20)
+  assert.deepEqual(read('{"a\\" 9007199254740993": "9007199254740993 1e999"}'), {
+    'a" 9007199254740993': '9007199254740993 1e999',
+  })
+  assert.equal(read('"\\ud83d\\ude00"'), '😀')
+  for (const value of [2 ** 60, 1.5e20, -(2 ** 53) - 2, 5e-324, 1.7976931348623157e308, -0]) {
+    table.set('k', value)
+    assert.equal(table.get('k') + 0, value + 0)
+  }
+})
+
+test('msgpack: what MessagePack can say', () => {
+  const table = open({ values: 'msgpack' })
+  const values = [
+    ...[
+      null,
+      true,
+      false,
+      'text',
+      'ä€𝒳'.repeat(9000),
+      'x'.repeat(31),
+      'x'.repeat(32),
+      'x'.repeat(255),
+      'x'.repeat(256),
+    ],
+    ...[0, 1, 127, 128, 255, 256, 65535, 65536, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 2 ** 53 - 1],
+    ...[-1, -32, -33, -128, -129, -32768, -32769, -(2 ** 31), -(2 ** 31) - 1, 1 - 2 ** 53],
+    ...[2n ** 53n, 2n ** 63n, 2n ** 64n - 1n, -(2n ** 53n), -(2n ** 63n)],
+    ...[1.5, -0, 1e300, 5e-324, Infinity, -Infinity, Number.NaN],
+    ...[[], Array(16).fill(1), Array(70_000).fill('a'), [[[]], {}]],
+    ...[
+      { a: { b: [1n === 1, null] }, '': 0, ['__proto__']: 1 },
+      Object.fromEntries(Array.from({ length: 70 }, (_, at) => [`k${at}`, at])),
+    ],
+    ...[
+      new Map([
+        [1, 'a'],
+        [null, new Map([[2n ** 60n, 'b']])],
+      ]),
+    ],
+    ...[new Uint8Array(0), new Uint8Array(255).fill(7), new Uint8Array(256), new Uint8Array(70_000).fill(9)],
+  ]
+  for (const [at, value] of values.entries()) {
+    table.set(`k${at}`, value)
+    assert.deepStrictEqual(table.get(`k${at}`), value)
+  }
+  assert.deepStrictEqual(table.selectMany(values.map((_, at) => `k${at}`)), values)
+  table.set('small', 5n)
+  assert.equal(table.get('small'), 5)
+  const circle = []
+  circle.push(circle)
+  for (const bad of [circle, 2n ** 64n, -(2n ** 63n) - 1n, ['\ud800']]) {
+    assert.throws(() => table.set('k', bad), { code: 'TWINDEX_ENCODING' })
+  }
+  for (const bad of [undefined, [undefined], () => 1, Symbol('s'), new Date(), new Set()]) {
+    assert.throws(() => table.set('k', bad), { name: 'TypeError', code: 'TWINDEX_TYPE' })
+  }
+})
+
+test('msgpack: as the specification has it', () => {
+  const table = open({ values: 'msgpack' })
+  const raw = store.table(table.name, { values: 'bytes' })
+  // The shortest form of each, as the packages of other languages write it.
+  for (const [value, hex] of [
+    [null, 'c0'],
+    [{ compact: true, schema: 0 }, '82a7636f6d70616374c3a6736368656d6100'],
+    [
+      [1, -1, 200, -200, 70000, 2 ** 32, 1.5],
+      '9701ffccc8d1ff38ce00011170cf0000000100000000cb3ff8000000000000',
+    ],
+    [['ä', new Uint8Array([1, 2])], '92a2c3a4c4020102'],
+    [2n ** 63n, 'cf8000000000000000'],
+    [-(2 ** 31) - 1, 'd3ffffffff7fffffff'],
+  ]) {
+    table.set('k', value)
+    assert.equal(raw.get('k').toString('hex'), hex)
+  }
+  for (const [hex, value] of [
+    ['ca3fc00000', 1.5],
+    ['d90161', 'a'],
+    ['da000161', 'a'],
+    ['db0000000161', 'a'],
+    ['dc000101', [1]],
+    ['df00000001a16101', { a: 1 }],
+    ['d3ffffffffffffffff', -1],
+    ['c6000000020102', new Uint8Array([1, 2])],
+  ]) {
+    raw.set('k', Buffer.from(hex, 'hex'))
+    assert.deepStrictEqual(table.get('k'), value, hex)
+  }
+  for (const hex of ['', 'c1', '0101', 'a2', '91', '81a161', 'dd00ffffff', 'cf00', 'd40101', 'a1ff', 'c7']) {
+    raw.set('k', Buffer.from(hex, 'hex'))
+    assert.throws(() => table.get('k'), { name: 'TwindexError', code: 'TWINDEX_ENCODING' }, hex)
+  }
+})
+
+for (const values of ['json', 'msgpack']) {
+  test(`${values}: null is a value, undefined is none`, () => {
+    const table = open({ values })
+    assert.ok(table.compareAndSwap('k', undefined, null))
+    assert.equal(table.get('k'), null)
+    assert.equal(table.compareAndSwap('k', undefined, 1), false)
+    assert.ok(table.compareAndSwap('k', null, { n: 1 }))
+    assert.ok(table.alter('k', (value) => ({ n: value.n + 1 })))
+    assert.equal(
+      table.alter('k', (value) => ({ ...value })),
+      false,
+    )
+    assert.deepEqual(table.get('k'), { n: 2 })
+    assert.ok(table.alter('k', () => null))
+    assert.equal(table.get('k'), null)
+    assert.ok(table.alter('k', () => DELETE))
+    assert.equal(table.size, 0)
+  })
+}
+
+test('alter takes a value, DELETE or KEEP, and nothing else', () => {
+  // A function that forgot to return something once deleted the pair.
+  const isTold = { name: 'TypeError', code: 'TWINDEX_TYPE', message: /DELETE or KEEP, not (undefined|null)/ }
+  const codecs = {
+    bytes: Buffer.from('1'),
+    view: new Uint8Array(1),
+    str: '1',
+    int: 1,
+    bigint: 1n,
+    json: 1,
+    msgpack: 1,
+  }
+  for (const [values, value] of Object.entries(codecs)) {
+    const table = open({ values })
+    table.set('k', value)
+    for (const key of ['k', 'none']) {
+      assert.throws(() => table.alter(key, () => {}), isTold)
+      if (!['json', 'msgpack'].includes(values)) assert.throws(() => table.alter(key, () => null), isTold)
+    }
+    assert.equal(
+      table.alter('k', () => KEEP),
+      false,
+    )
+    assert.equal(
+      table.alter('none', () => KEEP),
+      false,
+    )
+    assert.equal(
+      table.alter('none', () => DELETE),
+      false,
+    )
+    assert.deepEqual([...table], [['k', value]])
+    assert.ok(table.alter('k', () => DELETE))
+    assert.ok(table.alter('k', (seen) => (seen === undefined ? value : KEEP)))
+    assert.deepEqual([...table], [['k', value]])
+  }
+})
+
+test('a table remembers its codecs', () => {
+  const table = open({ keys: 'int', values: 'json' })
+  table.set(1, { a: null })
+  assert.deepEqual(table.codecs, { keys: 'int', values: 'json' })
+  for (const source of [store, Store.loadSync(store.dumpSync())]) {
+    const again = source.table(table.name)
+    assert.deepEqual([...again], [[1, { a: null }]])
+    assert.deepEqual([...source.table(table.name, { keys: 'bigint' })], [[1n, { a: null }]])
+    const raw = source.table(table.name, { keys: 'bytes', values: 'view' })
+    assert.deepEqual(
+      [...raw],
+      [[Buffer.from('8000000000000001', 'hex'), new TextEncoder().encode('{"a":null}')]],
+    )
+    assert.deepEqual(raw.codecs, { keys: 'int', values: 'json' })
+    assert.throws(() => source.table(table.name, { values: 'str' }), {
+      name: 'TwindexError',
+      code: 'TWINDEX_WRONG_CODEC',
+      message: /"json".*"str"/,
+    })
+    assert.throws(() => source.table(table.name, { keys: 'tuple' }), {
+      code: 'TWINDEX_WRONG_CODEC',
+      message: /"int".*"tuple"/,
+    })
+    assert.deepEqual(source.table(table.name).codecs, { keys: 'int', values: 'json' })
+  }
+  assert.deepEqual(open().codecs, { keys: 'str', values: 'str' })
+  assert.deepEqual(open({ keys: 'view', values: 'bigint' }).codecs, { keys: 'bytes', values: 'int' })
+  assert.throws(() => store.table(open({ keys: 'bytes' }).name, { keys: 'str' }), {
+    code: 'TWINDEX_WRONG_CODEC',
+  })
+})
+
+test('a table is not created where that is not wanted', () => {
+  const isTold = { name: 'TwindexError', code: 'TWINDEX_NO_TABLE', message: /"none"/ }
+  const before = store.tables()
+  assert.throws(() => store.table('none', { create: false }), isTold)
+  assert.throws(() => store.table('none', { create: false, index: 'sorted', keys: 'int' }), isTold)
+  assert.deepEqual(store.tables(), before)
+  const { name: there } = open({ keys: 'int' })
+  assert.deepEqual(store.table(there, { create: false }).codecs, { keys: 'int', values: 'str' })
+  assert.throws(() => store.table(there, { create: 1 }), { code: 'TWINDEX_TYPE' })
+})
+
+test("a codec of the user's has a name, which the table remembers", () => {
+  const date = {
+    name: 'iso-date',
+    encode: (day) => day.toISOString(),
+    decode: (text) => new Date(text),
+    format: 'str',
+  }
+  const table = open({ values: date })
+  const day = new Date(Date.UTC(1815, 11, 10))
+  table.set('ada', day)
+  assert.deepEqual(table.codecs, { keys: 'str', values: 'iso-date' })
+  assert.deepEqual(store.table(table.name, { values: date }).get('ada'), day)
+  const isWrong = { name: 'TwindexError', code: 'TWINDEX_WRONG_CODEC', message: /"iso-date"/ }
+  assert.throws(() => store.table(table.name), isWrong)
+  assert.throws(() => store.table(table.name, { values: 'str' }), isWrong)
+  assert.throws(() => store.table(table.name, { values: { ...date, name: 'other' } }), isWrong)
+  assert.equal(store.table(table.name, { values: 'bytes' }).get('ada').toString(), day.toISOString())
+  for (const name of ['json', 'bytes', 'view', 'pickle', 'str']) {
+    assert.throws(() => open({ values: { ...date, name } }), { code: 'TWINDEX_RANGE', message: /of its own/ })
+  }
+  for (const name of [undefined, 1, null]) {
+    assert.throws(() => open({ values: { ...date, name } }), { code: 'TWINDEX_TYPE', message: /name/ })
+  }
+  for (const name of ['', 'ä'.repeat(128)]) {
+    assert.throws(() => open({ values: { ...date, name } }), { code: 'TWINDEX_CODEC_NAME' })
+  }
 })
 
 test('integers count, as numbers and as bigints', () => {
@@ -218,8 +455,8 @@ test('integers count, as numbers and as bigints', () => {
 })
 
 test('json: code of the value may use the store', () => {
-  const table = open({ keys: 'buffer', values: 'json' })
-  const other = open({ keys: 'buffer', values: 'buffer' })
+  const table = open({ keys: 'bytes', values: 'json' })
+  const other = open({ keys: 'bytes', values: 'bytes' })
   const value = {
     toJSON() {
       other.upsert(Buffer.from('other'), Buffer.from('thing'))
@@ -244,7 +481,7 @@ test('json: code of the value may use the store', () => {
 })
 
 test('a buffer may be used again as soon as it was passed', () => {
-  const table = open({ index: 'sorted', keys: 'buffer', values: 'buffer' })
+  const table = open({ index: 'sorted', keys: 'bytes', values: 'bytes' })
   const key = Buffer.alloc(4)
   const numbers = Array.from({ length: 1000 }, (_, at) => at)
   function* keys() {
@@ -287,16 +524,16 @@ test("a codec's code may use the store in the middle of what is read", () => {
     return seen
   }
   const pairs = Array.from({ length: 600 }, (_, at) => [name(at), `value ${at}`.repeat(at % 7 ? 1 : at)])
-  for (const format of ['utf8', 'view', 'buffer']) {
+  for (const format of ['str', 'view', 'bytes']) {
     const [to, from] =
-      format === 'utf8' ? [lookUp, lookUp] : [bytes, (seen) => new TextDecoder().decode(lookUp(seen))]
-    const codec = { encode: (text) => to(lookUp(text)), decode: from, format }
+      format === 'str' ? [lookUp, lookUp] : [bytes, (seen) => new TextDecoder().decode(lookUp(seen))]
+    const codec = { name: `look up ${format}`, encode: (text) => to(lookUp(text)), decode: from, format }
     for (const codecs of [
       { keys: codec, values: codec },
       { keys: codec, values: format },
       { keys: format, values: codec },
     ]) {
-      const raw = (text) => (format === 'utf8' ? text : bytes(text))
+      const raw = (text) => (format === 'str' ? text : bytes(text))
       const own = ([key, value]) => [
         codecs.keys === codec ? key : raw(key),
         codecs.values === codec ? value : raw(value),
@@ -323,6 +560,7 @@ test('a codec may encode everything into one buffer', () => {
   // A value was once written as the key that was encoded after it.
   const scratch = new Uint8Array(2)
   const codec = {
+    name: 'two bytes',
     encode(number) {
       scratch.fill(number)
       return scratch
@@ -390,7 +628,7 @@ test('an array that says it is longer or shorter than it is passes the bytes it 
   for (const length of [4, 5000]) {
     const bytes = Buffer.alloc(length, 7)
     for (const [at, liar] of liars(bytes).entries()) {
-      for (const codec of ['buffer', 'view']) {
+      for (const codec of ['bytes', 'view']) {
         const table = open({ keys: codec, values: codec })
         assert.ok(table.insert(liar, liar), `${at}`)
         assert.deepEqual(
@@ -413,7 +651,7 @@ test('an array that says it is longer or shorter than it is passes the bytes it 
 })
 
 test('what only looks like an array of bytes is refused', () => {
-  const table = open({ keys: 'buffer', values: 'buffer' })
+  const table = open({ keys: 'bytes', values: 'bytes' })
   const fakes = [
     Object.create(Uint8Array.prototype),
     Object.setPrototypeOf([1, 2, 3], Uint8Array.prototype),
@@ -425,7 +663,7 @@ test('what only looks like an array of bytes is refused', () => {
       () => table.insert(fake, Buffer.from('a')),
       () => table.insert(Buffer.from('a'), fake),
       () => table.selectMany([fake]),
-      () => Store.load(fake),
+      () => Store.loadSync(fake),
     ]) {
       assert.throws(call, { code: 'TWINDEX_TYPE', name: 'TypeError' })
     }

@@ -8,7 +8,7 @@ const WRONG = [42, 1n, true, null, undefined, Symbol('s'), {}, [], () => {}, Buf
 const store = new Store()
 const table = store.table('t')
 const sorted = store.table('s', { index: 'sorted' })
-const bytes = store.table('b', { keys: 'buffer', values: 'view' })
+const bytes = store.table('b', { keys: 'bytes', values: 'view' })
 for (const each of [table, sorted]) each.insert('a', '1')
 
 const isType = { name: 'TypeError', code: 'TWINDEX_TYPE' }
@@ -141,7 +141,7 @@ test('options are known, of their type, and in no conflict', () => {
   })
   assert.throws(() => store.table('x', { keys: 'json' }), {
     ...isRange,
-    message: /'json'.*utf8, buffer, view/,
+    message: /'json'.*bytes, str, int, tuple/,
   })
   assert.throws(() => store.table('x', { values: 'toString' }), isRange)
   assert.throws(() => store.table('x', { order: 'asc' }), {
@@ -174,7 +174,7 @@ test('names, paths and callbacks are of their type', () => {
     assert.throws(() => store.dropTable(wrong), isType)
     assert.throws(() => store.saveSync(wrong ?? null), isType)
   }
-  for (const wrong of except(WRONG[9])) assert.throws(() => Store.load(wrong), isType)
+  for (const wrong of except(WRONG[9])) assert.throws(() => Store.loadSync(wrong), isType)
   for (const wrong of except(WRONG[8])) {
     assert.throws(() => table.alter('a', wrong), isType)
     assert.throws(() => table.forEach(wrong), isType)

@@ -43,7 +43,7 @@ test('a scan gives its range, either way, over any number of blocks', () => {
 })
 
 test('blocks of large pairs are small', () => {
-  const table = new Store().table('t', { index: 'sorted', values: 'buffer' })
+  const table = new Store().table('t', { index: 'sorted', values: 'bytes' })
   for (let i = 0; i < 50; i++) table.insert(name(i), Buffer.alloc(i * 3000, i))
   const sizes = [...table.values()].map(({ length }) => length)
   assert.deepEqual(

@@ -75,7 +75,7 @@ test('iterators are iterators', () => {
 test('what a table is can be seen', () => {
   const store = new Store()
   const table = store.table('users', { index: 'sorted' })
-  assert.equal(inspect(table), "Table { name: 'users', index: 'sorted' }")
+  assert.equal(inspect(table), "Table { name: 'users', index: 'sorted', keys: 'str', values: 'str' }")
   assert.match(inspect(store), /^Store \{ tables: \[ \[ 'users', 'sorted' \] \], memory: \d+ \}$/)
   assert.equal(table.store, store)
   assert.equal(table.cursor().table, table)

@@ -1,15 +1,23 @@
 // The packages that are published, as far as they can be tried without building them anew.
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { platform } from '../scripts/platform.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const { platform } = createRequire(import.meta.url)('../scripts/platform.cjs')
 const folder = mkdtempSync(join(tmpdir(), 'twindex-'))
 const installed = join(folder, 'node_modules', 'twindex')
 after(() => rmSync(folder, { recursive: true }))
@@ -55,18 +63,25 @@ test('the packages have what they need, and nothing else', () => {
   )
   for (const name of [
     'index.js',
-    'index.d.cts',
-    'level.cjs',
+    'index.d.ts',
+    'level.js',
     'keyv.d.ts',
-    'lib/native.cjs',
+    'lib/native.js',
+    'lib/shared/codecs.js',
+    'lib/shared/types.d.ts',
     'scripts/cli.js',
     'README.md',
   ]) {
     assert.ok(main.files.includes(name), name)
   }
   assert.deepEqual(native.files.toSorted(), ['package.json', 'twindex.node'])
-  // What is in the repository's own package is the same but for the names of the platforms.
-  assert.deepEqual(pack(root).files.toSorted(), main.files.toSorted())
+  // What is in the repository's own package is the same but for the names of the platforms, and has the module itself.
+  assert.deepEqual(
+    pack(root)
+      .files.filter((path) => path !== 'twindex.node')
+      .toSorted(),
+    main.files.toSorted(),
+  )
 })
 
 test('without a prebuilt module and without sources it says what to do', () => {
@@ -108,6 +123,50 @@ test('with the package for its platform it works in an empty folder, by import a
   assert.match(run('-e', "require('twindex/level')").stderr, /abstract-level/)
 })
 
+test('what npm pack makes of a checkout can be installed on such a machine, without a compiler', () => {
+  // It once could not be installed, and did not say what to do instead.
+  const own = mkdtempSync(join(folder, 'packed-'))
+  writeFileSync(join(own, 'package.json'), '{ "private": true }')
+  const packed = spawnSync('npm', ['pack', '--json', '--pack-destination', own], {
+    cwd: root,
+    encoding: 'utf8',
+    shell: process.platform === 'win32',
+  })
+  assert.match(packed.stderr, /has the native module for .*, and no other.*release\.js/)
+  const [{ filename }] = JSON.parse(packed.stdout.slice(packed.stdout.indexOf('[')))
+  npm(own, 'install', '--offline', '--omit=optional', '--omit=peer', join(own, filename))
+  const program = "new (require('twindex').Store)().table('t').set('a', 'b')"
+  const { status, stderr } = spawnSync(process.execPath, ['-e', program], { cwd: own, encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
+})
+
+test('an adapter finds its peer where the program is, and says what to do where it is not', () => {
+  // A package that is a link once looked for its peers in the checkout alone.
+  const own = mkdtempSync(join(folder, 'linked-'))
+  cpSync(installed, join(own, 'twindex'), { recursive: true })
+  cpSync(join(root, 'twindex.node'), join(own, 'twindex/twindex.node'))
+  const modules = join(own, 'project/node_modules')
+  mkdirSync(modules, { recursive: true })
+  symlinkSync(join(own, 'twindex'), join(modules, 'twindex'), 'junction')
+  const program = "import { TwindexLevel } from 'twindex/level'; new TwindexLevel()"
+  const use = () =>
+    spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+      cwd: join(own, 'project'),
+      encoding: 'utf8',
+    })
+  assert.match(
+    use().stderr,
+    /twindex\/level needs the package abstract-level.*npm install abstract-level.*--install-links/,
+  )
+  symlinkSync(
+    realpathSync(join(root, 'node_modules/abstract-level')),
+    join(modules, 'abstract-level'),
+    'junction',
+  )
+  const { status, stderr } = use()
+  assert.equal(status, 0, stderr)
+})
+
 test("the README's lines run as they are", () => {
   const readme = readFileSync(join(root, '../../README.md'), 'utf8')
   const [, program] = readme.slice(readme.indexOf('### Node')).match(/```js\n([\s\S]*?)```/)
@@ -122,7 +181,7 @@ const TYPED = `
   const value: string | undefined = users.select('ada')
   // @ts-expect-error
   users.insert(1, 2)
-  await open('app.twx', { durability: 'always' }).close()
+  await (await open('app.twx', { durability: 'always' })).close()
   export default [value, TwindexError.prototype.code]`
 
 const TYPED_REQUIRE = `
@@ -136,7 +195,7 @@ const TYPED_REQUIRE = `
 
 for (const [name, program, module, resolution] of [
   ['typed.mts', TYPED, 'node16', 'node16'],
-  ['typed.cts', TYPED_REQUIRE, 'node16', 'node16'],
+  ['typed.cts', TYPED_REQUIRE, 'nodenext', 'nodenext'],
   ['typed.ts', TYPED, 'esnext', 'bundler'],
 ]) {
   test(`its typings hold in ${name} with ${resolution} resolution`, () => {

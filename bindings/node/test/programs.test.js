@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { open } from 'twindex'
+import { openSync } from 'twindex'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'twindex-'))
@@ -48,7 +48,7 @@ test('job-queue.js does every job, and what was left of an earlier run', async (
   for (const [at, file] of files.entries()) write(file, 'line\n'.repeat(at))
   const all = files.map((file, at) => `${at} ${file}\n`).join('')
   assert.equal((await node('job-queue.js', 'queue.twx', '3', ...files)).stdout, all)
-  const store = open(join(folder, 'queue.twx'))
+  const store = openSync(join(folder, 'queue.twx'))
   store.table('begun', { index: 'sorted', keys: 'tuple' }).set([1, 1], 'one more.txt')
   await store.close()
   write('one more.txt', '\n')

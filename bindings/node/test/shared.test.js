@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { open, Store } from 'twindex'
+import { openSync, Store } from 'twindex'
 
 const script = new URL('./workers/writer.js', import.meta.url)
 const THREADS = 4
@@ -136,11 +136,11 @@ test('a memory limit belongs to the store that is shared', () => {
 
 test('two copies of the package refuse to share a name', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'twindex-copy-'))
-  for (const part of ['lib', 'scripts', 'index.cjs', 'package.json', 'twindex.node']) {
+  for (const part of ['lib', 'scripts', 'index.js', 'package.json', 'twindex.node']) {
     cpSync(new URL(`../${part}`, import.meta.url), join(folder, part), { recursive: true })
   }
   try {
-    const other = createRequire(import.meta.url)(join(folder, 'index.cjs'))
+    const other = createRequire(import.meta.url)(join(folder, 'index.js'))
     assert.notEqual(other.Store, Store)
     const store = new other.Store({ shared: 'of two copies' })
     const isOther = { name: 'TwindexError', code: 'TWINDEX_OTHER_COPY', message: /of two copies.*npm dedupe/ }
@@ -153,10 +153,10 @@ test('two copies of the package refuse to share a name', async () => {
     store.closeSync()
     new Store({ shared: 'of two copies' }).closeSync()
     const path = join(folder, 'a.twx')
-    const opened = other.open(path)
-    assert.throws(() => open(path), { code: 'TWINDEX_IN_USE', pid: process.pid })
+    const opened = other.openSync(path)
+    assert.throws(() => openSync(path), { code: 'TWINDEX_IN_USE', pid: process.pid })
     opened.closeSync()
-    open(path).closeSync()
+    openSync(path).closeSync()
   } finally {
     rmSync(folder, { recursive: true })
   }

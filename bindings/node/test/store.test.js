@@ -16,7 +16,7 @@ function sample() {
     ['ada', '1815'],
     ['grace', '1906'],
   ])
-  const log = store.table('log', { index: 'sorted', values: 'buffer' })
+  const log = store.table('log', { index: 'sorted', values: 'bytes' })
   for (let i = 0; i < 1000; i++) log.insert(`2026-${String(i).padStart(4, '0')}`, Buffer.alloc(i, i))
   return store
 }
@@ -24,7 +24,7 @@ function sample() {
 function assertSame(store, other) {
   assert.deepEqual(store.tables(), other.tables())
   for (const [name, index] of store.tables()) {
-    const options = { index, keys: 'buffer', values: 'buffer' }
+    const options = { index, keys: 'bytes', values: 'bytes' }
     const pairs = ({ table }) => [...table].sort(([a], [b]) => Buffer.compare(a, b))
     assert.deepEqual(
       pairs({ table: store.table(name, options) }),
@@ -35,49 +35,94 @@ function assertSame(store, other) {
 
 test('a dump is the whole store', () => {
   const store = sample()
-  const dump = store.dump()
+  const dump = store.dumpSync()
   assert.ok(Buffer.isBuffer(dump))
-  assertSame(Store.load(dump), store)
+  assertSame(Store.loadSync(dump), store)
   const offset = new Uint8Array(dump.length + 9)
   offset.set(dump, 5)
-  assertSame(Store.load(offset.subarray(5, 5 + dump.length)), store)
+  assertSame(Store.loadSync(offset.subarray(5, 5 + dump.length)), store)
   const shared = new Uint8Array(new SharedArrayBuffer(dump.length))
   shared.set(dump)
-  assertSame(Store.load(new DataView(shared.buffer)), store)
+  assertSame(Store.loadSync(new DataView(shared.buffer)), store)
+})
+
+test('a dump is made and loaded while other things go on', async () => {
+  const store = sample()
+  const dump = await store.dump()
+  assert.ok(Buffer.isBuffer(dump))
+  const counted = []
+  const loading = Store.load(dump, { progress: ({ bytes }) => counted.push(bytes) })
+  dump.fill(0)
+  const loaded = await loading
+  assertSame(loaded, store)
+  assert.ok(counted.length > 0 && counted.at(-1) > 100_000)
+  const path = join(folder, 'later.twx')
+  await store.save(path)
+  assertSame(await Store.load(pathToFileURL(path), { progress() {} }), store)
+  rmSync(path)
+  await assert.rejects(Store.load(path), { code: 'TWINDEX_IO' })
+  await assert.rejects(Store.load(Buffer.from('no dump')), { code: 'TWINDEX_CORRUPT' })
+  await assert.rejects(Store.load(42), { code: 'TWINDEX_TYPE' })
+  await assert.rejects(Store.load(dump, { limit: 1 }), { code: 'TWINDEX_RANGE' })
+  await assert.rejects(store.dump({ signal: AbortSignal.abort() }), { name: 'AbortError' })
+  store.closeSync()
+  await assert.rejects(store.dump(), { code: 'TWINDEX_CLOSED' })
+})
+
+test('a store is loaded within a memory limit', async () => {
+  const store = new Store()
+  const table = store.table('t', { index: 'sorted' })
+  for (let at = 0; at < 1000; at++) table.set(`k${at}`, 'x'.repeat(1000))
+  const dump = store.dumpSync()
+  const path = join(folder, 'limited.twx')
+  store.saveSync(path)
+  const isTold = { name: 'TwindexError', code: 'TWINDEX_MEMORY_LIMIT' }
+  for (const source of [dump, path]) {
+    assert.throws(() => Store.loadSync(source, { memoryLimit: 500_000 }), isTold)
+    await assert.rejects(Store.load(source, { memoryLimit: 500_000 }), isTold)
+    const loaded = Store.loadSync(source, { memoryLimit: 4_000_000 })
+    assert.equal(loaded.memoryLimit, 4_000_000)
+    assert.equal((await Store.load(source, { memoryLimit: null })).memoryLimit, undefined)
+    assert.equal(loaded.table('t', { index: 'sorted' }).size, 1000)
+  }
+  rmSync(path)
 })
 
 test('a file is the whole store', () => {
   const store = sample()
   const path = join(folder, 'größe.twx')
   store.saveSync(path)
-  assertSame(Store.load(path), store)
+  assertSame(Store.loadSync(path), store)
   store.table('users').set('edsger', '1930')
   store.saveSync(pathToFileURL(path))
-  assertSame(Store.load(pathToFileURL(path)), store)
+  assertSame(Store.loadSync(pathToFileURL(path)), store)
   assert.deepEqual(readdirSync(folder), ['größe.twx'])
 })
 
 test('what is no dump is refused', () => {
-  const dump = sample().dump()
+  const dump = sample().dumpSync()
   for (const cut of [0, 1, 15, 16, 100, dump.length - 1]) {
-    assert.throws(() => Store.load(dump.subarray(0, cut)), { name: 'TwindexError', code: 'TWINDEX_CORRUPT' })
+    assert.throws(() => Store.loadSync(dump.subarray(0, cut)), {
+      name: 'TwindexError',
+      code: 'TWINDEX_CORRUPT',
+    })
   }
   const bad = Buffer.from(dump)
   bad[bad.length >> 1] ^= 1
-  assert.throws(() => Store.load(bad), { code: 'TWINDEX_CORRUPT', message: /at byte \d+/ })
+  assert.throws(() => Store.loadSync(bad), { code: 'TWINDEX_CORRUPT', message: /at byte \d+/ })
   const path = join(folder, 'bad.twx')
   writeFileSync(path, bad)
-  assert.throws(() => Store.load(path), { code: 'TWINDEX_CORRUPT' })
+  assert.throws(() => Store.loadSync(path), { code: 'TWINDEX_CORRUPT' })
   rmSync(path)
 })
 
 test('a file that cannot be is an error that names it', () => {
   const path = join(folder, 'none', 'none.twx')
-  for (const work of [() => Store.load(path), () => sample().saveSync(path)]) {
+  for (const work of [() => Store.loadSync(path), () => sample().saveSync(path)]) {
     assert.throws(work, { code: 'TWINDEX_IO', message: /none\.twx|none/ })
   }
-  assert.throws(() => Store.load('a\0b'), { code: 'TWINDEX_IO' })
-  assert.throws(() => Store.load(folder), { code: 'TWINDEX_IO' })
+  assert.throws(() => Store.loadSync('a\0b'), { code: 'TWINDEX_IO' })
+  assert.throws(() => Store.loadSync(folder), { code: 'TWINDEX_IO' })
 })
 
 test('a memory limit holds', () => {
@@ -120,16 +165,16 @@ test('a closed store is closed', () => {
     () => {
       store.memoryLimit = 1
     },
-    () => store.dump(),
+    () => store.dumpSync(),
     () => store.saveSync(join(folder, 'closed.twx')),
-    () => log.insert('a', 'b'),
+    () => log.insert('a', Buffer.from('b')),
     () => log.insertMany([]),
     () => log.select('a'),
     () => log.selectMany([]),
     () => log.increment('a'),
     () => log.incrementMany([]),
     () => log.compareAndSwap('a'),
-    () => log.alter('a', () => 'b'),
+    () => log.alter('a', () => Buffer.from('b')),
     () => log.clear(),
     () => log.size,
     () => log.memory,

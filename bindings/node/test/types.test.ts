@@ -5,10 +5,14 @@ import {
   Batch,
   Cursor,
   check,
+  checkSync,
+  DELETE,
   type ErrorCode,
+  KEEP,
   open,
-  openAsync,
+  openSync,
   recover,
+  recoverSync,
   type SortedTable,
   Store,
   Table,
@@ -24,10 +28,10 @@ const took: boolean = texts.insert('key', 'value')
 const chained: Table = texts.set('a', 'b').set('c', 'd')
 for (const [key, value] of texts) key.concat(value)
 
-const log: SortedTable<'utf8', 'buffer'> = store.table('log', { index: 'sorted', values: 'buffer' })
+const log: SortedTable<'str', 'bytes'> = store.table('log', { index: 'sorted', values: 'bytes' })
 const buffer: Buffer | undefined = log.select('key')
 log.insert('key', new DataView(new ArrayBuffer(8)))
-const cursor: Cursor<'utf8', 'buffer'> = log.cursor({ gte: 'a', lt: 'b' })
+const cursor: Cursor<'str', 'bytes'> = log.cursor({ gte: 'a', lt: 'b' })
 const pair: [string, Buffer] | undefined = cursor.scanAscNext()
 const pairs: [string, Buffer][] = cursor.scanDescNextMany(10)
 for (const [key, value] of log.scan({ prefix: 'a', reverse: true, limit: 10 }))
@@ -38,6 +42,10 @@ const view: Uint8Array | undefined = views.get(new Uint8Array(1))
 const json = store.table('json', { values: 'json' })
 json.set('a', { any: ['thing', null] })
 json.alter('a', (value) => (value === undefined ? { n: 1 } : { ...value, n: 2 }))
+texts.alter('a', (value) => (value === '' ? DELETE : value === 'keep' ? KEEP : `${value}!`))
+const packed = store.table('packed', { values: 'msgpack', create: false })
+packed.set('a', new Map([[1, 2n]]))
+const valuesCodec: string = packed.codecs.values
 
 const chosen = store.table('chosen', { index: process.argv[2] === 'sorted' ? 'sorted' : 'hash' })
 if ('scan' in chosen) for (const [key] of chosen.scan()) key.concat('')
@@ -52,19 +60,19 @@ const found: (string | undefined)[] = texts.selectMany(new Set(['a']))
 store.memoryLimit = null
 const limit: number | undefined = store.memoryLimit
 const tables: [name: string, index: 'hash' | 'sorted'][] = store.tables()
-const dump: Buffer = store.dump()
+const dump: Buffer = store.dumpSync()
 store.saveSync(new URL('file:///a.twx'))
 const saved: Promise<void> = store.save('a.twx', {
   signal: AbortSignal.timeout(1),
   progress: ({ pairs }) => pairs,
 })
-const durable: Store = open('a.twx', {
+const durable: Store = openSync('a.twx', {
   durability: 'always',
   readOnly: true,
   existing: true,
   memoryLimit: null,
 })
-const opened: Promise<Store> = openAsync('a.twx', { progress: ({ bytes }) => bytes.toFixed() })
+const opened: Promise<Store> = open('a.twx', { progress: ({ bytes }) => bytes.toFixed() })
 const damage: Promise<string[]> = check('a.twx').then((report) => report.damage.map(({ what }) => what))
 const names: Promise<string[]> = recover('a', 'b').then((recovery) => recovery.tables.map(({ name }) => name))
 
@@ -72,7 +80,12 @@ const scores = store.table('scores', { index: 'sorted', keys: 'tuple', values: '
 scores.set(['ada', 2026, [null, 1n]], 1)
 const best: number | undefined = scores.get(['ada'])
 const dates = store.table('dates', {
-  keys: { encode: (date: Date) => date.toJSON(), decode: (text: string) => new Date(text), format: 'utf8' },
+  keys: {
+    name: 'date',
+    encode: (date: Date) => date.toJSON(),
+    decode: (text: string) => new Date(text),
+    format: 'str',
+  },
 })
 dates.set(new Date(), '')
 const date: Date | undefined = [...dates.keys()][0]
@@ -80,9 +93,12 @@ const batch: Batch = store.batch().set(scores, ['ada'], 2).insert(dates, new Dat
 const done: boolean[] = store.batch((each) => {
   each.replace(scores, [1.5], 3)
 })
-const again: Store = Store.load(dump)
+const again: Store = Store.loadSync(dump, { memoryLimit: 1 << 20 })
+const loaded: Promise<Store> = Store.load('a.twx', { memoryLimit: null, progress: ({ bytes }) => bytes })
+const later: Promise<Buffer> = texts.store.dump({ signal: AbortSignal.timeout(1) })
+const sound: boolean = checkSync('a.twx').damage.length === 0 && recoverSync('a', 'b').tables.length > 0
 const code: ErrorCode = new TwindexError('TWINDEX_IO', 'no').code
-using scoped: Store = Store.load('a.twx')
+using scoped: Store = Store.loadSync('a.twx')
 
 const level = new TwindexLevel<string, { n: number }>('a.twx', {
   valueEncoding: 'json',
@@ -91,7 +107,11 @@ const level = new TwindexLevel<string, { n: number }>('a.twx', {
 const leveled: Promise<{ n: number } | undefined> = level.sublevel<string, { n: number }>('s', {}).get('a')
 const cache: Keyv = new Keyv({ store: new KeyvTwindex({ path: 'a.twx', table: 'cache' }) })
 
-// @ts-expect-error a change gives a string, or none
+// @ts-expect-error a change that gives nothing
+texts.alter('a', () => undefined)
+// @ts-expect-error a codec of one's own has a name
+store.table('other', { values: { encode: String, decode: String } })
+// @ts-expect-error a change gives a string, DELETE or KEEP
 texts.alter('a', () => 42)
 // @ts-expect-error a key is a string
 texts.insert(42, 'value')
@@ -118,9 +138,9 @@ store.batch().set(scores, 'ada', 2)
 // @ts-expect-error no fraction of a day
 dates.set('2026', '')
 // @ts-expect-error no such durability
-open('a.twx', { durability: 'daily' })
+openSync('a.twx', { durability: 'daily' })
 // @ts-expect-error nothing waits for it
-open('a.twx', { signal: AbortSignal.timeout(1) })
+openSync('a.twx', { signal: AbortSignal.timeout(1) })
 // @ts-expect-error batches come from a store
 new Batch()
 // @ts-expect-error read only
@@ -141,8 +161,10 @@ export {
   done,
   durable,
   found,
+  later,
   leveled,
   limit,
+  loaded,
   many,
   names,
   opened,
@@ -150,10 +172,12 @@ export {
   pairs,
   saved,
   scoped,
+  sound,
   sum,
   swapped,
   tables,
   text,
   took,
+  valuesCodec,
   view,
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { Store } from 'twindex'
+import { DELETE, KEEP, Store } from 'twindex'
 
 const { cases } = JSON.parse(
   readFileSync(new URL('../../../conformance/vectors.json', import.meta.url), 'utf8'),
@@ -32,8 +32,8 @@ function range(step) {
 
 /** What a step's change makes of a value. */
 function change(step) {
-  if (step.keep) return (value) => value
-  if (step.remove) return () => undefined
+  if (step.keep) return () => KEEP
+  if (step.remove) return () => DELETE
   return (value) => Buffer.concat([value ?? Buffer.alloc(0), bytes(step.append)])
 }
 
@@ -84,7 +84,7 @@ class Runner {
   }
 
   close() {
-    this.store.close()
+    this.store.closeSync()
   }
 
   run(step) {
@@ -108,10 +108,10 @@ class Runner {
       case 'reload':
         return this.reload()
       case 'load':
-        Store.load(bytes(step.bytes)).close()
+        Store.loadSync(bytes(step.bytes)).closeSync()
         return undefined
       case 'close':
-        this.store.close()
+        this.store.closeSync()
         return undefined
       default:
         throw new Error(`unknown step ${verb}`)
@@ -119,7 +119,7 @@ class Runner {
   }
 
   reload() {
-    this.store = Store.load(this.store.dump())
+    this.store = Store.loadSync(this.store.dumpSync())
     for (const [name, index] of this.store.tables()) this.open(name, index)
   }
 }
@@ -150,7 +150,7 @@ function check(runner, step) {
 }
 
 for (const { name, index, steps } of cases) {
-  for (const encoding of ['buffer', 'view']) {
+  for (const encoding of ['bytes', 'view']) {
     for (const kind of index.length > 0 ? index : [undefined]) {
       test(`${name} (${[kind, encoding].filter(Boolean).join(', ')})`, () => {
         const runner = new Runner(encoding, kind)

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use crate::Component;
 use crate::bindings::exports::twindex::engine::stores::{
-    self, Bytes, Error, Guest, GuestCursor, GuestEntries, GuestStore, GuestTable, Index, Pair,
+    self, Bytes, Error, Guest, GuestCursor, GuestEntries, GuestStore, GuestTable, Index, Pair, TableOptions,
 };
 use crate::keyvalue;
 
@@ -42,6 +42,11 @@ impl From<twindex::Index> for Index {
     }
 }
 
+/// A limit beyond what addresses reach is none.
+fn reachable(limit: Option<u64>) -> Option<usize> {
+    limit.and_then(|limit| usize::try_from(limit).ok())
+}
+
 pub(crate) struct Store(twindex::Store);
 
 impl GuestStore for Store {
@@ -53,8 +58,11 @@ impl GuestStore for Store {
         stores::Store::new(Self(keyvalue::buckets()))
     }
 
-    fn load(dump: Bytes) -> Result<stores::Store> {
-        let store = twindex::Store::load(&mut dump.as_slice())?;
+    fn load(dump: Bytes, memory_limit: Option<u64>) -> Result<stores::Store> {
+        let limit = reachable(memory_limit);
+        let bytes = limit.unwrap_or(usize::MAX);
+        let store = twindex::Store::load_with_memory_limit(&mut dump.as_slice(), bytes)?;
+        store.set_memory_limit(limit);
         Ok(stores::Store::new(Self(store)))
     }
 
@@ -66,6 +74,17 @@ impl GuestStore for Store {
 
     fn table(&self, name: String, index: Index) -> Result<stores::Table> {
         Ok(stores::Table::new(Table(self.0.table(&name, index.into())?)))
+    }
+
+    fn table_with(&self, name: String, options: TableOptions) -> Result<stores::Table> {
+        let mut asked = twindex::TableOptions::new(options.index.into()).create(options.create);
+        if let Some(keys) = &options.keys {
+            asked = asked.keys(keys);
+        }
+        if let Some(values) = &options.values {
+            asked = asked.values(values);
+        }
+        Ok(stores::Table::new(Table(self.0.table_with(&name, asked)?)))
     }
 
     fn tables(&self) -> Vec<(String, Index)> {
@@ -85,8 +104,7 @@ impl GuestStore for Store {
     }
 
     fn set_memory_limit(&self, limit: Option<u64>) {
-        // A limit beyond what addresses reach is none.
-        self.0.set_memory_limit(limit.and_then(|limit| usize::try_from(limit).ok()));
+        self.0.set_memory_limit(reachable(limit));
     }
 }
 
@@ -99,6 +117,11 @@ impl GuestTable for Table {
 
     fn index(&self) -> Index {
         self.0.index().into()
+    }
+
+    fn codecs(&self) -> (String, String) {
+        let (keys, values) = self.0.codecs();
+        (keys.into(), values.into())
     }
 
     fn len(&self) -> u64 {

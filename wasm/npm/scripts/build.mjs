@@ -10,6 +10,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { optimise } from './optimise.mjs'
+import './share.mjs'
 
 const TARGET = 'wasm32-unknown-unknown'
 const manifest = fileURLToPath(new URL('../../Cargo.toml', import.meta.url))

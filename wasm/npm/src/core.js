@@ -1,6 +1,6 @@
 // One instance of the core module: its memory, the buffer through which bytes go in, and its answers.
 
-import { makeError } from './errors.js'
+import { makeError } from './shared/errors.js'
 
 const ABI_VERSION = 1
 

@@ -1,8 +1,8 @@
 // Cursors: positions in a sorted table.
 
-import { checkInternal, INTERNAL } from './internal.js'
 import { Block, PAIRS } from './many.js'
-import { readCount } from './options.js'
+import { checkInternal, INTERNAL } from './shared/internal.js'
+import { readCount } from './shared/options.js'
 import { BLOCK_BYTES } from './walk.js'
 
 /** A block has so many pairs at most. */

@@ -2,7 +2,8 @@
 
 import { Core } from './core.js'
 import { Cursor } from './cursor.js'
-import { TwindexError } from './errors.js'
+import { TwindexError } from './shared/errors.js'
+import { DELETE, KEEP } from './shared/table.js'
 import { storeClass } from './store.js'
 import { Table } from './table.js'
 
@@ -24,7 +25,7 @@ export function loader(own) {
 }
 
 async function classes(source, base) {
-  return { Store: storeClass(await instantiate(source, base)), Table, Cursor, TwindexError }
+  return { Store: storeClass(await instantiate(source, base)), Table, Cursor, TwindexError, DELETE, KEEP }
 }
 
 /** An instance by itself, for what stands beside this: of the module at `base`, if none is named. */

@@ -1,25 +1,13 @@
 // Packed blocks: many items in one call of the module. All arguments are read and converted before the first is packed,
 // and the module checks them before the first write.
 
+import { readAmount } from './amounts.js'
 import { ABSENT } from './core.js'
-import { typeError } from './errors.js'
-import { readAmount } from './options.js'
-
-function readIterable(value, what) {
-  // A string is an iterable too, and never meant as one here.
-  if (value === null || typeof value !== 'object' || typeof value[Symbol.iterator] !== 'function')
-    throw typeError(`${what} are an array or another iterable`, value)
-  return value
-}
+import { readIterable, readTuple } from './shared/options.js'
 
 /** Between the items of a generator the user may write into a buffer that was given; those of an array come at once. */
 const owned = (list, codec) =>
   Array.isArray(list) ? codec.toItem : (value, what) => codec.own(codec.toItem(value, what))
-
-function readTuple(value, length, what) {
-  if (Array.isArray(value) && value.length === length) return value
-  throw typeError(`each of ${what} is an array of ${length}`, value)
-}
 
 /** Packs items, which have the codecs in turn: the length of the block. */
 function pack(core, items, codecs) {

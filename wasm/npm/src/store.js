@@ -1,27 +1,43 @@
 // Stores.
 
-import { keyCodec, valueCodec } from './codecs.js'
-import { typeError } from './errors.js'
-import { INSPECT, INTERNAL } from './internal.js'
+import { placed } from './codecs.js'
 import { Block, PAIRS } from './many.js'
-import { readLimit, readOptions, readString } from './options.js'
+import { DEFAULT_CODEC, readCodecs, rememberedCodecs, text } from './shared/codecs.js'
+import { typeError } from './shared/errors.js'
+import { ASYNC_DISPOSE, DISPOSE, INSPECT, INTERNAL } from './shared/internal.js'
+import { readBoolean, readLimit, readOptions, readString, TABLE } from './shared/options.js'
+import { viewBytes } from './shared/views.js'
 import { openTable } from './table.js'
-import { writeText } from './text.js'
-import { viewBytes } from './views.js'
+import { putBytes, putText } from './text.js'
 
 const NO_LIMIT = 2n ** 64n - 1n
 
 const limitBits = (limit) => (limit === undefined ? NO_LIMIT : BigInt(limit))
 
-const names = { keys: keyCodec('utf8'), values: valueCodec('utf8') }
+const names = { keys: placed(text), values: placed(text) }
+
+/** The options of `twindex_table_with`. */
+const CREATE = 1
+const KEYS_IF_NEW = 2
+const VALUES_IF_NEW = 4
 
 /** The handle of a store from the bytes of a dump or a whole file. */
-export function loadStore(core, source) {
+export function loadStore(core, source, limit) {
   if (!ArrayBuffer.isView(source)) throw typeError('a store is loaded from bytes', source)
-  const bytes = viewBytes(source)
-  core.room(0, bytes.length)
-  core.bytes.set(bytes, core.input)
-  return core.status(core.exports.twindex_load(core.input, bytes.length))
+  const length = putBytes(core, 0, viewBytes(source, 'dump'))
+  return core.status(core.exports.twindex_load(core.input, length, limitBits(limit)))
+}
+
+/** Writes texts into the input buffer, one behind the other: their places. */
+function putTexts(core, texts) {
+  const places = []
+  let end = 0
+  for (const [what, each] of Object.entries(texts)) {
+    const length = putText(core, end, each, what)
+    places.push([end, length])
+    end += length
+  }
+  return places.flatMap(([start, length]) => [core.input + start, length])
 }
 
 /** The class of the stores of one instance of the module. */
@@ -31,30 +47,52 @@ export function storeClass(core) {
     #limit
     #closed = false
 
-    constructor(options, handle) {
-      if (options === INTERNAL) this.#handle = handle
-      else {
+    constructor(options, handle, limit) {
+      if (options === INTERNAL) {
+        this.#handle = handle
+        this.#limit = limit
+      } else {
         this.#limit = readLimit(readOptions(options, 'a store', ['memoryLimit']).memoryLimit)
         this.#handle = core.status(core.exports.twindex_store_new(limitBits(this.#limit)))
       }
       core.forgotten.register(this, this.#handle)
     }
 
-    static load(source) {
-      return new Store(INTERNAL, loadStore(core, source))
+    static async load(source, options) {
+      return Store.loadSync(source, options)
+    }
+
+    static loadSync(source, options) {
+      const limit = readLimit(readOptions(options, 'a load', ['memoryLimit']).memoryLimit)
+      return new Store(INTERNAL, loadStore(core, source, limit), limit)
     }
 
     table(name, options) {
       readString(name, "a table's name")
-      const read = readOptions(options, 'a table', ['index', 'keys', 'values'])
-      const { index = 'hash', keys = 'utf8', values = 'utf8' } = read
+      const read = readOptions(options, 'a table', TABLE)
+      const { index = 'hash', create = true } = read
       readString(index, 'an index')
-      const codecs = { keys: keyCodec(keys), values: valueCodec(values) }
-      const n = writeText(core, 0, name, "table's name")
-      const i = writeText(core, n, index, "index's name")
-      const place = [core.input, n, core.input + n, i]
-      const handle = core.status(core.exports.twindex_table(this.#handle, ...place))
-      return openTable(core, this, name, index, codecs, handle)
+      readBoolean(create, 'create')
+      const named = readCodecs(read)
+      const places = putTexts(core, {
+        "table's name": name,
+        "index's name": index,
+        'codec of the keys': named.keys?.name ?? DEFAULT_CODEC,
+        'codec of the values': named.values?.name ?? DEFAULT_CODEC,
+      })
+      const bits = (create ? CREATE : 0) | (named.keys ? 0 : KEYS_IF_NEW) | (named.values ? 0 : VALUES_IF_NEW)
+      const { twindex_table_with, twindex_codecs, twindex_close } = core.exports
+      const handle = core.status(twindex_table_with(this.#handle, ...places, bits))
+      try {
+        core.status(twindex_codecs(handle))
+        const remembered = new Block(core).pair(names, PAIRS)
+        const { keys, values } = rememberedCodecs(name, named, remembered)
+        const codecs = { keys: placed(keys), values: placed(values) }
+        return openTable(core, this, { name, index, names: remembered, codecs }, handle)
+      } catch (error) {
+        twindex_close(handle)
+        throw error
+      }
     }
 
     tables() {
@@ -64,7 +102,7 @@ export function storeClass(core) {
     }
 
     dropTable(name) {
-      const length = writeText(core, 0, readString(name, "a table's name"), "table's name")
+      const length = putText(core, 0, readString(name, "a table's name"), "table's name")
       return core.status(core.exports.twindex_drop_table(this.#handle, core.input, length)) === 1
     }
 
@@ -85,7 +123,11 @@ export function storeClass(core) {
       this.#limit = limit
     }
 
-    dump() {
+    async dump() {
+      return this.dumpSync()
+    }
+
+    dumpSync() {
       core.status(core.exports.twindex_dump(this.#handle))
       return core.answerBytes()
     }
@@ -103,11 +145,11 @@ export function storeClass(core) {
       return this.#closed
     }
 
-    [Symbol.dispose ?? Symbol.for('Symbol.dispose')]() {
+    [DISPOSE]() {
       this.closeSync()
     }
 
-    async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
+    async [ASYNC_DISPOSE]() {
       await this.close()
     }
 

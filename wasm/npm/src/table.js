@@ -1,39 +1,35 @@
 // Tables: the verbs, and the face of a Map.
 
+import { like, readAmount } from './amounts.js'
 import { ABSENT } from './core.js'
 import { openCursor } from './cursor.js'
-import { typeError } from './errors.js'
-import { checkInternal, INSPECT, INTERNAL } from './internal.js'
 import { KEYS, PAIRS, packAmounts, packKeys, packPairs, packSwaps, unpackValues, VALUES } from './many.js'
-import {
-  like,
-  NO_RANGE,
-  RANGE,
-  readAmount,
-  readCount,
-  readFunction,
-  readOptions,
-  readRange,
-} from './options.js'
+import { checkInternal, INTERNAL } from './shared/internal.js'
+import { NO_RANGE, RANGE, readOptions, readRange, readScan } from './shared/options.js'
+import { alter, MapLike } from './shared/table.js'
 import { putRange, RangeBlocks, TableBlocks, Walk } from './walk.js'
 
-export class Table {
+export class Table extends MapLike {
   #core
   #handle
   #store
   #name
   #index
+  #names
   #codecs
   #keys
   #values
 
-  constructor(internal, core, store, name, index, codecs, handle) {
+  constructor(internal, core, store, described, handle) {
     checkInternal(internal, 'Table', 'store.table()')
+    super()
+    const { name, index, names, codecs } = described
     this.#core = core
     this.#handle = handle
     this.#store = store
     this.#name = name
     this.#index = index
+    this.#names = names
     this.#codecs = codecs
     this.#keys = codecs.keys
     this.#values = codecs.values
@@ -50,6 +46,12 @@ export class Table {
 
   get index() {
     return this.#index
+  }
+
+  /** The names of the codecs that the table remembers. */
+  get codecs() {
+    const [keys, values] = this.#names
+    return { keys, values }
   }
 
   get size() {
@@ -111,21 +113,9 @@ export class Table {
   }
 
   alter(key, change) {
-    readFunction(change, 'a change')
-    const values = this.#values
     const item = this.#keys.own(this.#keys.toItem(key, 'key'))
-    // The change may do what it likes with the table; where it changed this value, it runs again.
-    for (;;) {
-      const seen = this.#keep(item)
-      const wanted = change(seen === undefined ? undefined : values.show(seen))
-      const next = values.isNone(wanted) ? undefined : values.toItem(wanted, 'value')
-      if (values.isEqual(seen, next)) {
-        // Nothing to write, and the engine is to say all the same whether the key and the table are good.
-        if (seen === undefined) this.#swap(item)
-        return false
-      }
-      if (this.#swap(item, seen, next)) return true
-    }
+    const keep = () => this.#keep(item)
+    return alter(this.#values, change, keep, (seen, next) => this.#swap(item, seen, next))
   }
 
   clear() {
@@ -216,20 +206,7 @@ export class Table {
     this.#core.status(verb(this.#handle, this.#core.input, length))
   }
 
-  // --- the face of a Map
-
-  get(key) {
-    return this.select(key)
-  }
-
-  set(key, value) {
-    this.upsert(key, value)
-    return this
-  }
-
-  has(key) {
-    return this.contains(key)
-  }
+  // --- the face of a Map, as far as it is not MapLike's
 
   entries() {
     return this.#walk(PAIRS)
@@ -241,23 +218,6 @@ export class Table {
 
   values() {
     return this.#walk(VALUES)
-  }
-
-  forEach(visit, thisArgument) {
-    readFunction(visit, 'a visit')
-    for (const [key, value] of this.entries()) visit.call(thisArgument, value, key, this)
-  }
-
-  [Symbol.iterator]() {
-    return this.entries()
-  }
-
-  get [Symbol.toStringTag]() {
-    return 'Table'
-  }
-
-  [INSPECT](_depth, options, inspect) {
-    return `Table ${inspect({ name: this.#name, index: this.#index }, options)}`
   }
 
   #walk(want) {
@@ -280,15 +240,9 @@ export class Table {
   }
 
   scan(options) {
-    const read = readOptions(options, 'a scan', SCAN)
-    const { reverse = false, limit } = read
-    if (typeof reverse !== 'boolean') throw typeError('reverse is a boolean', reverse)
-    if (limit !== undefined) readCount(limit, 'a limit')
-    const blocks = this.#blocks(readRange(read, this.#keys), reverse)
-    return new Walk(this, blocks, this.#codecs, PAIRS, limit)
+    const { reverse, limit, range } = readScan(options, this.#keys)
+    return new Walk(this, this.#blocks(range, reverse), this.#codecs, PAIRS, limit)
   }
 }
-
-const SCAN = [...RANGE, 'reverse', 'limit']
 
 export const openTable = (...rest) => new Table(INTERNAL, ...rest)

@@ -1,88 +1,23 @@
-// Strings to UTF-8 and back. Short ASCII, which most keys are, goes byte by byte, without a call of the platform.
+// Strings into the module's memory.
 
-import { encodingError, notOf } from './errors.js'
+import { encodeText, writeText } from './shared/text.js'
+import { lengthOf } from './shared/views.js'
 
-const SHORT_IN = 40
-/** In Node 20 a text of 6 bytes comes out in 25 ns, of 16 in 42, of 32 in 70; the platform's decoder takes 70 for each. */
-const SHORT_OUT = 28
 /** From here on the exact length is worth an array of its own, since it may be a third of what has to be there. */
 const LONG = 64 * 1024
 
-const encoder = new TextEncoder()
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 /** Writes a string into the input buffer: its length in bytes. */
-export function writeText(core, offset, text, what) {
+export function putText(core, offset, text, what) {
   const { length } = text
-  if (length > LONG) return writeLong(core, offset, text, what)
+  if (length > LONG) return putBytes(core, offset, encodeText(text, what))
   core.room(offset, length * 3)
-  if (length <= SHORT_IN) {
-    const { bytes } = core
-    const start = core.input + offset
-    let at = 0
-    for (; at < length; at++) {
-      const code = text.charCodeAt(at)
-      if (code > 127) break
-      bytes[start + at] = code
-    }
-    if (at === length) return length
-  }
-  return encode(core, offset, text, what)
+  return writeText(core.bytes, core.input + offset, text, what)
 }
 
-function encode(core, offset, text, what) {
-  const start = core.input + offset
-  const { written } = encoder.encodeInto(text, core.bytes.subarray(start, start + text.length * 3))
-  checkWellFormed(text, written, what)
-  return written
-}
-
-/** A string's bytes. */
-export function encodeText(text, what) {
-  const encoded = encoder.encode(text)
-  checkWellFormed(text, encoded.length, what)
-  return encoded
-}
-
-function writeLong(core, offset, text, what) {
-  const encoded = encodeText(text, what)
-  core.room(offset, encoded.length)
-  core.bytes.set(encoded, core.input + offset)
-  return encoded.length
-}
-
-/** The encoder replaces a lone surrogate, by three bytes, where nothing is to be lost silently. */
-function checkWellFormed(text, written, what) {
-  if (written === text.length || isWellFormed(text)) return
-  throw encodingError(`a ${what} with a lone surrogate has no form in UTF-8`)
-}
-
-const isWellFormed = String.prototype.isWellFormed
-  ? (text) => text.isWellFormed()
-  : (text) => !/\p{Surrogate}/u.test(text)
-
-/** Room for the codes of short texts, one of every length. */
-const codesOf = Array.from({ length: SHORT_OUT + 1 }, (_, length) => new Array(length).fill(0))
-
-/** The string that these bytes are. */
-export function readText(bytes, start, length, what) {
-  if (length <= SHORT_OUT) {
-    const codes = codesOf[length]
-    let seen = 0
-    for (let at = 0; at < length; at++) {
-      const byte = bytes[start + at]
-      codes[at] = byte
-      seen |= byte
-    }
-    if (seen < 128) return String.fromCharCode(...codes)
-  }
-  return decode(bytes.subarray(start, start + length), what)
-}
-
-function decode(bytes, what) {
-  try {
-    return decoder.decode(bytes)
-  } catch {
-    throw notOf('UTF-8', what, bytes)
-  }
+/** Writes bytes into the input buffer: how many. */
+export function putBytes(core, offset, bytes) {
+  const length = lengthOf(bytes)
+  core.room(offset, length)
+  core.bytes.set(bytes, core.input + offset)
+  return length
 }

@@ -1,8 +1,10 @@
 // The iterators behind entries, keys, values and scan. They read pairs in blocks.
 
 import { Block } from './many.js'
-import { EXCLUDED } from './options.js'
-import { writeBytes } from './views.js'
+import { makeError } from './shared/errors.js'
+import { asIterators } from './shared/internal.js'
+import { EXCLUDED } from './shared/options.js'
+import { putBytes } from './text.js'
 
 /** A block has so many pairs at first; each has twice as many as the one before, up to the most. */
 const FIRST_PAIRS = 16
@@ -11,7 +13,7 @@ const MOST_PAIRS = 1024
 export const BLOCK_BYTES = 64 * 1024
 
 /** The bytes of a key, as the module gave them. */
-const rawKeys = { write: writeBytes }
+const rawKeys = { write: putBytes }
 
 /** Writes the ends of a range: the six arguments by which the module takes them. */
 export function putRange(core, codec, { lower, upper }) {
@@ -97,6 +99,8 @@ export class Walk {
 
   next() {
     if (this.#table === undefined) return { value: undefined, done: true }
+    // What was read before the store was closed is not given either.
+    if (this.#table.store.closed) throw makeError('TWINDEX_CLOSED', 'the store is closed')
     if (this.#block === undefined || this.#block.isEmpty) {
       const count = Math.min(this.#count, this.#left)
       this.#block = count === 0 ? undefined : this.#blocks.next(count, this.#block)
@@ -116,5 +120,4 @@ export class Walk {
 }
 
 // As the iterators of the language are, so that whatever they can do, these can.
-Object.setPrototypeOf(Walk.prototype, Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]())))
-Object.defineProperty(Walk.prototype, Symbol.toStringTag, { value: 'Table Iterator', configurable: true })
+asIterators(Walk)

@@ -1,4 +1,4 @@
-// Integers as keys and values, and encodings of one's own.
+// Integers as keys and values, and codecs of one's own.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { load } from 'twindex-wasm'
@@ -36,21 +36,31 @@ test('what is no integer is refused', () => {
   assert.throws(() => table.set(2 ** 60, 1), { code: 'TWINDEX_RANGE' })
   assert.throws(() => table.scan({ prefix: 1 }), { code: 'TWINDEX_RANGE', message: /prefixes/ })
   const big = store.table('t', { index: 'sorted', keys: 'bigint' })
-  assert.throws(() => big.set(2n ** 63n, ''), { code: 'TWINDEX_RANGE' })
-  assert.throws(() => big.set(1, ''), { code: 'TWINDEX_TYPE' })
-  store.table('t', { index: 'sorted' }).set('text', 'more')
+  assert.throws(() => big.set(2n ** 63n, 1), { code: 'TWINDEX_RANGE' })
+  assert.throws(() => big.set(1, 1), { code: 'TWINDEX_TYPE' })
+  store.table('t', { index: 'sorted', keys: 'bytes' }).set(Buffer.from('text'), 1)
   assert.throws(() => [...table], { code: 'TWINDEX_ENCODING' })
   table.set(1, 1)
-  store.table('t', { index: 'sorted', keys: 'int' }).set(1, 'no number')
+  store.table('t', { index: 'sorted', values: 'bytes' }).set(1, Buffer.from('no number'))
   assert.throws(() => table.get(1), { code: 'TWINDEX_NOT_AN_INTEGER' })
 })
 
-test('an encoding of one’s own', () => {
-  const dates = { encode: (date) => date.toISOString(), decode: (text) => new Date(text), format: 'utf8' }
-  const table = new Store().table('t', { keys: dates, values: { encode: Buffer.from, decode: hex } })
+test('a codec of one’s own', () => {
+  const dates = {
+    name: 'date',
+    encode: (date) => date.toISOString(),
+    decode: (text) => new Date(text),
+    format: 'str',
+  }
+  const table = new Store().table('t', {
+    keys: dates,
+    values: { name: 'hex', encode: Buffer.from, decode: hex },
+  })
   const day = new Date(0)
   table.set(day, [1, 2])
   assert.deepEqual([...table], [[day, '0102']])
-  assert.throws(() => new Store().table('t', { keys: { encode() {} } }), { code: 'TWINDEX_TYPE' })
+  assert.throws(() => new Store().table('t', { keys: { name: 'half', encode() {} } }), {
+    code: 'TWINDEX_TYPE',
+  })
   assert.throws(() => new Store().table('t', { keys: { ...dates, format: 'x' } }), { code: 'TWINDEX_RANGE' })
 })

@@ -127,12 +127,12 @@ test('what every verb wrote is there again, here and in other hosts', async () =
   const store = await open(place)
   work(store)
   const expected = all(store)
-  assert.deepEqual(all(Store.load(place.bytes)), expected)
+  assert.deepEqual(all(Store.loadSync(place.bytes)), expected)
   await store.compact()
   store.table('hash').set('after', 'compaction')
   store.dropTable('empty')
   const after = all(store)
-  assert.deepEqual(all(Store.load(place.bytes)), after)
+  assert.deepEqual(all(Store.loadSync(place.bytes)), after)
   await store.close()
   const again = await open(place)
   assert.deepEqual(all(again), after)
@@ -221,12 +221,46 @@ test('once writing has failed every write says so, and reads go on', async () =>
   assert.equal(table.get('a'), '1')
 })
 
+test('a table remembers its codecs in the file', async () => {
+  const place = new Place()
+  const store = await open(place)
+  store.table('first', { keys: 'int', values: 'json' }).set(1, { a: null })
+  await store.compact()
+  const dates = {
+    name: 'iso-date',
+    encode: (day) => day.toJSON(),
+    decode: (text) => new Date(text),
+    format: 'str',
+  }
+  store.table('second', { index: 'sorted', keys: 'tuple', values: dates }).set(['ada', 1], new Date(0))
+  assert.throws(() => store.table('none', { create: false }), { code: 'TWINDEX_NO_TABLE' })
+  await store.close()
+  const again = await open(place, { readOnly: true })
+  assert.deepEqual([...again.table('first')], [[1, { a: null }]])
+  const second = again.table('second', { index: 'sorted', values: dates })
+  assert.deepEqual([...second], [[['ada', 1], new Date(0)]])
+  assert.deepEqual(second.codecs, { keys: 'tuple', values: 'iso-date' })
+  assert.throws(() => again.table('second', { index: 'sorted' }), { code: 'TWINDEX_WRONG_CODEC' })
+  assert.throws(() => again.table('first', { keys: 'str' }), { code: 'TWINDEX_WRONG_CODEC' })
+  assert.throws(() => again.table('none', { create: false }), { code: 'TWINDEX_NO_TABLE' })
+  assert.throws(() => again.table('none'), { code: 'TWINDEX_READ_ONLY' })
+})
+
+test('a file is opened within a memory limit', async () => {
+  const place = new Place()
+  const store = await open(place)
+  for (let at = 0; at < 1000; at++) store.table('t').set(`k${at}`, 'x'.repeat(1000))
+  await store.close()
+  await assert.rejects(open(place, { memoryLimit: 500_000 }), { code: 'TWINDEX_MEMORY_LIMIT' })
+  assert.equal((await open(place, { memoryLimit: 5_000_000 })).memoryLimit, 5_000_000)
+})
+
 for (const name of ['version-1-dump', 'version-1-log']) {
   test(`the golden file ${name} loads, and is kept`, async () => {
     const golden = readFileSync(new URL(`../../../conformance/golden/${name}.twx`, import.meta.url))
-    const store = Store.load(golden)
+    const store = Store.loadSync(golden)
     assert.ok(store.tables().length > 0)
-    const again = Store.load(store.dump())
+    const again = Store.loadSync(store.dumpSync())
     assert.deepEqual(all(again), all(store))
   })
 }

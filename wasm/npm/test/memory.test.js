@@ -57,7 +57,7 @@ test('memory is used again', async () => {
     const store = new Store()
     const table = store.table('t', { index: 'sorted' })
     table.insertMany(Array.from({ length: 20_000 }, (_, at) => [`key ${at}`, 'x'.repeat(50)]))
-    assert.equal(Store.load(store.dump()).table('t', { index: 'sorted' }).size, 20_000)
+    assert.equal(Store.loadSync(store.dumpSync()).table('t', { index: 'sorted' }).size, 20_000)
     table.selectMany(Array.from({ length: 20_000 }, (_, at) => `key ${at}`))
     store.close()
     globalThis.gc()

@@ -86,7 +86,7 @@ test('options are known, of their type, and in no conflict', () => {
   })
   assert.throws(() => store.table('x', { keys: 'json' }), {
     ...isRange,
-    message: /'json'.*utf8, buffer, view/,
+    message: /'json'.*bytes, str, int, tuple/,
   })
   assert.throws(() => store.table('x', { values: 'toString' }), isRange)
   assert.throws(() => new Store({ shared: 'name' }), { ...isRange, message: /'shared'.*memoryLimit/ })
@@ -152,7 +152,7 @@ test('a closed store is closed, and so is all that came from it', () => {
     () => {
       store.memoryLimit = 1
     },
-    () => store.dump(),
+    () => store.dumpSync(),
     () => table.insert('a', 'b'),
     () => table.insertMany([]),
     () => table.select('a'),

@@ -1,7 +1,9 @@
 // Compiles where the typings are right: each line below `@ts-expect-error` has to be an error.
 import {
   type Cursor,
+  DELETE,
   type ErrorCode,
+  KEEP,
   load,
   type SortedTable,
   type Store,
@@ -18,10 +20,10 @@ const took: boolean = texts.insert('key', 'value')
 const chained: Table = texts.set('a', 'b').set('c', 'd')
 for (const [key, value] of texts) key.concat(value)
 
-const log: SortedTable<'utf8', 'buffer'> = store.table('log', { index: 'sorted', values: 'buffer' })
+const log: SortedTable<'str', 'bytes'> = store.table('log', { index: 'sorted', values: 'bytes' })
 const buffer: Buffer | undefined = log.select('key')
 log.insert('key', new DataView(new ArrayBuffer(8)))
-const cursor: Cursor<'utf8', 'buffer'> = log.cursor({ gte: 'a', lt: 'b' })
+const cursor: Cursor<'str', 'bytes'> = log.cursor({ gte: 'a', lt: 'b' })
 const pair: [string, Buffer] | undefined = cursor.scanAscNext()
 const pairs: [string, Buffer][] = cursor.scanDescNextMany(10)
 for (const [key, value] of log.scan({ prefix: 'a', reverse: true, limit: 10 }))
@@ -32,6 +34,8 @@ const view: Uint8Array | undefined = views.get(new Uint8Array(1))
 const json = store.table('json', { values: 'json' })
 json.set('a', { any: ['thing', null] })
 json.alter('a', (value) => (value === undefined ? { n: 1 } : { ...value, n: 2 }))
+texts.alter('a', (value) => (value === '' ? DELETE : value === 'keep' ? KEEP : twindex.KEEP))
+store.table('packed', { values: 'msgpack', create: false }).set('a', new Map([[1, 2n]]))
 
 const chosen = store.table('chosen', { index: process.argv[2] === 'sorted' ? 'sorted' : 'hash' })
 if ('scan' in chosen) for (const [key] of chosen.scan()) key.concat('')
@@ -46,12 +50,16 @@ const found: (string | undefined)[] = texts.selectMany(new Set(['a']))
 store.memoryLimit = null
 const limit: number | undefined = store.memoryLimit
 const tables: [name: string, index: 'hash' | 'sorted'][] = store.tables()
-const dump: Uint8Array = store.dump()
-const again: Store = twindex.Store.load(dump)
+const dump: Uint8Array = store.dumpSync()
+const later: Promise<Uint8Array> = texts.store.dump()
+const again: Store = twindex.Store.loadSync(dump, { memoryLimit: 1 << 20 })
+const loaded: Promise<Store> = twindex.Store.load(dump)
 const code: ErrorCode = new TwindexError('TWINDEX_TYPE', 'no').code
 using scoped: Store = new twindex.Store()
 
-// @ts-expect-error a change gives a string, or none
+// @ts-expect-error a change that gives nothing
+texts.alter('a', () => undefined)
+// @ts-expect-error a change gives a string, DELETE or KEEP
 texts.alter('a', () => 42)
 // @ts-expect-error a key is a string
 texts.insert(42, 'value')
@@ -90,7 +98,9 @@ export {
   chained,
   code,
   found,
+  later,
   limit,
+  loaded,
   many,
   pair,
   pairs,

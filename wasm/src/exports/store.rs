@@ -1,6 +1,6 @@
 //! Stores.
 
-use twindex::{Index, Store};
+use twindex::{Index, Store, TableOptions};
 
 use crate::answer;
 use crate::block;
@@ -43,6 +43,53 @@ extern "C" fn twindex_table(
         let index: Index = state.buffers.text((index, index_length))?.parse()?;
         let table = state.handles.store(store)?.table(name, index)?;
         state.handles.open_as_status(Object::Table { store, table })
+    })
+}
+
+/// Bits of [`twindex_table_with`]: creates the table where there is none.
+const CREATE: u32 = 1;
+/// The codec of the keys is for a table that is created; one that is there keeps its own.
+const KEYS_IF_NEW: u32 = 2;
+/// The same for the values.
+const VALUES_IF_NEW: u32 = 4;
+
+/// As `twindex_table`, with the codecs of the keys and values, and created only with the bit 1 of `options`: its handle.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_table_with(
+    store: u32,
+    name: usize,
+    name_length: usize,
+    index: usize,
+    index_length: usize,
+    keys: usize,
+    keys_length: usize,
+    values: usize,
+    values_length: usize,
+    options: u32,
+) -> i32 {
+    call(|state| {
+        let name = state.buffers.text((name, name_length))?;
+        let index: Index = state.buffers.text((index, index_length))?.parse()?;
+        let keys = state.buffers.text((keys, keys_length))?;
+        let values = state.buffers.text((values, values_length))?;
+        let has = |bit| options & bit != 0;
+        let table = TableOptions::new(index).create(has(CREATE));
+        let table = if has(KEYS_IF_NEW) { table.keys_if_new(keys) } else { table.keys(keys) };
+        let table = if has(VALUES_IF_NEW) { table.values_if_new(values) } else { table.values(values) };
+        let table = state.handles.store(store)?.table_with(name, table)?;
+        state.handles.open_as_status(Object::Table { store, table })
+    })
+}
+
+/// Answers with the names of the codecs of a table's keys and values, as a packed pair.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_codecs(table: u32) -> i32 {
+    call(|state| {
+        let (keys, values) = state.handles.table(table)?.codecs();
+        let output = state.output.start();
+        block::push_pair(output, keys.as_bytes(), values.as_bytes())?;
+        output.finish(1);
+        Ok(0)
     })
 }
 
@@ -112,12 +159,14 @@ extern "C" fn twindex_dump(store: u32) -> i32 {
     })
 }
 
-/// Opens a store from the bytes of a dump: its handle.
+/// Opens a store from the bytes of a dump, with a memory limit as [`twindex_store_new`] takes it: its handle.
 #[unsafe(no_mangle)]
-extern "C" fn twindex_load(address: usize, length: usize) -> i32 {
+extern "C" fn twindex_load(address: usize, length: usize, memory_limit: u64) -> i32 {
     call(|state| {
         let mut dump = state.buffers.bytes((address, length))?;
-        let store = Store::load(&mut dump)?;
+        let memory_limit = limit(memory_limit);
+        let store = Store::load_with_memory_limit(&mut dump, memory_limit.unwrap_or(usize::MAX))?;
+        store.set_memory_limit(memory_limit);
         state.handles.open_as_status(Object::Store(store))
     })
 }

@@ -31,13 +31,15 @@ exports! {
     close = "twindex_close" (u32);
     store_new = "twindex_store_new" (u64);
     table = "twindex_table" (u32, u32, u32, u32, u32);
+    table_with = "twindex_table_with" (u32, u32, u32, u32, u32, u32, u32, u32, u32, u32);
+    codecs = "twindex_codecs" (u32);
     tables = "twindex_tables" (u32);
     drop_table = "twindex_drop_table" (u32, u32, u32);
     memory = "twindex_memory" (u32);
     memory_limit = "twindex_memory_limit" (u32);
     set_memory_limit = "twindex_set_memory_limit" (u32, u64);
     dump = "twindex_dump" (u32);
-    load = "twindex_load" (u32, u32);
+    load = "twindex_load" (u32, u32, u64);
     insert = "twindex_insert" (u32, u32, u32, u32, u32);
     replace = "twindex_replace" (u32, u32, u32, u32, u32);
     upsert = "twindex_upsert" (u32, u32, u32, u32, u32);

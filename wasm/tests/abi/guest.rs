@@ -205,6 +205,25 @@ impl Guest {
         self.check(status).map(i32::cast_unsigned)
     }
 
+    /// A table with these codecs; `options` are the bits of `twindex_table_with`.
+    pub(crate) fn table_with(
+        &mut self,
+        store: u32,
+        [name, index, keys, values]: [&[u8]; 4],
+        options: u32,
+    ) -> Fallible<u32> {
+        let [(name, n), (index, i), (keys, k), (values, v)] = self.put([name, index, keys, values]);
+        let call = (store, name, n, index, i, keys, k, values, v, options);
+        let status = self.exports.table_with.call(&mut self.store, call);
+        self.check(status).map(i32::cast_unsigned)
+    }
+
+    pub(crate) fn codecs(&mut self, table: u32) -> Fallible<Pair> {
+        let status = self.exports.codecs.call(&mut self.store, (table,));
+        self.check(status)?;
+        Ok(self.answered_pairs().pop().expect("one pair"))
+    }
+
     pub(crate) fn close(&mut self, handle: u32) -> Fallible<()> {
         let status = self.exports.close.call(&mut self.store, (handle,));
         self.check(status).map(drop)
@@ -367,8 +386,12 @@ impl Guest {
     }
 
     pub(crate) fn load(&mut self, dump: &[u8]) -> Fallible<u32> {
+        self.load_within(dump, None)
+    }
+
+    pub(crate) fn load_within(&mut self, dump: &[u8], limit: Option<u64>) -> Fallible<u32> {
         let [(dump, d)] = self.put([dump]);
-        let status = self.exports.load.call(&mut self.store, (dump, d));
+        let status = self.exports.load.call(&mut self.store, (dump, d, limit.unwrap_or(u64::MAX)));
         self.check(status).map(i32::cast_unsigned)
     }
 }

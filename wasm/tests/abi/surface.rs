@@ -92,6 +92,55 @@ fn a_dump_of_one_instance_loads_in_another() {
 }
 
 #[test]
+fn a_dump_loads_within_a_memory_limit_or_not_at_all() {
+    let mut guest = Guest::new();
+    let store = guest.store_new(None).unwrap();
+    let table = guest.table(store, b"t", "hash").unwrap();
+    for number in 0..1000_u32 {
+        guest.insert(table, &number.to_le_bytes(), &[0; 1000]).unwrap();
+    }
+    let dump = guest.dump(store).unwrap();
+    assert_eq!(guest.load_within(&dump, Some(500_000)).unwrap_err().code, "TWINDEX_MEMORY_LIMIT");
+    let loaded = guest.load_within(&dump, Some(4_000_000)).unwrap();
+    let status = guest.exports.memory_limit.call(&mut guest.store, (loaded,));
+    assert_eq!(guest.check(status).unwrap(), 1);
+    assert_eq!(guest.answer_number(), 4_000_000);
+}
+
+#[test]
+fn a_table_remembers_its_codecs() {
+    const CREATE: u32 = 1;
+    const IF_NEW: u32 = 2 | 4;
+    let mut guest = Guest::new();
+    let store = guest.store_new(None).unwrap();
+    let refused = guest.table_with(store, [b"t", b"hash", b"int", b"json"], 0).unwrap_err();
+    assert_eq!(refused.code, "TWINDEX_NO_TABLE");
+    let table = guest.table_with(store, [b"t", b"hash", b"int", b"json"], CREATE).unwrap();
+    let stored = (b"int".to_vec(), b"json".to_vec());
+    assert_eq!(guest.codecs(table).unwrap(), stored);
+    let dump = guest.dump(store).unwrap();
+    let loaded = guest.load(&dump).unwrap();
+    for store in [store, loaded] {
+        for (keys, values, options) in
+            [(&b"int"[..], &b"json"[..], 0), (b"bytes", b"bytes", CREATE), (b"str", b"str", IF_NEW)]
+        {
+            let table = guest.table_with(store, [b"t", b"hash", keys, values], options).unwrap();
+            assert_eq!(guest.codecs(table).unwrap(), stored);
+        }
+        let plain = guest.table(store, b"t", "hash").unwrap();
+        assert_eq!(guest.codecs(plain).unwrap(), stored);
+        let refused = guest.table_with(store, [b"t", b"hash", b"int", b"str"], CREATE | 2).unwrap_err();
+        assert_eq!(refused.code, "TWINDEX_WRONG_CODEC");
+        assert!(refused.text.contains("\"json\"") && refused.text.contains("\"str\""), "{}", refused.text);
+    }
+    let refused = guest.table_with(store, [b"u", b"hash", b"", b"str"], CREATE).unwrap_err();
+    assert_eq!(refused.code, "TWINDEX_CODEC_NAME");
+    let plain = guest.table(store, b"plain", "hash").unwrap();
+    assert_eq!(guest.codecs(plain).unwrap(), (b"bytes".to_vec(), b"bytes".to_vec()));
+    assert_eq!(guest.codecs(store).unwrap_err().code, "TWINDEX_TYPE");
+}
+
+#[test]
 fn memory_is_told_of_stores_and_of_tables() {
     let mut guest = Guest::new();
     let store = guest.store_new(None).unwrap();

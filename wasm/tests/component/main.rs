@@ -28,6 +28,9 @@ struct Host {
     instance: Instance,
 }
 
+/// A dump is loaded without one.
+const NO_LIMIT: Val = Val::Option(None);
+
 impl Host {
     fn new(bytes: &[u8]) -> Self {
         let engine = Engine::default();
@@ -140,17 +143,45 @@ fn tables_of_both_indexes_are_read_and_written() {
 }
 
 #[test]
+fn a_table_is_opened_by_the_codecs_it_remembers() {
+    let mut host = Host::new(&bytes_of("twindex_component.wasm"));
+    let store = host.call("[constructor]store", &[]);
+    let options = |keys: Option<&str>, create| {
+        let text = |name: &str| Box::new(Val::String(name.into()));
+        Val::Record(vec![
+            ("index".into(), Val::Enum("hash".into())),
+            ("keys".into(), Val::Option(keys.map(text))),
+            ("values".into(), Val::Option(Some(text("json")))),
+            ("create".into(), Val::Bool(create)),
+        ])
+    };
+    let name = Val::String("t".into());
+    let open = |keys, create| [store.clone(), name.clone(), options(keys, create)];
+    let method = "[method]store.table-with";
+    assert_eq!(host.error(method, &open(Some("int"), false)), "TWINDEX_NO_TABLE");
+    let table = host.done(method, &open(Some("int"), true));
+    let codecs = host.call("[method]table.codecs", &[table]);
+    assert_eq!(codecs, Val::Tuple(vec![Val::String("int".into()), Val::String("json".into())]));
+    host.done(method, &open(None, false));
+    host.done(method, &open(Some("bytes"), false));
+    assert_eq!(host.error(method, &open(Some("str"), true)), "TWINDEX_WRONG_CODEC");
+}
+
+#[test]
 fn a_golden_file_loads_and_a_dump_goes_round() {
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../conformance/golden/version-1-log.twx");
     let golden = std::fs::read(golden).expect("the golden file is there");
     let mut host = Host::new(&bytes_of("twindex_component.wasm"));
-    let store = host.done("[static]store.load", &[bytes(&golden)]);
+    let store = host.done("[static]store.load", &[bytes(&golden), NO_LIMIT]);
     let tables = host.call("[method]store.tables", std::slice::from_ref(&store));
     assert!(matches!(&tables, Val::List(tables) if !tables.is_empty()));
     let dump = host.done("[method]store.dump", &[store]);
-    let again = host.done("[static]store.load", &[dump]);
+    let again = host.done("[static]store.load", &[dump, NO_LIMIT]);
     assert_eq!(host.call("[method]store.tables", &[again]), tables);
-    assert_eq!(host.error("[static]store.load", &[bytes(&golden[..golden.len() / 2])]), "TWINDEX_CORRUPT");
+    assert_eq!(
+        host.error("[static]store.load", &[bytes(&golden[..golden.len() / 2]), NO_LIMIT]),
+        "TWINDEX_CORRUPT"
+    );
 }
 
 #[test]

@@ -60,11 +60,11 @@ class TheModule(unittest.TestCase):
     def test_a_golden_file_loads_and_half_of_it_does_not(self) -> None:
         core = Core()
         golden = GOLDEN.read_bytes()
-        store = core.call("load", *core.put(golden))
+        store = core.call("load", *core.put(golden), -1)
         self.assertGreater(store, 0)
         self.assertEqual(core.call("tables", store), 0)
         self.assertGreater(core.answer()[1], 0)
-        self.assertEqual(core.call("load", *core.put(golden[: len(golden) // 2])), -10)
+        self.assertEqual(core.call("load", *core.put(golden[: len(golden) // 2]), -1), -10)
 
 
 class TheComponent(unittest.TestCase):

@@ -76,8 +76,8 @@ fn follow(
 /// npm would have installed it.
 fn give_modules(workspace: &Workspace, copy: &Path, log: &mut Log) -> Result<()> {
     let node = &workspace.path("bindings/node");
-    let name = "process.stdout.write(require('./scripts/platform.cjs').platform())";
-    let platform = log.read(command("node", node).args(["--eval", name]))?;
+    let name = "import { platform } from './scripts/platform.js'; process.stdout.write(platform())";
+    let platform = log.read(command("node", node).args(["--input-type=module", "--eval", name]))?;
     let modules = [
         ("bindings/node/twindex.node", format!("node_modules/@twindex/{platform}/twindex.node")),
         ("wasm/npm/twindex.wasm", "wasm/npm/twindex.wasm".into()),
@@ -174,9 +174,10 @@ impl Reader<'_> {
     }
 
     fn node(&self, log: &mut Log) -> Result<()> {
-        for arguments in self.example.installs("npm", self.checkout)? {
+        for mut arguments in self.example.installs("npm", self.checkout)? {
             if self.wheel.is_some() && arguments.starts_with(&["run".into(), "build".into()]) {
-                continue;
+                // All that a build makes but what was compiled before.
+                arguments[1] = "share".into();
             }
             log.run(self.with_build(self.target.apply(npm(&self.folder, &[]).args(arguments))))?;
         }

@@ -155,7 +155,7 @@ fn take_block<'c>(call: &Call<'c>, state: &mut State, collect: usize, is_more: b
 
 /// `openWalk(table, halves, way, limit, from, low, to, high)`: the number of a walk. `halves` is 1 for keys, 2 for
 /// values, 3 for both; `way` is 0 for any, 1 for up, 2 for down, and only these two have a range.
-#[allow(clippy::cast_sign_loss, reason = "lib/options.cjs has checked that it is a count")]
+#[allow(clippy::cast_sign_loss, reason = "lib/shared/options.js has checked that it is a count")]
 pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let halves = Halves { key: call.number(1) & 1 != 0, value: call.number(1) & 2 != 0 };
     let left = call.js.get_f64(call.argument(3)).map_or(usize::MAX, |limit| limit as usize);

@@ -1,23 +1,25 @@
 //! Functions on stores. Their first argument is the number of a store. Where the last one is `isLater`, the answer is a
 //! promise if that is 1.
 
+use std::io::{self, Read};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::UNIX_EPOCH;
 
-use napi::bindgen_prelude::BufferSlice;
-use napi::{Env, JsValue};
 use twindex_durable::{Durability, Store};
 
 use super::work::{self, Outcome, gauge, text, torn};
 use crate::call::Call;
 use crate::encoding::{BLOCK_ITEMS, Column, Encodings};
 use crate::fault::{Answer, Fault};
-use crate::js::{Failed, Value};
+use crate::gauge::Gauge;
+use crate::input::append;
+use crate::js::Value;
 use crate::memory::Growing;
 use crate::shared::{Asked, Refusal, Shared};
 use crate::state::State;
 
-#[allow(clippy::cast_sign_loss, reason = "lib/store.cjs has checked that it is a count")]
+#[allow(clippy::cast_sign_loss, reason = "lib/shared/options.js has checked that it is a count")]
 fn limit(call: &Call<'_>, position: usize) -> Option<usize> {
     call.js.get_f64(call.argument(position)).map(|limit| limit as usize)
 }
@@ -61,17 +63,50 @@ pub(crate) fn open_file<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     work::run(call.js, state, call.flag(6), Box::new(task))
 }
 
-/// `loadBytes(bytes)`: the number of a store with what `dump` gave.
+/// `loadBytes(bytes, memoryLimit, gauge, isLater)`: the number of a store with what `dump` gave.
 pub(crate) fn load_bytes<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let got = call.argument(0);
-    let mut bytes = call.js.get_bytes(got).ok_or_else(|| Fault::wrong_type("a dump is a Uint8Array", got))?;
-    add(call, state, Shared::own(twindex::Store::load(&mut bytes)?.into()))
+    let bytes = call.js.get_bytes(got).ok_or_else(|| Fault::wrong_type("a dump is a Uint8Array", got))?;
+    let (limit, gauge) = (limit(call, 1), gauge(call, state, 2));
+    if !call.flag(3) {
+        return add(call, state, load(bytes, limit, &gauge)?);
+    }
+    // JavaScript may write to its own meanwhile.
+    let mut copy = Vec::new();
+    append(&mut copy, bytes)?;
+    let task = move || load(&copy, limit, &gauge).map(Outcome::Store);
+    work::run(call.js, state, true, Box::new(task))
 }
 
-/// `loadFile(path)`: the number of a store with what `save` wrote.
+fn load(bytes: &[u8], limit: Option<usize>, gauge: &Gauge) -> Result<Arc<Shared>, Refusal> {
+    let mut reader = Counting { bytes, gauge };
+    let store = twindex::Store::load_with_memory_limit(&mut reader, limit.unwrap_or(usize::MAX))?;
+    store.set_memory_limit(limit);
+    Ok(Shared::own(store.into()))
+}
+
+/// Bytes that are read, and how far that has come.
+struct Counting<'b> {
+    bytes: &'b [u8],
+    gauge: &'b Gauge,
+}
+
+impl Read for Counting<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.bytes.read(out)?;
+        self.gauge.bytes.fetch_add(read as u64, Relaxed);
+        Ok(read)
+    }
+}
+
+/// `loadFile(path, memoryLimit, gauge, isLater)`: the number of a store with what `save` wrote.
 pub(crate) fn load_file<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let store = twindex_durable::load(call.string(0)?)?;
-    add(call, state, Shared::own(store.into()))
+    let (path, limit, gauge) = (call.string(0)?, limit(call, 1), gauge(call, state, 2));
+    let task = move || {
+        let store = twindex_durable::load_within(path, limit, move |progress| gauge.note(progress))?;
+        Ok(Outcome::Store(Shared::own(store.into())))
+    };
+    work::run(call.js, state, call.flag(3), Box::new(task))
 }
 
 /// `closeStore(store, isLater)`: lets go of the store and all that was opened through it, or where that fails of nothing.
@@ -133,15 +168,15 @@ pub(crate) fn set_memory_limit<'c>(call: &Call<'c>, state: &mut State) -> Answer
 
 // --- dumps and files
 
-/// `dump(store)`: a `Buffer`.
+/// `dump(store, isLater)`: a `Buffer`.
 pub(crate) fn dump<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let mut bytes = Growing::default();
-    state.store(call.number(0))?.in_memory().dump(&mut bytes)?;
-    let env = Env::from_raw(call.js.env());
-    let buffer =
-        BufferSlice::from_data(&env, bytes.0).map_err(|error| Fault::from(Failed(error.status as i32)))?;
-    // SAFETY: it was made in the handle scope of the running call.
-    Ok(unsafe { Value::new(buffer.raw()) })
+    let store = state.store(call.number(0))?.in_memory().clone();
+    let task = move || {
+        let mut bytes = Growing::default();
+        store.dump(&mut bytes)?;
+        Ok(Outcome::Bytes(bytes.0))
+    };
+    work::run(call.js, state, call.flag(1), Box::new(task))
 }
 
 /// Does something with the store, perhaps later.

@@ -1,6 +1,6 @@
 //! The verbs on one pair. Their first argument is the number of a table.
 
-use twindex::Index;
+use twindex::{Index, TableOptions};
 
 use crate::call::Call;
 use crate::crossing::Region;
@@ -11,16 +11,40 @@ use crate::js::Value;
 use crate::results::single;
 use crate::state::{Of, Parts, State};
 
-/// `openTable(store, name, index, keysAreBytes, valuesAreBytes)`: the number of a table.
+/// `openTable(store, name, index, keys, values, default, create)`: the number of a table, whose two codecs are then
+/// results to take. Where `keys` or `values` is `undefined`, a table that is there keeps its codec, and a new one gets
+/// the one called `default`.
 pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let encoding = |position| match call.number(position) {
-        0 => Encoding::Text,
-        _ => Encoding::Bytes,
+    let named = |position| {
+        let is_named = !call.js.is_nothing(call.argument(position));
+        is_named.then(|| call.string(position)).transpose()
     };
-    let encodings = Encodings { keys: encoding(3), values: encoding(4) };
+    let (keys, values, default) = (named(3)?, named(4)?, call.string(5)?);
+    let options = TableOptions::new(call.string(2)?.parse::<Index>()?).create(call.flag(6));
+    let options = match &keys {
+        Some(keys) => options.keys(keys),
+        None => options.keys_if_new(&default),
+    };
+    let options = match &values {
+        Some(values) => options.values(values),
+        None => options.values_if_new(&default),
+    };
     let store = call.number(0);
-    let table = state.store(store)?.table(&call.string(1)?, call.string(2)?.parse::<Index>()?)?;
+    let table = state.store(store)?.table_with(&call.string(1)?, options)?;
+    state.results.begin(Encodings::default(), &[Column::Name]);
+    let (keys, values) = table.codecs();
+    state.results.push(keys.as_bytes());
+    state.results.push(values.as_bytes());
+    let encodings = Encodings::default();
     Ok(call.js.u32(state.tables.add(Of { store, encodings, thing: table }))?)
+}
+
+/// `seeTable(table, keysAreBytes, valuesAreBytes)`: says how its pairs cross, which is as strings until then.
+pub(crate) fn see<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let encoding = |position| if call.flag(position) { Encoding::Bytes } else { Encoding::Text };
+    let table = state.tables.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
+    table.encodings = Encodings { keys: encoding(1), values: encoding(2) };
+    Ok(Value::UNDEFINED)
 }
 
 /// `freeTable(table)`

@@ -6,7 +6,9 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use napi::bindgen_prelude::BufferSlice;
 use napi::sys::{self, Status};
+use napi::{Env, JsValue};
 use twindex_durable::{Error, Recovery, Report, Torn};
 
 use crate::call::{Call, revisit};
@@ -20,6 +22,7 @@ use crate::state::State;
 pub(crate) enum Outcome {
     Nothing,
     Store(Arc<Shared>),
+    Bytes(Vec<u8>),
     /// A store's number, and the store where it could not be closed.
     Closed(u32, Result<(), (Arc<Shared>, Error)>),
     Report(Report),
@@ -116,6 +119,12 @@ fn answer<'c>(js: Js<'c>, state: &mut State, outcome: Outcome) -> Answer<'c> {
             Ok(Value::UNDEFINED)
         }
         Outcome::Store(shared) => Ok(js.u32(state.stores.add(shared))?),
+        Outcome::Bytes(bytes) => {
+            let env = Env::from_raw(js.env());
+            let buffer = BufferSlice::from_data(&env, bytes).map_err(|error| Failed(error.status as i32))?;
+            // SAFETY: it was made in the handle scope of the running call.
+            Ok(unsafe { Value::new(buffer.raw()) })
+        }
         Outcome::Report(report) => report_object(js, &report),
         Outcome::Recovery(recovery) => {
             let object = js.object()?;

@@ -16,7 +16,7 @@ const ways = {
   batch: (at) => batch.set(table, `k${at}`, text),
   dump(at) {
     if (at < 100) table.upsertMany(pairs(at))
-    else dumps.push(store.dump())
+    else dumps.push(store.dumpSync())
   },
 }
 

@@ -1,9 +1,9 @@
 // A thread that opens the file of its `workerData` and writes to it, until it is done or ended.
 import { parentPort, workerData } from 'node:worker_threads'
-import { open } from 'twindex'
+import { openSync } from 'twindex'
 
 const { path, durability, from, to, forever } = workerData
-const store = open(path, { durability })
+const store = openSync(path, { durability })
 const table = store.table('t', { index: 'sorted' })
 for (let i = from; i < to; i++) table.insert(`key-${i}`, `value-${i}`)
 parentPort.postMessage(table.size)

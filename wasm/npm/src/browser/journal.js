@@ -43,7 +43,7 @@ export class Journal {
     this.#check = check
     this.#write = write
     core.exports = { ...core.exports }
-    this.#watch('twindex_table', (status, call) => this.#opened(status, ...call))
+    this.#watch('twindex_table_with', (status, call) => this.#opened(status, ...call))
     this.#watch('twindex_drop_table', (status, call) => this.#dropped(status, ...call))
     this.#watch('twindex_clear', (status, [table]) => {
       if (status === 0) this.#operations.clear(this.#ids.get(table))
@@ -86,13 +86,13 @@ export class Journal {
     return this.#core.bytes.subarray(at, at + length)
   }
 
-  #opened(handle, _store, name, length, index) {
+  #opened(handle, _store, ...places) {
     if (handle < 0) return
-    const bytes = this.#bytes(name, length)
-    const text = decoder.decode(bytes)
+    const [name, index, keys, values] = [0, 2, 4, 6].map((at) => this.#bytes(places[at], places[at + 1]))
+    const text = decoder.decode(name)
     if (!this.#names.has(text)) {
-      const isSorted = this.#core.bytes[index] === 's'.charCodeAt(0)
-      this.#operations.create(this.#next, isSorted, bytes)
+      const isSorted = index[0] === 's'.charCodeAt(0)
+      this.#operations.create(this.#next, isSorted, { keys, values, name })
       this.#names.set(text, this.#next++)
     }
     this.#ids.set(handle, this.#names.get(text))

@@ -1,6 +1,6 @@
 // The records of a .twx file, which docs/file-format.md specifies.
 
-import { makeError } from '../errors.js'
+import { makeError } from '../shared/errors.js'
 
 const HEADER_BYTES = 24
 const HEAD_BYTES = 12
@@ -122,8 +122,6 @@ const DELETE = 1
 const CREATE = 2
 const DROP = 3
 const CLEAR = 4
-/** The name of the codec of keys and of values, after its length. */
-const BYTES = new TextEncoder().encode('\u0005bytes')
 /** The ids from here on follow the head of an operation. */
 const FAR_ID = 31
 
@@ -150,12 +148,14 @@ export class Operations {
     this.#push(key)
   }
 
-  create(table, isSorted, name) {
+  create(table, isSorted, { keys, values, name }) {
     this.#head(CREATE, table)
-    this.#number(1 + 2 * BYTES.length + name.length)
+    this.#number(3 + keys.length + values.length + name.length)
     this.#push([isSorted ? 1 : 0])
-    this.#push(BYTES)
-    this.#push(BYTES)
+    for (const codec of [keys, values]) {
+      this.#push([codec.length])
+      this.#push(codec)
+    }
     this.#push(name)
   }
 

@@ -3,8 +3,9 @@
 // A file is a dump and the log behind it. The one with the highest number whose dump is whole is the store: a new one is
 // begun beside it at each opening and compaction, and the old one goes once the new one is on disk.
 
-import { makeError } from '../errors.js'
-import { INTERNAL } from '../internal.js'
+import { makeError } from '../shared/errors.js'
+import { INTERNAL } from '../shared/internal.js'
+import { readLimit } from '../shared/options.js'
 import { loadStore, storeClass } from '../store.js'
 import { Journal, refuseWrites } from './journal.js'
 import { wholePart, withSalt } from './records.js'
@@ -34,8 +35,11 @@ export async function openKept(core, place, { durability, readOnly, memoryLimit,
   const found = await newest(place, readOnly)
   const file = new File(place, found, durability, release)
   const Kept = keptClass(core, file, readOnly)
-  const store = found.bytes === undefined ? new Kept() : new Kept(INTERNAL, loadStore(core, found.bytes))
-  if (memoryLimit !== undefined) store.memoryLimit = memoryLimit
+  const limit = readLimit(memoryLimit)
+  const store =
+    found.bytes === undefined
+      ? new Kept({ memoryLimit: limit })
+      : new Kept(INTERNAL, loadStore(core, found.bytes, limit), limit)
   if (readOnly) {
     refuseWrites(core, () => {
       throw readOnlyError()
@@ -54,7 +58,8 @@ export async function openKept(core, place, { durability, readOnly, memoryLimit,
 function keptClass(core, file, readOnly) {
   return class Store extends storeClass(core) {
     table(name, options) {
-      if (readOnly && !this.tables().some(([known]) => known === name)) throw readOnlyError()
+      const isThere = () => this.tables().some(([known]) => known === name)
+      if (readOnly && options?.create !== false && !isThere()) throw readOnlyError()
       return super.table(name, options)
     }
 
@@ -79,7 +84,7 @@ function keptClass(core, file, readOnly) {
     async compact() {
       if (readOnly) throw readOnlyError()
       await file.begin(
-        () => this.dump(),
+        () => this.dumpSync(),
         () => this.tables().map(([name]) => name),
       )
     }

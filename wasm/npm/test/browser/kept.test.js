@@ -104,7 +104,7 @@ test('the bytes of a store in the browser load anywhere', async () => {
   const bytes = await page.evaluate(async () => Array.from((await globalThis.command('dump')).result))
   const { load } = await import('twindex-wasm')
   const { Store } = await load()
-  assert.equal(Store.load(Uint8Array.from(bytes)).table('t').get('key 7'), 'value 7')
+  assert.equal(Store.loadSync(Uint8Array.from(bytes)).table('t').get('key 7'), 'value 7')
   await page.close()
 })
 

@@ -20,7 +20,7 @@ const source = `
     flush: () => store.flush(),
     compact: () => store.compact(),
     close: () => store.close(),
-    dump: () => store.dump(),
+    dump: () => store.dumpSync(),
     takeFiles: () => { delete FileSystemFileHandle.prototype.createSyncAccessHandle },
   }
   onmessage = async ({ data: [id, command, ...args] }) => {

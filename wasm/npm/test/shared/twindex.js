@@ -1,3 +1,3 @@
 import { load } from 'twindex-wasm'
 
-export const { Store, Table, Cursor, TwindexError } = await load()
+export const { Store, Table, Cursor, TwindexError, DELETE, KEEP } = await load()

@@ -1,0 +1,357 @@
+/// <reference lib="esnext.disposable" />
+// What the typings of both npm packages share. The store that a table is of differs: each package adds it to `Table`.
+
+/** The kind of index of a table: `hash` finds single keys, `sorted` also scans keys in the order of their bytes. */
+export type Index = 'hash' | 'sorted'
+
+/**
+ * How keys are seen:
+ *
+ * - `str`: strings.
+ * - `bytes`: any view of bytes in; a copy out, a `Buffer` where there is one, as in Node. `view`: the same, always a `Uint8Array`.
+ * - `int`: safe integers; `bigint`: bigints of 64 bits. Both are the same 8 bytes, which order as the numbers do.
+ * - `tuple`: arrays of `null`, strings, numbers, bigints, views of bytes and arrays, which order item by item.
+ * - A codec of your own.
+ */
+export type KeyCodec = 'str' | 'bytes' | 'view' | 'int' | 'bigint' | 'tuple' | CustomCodec
+
+/**
+ * How values are seen: `str`, `bytes` and `view` as keys are; `json` as whatever JSON can say; `msgpack` as whatever
+ * MessagePack can say, where integers past `Number.MAX_SAFE_INTEGER` are bigints, bytes are a `Uint8Array`, and an
+ * object whose keys are not all strings is a `Map`; `int` and `bigint` as decimal text, which is what `increment` adds
+ * to; or a codec of your own.
+ */
+export type ValueCodec = 'str' | 'bytes' | 'view' | 'json' | 'msgpack' | 'int' | 'bigint' | CustomCodec
+
+/**
+ * Two functions that turn what you have into what is stored, and back, and the name by which a table remembers them:
+ * `{ name: 'iso-date', encode: (date) => date.toJSON(), decode: (text) => new Date(text), format: 'str' }`.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: any value has some codec
+export interface CustomCodec<In = any, Out = any> {
+  name: string
+  encode(value: In): string | ArrayBufferView
+  // biome-ignore lint/suspicious/noExplicitAny: it is what `format` says
+  decode(stored: any): Out
+  /** What `encode` makes and `decode` takes: `view` unless told. */
+  format?: 'str' | 'bytes' | 'view' | undefined
+}
+
+/** An item of a key that is a tuple. Integers past `Number.MAX_SAFE_INTEGER` come out as bigints. */
+export type TupleItem = null | string | number | bigint | ArrayBufferView | readonly TupleItem[]
+/** What of a tuple comes out: views of bytes as copies. */
+export type TupleOutput = null | string | number | bigint | Uint8Array | TupleOutput[]
+
+/** An object of one of the host's own classes, as far as a program's typings know that. */
+export type Host<Name extends string, In = typeof globalThis> =
+  In extends Record<Name, { prototype: infer T }> ? T : never
+
+/** A `Buffer` where there is one, as in Node. */
+export type BufferLike = [Host<'Buffer'>] extends [never] ? Uint8Array : Host<'Buffer'>
+
+interface Inputs {
+  str: string
+  bytes: ArrayBufferView
+  view: ArrayBufferView
+  json: unknown
+  msgpack: unknown
+  int: number
+  bigint: bigint
+  tuple: readonly TupleItem[]
+}
+
+interface Outputs {
+  str: string
+  bytes: BufferLike
+  view: Uint8Array
+  // biome-ignore lint/suspicious/noExplicitAny: it is what JSON.parse returns
+  json: any
+  // biome-ignore lint/suspicious/noExplicitAny: as with JSON
+  msgpack: any
+  int: number
+  bigint: bigint
+  tuple: TupleOutput[]
+}
+
+/** Any codec. */
+export type Codec = KeyCodec | ValueCodec
+
+/** What a table with this codec takes. */
+export type Input<C extends Codec> = C extends keyof Inputs
+  ? Inputs[C]
+  : C extends CustomCodec<infer In, unknown>
+    ? In
+    : never
+
+/** What a table with this codec gives. */
+export type Output<C extends Codec> = C extends keyof Outputs
+  ? Outputs[C]
+  : C extends CustomCodec<never, infer Out>
+    ? Out
+    : never
+
+/** What stands for no value: with `json`, `msgpack` and a codec of your own, only `undefined`, because there `null` is a value. */
+export type None<C extends Codec> = C extends 'json' | 'msgpack' | CustomCodec ? undefined : undefined | null
+
+/** Why a call failed, the same names in every language. */
+export type ErrorCode =
+  /** An argument of a wrong type. A `TypeError`. */
+  | 'TWINDEX_TYPE'
+  /** An unknown or conflicting option, or a number out of range. A `RangeError`. */
+  | 'TWINDEX_RANGE'
+  /** A value has no form in the table's codec, as a lone surrogate has none, or bytes cannot be shown in it. */
+  | 'TWINDEX_ENCODING'
+  /** The store was closed, or the batch has ended. */
+  | 'TWINDEX_CLOSED'
+  /** A key of more than 65,535 bytes. */
+  | 'TWINDEX_KEY_TOO_LONG'
+  /** A value of more than 4 GiB - 1. */
+  | 'TWINDEX_VALUE_TOO_LARGE'
+  /** A table's name that is not 1 to 255 bytes long. */
+  | 'TWINDEX_TABLE_NAME'
+  /** The table has the other index. */
+  | 'TWINDEX_WRONG_INDEX'
+  /** The table's keys or values have another codec, or one that this package does not know. */
+  | 'TWINDEX_WRONG_CODEC'
+  /** A codec's name that is not 1 to 255 bytes long. */
+  | 'TWINDEX_CODEC_NAME'
+  /** There is no such table, and `create` is false. */
+  | 'TWINDEX_NO_TABLE'
+  /** A name that is neither `hash` nor `sorted`. */
+  | 'TWINDEX_UNKNOWN_INDEX'
+  /** The table was dropped. */
+  | 'TWINDEX_TABLE_DROPPED'
+  /** The write would take the store past its memory limit, or the system or the module has no more memory. */
+  | 'TWINDEX_MEMORY_LIMIT'
+  /** `increment` met a value that is not a decimal integer of 64 bits. */
+  | 'TWINDEX_NOT_AN_INTEGER'
+  /** `increment` would leave the range of 64 bits. */
+  | 'TWINDEX_OVERFLOW'
+  /** The bytes are not a whole, undamaged dump. */
+  | 'TWINDEX_CORRUPT'
+  /** Reading or writing a file failed, or there is no storage here. */
+  | 'TWINDEX_IO'
+  /** Another process, tab or worker has the file open for writing, or this one has it with another durability. */
+  | 'TWINDEX_IN_USE'
+  /** Writing to the disk failed, now or earlier: nothing more can be kept. Reads go on. */
+  | 'TWINDEX_LOG_FAILED'
+  /** A write to a store that was opened for reading alone. */
+  | 'TWINDEX_READ_ONLY'
+  /** A use of the file of a store that has none. */
+  | 'TWINDEX_NO_FILE'
+  /** A name that is none of `none`, `everysec` and `always`. */
+  | 'TWINDEX_UNKNOWN_DURABILITY'
+  /** A batch was given a table of another store. */
+  | 'TWINDEX_FOREIGN_TABLE'
+  /** Another copy of this package has a shared store of this name in the same process. */
+  | 'TWINDEX_OTHER_COPY'
+  /** A bug in Twindex. */
+  | 'TWINDEX_BUG'
+
+/** The engine refused. Errors of arguments are a `TypeError` or a `RangeError` instead, and have a `code` too. */
+export class TwindexError extends Error {
+  constructor(code: ErrorCode, message: string)
+  readonly name: 'TwindexError'
+  readonly code: ErrorCode
+  /** The file that it was about. */
+  readonly path?: string
+  /** Of `TWINDEX_IN_USE`: the process that has the file. */
+  readonly pid?: number
+  /** Of `TWINDEX_CORRUPT`: where the file is damaged, in bytes from its start. */
+  readonly offset?: number
+}
+
+export interface StoreOptions {
+  /** The most bytes that the store may hold. */
+  memoryLimit?: number | null | undefined
+}
+
+export interface TableOptions<
+  I extends Index = Index,
+  K extends KeyCodec = KeyCodec,
+  V extends ValueCodec = ValueCodec,
+> {
+  /** The index, `hash` unless told. A table keeps the one it was created with. */
+  index?: I | undefined
+  /**
+   * How this handle sees keys. A table remembers its codecs: unless told, one that is there has its own, and a new one gets
+   * `str`. `bytes` and `view` show what is stored in any table; another codec than the table's is an error.
+   */
+  keys?: K | undefined
+  /** How this handle sees values, as `keys`. */
+  values?: V | undefined
+  /** False for an error, `TWINDEX_NO_TABLE`, where there is no such table. */
+  create?: boolean | undefined
+}
+
+/** A part of the keys in order. `prefix` stands alone; of `gt` and `gte`, and of `lt` and `lte`, there is at most one. */
+export interface RangeOptions<K extends KeyCodec = 'str'> {
+  gt?: Input<K> | undefined
+  gte?: Input<K> | undefined
+  lt?: Input<K> | undefined
+  lte?: Input<K> | undefined
+  prefix?: Input<K> | undefined
+}
+
+export interface ScanOptions<K extends KeyCodec = 'str'> extends RangeOptions<K> {
+  /** From the last key down. */
+  reverse?: boolean | undefined
+  /** The most pairs. */
+  limit?: number | undefined
+}
+
+/** What the stores of both packages have. */
+export interface BaseStore {
+  /** Opens the table, or creates it. */
+  table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
+    name: string,
+    options: TableOptions<'sorted', K, V> & { index: 'sorted' },
+  ): SortedTable<K, V>
+  table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
+    name: string,
+    options?: TableOptions<'hash', K, V>,
+  ): Table<K, V>
+  table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
+    name: string,
+    options: TableOptions<Index, K, V>,
+  ): Table<K, V> | SortedTable<K, V>
+
+  /** The names and indexes of all tables, by name. */
+  tables(): [name: string, index: Index][]
+
+  /** Removes the table and its pairs; whether it was there. Handles of it find nothing from then on. */
+  dropTable(name: string): boolean
+
+  /** The bytes that the store holds. */
+  readonly memory: number
+
+  /** The most bytes that it may hold. A store that holds more already keeps its pairs, and refuses to grow. */
+  get memoryLimit(): number | undefined
+  set memoryLimit(limit: number | undefined | null)
+
+  /** The whole store as bytes. */
+  dump(): Promise<Uint8Array>
+  dumpSync(): Uint8Array
+
+  /** Lets go of the store: from now on every use of it, its tables, cursors and iterators is `TWINDEX_CLOSED`. */
+  close(): Promise<void>
+  closeSync(): void
+  readonly closed: boolean
+  [Symbol.dispose](): void
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** What a change that `alter` calls returns to remove the pair. */
+export const DELETE: unique symbol
+/** What a change that `alter` calls returns to leave the pair as it is, or absent. */
+export const KEEP: unique symbol
+
+declare const codecs: unique symbol
+
+/** A named set of pairs under one index. */
+export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
+  private constructor()
+
+  /** For the compiler alone, which finds the codecs of a table by it. */
+  readonly [codecs]?: { keys: K; values: V }
+
+  readonly name: string
+  readonly index: Index
+  /** The names of the codecs that the table remembers. */
+  readonly codecs: { keys: string; values: string }
+  /** The number of pairs. */
+  readonly size: number
+  /** The bytes that the table holds. */
+  readonly memory: number
+
+  /** Adds the pair where the key is absent; whether it was. */
+  insert(key: Input<K>, value: Input<V>): boolean
+  /** Replaces the value where the key is present; whether it was. */
+  replace(key: Input<K>, value: Input<V>): boolean
+  /** Gives the key this value, present or not: true. */
+  upsert(key: Input<K>, value: Input<V>): boolean
+  /** Removes the pair; whether it was there. */
+  delete(key: Input<K>): boolean
+  /** The key's value, `undefined` where it is absent. */
+  select(key: Input<K>): Output<V> | undefined
+  contains(key: Input<K>): boolean
+
+  /** `insert` for each pair. All arguments are checked before the first write, as in all that ends in `Many`. */
+  insertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
+  replaceMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
+  upsertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
+  deleteMany(keys: Iterable<Input<K>>): boolean[]
+  containsMany(keys: Iterable<Input<K>>): boolean[]
+  selectMany(keys: Iterable<Input<K>>): (Output<V> | undefined)[]
+
+  /**
+   * Adds to the value, which is a decimal integer in ASCII, and returns the sum; an absent key counts as 0. A sum past
+   * `Number.MAX_SAFE_INTEGER` is exact in the table, and as a bigint; as a number it is rounded.
+   */
+  increment(key: Input<K>, by?: number): number
+  increment(key: Input<K>, by: bigint): bigint
+  incrementMany(amounts: Iterable<readonly [Input<K>, number]>): number[]
+  incrementMany(amounts: Iterable<readonly [Input<K>, bigint]>): bigint[]
+
+  /**
+   * Gives the key a value, or removes it for none, where it has the expected value, or none; whether it did. With `json`
+   * and `msgpack` values are equal where what is stored is.
+   */
+  compareAndSwap(key: Input<K>, expected: Input<V> | None<V>, value: Input<V> | None<V>): boolean
+  compareAndSwapMany(swaps: Iterable<readonly [Input<K>, Input<V> | None<V>, Input<V> | None<V>]>): boolean[]
+
+  /**
+   * Replaces the value by what `change` makes of it: a new value, `DELETE` for none, or `KEEP` for what is there; whether
+   * that changed anything. A change that returns nothing is an error. Where another thread changes the value meanwhile,
+   * `change` is called again.
+   */
+  alter(
+    key: Input<K>,
+    change: (value: Output<V> | undefined) => Input<V> | typeof DELETE | typeof KEEP,
+  ): boolean
+
+  /** Removes all pairs. */
+  clear(): void
+
+  /** As `select`. */
+  get(key: Input<K>): Output<V> | undefined
+  /** As `upsert`; returns the table. */
+  set(key: Input<K>, value: Input<V>): this
+  /** As `contains`. */
+  has(key: Input<K>): boolean
+
+  /**
+   * Every pair, in the order of the keys where the index is sorted. The table may be written to meanwhile. A pair that is
+   * there all the while comes exactly once. Pairs are read in blocks, so one that changes, comes or goes shows as before
+   * or as after; unlike a `Map`'s, this iterator ends where pairs are added for as long as it runs. Strings come cut out of
+   * a block of up to 8 KiB, which stays in memory for as long as any of them.
+   */
+  entries(): IterableIterator<[Output<K>, Output<V>]>
+  keys(): IterableIterator<Output<K>>
+  values(): IterableIterator<Output<V>>
+  [Symbol.iterator](): IterableIterator<[Output<K>, Output<V>]>
+  forEach(visit: (value: Output<V>, key: Output<K>, table: this) => void, thisArgument?: unknown): void
+}
+
+/** A table with a sorted index. On one with a hash index both calls fail with `TWINDEX_WRONG_INDEX`. */
+export interface SortedTable<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> extends Table<K, V> {
+  /** A cursor before the first pair of the range, and after its last one, at once. */
+  cursor(options?: RangeOptions<K>): Cursor<K, V>
+  /** The pairs of the range, in order or in reverse. */
+  scan(options?: ScanOptions<K>): IterableIterator<[Output<K>, Output<V>]>
+}
+
+/** A position in a sorted table: on the pair that it returned last. It holds no lock, and sees what was written before a call. */
+export class Cursor<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
+  private constructor()
+
+  readonly table: SortedTable<K, V>
+  /** Moves to the next pair up and returns it; at the end it stays, and returns `undefined`. */
+  scanAscNext(): [Output<K>, Output<V>] | undefined
+  /** Moves to the next pair down and returns it; at the end it stays, and returns `undefined`. */
+  scanDescNext(): [Output<K>, Output<V>] | undefined
+  /** `scanAscNext` up to `limit` times. */
+  scanAscNextMany(limit: number): [Output<K>, Output<V>][]
+  /** `scanDescNext` up to `limit` times. */
+  scanDescNextMany(limit: number): [Output<K>, Output<V>][]
+}

@@ -1,0 +1,98 @@
+// Batches: writes that are done all or not at all.
+
+import { preventClone } from './clone.js'
+import { KEY, VALUE } from './crossing.js'
+import { booleans } from './many.js'
+import { native } from './native.js'
+import { makeError, typeError } from './shared/errors.js'
+import { checkInternal, INTERNAL } from './shared/internal.js'
+import { inside } from './table.js'
+
+const forgotten = new FinalizationRegistry(native.freeBatch)
+
+/** Fills a batch by a function, and commits it. */
+export let fillBatch
+
+export class Batch {
+  #handle
+  #store
+  #isEnded = false
+
+  constructor(internal, store, handle) {
+    checkInternal(internal, 'Batch', 'store.batch()')
+    preventClone(this, 'Batch')
+    this.#store = store
+    this.#handle = handle
+    forgotten.register(this, handle)
+  }
+
+  get store() {
+    return this.#store
+  }
+
+  /** The number of writes in it. */
+  get size() {
+    return this.#isEnded ? 0 : native.batchLength(this.#handle)
+  }
+
+  insert(table, key, value) {
+    return this.#add(native.batchInsert, table, key, value)
+  }
+
+  replace(table, key, value) {
+    return this.#add(native.batchReplace, table, key, value)
+  }
+
+  upsert(table, key, value) {
+    return this.#add(native.batchUpsert, table, key, value)
+  }
+
+  set(table, key, value) {
+    return this.upsert(table, key, value)
+  }
+
+  delete(table, key) {
+    const { handle, keys } = this.#into(table)
+    native.batchDelete(this.#handle, handle, keys.cross(keys.toItem(key, 'key'), KEY))
+    return this
+  }
+
+  static {
+    fillBatch = (batch, fill) => batch.#fill(fill)
+  }
+
+  /** Commits it once it is filled. Who is to be waited for would write to it when it has ended. */
+  #fill(fill) {
+    const result = fill(this)
+    if (typeof result?.then !== 'function') return this.commit()
+    this.#isEnded = true
+    // The error that follows is the user's to see, and not what the ended batch says to the promise's function.
+    Promise.resolve(result).catch(() => {})
+    throw typeError('what fills a batch is a function that returns nothing to wait for', result)
+  }
+
+  commit() {
+    this.#check()
+    this.#isEnded = true
+    return booleans(native.commit(this.#handle))
+  }
+
+  #check() {
+    if (this.#isEnded) throw makeError('TWINDEX_CLOSED', 'the batch has ended: it was committed')
+  }
+
+  #into(table) {
+    this.#check()
+    return inside(table)
+  }
+
+  #add(verb, table, key, value) {
+    const { handle, keys, values } = this.#into(table)
+    const item = values.toItem(value, 'value')
+    const crossed = keys.cross(keys.toItem(key, 'key'), KEY)
+    verb(this.#handle, handle, crossed, values.cross(item, VALUE))
+    return this
+  }
+}
+
+export const openBatch = (...rest) => new Batch(INTERNAL, ...rest)

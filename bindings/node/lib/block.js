@@ -1,0 +1,171 @@
+// Many keys and values in one call of the native half.
+
+import { utf8 } from './codecs.js'
+import { lengths } from './crossing.js'
+import { native } from './native.js'
+import { lengthOf } from './shared/views.js'
+
+const { stage: nativeStage, take: nativeTake } = native
+
+/** The most items of a call, as in src/encoding.rs. */
+export const BLOCK_ITEMS = 256
+
+/** The least room for the bytes of a call's arguments. */
+const FIRST_BYTES = 4096
+const NO_BYTES = new Uint8Array(0)
+
+/** The native half calls this with what it has; the engine makes an array of arguments fastest. */
+export const collect = (isMore, bytes, ...items) => ({ isMore, bytes, items })
+
+/** Before the lengths, the number of items and whether there may be more. */
+const FIRST_LENGTH = 2
+const ABSENT = 0xffff_ffff
+
+/** The items of a string that carries many: cutting one off takes less time than making one takes the native half. */
+function cut(text) {
+  const items = new Array(lengths[0])
+  let end = 0
+  for (let at = 0; at < items.length; at++) {
+    const length = lengths[FIRST_LENGTH + at]
+    if (length === ABSENT) continue
+    const start = end
+    end += length
+    items[at] = text.slice(start, end)
+  }
+  return items
+}
+
+/** The same two by two. */
+function cutPairs(text) {
+  const pairs = new Array(lengths[0] / 2)
+  let end = 0
+  for (let at = 0; at < pairs.length; at++) {
+    const start = end
+    const middle = start + lengths[FIRST_LENGTH + 2 * at]
+    end = middle + lengths[FIRST_LENGTH + 2 * at + 1]
+    pairs[at] = [text.slice(start, middle), text.slice(middle, end)]
+  }
+  return pairs
+}
+
+function pairUp(items) {
+  return Array.from({ length: items.length / 2 }, (_, at) => [items[2 * at], items[2 * at + 1]])
+}
+
+// A block of the native half is a string that carries many items, or what `collect` made. These look at it before the
+// native half is called again.
+
+/** Whether there may be another block. */
+export const hasMore = (block) => (typeof block === 'string' ? lengths[1] === 1 : block.isMore)
+
+/** All items, as they crossed. */
+export const itemsOf = (block) => (typeof block === 'string' ? cut(block) : block.items)
+
+/** All items of a block of pairs, as they crossed. */
+export const pairsOf = (block) => (typeof block === 'string' ? cutPairs(block) : pairUp(block.items))
+
+/** The items of a block, one by one, as the user sees them. */
+export class Reader {
+  #items
+  #bytes
+  #at = 0
+  #offset = 0
+
+  constructor(block) {
+    this.#items = itemsOf(block)
+    this.#bytes = block.bytes
+  }
+
+  get isEmpty() {
+    return this.#at === this.#items.length
+  }
+
+  /** The next item, which is there. */
+  next(codec) {
+    const item = this.#items[this.#at++]
+    if (item === undefined) return undefined
+    if (!codec.isBytes) return codec.show(item)
+    if (item === 0) return codec.show(NO_BYTES)
+    const start = this.#offset
+    this.#offset += item
+    return codec.show(this.#bytes.subarray(start, this.#offset))
+  }
+}
+
+/** All results that the native half holds ready, each as the codec shows it. */
+export function takeAll(codec) {
+  const all = []
+  const readers = []
+  for (let isMore = true; isMore; ) {
+    const block = nativeTake(collect)
+    isMore = hasMore(block)
+    if (codec === utf8) {
+      for (const item of itemsOf(block)) all.push(item)
+    } else readers.push(new Reader(block))
+  }
+  // Only now, as a codec of the user's may use the native half, which holds the results of one call at a time.
+  for (const reader of readers) {
+    while (!reader.isEmpty) all.push(reader.next(codec))
+  }
+  return all
+}
+
+/** One call's worth of arguments on their way in: the items, and the bytes of those that are bytes. */
+class Part {
+  items = []
+  #bytes = NO_BYTES
+  #used = 0
+
+  get isFull() {
+    return this.items.length >= BLOCK_ITEMS
+  }
+
+  get bytes() {
+    return this.#bytes.subarray(0, this.#used)
+  }
+
+  /** Copies the bytes, since a generator may use its buffer again; returns the item that stands for them. */
+  copy(bytes) {
+    const length = lengthOf(bytes)
+    const used = this.#used + length
+    if (used > this.#bytes.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(2 * used, FIRST_BYTES))
+      larger.set(this.bytes)
+      this.#bytes = larger
+    }
+    this.#bytes.set(bytes, this.#used)
+    this.#used = used
+    return length
+  }
+}
+
+/** Many arguments on their way in. */
+export class Items {
+  #parts = []
+  #last = undefined
+
+  /** Adds a key or value, once its codec has accepted it. */
+  add(codec, value, what) {
+    const item = codec.toItem(value, what)
+    const { items } = this.#part()
+    items.push(codec.isBytes ? this.#last.copy(item) : item)
+  }
+
+  /** Adds what crosses as it is. */
+  push(item) {
+    this.#part().items.push(item)
+  }
+
+  /** Hands all to the native half, which checks the rest. */
+  stage() {
+    for (const { bytes, items } of this.#parts) nativeStage(bytes, ...items)
+  }
+
+  #part() {
+    if (this.#last === undefined || this.#last.isFull) {
+      this.#last = new Part()
+      this.#parts.push(this.#last)
+    }
+    return this.#last
+  }
+}

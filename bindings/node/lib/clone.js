@@ -1,0 +1,18 @@
+// Objects of this package stay in their thread.
+
+const reasons = Object.fromEntries(
+  ['Store', 'Table', 'Cursor', 'Batch'].map((name) => [
+    name,
+    Symbol(
+      `a Twindex ${name} stays in its thread; share a store between workers with new Store({ shared: 'name' }) or open(path): it`,
+    ),
+  ]),
+)
+
+/**
+ * Makes structuredClone and postMessage refuse the object. By nature they would pass an empty object on; the one thing
+ * that they always refuse, and name in their DataCloneError, is a symbol as the value of an enumerable property.
+ */
+export function preventClone(object, name) {
+  Object.defineProperty(object, 'uncloneable', { value: reasons[name], enumerable: true })
+}

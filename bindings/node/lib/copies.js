@@ -1,0 +1,42 @@
+// Other copies of this package in the process, such as another version that a dependency brought. Each has stores of its
+// own, so two that were asked for one name would silently not share.
+
+import { realpathSync } from 'node:fs'
+import { basename } from 'node:path'
+import { load, path as own } from './native.js'
+import { makeError } from './shared/errors.js'
+
+const NATIVE = /^twindex\b.*\.node$/
+
+function resolve(path) {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path
+  }
+}
+
+/** The native modules of other copies that some thread has loaded. */
+function otherCopies() {
+  // Else the report looks up the names of all network peers.
+  const { excludeNetwork } = process.report
+  process.report.excludeNetwork = true
+  const { sharedObjects = [] } = process.report.getReport() // Deno's report has none
+  process.report.excludeNetwork = excludeNetwork
+  const ours = resolve(own)
+  return sharedObjects.filter((path) => NATIVE.test(basename(path)) && resolve(path) !== ours)
+}
+
+/** Fails where another copy has a store of this name, or cannot be asked. */
+export function checkOtherCopies(name) {
+  for (const path of otherCopies()) {
+    const { hasShared } = load(path)
+    if (hasShared === undefined || hasShared(name)) {
+      throw makeError(
+        'TWINDEX_OTHER_COPY',
+        `another copy of the package twindex, ${path}, has the shared store "${name}" in this process, and copies do not share: ` +
+          'install one version for all (npm dedupe), or choose another name',
+      )
+    }
+  }
+}

@@ -1,0 +1,73 @@
+// Work that waits for a disk, with a promise: how to stop waiting for it, and how far it has come.
+
+import { native } from './native.js'
+import { typeError } from './shared/errors.js'
+import { readFunction } from './shared/options.js'
+
+/** The options of whatever is done later. */
+export const LATER = ['signal', 'progress']
+
+/** Between two reports of progress. */
+const REPORT_MS = 100
+
+function readLater({ signal, progress }) {
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw typeError('a signal is an AbortSignal', signal)
+  if (progress !== undefined) readFunction(progress, 'progress')
+  signal?.throwIfAborted()
+}
+
+/** Settles as `work` does, or earlier where the signal aborts, or where progress cannot be reported. */
+async function race(work, { signal, progress }, gauge) {
+  const stops = []
+  const stopped = new Promise((_, reject) => {
+    const stop = (cause) => reject(cause)
+    if (signal !== undefined) {
+      const abort = () => stop(signal.reason)
+      signal.addEventListener('abort', abort, { once: true })
+      stops.push(() => signal.removeEventListener('abort', abort))
+    }
+    if (progress !== undefined) {
+      const report = () => progress({ pairs: native.gaugePairs(gauge), bytes: native.gaugeBytes(gauge) })
+      const timer = setInterval(() => {
+        try {
+          report()
+        } catch (cause) {
+          stop(cause)
+        }
+      }, REPORT_MS)
+      stops.push(() => clearInterval(timer))
+      work.then(report).catch(stop)
+    }
+  })
+  try {
+    // Not the work's own result yet, so that a last report comes before it.
+    const result = await Promise.race([work, stopped])
+    if (progress !== undefined) await Promise.race([stopped, null])
+    return result
+  } finally {
+    for (const end of stops) end()
+  }
+}
+
+/**
+ * What `start(gauge)` promises. Where it is not waited for any longer it goes on all the same, and `undo` gets its result.
+ */
+export async function later(options, start, undo) {
+  readLater(options)
+  const { signal, progress } = options
+  if (signal === undefined && progress === undefined) return start()
+  const gauge = progress === undefined ? undefined : native.openGauge()
+  const work = start(gauge)
+  const end = () => {
+    if (gauge !== undefined) native.freeGauge(gauge)
+  }
+  try {
+    return await race(work, options, gauge)
+  } catch (cause) {
+    if (undo !== undefined) work.then(undo, () => {})
+    throw cause
+  } finally {
+    work.then(end, end)
+  }
+}

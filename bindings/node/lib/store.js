@@ -1,0 +1,220 @@
+// Stores.
+
+import { fillBatch, openBatch } from './batch.js'
+import { takeAll } from './block.js'
+import { preventClone } from './clone.js'
+import { crossing, utf8 } from './codecs.js'
+import { checkOtherCopies } from './copies.js'
+import { loadStore, loadStoreSync, openFile, openFileSync, readPath } from './files.js'
+import { LATER, later } from './later.js'
+import { native } from './native.js'
+import { DEFAULT_CODEC, readCodecs, rememberedCodecs } from './shared/codecs.js'
+import { rangeError } from './shared/errors.js'
+import { ASYNC_DISPOSE, DISPOSE, INSPECT, INTERNAL } from './shared/internal.js'
+import { readBoolean, readFunction, readLimit, readOptions, readString, TABLE } from './shared/options.js'
+import { openTable } from './table.js'
+
+const forgotten = new FinalizationRegistry(native.freeStore)
+
+const STORE = ['shared', 'memoryLimit']
+
+export class Store {
+  #handle
+  #closing
+  #file
+
+  constructor(options, handle) {
+    preventClone(this, 'Store')
+    this.#handle = options === INTERNAL ? handle : openStore(readOptions(options, 'a store', STORE))
+    this.#file = native.fileOf(this.#handle)
+    forgotten.register(this, this.#handle)
+  }
+
+  static async load(source, options) {
+    return new Store(INTERNAL, await loadStore(source, options))
+  }
+
+  static loadSync(source, options) {
+    return new Store(INTERNAL, loadStoreSync(source, options))
+  }
+
+  // --- tables
+
+  table(name, options) {
+    readString(name, "a table's name")
+    const read = readOptions(options, 'a table', TABLE)
+    const { index = 'hash', create = true } = read
+    readString(index, 'an index')
+    readBoolean(create, 'create')
+    const named = readCodecs(read)
+    const handle = native.openTable(
+      ...[this.#handle, name, index, named.keys?.name, named.values?.name],
+      ...[DEFAULT_CODEC, Number(create)],
+    )
+    try {
+      const names = takeAll(utf8)
+      const { keys, values } = rememberedCodecs(name, named, names)
+      native.seeTable(handle, Number(keys.isBytes), Number(values.isBytes))
+      const codecs = { keys: crossing(keys), values: crossing(values) }
+      return openTable(this, { name, index, names, codecs }, handle)
+    } catch (error) {
+      native.freeTable(handle)
+      throw error
+    }
+  }
+
+  tables() {
+    native.tables(this.#handle)
+    const names = takeAll(utf8)
+    return Array.from({ length: names.length / 2 }, (_, at) => names.slice(2 * at, 2 * at + 2))
+  }
+
+  dropTable(name) {
+    return native.dropTable(this.#handle, readString(name, "a table's name"))
+  }
+
+  get memory() {
+    return native.storeMemory(this.#handle)
+  }
+
+  get memoryLimit() {
+    return native.memoryLimit(this.#handle)
+  }
+
+  set memoryLimit(limit) {
+    native.setMemoryLimit(this.#handle, readLimit(limit))
+  }
+
+  // --- batches
+
+  batch(fill) {
+    const batch = openBatch(this, native.openBatch(this.#handle))
+    if (fill === undefined) return batch
+    return fillBatch(batch, readFunction(fill, 'what fills a batch'))
+  }
+
+  // --- dumps and files
+
+  async dump(options) {
+    const read = readOptions(options, 'a dump', ['signal'])
+    return later(read, () => native.dump(this.#handle, 1))
+  }
+
+  dumpSync() {
+    return native.dump(this.#handle, 0)
+  }
+
+  get path() {
+    return this.#file?.path
+  }
+
+  get durability() {
+    return this.#file?.durability ?? 'none'
+  }
+
+  get readOnly() {
+    return this.#file?.readOnly ?? false
+  }
+
+  get torn() {
+    return this.#file?.torn
+  }
+
+  stats() {
+    const { lastSync, ...figures } = native.stats(this.#handle)
+    return { ...figures, lastSync: lastSync === undefined ? undefined : new Date(lastSync) }
+  }
+
+  async flush(options) {
+    const read = readOptions(options, 'a flush', ['signal'])
+    return later(read, () => native.flush(this.#handle, 1))
+  }
+
+  flushSync() {
+    native.flush(this.#handle, 0)
+  }
+
+  async save(path, options) {
+    const read = readOptions(options, 'a save', LATER)
+    if (path === undefined) return this.compact(options)
+    const file = readPath(path)
+    return later(read, () => native.saveAs(this.#handle, file, 1))
+  }
+
+  saveSync(path) {
+    if (path === undefined) this.compactSync()
+    else native.saveAs(this.#handle, readPath(path), 0)
+  }
+
+  async compact(options) {
+    const read = readOptions(options, 'a compaction', LATER)
+    return later(read, (gauge) => native.compact(this.#handle, gauge, 1))
+  }
+
+  compactSync() {
+    native.compact(this.#handle, undefined, 0)
+  }
+
+  async close(options) {
+    const read = readOptions(options, 'a close', ['signal'])
+    return later(read, () => {
+      this.#closing ??= native.closeStore(this.#handle, 1).catch((cause) => {
+        // It stays open, so that it can be saved to another file.
+        this.#closing = undefined
+        throw cause
+      })
+      return this.#closing
+    })
+  }
+
+  closeSync() {
+    if (this.closed) return
+    native.closeStore(this.#handle, 0)
+    this.#closing = Promise.resolve()
+  }
+
+  get closed() {
+    return this.#closing !== undefined
+  }
+
+  [DISPOSE]() {
+    this.closeSync()
+  }
+
+  [ASYNC_DISPOSE]() {
+    return this.close()
+  }
+
+  get [Symbol.toStringTag]() {
+    return 'Store'
+  }
+
+  [INSPECT](_depth, options, inspect) {
+    return `Store ${inspect(this.closed ? { closed: true } : { tables: this.tables(), memory: this.memory }, options)}`
+  }
+}
+
+/** The number of a store with these options, which are checked before it is opened. */
+function openStore({ shared, memoryLimit }) {
+  const limit = readLimit(memoryLimit)
+  if (shared === undefined) return withLimit(native.openStore(), limit)
+  if (readString(shared, "a shared store's name") === '')
+    throw rangeError("a shared store's name is not empty")
+  if (!native.hasShared(shared)) checkOtherCopies(shared)
+  return withLimit(native.openShared(shared), limit)
+}
+
+function withLimit(handle, limit) {
+  if (limit !== undefined) native.setMemoryLimit(handle, limit)
+  return handle
+}
+
+/** Opens the store in a file. */
+export function openSync(path, options) {
+  return new Store(INTERNAL, openFileSync(path, options))
+}
+
+/** The same, while other things go on. */
+export async function open(path, options) {
+  return new Store(INTERNAL, await openFile(path, options))
+}

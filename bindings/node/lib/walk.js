@@ -1,0 +1,114 @@
+// The iterators behind entries, keys, values and scan.
+
+import { BLOCK_ITEMS, collect, hasMore, itemsOf, pairsOf, Reader } from './block.js'
+import { utf8 } from './codecs.js'
+import { native } from './native.js'
+import { makeError } from './shared/errors.js'
+import { asIterators } from './shared/internal.js'
+
+const {
+  freeWalk: nativeFreeWalk,
+  openWalk: nativeOpenWalk,
+  scanBlock: nativeScanBlock,
+  walk: nativeWalk,
+} = native
+
+/** What a walk returns of each pair, and which way it goes, as in src/exports/scan.rs. */
+export const KEYS = 1
+export const VALUES = 2
+export const PAIRS = 3
+export const ANY = 0
+export const UP = 1
+export const DOWN = 2
+
+/** So many pairs cross at once, and need no walk of the native half. */
+const BLOCK_PAIRS = BLOCK_ITEMS / 2
+
+const forgotten = new FinalizationRegistry(nativeFreeWalk)
+
+const NOTHING = []
+
+/** An iterator over pairs or their halves. It reads them in blocks, and holds no lock between two. */
+export class Walk {
+  #handle
+  /** Keeps its table, and so its store, from being collected until it ends. */
+  #table
+  #codecs
+  #halves
+  #areStrings
+  /** What is ready to be given, and how much of it was. */
+  #ready = NOTHING
+  #at = 0
+  /** The rest of a block whose items are still to be decoded, which may run code of the user's and fail. */
+  #reader
+
+  constructor(table, tableHandle, codecs, halves, way, limit, range) {
+    this.#codecs = codecs
+    this.#halves = halves
+    this.#areStrings = codecs.keys === utf8 && codecs.values === utf8
+    this.#table = table
+    const { from, low, to, high } = range
+    if (halves === PAIRS && way !== ANY && limit <= BLOCK_PAIRS) {
+      this.#begin(nativeScanBlock(tableHandle, way, limit, collect, from, low, to, high))
+    } else {
+      this.#handle = nativeOpenWalk(tableHandle, halves, way, limit, from, low, to, high)
+      forgotten.register(this, this.#handle, this)
+    }
+  }
+
+  next() {
+    const at = this.#at
+    if (this.#table?.store.closed) this.#fail()
+    if (at < this.#ready.length) {
+      this.#at = at + 1
+      return { value: this.#ready[at], done: false }
+    }
+    return this.#decodeNext()
+  }
+
+  return(value) {
+    this.#end()
+    this.#table = undefined
+    this.#ready = NOTHING
+    this.#reader = undefined
+    return { value, done: true }
+  }
+
+  /** Takes a block of the native half. */
+  #begin(block) {
+    this.#at = 0
+    if (!this.#areStrings) this.#reader = new Reader(block)
+    else if (this.#halves === PAIRS) this.#ready = pairsOf(block)
+    else this.#ready = itemsOf(block)
+  }
+
+  #decodeNext() {
+    while (this.#reader === undefined || this.#reader.isEmpty) {
+      if (this.#handle === undefined) return this.return()
+      const block = nativeWalk(this.#handle, collect)
+      if (!hasMore(block)) this.#end()
+      this.#begin(block)
+      if (this.#ready.length > 0) return this.next()
+    }
+    const reader = this.#reader
+    const { keys, values } = this.#codecs
+    if (this.#halves === PAIRS) return { value: [reader.next(keys), reader.next(values)], done: false }
+    return { value: reader.next(this.#halves === KEYS ? keys : values), done: false }
+  }
+
+  /** What was read before the store was closed is not given either. */
+  #fail() {
+    this.return()
+    throw makeError('TWINDEX_CLOSED', 'the store is closed')
+  }
+
+  #end() {
+    if (this.#handle === undefined) return
+    forgotten.unregister(this)
+    nativeFreeWalk(this.#handle)
+    this.#handle = undefined
+  }
+}
+
+// As the iterators of the language are, so that whatever they can do, these can.
+asIterators(Walk)

@@ -1,0 +1,17 @@
+// Runs before `npm pack`, which packs the module that was built on this machine: the package works on such a machine alone.
+// What is published, with a package for each platform, is laid out by release.js.
+import { existsSync } from 'node:fs'
+import { built, platform } from './platform.js'
+import { share } from './share.js'
+
+share()
+if (existsSync(built)) {
+  console.error(
+    `twindex: this package has the native module for ${platform()}, and no other. For all platforms: node scripts/release.js FOLDER`,
+  )
+} else {
+  console.error(
+    'twindex: the native module is not built yet, without which the package cannot be installed: npm run build',
+  )
+  process.exitCode = 1
+}

@@ -1,0 +1,15 @@
+// The amounts of `increment`.
+
+import { describe, rangeError, typeError } from './shared/errors.js'
+
+/** An amount as a bigint. */
+export function readAmount(by) {
+  if (typeof by !== 'bigint' && !Number.isInteger(by)) throw typeError('an amount is a whole number', by)
+  const amount = BigInt(by)
+  const fits = typeof by === 'bigint' ? BigInt.asIntN(64, amount) === amount : Number.isSafeInteger(by)
+  if (!fits) throw rangeError(`an amount is a safe integer or a bigint of 64 bits, not ${describe(by)}`)
+  return amount
+}
+
+/** A sum as a number or a bigint, like its amount. */
+export const like = (by, sum) => (typeof by === 'bigint' ? sum : Number(sum))
