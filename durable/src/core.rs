@@ -15,7 +15,7 @@ use crate::log::{End, Log, sync_every_second};
 use crate::options::{Durability, Options};
 use crate::paths::resolve;
 use crate::rewrite::{Compaction, is_in_place, moved, remove_left, write_anew};
-use crate::stripes::Stripes;
+use crate::stripes::{Gate, Stripes};
 
 /// A store: the engine's, and a file where it has one.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub(crate) struct Core {
     pub(crate) ids: Mutex<BTreeMap<String, u32>>,
     pub(crate) next_id: AtomicU32,
     pub(crate) home: Option<Home>,
+    /// Keeps the writers of a store without a log out of its batches.
+    pub(crate) gate: Gate,
 }
 
 /// A store's file.
@@ -68,7 +70,7 @@ impl Core {
         let ids: BTreeMap<String, u32> =
             (0..).zip(&names).map(|(id, table)| (table.name().into(), id)).collect();
         let next_id = AtomicU32::new(ids.len() as u32);
-        Self { engine, ids: Mutex::new(ids), next_id, home: None }
+        Self { engine, ids: Mutex::new(ids), next_id, home: None, gate: Gate::default() }
     }
 
     pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Self>> {
@@ -145,6 +147,7 @@ impl Core {
             ids: Mutex::new(ids),
             next_id: AtomicU32::new(next_id),
             home: Some(home),
+            gate: Gate::default(),
         }))
     }
 

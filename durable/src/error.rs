@@ -67,6 +67,15 @@ pub enum Error {
         /// The table's name.
         table: String,
     },
+    /// What a batch expected is not so. Nothing of the batch was done.
+    Unexpected {
+        /// Which of the batch's expectations do not hold, counted from 0 in the order in which they were added.
+        failed: Vec<usize>,
+        /// The table of the first of them.
+        table: String,
+        /// How its key begins.
+        key: String,
+    },
 }
 
 /// The result of a fallible operation of this crate.
@@ -86,6 +95,7 @@ impl Error {
             Self::NoFile => "TWINDEX_NO_FILE",
             Self::UnknownDurability { .. } => "TWINDEX_UNKNOWN_DURABILITY",
             Self::ForeignTable { .. } => "TWINDEX_FOREIGN_TABLE",
+            Self::Unexpected { .. } => "TWINDEX_UNEXPECTED",
         }
     }
 
@@ -147,6 +157,12 @@ impl fmt::Display for Error {
             Self::ForeignTable { table } => {
                 write!(f, "table \"{table}\" is of another store than the batch")
             }
+            Self::Unexpected { failed, table, key } => write!(
+                f,
+                "the batch did nothing: the key \"{key}\" of table \"{table}\" is not as expected (expectation {}{})",
+                failed.first().copied().unwrap_or_default(),
+                if failed.len() > 1 { ", and others" } else { "" },
+            ),
         }
     }
 }

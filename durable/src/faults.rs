@@ -212,6 +212,8 @@ fn perform(store: &mut Option<Store>, disk: &SimDisk, durability: Durability, ac
         Action::Batch(list) => {
             let mut batch = store.batch();
             for (at, (k, v)) in list {
+                let now = table(*at)?.select(key(*k))?;
+                batch.expect(&table(*at)?, key(*k), now.as_deref())?;
                 match v {
                     Some(v) => batch.upsert(&table(*at)?, key(*k), value(*v))?,
                     None => batch.delete(&table(*at)?, key(*k))?,
@@ -269,6 +271,10 @@ fn write_to_dropped(store: &Store, table: &Table, pairs: &[Pair]) -> Result<()> 
     batch.upsert(&other, "undone", "1")?;
     batch.upsert(&stale, key, new)?;
     expect(DROPPED, batch.commit())?;
+    let mut batch = store.batch();
+    batch.expect(&stale, key, None)?;
+    batch.upsert(&other, "not done", "1")?;
+    expect(DROPPED, batch.commit())?;
     store.drop_table(other.name()).map(drop)
 }
 
@@ -294,6 +300,18 @@ fn write_what_is_refused(store: &Store, table: &Table, key: &[u8]) -> Result<()>
         other.upsert(key, value)?;
         expect(code, other.increment(key, 1))?;
     }
+    let is = table.select(key)?;
+    let other_than_it_is = is.is_none().then_some(b"text".as_slice());
+    let mut batch = store.batch();
+    batch.expect(table, key, is.as_deref())?;
+    batch.expect(table, key, other_than_it_is)?;
+    batch.upsert(table, "another", "not done")?;
+    batch.delete(table, key)?;
+    expect("TWINDEX_UNEXPECTED", batch.commit())?;
+    let mut batch = store.batch();
+    batch.increment(&other, "count", 1)?;
+    batch.increment(&other, "no number", 1)?;
+    expect("TWINDEX_NOT_AN_INTEGER", batch.commit())?;
     let large = vec![b'v'; 1 << 14];
     store.set_memory_limit(Some(store.memory()));
     let limited = (|| {

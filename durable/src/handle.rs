@@ -62,7 +62,10 @@ impl Handle {
         apply: impl FnOnce() -> Result<T>,
         fill: impl FnOnce(&mut Operations),
     ) -> Result<(T, Option<u64>)> {
-        let Some(Logged { log, stripes }) = self.before_write(0)? else { return Ok((apply()?, None)) };
+        let Some(Logged { log, stripes }) = self.before_write(0)? else {
+            let _pass = self.0.gate.pass_with_all();
+            return Ok((apply()?, None));
+        };
         let _held = stripes.hold_all();
         let result = apply()?;
         Ok((result, Some(log.append(fill)?)))

@@ -312,6 +312,7 @@ impl Table {
     ) -> Written<bool> {
         let handle = &*self.handle;
         let Some(Logged { log, stripes }) = handle.before_write(key.len() + value)? else {
+            let _pass = handle.0.gate.pass_with(self.id, key);
             return Ok((apply()?, None));
         };
         let _held = stripes.hold(stripes.of(self.id, key));
@@ -420,13 +421,26 @@ impl Table {
     ) -> Result<Vec<bool>> {
         items.iter().try_for_each(|item| read(item).map(drop))?;
         let handle = &*self.handle;
-        let Some(logged) = handle.before_write(0)? else { return Ok(apply_all()?) };
-        let Logged { log, stripes } = logged;
+        let logged = handle.before_write(0)?;
+        if logged.is_none()
+            && let Some(_pass) = handle.0.gate.pass()
+        {
+            return Ok(apply_all()?);
+        }
         let mut results = Vec::with_capacity(items.len());
+        let key = |item: &B| key_and_length(item).0;
+        let Some(logged) = logged else {
+            for group in items.chunks(GROUP) {
+                let group = group.iter().map(&read).collect::<twindex::Result<Vec<B>>>()?;
+                let _pass = handle.0.gate.hold(group.iter().map(|item| (self.id, key(item))));
+                results.extend(apply(&group)?);
+            }
+            return Ok(results);
+        };
+        let Logged { log, stripes } = logged;
         let mut last = None;
         for group in items.chunks(GROUP) {
             let group = group.iter().map(&read).collect::<twindex::Result<Vec<B>>>()?;
-            let key = |item| key_and_length(item).0;
             let bytes = group.iter().map(&key_and_length).map(|(key, value)| key.len() + value).sum();
             if let Err(error) = handle.before_write(bytes) {
                 // What was written before stays, and is as safe as any other write.

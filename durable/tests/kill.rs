@@ -54,7 +54,10 @@ fn count(store: &Store, rounds: u64) {
                     bulk.upsert_many(&pairs).unwrap();
                 }
                 20 => {
+                    let before = table.select([b'l', thread]).unwrap();
                     let mut batch = store.batch();
+                    batch.expect(table, [b'l', thread], before.as_deref()).unwrap();
+                    batch.expect(bulk, [b'r', thread], before.as_deref()).unwrap();
                     batch.upsert(table, [b'l', thread], count.to_string()).unwrap();
                     batch.upsert(bulk, [b'r', thread], count.to_string()).unwrap();
                     batch.commit().unwrap();

@@ -1,0 +1,211 @@
+//! Batches: all or nothing, only if what they expect is so, and no other writer in between.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::thread;
+
+use tempfile::{TempDir, tempdir};
+use twindex_durable::twindex::Index;
+use twindex_durable::{Durability, Error, Options, Store, Table};
+
+/// A store in memory alone, and one with each durability.
+fn stores() -> (TempDir, Vec<(String, Store, Option<PathBuf>)>) {
+    let folder = tempdir().expect("a folder for temporary files");
+    let mut all = vec![("in memory".to_owned(), Store::new(), None)];
+    for durability in [Durability::None, Durability::EverySec, Durability::Always] {
+        let path = folder.path().join(format!("{durability}.twx"));
+        let store = Options::new().durability(durability).open(&path).unwrap();
+        all.push((durability.to_string(), store, Some(path)));
+    }
+    (folder, all)
+}
+
+fn parsed(value: &[u8]) -> i64 {
+    std::str::from_utf8(value).unwrap().parse().unwrap()
+}
+
+fn number(table: &Table, key: &str) -> i64 {
+    table.select(key).unwrap().as_deref().map_or(0, parsed)
+}
+
+/// What the store has, once it was opened again where it is in a file.
+fn again(store: &Store, path: Option<&PathBuf>) -> Store {
+    let Some(path) = path else { return store.clone() };
+    store.close().unwrap();
+    Store::open(path).unwrap()
+}
+
+#[test]
+fn a_batch_is_done_only_if_what_it_expects_is_so() {
+    let (_folder, stores) = stores();
+    for (what, store, path) in stores {
+        let table = store.table("t", Index::Hash).unwrap();
+        let log = store.table("log", Index::Sorted).unwrap();
+        table.insert("ada", "1815").unwrap();
+        let mut batch = store.batch();
+        batch.expect(&table, "ada", Some(b"1815")).unwrap();
+        batch.expect(&table, "bob", None).unwrap();
+        batch.upsert(&table, "ada", "1852").unwrap();
+        batch.insert(&log, "1", "ada").unwrap();
+        batch.replace(&log, "absent", "ada").unwrap();
+        // What the batch writes does not count.
+        batch.expect(&table, "ada", Some(b"1815")).unwrap();
+        assert_eq!(batch.commit().unwrap(), [true, true, false], "{what}");
+        let mut batch = store.batch();
+        batch.expect(&log, "1", Some(b"ada")).unwrap();
+        batch.expect(&table, "ada", Some(b"1815")).unwrap();
+        batch.expect(&table, "bob", Some(b"")).unwrap();
+        batch.expect(&table, "ada", None).unwrap();
+        batch.delete(&log, "1").unwrap();
+        batch.upsert(&table, "bob", "").unwrap();
+        let error = batch.commit().unwrap_err();
+        assert_eq!(error.code(), "TWINDEX_UNEXPECTED");
+        assert!(error.to_string().contains("\"ada\" of table \"t\""), "{error}");
+        assert!(matches!(&error, Error::Unexpected { failed, .. } if *failed == [1, 2, 3]), "{error:?}");
+        // A batch may expect something and write nothing.
+        let mut batch = store.batch();
+        batch.expect(&table, "bob", None).unwrap();
+        assert_eq!(batch.commit().unwrap(), []);
+        let store = again(&store, path.as_ref());
+        let pairs = |name| store.find_table(name).unwrap().unwrap().iter().unwrap().collect::<Vec<_>>();
+        assert_eq!(pairs("t"), [(b"ada".to_vec(), b"1852".to_vec())], "{what}");
+        assert_eq!(pairs("log"), [(b"1".to_vec(), b"ada".to_vec())], "{what}");
+    }
+}
+
+#[test]
+fn a_batch_increments() {
+    let (_folder, stores) = stores();
+    for (what, store, path) in stores {
+        let table = store.table("t", Index::Sorted).unwrap();
+        table.insert("most", i64::MAX.to_string()).unwrap();
+        let mut batch = store.batch();
+        batch.increment(&table, "new", 3).unwrap();
+        batch.increment(&table, "new", -5).unwrap();
+        batch.upsert(&table, "set", "40").unwrap();
+        batch.increment(&table, "set", 2).unwrap();
+        assert_eq!(batch.commit().unwrap(), [true; 4]);
+        let mut batch = store.batch();
+        batch.increment(&table, "new", 1000).unwrap();
+        batch.delete(&table, "set").unwrap();
+        batch.increment(&table, "most", 1).unwrap();
+        assert_eq!(batch.commit().unwrap_err().code(), "TWINDEX_OVERFLOW");
+        let table = again(&store, path.as_ref()).table("t", Index::Sorted).unwrap();
+        assert_eq!((number(&table, "new"), number(&table, "set")), (-2, 42), "{what}");
+        assert_eq!(number(&table, "most"), i64::MAX, "{what}");
+    }
+}
+
+/// Writers that were at work when a store had its first batch once came between what the batch read and what it wrote.
+#[test]
+fn no_other_writer_comes_between() {
+    for round in 0..30 {
+        let (_folder, stores) = if round == 0 {
+            stores()
+        } else {
+            (tempdir().unwrap(), vec![("in memory".into(), Store::new(), None)])
+        };
+        for (what, store, path) in stores {
+            let table = store.table("t", Index::Hash).unwrap();
+            let (rounds, done) = (if what == "always" { 20 } else { 200 }, AtomicI64::new(0));
+            thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| {
+                        for _ in 0..rounds {
+                            table.increment("count", 1).unwrap();
+                        }
+                    });
+                    scope.spawn(|| {
+                        for _ in 0..rounds {
+                            let now = table.select("count").unwrap();
+                            let next = 1 + now.as_deref().map_or(0, parsed);
+                            let mut batch = store.batch();
+                            batch.expect(&table, "count", now.as_deref()).unwrap();
+                            batch.upsert(&table, "count", next.to_string()).unwrap();
+                            batch.increment(&table, "batches", 1).unwrap();
+                            match batch.commit() {
+                                Ok(_) => drop(done.fetch_add(1, Relaxed)),
+                                Err(error) => assert_eq!(error.code(), "TWINDEX_UNEXPECTED"),
+                            }
+                            // Others write many at once.
+                            table.upsert_many(&[("a", "1"), ("b", "2")]).unwrap();
+                        }
+                    });
+                }
+            });
+            let done = done.into_inner();
+            let table = again(&store, path.as_ref()).table("t", Index::Hash).unwrap();
+            assert_eq!(number(&table, "count"), 2 * rounds + done, "{what}");
+            assert_eq!(number(&table, "batches"), done, "{what}");
+        }
+    }
+}
+
+/// Threads move money between accounts: none is lost or made, and no account is overdrawn.
+#[test]
+fn money_is_moved_and_not_made() {
+    const ACCOUNTS: u64 = 5;
+    let (_folder, stores) = stores();
+    for (what, store, path) in stores {
+        let accounts = store.table("accounts", Index::Hash).unwrap();
+        for account in 0..ACCOUNTS {
+            accounts.insert(account.to_string(), "100").unwrap();
+        }
+        let moves = if what == "always" { 20 } else { 300 };
+        thread::scope(|scope| {
+            for seed in 0..4 {
+                let (store, accounts) = (&store, &accounts);
+                scope.spawn(move || {
+                    let mut random = fastrand::Rng::with_seed(seed);
+                    for _ in 0..moves {
+                        let from = random.u64(..ACCOUNTS);
+                        let to = (from + random.u64(1..ACCOUNTS)) % ACCOUNTS;
+                        transfer(store, accounts, &from.to_string(), &to.to_string(), random.i64(1..60));
+                    }
+                });
+            }
+        });
+        let accounts = again(&store, path.as_ref()).table("accounts", Index::Hash).unwrap();
+        let all: Vec<_> = (0..ACCOUNTS).map(|account| number(&accounts, &account.to_string())).collect();
+        assert_eq!(all.iter().sum::<i64>(), 500, "{what}: {all:?}");
+        assert!(all.iter().all(|&money| money >= 0), "{what}: {all:?}");
+    }
+}
+
+/// Moves so much, if it is there; tried again where others wrote meanwhile.
+fn transfer(store: &Store, accounts: &Table, from: &str, to: &str, amount: i64) {
+    loop {
+        let before = accounts.select(from).unwrap().unwrap();
+        if parsed(&before) < amount {
+            return;
+        }
+        let mut batch = store.batch();
+        batch.expect(accounts, from, Some(&before)).unwrap();
+        batch.increment(accounts, from, -amount).unwrap();
+        batch.increment(accounts, to, amount).unwrap();
+        match batch.commit() {
+            Ok(_) => return,
+            Err(Error::Unexpected { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn what_a_batch_expects_of_a_dropped_table_is_an_error() {
+    let (_folder, stores) = stores();
+    for (_, store, _) in stores {
+        let (dropped, kept) =
+            (store.table("t", Index::Hash).unwrap(), store.table("k", Index::Hash).unwrap());
+        let mut batch = store.batch();
+        batch.expect(&dropped, "a", None).unwrap();
+        batch.upsert(&kept, "a", "1").unwrap();
+        store.drop_table("t").unwrap();
+        assert_eq!(batch.commit().unwrap_err().code(), "TWINDEX_TABLE_DROPPED");
+        assert!(kept.is_empty());
+        let other = Store::new().table("t", Index::Hash).unwrap();
+        assert_eq!(store.batch().expect(&other, "a", None).unwrap_err().code(), "TWINDEX_FOREIGN_TABLE");
+        let long = vec![0; 1 << 16];
+        assert_eq!(store.batch().expect(&kept, &long, None).unwrap_err().code(), "TWINDEX_KEY_TOO_LONG");
+    }
+}
