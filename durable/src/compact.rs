@@ -32,18 +32,20 @@ pub(crate) fn compact(
         return core.save(home, progress.unwrap_or(&mut |_| {}));
     };
     home.check_writable()?;
-    let (from, tables) = core.moment(|| log.at());
+    let ((from, position), tables) = core.moment(|| log.place());
     let held = home.lock_in_place()?;
     let mut new = New::create(&*home.disk, &home.path, held.as_ref(), &home.compaction.stopped)?;
     drop(held);
     if let Some(progress) = progress {
         // The caller's function may itself write to the store, or wait for somebody who does.
         new.dump(&tables, progress)?;
+        new.begin_log(position)?;
         new.sync()?;
         new.keep_pace(log, log.at());
     } else {
         new.keep_pace(log, from);
         new.dump(&tables, &mut |_| {})?;
+        new.begin_log(position)?;
         new.sync()?;
     }
     new.slow_down();

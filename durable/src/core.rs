@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::SystemTime;
 
 use twindex::dump::Progress;
 
 use crate::disk::{Disk, RealDisk};
 use crate::error::{Error, Result};
+use crate::follower::Follower;
 use crate::load::{self, Torn};
-use crate::lock::Lock;
+use crate::lock::{Lock, pid};
 use crate::log::{End, Log, sync_every_second};
 use crate::options::{Durability, Options};
 use crate::paths::resolve;
+use crate::position::Position;
 use crate::rewrite::{Compaction, is_in_place, moved, remove_left, write_anew};
 use crate::stripes::{Gate, Stripes};
 
@@ -40,6 +43,9 @@ pub(crate) struct Home {
     pub(crate) torn: Option<Torn>,
     /// With `everysec` and `always`.
     pub(crate) logged: Option<Logged>,
+    /// With `read_only`.
+    pub(crate) follower: Option<Mutex<Follower>>,
+    pub(crate) following: Following,
     /// Batches hold it shared, and with `none` whoever saves holds it alone, so that no half of one is saved.
     pub(crate) batches: RwLock<()>,
     pub(crate) compaction: Compaction,
@@ -48,6 +54,14 @@ pub(crate) struct Home {
     close_failed: AtomicBool,
     /// Taken before the log's own locks are, or while they are held: it is held for a few calls of the system alone.
     pub(crate) lock: Mutex<Option<Lock>>,
+}
+
+/// The thread that keeps up with the file.
+#[derive(Debug, Default)]
+pub(crate) struct Following {
+    /// The process that started it, or 0.
+    pub(crate) process: AtomicU32,
+    pub(crate) error: Mutex<Option<String>>,
 }
 
 /// A log, and what keeps its order.
@@ -90,13 +104,15 @@ impl Core {
         let with_log = durability != Durability::None && !read_only;
         // Who holds the lock is the only writer.
         let has_writer = || read_only && disk.has_writer(path);
+        let mut stamp = None;
         let found = match disk.open(path, with_log) {
             // Whoever makes an empty file for a store means a new one, and so does a store that was not saved yet.
             Ok(file) if file.len().map_err(failed)? == 0 => None,
-            Ok(file) => Some(
-                load::load(&file, &has_writer, memory_limit, &mut *progress)
-                    .map_err(|error| Error::of_file(path, error))?,
-            ),
+            Ok(file) => {
+                stamp = Some(file.stamp().map_err(failed)?);
+                let found = load::load(&file, &has_writer, memory_limit, &mut *progress);
+                Some(found.map_err(|error| Error::of_file(path, error))?)
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !existing && !read_only => None,
             Err(error) => return Err(failed(error)),
         };
@@ -109,17 +125,25 @@ impl Core {
             ids = found.loader.tables().map(|(id, table)| (table.name().to_owned(), id)).collect();
             end = found.end;
         }
+        let follower = read_only.then(|| {
+            let source = stamp.map(|stamp| (stamp, end.take()));
+            Mutex::new(Follower::new(engine.clone(), tables_of(&engine, &ids), source))
+        });
         if next_id > MOST_IDS {
             (0..).zip(ids.values_mut()).for_each(|(number, id)| *id = number);
             (next_id, end) = (ids.len() as u32, None);
         }
         let logged = if with_log {
+            let is_new = end.is_none();
             let end = match end {
                 Some(end) => make_ready(&*disk, path, end, torn).map_err(failed)?,
                 // A file that is new, or cannot have a log.
                 None => write_anew(&*disk, path, &mut lock, &tables_of(&engine, &ids), &mut |_| {})?,
             };
             let log = Arc::new(Log::new(path, durability, end));
+            if !is_new {
+                log.begin_session();
+            }
             // Where nobody else sees the disk, a test says when.
             if durability == Durability::EverySec && disk.is_shared() {
                 sync_every_second(&log).map_err(failed)?;
@@ -136,6 +160,8 @@ impl Core {
             compact_by_hand,
             torn,
             logged,
+            follower,
+            following: Following::default(),
             batches: RwLock::new(()),
             compaction: Compaction::default(),
             closed: AtomicBool::new(false),
@@ -199,6 +225,48 @@ impl Core {
             None => Ok(()),
             Some(home) => home.check_writable(),
         }
+    }
+
+    /// Reads what another process wrote to the file since: how many batches of changes that were.
+    pub(crate) fn refresh(&self) -> Result<u64> {
+        let home = self.home()?;
+        home.check_open()?;
+        let Some(follower) = &home.follower else { return Ok(0) };
+        let process = home.following.process.load(Relaxed);
+        if process != 0 && process != pid() {
+            // The thread is the parent's, and may have had the lock when the child was made.
+            let what = "follow was called before this process was forked off: open the store anew in it";
+            return Err(Error::io(&home.path, std::io::Error::other(what)));
+        }
+        let mut follower = lock(follower);
+        let batches = follower.refresh(&*home.disk, &home.path);
+        if let Some(tables) = follower.changed_tables() {
+            *lock(&self.ids) = tables;
+        }
+        batches.map_err(|error| Error::of_file(&home.path, error))
+    }
+
+    /// How many bytes of the file a follower has not read yet, and when it had read all.
+    pub(crate) fn behind(&self) -> (u64, Option<SystemTime>) {
+        let Some((home, follower)) =
+            self.home.as_ref().and_then(|home| Some((home, home.follower.as_ref()?)))
+        else {
+            return (0, None);
+        };
+        let mut follower = lock(follower);
+        (follower.behind(&*home.disk, &home.path).unwrap_or_default(), Some(follower.refreshed()))
+    }
+
+    /// Where the last change is, as far as memory has it, in the history of the store.
+    pub(crate) fn position(&self) -> Result<Position> {
+        let home = self.home()?;
+        home.check_open()?;
+        let position = match (&home.logged, &home.follower) {
+            (Some(Logged { log, .. }), _) => Some(log.end()?.position),
+            (None, Some(follower)) => lock(follower).position(),
+            (None, None) => None,
+        };
+        position.map(Position).ok_or_else(|| Error::NoLog { path: home.path.clone() })
     }
 
     pub(crate) fn home(&self) -> Result<&Home> {
@@ -271,7 +339,7 @@ impl Home {
     }
 
     #[inline]
-    fn check_open(&self) -> Result<()> {
+    pub(crate) fn check_open(&self) -> Result<()> {
         if self.closed.load(Relaxed) {
             return Err(Error::Closed { path: self.path.clone() });
         }

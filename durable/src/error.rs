@@ -1,8 +1,11 @@
 //! What can go wrong with a store in a file.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::{fmt, io};
+
+use crate::position::Position;
 
 /// What can go wrong, and with what.
 ///
@@ -62,6 +65,26 @@ pub enum Error {
         /// The name as given.
         name: String,
     },
+    /// The file does not have the changes behind a position: they were compacted away, lost in a power cut, or belong to
+    /// another file. Begin again from a copy of the store and its [`position`](crate::Store::position).
+    PositionGone {
+        /// The file.
+        path: PathBuf,
+        /// The position that was asked for.
+        position: Position,
+        /// The oldest position that the file has: where its dump is.
+        oldest: Position,
+    },
+    /// The store keeps no log, since its durability is `none`: there are no positions in it.
+    NoLog {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A text that is no position.
+    NotAPosition {
+        /// The text as given.
+        text: String,
+    },
     /// A batch of one store was given a table of another.
     ForeignTable {
         /// The table's name.
@@ -94,6 +117,9 @@ impl Error {
             Self::Closed { .. } => "TWINDEX_CLOSED",
             Self::NoFile => "TWINDEX_NO_FILE",
             Self::UnknownDurability { .. } => "TWINDEX_UNKNOWN_DURABILITY",
+            Self::PositionGone { .. } => "TWINDEX_POSITION_GONE",
+            Self::NoLog { .. } => "TWINDEX_NO_LOG",
+            Self::NotAPosition { .. } => "TWINDEX_NOT_A_POSITION",
             Self::ForeignTable { .. } => "TWINDEX_FOREIGN_TABLE",
             Self::Unexpected { .. } => "TWINDEX_UNEXPECTED",
         }
@@ -154,6 +180,21 @@ impl fmt::Display for Error {
                 "unknown durability \"{}\", it is \"none\", \"everysec\" or \"always\"",
                 name.chars().take(32).collect::<String>().escape_debug()
             ),
+            Self::PositionGone { path, position, oldest } => write!(
+                f,
+                "{} no longer has the changes after position {position}: the oldest position in it is {oldest}. Begin \
+                 again from a copy of the store and its position",
+                path.display()
+            ),
+            Self::NoLog { path } => write!(
+                f,
+                "{} has no log, since its durability is \"none\": there are no positions in it",
+                path.display()
+            ),
+            Self::NotAPosition { text } => {
+                let text = text.chars().take(64).collect::<String>();
+                write!(f, "\"{}\" is no position of a store", text.escape_debug())
+            }
             Self::ForeignTable { table } => {
                 write!(f, "table \"{table}\" is of another store than the batch")
             }
@@ -164,6 +205,14 @@ impl fmt::Display for Error {
                 if failed.len() > 1 { ", and others" } else { "" },
             ),
         }
+    }
+}
+
+impl FromStr for Position {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::parse(text).ok_or_else(|| Error::NotAPosition { text: text.into() })
     }
 }
 

@@ -16,12 +16,12 @@ use crate::handle::Handle;
 use crate::load::LogReader;
 use crate::{Durability, Error, Options, Result, Store, Table};
 
-type Tables = BTreeMap<String, (Index, BTreeMap<Vec<u8>, Vec<u8>>)>;
+pub(crate) type Tables = BTreeMap<String, (Index, BTreeMap<Vec<u8>, Vec<u8>>)>;
 type Pair = (u8, Option<u8>);
 
 /// One call, or a few that belong together.
 #[derive(Clone, Debug)]
-enum Action {
+pub(crate) enum Action {
     /// Opens or creates a table, whose index is that of its name.
     Table(u8),
     Drop(u8),
@@ -43,7 +43,7 @@ enum Action {
     Reopen,
 }
 
-fn actions(most: usize) -> impl Strategy<Value = Vec<Action>> {
+pub(crate) fn actions(most: usize) -> impl Strategy<Value = Vec<Action>> {
     let table = || 0..3_u8;
     let pair = || (0..12_u8, prop::option::weighted(0.7, any::<u8>()));
     let action = prop_oneof![
@@ -165,17 +165,17 @@ fn model(tables: &Tables, action: &Action) -> Vec<Tables> {
     states
 }
 
-fn path() -> PathBuf {
+pub(crate) fn path() -> PathBuf {
     "app.twx".into()
 }
 
-fn open(disk: &SimDisk, durability: Durability) -> Result<Store> {
+pub(crate) fn open(disk: &SimDisk, durability: Durability) -> Result<Store> {
     let options = Options::new().durability(durability).compact_by_hand(true);
     let core = Core::open_on(Arc::new(disk.clone()), &path(), options)?;
     Ok(Store { handle: Arc::new(Handle(core)) })
 }
 
-fn tables_of(store: &Store) -> Tables {
+pub(crate) fn tables_of(store: &Store) -> Tables {
     let tables = store.tables().unwrap();
     tables
         .iter()
@@ -184,7 +184,12 @@ fn tables_of(store: &Store) -> Tables {
 }
 
 /// Does what the action says.
-fn perform(store: &mut Option<Store>, disk: &SimDisk, durability: Durability, action: &Action) -> Result<()> {
+pub(crate) fn perform(
+    store: &mut Option<Store>,
+    disk: &SimDisk,
+    durability: Durability,
+    action: &Action,
+) -> Result<()> {
     if let Action::Reopen = action {
         let closed = store.as_ref().map_or(Ok(()), Store::close);
         *store = None;
@@ -419,7 +424,7 @@ impl Run {
 const ALL: [Durability; 3] = [Durability::None, Durability::EverySec, Durability::Always];
 
 /// How many cases to run: few in every test run, many times more by the variable `TWINDEX_FAULTS`.
-fn cases(few: u32) -> ProptestConfig {
+pub(crate) fn cases(few: u32) -> ProptestConfig {
     let times =
         std::env::var("TWINDEX_FAULTS").map_or(1, |times| times.parse().expect("TWINDEX_FAULTS: a number"));
     ProptestConfig { cases: few * times, failure_persistence: None, ..ProptestConfig::default() }

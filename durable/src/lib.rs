@@ -29,12 +29,19 @@ mod disk;
 mod error;
 #[cfg(test)]
 mod faults;
+mod feed;
+mod follow;
+mod follower;
+#[cfg(test)]
+mod followers;
 mod handle;
 mod load;
 mod lock;
 mod log;
 mod options;
 mod paths;
+mod pause;
+mod position;
 mod reserve;
 mod rewrite;
 #[cfg(test)]
@@ -42,6 +49,7 @@ mod slow;
 mod store;
 mod stripes;
 mod table;
+mod tail;
 mod verify;
 mod whole;
 
@@ -52,8 +60,10 @@ pub use twindex::dump::Progress;
 
 pub use crate::batch::Batch;
 pub use crate::error::{Error, Result};
+pub use crate::feed::{ChangeSet, Changes, Effect, TableChange};
 pub use crate::load::Torn;
 pub use crate::options::{Durability, Options};
+pub use crate::position::Position;
 pub use crate::reserve::Reserving;
 pub use crate::store::{Stats, Store};
 pub use crate::table::Table;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
 use twindex::Error::{Corrupt, MemoryLimit};
-use twindex::dump::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Loader, Progress, Unpacked};
+use twindex::dump::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Loader, Position, Progress, Unpacked};
 use twindex::{Index, Result};
 
 use crate::disk::File;
@@ -61,8 +61,14 @@ pub(crate) fn load(
     let mut log = LogReader::of_file(&**file, header.salt, len, dump);
     log.replay(&mut loader, progress)?;
     let torn = log.torn(has_writer)?;
-    let end = End { file: Arc::clone(file), salt: header.salt, at: log.at, dump };
+    let position = position_in(loader.position(), header.salt);
+    let end = End { file: Arc::clone(file), salt: header.salt, at: log.at, dump, position };
     Ok(Found { loader, end: Some(end), torn })
+}
+
+/// The position that was read in the file with this salt.
+pub(crate) fn position_in(position: Position, salt: u64) -> Position {
+    if position.session == 0 { Position { session: salt, ..position } } else { position }
 }
 
 /// A file from the start to the end.

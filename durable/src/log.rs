@@ -22,7 +22,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
 use std::{io, mem, thread};
 
-use twindex::dump::{Operations, synced};
+use twindex::dump::{Operations, Position, synced};
 
 use crate::disk::{File, Window};
 use crate::error::{Error, Result};
@@ -69,6 +69,8 @@ pub(crate) struct End {
     pub(crate) at: u64,
     /// The end of the dump.
     pub(crate) dump: u64,
+    /// Where the last record is in the store's history.
+    pub(crate) position: Position,
 }
 
 #[derive(Debug)]
@@ -107,6 +109,8 @@ struct Tail {
 #[derive(Debug)]
 struct Out {
     end: End,
+    /// What the next record is to say who wrote it. See [`Log::begin_session`].
+    session: Option<u64>,
     /// The file has at least this many bytes.
     reserved: u64,
     /// The part of the file that is memory, and its offset.
@@ -227,6 +231,12 @@ fn is_want_of_space(error: &io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
+/// A random number other than 0. The standard library seeds its hashes from the system.
+pub(crate) fn random_salt() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(crate::lock::pid()).max(1)
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -263,6 +273,7 @@ impl Log {
             reserved: end.at,
             allowed: u64::MAX,
             end,
+            session: None,
             window: None,
             buffer: Vec::new(),
             written: 0,
@@ -295,6 +306,12 @@ impl Log {
             room: Condvar::new(),
             by_writers: OnceLock::new(),
         }
+    }
+
+    /// The next record says that another process writes from there on. A power cut may have taken records away that
+    /// somebody had read: what follows is not to be taken for what comes behind these.
+    pub(crate) fn begin_session(&self) {
+        lock(&self.tail).out.session = Some(random_salt());
     }
 
     /// That writes can still be kept.
@@ -444,7 +461,14 @@ impl Log {
             return Err(Error::Closed { path: self.path.clone() });
         }
         let out = &mut tail.out;
+        let Position { mut session, mut sequence } = out.end.position;
+        sequence += 1;
+        if let Some(own) = out.session.take() {
+            session = own;
+            operations.begin_with(Position { session, sequence });
+        }
         self.put(out, operations.seal(out.end.salt, out.end.at))?;
+        out.end.position = Position { session, sequence };
         out.last = out.end.at;
         Ok(out.written)
     }
@@ -679,11 +703,17 @@ impl Log {
         lock(&self.tail).out.end.at
     }
 
+    /// Where the next record goes, and where the last one is in the store's history.
+    pub(crate) fn place(&self) -> (u64, Position) {
+        let end = &lock(&self.tail).out.end;
+        (end.at, end.position)
+    }
+
     /// The end of what has been appended, all of which the system has.
     pub(crate) fn end(&self) -> Result<End> {
         let tail = lock(&self.tail);
-        let End { file, salt, at, dump } = &tail.out.end;
-        let end = End { file: Arc::clone(file), salt: *salt, at: *at, dump: *dump };
+        let End { file, salt, at, dump, position } = &tail.out.end;
+        let end = End { file: Arc::clone(file), salt: *salt, at: *at, dump: *dump, position: *position };
         let written = tail.out.written;
         drop(tail);
         self.hand_over(written)?;

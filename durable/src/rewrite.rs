@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use twindex::dump::{self, HEAD_BYTES, Kind, Progress};
+use twindex::dump::{self, HEAD_BYTES, Kind, Operations, Position, Progress};
 
 use crate::disk::{Disk, File};
 use crate::error::{Error, Result};
 use crate::load::LogReader;
 use crate::lock::Lock;
-use crate::log::{End, LEAST_DUE_BYTES, Log, Pace};
+use crate::log::{End, LEAST_DUE_BYTES, Log, Pace, random_salt};
 
 /// The simulated disk is slow enough for tests of less.
 const PART: u64 = if cfg!(test) { 16 } else { 1 };
@@ -188,6 +188,8 @@ pub(crate) struct New<'d> {
     salt: u64,
     pub(crate) at: u64,
     dump: u64,
+    /// Where its last record is in the store's history.
+    position: Position,
     /// How much of it is on disk.
     synced: u64,
     /// Who is told of that, so that writers may go on.
@@ -235,8 +237,9 @@ impl<'d> New<'d> {
         stopped: &'d AtomicBool,
     ) -> Self {
         let salt = random_salt();
+        let position = Position { session: salt, sequence: 0 };
         let (in_place, at, dump, synced, paced) = (false, 0, 0, 0, None);
-        Self { disk, path, beside, in_place, file, salt, at, dump, synced, paced, stopped }
+        Self { disk, path, beside, in_place, file, salt, at, dump, position, synced, paced, stopped }
     }
 
     /// From now on, writers may append what they can do in a burst behind the offset `from`, and three quarters
@@ -273,6 +276,15 @@ impl<'d> New<'d> {
         Ok(())
     }
 
+    /// Says, behind the dump, where the log that follows is in the store's history.
+    pub(crate) fn begin_log(&mut self, position: Position) -> Result<()> {
+        let mut operations = Operations::default();
+        operations.begin_with(position);
+        self.position = position;
+        let record = operations.seal(self.salt, self.at);
+        self.write_all(record).map_err(|error| Error::io(&self.beside, error))
+    }
+
     /// Appends the operations that the other file has between `from` and its end, which is returned.
     pub(crate) fn copy(&mut self, end: &End, from: u64) -> Result<u64> {
         let mut reader = LogReader::new(end, from);
@@ -297,6 +309,7 @@ impl<'d> New<'d> {
                 records.clear();
             }
         }
+        self.position = end.position;
         Ok(end.at)
     }
 
@@ -323,7 +336,8 @@ impl<'d> New<'d> {
     }
 
     pub(crate) fn end(&self) -> End {
-        End { file: Arc::clone(&self.file), salt: self.salt, at: self.at, dump: self.dump }
+        let Self { salt, at, dump, position, .. } = *self;
+        End { file: Arc::clone(&self.file), salt, at, dump, position }
     }
 }
 
@@ -352,10 +366,4 @@ impl Write for New<'_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// A random number other than 0. The standard library seeds its hashes from the system.
-pub(crate) fn random_salt() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(crate::lock::pid()).max(1)
 }

@@ -13,10 +13,13 @@ use crate::batch::Batch;
 use crate::compact;
 use crate::core::{Core, Logged, lock};
 use crate::error::Result;
+use crate::feed::Changes;
+use crate::follow;
 use crate::handle::Handle;
 use crate::load::Torn;
 use crate::options::{Durability, Options};
 use crate::paths::resolve;
+use crate::position::Position;
 use crate::table::Table;
 use crate::whole::save_to;
 
@@ -61,6 +64,14 @@ pub struct Stats {
     pub compacting: bool,
     /// Why the last compaction in the background came to nothing, if it did.
     pub compaction_error: Option<String>,
+    /// Where the last change is in the store's history, if the file has a log.
+    pub position: Option<Position>,
+    /// For a store that was opened for reading alone: the bytes of the file that were not read yet.
+    pub behind_bytes: u64,
+    /// When all that there was in the file had been read.
+    pub refreshed: Option<SystemTime>,
+    /// Why [`follow`](Store::follow) does not keep up, if so.
+    pub follow_error: Option<String>,
     /// Why nothing can be written, for good or while there is no room for the log, if so.
     pub log_error: Option<String>,
 }
@@ -231,13 +242,56 @@ impl Store {
         self.core().close()
     }
 
+    // --- following and the feed
+
+    /// Reads what another process wrote to the file since, where this store was opened
+    /// [for reading alone](Options::read_only): how many batches of changes that were. A store that is open for writing has
+    /// all of them already, so there it is 0.
+    ///
+    /// When it returns, no batch is there in part. While it runs, readers may see a part of one, as readers in the writer's
+    /// process may. Handles of tables go on working. A change may be seen before it is on disk.
+    ///
+    /// A compaction costs nothing, since the new file's log is read from the same place on. Where the file was replaced by
+    /// another store's, was recovered, or is saved with durability `none`, all of it is read and compared: that takes as long as
+    /// opening it twice, and room for a second copy meanwhile.
+    pub fn refresh(&self) -> Result<u64> {
+        self.core().refresh()
+    }
+
+    /// Keeps up by itself from now on: a thread looks every millisecond while changes come, and every 32 ms when none do.
+    /// It ends with the store. What goes wrong is in [`Stats::follow_error`], and it tries again.
+    ///
+    /// A child of fork has no such thread: call it there.
+    pub fn follow(&self) -> Result<()> {
+        follow::start(self.core())
+    }
+
+    /// Where the last change is, as far as this store has it, in the store's history: what to give to
+    /// [`changes`](Self::changes) later.
+    pub fn position(&self) -> Result<Position> {
+        self.core().position()
+    }
+
+    /// The changes behind a position, and those to come.
+    ///
+    /// Fails with [`Error::PositionGone`](crate::Error::PositionGone) where the file does not have them any more.
+    /// [`Changes::open`] does the same without loading the store.
+    pub fn changes(&self, from: Position) -> Result<Changes> {
+        Changes::of_handle(&self.handle, from)
+    }
+
     /// Figures of the store and its file.
     pub fn stats(&self) -> Stats {
         let core = self.core();
         let tables = core.tables();
         let log = core.logged().map(|logged| logged.log.stats());
         let home = core.home.as_ref();
+        let (behind_bytes, refreshed) = core.behind();
         Stats {
+            position: core.position().ok(),
+            behind_bytes,
+            refreshed,
+            follow_error: home.and_then(|home| lock(&home.following.error).clone()),
             path: self.path().map(Path::to_owned),
             durability: self.durability(),
             tables: tables.len(),

@@ -8272,6 +8272,29 @@ pub mod dump {
         Drop,
         /// The table has no pairs.
         Clear,
+        /// Where the record that begins with it is in the store's history. It changes nothing.
+        Position(Position),
+    }
+
+    /// A place in the history of a store, which its file keeps when it is written anew.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Position {
+        /// A random number: who wrote the last record before it. 0 stands for the file's salt.
+        pub session: u64,
+        /// How many records of operations came before it.
+        pub sequence: u64,
+    }
+
+    impl Position {
+        /// The place behind a record of operations that was here.
+        #[inline]
+        #[must_use]
+        pub fn after(self, payload: &[u8]) -> Self {
+            match Operation::take(&mut &payload[..payload.len().min(32)]) {
+                Some((_, Operation::Position(position))) => position,
+                _ => Self { sequence: self.sequence + 1, ..self },
+            }
+        }
     }
 
     /// A record of operations in the making. All that it holds is done or, where a crash cuts it, nothing.
@@ -8297,7 +8320,7 @@ pub mod dump {
         /// Adds what came of a change to the table with this id.
         #[inline]
         pub fn push(&mut self, table: u32, operation: Operation<'_>) {
-            let entry;
+            let (entry, numbers);
             let (what, first, second): (u8, &[u8], &[u8]) = match operation {
                 Operation::Put(key, value) => (0, key, value),
                 Operation::Delete(key) => (1, key, &[]),
@@ -8307,6 +8330,10 @@ pub mod dump {
                 }
                 Operation::Drop => (3, &[], &[]),
                 Operation::Clear => (4, &[], &[]),
+                Operation::Position(Position { session, sequence }) => {
+                    numbers = [session.to_le_bytes(), sequence.to_le_bytes()];
+                    (5, &numbers[0], &numbers[1])
+                }
             };
             self.bytes.push(what | (table.min(31) as u8) << 3);
             if table >= 31 {
@@ -8324,6 +8351,13 @@ pub mod dump {
             self.bytes.extend_from_slice(second);
         }
 
+        /// Puts the place behind this record before what was pushed.
+        pub fn begin_with(&mut self, position: Position) {
+            let mut first = Self::default();
+            first.push(0, Operation::Position(position));
+            self.bytes.splice(HEAD_BYTES..HEAD_BYTES, first.bytes.drain(HEAD_BYTES..));
+        }
+
         /// The record for `offset` of the file with this salt.
         #[inline]
         pub fn seal(&mut self, salt: u64, offset: u64) -> &[u8] {
@@ -8333,8 +8367,8 @@ pub mod dump {
     }
 
     impl<'p> Operation<'p> {
-        /// Takes the next operation and its table's id off `payload`.
-        fn take(payload: &mut &'p [u8]) -> Option<(u32, Self)> {
+        /// Takes the next operation and its table's id off `payload`, or returns `None` where there is none that is valid.
+        pub fn take(payload: &mut &'p [u8]) -> Option<(u32, Self)> {
             let head = *payload.split_off_first()?;
             let mut id = u32::from(head >> 3);
             if id == 31 {
@@ -8349,6 +8383,10 @@ pub mod dump {
                 2 => Self::Create(TableEntry::decode(take_short(payload)?)?),
                 3 => Self::Drop,
                 4 => Self::Clear,
+                5 => Self::Position(Position {
+                    session: number(payload.split_off(..8)?),
+                    sequence: number(payload.split_off(..8)?),
+                }),
                 _ => return None,
             };
             Some((id, operation))
@@ -8379,6 +8417,12 @@ pub mod dump {
         pub fn of(table: &'p Table) -> Self {
             let (keys, values) = table.codecs();
             Self { name: table.name(), index: table.index(), keys, values }
+        }
+
+        /// The table of this record of the kind [`Table`](Kind::Table), and its id.
+        pub fn of_record(mut payload: &'p [u8]) -> Option<(u32, Self)> {
+            let (id, _pairs) = (take_varint(&mut payload)?, take_varint::<u64>(&mut payload)?);
+            Some((id, Self::decode(payload)?))
         }
 
         /// What a file is to say of the table that these options create.
@@ -8442,6 +8486,7 @@ pub mod dump {
         /// The last table's id, and how many pairs its record says that it has. They follow it in a dump.
         expected: (u32, u64),
         next_id: u32,
+        position: Position,
     }
 
     impl Loader {
@@ -8452,7 +8497,7 @@ pub mod dump {
                 tables.insert(id, Some(table)); // `collect` would bring a sort into modules for WebAssembly
             }
             let next_id = tables.len() as u32;
-            Self { store, tables, expected: (0, 0), next_id }
+            Self { store, tables, expected: (0, 0), next_id, position: Position::default() }
         }
 
         /// The store.
@@ -8468,6 +8513,11 @@ pub mod dump {
         /// An id that no table has had.
         pub fn next_id(&self) -> u32 {
             self.next_id
+        }
+
+        /// The place behind the last record of operations.
+        pub fn position(&self) -> Position {
+            self.position
         }
 
         fn find(&self, id: u32) -> Option<&Table> {
@@ -8523,12 +8573,14 @@ pub mod dump {
 
         fn replay(&mut self, offset: u64, mut payload: &[u8]) -> Result<u64> {
             let mut done = 0;
+            self.position = self.position.after(payload);
             while !payload.is_empty() {
                 let (id, operation) = Operation::take(&mut payload).ok_or(Error::Corrupt {
                     offset,
                     what: "an operation runs over its limits or its record",
                 })?;
                 match (operation, self.find(id)) {
+                    (Operation::Position(_), _) => continue,
                     (Operation::Create(table), _) => self.create(id, offset, table)?,
                     (_, None) => return corrupt(offset, UNKNOWN_TABLE),
                     (Operation::Put(key, value), Some(table)) => drop(table.upsert(key, value)?),
@@ -8578,7 +8630,7 @@ pub mod dump {
                 take_varint(&mut payload).map_or(Ok(()), adopt)?;
             } else if kind == Kind::Log {
                 while let Some((id, operation)) = Operation::take(&mut payload) {
-                    if !matches!(operation, Operation::Create(..)) {
+                    if !matches!(operation, Operation::Create(..) | Operation::Position(..)) {
                         adopt(id)?;
                     }
                 }

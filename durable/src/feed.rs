@@ -1,0 +1,261 @@
+//! The changes of a store in the order of its log.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use twindex::dump::Operation;
+use twindex::{Error::Corrupt, Index};
+
+use crate::disk::{Disk, RealDisk};
+use crate::error::{Error, Result};
+use crate::handle::Handle;
+use crate::paths::resolve;
+use crate::pause::Pause;
+use crate::position::Position;
+use crate::tail::{self, Look, Names, Place, Tail};
+
+/// So many bytes of changes are read ahead.
+const AHEAD: usize = 1 << 20;
+
+/// The changes of a store from a position on, in the order of its log: those that are there already, then those to come.
+///
+/// It reads the file, so it works in any process, and needs none of the store's memory. As an iterator it ends where the
+/// log does now, and goes on when there is more; [`wait`](Self::wait) waits for more.
+///
+/// A change may be read before it is on disk. If a power cut then takes it away, the position is
+/// [gone](Error::PositionGone).
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("app.twx");
+/// use twindex_durable::{Effect, Options, Store, twindex::Index};
+///
+/// let store = Store::open(&path)?;
+/// let users = store.table("users", Index::Hash)?;
+/// let position = store.position()?;
+/// users.insert("ada", "1815")?;
+/// for batch in store.changes(position)? {
+///     let batch = batch?;
+///     for change in &batch.changes {
+///         if let Effect::Put { key, value } = &change.effect {
+///             assert_eq!((&*change.table, key.as_slice(), value.as_slice()), ("users", &b"ada"[..], &b"1815"[..]));
+///         }
+///     }
+///     // To be kept with what was made of the changes.
+///     let _ = batch.position.to_string();
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Changes {
+    handle: Option<Arc<Handle>>,
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    tail: Tail,
+    names: Names,
+    read: VecDeque<ChangeSet>,
+    position: Position,
+}
+
+/// Changes that were made together: all of them, or none after a crash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChangeSet {
+    /// The position behind them: where to go on.
+    pub position: Position,
+    /// The changes, in order.
+    pub changes: Vec<TableChange>,
+}
+
+/// A change of one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableChange {
+    /// The table's name.
+    pub table: Arc<str>,
+    /// What came of it.
+    pub effect: Effect,
+}
+
+/// What came of a change. To do it again changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Effect {
+    /// The key has this value.
+    Put {
+        /// The key.
+        key: Vec<u8>,
+        /// The value.
+        value: Vec<u8>,
+    },
+    /// The key is absent.
+    Delete {
+        /// The key.
+        key: Vec<u8>,
+    },
+    /// The table is there, and empty.
+    Create {
+        /// Its index.
+        index: Index,
+        /// The codec of its keys.
+        keys: String,
+        /// The codec of its values.
+        values: String,
+    },
+    /// The table is no more.
+    Drop,
+    /// The table has no pairs.
+    Clear,
+}
+
+impl Changes {
+    /// The changes behind a position in the store's file at `path`, without loading the store.
+    pub fn open(path: impl AsRef<Path>, from: Position) -> Result<Self> {
+        Self::open_on(Arc::new(RealDisk), resolve(path.as_ref()), from)
+    }
+
+    pub(crate) fn of_handle(handle: &Arc<Handle>, from: Position) -> Result<Self> {
+        let home = handle.0.home()?;
+        home.check_open()?;
+        let changes = Self::open_on(Arc::clone(&home.disk), home.path.clone(), from)?;
+        Ok(Self { handle: Some(Arc::clone(handle)), ..changes })
+    }
+
+    pub(crate) fn open_on(disk: Arc<dyn Disk>, path: PathBuf, from: Position) -> Result<Self> {
+        let (tail, names) = find(&*disk, &path, from)?;
+        Ok(Self { handle: None, disk, path, tail, names, read: VecDeque::new(), position: from })
+    }
+
+    /// The position behind the last changes that were returned.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The next changes, or `None` where there are none yet.
+    pub fn poll(&mut self) -> Result<Option<ChangeSet>> {
+        if let Some(handle) = &self.handle {
+            handle.0.home()?.check_open()?;
+        }
+        if self.read.is_empty() {
+            self.read_ahead()?;
+        }
+        let next = self.read.pop_front();
+        if let Some(next) = &next {
+            self.position = next.position;
+        }
+        Ok(next)
+    }
+
+    /// The next changes; waits for them, for so long at most, or for ever.
+    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Option<ChangeSet>> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut pause = Pause::new();
+        loop {
+            let next = self.poll()?;
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if next.is_some() || left == Some(Duration::ZERO) {
+                return Ok(next);
+            }
+            pause.wait(left);
+        }
+    }
+
+    fn read_ahead(&mut self) -> Result<()> {
+        let failed = |error| Error::of_file(&self.path, error);
+        match self.tail.look(&*self.disk, &self.path).map_err(failed)? {
+            Look::Empty => Ok(()),
+            Look::Same => self.read().map(drop),
+            Look::Other(..) => {
+                // The old file gets no more records once another has its name.
+                if self.read()? && self.read.is_empty() {
+                    self.go_over()?;
+                }
+                Ok(())
+            }
+            Look::Earlier(..) => self.go_over(),
+        }
+    }
+
+    fn go_over(&mut self) -> Result<()> {
+        (self.tail, self.names) = find(&*self.disk, &self.path, self.position)?;
+        self.read().map(drop)
+    }
+
+    /// Reads changes; whether these were all.
+    fn read(&mut self) -> Result<bool> {
+        let Self { disk, path, tail, names, read, .. } = self;
+        let mut bytes = 0;
+        let is_end = tail.read(&|| disk.has_writer(path), &mut |payload, position| {
+            let changes = changes_in(names, payload)?;
+            if !changes.is_empty() {
+                read.push_back(ChangeSet { position: Position(position), changes });
+            }
+            bytes += payload.len();
+            Ok(if bytes < AHEAD { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        });
+        is_end.map_err(|error| Error::of_file(path, error))
+    }
+}
+
+impl Iterator for Changes {
+    type Item = Result<ChangeSet>;
+
+    fn next(&mut self) -> Option<Result<ChangeSet>> {
+        self.poll().transpose()
+    }
+}
+
+impl fmt::Debug for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Changes")
+            .field("path", &self.path)
+            .field("position", &self.position)
+            .finish_non_exhaustive()
+    }
+}
+
+fn find(disk: &dyn Disk, path: &Path, from: Position) -> Result<(Tail, Names)> {
+    let failed = |error| Error::of_file(path, error);
+    let no_log = || Error::NoLog { path: path.into() };
+    let (file, header) = tail::open(disk, path).map_err(failed)?.ok_or_else(no_log)?;
+    if header.salt == 0 {
+        return Err(no_log());
+    }
+    match tail::find(&file, header, from.0).map_err(failed)? {
+        Place::Here(tail, names) => Ok((*tail, names)),
+        Place::Gone(oldest) => {
+            Err(Error::PositionGone { path: path.into(), position: from, oldest: Position(oldest) })
+        }
+    }
+}
+
+/// The changes that a record of operations stands for.
+fn changes_in(names: &mut Names, mut payload: &[u8]) -> twindex::Result<Vec<TableChange>> {
+    const NOT_VALID: twindex::Error = Corrupt { offset: 0, what: "an operation in the log is not valid" };
+    let mut changes = Vec::new();
+    while !payload.is_empty() {
+        let (id, operation) = Operation::take(&mut payload).ok_or(NOT_VALID)?;
+        if let Operation::Create(table) = operation {
+            names.insert(id, table.name.into());
+        }
+        let effect = match operation {
+            Operation::Position(_) => continue,
+            Operation::Put(key, value) => Effect::Put { key: key.into(), value: value.into() },
+            Operation::Delete(key) => Effect::Delete { key: key.into() },
+            Operation::Create(table) => {
+                Effect::Create { index: table.index, keys: table.keys.into(), values: table.values.into() }
+            }
+            Operation::Drop => Effect::Drop,
+            Operation::Clear => Effect::Clear,
+        };
+        let table = Arc::clone(names.get(&id).ok_or(NOT_VALID)?);
+        if effect == Effect::Drop {
+            names.remove(&id);
+        }
+        changes.push(TableChange { table, effect });
+    }
+    Ok(changes)
+}

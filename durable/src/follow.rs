@@ -1,0 +1,52 @@
+//! The thread that keeps a follower up with its file.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
+use std::thread;
+
+use crate::core::{Core, lock};
+use crate::error::{Error, Result};
+use crate::lock::pid;
+use crate::pause::Pause;
+
+/// Keeps the store up with its file from now on.
+pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
+    // What goes wrong at once is for the caller.
+    core.refresh()?;
+    let home = core.home()?;
+    if home.follower.is_none() || home.following.process.swap(pid().max(1), Relaxed) != 0 {
+        return Ok(());
+    }
+    let weak = Arc::downgrade(core);
+    let started = thread::Builder::new().name("twindex-follow".into()).spawn(move || follow(&weak));
+    started.map(drop).map_err(|error| {
+        home.following.process.store(0, Relaxed);
+        Error::io(&home.path, error)
+    })
+}
+
+fn follow(core: &Weak<Core>) {
+    let mut pause = Pause::new();
+    loop {
+        pause.wait(None);
+        let Some(core) = core.upgrade() else { return };
+        let Ok(home) = core.home() else { return };
+        let error = match core.refresh() {
+            Err(Error::Closed { .. }) => return,
+            Ok(batches) => {
+                if batches > 0 {
+                    pause = Pause::new();
+                }
+                None
+            }
+            Err(error) => Some(error.to_string()),
+        };
+        let mut last = lock(&home.following.error);
+        if *last != error {
+            if let Some(error) = &error {
+                ::log::warn!("it does not keep up: {error}");
+            }
+            *last = error;
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Followers and feeds on a disk that crashes at every step.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use crate::core::Core;
+use crate::disk::sim::{Fault, SimDisk};
+use crate::faults::{Action, Tables, actions, cases, open, path, perform, tables_of};
+use crate::handle::Handle;
+use crate::{Changes, Durability, Effect, Error, Options, Position, Result, Store};
+
+const LOGGED: [Durability; 2] = [Durability::EverySec, Durability::Always];
+
+fn follower(disk: &SimDisk) -> Result<Store> {
+    let core = Core::open_on(Arc::new(disk.clone()), &path(), Options::new().read_only(true))?;
+    Ok(Store { handle: Arc::new(Handle(core)) })
+}
+
+/// Somebody who makes tables of the changes, and keeps the position with them.
+#[derive(Clone)]
+struct Consumer {
+    tables: Tables,
+    position: Position,
+}
+
+impl Consumer {
+    fn begin(disk: &SimDisk) -> Result<Self> {
+        let store = follower(disk)?;
+        Ok(Self { tables: tables_of(&store), position: store.position()? })
+    }
+
+    fn go_on(&mut self, disk: &SimDisk) -> Result<()> {
+        for batch in Changes::open_on(Arc::new(disk.clone()), path(), self.position)? {
+            let batch = batch?;
+            for change in batch.changes {
+                let name = change.table.to_string();
+                match change.effect {
+                    Effect::Create { index, .. } => drop(self.tables.insert(name, (index, <_>::default()))),
+                    Effect::Drop => drop(self.tables.remove(&name).expect("it was there")),
+                    effect => {
+                        let pairs = &mut self.tables.get_mut(&name).expect("it was created").1;
+                        match effect {
+                            Effect::Put { key, value } => drop(pairs.insert(key, value)),
+                            Effect::Delete { key } => drop(pairs.remove(&key)),
+                            _ => pairs.clear(),
+                        }
+                    }
+                }
+            }
+            self.position = batch.position;
+        }
+        Ok(())
+    }
+}
+
+fn is_none_yet(error: &Error) -> bool {
+    matches!(error, Error::NoLog { .. })
+        || matches!(error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+}
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    /// A follower, and a consumer of the feed, have what the writer has whenever they look, however seldom that is.
+    #[test]
+    fn who_follows_has_what_the_writer_has(actions in actions(60), seed in any::<u64>(), every in 1..12_usize) {
+        for durability in LOGGED {
+            let disk = SimDisk::new(seed);
+            let mut store = Some(open(&disk, durability).expect("the disk works"));
+            let copy = follower(&disk).expect("the file is there");
+            let mut consumer = Consumer::begin(&disk).expect("the file is there");
+            let mut feed = copy.changes(consumer.position).expect("it is new");
+            let mut compacted = 0;
+            for (at, action) in actions.iter().enumerate() {
+                perform(&mut store, &disk, durability, action).expect("the disk works");
+                compacted += usize::from(matches!(action, Action::Compact));
+                if at % every > 0 {
+                    continue;
+                }
+                let expected = tables_of(store.as_ref().expect("it is open"));
+                copy.refresh().expect("the disk works");
+                prop_assert!(tables_of(&copy) == expected, "action {at}");
+                prop_assert_eq!(copy.refresh().expect("the disk works"), 0);
+                let own = store.as_ref().expect("it is open").position().expect("it has a log");
+                prop_assert_eq!(copy.position().expect("it has a log"), own);
+                match consumer.go_on(&disk) {
+                    Err(Error::PositionGone { .. }) if compacted > 0 => {
+                        consumer = Consumer::begin(&disk).expect("the disk works");
+                    }
+                    done => done.expect("the disk works"),
+                }
+                prop_assert!(consumer.tables == expected, "action {at}");
+                // Whoever has the feed open reads the old file to its end, and goes on in the one that took its place.
+                let begun = feed.position();
+                let last = feed.by_ref().try_fold(begun, |_, batch| batch.map(|batch| batch.position));
+                match last {
+                    Err(Error::PositionGone { .. }) if compacted > 1 => {
+                        feed = copy.changes(own).expect("it is the newest");
+                    }
+                    last => prop_assert_eq!(last.expect("the disk works"), own),
+                }
+                compacted = 0;
+            }
+        }
+    }
+
+    /// Whoever has read what a power cut took away is told so, and never gets what was written later in its place. A process
+    /// that is killed takes nothing away.
+    #[test]
+    fn positions_outlive_kills_and_tell_of_lost_changes(
+        before in actions(20),
+        after in actions(12),
+        seed in any::<u64>(),
+    ) {
+        for durability in LOGGED {
+            let steps = {
+                let disk = SimDisk::new(seed);
+                let mut store = None;
+                for action in &before {
+                    perform(&mut store, &disk, durability, action).expect("the disk works");
+                }
+                disk.steps()
+            };
+            for step in (0..=steps).step_by(3) {
+                let disk = SimDisk::new(seed ^ step as u64);
+                disk.fail_after(step, Fault::Crash);
+                let mut store = None;
+                for action in &before {
+                    if perform(&mut store, &disk, durability, action).is_err() {
+                        break;
+                    }
+                }
+                let killed = disk.after_kill();
+                let consumer = match Consumer::begin(&killed) {
+                    Err(error) if is_none_yet(&error) => continue,
+                    begun => begun.expect("the disk works again"),
+                };
+                for (disk, is_cut) in [(killed.after_kill(), false), (disk.after_power_cut(), true)] {
+                    let mut consumer = consumer.clone();
+                    let mut store = Some(open(&disk, durability).expect("the disk works again"));
+                    for action in &after {
+                        perform(&mut store, &disk, durability, action).expect("the disk works again");
+                    }
+                    let compacted = after.iter().any(|action| matches!(action, Action::Compact));
+                    match consumer.go_on(&disk) {
+                        Err(Error::PositionGone { .. }) if is_cut || compacted => {}
+                        done => {
+                            done.expect("the disk works again");
+                            let expected = tables_of(store.as_ref().expect("it is open"));
+                            prop_assert!(consumer.tables == expected, "{durability}, step {step}, cut: {is_cut}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

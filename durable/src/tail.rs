@@ -1,0 +1,290 @@
+//! Reading a log while another process writes it.
+//!
+//! A record is written in place, so a reader may find a part of one. Its checksum does not match then, and it is *not
+//! yet* there: the reader comes back to it. It is damage only where a later record says that it was on disk.
+//!
+//! A compaction puts another file in this one's place. The old one gets no more records then, and whoever has it open
+//! can read it to its end. The log of the new one begins with a [position](Position) that is not behind that end, so
+//! the reader goes on there without reading the dump.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use twindex::Error::Corrupt;
+use twindex::Result;
+use twindex::dump::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Operation, Position, TableEntry};
+
+use crate::disk::{Disk, File};
+use crate::load::LogReader;
+use crate::log::End;
+
+/// How long a record may stay half written before the bytes behind it are searched for a sign that it is damaged, at
+/// first and at most.
+const DOUBT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+
+/// The names of tables, by their ids.
+pub(crate) type Names = BTreeMap<u32, Arc<str>>;
+
+/// Is given the payload of a record of operations, and the place behind it.
+pub(crate) type Each<'e> = dyn FnMut(&[u8], Position) -> Result<ControlFlow<()>> + 'e;
+
+/// How far a log was read.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    file: Arc<dyn File>,
+    salt: u64,
+    at: u64,
+    pub(crate) position: Position,
+    /// Where the last record is that was read, and its head: both are gone where the file was cut and written again.
+    last: Option<(u64, [u8; HEAD_BYTES])>,
+    doubt: Option<Doubt>,
+}
+
+/// A record that is not whole.
+#[derive(Debug)]
+struct Doubt {
+    at: u64,
+    since: Instant,
+    /// How long until it is looked at more closely.
+    wait: Duration,
+    /// What is wrong, if it is damaged.
+    damage: Option<twindex::Error>,
+}
+
+/// What there is under the file's name.
+pub(crate) enum Look {
+    /// The same log.
+    Same,
+    /// Another file. The old one gets no more records.
+    Other(Arc<dyn File>, Header),
+    /// The same file without what was read, or a copy of it from an earlier time.
+    Earlier(Arc<dyn File>, Header),
+    /// An empty file, which is about to become a store's.
+    Empty,
+}
+
+/// Where a position is in a file.
+pub(crate) enum Place {
+    /// There, and these are the tables at that time.
+    Here(Box<Tail>, Names),
+    /// Nowhere: the oldest position in the file.
+    Gone(Position),
+}
+
+/// The file at `path`, or `None` where it is empty.
+pub(crate) fn open(disk: &dyn Disk, path: &Path) -> Result<Option<(Arc<dyn File>, Header)>> {
+    let file = disk.open(path, false)?;
+    let mut bytes = [0; HEADER_BYTES];
+    let read = file.read_at(0, &mut bytes)?;
+    if read == 0 {
+        return Ok(None);
+    }
+    let header = Header::decode(&bytes[..read])?;
+    Ok(Some((file, header)))
+}
+
+impl Tail {
+    pub(crate) fn new(end: End) -> Self {
+        let End { file, salt, at, position, .. } = end;
+        Self { file, salt, at, position, last: None, doubt: None }
+    }
+
+    /// Looks what is under the file's name.
+    pub(crate) fn look(&mut self, disk: &dyn Disk, path: &Path) -> Result<Look> {
+        let Some((file, header)) = open(disk, path)? else { return Ok(Look::Empty) };
+        if header.salt != self.salt {
+            return Ok(Look::Other(file, header));
+        }
+        // A copy of it has the same salt.
+        self.file = file;
+        if self.is_as_read()? { Ok(Look::Same) } else { Ok(Look::Earlier(Arc::clone(&self.file), header)) }
+    }
+
+    /// Whether the last record that was read is still there.
+    fn is_as_read(&self) -> Result<bool> {
+        match self.last {
+            Some((at, head)) => Ok(head_at(&*self.file, at)? == Some(head)),
+            None => Ok(self.file.len()? >= self.at),
+        }
+    }
+
+    /// Reads the records that are there and were not read yet; whether all were.
+    pub(crate) fn read(&mut self, has_writer: &dyn Fn() -> bool, each: &mut Each<'_>) -> Result<bool> {
+        let Some(head) = head_at(&*self.file, self.at)?.filter(|head| head[0] != 0) else {
+            self.doubt = None;
+            return Ok(true);
+        };
+        let file = Arc::clone(&self.file);
+        let mut reader = LogReader::of_file(&*file, self.salt, file.len()?, self.at);
+        let (begun, mut last, mut is_end) = (self.at, self.at, true);
+        loop {
+            let at = reader.at();
+            let Some((kind, payload)) = reader.record()? else { break };
+            if !kind.is_logged() {
+                return Err(Corrupt { offset: at, what: "a record out of place" });
+            }
+            let mut flow = ControlFlow::Continue(());
+            if kind == Kind::Log {
+                let position = self.position.after(payload);
+                flow = each(payload, position)?;
+                self.position = position;
+            }
+            last = at;
+            self.at = reader.at();
+            if flow.is_break() {
+                is_end = false;
+                break;
+            }
+        }
+        if self.at > begun {
+            self.last = head_at(&*file, last)?.map(|head| (last, head));
+            self.doubt = None;
+        } else if Head::decode(self.salt, self.at, &head).is_none() || self.doubt.is_some() {
+            self.doubt(&mut reader, has_writer)?;
+        } else {
+            self.doubt = Some(Doubt::new(self.at));
+        }
+        Ok(is_end)
+    }
+
+    /// Looks, now and then, whether the record that is not whole ever will be.
+    fn doubt(&mut self, reader: &mut LogReader<'_>, has_writer: &dyn Fn() -> bool) -> Result<()> {
+        let doubt = match &mut self.doubt {
+            Some(doubt) if doubt.at == self.at => doubt,
+            other => other.insert(Doubt::new(self.at)),
+        };
+        if doubt.since.elapsed() >= doubt.wait {
+            reader.go_to(self.at);
+            let damage = match reader.torn(has_writer) {
+                Err(error @ Corrupt { .. }) => Some(error),
+                looked => looked.map(|_| None)?,
+            };
+            *doubt =
+                Doubt { at: self.at, since: Instant::now(), wait: (2 * doubt.wait).min(DOUBT.1), damage };
+        }
+        match &doubt.damage {
+            Some(Corrupt { offset, what }) => Err(Corrupt { offset: *offset, what }),
+            _ => Ok(()),
+        }
+    }
+
+    /// How many bytes of records follow what was read, which are whole as far as their heads tell.
+    pub(crate) fn behind(&self) -> Result<u64> {
+        let (mut at, len) = (self.at, self.file.len()?);
+        while let Some(head) = head_at(&*self.file, at)?
+            && let Some(head) = Head::decode(self.salt, at, &head)
+            && head.length <= len.saturating_sub(at + HEAD_BYTES as u64)
+        {
+            at += HEAD_BYTES as u64 + head.length;
+        }
+        Ok(at - self.at)
+    }
+}
+
+impl Doubt {
+    fn new(at: u64) -> Self {
+        Self { at, since: Instant::now(), wait: DOUBT.0, damage: None }
+    }
+}
+
+/// Looks for a position in a file's log.
+pub(crate) fn find(file: &Arc<dyn File>, header: Header, wanted: Position) -> Result<Place> {
+    let (mut names, dump) = tables_of_dump(&**file, header.salt)?;
+    let mut position = Position { session: header.salt, sequence: 0 };
+    let mut reader = LogReader::of_file(&**file, header.salt, file.len()?, dump);
+    let mut oldest = None;
+    let mut last = None;
+    loop {
+        let at = reader.at();
+        if oldest.is_some() && position == wanted {
+            let last = match last {
+                Some(last) => head_at(&**file, last)?.map(|head| (last, head)),
+                None => None,
+            };
+            let (file, salt) = (Arc::clone(file), header.salt);
+            let tail = Tail { file, salt, at, position, last, doubt: None };
+            return Ok(Place::Here(Box::new(tail), names));
+        }
+        let record = reader.record()?;
+        if oldest.is_none() {
+            // The log of a file that was written anew begins with its position alone.
+            if let Some((Kind::Log, mut payload)) = record
+                && let Some((_, Operation::Position(first))) = Operation::take(&mut payload)
+                && payload.is_empty()
+            {
+                position = first;
+                oldest = Some(first);
+                last = Some(at);
+                continue;
+            }
+            oldest = Some(position);
+            if position == wanted {
+                reader.go_to(at);
+                continue;
+            }
+        }
+        let Some((kind, payload)) = record.filter(|_| position.sequence <= wanted.sequence) else {
+            return Ok(Place::Gone(oldest.unwrap_or(position)));
+        };
+        if kind == Kind::Log {
+            position = position.after(payload);
+            take_names(&mut names, payload);
+        }
+        last = Some(at);
+    }
+}
+
+/// The tables that a dump has, and where it ends. Of its records all but the tables' are passed over.
+fn tables_of_dump(file: &dyn File, salt: u64) -> Result<(Names, u64)> {
+    let (mut names, len) = (Names::new(), file.len()?);
+    let mut at = HEADER_BYTES as u64;
+    loop {
+        let damaged = Corrupt { offset: at, what: "a record's head is damaged" };
+        let Some(head) = head_at(file, at)?.and_then(|head| Head::decode(salt, at, &head)) else {
+            return Err(damaged);
+        };
+        let start = at + HEAD_BYTES as u64;
+        if head.kind.is_logged() || head.length > len.saturating_sub(start) {
+            return Err(damaged);
+        }
+        if head.kind == Kind::Table {
+            // A name and two codecs have 255 bytes at most.
+            let mut payload = vec![0; head.length.min(1024) as usize];
+            let read = file.read_at(start, &mut payload)?;
+            let Some((id, table)) =
+                TableEntry::of_record(&payload[..read]).filter(|_| head.matches(&payload))
+            else {
+                return Err(damaged);
+            };
+            names.insert(id, table.name.into());
+        }
+        at = start + head.length;
+        if head.kind == Kind::End {
+            return Ok((names, at));
+        }
+    }
+}
+
+/// Brings the names up to date with what a record of operations does.
+pub(crate) fn take_names(names: &mut Names, mut payload: &[u8]) {
+    while let Some((id, operation)) = Operation::take(&mut payload) {
+        match operation {
+            Operation::Create(table) => drop(names.insert(id, table.name.into())),
+            Operation::Drop => drop(names.remove(&id)),
+            _ => {}
+        }
+    }
+}
+
+fn head_at(file: &dyn File, at: u64) -> Result<Option<[u8; HEAD_BYTES]>> {
+    let mut head = [0; HEAD_BYTES];
+    match file.read_at(at, &mut head) {
+        Ok(read) => Ok((read == HEAD_BYTES).then_some(head)),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

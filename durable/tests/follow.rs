@@ -1,0 +1,221 @@
+//! Followers and feeds of a file that another store writes.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use tempfile::tempdir;
+use twindex_durable::twindex::Index;
+use twindex_durable::{Changes, Durability, Effect, Error, Options, Position, Store};
+
+fn follower(path: &std::path::Path) -> Store {
+    Options::new().read_only(true).open(path).unwrap()
+}
+
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < Duration::from_mins(1), "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn handles_of_a_follower_show_what_was_written_since() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    for durability in [Durability::EverySec, Durability::Always] {
+        let _ = fs::remove_file(&path);
+        let store = Options::new().durability(durability).open(&path).unwrap();
+        let users = store.table("users", Index::Hash).unwrap();
+        users.insert("ada", "1815").unwrap();
+        let copy = follower(&path);
+        let seen = copy.find_table("users").unwrap().unwrap();
+        assert_eq!(copy.refresh().unwrap(), 0);
+        users.upsert("ada", "1852").unwrap();
+        let log = store.table("log", Index::Sorted).unwrap();
+        log.upsert_many(&(0..1000_u32).map(|key| (key.to_be_bytes(), [1; 200])).collect::<Vec<_>>()).unwrap();
+        assert!(copy.stats().behind_bytes > 200_000);
+        assert!(copy.refresh().unwrap() > 2);
+        assert_eq!((copy.stats().behind_bytes, copy.stats().position), (0, store.stats().position));
+        assert_eq!(seen.select("ada").unwrap().as_deref(), Some(b"1852".as_slice()));
+        assert_eq!(copy.find_table("log").unwrap().unwrap().len(), 1000);
+        assert!(matches!(seen.insert("bob", "1"), Err(Error::ReadOnly { .. })));
+        // Handles go on over compactions, of which none is seen, one, and two between two looks.
+        for round in 0..3 {
+            for _ in 0..round {
+                store.compact().unwrap();
+                users.upsert("round", round.to_string()).unwrap();
+            }
+            users.upsert("last", round.to_string()).unwrap();
+            assert!(copy.refresh().unwrap() > 0);
+            assert_eq!(seen.select("last").unwrap(), Some(round.to_string().into_bytes()));
+            assert_eq!(seen.len(), users.len());
+        }
+        store.drop_table("log").unwrap();
+        assert_eq!(copy.refresh().unwrap(), 1);
+        assert!(copy.find_table("log").unwrap().is_none());
+        store.close().unwrap();
+        assert_eq!(copy.refresh().unwrap(), 0);
+        copy.close().unwrap();
+        assert!(matches!(copy.refresh(), Err(Error::Closed { .. })));
+    }
+}
+
+#[test]
+fn a_follower_goes_over_to_a_file_that_took_the_place_of_its_own() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    let store = Store::open(&path).unwrap();
+    let (users, gone) =
+        (store.table("users", Index::Hash).unwrap(), store.table("gone", Index::Hash).unwrap());
+    for key in 0..3000_u32 {
+        users.insert(key.to_be_bytes(), "1").unwrap();
+    }
+    gone.insert("a", "1").unwrap();
+    store.close().unwrap();
+    let earlier = folder.path().join("earlier.twx");
+    fs::copy(&path, &earlier).unwrap();
+    let copy = follower(&path);
+    copy.follow().unwrap();
+    let seen = copy.find_table("users").unwrap().unwrap();
+    // Another store altogether.
+    let other = Store::new();
+    let table = other.table("users", Index::Hash).unwrap();
+    table.insert(7_u32.to_be_bytes(), "7").unwrap();
+    table.insert("new", "7").unwrap();
+    other.table("other", Index::Sorted).unwrap();
+    other.save_as(&path).unwrap();
+    until("the file was replaced", || seen.len() == 2 && copy.find_table("other").unwrap().is_some());
+    assert_eq!(seen.select("new").unwrap().as_deref(), Some(b"7".as_slice()));
+    assert!(copy.find_table("gone").unwrap().is_none());
+    // It is written to, and then a copy from before is put over it, in place.
+    let store = Store::open(&path).unwrap();
+    let written = store.table("users", Index::Hash).unwrap();
+    written.insert("more", "8").unwrap();
+    until("it is written to", || seen.len() == 3);
+    store.close().unwrap();
+    fs::copy(&earlier, &path).unwrap();
+    until("an earlier file is back", || seen.len() == 3000);
+    // And once more, with the same salt but fewer records.
+    let store = Store::open(&path).unwrap();
+    store.find_table("users").unwrap().unwrap().insert("more", "8").unwrap();
+    until("it is written to", || seen.len() == 3001);
+    store.close().unwrap();
+    fs::copy(&earlier, &path).unwrap();
+    until("it was shortened", || seen.len() == 3000);
+    assert_eq!(copy.stats().follow_error, None);
+    // While there is no file, all stays as it was, and somebody can see why.
+    fs::remove_file(&path).unwrap();
+    until("there is none", || copy.stats().follow_error.is_some());
+    assert_eq!(seen.len(), 3000);
+    other.save_as(&path).unwrap();
+    until("there is one again", || seen.len() == 2 && copy.stats().follow_error.is_none());
+}
+
+#[test]
+fn a_store_that_is_only_saved_is_followed_from_save_to_save() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    let store = Options::new().durability(Durability::None).open(&path).unwrap();
+    let users = store.table("users", Index::Hash).unwrap();
+    assert!(matches!(store.position(), Err(Error::NoLog { .. })));
+    users.insert("ada", "1815").unwrap();
+    store.save().unwrap();
+    let copy = follower(&path);
+    let seen = copy.find_table("users").unwrap().unwrap();
+    users.insert("bob", "1").unwrap();
+    assert_eq!(copy.refresh().unwrap(), 0);
+    store.save().unwrap();
+    assert_eq!((copy.refresh().unwrap(), seen.len()), (1, 2));
+}
+
+#[test]
+fn a_record_that_is_half_there_is_not_yet_there_and_damage_is_told() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    let store = Store::open(&path).unwrap();
+    let users = store.table("users", Index::Hash).unwrap();
+    users.insert("a", "1").unwrap();
+    store.close().unwrap();
+    let before = fs::read(&path).unwrap();
+    let store = Store::open(&path).unwrap();
+    let users = store.table("users", Index::Hash).unwrap();
+    users.insert("b", "2").unwrap();
+    store.close().unwrap();
+    let after = fs::read(&path).unwrap();
+    fs::write(&path, &before).unwrap();
+    let copy = follower(&path);
+    let seen = copy.find_table("users").unwrap().unwrap();
+    let record = before.len()..before.len() + 12 + 17 + 5;
+    for length in record.clone() {
+        fs::write(&path, &after[..length]).unwrap();
+        assert_eq!((copy.refresh().unwrap(), seen.len()), (0, 1), "{length}");
+    }
+    // What is behind it says that it was on disk.
+    let mut damaged = after.clone();
+    damaged[record.end - 1] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    until("it is damaged", || match copy.refresh() {
+        Err(Error::Damaged { offset, .. }) => offset == record.start as u64,
+        other => other.map(|batches| batches > 0).unwrap(),
+    });
+    assert_eq!(seen.len(), 1);
+    fs::write(&path, &after).unwrap();
+    assert_eq!((copy.refresh().unwrap(), seen.len()), (1, 2));
+}
+
+#[test]
+fn the_feed_gives_batches_in_order_and_goes_on_after_restarts() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    let store = Store::open(&path).unwrap();
+    let start = store.position().unwrap();
+    let users = store.table("users", Index::Hash).unwrap();
+    let mut batch = store.batch();
+    batch.upsert(&users, "ada", "1").unwrap();
+    batch.delete(&users, "ada").unwrap();
+    batch.commit().unwrap();
+    let mut feed = store.changes(start).unwrap();
+    assert_eq!(feed.position(), start);
+    let created = feed.next().unwrap().unwrap();
+    assert!(matches!(&created.changes[..], [change]
+        if &*change.table == "users" && matches!(change.effect, Effect::Create { index: Index::Hash, .. })));
+    let both = feed.next().unwrap().unwrap();
+    assert!(matches!(&both.changes[..], [put, delete]
+        if matches!(put.effect, Effect::Put { .. }) && matches!(delete.effect, Effect::Delete { .. })));
+    assert!(feed.next().is_none());
+    assert_eq!(feed.wait(Some(Duration::from_millis(5))).unwrap(), None);
+    let writer = std::thread::spawn({
+        let users = users.clone();
+        move || users.clear().unwrap()
+    });
+    let cleared = feed.wait(None).unwrap().unwrap();
+    writer.join().unwrap();
+    assert!(matches!(cleared.changes[0].effect, Effect::Clear));
+    assert_eq!(feed.position(), store.position().unwrap());
+    store.close().unwrap();
+    assert!(matches!(feed.poll(), Err(Error::Closed { .. })));
+    // As text, over a restart and a compaction, without the store.
+    let kept = cleared.position.to_string();
+    let position: Position = kept.parse().unwrap();
+    assert_eq!(position, cleared.position);
+    let store = Store::open(&path).unwrap();
+    store.compact().unwrap();
+    store.find_table("users").unwrap().unwrap().insert("bob", "2").unwrap();
+    let mut feed = Changes::open(&path, position).unwrap();
+    assert_eq!(feed.next().unwrap().unwrap().changes.len(), 1);
+    store.compact().unwrap();
+    store.drop_table("users").unwrap();
+    let dropped = feed.next().unwrap().unwrap();
+    assert_eq!((&*dropped.changes[0].table, &dropped.changes[0].effect), ("users", &Effect::Drop));
+    // What was compacted away.
+    let error = Changes::open(&path, position).unwrap_err();
+    let Error::PositionGone { oldest, .. } = &error else { panic!("{error}") };
+    assert!(error.to_string().contains(&kept) && error.to_string().contains(&oldest.to_string()), "{error}");
+    assert_eq!(Changes::open(&path, *oldest).unwrap().count(), 1);
+    for text in
+        ["", "1-2", "0123456789abcdef", "0123456789abcdef-", "0123456789abcdef--1", "+123456789abcdef-1"]
+    {
+        assert!(matches!(text.parse::<Position>(), Err(Error::NotAPosition { .. })), "{text}");
+    }
+}
