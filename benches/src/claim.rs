@@ -1,6 +1,6 @@
 //! Memory that is there before a clock runs.
 
-use crate::KeyList;
+use crate::keys::KeyList;
 #[cfg(target_os = "linux")]
 use crate::resident::bytes_in;
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use fastrand::Rng;
 
-use crate::Fallible;
+use crate::fallible::Fallible;
 
 /// Keys in the order in which they will be used, all in one block of memory, each with its number.
 ///

@@ -18,7 +18,7 @@
 //! #     type Worker<'h> = MyWorker;
 //! #     fn renew(&mut self, _: Test) -> Fallible { Ok(()) }
 //! #     fn workers(&mut self, _: usize) -> Fallible<Vec<MyWorker>> { Ok(vec![MyWorker]) }
-//! #     fn memory(&mut self) -> Fallible<u64> { Ok(0) }
+//! #     fn memory(&mut self) -> Fallible<Option<u64>> { Ok(None) }
 //! # }
 //! # impl Worker for MyWorker {
 //! #     fn insert(&mut self, _: &[u8], _: &[u8]) -> Fallible<bool> { Ok(true) }
@@ -36,6 +36,7 @@
 #![allow(clippy::cast_precision_loss, clippy::cast_sign_loss)]
 
 mod claim;
+mod fallible;
 mod keys;
 mod options;
 mod progress;
@@ -46,6 +47,7 @@ mod seeds;
 mod values;
 
 pub use claim::{claim_memory, claim_memory_for};
+pub use fallible::Fallible;
 pub use keys::{KeyList, random_hex, words};
 pub use options::{Options, Test};
 pub use record::{Reach, Record};
@@ -53,6 +55,3 @@ pub use report::{Measure, Report};
 pub use resident::resident_bytes;
 pub use seeds::{Host, Worker, main, run};
 pub use values::{fill_value, is_value, is_value_start, number_of_value};
-
-/// What a host or a test returns: any error will do, it is only shown.
-pub type Fallible<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;

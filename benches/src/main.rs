@@ -1,9 +1,23 @@
-//! The seeds' tests over the engine itself, in threads of this process.
+//! The seeds' tests over the engine itself, in threads of this process; with `--beside` over what Rust programs use today.
+
+mod usual;
 
 use std::process::ExitCode;
 
+use clap::Parser;
 use twindex::{Cursor, Index, Store, Table};
-use twindex_benches::{Fallible, Host, Test, Worker};
+use twindex_benches::{Fallible, Host, Options, Report, Test, Worker, run};
+
+use crate::usual::Usual;
+
+#[derive(Parser)]
+struct Cli {
+    /// Measures hashbrown and std's B-tree instead, with one thread
+    #[arg(long)]
+    beside: bool,
+    #[command(flatten)]
+    options: Options,
+}
 
 #[derive(Default)]
 struct Native {
@@ -36,8 +50,8 @@ impl Host for Native {
         Ok((0..threads).map(|_| Thread { table: table.clone(), cursor: None }).collect())
     }
 
-    fn memory(&mut self) -> Fallible<u64> {
-        Ok(self.store.memory() as u64)
+    fn memory(&mut self) -> Fallible<Option<u64>> {
+        Ok(Some(self.store.memory() as u64))
     }
 }
 
@@ -66,5 +80,8 @@ impl Worker for Thread {
 }
 
 fn main() -> ExitCode {
-    twindex_benches::main(Native::default())
+    let Cli { beside, options } = Cli::parse();
+    let report =
+        if beside { run(&mut Usual::default(), &options) } else { run(&mut Native::default(), &options) };
+    Report::end(report, options.json.as_deref())
 }

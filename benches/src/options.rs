@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-use crate::Fallible;
+use crate::fallible::Fallible;
 
 /// One of the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -3,13 +3,15 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::HumanCount;
 use serde::{Deserialize, Serialize};
 
-use crate::{Fallible, Options};
+use crate::fallible::Fallible;
+use crate::options::Options;
 
 /// All that one run of the tests measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -37,6 +39,9 @@ pub struct Report {
 pub struct Measure {
     /// One of its test's [`steps`](crate::Test::steps), such as `unordered_write`.
     pub step: String,
+    /// What held the pairs: Twindex where nothing else is named.
+    #[serde(default = "twindex")]
+    pub system: String,
     /// How many operations it took.
     pub keys: u32,
     /// By how many threads.
@@ -89,6 +94,17 @@ impl Report {
         table
     }
 
+    /// Writes all that was measured, or why it could not be: what a host's `main` ends with.
+    pub fn end(report: Fallible<Self>, json: Option<&Path>) -> ExitCode {
+        match report.and_then(|report| report.write(json)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+
     /// Writes the JSON to a file, or to standard output for `-`; prints the table unless that is there.
     pub fn write(&self, json: Option<&Path>) -> Fallible {
         if json == Some(Path::new("-")) {
@@ -121,6 +137,7 @@ impl Measure {
         let milliseconds = median(&rounds_ms);
         Self {
             step: step.into(),
+            system: twindex(),
             keys: keys as u32,
             threads,
             milliseconds,
@@ -130,6 +147,10 @@ impl Measure {
             resident_bytes_per_pair: None,
         }
     }
+}
+
+fn twindex() -> String {
+    "twindex".into()
 }
 
 /// The middle of the numbers: the mean of the two middle ones where their count is even.

@@ -9,9 +9,14 @@ use clap::Parser;
 use fastrand::Rng;
 use indicatif::ProgressBar;
 
+use crate::claim::claim_memory_for;
+use crate::fallible::Fallible;
+use crate::keys::{KeyList, random_hex, words};
+use crate::options::{Options, Test};
 use crate::progress::{self, BLOCK};
-use crate::{Fallible, KeyList, Measure, Options, Report, Test};
-use crate::{claim_memory_for, fill_value, is_value, random_hex, resident_bytes, words};
+use crate::report::{Measure, Report};
+use crate::resident::resident_bytes;
+use crate::values::{fill_value, is_value};
 
 /// Keys and orders are the same in every run.
 const SEED: u64 = 64;
@@ -33,8 +38,13 @@ pub trait Host {
     /// As many workers on that table as there are threads.
     fn workers(&mut self, threads: usize) -> Fallible<Vec<Self::Worker<'_>>>;
 
-    /// The bytes that the store says it holds.
-    fn memory(&mut self) -> Fallible<u64>;
+    /// The bytes that the store says it holds, where it says so.
+    fn memory(&mut self) -> Fallible<Option<u64>>;
+
+    /// What holds the pairs of a test.
+    fn system(_test: Test) -> &'static str {
+        "twindex"
+    }
 }
 
 /// One thread's way to the table. Each is used by one thread at a time.
@@ -58,13 +68,7 @@ pub trait Worker {
 /// Takes the options from the command line, runs the tests and prints what they measured.
 pub fn main<H: Host>(mut host: H) -> ExitCode {
     let options = Options::parse();
-    match run(&mut host, &options).and_then(|report| report.write(options.json.as_deref())) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    Report::end(run(&mut host, &options), options.json.as_deref())
 }
 
 /// Runs the tests.
@@ -123,7 +127,7 @@ impl<H: Host> Rounds<'_, H> {
         let keys = self.lists.write.len();
         let steps = self.test.steps();
         let mut times = vec![Vec::new(); steps.len()];
-        let (mut resident, mut held) = (None, 0);
+        let (mut resident, mut held) = (None, None);
         for round in 0..self.options.rounds {
             self.host.renew(self.test)?;
             claim_memory_for(self.lists.write, self.options.value_bytes as usize);
@@ -138,9 +142,12 @@ impl<H: Host> Rounds<'_, H> {
                 updates.push(self.update()?);
             }
         }
-        let measure = |(step, times): (&&str, &Vec<Duration>)| Measure::new(step, keys, self.threads, times);
+        let measure = |(step, times): (&&str, &Vec<Duration>)| Measure {
+            system: H::system(self.test).into(),
+            ..Measure::new(step, keys, self.threads, times)
+        };
         let mut measures: Vec<Measure> = steps.iter().zip(&times).map(measure).collect();
-        measures[0].bytes_per_pair = Some(held as f64 / keys as f64);
+        measures[0].bytes_per_pair = held.map(|bytes| bytes as f64 / keys as f64);
         measures[0].resident_bytes_per_pair = resident.map(|bytes| bytes as f64 / keys as f64);
         Ok(measures)
     }

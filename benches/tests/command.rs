@@ -43,6 +43,29 @@ fn the_test_of_clients_has_an_update_too() {
 }
 
 #[test]
+fn what_programs_use_today_does_the_same_steps() {
+    let tests = ["--test", "strings,sorted,clients", "--pairs", "3000", "--threads", "1", "--json", "-"];
+    let output = seeds(&[["--beside"].as_slice(), &tests].concat());
+    assert!(output.status.success(), "{output:?}");
+    let report: Report = serde_json::from_slice(&output.stdout).expect("standard output holds only the JSON");
+    let systems: Vec<_> =
+        report.results.iter().map(|result| (result.step.as_str(), result.system.as_str())).collect();
+    let expected = [
+        ("unordered_write", "hashbrown"),
+        ("unordered_read", "hashbrown"),
+        ("sorted_write", "BTreeMap"),
+        ("sorted_read", "BTreeMap"),
+        ("clients_write", "hashbrown"),
+        ("clients_read", "hashbrown"),
+        ("clients_update", "hashbrown"),
+    ];
+    assert_eq!(systems, expected);
+    assert!(report.results.iter().all(|result| result.bytes_per_pair.is_none()));
+    let output = seeds(&["--beside", "--threads", "2"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--threads 2"), "{output:?}");
+}
+
+#[test]
 fn keys_come_from_a_file_once_each() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let (words, json) = (folder.path().join("words"), folder.path().join("report.json"));

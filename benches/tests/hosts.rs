@@ -46,8 +46,8 @@ impl Host for Model {
         Ok(vec![ModelWorker { pairs: &mut self.pairs, fault: self.fault, next: Bound::Unbounded }])
     }
 
-    fn memory(&mut self) -> Fallible<u64> {
-        Ok(self.pairs.borrow().len() as u64 * 32)
+    fn memory(&mut self) -> Fallible<Option<u64>> {
+        Ok(Some(self.pairs.borrow().len() as u64 * 32))
     }
 }
 

@@ -4,6 +4,8 @@
 random order, then every thread scans its own part of the sorted keys; `clients` inserts into a hash table, selects
 and updates. One call a pair, every result checked.
 
+With --beside the same steps over what Python programs use today: `dict`, and for `sorted` sortedcontainers' `SortedDict`.
+
 With --peers instead: the same work in dict, sortedcontainers, py-lmdb, sqlite3 and rocksdict, each in a process of
 its own, with the ratios (pip install ".[peers]").
 """
@@ -23,7 +25,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import bench_peers
 
@@ -50,7 +52,7 @@ STEPS = {
 
 Pairs: TypeAlias = list[tuple[bytes, bytes]]
 Table: TypeAlias = "twindex.Table[bytes, bytes]"
-Work: TypeAlias = Callable[[Table, "Progress", Pairs], None]
+Work: TypeAlias = Callable[[Any, "Progress", Pairs], None]
 Progress: TypeAlias = "tqdm[Any]"
 
 
@@ -63,6 +65,7 @@ class Measure:
     """What the rounds of one step came to."""
 
     step: str
+    system: str
     keys: int
     threads: int
     milliseconds: float
@@ -128,6 +131,68 @@ def scan_all(table: Table, progress: Progress, pairs: Pairs) -> None:
         progress.update(len(block))
 
 
+def set_all(table: dict[bytes, bytes], progress: Progress, pairs: Pairs) -> None:
+    for start in range(0, len(pairs), BLOCK):
+        block = pairs[start : start + BLOCK]
+        for key, value in block:
+            table[key] = value  # noqa: PERF403
+        progress.update(len(block))
+
+
+def get_all(table: dict[bytes, bytes], progress: Progress, pairs: Pairs) -> None:
+    for start in range(0, len(pairs), BLOCK):
+        block = pairs[start : start + BLOCK]
+        for key, value in block:
+            if table[key] != value:
+                raise WrongResultError(f"a wrong value was read for {key!r}: {table[key]!r}")
+        progress.update(len(block))
+
+
+def walk_all(table: dict[bytes, bytes], progress: Progress, pairs: Pairs) -> None:
+    items = iter(table.items())
+    for start in range(0, len(pairs), BLOCK):
+        block = pairs[start : start + BLOCK]
+        for pair in block:
+            if (found := next(items)) != pair:
+                raise WrongResultError(f"a wrong pair was read for {pair[0]!r}: {found!r}")
+        progress.update(len(block))
+
+
+@dataclass(frozen=True)
+class System:
+    """What holds the pairs of a test."""
+
+    #: As `bench_peers` calls it.
+    name: str
+    #: An empty one, and the store that says how much memory it holds.
+    new: Callable[[], tuple[Any, twindex.Store | None]]
+    #: The steps of the test.
+    works: tuple[Work, ...]
+
+
+def twindex_with(index: Literal["hash", "sorted"]) -> tuple[Table, twindex.Store]:
+    store = twindex.Store()
+    return store.table("t", index, keys="bytes", values="bytes"), store
+
+
+def sorted_dict() -> tuple[Any, None]:
+    from sortedcontainers import SortedDict
+
+    return SortedDict(), None
+
+
+OURS = {
+    "strings": System("twindex hash", lambda: twindex_with("hash"), (insert_all, select_all)),
+    "sorted": System("twindex sorted", lambda: twindex_with("sorted"), (insert_all, scan_all)),
+    "clients": System("twindex hash", lambda: twindex_with("hash"), (insert_all, select_all, update_all)),
+}
+BESIDE = {
+    "strings": System("dict", lambda: ({}, None), (set_all, get_all)),
+    "sorted": System("sortedcontainers", sorted_dict, (set_all, walk_all)),
+    "clients": System("dict", lambda: ({}, None), (set_all, get_all, set_all)),
+}
+
+
 def time_threads(work: Work, table: Table, progress: Progress, groups: Sequence[Pairs]) -> float:
     """The seconds from the first thread's start to the last one's end; all are there before the clock starts."""
     barrier = threading.Barrier(len(groups))
@@ -144,15 +209,10 @@ def time_threads(work: Work, table: Table, progress: Progress, groups: Sequence[
 
 
 def measure(
-    test: str,
-    threads: int,
-    keys: list[bytes],
-    options: argparse.Namespace,
-    progress: Progress,
-    *,
-    first: bool,
+    test: str, threads: int, keys: list[bytes], options: argparse.Namespace, progress: Progress
 ) -> list[Measure]:
     """All rounds of one test with one number of threads, each on a fresh table."""
+    system = (BESIDE if options.beside else OURS)[test]
     pairs = [(key, value_of(number, options.value_bytes)) for number, key in enumerate(keys)]
     writes = in_groups(pairs, threads)
     if test == "sorted":
@@ -164,32 +224,30 @@ def measure(
     gc.collect()
     gc.freeze()
     times: list[list[float]] = [[] for _ in STEPS[test]]
-    store, resident = twindex.Store(), None
-    for round_number in range(options.rounds):
-        store = twindex.Store()
+    table, store = system.new()
+    for _ in range(options.rounds):
+        table, store = system.new()
         bench_peers.claim_memory(len(keys), options.key_bytes + options.value_bytes)
-        table = store.table("t", "sorted" if test == "sorted" else "hash", keys="bytes", values="bytes")
-        before = bench_peers.resident_bytes()
-        times[0].append(time_threads(insert_all, table, progress, writes))
-        after = bench_peers.resident_bytes()
-        # Says something about a store only where no other was freed before, by one thread.
-        if round_number == 0 and threads == 1 and first and before and after:
-            resident = max(after - before, 0) / len(keys)
-        times[1].append(time_threads(scan_all if test == "sorted" else select_all, table, progress, reads))
-        if test == "clients":
-            times[2].append(time_threads(update_all, table, progress, reads))
+        for step, work in enumerate(system.works):
+            times[step].append(time_threads(work, table, progress, reads if step else writes))
     gc.unfreeze()
+    name = "twindex" if store else system.name
     measures = [
-        summary(step, len(keys), threads, each) for step, each in zip(STEPS[test], times, strict=True)
+        summary(step, name, len(keys), threads, each) for step, each in zip(STEPS[test], times, strict=True)
     ]
-    measures[0].bytes_per_pair = store.memory / len(keys)
-    measures[0].resident_bytes_per_pair = resident
+    measures[0].bytes_per_pair = store.memory / len(keys) if store else None
+    # The keys of a file are of any length, and those of threads need memory of their own.
+    if threads == 1 and options.keys_from is None:
+        sizes = bench_peers.Sizes(len(keys), 1, options.key_bytes, options.value_bytes)
+        grown = bench_peers.in_own_process(bench_peers.measure_memory, system.name, sizes)
+        measures[0].resident_bytes_per_pair = None if grown is None else max(grown, 0.0)
     return measures
 
 
-def summary(step: str, keys: int, threads: int, seconds: list[float]) -> Measure:
+def summary(step: str, system: str, keys: int, threads: int, seconds: list[float]) -> Measure:
     median = statistics.median(seconds)
-    return Measure(step, keys, threads, median * 1e3, round(keys / median), [time * 1e3 for time in seconds])
+    rounds = [time * 1e3 for time in seconds]
+    return Measure(step, system, keys, threads, median * 1e3, round(keys / median), rounds)
 
 
 def in_groups(pairs: Pairs, count: int) -> list[Pairs]:
@@ -287,6 +345,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     option("--keys-from", type=Path, metavar="FILE", help="keys from a file, one a line, at most --pairs")
     option("--json", metavar="FILE", help="write JSON too, with - to standard output instead of the table")
     option("--quiet", action="store_true", help="no progress bar")
+    option("--beside", action="store_true", help="measure dict and SortedDict instead")
     option(
         "--peers",
         type=list_of_peers,
@@ -313,7 +372,7 @@ def run(options: argparse.Namespace) -> Report:
         for test in options.test:
             for threads in options.threads:
                 progress.set_description(f"{test}, {threads} threads")
-                results += measure(test, threads, keys, options, progress, first=not results)
+                results += measure(test, threads, keys, options, progress)
     source = None if options.keys_from is None else str(options.keys_from)
     sizes = (len(keys), options.key_bytes, options.value_bytes)
     return Report("python", twindex.__version__, *sizes, source, options.rounds, results)
@@ -393,7 +452,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.json is not None:
             Path(options.json).write_text(text, encoding="utf-8")
     except ModuleNotFoundError as missing:
-        print(f'error: --peers needs {missing.name}: pip install ".[peers]"', file=sys.stderr)
+        print(f'error: {missing.name} is missing: pip install ".[peers]"', file=sys.stderr)
         return 1
     except (WrongResultError, ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -51,9 +51,9 @@ impl Host for Wasmtime {
         Ok(vec![self.running.as_mut().ok_or("no table was made")?])
     }
 
-    fn memory(&mut self) -> Fallible<u64> {
+    fn memory(&mut self) -> Fallible<Option<u64>> {
         let running = self.running.as_mut().ok_or("no table was made")?;
-        Ok(running.guest.memory_of(running.store)? as u64)
+        Ok(Some(running.guest.memory_of(running.store)? as u64))
     }
 }
 

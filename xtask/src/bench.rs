@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum as _};
 use twindex_benches::{Measure, Report, Test};
 
+use crate::build::{fast, guest};
 use crate::run::{Log, command};
 use crate::setup::Venv;
 use crate::workspace::Workspace;
@@ -37,14 +38,16 @@ pub(crate) struct Work {
     pub(crate) rounds: u16,
     pub(crate) value_bytes: u32,
     pub(crate) keys_from: Option<PathBuf>,
+    /// Over what programs of the host use today, and not over Twindex.
+    pub(crate) beside: bool,
 }
 
 impl Options {
-    /// Both of the seeds' tests.
-    pub(crate) fn work(&self) -> Work {
+    /// One of the seeds' tests.
+    pub(crate) fn work(&self, test: Test, beside: bool) -> Work {
         let Self { pairs, rounds, .. } = *self;
         let (threads, keys_from) = (self.threads.clone(), self.keys_from.clone());
-        Work { tests: vec![Test::Strings, Test::Sorted], pairs, threads, rounds, value_bytes: 16, keys_from }
+        Work { tests: vec![test], pairs, threads, rounds, value_bytes: 16, keys_from, beside }
     }
 
     /// As typed after the command.
@@ -68,7 +71,13 @@ impl Work {
             rounds: 1,
             value_bytes: 16,
             keys_from: None,
+            beside: false,
         }
+    }
+
+    /// Threads share no map.
+    fn threads_of(&self, host: Host) -> &[u16] {
+        if self.beside { &[1] } else { host.threads(&self.threads) }
     }
 
     fn add_to(&self, command: &mut Command, threads: &[u16], json: &Path) -> Result<()> {
@@ -76,6 +85,7 @@ impl Work {
         command.args(["--test", &tests.join(","), "--value-bytes", &self.value_bytes.to_string()]);
         command.args(["--pairs", &self.pairs.to_string(), "--threads", &list(threads)]);
         command.args(["--rounds", &self.rounds.to_string()]).arg("--json").arg(json);
+        command.args(self.beside.then_some("--beside"));
         if let Some(path) = &self.keys_from {
             // Hosts run in folders of their own.
             let path = path.canonicalize().with_context(|| format!("--keys-from {}", path.display()))?;
@@ -103,8 +113,11 @@ pub(crate) enum Host {
     Rust,
     Python,
     Node,
+    /// A module that is called from outside for each pair.
     Wasmtime,
     WasmNode,
+    /// A program in WebAssembly that has the engine in it, under Python's wasmtime.
+    Guest,
 }
 
 /// How a host's Rust parts are compiled.
@@ -112,13 +125,13 @@ pub(crate) enum Host {
 pub(crate) enum Build {
     /// For speed, as users get it.
     Release,
+    /// As cargo builds a program of one's own unless told otherwise.
+    Demo,
     /// Quickly.
     Test,
 }
 
 impl Host {
-    pub(crate) const ALL: [Self; 5] = [Self::Rust, Self::Python, Self::Node, Self::Wasmtime, Self::WasmNode];
-
     /// As its report calls itself.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -127,21 +140,23 @@ impl Host {
             Self::Node => "node",
             Self::Wasmtime => "wasmtime",
             Self::WasmNode => "wasm-node",
+            Self::Guest => "wasm-guest",
         }
     }
 
     pub(crate) fn threads(self, wanted: &[u16]) -> &[u16] {
         match self {
             Self::Rust | Self::Python | Self::Node => wanted,
-            Self::Wasmtime | Self::WasmNode => &[1],
+            Self::Wasmtime | Self::WasmNode | Self::Guest => &[1],
         }
     }
 
     fn command(self, workspace: &Workspace, build: Build) -> Command {
         match (self, build) {
             (Self::Rust, Build::Release) => cargo(workspace, "run --release --package twindex-benches --"),
+            (Self::Rust, Build::Demo) => fast(cargo(workspace, "run --release --package twindex-benches --")),
             (Self::Rust, Build::Test) => cargo(workspace, "run --package twindex-benches --"),
-            (Self::Wasmtime, Build::Release) => {
+            (Self::Wasmtime, Build::Release | Build::Demo) => {
                 cargo(workspace, "bench --profile wasmtime --package twindex-wasm --bench seeds --")
             }
             (Self::Wasmtime, Build::Test) => {
@@ -155,6 +170,12 @@ impl Host {
             }
             (Self::Node, _) => script(command("node", &workspace.path("bindings/node")), "bench.mjs"),
             (Self::WasmNode, _) => script(command("node", &workspace.path("wasm/npm")), "bench.mjs"),
+            (Self::Guest, _) => {
+                let python = Venv::of_wasmtime(workspace).python();
+                let mut python = script(command(python, &workspace.path("wasm/benches")), "bench.py");
+                python.arg(guest(workspace));
+                python
+            }
         }
     }
 
@@ -168,18 +189,18 @@ impl Host {
         log: &mut Log,
     ) -> Result<Report> {
         let json = folder.join(format!("{}.json", self.name()));
-        let threads = self.threads(&work.threads);
+        let threads = work.threads_of(self);
         let mut command = self.command(workspace, build);
         work.add_to(&mut command, threads, &json)?;
         match build {
-            Build::Release => log.run_shown(&mut command)?,
+            Build::Release | Build::Demo => log.run_shown(&mut command)?,
             // Others run beside it, and a terminal has one last line.
             Build::Test => log.run(&mut command)?,
         }
         let text = std::fs::read_to_string(&json).with_context(|| format!("reading {}", json.display()))?;
         let report: Report =
             serde_json::from_str(&text).with_context(|| format!("reading {}", json.display()))?;
-        check(&report, self, &work.tests, threads).with_context(|| format!("in {}", json.display()))?;
+        check(&report, self, work, threads).with_context(|| format!("in {}", json.display()))?;
         Ok(report)
     }
 }
@@ -196,10 +217,10 @@ fn script(mut interpreter: Command, name: &str) -> Command {
 }
 
 /// Whether a report is of `host`, and has sound figures of every step with every number of threads.
-pub(crate) fn check(report: &Report, host: Host, tests: &[Test], threads: &[u16]) -> Result<()> {
+fn check(report: &Report, host: Host, work: &Work, threads: &[u16]) -> Result<()> {
     ensure!(report.host == host.name(), "the host is {}, not {}", report.host, host.name());
     ensure!(report.pairs > 0, "there are no pairs");
-    let steps: Vec<&str> = tests.iter().flat_map(|test| test.steps()).copied().collect();
+    let steps: Vec<&str> = work.tests.iter().flat_map(|test| test.steps()).copied().collect();
     for &threads in threads {
         for &step in &steps {
             let what = || format!("{step} with {threads} threads");
@@ -208,6 +229,7 @@ pub(crate) fn check(report: &Report, host: Host, tests: &[Test], threads: &[u16]
             let (Some(measure), None) = (found.next(), found.next()) else {
                 bail!("{} is not there once", what());
             };
+            ensure!((measure.system != "twindex") == work.beside, "{} holds the pairs", measure.system);
             check_measure(measure, report).with_context(what)?;
         }
     }
@@ -224,9 +246,9 @@ fn check_measure(measure: &Measure, report: &Report) -> Result<()> {
     #[allow(clippy::cast_precision_loss, reason = "no rate comes near the 53rd bit")]
     let ratio = *ops as f64 / (f64::from(*keys) / (milliseconds / 1e3));
     ensure!((0.99..1.01).contains(&ratio), "{ops} operations/s are not {keys} in {milliseconds} ms");
-    let is_write = measure.step.ends_with("_write");
+    let says_bytes = measure.step.ends_with("_write") && measure.system == "twindex";
     ensure!(
-        bytes_per_pair.is_some_and(|bytes| bytes > 0.0) == is_write,
+        bytes_per_pair.is_some_and(|bytes| bytes > 0.0) == says_bytes,
         "bytes per pair are {bytes_per_pair:?}"
     );
     Ok(())
@@ -264,9 +286,13 @@ pub(crate) mod tests {
         }
     }
 
+    fn work() -> Work {
+        Work { tests: TESTS.to_vec(), ..Work::smoke() }
+    }
+
     #[test]
     fn a_whole_report_is_accepted() -> Result<()> {
-        check(&sample(Host::Rust, &[1, 2]), Host::Rust, &TESTS, &[1, 2])
+        check(&sample(Host::Rust, &[1, 2]), Host::Rust, &work(), &[1, 2])
     }
 
     #[test]
@@ -275,7 +301,7 @@ pub(crate) mod tests {
         let refused = |change: fn(&mut Report), mention: &str| {
             let mut report = whole();
             change(&mut report);
-            let error = check(&report, Host::Node, &TESTS, &[1, 2]).expect_err(mention);
+            let error = check(&report, Host::Node, &work(), &[1, 2]).expect_err(mention);
             assert!(format!("{error:#}").contains(mention), "{error:#}");
         };
         refused(|report| report.host = "rust".into(), "the host is rust");
@@ -285,8 +311,9 @@ pub(crate) mod tests {
         refused(|report| report.results[3].ops *= 2, "operations/s");
         refused(|report| report.results[0].bytes_per_pair = None, "bytes per pair");
         refused(|report| report.results[1].rounds_ms.clear(), "0 rounds of 1");
+        refused(|report| report.results[2].system = "Map".into(), "Map holds the pairs");
         assert!(
-            check(&whole(), Host::Node, &TESTS, &[1]).is_err(),
+            check(&whole(), Host::Node, &work(), &[1]).is_err(),
             "results that nobody asked for were taken"
         );
     }

@@ -50,3 +50,10 @@ fn version(program: &str) -> String {
     let printed = Log::default().read(command(program, Path::new(".")).arg("--version"));
     printed.unwrap_or_default().trim().to_owned()
 }
+
+/// The commit that is checked out; with a mark where files differ from it.
+pub(crate) fn commit() -> String {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let printed = Log::default().read(command("git", here).args(["describe", "--always", "--dirty"]));
+    printed.unwrap_or_default().trim().to_owned()
+}

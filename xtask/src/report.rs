@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use twindex_benches::Record;
 
-pub(crate) use self::outcome::{outcomes, records_of};
+pub(crate) use self::outcome::{Figure, Outcome, outcomes, records_of};
 pub(crate) use self::page::Report;
 
 use self::compare::Comparison;
@@ -72,7 +72,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     };
     report.remarks.extend(options.remark.iter().cloned());
     if let Some(older) = older {
-        let comparison = Comparison::of(&older, &report.results);
+        let comparison = Comparison::of(older.origin(), &older.results, &report.results);
         println!("{}", comparison.table());
         report.comparison = Some(comparison);
     }

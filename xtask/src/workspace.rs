@@ -9,8 +9,13 @@ use serde::Deserialize;
 use crate::run::{Log, command};
 
 /// Members of the workspace that other tools build and test: the modules of the hosts.
-const MODULES: [&str; 4] =
-    ["twindex-python", "twindex-node", "twindex-component", "twindex-component-client"];
+const MODULES: [&str; 5] = [
+    "twindex-python",
+    "twindex-node",
+    "twindex-component",
+    "twindex-component-client",
+    "twindex-bench-guest",
+];
 
 /// The folders of this checkout.
 #[derive(Deserialize)]

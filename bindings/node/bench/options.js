@@ -1,6 +1,13 @@
 // What the command line asks for.
 import { parseArgs } from 'node:util'
 
+/** What holds the pairs of each test: ours, and with `--beside`; as `peers/adapters.js` calls it. */
+export const SYSTEMS = {
+  strings: ['twindex hash', 'Map'],
+  sorted: ['twindex sorted', 'sorted-btree'],
+  clients: ['twindex hash', 'Map'],
+}
+
 /** What each test measures: a write, a read and an update. */
 export const STEPS = {
   strings: ['unordered_write', 'unordered_read'],
@@ -18,6 +25,7 @@ const HELP = `node bench.mjs [options]
   --keys-from FILE       keys from a file, one a line; --pairs caps their number
   --json FILE            also write JSON there; - writes it instead of the table
   --quiet                no progress bar
+  --beside               measure what programs use today instead, with one thread: a Map and sorted-btree
   --peers                compare with other libraries instead: --peers --help`
 
 const FLAGS = {
@@ -30,6 +38,7 @@ const FLAGS = {
   'keys-from': { type: 'string' },
   json: { type: 'string' },
   quiet: { type: 'boolean', default: false },
+  beside: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 }
 
@@ -57,6 +66,10 @@ export function readOptions(argv) {
     process.exit()
   }
   const keysFrom = values['keys-from'] ?? null
+  const threads = values.threads.split(',').map((text) => count(text, 'threads', 1))
+  if (values.beside && threads.some((number) => number > 1)) {
+    throw new Error(`threads cannot share a Map: --beside takes --threads 1, not "${values.threads}"`)
+  }
   return {
     tests: tests(values.test),
     pairs:
@@ -65,12 +78,13 @@ export function readOptions(argv) {
           ? 1_000_000
           : Infinity
         : count(values.pairs, 'pairs', 1),
-    threads: values.threads.split(',').map((text) => count(text, 'threads', 1)),
+    threads,
     keyBytes: count(values['key-bytes'], 'key-bytes', 1),
     valueBytes: count(values['value-bytes'], 'value-bytes', 0),
     rounds: count(values.rounds, 'rounds', 1),
     keysFrom,
     json: values.json,
     quiet: values.quiet,
+    beside: values.beside,
   }
 }

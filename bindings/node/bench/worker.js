@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { Store } from 'twindex'
 import { shuffle } from './keys.js'
 
-const { shared, thread, threads, keys, valueBytes, barrier } = workerData
+const { shared, thread, threads, keys, valueBytes, beside, barrier } = workerData
 const store = new Store({ shared })
 const text = Buffer.from(keys.text.buffer)
 const from = Math.floor((keys.count * thread) / threads)
@@ -62,6 +62,28 @@ function readInOrder(table, [keys, values]) {
   }
 }
 
+function setAll(map, [keys, values]) {
+  for (let at = 0; at < keys.length; at++) map.set(keys[at], values[at])
+}
+
+function getEach(map, [keys, values]) {
+  for (let at = 0; at < keys.length; at++) {
+    const value = map.get(keys[at])
+    if (value !== values[at])
+      throw new Error(`key "${keys[at]}" has the value "${value}", not "${values[at]}"`)
+  }
+}
+
+function walkInOrder(tree, [keys, values]) {
+  const entries = tree.entries()
+  for (let at = 0; at < keys.length; at++) {
+    const { value: pair } = entries.next()
+    if (pair === undefined || pair[0] !== keys[at] || pair[1] !== values[at]) {
+      throw new Error(`the walk is on ${pair}, not on ${[keys[at], values[at]]}`)
+    }
+  }
+}
+
 /** This thread's group, as it is written and as it is read: in other orders, and with strings of its own. */
 function prepare(test) {
   const own = Array.from({ length: to - from }, (_, at) => from + at)
@@ -74,16 +96,43 @@ function prepare(test) {
 /** Milliseconds on the one clock of the process; a thread's own begins with the thread. */
 const now = () => Number(process.hrtime.bigint()) / 1e6
 
+const OURS = {
+  open: (name, index) => store.table(name, { index }),
+  write,
+  read: readEach,
+  readInOrder,
+  update: updateEach,
+}
+const BESIDE = {
+  open: (_name, index) => (index === 'sorted' ? new Tree() : new Map()),
+  write: setAll,
+  read: getEach,
+  readInOrder: walkInOrder,
+  update: (map, [keys, values]) => setAll(map, [keys, values.toReversed()]),
+}
+
+const system = beside ? BESIDE : OURS
+const Tree = beside ? await loadTree() : undefined
+
+async function loadTree() {
+  const { default: BTree } = await import('sorted-btree')
+  // The package is CommonJS, so its default export comes as a property.
+  return BTree.default ?? BTree
+}
+
 let prepared
+let table
 
 function run({ verb, test, table: name, index }) {
-  const table = store.table(name, { index })
-  if (verb === 'prepare') prepared ??= prepare(test)
+  if (verb === 'prepare') {
+    prepared ??= prepare(test)
+    table = system.open(name, index)
+  }
   meet()
   const start = now()
-  if (verb === 'write') write(table, prepared.written)
-  else if (verb === 'update') updateEach(table, prepared.read)
-  else if (verb === 'read') (test === 'sorted' ? readInOrder : readEach)(table, prepared.read)
+  if (verb === 'write') system.write(table, prepared.written)
+  else if (verb === 'update') system.update(table, prepared.read)
+  else if (verb === 'read') (test === 'sorted' ? system.readInOrder : system.read)(table, prepared.read)
   return { start, end: now() }
 }
 

@@ -45,9 +45,28 @@ def test_the_report() -> None:
         assert result["ops"] == pytest.approx(300 / result["milliseconds"] * 1e3, rel=0.01)
         assert (result["bytes_per_pair"] or 0) >= 32 * write
         assert (result["bytes_per_pair"] is None) is not write
-    first, *others = (result["resident_bytes_per_pair"] for result in report["results"])
-    assert first is None if sys.platform != "linux" else first >= 0
-    assert others == [None] * 7
+        assert result["system"] == "twindex"
+        # A process of its own measures it, which Linux alone can.
+        is_measured = write and result["threads"] == 1 and sys.platform == "linux"
+        assert (result["resident_bytes_per_pair"] is not None) is is_measured
+
+
+def test_what_programs_use_today_does_the_same_steps() -> None:
+    options = ("--test", "strings,sorted,clients", "--pairs", "300", "--threads", "1", "--json", "-")
+    done = bench("--beside", *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    results = json.loads(done.stdout)["results"]
+    assert [(result["step"], result["system"]) for result in results] == [
+        ("unordered_write", "dict"),
+        ("unordered_read", "dict"),
+        ("sorted_write", "sortedcontainers"),
+        ("sorted_read", "sortedcontainers"),
+        ("clients_write", "dict"),
+        ("clients_read", "dict"),
+        ("clients_update", "dict"),
+    ]
+    assert all(result["ops"] > 0 and result["bytes_per_pair"] is None for result in results)
+    assert (results[0]["resident_bytes_per_pair"] is not None) is (sys.platform == "linux")
 
 
 def test_the_table_and_a_file(tmp_path: Path) -> None:
@@ -131,7 +150,8 @@ class Store:
     memory = 0
     def table(self, *arguments, **options): return Table(native().table(*arguments, **options))
 twindex.Store = Store
-sys.exit(bench.main(["--pairs", "10", "--rounds", "1", "--quiet"]))
+if __name__ == "__main__":
+    sys.exit(bench.main(["--pairs", "10", "--rounds", "1", "--quiet"]))
 """,
         encoding="utf-8",
     )
@@ -172,7 +192,7 @@ def test_a_missing_peer_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "lmdb.py").write_text("raise ModuleNotFoundError('hidden', name='lmdb')", encoding="utf-8")
     done = bench("--peers", "py-lmdb", "--pairs", "10", "--rounds", "1", "--quiet", PYTHONPATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == 'error: --peers needs lmdb: pip install ".[peers]"\n'
+    assert done.stderr == 'error: lmdb is missing: pip install ".[peers]"\n'
 
 
 def test_a_peer_that_loses_pairs_is_an_error(tmp_path: Path) -> None:

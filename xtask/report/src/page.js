@@ -79,7 +79,7 @@ function includes(section) {
   for (const { title, includes, has } of GROUPS) {
     if (outcomes.some(has)) list.append(element('dt', { text: title }), element('dd', { text: includes }))
   }
-  if (section.published !== undefined && report.scale !== 'demo') {
+  if (section.published !== undefined) {
     const { document: name, machine, includes } = section.published
     list.append(
       element('dt', { text: 'Published' }),

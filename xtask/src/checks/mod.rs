@@ -1,5 +1,6 @@
 //! Every check and test of every room.
 
+mod circles;
 mod cli;
 mod cluster;
 mod docs;

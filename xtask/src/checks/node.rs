@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::bench::Host;
 use crate::checks::rust::smoke;
 use crate::checks::suite::Suite;
-use crate::setup::{Runtime, npm, npm_ci};
+use crate::setup::{Runtime, npm, npm_ci, npm_ci_unbuilt};
 use crate::steps::{Failed, Job, Steps};
 use crate::workspace::Workspace;
 
@@ -16,7 +16,7 @@ const ANYWHERE: [&str; 4] =
 /// The package in its folder, ready to be used.
 pub(super) fn build(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
     let folder = &workspace.path("bindings/node");
-    steps.must("node: npm ci", |log| npm_ci(folder, log))?;
+    steps.must("node: npm ci", |log| npm_ci_unbuilt(folder, log))?;
     steps.must("node: build", |log| log.run(&mut npm(folder, &["run", "build"])))
 }
 

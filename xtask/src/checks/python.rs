@@ -6,9 +6,9 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::bench::Host;
-use crate::checks::docs;
 use crate::checks::rust::smoke;
 use crate::checks::suite::Suite;
+use crate::checks::{circles, docs};
 use crate::run::Log;
 use crate::setup::{Interpreter, Venv};
 use crate::steps::{Failed, Job, Steps};
@@ -112,6 +112,7 @@ fn test(package: &Package, workspace: &Workspace, steps: &mut Steps) {
     ] {
         steps.check(&format!("python: {name}"), |log| log.run(venv.module(module, folder).args(arguments)));
     }
+    steps.check("python: no circles of modules", |log| circles::python(folder, venv, log));
     smoke("python", Host::Python, workspace, steps);
     steps.check("python: what is in the distributions", |log| {
         log.run(

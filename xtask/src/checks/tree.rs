@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::checks::circles;
 use crate::checks::rust::{FUZZ, MODELS, PEERS};
 use crate::checks::suite::Suite;
 use crate::run::{Log, command};
@@ -26,6 +27,7 @@ fn files_and_format(workspace: &Workspace, steps: &mut Steps) {
         log.read(command("cargo", root).args(["metadata", "--locked", "--format-version=1"])).map(drop)
     });
     steps.check("tree: files", |log| files(root, log));
+    steps.check("tree: no circles of files", |log| circles::crates(root, log));
 }
 
 fn lints(suite: &Suite, steps: &mut Steps) -> Result<(), Failed> {

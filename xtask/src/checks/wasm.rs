@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use crate::bench::Host;
+use crate::build::{WASMTIME, make_guest};
 use crate::checks::node::scripts;
 use crate::checks::rust::smoke;
 use crate::checks::suite::Suite;
@@ -12,9 +13,6 @@ use crate::run::{Log, command};
 use crate::setup::{Runtime, Venv, WasmTarget, npm, npm_ci, require_wasi};
 use crate::steps::{Failed, Job, Steps};
 use crate::workspace::Workspace;
-
-/// The version for which the tests in Python are written.
-const WASMTIME: &str = "wasmtime==50.0.1";
 
 /// The package's modules in its folder, and the components.
 pub(super) fn build(workspace: &Workspace, target: WasmTarget, steps: &mut Steps) -> Result<(), Failed> {
@@ -57,6 +55,9 @@ fn test_in_javascript(suite: &Suite, steps: &mut Steps) -> Result<(), Failed> {
         log.run(&mut npm(folder, &["run", "test:package"]))
     });
     smoke("wasm", Host::WasmNode, workspace, steps);
+    let target = suite.wasm_target(steps)?;
+    steps.must("wasm: program for the bench", |log| make_guest(workspace, target, log))?;
+    smoke("wasm", Host::Guest, workspace, steps);
     test_in_runtimes(workspace, steps);
     let tool = suite.wasi_tool(steps)?;
     steps.check("wasm: the tool for WASI in Deno", |log| {
@@ -97,7 +98,7 @@ pub(super) fn build_tool(workspace: &Workspace, log: &mut Log) -> Result<PathBuf
 /// The module, the component, and one file in turn under WASI and natively.
 fn test_in_python(tool: &Path, workspace: &Workspace, log: &mut Log) -> Result<()> {
     log.run(command("cargo", workspace.root()).args(["build", "--package=twindex-cli"]))?;
-    let venv = Venv::at(workspace.target("venv-wasm"));
+    let venv = Venv::of_wasmtime(workspace);
     venv.make(log)?;
     venv.install(workspace.root(), &[WASMTIME], log)?;
     let mut tests = command(venv.python(), workspace.root());

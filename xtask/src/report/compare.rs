@@ -4,16 +4,23 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::{Deserialize, Serialize};
 
 use super::outcome::{Figure, Outcome};
-use super::page::Report;
 
 /// This report beside an older one.
 #[derive(Serialize, Deserialize, Clone, Debug)]
 pub(crate) struct Comparison {
     /// Of the older report.
-    made_at: u64,
-    commit: String,
-    machine: String,
+    #[serde(flatten)]
+    origin: Origin,
     changes: Vec<Change>,
+}
+
+/// When, of what and where a report was made.
+#[derive(Serialize, Deserialize, Clone, Debug)]
+pub(crate) struct Origin {
+    /// Seconds since 1970.
+    pub(crate) made_at: u64,
+    pub(crate) commit: String,
+    pub(crate) machine: String,
 }
 
 /// One figure then and now.
@@ -65,11 +72,11 @@ impl Verdict {
 }
 
 impl Comparison {
-    /// All figures that both reports have.
-    pub(crate) fn of(older: &Report, newer: &[Outcome]) -> Self {
+    /// All figures that both reports have. `origin` is the older one's.
+    pub(crate) fn of(origin: Origin, older: &[Outcome], newer: &[Outcome]) -> Self {
         let mut changes = Vec::new();
         for outcome in newer {
-            let Some(before) = older.results.iter().find(|before| before.is_of(outcome)) else { continue };
+            let Some(before) = older.iter().find(|before| before.is_of(outcome)) else { continue };
             for (name, now) in &outcome.figures {
                 let Some(then) = before.figures.get(name) else { continue };
                 let better = better(name, then, now);
@@ -89,8 +96,7 @@ impl Comparison {
         for (change, others) in changes.iter_mut().zip(others) {
             change.others = others;
         }
-        let (made_at, commit) = (older.made_at, older.commit.clone());
-        Self { made_at, commit, machine: older.machine.line(), changes }
+        Self { origin, changes }
     }
 
     /// What changed of Twindex itself, by more than noise.
@@ -158,8 +164,8 @@ mod tests {
             records.extend(rounds("other", figure, &[others]));
             outcomes(records)
         };
-        let older = Report::new("older".into(), "test", report(then, 10.0)).expect("a report");
-        let comparison = Comparison::of(&older, &report(now, 20.0));
+        let origin = Origin { made_at: 0, commit: "abc".into(), machine: "a machine".into() };
+        let comparison = Comparison::of(origin, &report(then, 10.0), &report(now, 20.0));
         assert_eq!(comparison.changes.len(), 2);
         comparison.changes[0].clone()
     }

@@ -80,7 +80,7 @@ pub(crate) fn records_of(host: &HostReport) -> Vec<Record> {
     for measure in &host.results {
         let Some((test, threads, rate)) = place_of(&measure.step) else { continue };
         let record = |test: &str| {
-            let record = Record::new(test, "twindex", Reach::Process, measure.keys.into());
+            let record = Record::new(test, &measure.system, Reach::Process, measure.keys.into());
             Record { host: host.host.clone(), ..record }
         };
         for (round, milliseconds) in (0..).zip(&measure.rounds_ms) {

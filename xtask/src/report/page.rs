@@ -7,10 +7,9 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::compare::Comparison;
+use super::compare::{Comparison, Origin};
 use super::outcome::Outcome;
-use crate::machine::Machine;
-use crate::run::{Log, command};
+use crate::machine::{Machine, commit};
 
 /// The page without its data: where the three marks stand, style, data and script go.
 const PAGE: &str = include_str!("../../report/page.html");
@@ -29,7 +28,7 @@ pub(crate) struct Report {
     pub(crate) commit: String,
     /// The command line that does it again.
     pub(crate) command: String,
-    /// How much was done: `demo`, `quick`, `machine` or `full`.
+    /// How much was done: `demo`, `test`, `quick`, `machine` or `full`.
     pub(crate) scale: String,
     pub(crate) machine: Machine,
     /// What a reader must know beside the figures.
@@ -66,17 +65,21 @@ impl Report {
             .with_context(|| format!("{} is no report of this version", path.display()))
     }
 
+    /// Writes `NAME.json` into `folder`.
+    pub(crate) fn write_json(&self, folder: &Path, name: &str) -> Result<()> {
+        write(folder, &format!("{name}.json"), &(serde_json::to_string_pretty(self)? + "\n")).map(drop)
+    }
+
     /// Writes `NAME.json` and `NAME.html` into `folder`; the page's path.
     pub(crate) fn write(&self, folder: &Path, name: &str, script: &str) -> Result<PathBuf> {
-        std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
-        let write = |ending: &str, text: &str| {
-            let path = folder.join(format!("{name}.{ending}"));
-            std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
-            Ok::<_, anyhow::Error>(path)
-        };
         let whole = Self { published: serde_json::from_str(PUBLISHED)?, ..self.clone() };
-        write("json", &(serde_json::to_string_pretty(&whole)? + "\n"))?;
-        write("html", &whole.page(script)?)
+        whole.write_json(folder, name)?;
+        write(folder, &format!("{name}.html"), &whole.page(script)?)
+    }
+
+    /// What a comparison says of it.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { made_at: self.made_at, commit: self.commit.clone(), machine: self.machine.line() }
     }
 
     /// A page that needs nothing but itself.
@@ -90,11 +93,11 @@ impl Report {
     }
 }
 
-/// The commit that is checked out; with a mark where files differ from it.
-pub(crate) fn commit() -> String {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let printed = Log::default().read(command("git", here).args(["describe", "--always", "--dirty"]));
-    printed.unwrap_or_default().trim().to_owned()
+fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf> {
+    std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+    let path = folder.join(name);
+    std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+    Ok(path)
 }
 
 #[cfg(test)]
@@ -103,9 +106,11 @@ mod tests {
     use crate::bench::{Host, tests::sample};
     use crate::report::outcome::{outcomes, records_of};
 
+    const HOSTS: [Host; 4] = [Host::Rust, Host::Python, Host::Node, Host::Wasmtime];
+
     fn report() -> Result<Report> {
-        let results = Host::ALL.iter().flat_map(|&host| records_of(&sample(host, &[1]))).collect();
-        Report::new("cargo xtask demo </script>".into(), "demo", outcomes(results))
+        let results = HOSTS.iter().flat_map(|&host| records_of(&sample(host, &[1]))).collect();
+        Report::new("cargo xtask report </script>".into(), "quick", outcomes(results))
     }
 
     /// The data of a page, as its script finds them.
@@ -120,9 +125,9 @@ mod tests {
     fn the_page_holds_all_that_was_measured() -> Result<()> {
         let report = report()?;
         let data: Report = serde_json::from_str(data_of(&report.page("draw()")?))?;
-        assert_eq!(data.command, "cargo xtask demo </script>");
+        assert_eq!(data.command, "cargo xtask report </script>");
         assert_eq!(data.results.len(), report.results.len());
-        assert!(data.results.len() >= 2 * Host::ALL.len());
+        assert!(data.results.len() >= 2 * HOSTS.len());
         Ok(())
     }
 

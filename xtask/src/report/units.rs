@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use twindex_benches::{Record, Test};
 
 use super::outcome::records_of;
-use super::page::commit;
 use crate::bench::{Build, Host, Work};
+use crate::machine::commit;
 use crate::run::{Log, command};
 use crate::workspace::Workspace;
 
@@ -160,6 +160,7 @@ impl Hosts {
                 rounds: self.rounds,
                 value_bytes,
                 keys_from,
+                beside: false,
             };
             let counts = host.threads(threads).len() as u64;
             // A verb takes about a microsecond, and a host half a second to start.

@@ -8,7 +8,7 @@ mod tools;
 mod wasm_target;
 
 pub(crate) use instruments::{Fuzzer, Miri, Sanitizer};
-pub(crate) use node::{npm, npm_ci};
+pub(crate) use node::{npm, npm_ci, npm_ci_unbuilt};
 pub(crate) use python::{Interpreter, Venv};
 pub(crate) use runtimes::Runtime;
 pub(crate) use tools::{Tool, output, require};

@@ -18,6 +18,15 @@ pub(crate) fn npm(folder: &Path, arguments: &[&str]) -> Command {
 
 /// Installs what the lock file of `folder` names, unless that was done since it last changed.
 pub(crate) fn npm_ci(folder: &Path, log: &mut Log) -> Result<()> {
+    ci(folder, &["ci"], log)
+}
+
+/// As [`npm_ci`], without the script that would build a native module: a step of its own does that.
+pub(crate) fn npm_ci_unbuilt(folder: &Path, log: &mut Log) -> Result<()> {
+    ci(folder, &["ci", "--ignore-scripts"], log)
+}
+
+fn ci(folder: &Path, arguments: &[&str], log: &mut Log) -> Result<()> {
     // Two jobs may want the same folder.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -28,7 +37,7 @@ pub(crate) fn npm_ci(folder: &Path, log: &mut Log) -> Result<()> {
         log.note(&format!("{} has its packages", folder.display()));
         return Ok(());
     }
-    log.run(&mut npm(folder, &["ci"]))
+    log.run(&mut npm(folder, arguments))
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {

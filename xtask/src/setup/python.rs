@@ -63,6 +63,11 @@ impl Venv {
         Self::at(workspace.target("venv"))
     }
 
+    /// The one with wasmtime.
+    pub(crate) fn of_wasmtime(workspace: &Workspace) -> Self {
+        Self::at(workspace.target("venv-wasm"))
+    }
+
     /// The one in which the package is tested under another interpreter than the first.
     pub(crate) fn of_interpreter(workspace: &Workspace, interpreter: &Interpreter) -> Self {
         let folder = workspace.target(&format!("venv-{}", interpreter.version));
