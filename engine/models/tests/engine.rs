@@ -110,7 +110,10 @@ fn a_table_with_a_pair_is_not_empty() {
         };
         let reader = |table: &Table| {
             for _ in 0..8 {
-                assert!(!table.contains(key(0)) || !table.is_empty(), "a pair was found, and none was counted");
+                assert!(
+                    !table.contains(key(0)) || !table.is_empty(),
+                    "a pair was found, and none was counted"
+                );
             }
         };
         on_threads(&table, [work(writer), work(reader)]);
