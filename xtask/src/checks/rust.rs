@@ -43,7 +43,7 @@ pub(super) fn cargo_test_of_all(suite: &Suite) -> Job<'_> {
 pub(super) fn smoke(room: &str, host: Host, workspace: &Workspace, steps: &mut Steps) {
     steps.check(&format!("{room}: bench of {} at 1,000 pairs", host.name()), |log| {
         let folder = workspace.empty_folder(&format!("smoke/{}", host.name()))?;
-        host.run(workspace, Build::Test, &Work::smoke(), &folder, log).map(drop)
+        host.run(workspace, Build::Test, &Work::smoke(host), &folder, log).map(drop)
     });
 }
 
