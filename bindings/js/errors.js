@@ -68,7 +68,7 @@ export const encodingError = (message, cause) =>
 
 /** Bytes that are not of a format. */
 export const notOf = (format, what, bytes) =>
-  encodingError(`a ${what} is not ${format}: it begins with "${excerpt(bytes)}"`)
+  encodingError(`the ${what} is not ${format}: "${excerpt(bytes)}"`)
 
 /** An argument of a wrong type. */
 export const typeError = (message, got, cause) => makeError('TWINDEX_TYPE', message, got, cause)

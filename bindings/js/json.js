@@ -60,7 +60,7 @@ export const json = {
     try {
       value = JSON.parse(text)
     } catch (cause) {
-      throw encodingError(`a value is not JSON: ${cause.message}`, cause)
+      throw encodingError(`the value is not JSON: ${cause.message}`, cause)
     }
     if (SUSPICIOUS.test(text)) checkTokens(text)
     return value

@@ -163,6 +163,8 @@ class Writer {
 class Reader {
   #bytes
   #at = 0
+  /** Where the item begins that was begun last. */
+  #start = 0
 
   constructor(bytes) {
     this.#bytes = bytes
@@ -175,7 +177,7 @@ class Reader {
   }
 
   #damaged() {
-    return notOf('a tuple', 'key', this.#bytes)
+    return notOf(`a tuple, from byte ${this.#start} on`, 'key', this.#bytes)
   }
 
   #byte() {
@@ -191,6 +193,7 @@ class Reader {
   }
 
   #item(depth) {
+    this.#start = this.#at
     const kind = this.#byte()
     if (kind === NULL) return null
     if (kind === BYTES) return new Uint8Array(this.#content())

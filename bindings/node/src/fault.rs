@@ -9,6 +9,9 @@ use crate::encoding::Column;
 use crate::js::{Failed, Js, Made, Value};
 use crate::shared::Refusal;
 
+/// A message shows so much of bytes, in every language.
+const SHOWN_BYTES: usize = 32;
+
 /// What a function of this module ends with.
 pub(crate) type Answer<'c> = Result<Value<'c>, Fault<'c>>;
 
@@ -81,7 +84,7 @@ impl<'c> Fault<'c> {
     #[cold]
     pub(crate) fn too_long(len: usize) -> Self {
         Self::new(Why::Encoding(format!(
-            "{len} bytes do not fit into a string; read them with \"buffer\" or \"view\""
+            "{len} bytes do not fit into a string; read them with \"bytes\" or \"view\""
         )))
     }
 
@@ -93,11 +96,11 @@ impl<'c> Fault<'c> {
 
     /// Bytes that no string stands for.
     #[cold]
-    pub(crate) fn not_utf8(what: &str, bytes: &[u8]) -> Self {
-        let start = bytes[..bytes.len().min(32)].escape_ascii();
-        Self::new(Why::Encoding(format!(
-            "{what} is not UTF-8 (it begins with \"{start}\"); read it with \"buffer\" or \"view\""
-        )))
+    pub(crate) fn not_utf8(column: Column, bytes: &[u8]) -> Self {
+        let what = column.name().replacen("a ", "the ", 1);
+        let start = bytes[..bytes.len().min(SHOWN_BYTES)].escape_ascii();
+        let rest = if bytes.len() > SHOWN_BYTES { "..." } else { "" };
+        Self::new(Why::Encoding(format!("{what} is not UTF-8: \"{start}{rest}\"")))
     }
 
     /// The error that JavaScript is to see, made by `raise`: `(code, message, value?) => Error`. `None` where an exception

@@ -37,7 +37,7 @@ pub(crate) fn single<'c>(
 }
 
 fn text<'c>(js: Js<'c>, column: Column, bytes: &[u8]) -> Answer<'c> {
-    let made = js.text(bytes).ok_or_else(|| Fault::not_utf8(column.name(), bytes))?;
+    let made = js.text(bytes).ok_or_else(|| Fault::not_utf8(column, bytes))?;
     made.map_err(|_| Fault::too_long(bytes.len()))
 }
 

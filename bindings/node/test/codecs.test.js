@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Store } from 'twindex'
 
-const { cases, refused } = JSON.parse(
+const { cases, refused, decided } = JSON.parse(
   readFileSync(new URL('../../../conformance/codecs.json', import.meta.url), 'utf8'),
 )
 
@@ -12,6 +12,13 @@ const { cases, refused } = JSON.parse(
 function read(value) {
   if (Array.isArray(value)) return value.map(read)
   if (value?.hex !== undefined) return new Uint8Array(Buffer.from(value.hex, 'hex'))
+  if (value?.view !== undefined) return new DataView(new Uint8Array(Buffer.from(value.view, 'hex')).buffer)
+  if (value?.utf16 !== undefined) return String.fromCharCode(Number.parseInt(value.utf16, 16))
+  if (value?.detached) {
+    const gone = new Uint8Array(1)
+    structuredClone(gone.buffer, { transfer: [gone.buffer] })
+    return gone
+  }
   if (value?.int !== undefined) return BigInt(value.int)
   if (value?.float !== undefined) return Number(value.float.replace('inf', 'Infinity'))
   return value
@@ -62,6 +69,29 @@ for (const { codec, column, hex } of refused) {
     else bytes.set(NONE, stored)
     const code = codec === 'int' && column === 'value' ? 'TWINDEX_NOT_AN_INTEGER' : 'TWINDEX_ENCODING'
     assert.throws(() => [...table], { code })
+  })
+}
+
+/** What a case does, by the codec of one column. */
+function does({ codec, column, ...rest }) {
+  const { table, bytes } = open(column, codec)
+  const pair = (half) => (column === 'key' ? [half, NONE] : [NONE, half])
+  const half = ([[key, value]]) => (column === 'key' ? key : value)
+  if (rest.read !== undefined) {
+    bytes.set(...pair(Buffer.from(rest.read, 'hex')))
+    return half([...table])
+  }
+  table.set(...pair(read(rest.write)))
+  return half([...bytes]).toString('hex')
+}
+
+for (const { name, gives, ...rest } of decided) {
+  // JavaScript has one number for 5 and 5.0.
+  if (rest.write !== undefined && isWholeFloat(rest.write)) continue
+  test(name, () => {
+    const code = gives.code ?? gives.otherwise
+    if (code === undefined) assert.deepEqual(does(rest), gives.hex ?? read(gives.value))
+    else assert.throws(() => does(rest), { code, ...(gives.message && { message: gives.message }) })
   })
 }
 

@@ -80,7 +80,7 @@ test('bytes that are not UTF-8 are not replaced either', () => {
   assert.throws(() => [...texts], isRefused)
   assert.deepEqual([...texts.keys()], ['key'])
   bytes.insert(Buffer.from([0x80]), Buffer.from('x'))
-  assert.throws(() => [...texts.keys()], { code: 'TWINDEX_ENCODING', message: /a key is not UTF-8/ })
+  assert.throws(() => [...texts.keys()], { code: 'TWINDEX_ENCODING', message: /the key is not UTF-8/ })
 })
 
 for (const encoding of ['bytes', 'view']) {

@@ -260,6 +260,16 @@ for (const name of ['version-1-dump', 'version-1-log']) {
     const golden = readFileSync(new URL(`../../../conformance/golden/${name}.twx`, import.meta.url))
     const store = Store.loadSync(golden)
     assert.ok(store.tables().length > 0)
+    // Another language wrote it, with `int` keys and `json` values.
+    const years = store.table('years', { index: 'sorted' })
+    assert.deepEqual(years.codecs, { keys: 'int', values: 'json' })
+    assert.deepEqual(
+      [...years],
+      [
+        [-7, 'before'],
+        [1815, { name: 'Ada' }],
+      ],
+    )
     const again = Store.loadSync(store.dumpSync())
     assert.deepEqual(all(again), all(store))
   })

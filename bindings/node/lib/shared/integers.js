@@ -2,6 +2,7 @@
 // in every language; `bigint` is the same, seen as bigints.
 
 import { encodingError, excerpt, makeError, rangeError, typeError } from './errors.js'
+import { encodeText } from './text.js'
 
 const KEY_BYTES = 8
 /** A sign and zeros before the number are read over, as by `increment`. */
@@ -35,7 +36,7 @@ function unsafe(what, number) {
 
 function keyView(bytes) {
   if (bytes.length === KEY_BYTES) return new DataView(bytes.buffer, bytes.byteOffset, KEY_BYTES)
-  throw encodingError(`a key is not an integer of 8 bytes, it has ${bytes.length}: "${excerpt(bytes)}"`)
+  throw encodingError(`the key is not an integer of 8 bytes, it has ${bytes.length}: "${excerpt(bytes)}"`)
 }
 
 /** The order of the bytes is that of the numbers once the sign is turned over. */
@@ -74,11 +75,8 @@ function readDecimal(text) {
     const big = BigInt(text.replace('+', ''))
     if (fits(big)) return big
   }
-  const start = text.length > 40 ? `${text.slice(0, 40)}...` : text
-  throw makeError(
-    'TWINDEX_NOT_AN_INTEGER',
-    `a value is not a decimal integer of 64 bits: ${JSON.stringify(start)}`,
-  )
+  const shown = excerpt(encodeText(text, 'value'))
+  throw makeError('TWINDEX_NOT_AN_INTEGER', `the value is not a decimal integer of 64 bits: "${shown}"`)
 }
 
 export const intValue = {
