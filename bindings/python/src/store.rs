@@ -272,6 +272,23 @@ impl Store {
         Ok(Some(place.call1((torn.offset, torn.bytes))?))
     }
 
+    /// Reads what another process wrote to the file since, where this store was opened with `read_only=True`: how many
+    /// batches of changes that were. A store that is open for writing has all of them already.
+    ///
+    /// Tables go on working, over compactions too and when the file is replaced. When it returns, no batch is there in part;
+    /// while it runs, other threads may see a part of one. Raises `NoFileError` for a store in memory.
+    fn refresh(&self, py: Python<'_>) -> Result<u64> {
+        let store = self.0.open()?;
+        Ok(py.detach(|| store.refresh())?)
+    }
+
+    /// Keeps up by itself from now on: `refresh` is called by a thread, every 1 to 32 ms. What goes wrong is in
+    /// `stats()["follow_error"]`. A child of a fork opens the store anew, and calls it there.
+    fn follow(&self, py: Python<'_>) -> Result<()> {
+        let store = self.0.open()?;
+        Ok(py.detach(|| store.follow())?)
+    }
+
     /// Figures of the store and its file, by name: pairs, bytes in memory and on disk, how often it was synced.
     ///
     /// >>> store = Store()
@@ -294,6 +311,10 @@ impl Store {
         dict.set_item("compacting", stats.compacting)?;
         dict.set_item("compaction_error", stats.compaction_error)?;
         dict.set_item("log_error", stats.log_error)?;
+        dict.set_item("position", stats.position.map(|position| position.to_string()))?;
+        dict.set_item("behind_bytes", stats.behind_bytes)?;
+        dict.set_item("refreshed", stats.refreshed)?;
+        dict.set_item("follow_error", stats.follow_error)?;
         Ok(dict)
     }
 

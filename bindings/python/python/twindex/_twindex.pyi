@@ -379,6 +379,8 @@ class Store:
     def read_only(self) -> bool: ...
     @property
     def torn(self) -> Place | None: ...
+    def refresh(self) -> int: ...
+    def follow(self) -> None: ...
     def stats(self) -> _Stats: ...
     @staticmethod
     def load(
@@ -411,6 +413,10 @@ class _Stats(TypedDict):
     compacting: bool
     compaction_error: str | None
     log_error: str | None
+    position: str | None
+    behind_bytes: int
+    refreshed: datetime | None
+    follow_error: str | None
 
 @final
 class Batch:
