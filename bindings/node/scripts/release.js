@@ -29,13 +29,15 @@ if (PLATFORMS[name] === undefined) throw new Error(`twindex is not published for
 const own = join(folder, name)
 mkdirSync(own, { recursive: true })
 copyFileSync(built, join(own, 'twindex.node'))
+const licences = ['LICENSE-APACHE', 'LICENSE-MIT']
+for (const file of licences) copyFileSync(join(root, file), join(own, file))
 write(join(own, 'package.json'), {
   name: packageOf(name),
   version: main.version,
   description: `The native module of twindex for ${name}`,
   license: main.license,
   engines: main.engines,
-  files: ['twindex.node'],
+  files: ['twindex.node', ...licences],
   ...PLATFORMS[name],
 })
 

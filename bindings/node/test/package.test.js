@@ -41,6 +41,8 @@ function pack(cwd) {
 const add = (tarball) =>
   npm(folder, 'install', '--ignore-scripts', '--offline', '--omit=optional', '--prefix', folder, tarball)
 
+const LICENCES = ['LICENSE-APACHE', 'LICENSE-MIT']
+
 let main
 let native
 
@@ -71,10 +73,11 @@ test('the packages have what they need, and nothing else', () => {
     'lib/shared/types.d.ts',
     'scripts/cli.js',
     'README.md',
+    ...LICENCES,
   ]) {
     assert.ok(main.files.includes(name), name)
   }
-  assert.deepEqual(native.files.toSorted(), ['package.json', 'twindex.node'])
+  assert.deepEqual(native.files.toSorted(), [...LICENCES, 'package.json', 'twindex.node'])
   // What is in the repository's own package is the same but for the names of the platforms, and has the module itself.
   assert.deepEqual(
     pack(root)

@@ -24,7 +24,8 @@ def test_the_wheel() -> None:
     written.add("py.typed")
     assert written <= package
     assert len(package - written) == 1, "one native module"
-    assert {"Name: twindex", "Requires-Python: >=3.11", "License-File: LICENSE"} <= set(text.splitlines())
+    assert {"Name: twindex", "Requires-Python: >=3.11", "License-File: LICENSE-MIT"} <= set(text.splitlines())
+    assert "License-File: LICENSE-APACHE" in text.splitlines()
     assert not any("test" in name or "bench" in name for name in names)
 
 

@@ -27,6 +27,7 @@ fn files_and_format(workspace: &Workspace, steps: &mut Steps) {
         log.read(command("cargo", root).args(["metadata", "--locked", "--format-version=1"])).map(drop)
     });
     steps.check("tree: files", |log| files(root, log));
+    steps.check("tree: licences", |_| licences(root));
     steps.check("tree: no circles of files", |log| circles::crates(root, log));
 }
 
@@ -65,6 +66,32 @@ fn files(root: &Path, log: &mut Log) -> Result<()> {
         }
     }
     ensure!(found.is_empty(), "{}", found.join("\n"));
+    Ok(())
+}
+
+/// The folders from which packages are made.
+const PACKAGES: [&str; 9] = [
+    "engine",
+    "codec",
+    "durable",
+    "cluster",
+    "cli",
+    "bindings/python",
+    "cluster/python",
+    "bindings/node",
+    "wasm/npm",
+];
+
+/// Whether each package has the texts of both licences. They are copies, because npm leaves links out.
+fn licences(root: &Path) -> Result<()> {
+    let read = |path: &Path| std::fs::read(path).with_context(|| format!("reading {}", path.display()));
+    for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        let text = read(&root.join(name))?;
+        for package in PACKAGES {
+            let copy = root.join(package).join(name);
+            ensure!(read(&copy)? == text, "{} is not a copy of {name}", copy.display());
+        }
+    }
     Ok(())
 }
 

@@ -48,6 +48,8 @@ const SHOWN = ['1815 1', '2026-11-01 a', '2026-11-02 b']
 test('it has all that it needs and nothing else', () => {
   const others = packed.files.map(({ path }) => path).filter((path) => !path.startsWith('src/'))
   assert.deepEqual(others.sort(), [
+    'LICENSE-APACHE',
+    'LICENSE-MIT',
     'README.md',
     'browser.d.ts',
     'browser.js',
