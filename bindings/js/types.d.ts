@@ -143,6 +143,7 @@ export type ErrorCode =
   | 'TWINDEX_UNKNOWN_DURABILITY'
   /** A batch was given a table of another store. */
   | 'TWINDEX_FOREIGN_TABLE'
+  | 'TWINDEX_UNEXPECTED'
   /** Another copy of this package has a shared store of this name in the same process. */
   | 'TWINDEX_OTHER_COPY'
   /** A bug in Twindex. */

@@ -220,6 +220,13 @@ export class Batch {
   /** As `upsert`. */
   set<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T>): this
   delete<T extends AnyTable>(table: T, key: KeyOf<T>): this
+  /** Adds `by`, 1 unless told, to the value, a decimal number. An absent key counts as 0. */
+  increment<T extends AnyTable>(table: T, key: KeyOf<T>, by?: number | bigint): this
+  /**
+   * Has the batch done only if the key has this value when it is committed, or is absent for `undefined`. Otherwise
+   * `commit` throws `TWINDEX_UNEXPECTED`, and nothing is done. What the batch itself writes does not count.
+   */
+  expect<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T> | undefined): this
   /** Does all of them, in order: whether each took effect. Where one fails, none is done. Ends the batch. */
   commit(): boolean[]
 }

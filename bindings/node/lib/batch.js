@@ -57,6 +57,20 @@ export class Batch {
     return this
   }
 
+  increment(table, key, by = 1) {
+    const { handle, keys } = this.#into(table)
+    native.batchIncrement(this.#handle, handle, keys.cross(keys.toItem(key, 'key'), KEY), by)
+    return this
+  }
+
+  /** Nothing, as `select` answers where the key is absent, stands for absent. */
+  expect(table, key, value) {
+    const { handle, keys, values } = this.#into(table)
+    if (!values.isNone(value)) return this.#add(native.batchExpect, table, key, value)
+    native.batchExpect(this.#handle, handle, keys.cross(keys.toItem(key, 'key'), KEY), undefined)
+    return this
+  }
+
   static {
     fillBatch = (batch, fill) => batch.#fill(fill)
   }

@@ -81,6 +81,8 @@ const FUNCTIONS: &[(&str, Native)] = &[
     ("batchReplace", batch::replace),
     ("batchUpsert", batch::upsert),
     ("batchDelete", batch::delete),
+    ("batchIncrement", batch::increment),
+    ("batchExpect", batch::expect),
     ("commit", batch::commit),
     ("openTable", table::open),
     ("seeTable", table::see),

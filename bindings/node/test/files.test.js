@@ -106,6 +106,33 @@ for (const durability of ALL) {
   })
 }
 
+test('a batch is done only if what it expects is so', async () => {
+  for (const store of [new Store(), openSync(newPath())]) {
+    const accounts = store.table('accounts', { values: 'int' })
+    const names = store.table('names', { index: 'sorted' })
+    const batch = store.batch()
+    batch.expect(accounts, 'ada', undefined).insert(accounts, 'ada', 100)
+    batch.increment(accounts, 'bob').increment(accounts, 'bob', -8n)
+    batch.expect(names, 'ada', names.select('ada')).upsert(names, 'ada', 'Ada')
+    assert.equal(batch.size, 4)
+    assert.deepEqual(batch.commit(), [true, true, true, true])
+    const refused = store.batch().expect(names, 'ada', 'Ada').expect(accounts, 'ada', 99).delete(names, 'ada')
+    assert.throws(
+      () => refused.commit(),
+      (error) => error.code === 'TWINDEX_UNEXPECTED' && /expectation 1/.test(error.message),
+    )
+    assert.throws(() => store.batch().increment(accounts, 'ada', 1.5), { code: 'TWINDEX_TYPE' })
+    assert.throws(() => store.batch().increment(names, 'ada').commit(), { code: 'TWINDEX_NOT_AN_INTEGER' })
+    assert.throws(() => store.batch().expect(names, 'ada', 1), { code: 'TWINDEX_TYPE' })
+    assert.deepEqual([...accounts].sort(), [
+      ['ada', 100],
+      ['bob', -7],
+    ])
+    assert.deepEqual([...names], [['ada', 'Ada']])
+    await store.close()
+  }
+})
+
 test('a batch that fails changes nothing', () => {
   const store = new Store({ memoryLimit: 4_000_000 })
   const table = store.table('t', { values: 'view' })

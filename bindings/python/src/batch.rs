@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
+use crate::arguments::Amount;
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::memory::check_memory;
@@ -109,6 +110,35 @@ impl Batch {
         let (py, table) = (table.py(), Table::of(table)?);
         let key = table.encode_key(key)?;
         self.add(py, |batch| batch.delete(table.engine(), key))
+    }
+
+    /// Adds `by` to the value, a decimal number. An absent key counts as 0.
+    #[pyo3(signature = (table, key, by=Amount(1), /), text_signature = "($self, table, key, by=1, /)")]
+    fn increment(&self, table: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>, by: Amount) -> Result<()> {
+        let (py, table) = (table.py(), Table::of(table)?);
+        table.check_decimal()?;
+        let key = table.encode_key(key)?;
+        self.add(py, |batch| batch.increment(table.engine(), key, by.0))
+    }
+
+    /// Has the batch done only if the key has this value when it is committed, or is absent for None. Otherwise
+    /// `commit` raises `UnexpectedError`, and nothing is done. What the batch itself writes does not count.
+    ///
+    /// >>> store = Store()
+    /// >>> accounts = store.table("accounts", values="int")
+    /// >>> with store.batch() as batch:
+    /// ...     batch.expect(accounts, "ada", None)
+    /// ...     batch.insert(accounts, "ada", 90)
+    #[pyo3(signature = (table, key, value, /))]
+    fn expect(
+        &self,
+        table: &Bound<'_, PyAny>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> Result<()> {
+        let (py, table) = (table.py(), Table::of(table)?);
+        let (key, value) = (table.encode_key(key)?, table.encode_present(value)?);
+        self.add(py, |batch| batch.expect(table.engine(), key, value.as_ref().map(AsRef::as_ref)))
     }
 
     /// Does all of them: whether each took effect. The batch ends, even where that fails.

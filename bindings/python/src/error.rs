@@ -13,8 +13,8 @@ use self::classes::{
     ArgumentTypeError, ClosedError, CodecNameError, CorruptError, EncodingError, ForeignTableError,
     ForkedError, InUseError, IntegerOverflowError, IoError, KeyTooLongError, LogFailedError,
     MemoryLimitError, NoFileError, NoTableError, NotAnIntegerError, OptionError, PairLengthError,
-    ReadOnlyError, TableDroppedError, TableNameError, UnknownDurabilityError, UnknownIndexError,
-    ValueTooLargeError, WrongCodecError, WrongIndexError,
+    ReadOnlyError, TableDroppedError, TableNameError, UnexpectedError, UnknownDurabilityError,
+    UnknownIndexError, ValueTooLargeError, WrongCodecError, WrongIndexError,
 };
 
 #[allow(missing_docs, reason = "the macro's types are documented where they are defined, in Python")]
@@ -28,6 +28,7 @@ mod classes {
     import_exception!(twindex.errors, CorruptError);
     import_exception!(twindex.errors, EncodingError);
     import_exception!(twindex.errors, ForeignTableError);
+    import_exception!(twindex.errors, UnexpectedError);
     import_exception!(twindex.errors, ForkedError);
     import_exception!(twindex.errors, InUseError);
     import_exception!(twindex.errors, IntegerOverflowError);
@@ -93,6 +94,7 @@ impl From<twindex_durable::Error> for Failure {
             Durable::NoFile => NoFileError::new_err(message),
             Durable::UnknownDurability { .. } => UnknownDurabilityError::new_err(message),
             Durable::ForeignTable { .. } => ForeignTableError::new_err(message),
+            Durable::Unexpected { .. } => UnexpectedError::new_err(message),
             _ => classes::Error::new_err(message),
         })
     }

@@ -29,6 +29,7 @@ BUILTINS = {
     "TWINDEX_NO_FILE": ValueError,
     "TWINDEX_UNKNOWN_DURABILITY": ValueError,
     "TWINDEX_FOREIGN_TABLE": ValueError,
+    "TWINDEX_UNEXPECTED": RuntimeError,
     "TWINDEX_ENCODING": ValueError,
     "TWINDEX_KEY_TOO_LONG": ValueError,
     "TWINDEX_VALUE_TOO_LARGE": ValueError,

@@ -8,12 +8,13 @@ import errno
 import multiprocessing
 import os
 import pickle
+import random
 import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -229,6 +230,68 @@ def test_batches(path: Path, durability: Durability) -> None:
             give_up()
     with twindex.open(path) as store:
         assert dict(store.table("accounts", keys="str", values="int")) == {"ada": 90}
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_a_batch_is_done_only_if_what_it_expects_is_so(path: Path, in_file: bool) -> None:
+    store = twindex.open(path) if in_file else twindex.Store()
+    accounts = store.table("accounts", values="int")
+    names = store.table("names", "sorted")
+    with store.batch() as batch:
+        batch.expect(accounts, "ada", None)
+        batch.insert(accounts, "ada", 100)
+        batch.increment(accounts, "bob")
+        batch.increment(accounts, "bob", -8)
+        batch.expect(names, "ada", names.select("ada"))
+        batch.upsert(names, "ada", "Ada")
+        assert len(batch) == 4
+    assert dict(accounts) == {"ada": 100, "bob": -7}
+    batch = store.batch()
+    batch.expect(names, "ada", "Ada")
+    batch.expect(accounts, "ada", 99)
+    batch.delete(names, "ada")
+    with pytest.raises(twindex.UnexpectedError, match=r'"ada" of table "accounts" .*expectation 1'):
+        batch.commit()
+    batch = store.batch()
+    with pytest.raises(twindex.ArgumentTypeError):
+        batch.expect(accounts, "ada", "99")  # type: ignore[misc]
+    batch.increment(names, "ada")
+    with pytest.raises(twindex.NotAnIntegerError):
+        batch.commit()
+    assert dict(accounts) == {"ada": 100, "bob": -7}
+    assert dict(names) == {"ada": "Ada"}
+    store.close()
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_money_is_moved_and_not_made(path: Path, in_file: bool) -> None:
+    store = twindex.open(path) if in_file else twindex.Store()
+    accounts = store.table("accounts", values="int")
+    accounts.update({f"account {number}": 100 for number in range(5)})
+
+    def transfer(source: str, target: str, amount: int) -> None:
+        while (money := accounts[source]) >= amount:
+            batch = store.batch()
+            batch.expect(accounts, source, money)
+            batch.increment(accounts, source, -amount)
+            batch.increment(accounts, target, amount)
+            try:
+                batch.commit()
+            except twindex.UnexpectedError:
+                continue
+            return
+
+    def work(seed: int) -> None:
+        chance = random.Random(seed)
+        for _ in range(300):
+            source, target = chance.sample(list(accounts), 2)
+            transfer(source, target, chance.randint(1, 60))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert sum(accounts.values()) == 500
+    assert min(accounts.values()) >= 0
+    store.close()
 
 
 def test_a_batch_that_fails_changes_nothing() -> None:

@@ -8,6 +8,7 @@ use crate::call::Call;
 use crate::crossing::Region;
 use crate::encoding::{Column, Encodings};
 use crate::fault::{Answer, Fault};
+use crate::input::amount;
 use crate::js::Value;
 use crate::state::{Of, State};
 
@@ -70,6 +71,28 @@ pub(crate) fn upsert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 /// `batchDelete(batch, table, key)`
 pub(crate) fn delete<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     add(call, state, false, |batch, table, key, _| batch.delete(table, key))
+}
+
+/// `batchIncrement(batch, table, key, by)`
+pub(crate) fn increment<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let (by, _) = amount(call.js, call.argument(3))?;
+    let parts = state.parts(call.number(1))?;
+    let keys = (Column::Key, parts.table.encodings.keys);
+    parts.input.read(call.js, parts.crossing, Region::Key, keys, call.argument(2))?;
+    let State { batches, tables, input, .. } = state;
+    let batch = batches.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
+    let table = tables.get(call.number(1)).ok_or_else(Fault::closed)?;
+    batch.thing.increment(&table.thing, &input.key, by)?;
+    Ok(Value::UNDEFINED)
+}
+
+/// `batchExpect(batch, table, key, value)`: `undefined` for absent.
+pub(crate) fn expect<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let has_value = !call.js.is_nothing(call.argument(3));
+    if has_value {
+        return add(call, state, true, |batch, table, key, value| batch.expect(table, key, Some(value)));
+    }
+    add(call, state, false, |batch, table, key, _| batch.expect(table, key, None))
 }
 
 /// `commit(batch)`: whether each took effect. The batch is used up.

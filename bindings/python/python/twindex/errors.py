@@ -171,6 +171,12 @@ class ForeignTableError(Error, ValueError):
     code = "TWINDEX_FOREIGN_TABLE"
 
 
+class UnexpectedError(Error, RuntimeError):
+    """What a batch expected is not so: another wrote meanwhile. Nothing of the batch was done."""
+
+    code = "TWINDEX_UNEXPECTED"
+
+
 class IoError(Error, OSError):
     """A file that could not be read or written; `errno` tells why where that is known."""
 
