@@ -319,8 +319,8 @@ fn is_same_file(one: &Path, two: &Path) -> bool {
 impl Options {
     /// Opens the store in the file at `path`.
     ///
-    /// Fails with [`Error::InUse`] where it is open for writing already, with [`Error::Damaged`] where it holds
-    /// anything but what was written, and with [`Error::Io`]. What a power cut left unfinished is no damage:
+    /// Fails with [`Error::InUse`](crate::Error::InUse) where it is open for writing already, with [`Error::Damaged`](crate::Error::Damaged) where it holds
+    /// anything but what was written, and with [`Error::Io`](crate::Error::Io). What a power cut left unfinished is no damage:
     /// see [`Store::torn`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Store> {
         Store::open_with(path.as_ref(), self)

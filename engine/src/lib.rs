@@ -2613,6 +2613,7 @@ mod hash {
             while budget > 0 && joining.lists > 0 {
                 // The largest last, as one of them may fit meanwhile.
                 let taken = LANES * CLASSES - joining.lists;
+                #[allow(clippy::modulo_one, reason = "a target without threads has one lane")]
                 let (class, lane) = (taken / LANES, taken % LANES);
                 let Some(reference) = state.lanes[lane].pop(shard, class) else {
                     joining.lists -= 1;
