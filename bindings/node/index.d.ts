@@ -72,6 +72,12 @@ export interface LaterOptions extends SignalOptions {
 export function open(path: string | URL, options?: OpenOptions & LaterOptions): Promise<Store>
 export function openSync(path: string | URL, options?: OpenOptions): Store
 
+/**
+ * Connects to a Valkey or Redis Cluster, or to one server: the same tables, their verbs as promises. This needs the package
+ * `@twindex/cluster`, which has the types of the options and of the store.
+ */
+export function connect(url: string, options?: object): Promise<unknown>
+
 /** A part of a file. */
 export interface Place {
   offset: number

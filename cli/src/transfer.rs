@@ -117,7 +117,9 @@ fn bring(
     let mut pairs = pairs.peekable();
     while pairs.peek().is_some() {
         let group: Vec<Pair> = pairs.by_ref().take(GROUP).collect::<Result<_, _>>()?;
-        group.iter().for_each(|(key, value)| moved.sum.add(key, value));
+        for (key, value) in &group {
+            moved.sum.add(key, value);
+        }
         let keys: Vec<&[u8]> = group.iter().map(|(key, _)| &key[..]).collect();
         let there = if was_empty { vec![None; keys.len()] } else { side.values(&keys)? };
         let differs = |(pair, there): (_, Option<Vec<u8>>)| {

@@ -95,8 +95,10 @@ impl Table {
         Ok(Self { ttl: Some(ttl), ..self.clone() })
     }
 
-    /// Fails where the table was dropped or its store closed, as far as this client knows.
-    pub fn check(&self) -> Result<()> {
+    /// Fails as a write of this key would before it is sent: it is too long, or the table was dropped or its store closed,
+    /// as far as this client knows.
+    pub fn check(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        twindex::check_key(key.as_ref())?;
         self.writing().map(drop)
     }
 

@@ -94,9 +94,9 @@ impl Table {
         self.inner.codecs()
     }
 
-    /// Raises where the table was dropped or its store closed.
-    fn check(&self, py: Python<'_>) -> PyResult<()> {
-        self.inner.check().map_err(|error| raised(py, &error))
+    /// Raises as a write of this key would before it is sent.
+    fn check(&self, py: Python<'_>, key: Bytes) -> PyResult<()> {
+        self.inner.check(key).map_err(|error| raised(py, &error))
     }
 
     fn delete(&self, py: Python<'_>, key: Bytes) -> PyResult<Py<PyAny>> {

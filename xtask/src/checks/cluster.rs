@@ -7,7 +7,7 @@ use crate::checks::python::{install, only_file};
 use crate::checks::rust::cargo_test;
 use crate::checks::suite::Suite;
 use crate::run::{Log, command};
-use crate::setup::Venv;
+use crate::setup::{Venv, npm};
 use crate::steps::{Failed, Job, Steps, checks};
 use crate::workspace::Workspace;
 
@@ -15,7 +15,8 @@ use crate::workspace::Workspace;
 const URL: &str = "TWINDEX_CLUSTER_URL";
 
 pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
-    let packages: Job<'_> = Box::new(|steps| python(suite, steps));
+    let python: Job<'_> = Box::new(|steps| python(suite, steps));
+    let node: Job<'_> = Box::new(|steps| node(suite, steps));
     // The tool has them by a feature, which the test of all crates does not switch on.
     let transfers = checks(|steps| {
         steps.check("cluster: push and pull", |log| {
@@ -23,7 +24,7 @@ pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
             log.run(cargo.args(["test", "--package=twindex-cli", "--features=cluster", "--test=transfer"]))
         });
     });
-    cargo_test("cluster", "twindex-cluster", suite).into_iter().chain([transfers, packages]).collect()
+    cargo_test("cluster", "twindex-cluster", suite).into_iter().chain([transfers, python, node]).collect()
 }
 
 fn start() -> Result<Cluster> {
@@ -45,6 +46,27 @@ fn python(suite: &Suite, steps: &mut Steps) -> Result<(), Failed> {
     steps.check("cluster: pytest", |log| {
         let cluster = start()?;
         log.run(venv.module("pytest", folder).arg("--quiet").env(URL, cluster.url()))
+    });
+    Ok(())
+}
+
+/// The Node package in its folder, compiled without optimising.
+fn node(suite: &Suite, steps: &mut Steps) -> Result<(), Failed> {
+    let workspace = suite.workspace();
+    let folder = &workspace.path("cluster/node");
+    steps.must("cluster: Node package", |log| {
+        let mut build = command("node", folder);
+        log.run(build.args(["scripts/build.js", "--dev"]).env("CARGO_TARGET_DIR", workspace.build()))
+    })?;
+    steps.check("cluster: Node tests", |log| {
+        let cluster = start()?;
+        log.run(npm(folder, &["test"]).env(URL, cluster.url()))
+    });
+    // The linter is the other package's.
+    suite.node(steps)?;
+    steps.check("cluster: Node lint", |log| {
+        let biome = workspace.path("bindings/node/node_modules/.bin/biome");
+        log.run(command(biome, folder).args(["check", "--error-on-warnings", "--config-path=.", "."]))
     });
     Ok(())
 }

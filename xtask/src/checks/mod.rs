@@ -69,7 +69,7 @@ impl Room {
             Self::Tree => &[Tool::C, Tool::Git, Tool::RustComponents, Tool::Python],
             Self::Engine | Self::Codec | Self::Durable | Self::Examples => &[Tool::C],
             Self::Benches => &[Tool::C, Tool::Redis],
-            Self::Cluster => &[Tool::C, Tool::Redis, Tool::Python],
+            Self::Cluster => &[Tool::C, Tool::Redis, Tool::Python, Tool::Node],
             Self::Wasm => &[Tool::C, Tool::Node, Tool::Python, Tool::Browser],
             Self::Cli | Self::Node | Self::Xtask => &[Tool::C, Tool::Node],
             Self::Python | Self::Docs => &[Tool::C, Tool::Python],

@@ -130,7 +130,7 @@ class Verbs:
 
     def _swap(self, key, old, returned):
         """The swap that `alter` makes, or None where there is nothing to do."""
-        self._native.check()
+        self._native.check(key)
         if returned is KEEP or (returned is DELETE and old is None):
             return None
         if returned is None and not self._coder.has_none:

@@ -1,0 +1,5 @@
+//! Lets the module be loaded by Node.
+
+fn main() {
+    napi_build::setup();
+}

@@ -1,0 +1,88 @@
+// Stores in a cluster.
+
+import { createRequire } from 'node:module'
+
+import { wait } from './call.js'
+import { readTime } from './items.js'
+import { readCodecs, rememberedCodecs } from './shared/codecs.js'
+import { rangeError } from './shared/errors.js'
+import { readBoolean, readCount, readOptions, readString, TABLE } from './shared/options.js'
+import { Table } from './table.js'
+
+const native = createRequire(import.meta.url)('../twindex-cluster.node')
+
+const TIMES = ['longestLife', 'timeout', 'connectTimeout', 'patience', 'catalogueAge']
+const PEMS = ['tlsAuthority', 'tlsCertificate', 'tlsKey']
+const MOST_PARTITIONS = 1024
+const STATS = ['hits', 'misses', 'invalidations', 'emptied', 'pairs', 'bytes', 'servers']
+
+function readGiven(options) {
+  const names = ['namespace', 'nearCache', 'partitions', ...TIMES, ...PEMS]
+  const given = { ...readOptions(options, 'connect', names) }
+  if (given.namespace !== undefined) readString(given.namespace, 'a namespace')
+  if (given.nearCache !== undefined) readCount(given.nearCache, 'nearCache')
+  for (const name of TIMES) given[name] = readTime(given[name], name)
+  if (given.partitions !== undefined) {
+    readCount(given.partitions, 'partitions')
+    if (given.partitions < 1 || given.partitions > MOST_PARTITIONS) {
+      throw rangeError(`partitions is 1 to ${MOST_PARTITIONS}, not ${given.partitions}`)
+    }
+  }
+  for (const name of PEMS) {
+    if (typeof given[name] === 'string') given[name] = Buffer.from(given[name])
+  }
+  return given
+}
+
+/** Connects to the servers that a URL names. */
+export async function connect(url, options) {
+  readString(url, 'a URL')
+  const given = readGiven(options)
+  return new Store(await wait(() => native.connect(url, given)))
+}
+
+export class Store {
+  #native
+
+  constructor(store) {
+    this.#native = store
+  }
+
+  async table(name, options) {
+    readString(name, 'the name of a table')
+    const read = readOptions(options, 'a table', TABLE)
+    const { index = 'hash', create = true } = read
+    readString(index, 'the index of a table')
+    readBoolean(create, 'create')
+    const codecs = readCodecs(read)
+    const table = await wait(() =>
+      this.#native.table(name, index, codecs.keys?.name, codecs.values?.name, create),
+    )
+    return new Table(table, rememberedCodecs(name, codecs, table.codecs))
+  }
+
+  async tables() {
+    const flat = await wait(() => this.#native.tables())
+    return Array.from({ length: flat.length / 2 }, (_, at) => [flat[2 * at], flat[2 * at + 1]])
+  }
+
+  async dropTable(name) {
+    readString(name, 'the name of a table')
+    return wait(() => this.#native.dropTable(name))
+  }
+
+  /** The figures of the near cache, where there is one. */
+  get nearStats() {
+    const figures = this.#native.nearStats()
+    if (figures === null || figures === undefined) return undefined
+    return Object.fromEntries(STATS.map((name, at) => [name, figures[at]]))
+  }
+
+  async close() {
+    this.#native.close()
+  }
+
+  async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
+    await this.close()
+  }
+}

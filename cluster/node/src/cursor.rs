@@ -1,0 +1,82 @@
+//! The classes `NativeCursor` and `NativePairs`.
+
+use std::sync::Arc;
+
+use napi::Result;
+use napi::bindgen_prelude::{Buffer, Env, PromiseRaw};
+use napi_derive::napi;
+use tokio::sync::Mutex;
+use twindex_cluster::{Cursor, Scan, Walk};
+
+use crate::answer::{answer, flat};
+
+/// A position in a sorted table. Calls take their turns.
+#[napi]
+pub struct NativeCursor(Arc<Mutex<Cursor>>);
+
+impl NativeCursor {
+    pub(crate) fn new(cursor: Cursor) -> Self {
+        Self(Arc::new(Mutex::new(cursor)))
+    }
+}
+
+#[napi]
+impl NativeCursor {
+    /// One pair, which a cursor reads ahead of.
+    #[napi]
+    pub fn next<'e>(&self, env: &'e Env, down: bool) -> Result<PromiseRaw<'e, Vec<Buffer>>> {
+        let cursor = self.0.clone();
+        answer(env, async move {
+            let mut cursor = cursor.lock().await;
+            let pair = if down { cursor.scan_desc_next().await? } else { cursor.scan_asc_next().await? };
+            Ok(flat(pair.into_iter().collect()))
+        })
+    }
+
+    #[napi]
+    pub fn next_many<'e>(&self, env: &'e Env, down: bool, limit: u32) -> Result<PromiseRaw<'e, Vec<Buffer>>> {
+        let (cursor, limit) = (self.0.clone(), limit as usize);
+        answer(env, async move {
+            let mut cursor = cursor.lock().await;
+            let pairs = if down {
+                cursor.scan_desc_next_many(limit).await?
+            } else {
+                cursor.scan_asc_next_many(limit).await?
+            };
+            Ok(flat(pairs))
+        })
+    }
+}
+
+enum Source {
+    Scan(Box<Scan>),
+    Walk(Box<Walk>),
+}
+
+/// Pairs that come one after another.
+#[napi]
+pub struct NativePairs(Arc<Mutex<Source>>);
+
+impl NativePairs {
+    pub(crate) fn of_scan(scan: Scan) -> Self {
+        Self(Arc::new(Mutex::new(Source::Scan(Box::new(scan)))))
+    }
+
+    pub(crate) fn of_walk(walk: Walk) -> Self {
+        Self(Arc::new(Mutex::new(Source::Walk(Box::new(walk)))))
+    }
+}
+
+#[napi]
+impl NativePairs {
+    #[napi]
+    pub fn next_many<'e>(&self, env: &'e Env, count: u32) -> Result<PromiseRaw<'e, Vec<Buffer>>> {
+        let (source, count) = (self.0.clone(), count as usize);
+        answer(env, async move {
+            Ok(flat(match &mut *source.lock().await {
+                Source::Scan(scan) => scan.next_many(count).await?,
+                Source::Walk(walk) => walk.next_many(count).await?,
+            }))
+        })
+    }
+}

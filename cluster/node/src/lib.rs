@@ -1,0 +1,11 @@
+//! The native half of the Node package `@twindex/cluster`: keys and values are bytes here, and every call a promise.
+
+#![allow(missing_docs, reason = "the macro's functions are documented where they are seen, in index.d.ts")]
+#![allow(unreachable_pub, reason = "Node sees them, and no crate does")]
+#![allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
+#![cfg_attr(test, allow(dead_code, reason = "in tests nothing is registered with Node"))]
+
+mod answer;
+mod cursor;
+mod store;
+mod table;

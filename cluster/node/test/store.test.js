@@ -1,0 +1,77 @@
+// What the package does beyond the verbs.
+
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+
+import { connect, DELETE } from '../index.js'
+import { cluster } from './cluster.js'
+
+const { url, end } = await cluster()
+after(end)
+
+const open = (name, options) => connect(url, { namespace: `node-${process.pid}-${name}`, ...options })
+
+test('a table has codecs and remembers them', async () => {
+  const store = await open('codecs')
+  const users = await store.table('users', { values: 'json' })
+  await users.insert('ada', { born: 1815 })
+  assert.deepEqual(await users.select('ada'), { born: 1815 })
+  assert.ok(await users.alter('ada', async (value) => ({ ...value, died: 1852 })))
+  assert.deepEqual(await users.selectMany(['ada', 'bob']), [{ born: 1815, died: 1852 }, undefined])
+  assert.ok(await users.alter('ada', () => DELETE))
+  const visits = await store.table('visits', { index: 'sorted', keys: 'tuple', values: 'int' })
+  await visits.upsertMany([
+    [['ada', 2026, 11], 3],
+    [['ada', 2026, 2], 5],
+    [['bob', 2025, 7], 1],
+  ])
+  const found = []
+  for await (const pair of visits.scan({ prefix: ['ada', 2026] })) found.push(pair)
+  assert.deepEqual(found, [
+    [['ada', 2026, 2], 5],
+    [['ada', 2026, 11], 3],
+  ])
+  assert.equal(await visits.increment(['bob', 2025, 7], 2), 3)
+  assert.equal(await visits.increment(['bob', 2025, 7], 2n), 5n)
+  assert.deepEqual((await store.table('visits', { index: 'sorted' })).codecs, {
+    keys: 'tuple',
+    values: 'int',
+  })
+  await assert.rejects(store.table('users', { values: 'int' }), { code: 'TWINDEX_WRONG_CODEC' })
+  await assert.rejects(store.table('nobody', { create: false }), { code: 'TWINDEX_NO_TABLE' })
+  await store.close()
+  await assert.rejects(users.select('ada'), { code: 'TWINDEX_CLOSED' })
+})
+
+test('pairs expire when told to', async () => {
+  const users = await (await open('ttl')).table('users')
+  assert.ok(await users.insert('ada', '1', { ttl: 100_000 }))
+  assert.ok(await users.insert('bob', '1', { ttl: 100 }))
+  const left = await users.ttl('ada')
+  assert.ok(left > 90_000 && left <= 100_000)
+  assert.ok(await users.expire('ada', undefined))
+  assert.equal(await users.ttl('ada'), Infinity)
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  assert.deepEqual([await users.ttl('bob'), await users.select('bob')], [undefined, undefined])
+  await assert.rejects(users.insert('cy', '1', { ttl: 0 }), { code: 'TWINDEX_RANGE' })
+  await assert.rejects(users.insert('cy', '1', { ttl: '1' }), { code: 'TWINDEX_TYPE' })
+})
+
+test('a near cache shows what others write', async () => {
+  const near = await open('near', { nearCache: 1 << 20 })
+  const [users, others] = [await near.table('users'), await (await open('near')).table('users')]
+  await others.upsert('ada', '1')
+  const deadline = Date.now() + 10_000
+  while (near.nearStats.hits < 100 && Date.now() < deadline) assert.equal(await users.select('ada'), '1')
+  assert.ok(near.nearStats.hits >= 100)
+  await others.upsert('ada', '2')
+  while ((await users.select('ada')) !== '2') assert.ok(Date.now() < deadline)
+})
+
+test('errors say what is wrong', async () => {
+  await assert.rejects(connect('http://localhost'), { code: 'TWINDEX_URL' })
+  await assert.rejects(connect('redis://127.0.0.1:1', { patience: 100 }), { code: 'TWINDEX_UNAVAILABLE' })
+  await assert.rejects(connect(7), { code: 'TWINDEX_TYPE' })
+  await assert.rejects(connect(url, { partition: 7 }), { code: 'TWINDEX_RANGE' })
+  await assert.rejects(connect(url, { partitions: 0 }), { code: 'TWINDEX_RANGE' })
+})
