@@ -62,53 +62,87 @@
 // thread's own, and to the count of owners of a large value that it keeps. What it is shown is whole. Growth never stops
 // the table. A pair costs little more than its bytes.
 //
-// One thing a reader may wait for: in a sorted table a look-up that finds nothing, and a scan that enters a leaf, wait while
-// a writer moves slots in that leaf. That is at most some hundred words, but a writer may be interrupted there.
+// One thing a reader may wait for: in a sorted table, a look-up that finds nothing and a scan that enters a leaf wait while
+// a writer shifts slots in that leaf. That is at most some hundred words, but the writer may be interrupted there.
 //
 // One rule makes that sound in Rust: bytes are written once, published by an atomic word, and never changed while a
-// reader could see them; every word that threads share and change is an atomic.
+// reader could see them. Every word that threads share and change is an atomic.
 //
 // Vital statistics, on 64 bits, as `Store::memory` counts
 //
-//   a pair of 16 + 16 bytes    44 to 48 bytes hashed, 39 to 42 sorted in random order, 27 in order
+//   a pair of 16 + 16 bytes    44 to 48 bytes hashed; 39 to 42 sorted in random order, 27 in order
 //   on top of key and value    hash: 4 bytes in the record, 5 in a bucket that is 43 to 87 % full
 //                              sorted: 2 bytes in the cell, 4 in the slot beyond those of the key, less the leaf's prefix
 //   a large pair               24 bytes and an allocation of its own: over 4 KiB; sorted, a block from 512 bytes on
-//   a table without pairs      704 bytes and its name twice; with one pair 1 KiB more, sorted 512 bytes; a thousand pairs take some 56 KiB hashed, 88 sorted
-//   a look-up                  two cache misses that wait for each other, hashed: bucket, record; sorted: leaf, cell
-//   the longest an insert has  hash: a split moves some 670 refs; sorted: a split copies a leaf of 4 to 8 KiB, and nodes
+//   a table without pairs      704 bytes and its name twice; its first pair takes 1 KiB more, sorted 512 bytes
+//   a thousand pairs           some 56 KiB hashed, 88 sorted
+//   a look-up                  two cache misses that wait for each other: bucket and record, or leaf and cell
+//   the longest insert         hash: a split moves some 670 refs; sorted: a split copies a leaf of 4 to 8 KiB, and nodes
 //
 //      Store ── names ──> Table ──> Shared ──> HashIndex   directory -> segment of buckets -> record
 //                                              SortedIndex inner nodes -> leaf: slots -> cell
-//                                                          ^ records, cells: written once     \-> Blob: large values
-//      Space ── regions of up to 2 MiB (huge pages) ── blocks by size class, kept for reuse
-//      epoch ── who reads what since when ── Limbo: what was unlinked waits here until nobody can be in it
+//                                                 |        ^ records, cells: written once     \-> Blob: large values
+//                                                 v
+//      Heap ── Space ── regions of up to 2 MiB (huge pages) ── blocks by size class, kept for reuse
+//        \── Limbo: what was unlinked waits here until epoch shows that nobody can be in it
+//
+// The life of one insert. `Table::insert` checks the lengths, pins the epoch, loads the index and calls its `change`, with
+// a closure that says what becomes of the old value. What the index then does stands at the head of its chapter. Back in
+// the table the pin ends. If the index had to grow, `insist` tries again.
 //
 // Contents, each a chapter below under its own ruler
 //
-//   Limits and errors    what can go wrong, and with what
-//   Reclamation          mod epoch: pins, the present, Limbo; the fence that readers need not run
-//   Memory               Memory counts, Lock, Space and its blocks, Blob and Value, Blocks, Counter, Shared
-//   The hash index       mod hash: H1 to H4; reading, writing, growing, segments
-//   The sorted index     mod sorted: S1 to S7; leaves, inner nodes, the tree, making and freeing nodes, scanning
-//   Store                the named tables
-//   Table                the verbs: one `change` for all single writes, then those over many, reads, order
-//   Cursors, iterators   positions that are keys
-//   Dump                 mod dump: the bytes of a store and of its log
+//   Limits and errors      what can go wrong, and with what
+//   Platform               mod platform: every cfg of a processor or system
+//   Reclamation            mod epoch: pins, the present epoch, Limbo
+//   Memory                 Memory counts, Lock, Space and Heap, Blob and Value
+//   What both indexes use  Counter, comparing bytes, Shared
+//   The hash index         mod hash: H1 to H4; buckets, directory, segments, records, shards, reading, writing, growing
+//   The sorted index       mod sorted: S1 to S6; leaves, locks, inner nodes, reading, writing, hints, cells, cursors
+//   Store                  the named tables
+//   Table                  the verbs: one `change` for all single writes, then those over many, reads, order
+//   Cursors and iterators  positions that are keys
+//   Dump                   mod dump: the bytes of a store and of its log
+//
+// Glossary
+//
+//   pin        a thread's announcement that it reads in this epoch
+//   retire     to put unlinked memory into a limbo, which frees it once no pinned thread can reach it
+//   region     memory from the system; a block is a piece of one, with one owner
+//   blob       a large value in an allocation of its own, with a count of its owners
+//   tag        8 bits of a key's hash; a bucket compares twelve at once
+//   ref        the number of a record within its shard: block and offset in 32 bits
+//   shard      one lock, and the records of all segments whose hashes begin with its bits
+//   slot, cell a leaf's slots are in order and name its cells, which have the rest of the keys and the values
+//   run        pairs side by side on their way from one leaf into another
+//   hint       a leaf at an end of which a thread wrote last, proved by the leaf's state
+//
+// The order of locks: who holds one takes only those after it. Cleaning up (`Heap::maintain`, `epoch::advance`) takes long,
+// so nobody calls it with a lock of an index held.
+//
+//   1  the store's map of tables
+//   2  hash: shards, in ascending order. sorted: the root's lock to close the index, then leaves; else a leaf, then what
+//      leads to it, upwards. Whoever goes another way only tries.
+//   3  the old indexes of a `Shared`
+//   4  the space of a `Heap`, which in a hash index guards the directory too
 //
 // Invariants that hold across chapters; those of an index stand at its head
 //
-//   E1  Who follows a pointer that another thread may unlink is pinned from before it loaded it until after its last
-//       use. (epoch::pin)
-//   E2  What is put into a Limbo was unlinked before, so only threads that were pinned then can reach it. It comes
-//       out once none of them is pinned any more. (Limbo::pop)
-//   M1  A block belongs to one owner at a time: the Space's free list, the index, or a limbo. (Space, Blocks)
-//   M2  The first 8 bytes of a sorted index's block are an AtomicU64 from its first use until its region is left, but for
-//       blocks of more than 64 KiB, which are inner nodes of long keys. (Space)
+//   E1  Whoever follows a pointer that another thread may unlink is pinned from before it loaded the pointer until after its
+//       last use. (epoch::pin)
+//   E2  What is put into a Limbo was unlinked before, so only threads that were pinned then can reach it. It comes out once
+//       none of them is pinned any more. (Limbo::pop)
+//   M1  A block has one owner at a time: the Space's free lists, the index, or a limbo. (Space)
+//   M2  The first word of an index's block is an AtomicU64 from its first use on, as long as the index lives, but for blocks
+//       of more than 64 KiB, which are inner nodes of long keys, and in a hash index. (Space)
 //   M3  Memory::used is the sum of all regions and blobs that are allocated, and what tables count for themselves. (Memory)
 //   B1  A blob is whole and unchanged as long as it has an owner: its index, a cursor on its pair, a Value. (Blob)
-//   T1  Each table has one index at a time. Emptying it puts a new one in place, and the old one lives as long as a
-//       pinned reader may be in it. (Shared)
+//   T1  Each table has one index at a time. Emptying it puts a new one in place, and the old one lives as long as a pinned
+//       reader may be in it. (Shared)
+//   P1  mod platform uses an instruction only where its cfg says that the processor has it. A prefetch of any address is
+//       harmless. Advice about pages changes no byte. (platform)
+//   L1  What a lock guards is touched by its holder alone, and what a thread-local holds by its thread. (Lock, Shard, Hints)
+//   R1  A length or a mask keeps within the memory that it was computed for, and what was so read was written. (slices)
 
 #![expect(
     clippy::cast_ptr_alignment,
@@ -291,6 +325,8 @@ impl Error {
     }
 }
 
+// --- what errors say
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -408,12 +444,12 @@ mod platform {
     #[inline(always)]
     pub(super) fn prefetch<T>(at: *const T) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: a prefetch of any address is harmless.
+        // SAFETY: P1.
         unsafe {
             std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
         }
         #[cfg(all(target_arch = "aarch64", not(miri)))]
-        // SAFETY: as above.
+        // SAFETY: P1.
         unsafe {
             std::arch::asm!("prfm pldl1keep, [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
         }
@@ -426,7 +462,7 @@ mod platform {
     pub(super) fn prefetch_batch<T>(at: *const T) {
         #[cfg(target_arch = "wasm32")]
         if at.addr() >> 16 < std::arch::wasm32::memory_size(0) {
-            // SAFETY: the byte is within the memory. It is forgotten, so it may be anything.
+            // SAFETY: R1. The byte is within the memory. It is forgotten, so it may be anything.
             unsafe { at.cast::<std::mem::MaybeUninit<u8>>().read_volatile() };
         }
         #[cfg(not(target_arch = "wasm32"))]
@@ -451,7 +487,7 @@ mod platform {
             {
                 use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set1_epi8};
                 let line: __m128i;
-                // SAFETY: SSE2 is part of x86_64. The load is aligned, so each of the three words comes whole, and loads of
+                // SAFETY: P1. The load is aligned, so each of the three words comes whole, and loads of
                 // this processor acquire. Told so word by word, the compiler takes five instructions.
                 unsafe {
                     std::arch::asm!("movdqa {}, [{}]", lateout(xmm_reg) line, in(reg) self,
@@ -462,7 +498,7 @@ mod platform {
             #[cfg(all(target_arch = "wasm32", target_feature = "simd128", not(target_feature = "atomics")))]
             {
                 use std::arch::wasm32::{u8x16_bitmask, u8x16_eq, u8x16_splat, v128_load};
-                // SAFETY: these are 16 bytes, and there are no other threads.
+                // SAFETY: P1, R1. There are no other threads.
                 let line = unsafe { v128_load(std::ptr::from_ref(self).cast()) };
                 u32::from(u8x16_bitmask(u8x16_eq(line, u8x16_splat(tag))))
             }
@@ -498,7 +534,7 @@ mod platform {
                 __m128i, _mm_cmplt_epi32, _mm_loadu_si128, _mm_movemask_epi8, _mm_packs_epi16,
                 _mm_packs_epi32, _mm_set1_epi32,
             };
-            // SAFETY: SSE2 is part of x86_64, and the loads are of the row's four quarters.
+            // SAFETY: P1, R1. The loads are of the row's four quarters.
             let less = unsafe {
                 let quarter = |at| _mm_loadu_si128(row.as_ptr().cast::<__m128i>().add(at));
                 let [a, b, c, d] = [0, 1, 2, 3].map(|at| _mm_cmplt_epi32(quarter(at), _mm_set1_epi32(head)));
@@ -509,7 +545,7 @@ mod platform {
         #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
         {
             use std::arch::wasm32::*;
-            // SAFETY: the loads are of the row's four quarters.
+            // SAFETY: P1, R1. The loads are of the row's four quarters.
             let quarter = |at| unsafe { v128_load(row.as_ptr().cast::<v128>().add(at)) };
             let [a, b, c, d] = [0, 1, 2, 3].map(|at| i32x4_lt(quarter(at), i32x4_splat(head)));
             let less = i8x16_narrow_i16x8(i16x8_narrow_i32x4(a, b), i16x8_narrow_i32x4(c, d));
@@ -531,7 +567,7 @@ mod platform {
         let skipped = region.addr().wrapping_neg() % PAGE;
         let (start, bytes) =
             (region.wrapping_add(skipped).cast(), bytes.saturating_sub(skipped) / PAGE * PAGE);
-        // SAFETY: the caller owns the region. These advices change no byte of it.
+        // SAFETY: P1. The caller owns the region.
         unsafe {
             if huge {
                 libc::madvise(start, bytes, libc::MADV_HUGEPAGE);
@@ -579,7 +615,7 @@ mod platform {
         use std::sync::atomic::{Ordering::SeqCst, compiler_fence, fence};
 
         fn membarrier(command: libc::c_int) -> libc::c_long {
-            // SAFETY: the call takes three integers and touches no memory.
+            // SAFETY: P1. The call takes three integers and touches no memory.
             unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
         }
 
@@ -757,6 +793,8 @@ mod epoch {
         seat.ok()
     }
 
+    // --- pins
+
     /// While this lives, nothing of the store that the thread can reach is freed. Pins nest.
     pub(super) struct Guard {
         /// What becomes 0 when the pin ends.
@@ -827,6 +865,8 @@ mod epoch {
     pub(super) fn lane() -> usize {
         OWN.try_with(|own| own.get().number).unwrap_or(0)
     }
+
+    // --- epochs and limbo
 
     /// Ends the present epoch, and raises `Memory::safe` to that of the store's oldest reader. With other threads running this
     /// takes microseconds, so nobody calls it with a lock held.
@@ -957,7 +997,7 @@ impl Memory {
     /// Counts and allocates.
     fn allocate(&self, layout: Layout) -> Tried<NonNull<u8>> {
         self.reserve(layout.size())?;
-        // SAFETY: no layout of this crate has size 0.
+        // SAFETY: R1. No layout of this crate has size 0.
         NonNull::new(unsafe { alloc::alloc(layout) }).ok_or_else(|| {
             self.release(layout.size());
             Box::new(self.refused(layout.size()))
@@ -973,7 +1013,7 @@ impl Memory {
         let (region, layout) = Space::new_region(self, bytes)?;
         // The optimiser sees through neither call: it drops the pair, or with link-time optimisation a part of it.
         let region = std::hint::black_box(region);
-        // SAFETY: it was allocated with this layout.
+        // SAFETY: M1. It was allocated with this layout.
         unsafe { alloc::dealloc(region.as_ptr(), layout) };
         Ok(())
     }
@@ -1194,6 +1234,8 @@ impl Space {
         Ok(self.carve(size))
     }
 
+    // --- the current region and free lists
+
     /// Whether leaves could still be replaced. What a table needs for more pairs it takes only then: else near the memory
     /// limit pairs could not be replaced.
     fn may_grow(&self) -> Tried<()> {
@@ -1257,9 +1299,11 @@ impl Space {
 
     /// Where a free block names the next one of its class.
     fn next_of(block: NonNull<u8>) -> NonNull<*mut u8> {
-        // SAFETY: a block has 64 bytes or more.
+        // SAFETY: R1. A block has 64 bytes or more.
         unsafe { block.add(size_of::<AtomicU64>()).cast() }
     }
+
+    // --- regions
 
     /// How large the next region will be.
     fn next_bytes(&self) -> usize {
@@ -1304,7 +1348,7 @@ impl Space {
     unsafe fn give(&mut self, block: NonNull<u8>, bytes: usize) {
         if bytes <= Self::LARGEST {
             #[cfg(twindex_check)]
-            // SAFETY: the caller's promise.
+            // SAFETY: M1, the caller's promise.
             unsafe {
                 check::spoil(block.byte_add(8), Self::rounded(bytes) - 8);
             };
@@ -1340,6 +1384,8 @@ impl Drop for Space {
         }
     }
 }
+
+// --- the heap of an index
 
 /// The memory of one index: its blocks and its blobs.
 struct Heap {
@@ -1776,7 +1822,7 @@ impl<T> Shared<T> {
     fn replace(&self, one: &Arc<T>, next: T) -> bool {
         let next = Arc::into_raw(Arc::new(next)).cast_mut();
         let Ok(old) = self.now.compare_exchange(Arc::as_ptr(one).cast_mut(), next, AcqRel, Relaxed) else {
-            // SAFETY: it was made above, and nobody else knows it.
+            // SAFETY: T1. It was made above, and nobody else knows it.
             drop(unsafe { Arc::from_raw(next) });
             return false;
         };
@@ -1909,7 +1955,7 @@ mod hash {
         #[inline]
         fn first(&self, slots: u32) -> &AtomicU32 {
             debug_assert!(slots != 0 && slots < 1 << SLOTS);
-            // SAFETY: the masks of `slots_with` have bits below `SLOTS` only, and callers pass none that is 0.
+            // SAFETY: R1. The masks of `slots_with` have bits below `SLOTS` only, and callers pass none that is 0.
             unsafe { self.refs.get_unchecked(slots.trailing_zeros() as usize) }
         }
 
@@ -2023,7 +2069,7 @@ mod hash {
         /// `at` is less than the `len` of this directory.
         #[inline]
         unsafe fn entry(self, at: usize) -> *const Entry {
-            // SAFETY: a directory of depth d has 2^d entries.
+            // SAFETY: R1. A directory of depth d has 2^d entries.
             unsafe { self.0.byte_add(ENTRIES_AT).cast::<Entry>().add(at) }
         }
 
@@ -2401,6 +2447,8 @@ mod hash {
     const JOIN_AT_A_TIME: usize = tuned(2048, 8);
     const JOIN_TURNS: usize = 4;
 
+    // --- lanes
+
     #[repr(align(64))]
     #[derive(Default)]
     struct Lane {
@@ -2499,7 +2547,7 @@ mod hash {
         }
     }
 
-    // SAFETY: the state is touched under `lock` alone.
+    // SAFETY: L1. The state is touched under `lock` alone.
     unsafe impl Sync for Shard {}
     // SAFETY: H4. It owns what it points to.
     unsafe impl Send for Shard {}
@@ -2549,6 +2597,8 @@ mod hash {
         }
     }
 
+    // --- the lock of a shard
+
     /// A shard whose lock the thread holds.
     struct LockedShard<'s> {
         shard: &'s Shard,
@@ -2562,7 +2612,7 @@ mod hash {
     impl LockedShard<'_> {
         #[inline]
         fn state(&mut self) -> &mut ShardState {
-            // SAFETY: the lock is held, and nothing else leads there.
+            // SAFETY: L1. The lock is held, and nothing else leads there.
             unsafe { &mut *self.shard.state.get() }
         }
 
@@ -2997,6 +3047,8 @@ mod hash {
             Ok(true)
         }
 
+        // --- writing many
+
         /// Gives each key its value where `wants` it, which is told whether the key is there, and notes in `took` whether it was
         /// written. Goes shard by shard, so that a lock is taken once for many pairs, and equal keys in turn. Returns the
         /// positions that remain, in that order, where it cannot go on.
@@ -3220,6 +3272,8 @@ mod hash {
             }
             freed > 0
         }
+
+        // --- room for records
 
         /// Brings the lane room for a record of a class: a free one of this class or a larger one, or else a block.
         #[cold]
@@ -3458,7 +3512,7 @@ mod hash {
             // SAFETY: M1. The block has room for a shard, and nobody else knows it.
             let high = unsafe { Shard::write(block.cast()) };
             high.blocks.store(blocks, Relaxed);
-            // SAFETY: as above.
+            // SAFETY: M1, as above.
             let (state, high_state) = (low.state(), unsafe { &mut *high.state.get() });
             (high_state.block_count, high_state.block_capacity) = (state.block_count, capacity);
             for (low, high) in state.lanes.iter_mut().zip(&mut high_state.lanes) {
@@ -3598,7 +3652,7 @@ mod hash {
                 at = directory.span(segment, hash).end;
             }
             for shard in self.all_shards() {
-                // SAFETY: nobody else has it any more.
+                // SAFETY: L1. Nobody else has it any more.
                 let mut state = unsafe { mem::take(&mut *shard.state.get()) };
                 let removed = state.lanes.iter_mut().flat_map(|lane| lane.limbo.drain());
                 for removed in removed.filter(|removed| removed.owns_blob) {
@@ -3616,37 +3670,39 @@ mod hash {
 
 /// Pairs found by their key, and in the order of their keys.
 ///
-/// A tree whose leaves hold the pairs themselves. The slots of a leaf are in the order of the keys, its cells in the
-/// order in which they came. A new pair's cell goes below the cells before it, then the slots above its place
-/// move up by one. When the room is used up, a larger leaf, or two, takes the leaf's place in the tree: for one that is a
-/// store to the node above, and for two a copy of that node, or two, take its place in turn. Each node has a lock of its
-/// own for that, so that writers meet only where they change the same node.
+/// A tree whose leaves hold the pairs themselves. The slots of a leaf are in the order of the keys, its cells in the order in which
+/// they came. A new cell goes below the others, then the slots above its place move up by one. A leaf without room is replaced by a
+/// larger one, or by two. For one, that is a store to the node above. For two, a copy of that node, or two, replaces it in turn.
+/// Each node has a lock of its own for that, so writers meet only where they change the same node.
 ///
 /// ```text
 /// leaf: head · prefix · slots, in order ──> ·      free      · <── cells
 /// slot: first 4 key bytes after the prefix u32 · length of the key after it u16 · where its cell is u16
-/// cell: value length u16 · the rest of the key · the value or, by an impossible length, the address of its block or
-///       blob; the key too may be in the blob
+/// cell: length code u16 · the rest of the key · the value, or the address of its block or blob; the key too may be in the blob
 ///
 /// inner node: head · first 4 bytes of each separator after the prefix · children · ends · prefix · separators.
 ///             Never changes but for its children.
 /// ```
 ///
+/// The life of one insert: ask the thread's hints for the key's leaf, or else walk down the tree; lock the leaf, unless it was
+/// replaced; search it; count the pair; write the cell; mark the state as shifting; move the slots above up; store the new slot and
+/// the count; unlock, which ends the shift. Without room a new leaf, or two, is filled and led to, and the old one is retired.
+///
 /// Invariants
 ///
-/// - **S1** A cell is written before a slot that names it is stored, and never changes. A slot is whole
-///   from then on, also above the count, where a reader may still be.
-/// - **S2** A leaf changes only under its lock, and only while the tree leads to it. One that was replaced is
-///   marked so and never changes again; it is freed through a limbo, so a pinned reader may read on in it. The separators
-///   at its sides are the same as long as it is in the tree.
-/// - **S3** All keys of a leaf begin with its prefix. A key has one slot, but for the time in which `state` says that slots
-///   move: then it may have two that are equal, never none. So what a reader finds is there, and what it does not
-///   find is absent if `state` was the same before and after.
-/// - **S4** A child pointer changes only under the lock of its node, and that of the root under the root's. A node is
-///   locked before what leads to it; whoever goes another way only tries. An inner node that was replaced is marked
-///   before its lock is given up, and never changes again: so none of its children was changed after it was copied.
-/// - **S5** The first word of a block is its `state` as long as the index lives, and no leaf has one that an earlier leaf in
-///   the block had: who remembers a leaf can tell later whether it is still as it was.
+/// - **S1** A cell is written before a slot that names it is stored, and never changes. A slot is whole from then on, also above
+///   the count, where a reader may still be.
+/// - **S2** A leaf changes only under its lock, and only while the tree leads to it. One that was replaced is marked so and never
+///   changes again. It is freed through a limbo, so a pinned reader may read on in it. The separators at its sides stay as long as
+///   it is in the tree.
+/// - **S3** All keys of a leaf begin with its prefix. A key has one slot, but while `state` says that slots shift it may have two
+///   that are equal, or stand just above the count. So what a reader finds is there, and what it does not find is absent if `state`
+///   was the same before and after.
+/// - **S4** A child pointer changes only under the lock of its node, and that of the root under the root's. A node is locked before
+///   what leads to it; whoever goes another way only tries. An inner node that was replaced is marked before its lock is given up,
+///   and never changes again: so none of its children was changed after it was copied.
+/// - **S5** The first word of a block is its `state` as long as the index lives, and no leaf has one that an earlier leaf in the
+///   block had. Whoever remembers a leaf can tell later whether it is unchanged.
 /// - **S6** A slot below the count owns its block or blob, which is retired once the slot is gone or names another cell.
 #[path = "../tests/check"]
 mod sorted {
@@ -3663,13 +3719,13 @@ mod sorted {
     const MIN_LEAF: usize = tuned(256, 64);
     /// What a table begins with, and its first region.
     const FIRST_LEAF: usize = tuned(512, 64);
-    /// Two leaves become one if that has no more than this.
+    /// Two leaves are merged if the new one has no more than this.
     const MERGED: usize = LEAF / 4 * 3;
-    /// Up to this size a leaf's prefix is found anew whenever it grows.
+    /// Up to this size a leaf's prefix is computed anew whenever it grows.
     const SMALL_LEAF: usize = tuned(1024, 128);
     /// Keys are taken to come in order once so many did.
     const IN_ORDER: usize = tuned(8, 2);
-    /// Values of pairs with more bytes than this are elsewhere, so that a leaf holds several.
+    /// Values of pairs with more bytes than this are out of line, so that a leaf holds several.
     const MAX_CELL: usize = tuned(512, 64);
     /// Values with more bytes than this are blobs.
     const MAX_BLOCK: usize = tuned(4096, 128);
@@ -3677,31 +3733,32 @@ mod sorted {
     const FANOUT: usize = tuned(79, 3);
     const MAX_PREFIX: usize = tuned(255, 6);
     /// A search in a leaf takes so many steps, enough for 128 pairs, even if fewer would do.
-    const MOST_STEPS: u32 = 7;
-
+    const SEARCH_STEPS: u32 = 7;
     /// So many bytes a short copy reads and writes, more than it has to, so that it needs no call.
     const OVER: usize = 32;
 
     const HEAD: usize = size_of::<LeafHead>();
     const SLOT: usize = size_of::<u64>();
     const CELL_HEAD: usize = 2;
-    /// Added to the length of a value in a block of its own, where the cell has the block's address.
+    /// A length code is the value's length; or this and the length, for a value in a block, whose address the cell has; or what
+    /// stands for a value in a blob; or for a pair in a blob.
     const BLOCK: u16 = 1 << 15;
-    /// What stands in the place of a length for a value in a blob, and for a pair in a blob.
     const VALUE_BLOB: u16 = u16::MAX - 1;
     const PAIR_BLOB: u16 = u16::MAX;
     const ADDRESS: usize = size_of::<*const Blob>();
     /// The first word of a block is not the value's: S5.
     const BLOCK_HEAD: usize = size_of::<AtomicU64>();
 
-    /// The head of a leaf; prefix, slots and cells follow in the same block.
+    // --- leaves
+
+    /// The head of a leaf. Prefix, slots and cells follow in the same block.
     #[repr(C)]
     struct LeafHead {
-        /// The bits below, and above them a number that grows with every change.
+        /// The flags below, and above them a number that grows with every change.
         state: AtomicU64,
         count: AtomicU16,
-        /// The most slots that there ever were: a reader may still be at the last. The lock's holder alone uses this
-        /// and the next two.
+        /// The most slots that there ever were: a reader may still be at the last. The lock's holder alone uses this and the
+        /// next two.
         most: AtomicU16,
         /// Where the lowest cell begins.
         floor: AtomicU16,
@@ -3713,7 +3770,12 @@ mod sorted {
         slots: u16,
     }
 
-    const _: () = assert!(size_of::<LeafHead>() == 24);
+    const _: () = assert!(HEAD == 24);
+
+    const LOCKED: u64 = 1;
+    const REPLACED: u64 = 2;
+    const SHIFTING: u64 = 4;
+    const CHANGED: u64 = 8;
 
     /// A leaf that is there for `'g`. It is a pointer to the whole block, as a reference would cover the head alone.
     #[derive(Clone, Copy)]
@@ -3727,15 +3789,10 @@ mod sorted {
 
         #[inline]
         fn deref(&self) -> &LeafHead {
-            // SAFETY: whoever makes a `Leaf` promises that it is there.
+            // SAFETY: E1, S2. Whoever makes a `Leaf` promises that it is there.
             unsafe { self.head.as_ref() }
         }
     }
-
-    const LOCKED: u64 = 1;
-    const REPLACED: u64 = 2;
-    const MOVING: u64 = 4;
-    const CHANGED: u64 = 8;
 
     /// What a slot says; see the drawing above.
     #[derive(Clone, Copy)]
@@ -3790,27 +3847,29 @@ mod sorted {
         }
     }
 
-    /// Where a value is: in its cell, behind the first word of a block, so many bytes, or in a blob.
+    /// Where a value is: in its cell, behind the first word of a block, or in a blob.
     #[derive(Clone, Copy)]
-    pub(super) enum Place<'g> {
+    pub(super) enum ValueRef<'g> {
         Cell(&'g [u8]),
         Block(NonNull<u8>, usize),
         Blob(*const Blob),
     }
 
-    impl<'g> Place<'g> {
+    impl<'g> ValueRef<'g> {
         #[inline]
         pub(super) fn body(self) -> Body<'g> {
             match self {
                 Self::Cell(value) => Body::Inline(value),
-                // SAFETY: whoever has found it is pinned, or holds the leaf's lock.
-                Self::Block(block, len) => Body::Inline(unsafe { block_value(block, len) }),
+                Self::Block(block, len) => {
+                    // SAFETY: S6. Whoever found it is pinned, or holds the leaf's lock.
+                    Body::Inline(unsafe { slice::from_raw_parts(block.as_ptr().add(BLOCK_HEAD), len) })
+                }
                 Self::Blob(blob) => Body::Blob(blob),
             }
         }
 
-        /// What has to go when the pair does.
-        fn apart(self) -> Option<Retired> {
+        /// What is retired with the pair, if the value is out of line.
+        fn out_of_line(self) -> Option<Retired> {
             match self {
                 Self::Cell(_) => None,
                 Self::Block(block, len) => Some(Retired::Block(block, BLOCK_HEAD + len)),
@@ -3821,22 +3880,27 @@ mod sorted {
 
     /// An address as it stands in a cell.
     fn bytes_of(address: &*const u8) -> &[u8] {
-        // SAFETY: these are its bytes. They go nowhere but into cells.
+        // SAFETY: R1. These are its bytes. They go nowhere but into cells.
         unsafe { slice::from_raw_parts(ptr::from_ref(address).cast(), ADDRESS) }
     }
 
-    /// The value in a block.
-    ///
-    /// # Safety
-    /// It is there for `'g`.
-    #[inline]
-    unsafe fn block_value<'g>(block: NonNull<u8>, len: usize) -> &'g [u8] {
-        // SAFETY: the caller's promise.
-        unsafe { slice::from_raw_parts(block.as_ptr().add(BLOCK_HEAD), len) }
+    /// Where a key's slot is and what it says, or where it would belong.
+    type Found = std::result::Result<(usize, Slot), usize>;
+
+    /// A key in a leaf to which it belongs.
+    #[derive(Clone, Copy)]
+    struct Search<'k> {
+        key: &'k [u8],
+        /// What of it comes after the leaf's prefix: all, if it lacks that.
+        suffix: Suffix<'k>,
+        has_prefix: bool,
+        found: Found,
     }
 
-    /// `key` after a node's prefix, or how it compares to all keys that begin with the prefix. Of that `start` has the first
-    /// bytes, in a word of 8.
+    // --- prefixes
+
+    /// `key` after a node's prefix, or how it compares to all keys that begin with the prefix. `start` has the first 8 bytes of the
+    /// prefix.
     #[inline(always)]
     fn strip<'k, 'p>(
         key: &'k [u8],
@@ -3863,7 +3927,7 @@ mod sorted {
         strip_slowly(key, prefix())
     }
 
-    /// The first 8 bytes of a key as they lie in memory, with any number in the place of those that it lacks.
+    /// The first 8 bytes of a key as they lie in memory. Those that it lacks may be anything.
     #[inline(always)]
     fn first_word(key: &[u8]) -> u64 {
         if let Some(word) = key.first_chunk() {
@@ -3888,6 +3952,13 @@ mod sorted {
         }
     }
 
+    /// The bytes of a prefix in a leaf: whole words, and at least one, which `strip` reads.
+    fn prefix_room(len: usize) -> usize {
+        len.max(1).next_multiple_of(size_of::<u64>())
+    }
+
+    // --- reading a leaf
+
     impl<'g> Leaf<'g> {
         /// The first byte of the leaf's block.
         #[inline]
@@ -3895,10 +3966,10 @@ mod sorted {
             self.head.as_ptr().cast()
         }
 
-        /// The leaf's `state`: all that there is of it for who only remembers the leaf.
+        /// The leaf's `state`: all that may be read of a leaf that is only remembered.
         #[inline]
         fn state(self) -> &'g AtomicU64 {
-            // SAFETY: S5.
+            // SAFETY: S5, M2.
             unsafe { &(*self.head.as_ptr()).state }
         }
 
@@ -3910,13 +3981,13 @@ mod sorted {
         /// Where the slots begin. Loops ask once, as the compiler may not move that beyond an atomic load.
         #[inline]
         fn slot_words(self) -> *const AtomicU64 {
-            // SAFETY: slots stand behind the prefix.
+            // SAFETY: S2. Slots stand behind the prefix.
             unsafe { self.base().add(self.slots.into()).cast() }
         }
 
         #[inline]
         fn slot_word(self, at: usize) -> &'g AtomicU64 {
-            // SAFETY: callers stay below the count, or below the cells.
+            // SAFETY: S1. Callers stay below the count, or below the cells.
             unsafe { &*self.slot_words().add(at) }
         }
 
@@ -3928,55 +3999,56 @@ mod sorted {
         /// The slot that is so many words behind the leaf's first.
         #[inline]
         fn slot_behind(self, words: usize) -> Slot {
-            // SAFETY: as in `slot_word`.
+            // SAFETY: S1, as in `slot_word`.
             Slot(unsafe { &*self.base().cast::<AtomicU64>().add(words) }.load(Acquire))
         }
 
         #[inline]
         fn prefix(self) -> &'g [u8] {
-            // SAFETY: the prefix stands behind the head and never changes.
+            // SAFETY: S2. The prefix stands behind the head and never changes.
             unsafe { slice::from_raw_parts(self.base().add(HEAD), self.prefix_len.into()) }
         }
 
-        /// What of a key stands in slot and cell, or which side of all keys of this leaf it is on.
+        /// What of a key stands in slot and cell, or on which side of all keys of this leaf it is.
         #[cfg_attr(not(target_feature = "simd128"), inline)]
         #[cfg_attr(target_feature = "simd128", inline(always))]
         fn strip(self, key: &[u8]) -> std::result::Result<Suffix<'_>, Ordering> {
-            // SAFETY: behind the head is a word at least of the prefix.
+            // SAFETY: S2. Behind the head is at least a word of the prefix.
             let start = unsafe { self.base().add(HEAD).cast::<u64>().read() };
             strip(key, start, self.prefix_len.into(), || self.prefix()).map(Suffix::new)
         }
 
         /// The rest of a slot's key and where its value is.
         #[inline]
-        fn cell(self, slot: Slot) -> (&'g [u8], Place<'g>) {
-            // SAFETY: S1: the slot's cell is whole and never changes.
+        fn cell(self, slot: Slot) -> (&'g [u8], ValueRef<'g>) {
+            // SAFETY: S1. The slot's cell is whole and never changes.
             unsafe {
                 let cell = self.base().add(slot.cell());
-                let value_len = cell.cast::<u16>().read_unaligned();
+                let code = cell.cast::<u16>().read_unaligned();
                 let bytes = cell.add(CELL_HEAD);
                 let rest = slot.key_len().saturating_sub(4);
-                if value_len < BLOCK {
-                    let value = slice::from_raw_parts(bytes.add(rest), value_len.into());
-                    return (slice::from_raw_parts(bytes, rest), Place::Cell(value));
+                if code < BLOCK {
+                    let value = slice::from_raw_parts(bytes.add(rest), code.into());
+                    return (slice::from_raw_parts(bytes, rest), ValueRef::Cell(value));
                 }
-                if value_len == PAIR_BLOB {
+                if code == PAIR_BLOB {
                     let blob = bytes.cast::<*const Blob>().read_unaligned();
-                    return (&Blob::parts(blob).0[usize::from(self.prefix_len) + 4..], Place::Blob(blob));
+                    return (&Blob::parts(blob).0[usize::from(self.prefix_len) + 4..], ValueRef::Blob(blob));
                 }
                 let address = bytes.add(rest);
-                let place = if value_len == VALUE_BLOB {
-                    Place::Blob(address.cast::<*const Blob>().read_unaligned())
+                let value = if code == VALUE_BLOB {
+                    ValueRef::Blob(address.cast::<*const Blob>().read_unaligned())
                 } else {
-                    Place::Block(address.cast::<NonNull<u8>>().read_unaligned(), (value_len - BLOCK).into())
+                    ValueRef::Block(address.cast::<NonNull<u8>>().read_unaligned(), (code - BLOCK).into())
                 };
-                (slice::from_raw_parts(bytes, rest), place)
+                (slice::from_raw_parts(bytes, rest), value)
             }
         }
 
-        /// The order of keys: short ones have zeros in their head, so where all else is equal the length decides.
+        // --- searching a leaf
+
+        /// The order of keys. Short ones have zeros in their head, so where all else is equal the length decides.
         fn cmp(self, slot: Slot, key: Suffix<'_>) -> Ordering {
-            // Most comparisons end at the head, without a look at the cell.
             (slot.head().cmp(&key.head))
                 .then_with(|| self.cell(slot).0.cmp(key.rest))
                 .then_with(|| slot.key_len().cmp(&key.len))
@@ -3989,21 +4061,21 @@ mod sorted {
 
         /// The first of `count` slots whose head is not less than `head`.
         #[inline(always)]
-        fn bound(self, count: usize, head: u32) -> usize {
+        fn lower_bound(self, count: usize, head: u32) -> usize {
             if count == 0 {
                 return 0;
             }
             let slots = self.slot_words();
             let least = u64::from(head) << 32;
-            // SAFETY: as in `slot_word`.
+            // SAFETY: S1, as in `slot_word`.
             let less = |at| unsafe { &*slots.add(at) }.load(Acquire) < least;
-            // Which way it goes cannot be predicted, and a branch that was taken wrongly costs more than all the steps.
-            // How many steps there are can be, if it is always the same.
+            // Which way it goes cannot be predicted, and a mispredicted branch costs more than all the steps. How many steps
+            // there are can be, if it is always the same.
             let step = |(at, left)| {
                 let half = left / 2;
                 (select_unpredictable(less(at + half), at + half, at), left - half)
             };
-            let mut part = (0..MOST_STEPS).fold((0, count), |part, _| step(part));
+            let mut part = (0..SEARCH_STEPS).fold((0, count), |part, _| step(part));
             while part.1 > 1 {
                 part = step(part);
             }
@@ -4013,7 +4085,7 @@ mod sorted {
         /// The place of `key`'s slot among the first `count`, and what it says; or where it would belong.
         #[inline(always)]
         fn seek(self, count: usize, key: Suffix<'_>) -> Found {
-            let at = self.bound(count, key.head);
+            let at = self.lower_bound(count, key.head);
             if at == count {
                 return Err(at);
             }
@@ -4029,7 +4101,7 @@ mod sorted {
 
         /// Where a key is among the first `count` slots.
         #[inline(always)]
-        fn look_for(self, count: usize, key: &[u8]) -> Sought<'_> {
+        fn search(self, count: usize, key: &[u8]) -> Search<'_> {
             let stripped = self.strip(key);
             let found = match stripped {
                 Ok(suffix) => self.seek(count, suffix),
@@ -4037,7 +4109,7 @@ mod sorted {
                 Err(_) => Err(count),
             };
             let suffix = stripped.unwrap_or_else(|_| Suffix::new(key));
-            Sought { key, suffix, has_prefix: stripped.is_ok(), found }
+            Search { key, suffix, has_prefix: stripped.is_ok(), found }
         }
 
         /// As `seek`, for a key that is most likely behind all others, or before.
@@ -4071,11 +4143,11 @@ mod sorted {
 
         /// Whether no slot has moved or changed since `state` was loaded. The slots were loaded with `Acquire`.
         #[inline]
-        fn is_still(self, state: u64) -> bool {
-            state & MOVING == 0 && (self.state.load(Acquire) ^ state) & !LOCKED == 0
+        fn is_unchanged(self, state: u64) -> bool {
+            state & SHIFTING == 0 && (self.state.load(Acquire) ^ state) & !LOCKED == 0
         }
 
-        /// The slot of a key, for a reader.
+        /// The slot of a key, for a reader. S3: a miss waits while slots shift.
         #[inline]
         fn find(self, key: &[u8]) -> Option<Slot> {
             let suffix = self.strip(key).ok()?;
@@ -4085,19 +4157,19 @@ mod sorted {
                 if let Ok((_, slot)) = self.seek(self.count(), suffix) {
                     return Some(slot);
                 }
-                if self.is_still(state) {
+                if self.is_unchanged(state) {
                     return None;
                 }
                 wait(&mut turns);
             }
         }
 
-        /// Asks for the cell that a look-up of a key will read. The slots should be there already.
+        /// Prefetches the cell that a look-up of a key will read. The slots should be there already.
         #[inline]
         fn prefetch_cell(self, key: &[u8]) {
             let Ok(suffix) = self.strip(key) else { return };
             let count = self.count();
-            let at = self.bound(count, suffix.head);
+            let at = self.lower_bound(count, suffix.head);
             if at < count {
                 let cell = self.base().wrapping_add(self.slot(at).cell());
                 prefetch_batch(cell);
@@ -4105,11 +4177,13 @@ mod sorted {
             }
         }
 
-        /// Asks for where the next cell comes, most likely a line that is not in the cache yet.
+        /// Prefetches where the next cell goes.
         #[inline]
         fn prefetch_floor(self) {
             prefetch(self.base().wrapping_add(usize::from(self.floor.load(Relaxed)).wrapping_sub(32)));
         }
+
+        // --- changing a leaf that is locked
 
         /// Bytes between the slots and the cells.
         fn room(self) -> usize {
@@ -4127,7 +4201,7 @@ mod sorted {
             if self.count.load(Relaxed) < self.most.load(Relaxed) { 0 } else { SLOT }
         }
 
-        /// Takes room for a cell below the others. The caller has the lock and has checked that there is some.
+        /// Takes room for a cell below the others. The caller has checked that there is some.
         fn take_cell(self, bytes: usize) -> usize {
             let at = usize::from(self.floor.load(Relaxed)) - bytes;
             self.floor.store(at as u16, Relaxed);
@@ -4138,20 +4212,20 @@ mod sorted {
         #[inline]
         fn add_cell(self, cell: Cell<'_>) -> usize {
             let at = self.take_cell(cell.len());
-            // SAFETY: there is room between the slots and the floor, which no reader looks at yet.
+            // SAFETY: S1. There is room between the slots and the floor, where no reader is yet.
             unsafe { cell.write(self.base().add(at)) };
             at
         }
 
-        /// Adds a slot before the one at `at`, where there is room. If others know the leaf, either `at` is its end or
-        /// `state` says that slots move.
+        /// Adds a slot before the one at `at`, where there is room. If others know the leaf, either `at` is its end or `state` says
+        /// that slots shift.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn put(self, at: usize, slot: Slot) {
             let count = self.count();
             let slots = self.slot_words();
-            // SAFETY: as in `slot_word`. Only the lock's holder stores slots.
+            // SAFETY: S2. Only the lock's holder stores slots.
             let load = |at| unsafe { &*slots.add(at) }.load(Relaxed);
-            // SAFETY: as above.
+            // SAFETY: S2.
             let store = |at, slot| unsafe { &*slots.add(at) }.store(slot, Release);
             (at..count).rev().for_each(|at| store(at + 1, load(at)));
             self.slot_word(at).store(slot.0, Release);
@@ -4159,12 +4233,12 @@ mod sorted {
             self.count.store(count as u16 + 1, Release);
         }
 
-        /// Takes a slot out, while `state` says that slots move.
+        /// Takes a slot out, while `state` says that slots shift.
         fn remove(self, at: usize) {
             let count = self.count();
             let slots = self.slot_words();
             for moved in at + 1..count {
-                // SAFETY: as in `put`.
+                // SAFETY: S2, as in `put`.
                 unsafe { (*slots.add(moved - 1)).store((*slots.add(moved)).load(Relaxed), Release) };
             }
             self.count.store(count as u16 - 1, Release);
@@ -4172,8 +4246,8 @@ mod sorted {
 
         fn cell_len(self, slot: Slot) -> usize {
             // SAFETY: S1.
-            let value_len = unsafe { self.base().add(slot.cell()).cast::<u16>().read_unaligned() };
-            cell_len(value_len, slot.key_len())
+            let code = unsafe { self.base().add(slot.cell()).cast::<u16>().read_unaligned() };
+            cell_len(code, slot.key_len())
         }
 
         /// Whether the pairs of these slots came one after the other, and were the last to come.
@@ -4192,21 +4266,21 @@ mod sorted {
             self.garbage.store(self.garbage.load(Relaxed) + bytes as u16, Relaxed);
         }
 
-        /// Values that are not in their cells.
-        fn apart(self) -> impl Iterator<Item = Retired> {
-            (0..self.count()).filter_map(move |at| self.cell(self.slot(at)).1.apart())
+        /// The values that are out of line.
+        fn out_of_line(self) -> impl Iterator<Item = Retired> {
+            (0..self.count()).filter_map(move |at| self.cell(self.slot(at)).1.out_of_line())
         }
 
         /// The pairs, on their way into another leaf. The caller has the lock, and changes no slot meanwhile.
         fn run(self) -> Run<'g> {
-            // SAFETY: S1; only the lock's holder stores slots.
+            // SAFETY: S1, S2. Only the lock's holder stores slots.
             let slots: &[Slot] = unsafe { slice::from_raw_parts(self.slot_words().cast(), self.count()) };
             let free = self.floor.load(Relaxed) + self.garbage.load(Relaxed);
             let bytes = usize::from(self.size - free) + size_of_val(slots);
             Run { prefix: self.prefix(), slots, base: self.base(), bytes }
         }
 
-        /// Puts pairs behind the others, whose keys may lack another prefix. The leaf is ours and has room.
+        /// Puts pairs behind the others. Their run may have a shorter prefix. The leaf is ours and has room.
         fn append(self, run: Run<'_>) {
             let more = usize::from(self.prefix_len).checked_sub(run.prefix.len());
             let (count, slots) = (self.count(), self.slot_words());
@@ -4216,46 +4290,48 @@ mod sorted {
             let free = usize::from(self.floor.load(Relaxed)) - self.room() + OVER;
             for (at, pair) in run.pairs().enumerate() {
                 let slot = match more {
-                    Some(more) if pair.value_len() != PAIR_BLOB && (more == 0 || !SMALL) => {
+                    Some(more) if pair.code() != PAIR_BLOB && (more == 0 || !SMALL) => {
                         pair.write(self, more, free)
                     }
                     _ => pair.write_anew(self),
                 };
-                // SAFETY: as in `slot_word`.
+                // SAFETY: S2, as in `put`.
                 unsafe { (*slots.add(count + at)).store(slot.0, Relaxed) };
             }
         }
 
         /// Waits for the lock; `None` where the leaf was replaced.
         #[inline]
-        fn lock(self) -> Option<HeldLeaf<'g>> {
-            Held::wait(self, self.state())
+        fn lock(self) -> Option<LockedLeaf<'g>> {
+            LockedNode::wait(self, self.state())
         }
 
         #[inline]
-        fn try_lock(self) -> Option<HeldLeaf<'g>> {
-            Held::try_new(self, self.state())
+        fn try_lock(self) -> Option<LockedLeaf<'g>> {
+            LockedNode::try_new(self, self.state())
         }
     }
 
+    // --- the lock of a node
+
     /// The lock of a node or of the root, and the state that it will leave.
-    struct Held<'l, N = ()> {
+    struct LockedNode<'l, N = ()> {
         node: N,
         state: &'l AtomicU64,
         next: u64,
     }
 
-    type HeldLeaf<'l> = Held<'l, Leaf<'l>>;
+    type LockedLeaf<'l> = LockedNode<'l, Leaf<'l>>;
 
-    impl<'l, N: Copy> Held<'l, N> {
+    impl<'l, N: Copy> LockedNode<'l, N> {
         /// Waits for the lock; `None` where the node was replaced.
         #[inline]
         fn wait(node: N, state: &'l AtomicU64) -> Option<Self> {
             let mut turns = 0;
             loop {
-                let held = Self::try_new(node, state);
-                if held.is_some() {
-                    return held;
+                let locked = Self::try_new(node, state);
+                if locked.is_some() {
+                    return locked;
                 }
                 if state.load(Relaxed) & REPLACED != 0 {
                     // What replaced it is visible to who saw this.
@@ -4273,38 +4349,38 @@ mod sorted {
                 return None;
             }
             // Made only where the lock was won: to drop one gives the lock up.
-            Self::unchanged(node, state, next)
+            Self::if_unchanged(node, state, next)
         }
 
         /// The lock of a node whose state is still this one.
         #[inline]
-        fn unchanged(node: N, state: &'l AtomicU64, next: u64) -> Option<Self> {
+        fn if_unchanged(node: N, state: &'l AtomicU64, next: u64) -> Option<Self> {
             let locked = state.compare_exchange(next, next | LOCKED, Acquire, Relaxed);
             locked.is_ok().then(|| Self { node, state, next })
         }
 
-        fn changed(&mut self) {
+        fn mark_changed(&mut self) {
             self.next += CHANGED;
         }
 
-        /// Tells readers that slots move from now on, by `Release` stores.
-        fn moving(&mut self) {
-            self.changed();
-            self.state.store(self.next | LOCKED | MOVING, Relaxed);
+        /// Tells readers that slots shift from now on, by `Release` stores.
+        fn begin_shift(&mut self) {
+            self.mark_changed();
+            self.state.store(self.next | LOCKED | SHIFTING, Relaxed);
         }
 
-        /// Tells readers that slots do not move any more.
-        fn still(&self) {
+        /// Tells readers that slots do not shift any more.
+        fn end_shift(&self) {
             self.state.store(self.next | LOCKED, Release);
         }
 
-        fn replaced(&mut self) {
-            self.changed();
+        fn mark_replaced(&mut self) {
+            self.mark_changed();
             self.next |= REPLACED;
         }
     }
 
-    impl<N> Drop for Held<'_, N> {
+    impl<N> Drop for LockedNode<'_, N> {
         #[inline]
         fn drop(&mut self) {
             self.state.store(self.next, Release);
@@ -4319,7 +4395,7 @@ mod sorted {
     /// Child `n` leads to the keys from separator `n - 1` on that are less than separator `n`.
     #[repr(C)]
     struct InnerHead {
-        /// S5. Not used here: who locks the node would take its first line away from all that search in it.
+        /// S5. Not used here: a writer that locks the node would take its first line away from all that search in it.
         first: AtomicU64,
         size: u32,
         count: u16,
@@ -4328,7 +4404,7 @@ mod sorted {
         start: u64,
         /// The last head of each row but one.
         lasts: [i32; ROWS - 1],
-        /// The first 4 bytes of each separator after the prefix as numbers; the rest of them, at least one, is `i32::MAX`.
+        /// The first 4 bytes of each separator after the prefix as numbers. The unused ones, at least one, are `i32::MAX`.
         heads: [Row; ROWS],
     }
 
@@ -4349,7 +4425,7 @@ mod sorted {
 
         #[inline]
         fn deref(&self) -> &InnerHead {
-            // SAFETY: whoever makes an `Inner` promises that it is there.
+            // SAFETY: E1, S4. Whoever makes an `Inner` promises that it is there.
             unsafe { self.head.as_ref() }
         }
     }
@@ -4357,6 +4433,8 @@ mod sorted {
     /// Where the children begin.
     const CHILDREN: usize = size_of::<InnerHead>() + size_of::<AtomicU64>();
     const ROWS: usize = 5;
+    /// The lines of a node that a search may read.
+    const PREFETCH_LINES: usize = 13;
 
     const _: () = assert!(FANOUT < ROW * ROWS);
 
@@ -4380,7 +4458,7 @@ mod sorted {
 
         #[inline]
         fn state(self) -> &'g AtomicU64 {
-            // SAFETY: it stands behind the head.
+            // SAFETY: S4. It stands behind the head.
             unsafe { self.head.add(1).cast().as_ref() }
         }
 
@@ -4392,12 +4470,12 @@ mod sorted {
         #[inline]
         fn child(self, at: usize) -> &'g AtomicPtr<u8> {
             debug_assert!(at <= self.count());
-            // SAFETY: `count + 1` children stand behind the state.
+            // SAFETY: S4. `count + 1` children stand behind the state.
             unsafe { &*self.base().add(CHILDREN).cast::<AtomicPtr<u8>>().add(at) }
         }
 
         fn prefix(self) -> &'g [u8] {
-            // SAFETY: the bytes begin with the prefix.
+            // SAFETY: S4. The bytes begin with the prefix.
             unsafe {
                 slice::from_raw_parts(self.base().add(inner_parts(self.count()).1), self.prefix_len.into())
             }
@@ -4406,7 +4484,7 @@ mod sorted {
         /// A separator after the prefix.
         fn rest(self, at: usize) -> &'g [u8] {
             let (ends, bytes) = inner_parts(self.count());
-            // SAFETY: `count` ends stand behind the children, and behind them the bytes up to the last end.
+            // SAFETY: S4. `count` ends stand behind the children, and behind them the bytes up to the last end.
             unsafe {
                 let ends = self.base().add(ends).cast::<u32>();
                 let start = if at == 0 { self.prefix_len.into() } else { *ends.add(at - 1) as usize };
@@ -4435,10 +4513,10 @@ mod sorted {
                 Err(_) => return self.count(),
             };
             let head = signed_head(key);
-            // First the row, then all of it at once: no step waits for another, and none has to be guessed.
+            // First the row, then all of it at once: no step waits for another, and none has to be predicted.
             let row = self.lasts.iter().map(|&last| u32::from(last < head)).sum::<u32>() as usize;
             let at = row * ROW + less_in_row(&self.heads[row].0, head);
-            // SAFETY: not all heads are less, as the last of them is `i32::MAX`.
+            // SAFETY: S4. Not all heads are less, as the last of them is `i32::MAX`.
             let found = unsafe { self.heads.as_ptr().cast::<i32>().add(at).read() };
             if found == head { self.child_among(at, key, or_equal) } else { at }
         }
@@ -4453,6 +4531,31 @@ mod sorted {
                 if order.is_lt() || or_equal && order.is_eq() { at = middle + 1 } else { end = middle }
             }
             at
+        }
+    }
+
+    // --- separators and children
+
+    /// A separator in two parts: what its node's separators share, and the rest.
+    #[derive(Clone, Copy)]
+    struct Separator<'s> {
+        prefix: &'s [u8],
+        rest: &'s [u8],
+    }
+
+    impl<'s> Separator<'s> {
+        fn len(&self) -> usize {
+            self.prefix.len() + self.rest.len()
+        }
+
+        fn to_vec(self) -> Vec<u8> {
+            [self.prefix, self.rest].concat()
+        }
+
+        /// What comes after the first bytes.
+        fn after(&self, bytes: usize) -> [&'s [u8]; 2] {
+            let more = bytes.saturating_sub(self.prefix.len());
+            [self.prefix.get(bytes..).unwrap_or_default(), &self.rest[more..]]
         }
     }
 
@@ -4480,7 +4583,7 @@ mod sorted {
         #[inline]
         unsafe fn node<'g>(self) -> Node<'g> {
             let block = self.0.map_addr(|address| address & !1);
-            // SAFETY: a child is not null.
+            // SAFETY: S4. A child is not null.
             let block = unsafe { NonNull::new_unchecked(block) };
             if block.as_ptr() == self.0 {
                 Node::Leaf(Leaf { head: block.cast(), there: PhantomData })
@@ -4494,14 +4597,14 @@ mod sorted {
         /// # Safety
         /// As for `node`.
         unsafe fn retired(self) -> Retired {
-            // SAFETY: the caller's promise.
+            // SAFETY: S4, the caller's promise.
             match unsafe { self.node() } {
                 Node::Leaf(leaf) => Retired::Block(leaf.head.cast(), leaf.size.into()),
                 Node::Inner(inner) => Retired::Block(inner.head.cast(), inner.size as usize),
             }
         }
 
-        /// Asks for the parts of a node that a search will look at.
+        /// Prefetches the lines of a node that a search will read.
         #[inline(always)]
         fn prefetch(self) {
             for line in 0..PREFETCH_LINES {
@@ -4510,51 +4613,43 @@ mod sorted {
         }
     }
 
-    const PREFETCH_LINES: usize = 13;
-
-    // --- the tree
+    // --- the index
 
     /// So many keys of a batch go down the tree side by side.
     pub(super) const GROUP: usize = 16;
 
     pub(super) struct SortedIndex {
-        /// Which of all indexes it is, from 1 on. So a cursor knows the one that filled its block, and keeps none.
+        /// Its number among all indexes, from 1 on. So a cursor knows the one that it remembers a leaf of, and keeps none.
         number: u64,
         /// Null before the first pair.
         root: AtomicPtr<u8>,
         len: Counter,
-        /// S4: what a node's `state` is, for the root.
+        /// What a node's `state` is, for the root: S4.
         top: AtomicU64,
         heap: Heap,
         /// Whether a leaf has become empty lately, so that all may be.
         pub(super) emptied: AtomicBool,
     }
 
-    /// A number that no index has had yet.
-    fn next_number() -> u64 {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        LAST.fetch_add(1, Relaxed) + 1
-    }
-
-    /// The separator at a side of a leaf: in which node, and where. It stays as long as the leaf is in the tree; the last
-    /// leaf of a side has none.
+    /// The separator at a side of a leaf: in which node, and where. The last leaf of a side has none.
     type Edge<'g> = Option<(Inner<'g>, usize)>;
 
-    /// Where a node hangs: at the root, or as the child with this number of an inner node. Locked, so that another can take
-    /// the node's place.
-    struct Above<'g> {
-        held: Held<'g>,
+    /// The second of two nodes that replace one, and the separator before it.
+    type Sibling = (Vec<u8>, Child);
+
+    /// The word that leads to a node: the root, or the child with this number of an inner node. Locked, so that it can be led to
+    /// another node.
+    struct Link<'g> {
+        locked: LockedNode<'g>,
         parent: Option<(Inner<'g>, usize)>,
         place: &'g AtomicPtr<u8>,
     }
 
-    /// The second of two nodes that take the place of one, and the separator before it.
-    type Beside = (Vec<u8>, Child);
-
     impl SortedIndex {
         pub(super) fn new(memory: Arc<Memory>) -> Self {
+            static LAST: AtomicU64 = AtomicU64::new(0);
             Self {
-                number: next_number(),
+                number: LAST.fetch_add(1, Relaxed) + 1,
                 root: AtomicPtr::new(ptr::null_mut()),
                 len: Counter::default(),
                 top: AtomicU64::new(0),
@@ -4563,7 +4658,7 @@ mod sorted {
             }
         }
 
-        /// As the hash index's `anew`.
+        /// Another one, without pairs.
         pub(super) fn anew(&self) -> Self {
             Self::new(Arc::clone(&self.heap.memory))
         }
@@ -4578,7 +4673,7 @@ mod sorted {
 
         // --- reading; callers are pinned
 
-        /// The leaf to which the children lead that are chosen on the way.
+        /// The leaf to which the children lead that `choose` names on the way.
         #[inline(always)]
         fn descend<'g>(&'g self, mut choose: impl FnMut(Inner<'g>) -> usize) -> Option<Leaf<'g>> {
             let mut at = Child(self.root.load(Acquire));
@@ -4586,7 +4681,7 @@ mod sorted {
                 return None;
             }
             loop {
-                // SAFETY: S2: the pin keeps what the tree led to.
+                // SAFETY: E1, S2. The pin keeps what the tree led to.
                 match unsafe { at.node() } {
                     Node::Leaf(leaf) => return Some(leaf),
                     Node::Inner(inner) => {
@@ -4610,15 +4705,14 @@ mod sorted {
             Some(leaf.cell(leaf.find(key)?).1.body())
         }
 
-        /// As the hash index's `get_with`.
+        /// Shows `read` the value of `key`.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         #[cfg_attr(target_family = "wasm", inline(never))]
         pub(super) fn get_with<T>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> T) -> Option<T> {
             self.get(key).map(|value| read(value.bytes()))
         }
 
-        /// Shows `read` each key's value. The keys of a group go down the tree side by side, so that their
-        /// cache misses overlap.
+        /// Shows `read` each key's value. The keys of a group go down the tree side by side, so that their cache misses overlap.
         pub(super) fn get_many<K: AsRef<[u8]>>(
             &self,
             keys: &[K],
@@ -4628,12 +4722,12 @@ mod sorted {
                 let leaves = self.leaves_and_cells(keys);
                 for (at, (leaf, key)) in leaves.into_iter().zip(keys).enumerate() {
                     let found = leaf.and_then(|leaf| Some(leaf.cell(leaf.find(key.as_ref())?).1));
-                    read(group * GROUP + at, found.map(|place| place.body().bytes()));
+                    read(group * GROUP + at, found.map(|value| value.body().bytes()));
                 }
             }
         }
 
-        /// The leaves that a group of keys belongs to, and in each the line where its key's cell should be.
+        /// The leaves that a group of keys belongs to. Prefetches in each the line where its key's cell should be.
         fn leaves_and_cells<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Leaf<'_>>; GROUP] {
             let leaves = self.leaves(&keys.iter().map(AsRef::as_ref));
             for (leaf, key) in leaves.iter().zip(keys) {
@@ -4651,7 +4745,7 @@ mod sorted {
             while inner_left {
                 inner_left = false;
                 for (node, key) in nodes.iter_mut().zip(keys.clone()) {
-                    // SAFETY: as in `leaf`.
+                    // SAFETY: E1, as in `descend`.
                     if let Node::Inner(inner) = unsafe { node.node() } {
                         *node = Child(inner.child(inner.child_of(key, true)).load(Acquire));
                         node.prefetch();
@@ -4683,7 +4777,7 @@ mod sorted {
             Some((leaf, edge))
         }
 
-        /// Asks for what the next writes of these keys will need.
+        /// Prefetches what the next writes of these keys will need.
         pub(super) fn prefetch(&self, keys: &[&[u8]]) {
             for keys in keys.chunks(GROUP) {
                 let _leaves = self.leaves_and_cells(keys);
@@ -4719,15 +4813,15 @@ mod sorted {
             key: &[u8],
             decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Option<Tried<bool>> {
-            let mut held = leaf.lock()?;
-            let sought = leaf.look_for(leaf.count(), key);
-            let changed = self.change_in(&mut held, sought, decide);
-            if let (Some(hints), Err(at)) = (hints, sought.found)
+            let mut locked = leaf.lock()?;
+            let search = leaf.search(leaf.count(), key);
+            let changed = self.change_in(&mut locked, search, decide);
+            if let (Some(hints), Err(at)) = (hints, search.found)
                 && (at == 0 || at + 1 >= leaf.count())
             {
-                self.note(hints, &held, key);
+                self.remember_leaf(hints, &locked, key);
             }
-            drop(held);
+            drop(locked);
             self.heap.maintain_if_due();
             Some(changed)
         }
@@ -4760,6 +4854,111 @@ mod sorted {
             }
         }
 
+        /// As `change`, in a leaf that is locked.
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
+        fn change_in<V: AsRef<[u8]>>(
+            &self,
+            locked: &mut LockedLeaf<'_>,
+            search: Search<'_>,
+            decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
+        ) -> Tried<bool> {
+            let Search { key, found, .. } = search;
+            let old = found.ok().map(|(_, slot)| locked.node.cell(slot).1);
+            match decide(old.map(|old| old.body().bytes()))? {
+                Change::Keep => return Ok(false),
+                Change::Set(value) => {
+                    let value = value.as_ref();
+                    let code = length_code(key.len(), value.len());
+                    if code < BLOCK {
+                        self.set(locked, search, code, value)?;
+                    } else {
+                        self.set_out_of_line(locked, search, code, value)?;
+                    }
+                }
+                Change::Delete => {
+                    let Ok((at, slot)) = found else { return Ok(false) };
+                    self.delete(locked, key, at, slot);
+                }
+            }
+            // S6.
+            if let Some(retired) = old.and_then(ValueRef::out_of_line) {
+                self.heap.retire([retired]);
+            }
+            Ok(true)
+        }
+
+        /// Gives the key a new value, in the leaf where there is room, else in a new one. `tail` is the value or, where `code` says
+        /// so, an address.
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
+        fn set(&self, locked: &mut LockedLeaf<'_>, search: Search<'_>, code: u16, tail: &[u8]) -> Tried<()> {
+            let leaf = locked.node;
+            // Made where it is needed: one that is passed by its address would always be written to memory.
+            let cell = || Cell::new(code, search.suffix, tail);
+            let (slot, bytes) = (search.suffix.slot(), cell().len());
+            // A key without the leaf's prefix has no room in it.
+            let room = if search.has_prefix { leaf.room() } else { 0 };
+            // A pair is counted before it can be found.
+            if search.found.is_err() {
+                self.len.add(1);
+            }
+            match search.found {
+                Ok((at, old)) if bytes <= room => {
+                    leaf.slot_word(at).store(slot.with_cell(leaf.add_cell(cell())).0, Release);
+                    leaf.add_garbage(leaf.cell_len(old));
+                    locked.mark_changed();
+                }
+                Err(at) if bytes + leaf.slot_room() <= room => {
+                    let slot = slot.with_cell(leaf.add_cell(cell()));
+                    // Until the lock is given up.
+                    if at < leaf.count() {
+                        locked.begin_shift();
+                    } else {
+                        locked.mark_changed();
+                    }
+                    leaf.put(at, slot);
+                }
+                found => {
+                    return self.make_room(locked, search, cell()).inspect_err(|_| {
+                        self.len.add(if found.is_err() { -1 } else { 0 });
+                    });
+                }
+            }
+            Ok(())
+        }
+
+        /// As `set`, for a value that its cell has no room for.
+        #[cold]
+        fn set_out_of_line(
+            &self,
+            locked: &mut LockedLeaf<'_>,
+            search: Search<'_>,
+            code: u16,
+            value: &[u8],
+        ) -> Tried<()> {
+            let made = self.new_value(code, search.key, value)?;
+            let done = self.set(locked, search, code, bytes_of(&made.address()));
+            done.inspect_err(|_| self.discard([made]))
+        }
+
+        /// Takes a slot out. Where that leaves much waste, the leaf is replaced.
+        fn delete(&self, locked: &mut LockedLeaf<'_>, key: &[u8], at: usize, slot: Slot) {
+            let leaf = locked.node;
+            locked.begin_shift();
+            leaf.remove(at);
+            locked.end_shift();
+            leaf.add_garbage(leaf.cell_len(slot));
+            self.len.add(-1);
+            if leaf.count() == 0 {
+                self.emptied.store(true, Relaxed);
+            }
+            let parts = if usize::from(leaf.size) > SMALL_LEAF { 4 } else { 2 };
+            if leaf.count() == 0 || leaf.garbage.load(Relaxed) > leaf.size / parts {
+                self.shrink(locked, key);
+            }
+        }
+
+        // --- writing keys in order: the hints of a thread
+
         /// As `change`, where the thread remembers the leaf.
         #[inline(never)]
         fn change_hinted<V: AsRef<[u8]>>(
@@ -4768,58 +4967,56 @@ mod sorted {
             key: &[u8],
             decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Option<Tried<bool>> {
-            let number = self.number;
-            let (hint, suffix) = hints.find(number, key)?;
+            let (hint, suffix) = hints.find(self.number, key)?;
             let Some(block) = NonNull::new(hint.leaf.get()) else {
                 hints.is_replaced.set(true);
                 return None;
             };
             // S5: it is a block of this index whose first word is a state, whatever became of the leaf.
             let leaf = Leaf { head: block.cast(), there: PhantomData };
-            let Some(mut held) = Held::unchanged(leaf, leaf.state(), hint.state.get()) else {
+            let Some(mut locked) = LockedNode::if_unchanged(leaf, leaf.state(), hint.state.get()) else {
                 hint.heads.set(NO_HEADS);
                 return None;
             };
             let found = leaf.seek_from_ends(leaf.count(), suffix);
-            let sought = Sought { key, suffix, has_prefix: true, found };
-            let changed = self.change_in(&mut held, sought, decide);
+            let search = Search { key, suffix, has_prefix: true, found };
+            let changed = self.change_in(&mut locked, search, decide);
             // A closure that was asked may have written elsewhere.
-            if hint.leaf.get() == leaf.base() && hint.index.get() == number {
-                hint.state.set(held.next);
-                if held.next & REPLACED != 0 {
+            if hint.leaf.get() == leaf.base() && hint.index.get() == self.number {
+                hint.state.set(locked.next);
+                if locked.next & REPLACED != 0 {
                     hint.leaf.set(ptr::null_mut());
                 }
             }
-            drop(held);
+            drop(locked);
             self.heap.maintain_if_due();
             Some(changed)
         }
 
-        /// Remembers the leaf at an end of which a write has put a pair, from the second such pair on, or the one that took
-        /// the place of a remembered leaf.
+        /// Remembers the leaf at an end of which a write has put a pair, from the second such pair on, or the one that replaced a
+        /// remembered leaf.
         #[cold]
         #[inline(never)]
-        fn note(&self, hints: &Hints, held: &HeldLeaf<'_>, key: &[u8]) {
-            let leaf = held.node;
+        fn remember_leaf(&self, hints: &Hints, locked: &LockedLeaf<'_>, key: &[u8]) {
+            let leaf = locked.node;
             let prefix = leaf.prefix();
-            if prefix.len() > HINTED_PREFIX || held.next & REPLACED != 0 {
+            if prefix.len() > HINTED_PREFIX || locked.next & REPLACED != 0 {
                 return;
             }
-            let number = self.number;
-            let is_of = |hint: &&Hint| hint.leaf.get() == leaf.base() && hint.index.get() == number;
+            let is_of = |hint: &&Hint| hint.leaf.get() == leaf.base() && hint.index.get() == self.number;
             let hint = if hints.is_replaced.take() {
                 &hints.all[hints.last.get()]
             } else if let Some(hint) = hints.all.iter().find(is_of) {
-                // What others write into the leaf too is not worth another look for its separators.
+                // A leaf that others write to as well is not worth another search for its separators.
                 if hint.state.get() != ONE_PAIR {
                     return;
                 }
                 hint
             } else {
-                hints.oldest().set(number, leaf.base(), ONE_PAIR);
+                hints.oldest().set(self.number, leaf.base(), ONE_PAIR);
                 return;
             };
-            hint.set(number, leaf.base(), held.next);
+            hint.set(self.number, leaf.base(), locked.next);
             let (mut low, mut high) = (None, None);
             self.descend(|inner| {
                 let child = inner.child_of(key, true);
@@ -4844,57 +5041,10 @@ mod sorted {
             }
         }
 
-        /// As `change`, in a leaf that is locked.
-        #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn change_in<V: AsRef<[u8]>>(
-            &self,
-            held: &mut HeldLeaf<'_>,
-            sought: Sought<'_>,
-            decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
-        ) -> Tried<bool> {
-            let Sought { key, found, .. } = sought;
-            let old = found.ok().map(|(_, slot)| held.node.cell(slot).1);
-            match decide(old.map(|old| old.body().bytes()))? {
-                Change::Keep => return Ok(false),
-                Change::Set(value) => {
-                    let value = value.as_ref();
-                    let shown = shown_len(key.len(), value.len());
-                    if shown < BLOCK {
-                        self.set(held, sought, shown, value)?;
-                    } else {
-                        self.set_apart(held, sought, shown, value)?;
-                    }
-                }
-                Change::Delete => {
-                    let Ok((at, slot)) = found else { return Ok(false) };
-                    self.delete(held, key, at, slot);
-                }
-            }
-            if let Some(retired) = old.and_then(Place::apart) {
-                self.heap.retire([retired]);
-            }
-            Ok(true)
-        }
+        // --- writing runs of pairs
 
-        /// Takes a slot out. Where that leaves much waste, the leaf is replaced.
-        fn delete(&self, held: &mut HeldLeaf<'_>, key: &[u8], at: usize, slot: Slot) {
-            let leaf = held.node;
-            held.moving();
-            leaf.remove(at);
-            held.still();
-            leaf.add_garbage(leaf.cell_len(slot));
-            self.len.add(-1);
-            if leaf.count() == 0 {
-                self.emptied.store(true, Relaxed);
-            }
-            let parts = if usize::from(leaf.size) > SMALL_LEAF { 4 } else { 2 };
-            if leaf.count() == 0 || leaf.garbage.load(Relaxed) > leaf.size / parts {
-                self.shrink(held, key);
-            }
-        }
-
-        /// Adds the first of these pairs, whose keys ascend, for as long as there is no key between them yet; how many that
-        /// were. Where it ends, `change` knows what to do.
+        /// Adds the first of these pairs, whose keys ascend, for as long as there is no key between them yet; how many. Where it
+        /// ends, `change` knows what to do.
         pub(super) fn append(&self, pairs: &[KeyValue<'_>], may_write: impl Fn() -> bool) -> usize {
             let mut done = 0;
             while done < pairs.len() {
@@ -4907,12 +5057,12 @@ mod sorted {
             done
         }
 
-        /// Adds as many of the pairs as there is room for behind the last pair of a leaf, or of a larger one in its place, or
-        /// in a new one beside it, if that is worth it.
+        /// Adds as many of the pairs as there is room for behind the last pair of a leaf, or of a larger one in its place, or in a
+        /// new one beside it, if that is worth it.
         fn append_some(&self, pairs: &[KeyValue<'_>], may_write: impl Fn() -> bool) -> Tried<usize> {
             let first = pairs[0].0;
             let Some((leaf, edge)) = self.leaf_at(Bound::Included(first), false) else { return Ok(0) };
-            let Some(mut held) = leaf.lock() else { return Ok(0) };
+            let Some(mut locked) = leaf.lock() else { return Ok(0) };
             let mut room = KEY_ROOM;
             let last = leaf.run().pairs().next_back().map(|pair| pair.key(&mut room));
             if last.is_some_and(|last| last >= first) || !may_write() {
@@ -4923,33 +5073,39 @@ mod sorted {
             let pairs = &pairs[..below];
             let added = self.put_run(leaf, pairs);
             if added > 0 {
-                held.changed();
+                locked.mark_changed();
                 return Ok(added);
             }
             self.may_grow()?;
+            let uncount = |added: usize| self.len.add(-added.cast_signed());
             let (fit, more) = run_that_fits(pairs, leaf.prefix_len.into());
             let most = largest(leaf.count() + fit);
             if leaf.count() > 0 && usize::from(leaf.size) < most {
                 let larger = self.resized(leaf, (leaf.used() + more).min(most))?;
                 let added = self.put_run(larger, pairs);
                 if added > 0 {
-                    let done = self.publish(&mut held, first, Child::of_leaf(larger), None);
-                    return done.map(|()| added).inspect_err(|_| self.len.add(-added.cast_signed()));
+                    let done = self.replace(&mut locked, first, larger, None);
+                    return done.map(|()| added).inspect_err(|_| uncount(added));
                 }
-                self.give(&[Child::of_leaf(larger)]);
+                self.discard_leaf(larger);
             }
             if pairs.len() < IN_ORDER {
                 return Ok(0);
             }
             let fresh = self.run_leaf(pairs)?;
-            let (added, apart) = (fresh.count(), fresh.apart().collect::<Vec<_>>());
+            let (added, values) = (fresh.count(), fresh.out_of_line().collect::<Vec<_>>());
+            if added == 0 {
+                // There was no memory for a large value.
+                self.discard_leaf(fresh);
+                return Ok(0);
+            }
             let done = match last {
-                Some(last) => self.publish_beside(&mut held, last, first, fresh),
-                None => self.publish(&mut held, first, Child::of_leaf(fresh), None),
+                Some(_) => self.add_sibling(&mut locked, first, fresh, true),
+                None => self.replace(&mut locked, first, fresh, None),
             };
             done.map(|()| added).inspect_err(|_| {
-                self.len.add(-added.cast_signed());
-                self.give_apart(apart);
+                uncount(added);
+                self.discard(values);
             })
         }
 
@@ -4976,15 +5132,15 @@ mod sorted {
                 if bytes - SLOT + leaf.slot_room() > leaf.room() {
                     return None;
                 }
-                let shown = shown_len(key.len(), value.len());
+                let code = length_code(key.len(), value.len());
                 let address;
-                let tail = if shown < BLOCK {
+                let tail = if code < BLOCK {
                     value
                 } else {
-                    address = self.new_apart(shown, key, value).ok()?.address();
+                    address = self.new_value(code, key, value).ok()?.address();
                     bytes_of(&address)
                 };
-                let at = leaf.add_cell(Cell::new(shown, suffix, tail));
+                let at = leaf.add_cell(Cell::new(code, suffix, tail));
                 self.len.add(1);
                 leaf.put(leaf.count(), suffix.slot().with_cell(at));
                 Some(())
@@ -4992,106 +5148,23 @@ mod sorted {
             pairs.iter().map_while(put).count()
         }
 
-        /// Gives the key a new value, in the leaf where there is room, else in a new one. `tail` is the value or, where `shown`
-        /// says so, an address.
-        #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn set(&self, held: &mut HeldLeaf<'_>, sought: Sought<'_>, shown: u16, tail: &[u8]) -> Tried<()> {
-            let leaf = held.node;
-            // Made where it is needed: one that is handed over by its address would always be written to memory.
-            let cell = || Cell::new(shown, sought.suffix, tail);
-            let (slot, bytes) = (sought.suffix.slot(), cell().len());
-            // A key without the leaf's prefix has no room in it.
-            let room = if sought.has_prefix { leaf.room() } else { 0 };
-            // A pair is counted before it can be found.
-            if sought.found.is_err() {
-                self.len.add(1);
-            }
-            match sought.found {
-                Ok((at, old)) if bytes <= room => {
-                    leaf.slot_word(at).store(slot.with_cell(leaf.add_cell(cell())).0, Release);
-                    leaf.add_garbage(leaf.cell_len(old));
-                    held.changed();
-                }
-                Err(at) if bytes + leaf.slot_room() <= room => {
-                    let slot = slot.with_cell(leaf.add_cell(cell()));
-                    // Until the lock is given up.
-                    if at < leaf.count() {
-                        held.moving();
-                    } else {
-                        held.changed();
-                    }
-                    leaf.put(at, slot);
-                }
-                _ => {
-                    return self.make_room(held, sought, cell()).inspect_err(|_| {
-                        self.len.add(if sought.found.is_err() { -1 } else { 0 });
-                    });
-                }
-            }
-            Ok(())
-        }
-
-        /// As `set`, for a value that its cell has no room for.
-        #[cold]
-        fn set_apart(
-            &self,
-            held: &mut HeldLeaf<'_>,
-            sought: Sought<'_>,
-            shown: u16,
-            value: &[u8],
-        ) -> Tried<()> {
-            let apart = self.new_apart(shown, sought.key, value)?;
-            let done = self.set(held, sought, shown, bytes_of(&apart.address()));
-            done.inspect_err(|_| self.give_apart([apart]))
-        }
-
-        /// What of a pair whose cell shows such a length is elsewhere.
-        fn new_apart(&self, shown: u16, key: &[u8], value: &[u8]) -> Tried<Retired> {
-            Ok(match shown {
-                PAIR_BLOB => Retired::Blob(self.heap.add_blob(key, value)?),
-                VALUE_BLOB => Retired::Blob(self.heap.add_blob(&[], value)?),
-                _ => self.new_block(value)?,
-            })
-        }
-
-        /// A value in a block of its own.
-        fn new_block(&self, value: &[u8]) -> Tried<Retired> {
-            let bytes = BLOCK_HEAD + value.len();
-            let block = {
-                let space = &mut self.heap.space();
-                space.may_grow()?;
-                let block = space.take(bytes)?;
-                self.heap.check_end(space);
-                block
-            };
-            // SAFETY: the block has so many bytes and is ours. Its first word stays an atomic: S5.
-            unsafe {
-                block.add(BLOCK_HEAD).copy_from_nonoverlapping(NonNull::from(value).cast(), value.len());
-            };
-            Ok(Retired::Block(block, bytes))
-        }
-
-        /// Takes back what was made for a change that failed.
-        fn give_apart(&self, made: impl IntoIterator<Item = Retired>) {
-            // SAFETY: nobody else knows it.
-            unsafe { self.heap.free(&mut self.heap.space(), made) };
-        }
+        // --- replacing leaves
 
         /// Replaces a leaf without room for a pair by one, or two, that have the pair too.
         #[inline(never)]
-        fn make_room(&self, held: &mut HeldLeaf<'_>, sought: Sought<'_>, cell: Cell<'_>) -> Tried<()> {
-            let leaf = held.node;
-            let Sought { key, found, .. } = sought;
-            let (slot, prefix) = (sought.suffix.slot(), if sought.has_prefix { leaf.prefix() } else { &[] });
+        fn make_room(&self, locked: &mut LockedLeaf<'_>, search: Search<'_>, cell: Cell<'_>) -> Tried<()> {
+            let leaf = locked.node;
+            let Search { key, found, .. } = search;
+            let (slot, prefix) = (search.suffix.slot(), if search.has_prefix { leaf.prefix() } else { &[] });
             let all = leaf.run();
             let count = all.slots.len();
             let mut buffer = MaybeUninit::<[u8; OVER + MAX_CELL]>::uninit();
             let base = buffer.as_mut_ptr().cast::<u8>();
-            // SAFETY: the buffer has room for any cell.
+            // SAFETY: R1. The buffer has room for any cell.
             unsafe { cell.write(base.add(OVER)) };
             let new = Run { prefix, slots: &[slot.with_cell(OVER)], base, bytes: SLOT + cell.len() };
             let used = leaf.used() + cell.len() + SLOT;
-            let size = self.roomy(leaf, used);
+            let size = self.grown_size(leaf, used);
             let garbage = usize::from(leaf.garbage.load(Relaxed));
             let is_clean = garbage <= used / 16 && prefix.len() == usize::from(leaf.prefix_len);
             if let (Err(at), true) = (found, is_clean && used > SMALL_LEAF && self.may_grow().is_ok()) {
@@ -5101,60 +5174,46 @@ mod sorted {
                 if size <= largest(count + 1) {
                     // Most often all that is missing is room, and where keys come in order, more for those to come.
                     let size = if in_order { size.max(LEAF.min(2 * used)) } else { size };
-                    let fresh = self.resized(leaf, size)?;
-                    fresh.put(at, slot.with_cell(fresh.add_cell(cell)));
-                    return self.publish(held, key, Child::of_leaf(fresh), None);
+                    let larger = self.resized(leaf, size)?;
+                    larger.put(at, slot.with_cell(larger.add_cell(cell)));
+                    return self.replace(locked, key, larger, None);
                 }
                 // They leave full leaves behind, and begin new ones.
                 if in_order && (at == count || at == 0) {
-                    return self.begin_leaf(held, key, at.saturating_sub(1), new);
+                    // What the key shares with one a quarter of a leaf away, those to come will most likely share too. The end of
+                    // the key, which is about to change, is in the slot anyway.
+                    let mut far = KEY_ROOM;
+                    let far = all.pair(at.saturating_sub(1).abs_diff(count / 4)).key(&mut far);
+                    let prefix_len = common(key, far).min(key.len().saturating_sub(4)).min(MAX_PREFIX);
+                    let fresh = self.new_leaf(&[new], prefix_len, SMALL_LEAF)?;
+                    return self.add_sibling(locked, key, fresh, at > 0);
                 }
                 // Other keys are before or behind them, which part from them here.
                 if !SMALL && in_order {
                     let (low, high) = all.split(at);
                     let [low, high] =
                         if behind { [&[low, new], &[high][..]] } else { [&[low][..], &[new, high]] };
-                    return self.replace_by_two(held, key, low, high);
+                    return self.replace_by_two(locked, key, low, high);
                 }
             }
             let (low, high) = all.split(found.map_or_else(|at| at, |(at, _)| at));
             let (_, high) = high.split(usize::from(found.is_ok()));
-            self.rebuild(held, key, &[low, new, high])
+            self.rebuild(locked, key, &[low, new, high])
         }
 
-        /// Puts a pair into a new leaf beside a full one, whose slot at `beside` is next to it.
-        fn begin_leaf(&self, held: &mut HeldLeaf<'_>, key: &[u8], beside: usize, new: Run<'_>) -> Tried<()> {
-            let leaf = held.node;
-            let mut rooms = [KEY_ROOM; 2];
-            let [other, far] = &mut rooms;
-            let (all, count) = (leaf.run(), leaf.count());
-            let other = all.pair(beside).key(other);
-            // What the key shares with one a quarter of a leaf away, those to come will most likely share too. The end of the
-            // key, which is about to change, is in the slot anyway.
-            let far = all.pair(beside.abs_diff(count / 4)).key(far);
-            let prefix_len = common(key, far).min(key.len().saturating_sub(4)).min(MAX_PREFIX);
-            let fresh = self.new_leaf(&[new], prefix_len, SMALL_LEAF)?;
-            self.publish_beside(held, other, key, fresh)
-        }
-
-        /// Puts a new leaf beside another one, whose key `other` is next to the new leaf's `key`.
-        fn publish_beside(
+        /// Puts a new leaf beside a locked one, above or below it.
+        fn add_sibling(
             &self,
-            held: &mut HeldLeaf<'_>,
-            other: &[u8],
+            locked: &mut LockedLeaf<'_>,
             key: &[u8],
             fresh: Leaf<'_>,
+            above: bool,
         ) -> Tried<()> {
-            let fresh = Child::of_leaf(fresh);
             // Whoever waits for the old leaf is to find out that it ends where the new one begins.
-            let same = self.resized(held.node, held.node.used()).inspect_err(|_| self.give(&[fresh]))?;
-            let same = Child::of_leaf(same);
-            let separator = ..=common(key, other);
-            if key > other {
-                self.publish(held, key, same, Some((&key[separator], fresh)))
-            } else {
-                self.publish(held, key, fresh, Some((&other[separator], same)))
-            }
+            let same =
+                self.resized(locked.node, locked.node.used()).inspect_err(|_| self.discard_leaf(fresh))?;
+            let (low, high) = if above { (same, fresh) } else { (fresh, same) };
+            self.replace(locked, key, low, Some(high))
         }
 
         /// The same leaf with more room, or less.
@@ -5164,8 +5223,8 @@ mod sorted {
             let floor = usize::from(leaf.floor.load(Relaxed));
             let cells = usize::from(leaf.size) - floor;
             let further = u64::from(fresh.size).wrapping_sub(leaf.size.into());
-            // SAFETY: all cells go from the end of one block to the end of another, which has room for them and the slots and
-            // is ours.
+            // SAFETY: S1, M1. All cells go from the end of one block to the end of another, which has room for them and the slots
+            // and is ours.
             unsafe {
                 let to = fresh.base().add(fresh.take_cell(cells));
                 to.copy_from_nonoverlapping(leaf.base().add(floor), cells);
@@ -5188,86 +5247,83 @@ mod sorted {
             self.heap.space().may_grow()
         }
 
-        /// How large a leaf with this content is made that takes another's place.
-        fn roomy(&self, leaf: Leaf<'_>, content: usize) -> usize {
+        /// The size of a leaf with this content that replaces another.
+        fn grown_size(&self, leaf: Leaf<'_>, content: usize) -> usize {
             let size = content + slack(content);
             // The only leaf doubles, as small tables are to be quick too.
             let alone = ptr::eq(self.root.load(Relaxed), leaf.base());
             if alone { size.max((2 * content).min(LEAF)) } else { size }
         }
 
-        /// Replaces a leaf by one, or two, with these pairs; one that pairs went from, together with a neighbour if both
-        /// are small.
-        fn rebuild(&self, held: &mut HeldLeaf<'_>, key: &[u8], runs: &[Run<'_>]) -> Tried<()> {
+        /// Replaces a leaf by one, or two, with these pairs. One that lost pairs is merged with a neighbour if both are small.
+        fn rebuild(&self, locked: &mut LockedLeaf<'_>, key: &[u8], runs: &[Run<'_>]) -> Tried<()> {
+            let leaf = locked.node;
             let (prefix_len, content) = leaf_content(runs);
-            let had_more = held.node.garbage.load(Relaxed) > 0;
-            if had_more && content <= LEAF / 2 && self.merge(held, key, runs, content) {
+            let had_more = leaf.garbage.load(Relaxed) > 0;
+            if had_more && content <= LEAF / 2 && self.merge(locked, key, runs, content) {
                 return Ok(());
             }
             let may_grow = self.may_grow();
-            let same = content <= held.node.size.into();
-            // One that begins a run has room that is still to be used.
-            let least = if had_more { 0 } else { LEAF.min(held.node.size.into()) };
+            let same = content <= leaf.size.into();
+            // A leaf that begins a run has room that is still to be used.
+            let least = if had_more { 0 } else { LEAF.min(leaf.size.into()) };
             let size =
-                if may_grow.is_err() && same { content } else { self.roomy(held.node, content).max(least) };
+                if may_grow.is_err() && same { content } else { self.grown_size(leaf, content).max(least) };
             if !same {
                 may_grow?;
             }
             if size <= largest(count(runs)) || count(runs) < 2 {
                 let fresh = self.new_leaf(runs, prefix_len, size)?;
-                return self.publish(held, key, Child::of_leaf(fresh), None);
+                return self.replace(locked, key, fresh, None);
             }
-            let (low_runs, high_runs) = split(runs);
-            self.replace_by_two(held, key, &low_runs, &high_runs)
+            let (low, high) = split(runs);
+            self.replace_by_two(locked, key, &low, &high)
         }
 
         /// Replaces a leaf by two with these pairs.
         fn replace_by_two(
             &self,
-            held: &mut HeldLeaf<'_>,
+            locked: &mut LockedLeaf<'_>,
             key: &[u8],
             low: &[Run<'_>],
             high: &[Run<'_>],
         ) -> Tried<()> {
-            let mut rooms = [KEY_ROOM; 2];
-            let [low_key, high_key] = &mut rooms;
-            let low_key = nth_key(low, count(low) - 1, low_key);
-            let high_key = nth_key(high, 0, high_key);
-            let separator = &high_key[..=common(low_key, high_key)];
             let part = |runs: &[Run<'_>]| {
                 let (prefix_len, content) = leaf_content(runs);
                 let size = (content + slack(content)).min(largest(count(runs)).max(content));
-                self.new_leaf(runs, prefix_len, size).map(Child::of_leaf)
+                self.new_leaf(runs, prefix_len, size)
             };
             let low = part(low)?;
-            let high = part(high).inspect_err(|_| self.give(&[low]))?;
-            self.publish(held, key, low, Some((separator, high)))
+            let high = part(high).inspect_err(|_| self.discard_leaf(low))?;
+            self.replace(locked, key, low, Some(high))
         }
 
         /// Replaces a leaf of which much is dead by a smaller one. Where memory is refused it stays as it is.
         #[cold]
-        fn shrink(&self, held: &mut HeldLeaf<'_>, key: &[u8]) {
-            let runs = [held.node.run()];
+        fn shrink(&self, locked: &mut LockedLeaf<'_>, key: &[u8]) {
+            let runs = [locked.node.run()];
             let (_, content) = leaf_content(&runs);
-            if leaf_size(content + slack(content)) < held.node.size.into() {
-                let _refused = self.rebuild(held, key, &runs);
+            if leaf_size(content + slack(content)) < locked.node.size.into() {
+                let _refused = self.rebuild(locked, key, &runs);
             }
         }
 
+        // --- merging leaves
+
         /// Puts what a leaf is to have, and one of its neighbours, into one new leaf; whether it did.
-        fn merge(&self, held: &mut HeldLeaf<'_>, key: &[u8], runs: &[Run<'_>], content: usize) -> bool {
-            let mut above = self.above(key, Child::of_leaf(held.node));
-            let Some((parent, at)) = above.parent else { return false };
+        fn merge(&self, locked: &mut LockedLeaf<'_>, key: &[u8], runs: &[Run<'_>], content: usize) -> bool {
+            let mut link = self.lock_link(key, Child::of_leaf(locked.node));
+            let Some((parent, at)) = link.parent else { return false };
             for (first, other) in [(at, at + 1), (at.wrapping_sub(1), at.wrapping_sub(1))] {
                 if first >= parent.count() {
                     continue;
                 }
-                // SAFETY: S4: while it is locked, what it leads to is in the tree.
+                // SAFETY: S4. While it is locked, what it leads to is in the tree.
                 let Node::Leaf(other) = (unsafe { Child(parent.child(other).load(Acquire)).node() }) else {
                     continue;
                 };
                 // What a leaf holds is only consistent under its lock.
-                let Some(mut other_held) = other.try_lock() else { continue };
+                let Some(mut other_locked) = other.try_lock() else { continue };
                 // Most neighbours hold far too much.
                 if content + other.used() - usize::from(other.garbage.load(Relaxed)) > MERGED {
                     continue;
@@ -5292,92 +5348,96 @@ mod sorted {
                     match self.new_inner(&separators, &children) {
                         Ok(inner) => inner,
                         Err(_refused) => {
-                            self.give(&[Child::of_leaf(leaf)]);
+                            self.discard_leaf(leaf);
                             return false;
                         }
                     }
                 };
                 let old = Child::of_inner(parent);
-                self.above(key, old).place.store(merged.0, Release);
-                above.held.replaced();
-                held.replaced();
-                other_held.replaced();
-                self.retire_nodes([Child::of_leaf(held.node), Child::of_leaf(other), old]);
+                self.lock_link(key, old).place.store(merged.0, Release);
+                link.locked.mark_replaced();
+                locked.mark_replaced();
+                other_locked.mark_replaced();
+                self.retire_nodes([Child::of_leaf(locked.node), Child::of_leaf(other), old]);
                 return true;
             }
             false
         }
 
-        /// Locks where a node hangs to which the tree leads for `key`, and which the caller has locked.
-        fn above(&self, key: &[u8], node: Child) -> Above<'_> {
+        // --- leading the tree to other leaves
+
+        /// Locks the word that leads to a node, which the tree leads to for `key`, and which the caller has locked.
+        fn lock_link(&self, key: &[u8], node: Child) -> Link<'_> {
             loop {
                 let (mut parent, mut at) = (None, Child(self.root.load(Acquire)));
                 while at != node {
-                    // SAFETY: as in `leaf`; a tree that leads to the node is not empty.
+                    // SAFETY: E1. A tree that leads to the node is not empty.
                     let Node::Inner(inner) = (unsafe { at.node() }) else { break };
                     let child = inner.child_of(key, true);
                     parent = Some((inner, child));
                     at = Child(inner.child(child).load(Acquire));
                 }
-                if let Some(held) = Held::wait((), parent.map_or(&self.top, |(inner, _)| inner.state())) {
+                let state = parent.map_or(&self.top, |(inner, _)| inner.state());
+                if let Some(locked) = LockedNode::wait((), state) {
                     let place = parent.map_or(&self.root, |(inner, at)| inner.child(at));
                     if place.load(Relaxed) == node.0 {
-                        return Above { held, parent, place };
+                        return Link { locked, parent, place };
                     }
                 }
             }
         }
 
-        /// Leads the tree to what takes a leaf's place: `low`, and from a separator on `high`. For that the parent gets one more
-        /// child, and where that is one too many, it is split, and so on upwards.
-        fn publish(
+        /// Leads the tree to what replaces a locked leaf: one, or two, of which each has a pair. For two the parent gets one more
+        /// child, and where that is one too many, it is split, and so on upwards. Where memory is refused, they are freed again.
+        fn replace(
             &self,
-            held: &mut HeldLeaf<'_>,
+            locked: &mut LockedLeaf<'_>,
             key: &[u8],
-            mut low: Child,
-            split: Option<(&[u8], Child)>,
+            low: Leaf<'_>,
+            high: Option<Leaf<'_>>,
         ) -> Tried<()> {
-            let mut above = self.above(key, Child::of_leaf(held.node));
-            let mut split = split.map(|(separator, high)| (separator.to_vec(), high));
+            let mut link = self.lock_link(key, Child::of_leaf(locked.node));
+            let mut split = high.map(|high| (separator(low, high), Child::of_leaf(high)));
+            let mut low = Child::of_leaf(low);
             if split.is_some() {
                 self.len.spread();
             }
             let (mut made, mut below) = (Vec::new(), Vec::new());
             while let Some((separator, high)) = split {
                 made.extend([low, high]);
-                let grown = match above.parent {
+                let grown = match link.parent {
                     Some((parent, at)) => self.grown(parent, at, &separator, [low, high]),
                     None => self
                         .new_inner(&[Separator { prefix: &[], rest: &separator }], &[low, high])
                         .map(|root| (root, None)),
                 };
-                (low, split) = grown.inspect_err(|_| self.give(&made))?;
-                if let Some((parent, _)) = above.parent {
+                (low, split) = grown.inspect_err(|_| self.discard_nodes(&made))?;
+                if let Some((parent, _)) = link.parent {
                     let old = Child::of_inner(parent);
-                    below.push((above.held, parent));
-                    above = self.above(key, old);
+                    below.push((link.locked, parent));
+                    link = self.lock_link(key, old);
                 }
             }
-            above.place.store(low.0, Release);
-            drop(above);
-            held.replaced();
-            let inners = below.into_iter().map(|(mut held, inner)| {
-                held.replaced();
+            link.place.store(low.0, Release);
+            drop(link);
+            locked.mark_replaced();
+            let inners = below.into_iter().map(|(mut locked, inner)| {
+                locked.mark_replaced();
                 Child::of_inner(inner)
             });
-            self.retire_nodes([Child::of_leaf(held.node)].into_iter().chain(inners));
+            self.retire_nodes([Child::of_leaf(locked.node)].into_iter().chain(inners));
             Ok(())
         }
 
-        /// An inner node with a separator more, which stands before the one at `at`, and the children on its sides in place of
-        /// one; or two such nodes and what separates them. The caller has locked the old one.
+        /// An inner node with a separator more, which stands before the one at `at`, and two children in place of one; or two such
+        /// nodes and what separates them. The caller has locked the old one.
         fn grown(
             &self,
             node: Inner<'_>,
             at: usize,
             separator: &[u8],
             [low, high]: [Child; 2],
-        ) -> Tried<(Child, Option<Beside>)> {
+        ) -> Tried<(Child, Option<Sibling>)> {
             if !SMALL
                 && node.count() < FANOUT
                 && let Some(rest) = separator.strip_prefix(node.prefix())
@@ -5397,14 +5457,14 @@ mod sorted {
             let left = self.new_inner(&separators[..middle], &children[..=middle])?;
             let right = self
                 .new_inner(&separators[middle + 1..], &children[middle + 1..])
-                .inspect_err(|_| self.give(&[left]))?;
+                .inspect_err(|_| self.discard_nodes(&[left]))?;
             Ok((left, Some((separators[middle].to_vec(), right))))
         }
 
         // --- making and freeing nodes
 
         fn start(&self) -> Tried<()> {
-            let _top = Held::wait((), &self.top);
+            let _top = LockedNode::wait((), &self.top);
             {
                 let mut space = self.heap.space();
                 if space.closed || !self.root.load(Relaxed).is_null() {
@@ -5426,8 +5486,8 @@ mod sorted {
                 taken
             };
             let slots = HEAD + prefix_room(prefix.len());
-            // SAFETY: the block has `size` bytes, more than the prefix needs, and is ours. Its first word stays an
-            // atomic: S5.
+            // SAFETY: M1, M2. The block has `size` bytes, more than the prefix needs, and is ours. Its first word stays an atomic,
+            // and gets a number that it never had: S5.
             unsafe {
                 let state = block.cast::<AtomicU64>().as_ref();
                 state.store((state.load(Relaxed) & !(CHANGED - 1)) + CHANGED, Relaxed);
@@ -5466,7 +5526,7 @@ mod sorted {
             /// # Safety
             /// There is room for all of `from` with `new` in place of `range`.
             unsafe fn splice<T>(from: &[T], range: Range<usize>, new: &[T], to: *mut T) {
-                // SAFETY: the caller's promise.
+                // SAFETY: M1, the caller's promise.
                 unsafe {
                     to.copy_from_nonoverlapping(from.as_ptr(), range.start);
                     let to = to.add(range.start);
@@ -5479,7 +5539,7 @@ mod sorted {
             let ((old_ends, old_bytes), (ends, bytes)) = (inner_parts(count), inner_parts(count + 1));
             let size = bytes + node.size as usize - old_bytes + rest.len();
             let block = self.heap.space().take(size)?;
-            // SAFETY: as in `new_inner`; of the old node nothing changes while it is locked.
+            // SAFETY: M1, as in `new_inner`. S4: of the old node nothing changes while it is locked.
             unsafe {
                 let (from, to) = (node.base(), block.as_ptr());
                 let head: *mut InnerHead = to.cast();
@@ -5517,8 +5577,8 @@ mod sorted {
             let block = self.heap.space().take(size)?;
             let start = std::array::from_fn(|at| first.get(at).copied().unwrap_or_default());
             let mut heads = [Row([i32::MAX; ROW]); ROWS];
-            // SAFETY: the block has `size` bytes and is ours; the parts follow each other as `inner_parts` says, and
-            // each is aligned. The first word stays an atomic: S5.
+            // SAFETY: M1, M2. The block has `size` bytes and is ours. The parts follow each other as `inner_parts` says, and each is
+            // aligned. The first word stays an atomic.
             unsafe {
                 let base = block.as_ptr();
                 let head: *mut InnerHead = base.cast();
@@ -5550,15 +5610,47 @@ mod sorted {
             Ok(Child::of_inner(Inner { head: block.cast(), there: PhantomData }))
         }
 
-        /// Takes back nodes that the tree never led to.
-        fn give(&self, nodes: &[Child]) {
-            // SAFETY: the node was made for a change that failed, and nobody else knows it.
-            self.give_apart(nodes.iter().map(|node| unsafe { node.retired() }));
+        // --- large values, and freeing
+
+        /// What of a pair with such a length code is out of line.
+        fn new_value(&self, code: u16, key: &[u8], value: &[u8]) -> Tried<Retired> {
+            if code == PAIR_BLOB || code == VALUE_BLOB {
+                let key = if code == PAIR_BLOB { key } else { &[] };
+                return self.heap.add_blob(key, value).map(Retired::Blob);
+            }
+            let bytes = BLOCK_HEAD + value.len();
+            let block = {
+                let space = &mut self.heap.space();
+                space.may_grow()?;
+                let block = space.take(bytes)?;
+                self.heap.check_end(space);
+                block
+            };
+            // SAFETY: M1, M2. The block has so many bytes and is ours. Its first word stays an atomic.
+            unsafe {
+                block.add(BLOCK_HEAD).copy_from_nonoverlapping(NonNull::from(value).cast(), value.len());
+            };
+            Ok(Retired::Block(block, bytes))
         }
 
-        /// Frees nodes to which the tree does not lead any more, once no reader is left in them.
+        /// Frees what was made for a change that failed.
+        fn discard(&self, made: impl IntoIterator<Item = Retired>) {
+            // SAFETY: M1. Nobody else knows it.
+            unsafe { self.heap.free(&mut self.heap.space(), made) };
+        }
+
+        fn discard_nodes(&self, nodes: &[Child]) {
+            // SAFETY: M1. The tree never led to them, so nobody else knows them.
+            self.discard(nodes.iter().map(|node| unsafe { node.retired() }));
+        }
+
+        fn discard_leaf(&self, leaf: Leaf<'_>) {
+            self.discard_nodes(&[Child::of_leaf(leaf)]);
+        }
+
+        /// Frees nodes to which the tree does not lead any more, once no reader is left in them: E2.
         fn retire_nodes(&self, nodes: impl IntoIterator<Item = Child>) {
-            // SAFETY: their memory is whole.
+            // SAFETY: E1. Their memory is whole.
             self.heap.retire(nodes.into_iter().map(|node| unsafe { node.retired() }));
         }
 
@@ -5572,24 +5664,22 @@ mod sorted {
             if self.len() > 0 || self.bytes() < WORTH_RETURNING {
                 return false;
             }
-            // For others that close it: each would wait for the other's leaves.
-            let _top = Held::wait((), &self.top);
+            // Against others that close it: each would wait for the other's leaves.
+            let _top = LockedNode::wait((), &self.top);
             let root = Child(self.root.load(Acquire));
             if root.0.is_null() {
                 return false;
             }
             let mut leaves = Vec::new();
-            // SAFETY: the caller is pinned.
+            // SAFETY: E1. The caller is pinned.
             unsafe { each_leaf(root, &mut |leaf| leaves.push(leaf)) };
-            // Whoever holds a leaf now looks here afterwards, and tries again.
+            // Whoever holds a leaf now reads this afterwards, and tries again.
             self.emptied.store(true, Relaxed);
-            let held = leaves.iter().map(|leaf| leaf.try_lock().filter(|_| leaf.count() == 0));
-            let Some(mut held) = held.collect::<Option<Vec<_>>>() else { return false };
+            let locked = leaves.iter().map(|leaf| leaf.try_lock().filter(|_| leaf.count() == 0));
+            let Some(mut locked) = locked.collect::<Option<Vec<_>>>() else { return false };
             self.heap.space().closed = true;
             self.root.store(ptr::null_mut(), Release);
-            for held in &mut held {
-                held.replaced();
-            }
+            locked.iter_mut().for_each(LockedNode::mark_replaced);
             self.retire_nodes(leaves.into_iter().map(Child::of_leaf));
             true
         }
@@ -5599,14 +5689,14 @@ mod sorted {
         fn drop(&mut self) {
             let root = Child(*self.root.get_mut());
             let mut space = self.heap.space();
-            let mut apart: Vec<Retired> = space.limbo.drain().collect();
+            let mut values: Vec<Retired> = space.limbo.drain().collect();
             if self.heap.blob_bytes.load(Relaxed) > 0 && !root.0.is_null() {
-                // SAFETY: the tree is whole and exclusively ours.
-                unsafe { each_leaf(root, &mut |leaf| apart.extend(leaf.apart())) };
+                // SAFETY: S4. The tree is whole and exclusively ours.
+                unsafe { each_leaf(root, &mut |leaf| values.extend(leaf.out_of_line())) };
             }
-            apart.retain(|retired| matches!(retired, Retired::Blob(_)));
-            // SAFETY: each blob has one slot or was retired once, and nobody reads it any more.
-            unsafe { self.heap.free(&mut space, apart) };
+            values.retain(|retired| matches!(retired, Retired::Blob(_)));
+            // SAFETY: S6, B1. Each blob has one slot or was retired once, and nobody reads it any more.
+            unsafe { self.heap.free(&mut space, values) };
         }
     }
 
@@ -5615,13 +5705,15 @@ mod sorted {
     /// # Safety
     /// Nothing that the tree leads to is freed within `'g`.
     unsafe fn each_leaf<'g>(node: Child, each: &mut impl FnMut(Leaf<'g>)) {
-        // SAFETY: the caller's promise.
+        // SAFETY: E1, the caller's promise.
         match unsafe { node.node() } {
             Node::Leaf(leaf) => each(leaf),
-            // SAFETY: the same promise, one level down.
+            // SAFETY: E1, one level down.
             Node::Inner(inner) => inner.children().for_each(|child| unsafe { each_leaf(child, each) }),
         }
     }
+
+    // --- hints
 
     /// A leaf at an end of which a thread has put pairs, so that the next one needs no way down the tree.
     struct Hint {
@@ -5644,7 +5736,7 @@ mod sorted {
         next: super::Cell<usize>,
         /// Whether the thread has replaced the leaf of the one found last.
         is_replaced: super::Cell<bool>,
-        /// So many keys may still have none before nobody looks any more.
+        /// So many more keys without a hint, and nobody looks for one any more.
         misses_left: super::Cell<u32>,
     }
 
@@ -5687,7 +5779,7 @@ mod sorted {
         /// The thread's own.
         #[inline(always)]
         fn own<'h>() -> Option<&'h Self> {
-            // SAFETY: it is there until the thread ends, and not sent to another; callers do not keep it.
+            // SAFETY: L1. It is there until the thread ends. Callers do not keep it.
             HINTS_OF_THREAD.try_with(|own| unsafe { &*ptr::from_ref(own) }).ok()
         }
 
@@ -5723,6 +5815,7 @@ mod sorted {
             self.heads.set(NO_HEADS);
         }
 
+        /// The key after the leaf's prefix, if it belongs there.
         #[inline]
         fn suffix<'k>(&self, key: &'k [u8]) -> Option<Suffix<'k>> {
             let (prefix, len) = self.prefix.get();
@@ -5733,31 +5826,20 @@ mod sorted {
         }
     }
 
-    /// Where a key's slot is and what it says, or where it would belong.
-    type Found = std::result::Result<(usize, Slot), usize>;
+    // --- cells and runs
 
-    /// A key in a leaf to which it belongs.
-    #[derive(Clone, Copy)]
-    struct Sought<'k> {
-        key: &'k [u8],
-        /// What of it comes after the leaf's prefix: all, if it lacks that.
-        suffix: Suffix<'k>,
-        has_prefix: bool,
-        found: Found,
-    }
-
-    /// A cell that is to be written: the length that it shows, the rest of the key, and the value or an address.
+    /// A cell that is to be written: its length code, the rest of the key, and the value or an address.
     #[derive(Clone, Copy)]
     struct Cell<'c> {
-        shown: u16,
+        code: u16,
         rest: &'c [u8],
         tail: &'c [u8],
     }
 
     impl<'c> Cell<'c> {
         #[inline]
-        fn new(shown: u16, key: Suffix<'c>, tail: &'c [u8]) -> Self {
-            Self { shown, rest: if shown == PAIR_BLOB { &[] } else { key.rest }, tail }
+        fn new(code: u16, key: Suffix<'c>, tail: &'c [u8]) -> Self {
+            Self { code, rest: if code == PAIR_BLOB { &[] } else { key.rest }, tail }
         }
 
         #[inline]
@@ -5769,9 +5851,9 @@ mod sorted {
         /// There is room for it at `to`.
         #[inline]
         unsafe fn write(&self, to: *mut u8) {
-            // SAFETY: the caller's promise.
+            // SAFETY: M1, the caller's promise.
             unsafe {
-                to.cast::<u16>().write_unaligned(self.shown);
+                to.cast::<u16>().write_unaligned(self.code);
                 let rest = to.add(CELL_HEAD);
                 rest.copy_from_nonoverlapping(self.rest.as_ptr(), self.rest.len());
                 let tail = rest.add(self.rest.len());
@@ -5780,8 +5862,8 @@ mod sorted {
         }
     }
 
-    /// Pairs next to each other on their way into a new leaf: the prefix that their keys lack, their slots, from where these
-    /// count cells, and the bytes of both. In front of a cell are `OVER` bytes that may be read.
+    /// Pairs next to each other on their way into a new leaf: the prefix that their keys lack, their slots, from where these count
+    /// cells, and the bytes of both. In front of a cell are `OVER` bytes that may be read.
     #[derive(Clone, Copy)]
     struct Run<'r> {
         prefix: &'r [u8],
@@ -5845,7 +5927,7 @@ mod sorted {
 
     impl<'r> Pair<'r> {
         #[inline]
-        fn value_len(&self) -> u16 {
+        fn code(&self) -> u16 {
             // SAFETY: S1, as for all that follows: the cell is whole.
             unsafe { self.cell.cast::<u16>().read_unaligned() }
         }
@@ -5853,15 +5935,15 @@ mod sorted {
         /// The rest of the key, if it is here, and the value or an address.
         #[inline]
         fn parts(&self) -> (&'r [u8], &'r [u8]) {
-            let [rest, tail] = cell_parts(self.value_len(), self.slot.key_len());
-            // SAFETY: as above.
+            let [rest, tail] = cell_parts(self.code(), self.slot.key_len());
+            // SAFETY: S1.
             unsafe { slice::from_raw_parts(self.cell.add(CELL_HEAD), rest + tail) }.split_at(rest)
         }
 
         /// The cell's length in a leaf with a prefix of `prefix_len`.
         #[inline]
         fn cell_len(&self, prefix_len: usize) -> usize {
-            cell_len(self.value_len(), self.prefix.len() + self.slot.key_len() - prefix_len)
+            cell_len(self.code(), self.prefix.len() + self.slot.key_len() - prefix_len)
         }
 
         /// The whole key, put together in `room` unless it is in a blob.
@@ -5870,8 +5952,8 @@ mod sorted {
             'r: 'k,
         {
             let (rest, tail) = self.parts();
-            if self.value_len() == PAIR_BLOB {
-                // SAFETY: the pair is live, so its blob is.
+            if self.code() == PAIR_BLOB {
+                // SAFETY: S6, B1. The pair is live, so its blob is.
                 return unsafe { Blob::parts(tail.as_ptr().cast::<*const Blob>().read_unaligned()) }.0;
             }
             let head = self.slot.head().to_be_bytes();
@@ -5883,14 +5965,14 @@ mod sorted {
             &room[..len]
         }
 
-        /// Writes the cell, which is no blob's, into a leaf that is ours and has a prefix longer by so much; the slot for it.
-        /// From `free` on the leaf has no slots, nor within `OVER` bytes before.
+        /// Writes the cell, which is no blob's, into a leaf that is ours and has a prefix longer by `more`; the slot for it. From
+        /// `free` on the leaf has no slots, nor within `OVER` bytes before.
         #[inline]
         fn write(self, leaf: Leaf<'_>, more: usize, free: usize) -> Slot {
-            let [rest, tail] = cell_parts(self.value_len(), self.slot.key_len());
+            let [rest, tail] = cell_parts(self.code(), self.slot.key_len());
             let mut slot = self.slot;
             if more > 0 {
-                // What the prefix has more goes from the head, into which the rest of the key moves up.
+                // What the prefix has more leaves the head, into which the rest of the key moves up.
                 let rest = self.parts().0;
                 let head = match more {
                     1..4 => slot.head() << (8 * more) | head4(rest) >> (32 - 8 * more),
@@ -5900,7 +5982,7 @@ mod sorted {
             }
             let len = rest - rest.min(more) + tail;
             let at = leaf.take_cell(CELL_HEAD + len);
-            // SAFETY: there is room for the cell, and for what else is copied with it; `Run` tells that it may be read.
+            // SAFETY: S1. There is room for the cell, and for what else is copied with it. `Run` says that it may be read.
             unsafe {
                 let to = leaf.base().add(at);
                 let (end, from) = (to.add(CELL_HEAD + len), self.cell.add(CELL_HEAD + rest + tail));
@@ -5909,7 +5991,7 @@ mod sorted {
                 } else {
                     end.sub(len).copy_from_nonoverlapping(from.sub(len), len);
                 }
-                to.cast::<u16>().write_unaligned(self.value_len());
+                to.cast::<u16>().write_unaligned(self.code());
             }
             slot.with_cell(at)
         }
@@ -5917,59 +5999,62 @@ mod sorted {
         /// As `write`, out of the whole key.
         #[inline(never)]
         fn write_anew(&self, leaf: Leaf<'_>) -> Slot {
-            let (shown, mut room) = (self.value_len(), KEY_ROOM);
+            let (code, mut room) = (self.code(), KEY_ROOM);
             let suffix = Suffix::new(&self.key(&mut room)[usize::from(leaf.prefix_len)..]);
-            suffix.slot().with_cell(leaf.add_cell(Cell::new(shown, suffix, self.parts().1)))
+            suffix.slot().with_cell(leaf.add_cell(Cell::new(code, suffix, self.parts().1)))
         }
     }
+
+    // --- sizes
 
     /// Where a key is put together that is in parts, which is never longer than a cell.
     type KeyRoom = [u8; MAX_CELL];
 
     const KEY_ROOM: KeyRoom = [0; MAX_CELL];
 
-    /// The bytes of the rest of a key and of what follows it, in a cell with this value length.
+    /// The bytes of the rest of a key and of what follows it, in a cell with this length code.
     #[inline]
-    fn cell_parts(value_len: u16, key_len: usize) -> [usize; 2] {
+    fn cell_parts(code: u16, key_len: usize) -> [usize; 2] {
         let rest = key_len.saturating_sub(4);
-        if value_len < BLOCK {
-            return [rest, value_len.into()];
+        if code < BLOCK {
+            return [rest, code.into()];
         }
-        [if value_len == PAIR_BLOB { 0 } else { rest }, ADDRESS]
+        [if code == PAIR_BLOB { 0 } else { rest }, ADDRESS]
     }
 
     /// The bytes of such a cell.
-    fn cell_len(value_len: u16, key_len: usize) -> usize {
-        let [rest, tail] = cell_parts(value_len, key_len);
+    fn cell_len(code: u16, key_len: usize) -> usize {
+        let [rest, tail] = cell_parts(code, key_len);
         CELL_HEAD + rest + tail
     }
 
-    /// A separator in two parts: what its node's separators share, and the rest.
-    #[derive(Clone, Copy)]
-    struct Separator<'s> {
-        prefix: &'s [u8],
-        rest: &'s [u8],
-    }
-
-    impl<'s> Separator<'s> {
-        fn len(&self) -> usize {
-            self.prefix.len() + self.rest.len()
-        }
-
-        fn to_vec(self) -> Vec<u8> {
-            [self.prefix, self.rest].concat()
-        }
-
-        /// What comes after the first bytes.
-        fn after(&self, bytes: usize) -> [&'s [u8]; 2] {
-            let more = bytes.saturating_sub(self.prefix.len());
-            [self.prefix.get(bytes..).unwrap_or_default(), &self.rest[more..]]
+    /// The length code of a pair's cell.
+    fn length_code(key_len: usize, value_len: usize) -> u16 {
+        // The whole key counts, as the leaf's prefix may become shorter.
+        if CELL_HEAD + key_len + value_len <= MAX_CELL {
+            value_len as u16
+        } else if CELL_HEAD + key_len + ADDRESS > MAX_CELL {
+            PAIR_BLOB
+        } else if value_len > MAX_BLOCK {
+            VALUE_BLOB
+        } else {
+            BLOCK + value_len as u16
         }
     }
 
-    /// The bytes of a prefix in a leaf: whole words, and at least one, which `strip` looks at.
-    fn prefix_room(len: usize) -> usize {
-        len.max(1).next_multiple_of(size_of::<u64>())
+    /// What a pair takes in a leaf with such a prefix.
+    fn pair_bytes(key: &[u8], value: &[u8], prefix_len: usize) -> usize {
+        let key_len = key.len().saturating_sub(prefix_len);
+        SLOT + cell_len(length_code(key.len(), value.len()), key_len)
+    }
+
+    /// The shortest key that is above all of one leaf and above none of the next.
+    fn separator(low: Leaf<'_>, high: Leaf<'_>) -> Vec<u8> {
+        let mut rooms = [KEY_ROOM; 2];
+        let [last, first] = &mut rooms;
+        let last = low.run().pair(low.count() - 1).key(last);
+        let first = high.run().pair(0).key(first);
+        first[..=common(last, first)].to_vec()
     }
 
     /// The length of the prefix that a leaf with these pairs has, and the bytes that it needs.
@@ -5996,26 +6081,6 @@ mod sorted {
             bytes = more;
         }
         (pairs.len(), bytes)
-    }
-
-    /// What a pair takes in a leaf with such a prefix.
-    fn pair_bytes(key: &[u8], value: &[u8], prefix_len: usize) -> usize {
-        let key_len = key.len().saturating_sub(prefix_len);
-        SLOT + cell_len(shown_len(key.len(), value.len()), key_len)
-    }
-
-    /// The value length that a cell shows, or what stands for it where the value is elsewhere.
-    fn shown_len(key_len: usize, value_len: usize) -> u16 {
-        // The whole key counts, as the leaf's prefix may become shorter.
-        if CELL_HEAD + key_len + value_len <= MAX_CELL {
-            value_len as u16
-        } else if CELL_HEAD + key_len + ADDRESS > MAX_CELL {
-            PAIR_BLOB
-        } else if value_len > MAX_BLOCK {
-            VALUE_BLOB
-        } else {
-            BLOCK + value_len as u16
-        }
     }
 
     /// The size of a leaf for so many bytes. Large ones go in large steps, so that few are replaced for a little room.
@@ -6091,7 +6156,7 @@ mod sorted {
 
     /// How many of a leaf's first `count` pairs are below a key; with `or_equal`, not above it.
     fn pairs_below(leaf: Leaf<'_>, count: usize, key: &[u8], or_equal: bool) -> usize {
-        leaf.look_for(count, key).found.map_or_else(|at| at, |(at, _)| at + usize::from(or_equal))
+        leaf.search(count, key).found.map_or_else(|at| at, |(at, _)| at + usize::from(or_equal))
     }
 
     /// The places of a leaf's first `count` pairs that are between two bounds.
@@ -6105,13 +6170,15 @@ mod sorted {
         first..side(upper, count, true).max(first)
     }
 
-    /// A large value is asked for so many pairs before it is shown, and all of one that is to be copied just before.
-    const AHEAD: usize = 8;
-    /// A scan asks for so many cells of its first leaf at once: of all of them, one that stops after a pair took 570 instead of
-    /// 500 ns (values of 400 bytes: 1,000 and 700), of none, one of fifty 1,310 instead of 1,180. WebAssembly asks for a leaf.
+    /// A large value is prefetched so many pairs before it is shown, and all of one that is to be copied just before.
+    const LOOKAHEAD: usize = 8;
+    /// A scan prefetches so many cells of its first leaf at once: with all of them, one that stops after a pair took 570 instead of
+    /// 500 ns (values of 400 bytes: 1,000 and 700); with none, one of fifty 1,310 instead of 1,180. WebAssembly takes a whole leaf.
     const CELLS: usize = if cfg!(target_family = "wasm") { LEAF } else { 16 };
     /// Room for a pair that is all in its cell, and for what a short copy writes beyond.
     const ROOM: usize = MAX_CELL + OVER;
+    /// The bytes of a packed pair before its key.
+    const PAIR_HEAD: usize = 2 * size_of::<u32>();
 
     /// So much room. Where it began at a page's end, each step would write across that, for 30 instead of 15 ns.
     fn pair_buffer() -> Vec<u8> {
@@ -6120,9 +6187,6 @@ mod sorted {
         // Another size, as the allocator may have many such places of this one: to try them all took 200 us with 100,000 cursors.
         if ends_page { Vec::with_capacity(ROOM + 256) } else { buffer }
     }
-
-    /// The bytes of a packed pair before its key.
-    const PAIR_HEAD: usize = 2 * size_of::<u32>();
 
     /// Bytes that need no allocation if they are as few as most keys have.
     #[derive(Clone)]
@@ -6160,8 +6224,9 @@ mod sorted {
     /// The bounds of a range of keys.
     pub(super) type Bounds = (Bound<Bytes>, Bound<Bytes>);
 
-    /// Where a cursor is: on which key of which range, and which slots of a leaf come next for as long as that has not
-    /// changed.
+    // --- cursors
+
+    /// Where a cursor is: on which key of which range, and which slots of a leaf come next for as long as the leaf has not changed.
     pub(super) struct Position {
         pub(super) range: Bounds,
         /// The key of the pair it is on, and behind it the value where that was copied.
@@ -6170,7 +6235,7 @@ mod sorted {
         on: Option<usize>,
         leaf: NonNull<LeafHead>,
         state: u64,
-        /// The number of the index that the leaf is of, or 0 where there is none.
+        /// The number of the leaf's index, or 0 where there is no leaf.
         index: u64,
         down: bool,
         /// Where the next pair's slot is in the leaf, in words, and how many there are in its direction.
@@ -6178,17 +6243,17 @@ mod sorted {
         left: usize,
         /// The separator behind the leaf, where the scan goes on there.
         edge: Option<Bytes>,
-        /// Where in the leaf that is likely to be there a line is asked for at the next step.
-        beside: *const u8,
-        /// How many pairs are left when the next cells are to be asked for.
-        ask_at: usize,
-        /// Up to so many are left when a step may be more than a plain one: that too, the next leaf, or a large value.
+        /// A line of the leaf that is likely to be next, to be prefetched at the next step.
+        next_line: *const u8,
+        /// How many pairs are left when the next cells are to be prefetched.
+        prefetch_at: usize,
+        /// How many pairs are left when a step may be more than a plain one: that too, the next leaf, or a large value.
         slow_at: usize,
     }
 
-    // SAFETY: `current` alone follows the leaf's pointer, to an atomic; nobody follows the other.
+    // SAFETY: S5. `current` alone follows the leaf's pointer, to an atomic. Nobody follows the other.
     unsafe impl Send for Position {}
-    // SAFETY: as above.
+    // SAFETY: S5.
     unsafe impl Sync for Position {}
 
     impl Position {
@@ -6204,8 +6269,8 @@ mod sorted {
                 at: 0,
                 left: 0,
                 edge: None,
-                beside: ptr::null(),
-                ask_at: 0,
+                next_line: ptr::null(),
+                prefetch_at: 0,
                 slow_at: 0,
             }
         }
@@ -6216,39 +6281,41 @@ mod sorted {
             Some(&self.bytes[..self.on?])
         }
 
-        /// The leaf, if another look at the tree would find nothing else.
+        /// The leaf, if a new search in the tree would find nothing else.
         #[inline(always)]
         fn current<'g>(&self, index: &'g SortedIndex, down: bool) -> Option<Leaf<'g>> {
             if self.index != index.number || self.down != down {
                 return None;
             }
             let leaf = Leaf { head: self.leaf, there: PhantomData };
-            // S5. Who has the lock may have led the tree elsewhere.
+            // S5. A writer that has the lock may have led the tree elsewhere.
             (leaf.state().load(Acquire) == self.state).then_some(leaf)
         }
 
         /// Whether the leaf is as it was when pairs were last packed, in this direction.
         #[inline]
-        pub(super) fn is_still(&self, index: &SortedIndex, down: bool) -> bool {
+        pub(super) fn is_unchanged(&self, index: &SortedIndex, down: bool) -> bool {
             self.current(index, down).is_some()
         }
 
-        /// Moves to the next pair, and copies its key, with `copy` its value too if that is in the cell. The key's length, and
-        /// where the value is.
+        // --- steps
+
+        /// Moves to the next pair, and copies its key, with `copy` its value too if that is in the cell. The key's length, and where
+        /// the value is.
         #[inline(always)]
         pub(super) fn next<'g>(
             &mut self,
             index: &'g SortedIndex,
             down: bool,
             copy: bool,
-        ) -> Option<(usize, Place<'g>)> {
+        ) -> Option<(usize, ValueRef<'g>)> {
             if !SMALL && let Some((key_len, value)) = self.next_at_once(index, down, copy) {
-                return Some((key_len, Place::Cell(value)));
+                return Some((key_len, ValueRef::Cell(value)));
             }
             self.next_slowly(index, down, copy)
         }
 
-        /// As `next`, but only on to a pair of the same leaf that has its value in the cell, which is what most are.
+        /// As `next`, but only to a pair of the same leaf that has its value in the cell, which is what most are.
         #[inline(always)]
         pub(super) fn next_at_once<'g>(
             &mut self,
@@ -6261,12 +6328,12 @@ mod sorted {
             }
             let leaf = self.current(index, down)?;
             let slot = leaf.slot_behind(self.at);
-            let Place::Cell(value) = leaf.cell(slot).1 else { return None };
+            let ValueRef::Cell(value) = leaf.cell(slot).1 else { return None };
             if leaf.state().load(Acquire) != self.state {
                 return None;
             }
             let key_len = self.put(leaf, slot, value, copy);
-            self.move_on(down);
+            self.advance(down);
             Some((key_len, value))
         }
 
@@ -6278,48 +6345,49 @@ mod sorted {
             index: &'g SortedIndex,
             down: bool,
             copy: bool,
-        ) -> Option<(usize, Place<'g>)> {
+        ) -> Option<(usize, ValueRef<'g>)> {
             let leaf = if self.left == 0 { None } else { self.current(index, down) };
             let ready = leaf.map(|leaf| (leaf, leaf.slot_behind(self.at)));
-            let ready = ready.filter(|(leaf, _)| leaf.is_still(self.state));
+            let ready = ready.filter(|(leaf, _)| leaf.is_unchanged(self.state));
             let fresh = ready.is_none();
             let (leaf, slot) = ready.or_else(|| self.seek(index, down))?;
             if fresh {
                 self.begin();
                 self.bytes.extend_from_slice(leaf.prefix());
             }
-            if self.left <= self.ask_at {
-                self.ask_cells(leaf);
+            if self.left <= self.prefetch_at {
+                self.prefetch_cells(leaf);
             }
-            let (rest, place) = leaf.cell(slot);
-            self.slow_at = self.ask_at;
-            match place {
-                Place::Cell(value) => _ = self.put(leaf, slot, value, copy),
-                Place::Block(..) => _ = self.put(leaf, slot, &[], false),
-                Place::Blob(_) => {
+            let (rest, value) = leaf.cell(slot);
+            self.slow_at = self.prefetch_at;
+            match value {
+                ValueRef::Cell(value) => _ = self.put(leaf, slot, value, copy),
+                ValueRef::Block(..) => _ = self.put(leaf, slot, &[], false),
+                ValueRef::Blob(_) => {
                     self.bytes.truncate(leaf.prefix_len.into());
                     self.bytes.extend_from_slice(&slot.head().to_be_bytes()[..slot.key_len().min(4)]);
                     self.bytes.extend_from_slice(rest);
                     self.on = Some(self.bytes.len());
                 }
             }
-            if !matches!(place, Place::Cell(_)) {
+            if !matches!(value, ValueRef::Cell(_)) {
                 // The next one's value is most likely large too.
                 self.slow_at = usize::MAX;
-                (if fresh { 1 } else { AHEAD }..=AHEAD).for_each(|ahead| self.ask(leaf, ahead, 1));
+                let first = if fresh { 1 } else { LOOKAHEAD };
+                (first..=LOOKAHEAD).for_each(|ahead| self.prefetch_value(leaf, ahead, 1));
                 if copy {
-                    self.ask(leaf, 1, usize::MAX);
+                    self.prefetch_value(leaf, 1, usize::MAX);
                 }
             }
-            self.move_on(down);
-            Some((self.on?, place))
+            self.advance(down);
+            Some((self.on?, value))
         }
 
         #[inline(always)]
-        fn move_on(&mut self, down: bool) {
+        fn advance(&mut self, down: bool) {
             self.at = if down { self.at.wrapping_sub(1) } else { self.at + 1 };
             self.left -= 1;
-            self.ask_beside();
+            self.prefetch_next_leaf();
         }
 
         /// Copies the key of a pair, and with `copy` its value, which is in the cell; the key's length.
@@ -6328,15 +6396,15 @@ mod sorted {
             let prefix_len = usize::from(leaf.prefix_len);
             let in_head = slot.key_len().min(4);
             let tail = slot.key_len() - in_head + if copy { value.len() } else { 0 };
-            // SAFETY: with its prefix, all that is in a cell has less than `MAX_CELL` bytes, for which there is room, and for
+            // SAFETY: S3. With its prefix, all that is in a cell has less than `MAX_CELL` bytes, for which there is room, and for
             // `OVER` bytes more. The prefix is there, since all pairs of the leaf share it.
             unsafe {
                 copy_pair(leaf, slot, tail, self.bytes.as_mut_ptr().add(prefix_len));
                 self.bytes.set_len(prefix_len + in_head + tail);
             }
-            // Where the copy was short, the compiler leaves the question out.
+            // Where the copy was short, the compiler leaves this test out.
             if tail > OVER {
-                (0..tail / 64).for_each(|_| self.ask_beside());
+                (0..tail / 64).for_each(|_| self.prefetch_next_leaf());
             }
             let key_len = prefix_len + slot.key_len();
             self.on = Some(key_len);
@@ -6351,27 +6419,44 @@ mod sorted {
             }
         }
 
-        /// Asks for the cells of the next pairs.
+        // --- prefetches, and pairs in blocks
+
+        /// Prefetches the cells of the next pairs.
         #[cold]
-        fn ask_cells(&mut self, leaf: Leaf<'_>) {
+        fn prefetch_cells(&mut self, leaf: Leaf<'_>) {
             let count = self.left.min(CELLS);
             let first = if self.down { self.at + 1 - count } else { self.at };
             for at in first..first + count {
                 prefetch_batch(leaf.base().wrapping_add(leaf.slot_behind(at).cell()));
             }
-            self.ask_at = self.left - count;
+            self.prefetch_at = self.left - count;
         }
 
-        /// Asks for another line of the leaf that is likely to come next.
+        /// Prefetches another line of the leaf that is likely to come next.
         #[inline]
-        fn ask_beside(&mut self) {
-            prefetch(self.beside);
-            self.beside = self.beside.wrapping_add(64);
+        fn prefetch_next_leaf(&mut self) {
+            prefetch(self.next_line);
+            self.next_line = self.next_line.wrapping_add(64);
         }
 
-        /// Moves over up to `limit` pairs and lays them behind what is `packed`, each with its lengths before it, 4 bytes each:
-        /// those of one leaf that have their value there, as long as there is room, and none once all are `bytes` long. How
-        /// many; where there are none, `next` knows why.
+        /// Prefetches the first lines of a large value that comes after so many others.
+        fn prefetch_value(&self, leaf: Leaf<'_>, ahead: usize, lines: usize) {
+            if ahead < self.left {
+                let at = if self.down { self.at - ahead } else { self.at + ahead };
+                match leaf.cell(leaf.slot_behind(at)).1 {
+                    ValueRef::Block(block, len) => (0..BLOCK_HEAD + len)
+                        .step_by(64)
+                        .take(lines)
+                        .for_each(|at| prefetch(block.as_ptr().wrapping_add(at))),
+                    ValueRef::Blob(blob) => prefetch(blob),
+                    ValueRef::Cell(_) => {}
+                }
+            }
+        }
+
+        /// Moves over up to `limit` pairs and lays them behind what is `packed`, each with its lengths before it, 4 bytes each: those
+        /// of one leaf that have their value there, as long as there is room, and none once all are `bytes` long. How many; where
+        /// there are none, `next` knows why.
         #[inline]
         pub(super) fn pack(
             &mut self,
@@ -6389,15 +6474,15 @@ mod sorted {
             let mut left = self.left.min(limit);
             while left > 0 && len < bytes {
                 let slot = leaf.slot_behind(at);
-                let Place::Cell(value) = leaf.cell(slot).1 else { break };
+                let ValueRef::Cell(value) = leaf.cell(slot).1 else { break };
                 let key_len = prefix_len + slot.key_len();
                 let tail = slot.key_len().saturating_sub(4) + value.len();
                 let whole = PAIR_HEAD + key_len + value.len();
-                let is_still = (leaf.state.load(Acquire) ^ self.state) & !LOCKED == 0;
-                if !is_still || packed.capacity() - len < whole + OVER {
+                let is_unchanged = (leaf.state.load(Acquire) ^ self.state) & !LOCKED == 0;
+                if !is_unchanged || packed.capacity() - len < whole + OVER {
                     break;
                 }
-                // SAFETY: there is room for the pair and `OVER` bytes more. A leaf is longer than what is read of a short prefix.
+                // SAFETY: S3. There is room for the pair and `OVER` bytes more. A leaf is longer than what is read of a short prefix.
                 unsafe {
                     let to = packed.as_mut_ptr().add(len);
                     to.cast::<[u32; 2]>().write_unaligned([key_len as u32, value.len() as u32]);
@@ -6415,7 +6500,7 @@ mod sorted {
                 at = if down { at.wrapping_sub(1) } else { at + 1 };
                 left -= 1;
             }
-            // SAFETY: so much was written.
+            // SAFETY: R1. So much was written.
             unsafe { packed.set_len(len) };
             let done = self.left.min(limit) - left;
             if done > 0 {
@@ -6429,22 +6514,7 @@ mod sorted {
             done
         }
 
-        /// Asks for the first lines of a large value that comes after so many others.
-        fn ask(&self, leaf: Leaf<'_>, ahead: usize, lines: usize) {
-            if ahead < self.left {
-                let at = if self.down { self.at - ahead } else { self.at + ahead };
-                match leaf.cell(leaf.slot_behind(at)).1 {
-                    Place::Block(block, len) => (0..BLOCK_HEAD + len)
-                        .step_by(64)
-                        .take(lines)
-                        .for_each(|at| prefetch(block.as_ptr().wrapping_add(at))),
-                    Place::Blob(blob) => prefetch(blob),
-                    Place::Cell(_) => {}
-                }
-            }
-        }
-
-        /// Finds the leaf of the next pair.
+        /// Finds the leaf of the next pair. S3: it waits while slots shift there.
         #[cold]
         fn seek<'g>(&mut self, index: &'g SortedIndex, down: bool) -> Option<(Leaf<'g>, Slot)> {
             let (lower, upper) = (as_slice(&self.range.0), as_slice(&self.range.1));
@@ -6460,7 +6530,6 @@ mod sorted {
                     (None, None) if down => upper,
                     (None, None) => lower,
                 };
-                let number = index.number;
                 let (leaf, edge) = index.leaf_at(from, down)?;
                 let state = leaf.state.load(Acquire);
                 let count = leaf.count();
@@ -6472,27 +6541,27 @@ mod sorted {
                 let at = if down { next.end.wrapping_sub(1) } else { next.start };
                 let slot = (!next.is_empty()).then(|| leaf.slot(at));
                 let at = at.wrapping_add(usize::from(leaf.slots) / SLOT);
-                if state & REPLACED != 0 || !leaf.is_still(state) {
+                if state & REPLACED != 0 || !leaf.is_unchanged(state) {
                     wait(&mut turns);
                     continue;
                 }
                 // Where a bound is in this leaf, the scan ends here.
                 let whole = if down { next.start == 0 } else { next.end == count };
                 let edge = edge.filter(|_| whole);
-                let beside = edge
+                let next_leaf = edge
                     .map_or(leaf.base(), |(inner, at)| inner.child(at + usize::from(!down)).load(Relaxed));
                 let edge = edge.map(|(inner, at)| {
                     let edge = inner.separator(at);
                     Bytes::new([edge.prefix, edge.rest])
                 });
                 if let Some(slot) = slot {
-                    self.beside = beside;
-                    (self.leaf, self.state, self.index) = (leaf.head, state & !LOCKED, number);
-                    (self.at, self.left, self.ask_at) = (at, next.len(), 0);
+                    self.next_line = next_leaf;
+                    (self.leaf, self.state, self.index) = (leaf.head, state & !LOCKED, index.number);
+                    (self.at, self.left, self.prefetch_at) = (at, next.len(), 0);
                     (self.down, self.edge) = (down, edge);
-                    // In WebAssembly nothing asks for the leaf beside meanwhile.
+                    // In WebAssembly nothing prefetches the next leaf meanwhile.
                     if passed.is_none() != cfg!(target_family = "wasm") {
-                        self.ask_cells(leaf);
+                        self.prefetch_cells(leaf);
                     }
                     return Some((leaf, slot));
                 }
@@ -6636,6 +6705,8 @@ impl<'n> TableOptions<'n> {
     }
 }
 
+// --- the store
+
 /// A set of named tables in memory.
 ///
 /// A handle: clones are the same store, and it lives as long as the last handle of it or of its tables.
@@ -6738,6 +6809,8 @@ impl Store {
         self.inner.memory.limit.store(limit.unwrap_or(usize::MAX), Relaxed);
     }
 
+    // --- dumps
+
     /// Writes every table to `writer`, in a form that [`load`](Self::load) reads on any platform.
     ///
     /// Pairs that other threads write meanwhile may be in it or not. Writes go out in blocks of 64 KiB
@@ -6797,10 +6870,10 @@ fn asked_before(wants: [bool; 2]) -> impl Fn(bool) -> bool {
 /// A key and its value, as they come in batches.
 type KeyValue<'p> = (&'p [u8], &'p [u8]);
 
-/// So many pairs of a batch go into a table at one go: more at once are no quicker.
+/// A batch is written in pieces of so many pairs: larger ones are no quicker.
 const BATCH: usize = tuned(4096, 40);
 
-/// A number as text, without memory of its own.
+/// A number as text, without an allocation.
 struct Decimal {
     bytes: [u8; 20],
     start: usize,
@@ -6845,6 +6918,8 @@ fn set_where<'v, V: From<&'v [u8]>>(
     move |old| Ok(if wants(old.is_some()) { Change::Set(value.into()) } else { Change::Keep })
 }
 
+// --- the table
+
 /// A named set of pairs under one index.
 ///
 /// A handle: clones are the same table.
@@ -6885,7 +6960,7 @@ enum Pairs {
     Sorted(Shared<sorted::SortedIndex>),
 }
 
-/// The same with either index.
+/// Runs the same code with either index.
 macro_rules! with_index {
     ($pairs:expr, $index:ident => $do:expr) => {
         match &$pairs {
@@ -6914,8 +6989,8 @@ impl Table {
         epoch::pin(&self.inner.memory)
     }
 
-    /// Puts an empty index in place. Who finds it there sees all that the caller did before, as that the table is dropped:
-    /// so one that another thread has put there meanwhile will not do.
+    /// Puts an empty index in place: T1. It must be this thread's own: a thread that finds it then also sees what this one did
+    /// before, such as marking the table as dropped.
     fn renew(&self) {
         with_index!(self.inner.pairs, index => {
             let replace = |old: Arc<_>| index.replace(&old, old.anew());
@@ -7119,8 +7194,8 @@ impl Table {
         if SMALL { self.change(key, true, decide) } else { self.change_at_once(key, true, decide) }
     }
 
-    /// The one way in which pairs change, as `decide` says; whether one was written or removed. Where there was no room
-    /// but what has been deleted leaves some, `decide` is asked `again`.
+    /// Changes a pair as `decide` says; whether one was written or removed. All single writes go through here. Where there was no
+    /// room but deletes have left some, `decide` is asked `again`.
     fn change<'v, V: AsRef<[u8]> + Into<Cow<'v, [u8]>>>(
         &self,
         key: &[u8],
@@ -7140,7 +7215,7 @@ impl Table {
         self.change_at_once(key, again, decide)
     }
 
-    /// As `change`. The first attempt is a straight line, and hardly ever needs another one.
+    /// As `change`. The first attempt is a straight line. It seldom needs another.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn change_at_once<V: AsRef<[u8]>>(
         &self,
@@ -7155,7 +7230,7 @@ impl Table {
         }
     }
 
-    /// Goes on trying after a first attempt.
+    /// Tries again after a first attempt.
     #[cold]
     #[inline(never)]
     fn insist<V: AsRef<[u8]>>(
@@ -7184,7 +7259,7 @@ impl Table {
         }
     }
 
-    /// Ends without a result where the index grew or was replaced under it.
+    /// One attempt of a change. `None` where the index grew or was replaced meanwhile.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn attempt<V: AsRef<[u8]>>(
         &self,
@@ -7253,16 +7328,16 @@ impl Table {
         Ok(results)
     }
 
-    /// `write` for each pair, as many as can be at one go; adds to `results`.
+    /// `write` for each pair, many at a time; adds to `results`.
     fn write_batch(
         &self,
         pairs: &[KeyValue<'_>],
         results: &mut Vec<bool>,
         wants: impl Fn(bool) -> bool,
     ) -> Result<()> {
-        /// To go through a hash table shard by shard, fewer pairs are too few to a shard.
+        /// With fewer pairs, too few are of one shard to write a hash table shard by shard.
         const GROUP: usize = tuned(64, 4);
-        /// Pairs in order that are behind all others: fewer are not worth a new leaf.
+        /// Fewer pairs in order are not worth a new leaf.
         const RUN: usize = tuned(32, 3);
         let before = results.len();
         let write_one = |&(key, value): &KeyValue<'_>| self.write(key, value, &wants);
@@ -7272,7 +7347,7 @@ impl Table {
                 results.resize(before + pairs.len(), false);
                 let took = &mut results[before..];
                 let mut left = index.get(&self.pin()).write_many(pairs, took, may_write, &wants);
-                // What failed is told of the first of them, with those before it written.
+                // The first pair that fails makes the error. Those before it are written.
                 left.sort_unstable();
                 for at in left {
                     took[at as usize] = write_one(&pairs[at as usize])?;
@@ -7293,7 +7368,7 @@ impl Table {
                         results.push(write_one(&pairs[results.len() - before])?);
                     }
                 }
-                // As in `attempt`: who deleted the last pair may have met a leaf that was held here.
+                // As in `attempt`: a thread that deleted the last pair may have met a leaf that was locked here.
                 let pinned = self.pin();
                 let emptied = &index.get(&pinned).emptied;
                 if emptied.load(Relaxed) && emptied.swap(false, Relaxed) {
@@ -7339,7 +7414,7 @@ impl Table {
         )
     }
 
-    /// Does `verb` with every item, once all keys are checked, and asks for what it will need some items ahead.
+    /// Does `verb` with every item, once all keys are checked. Prefetches what it will need some items ahead.
     fn each<I, T>(
         &self,
         items: &[I],
@@ -7360,13 +7435,13 @@ impl Table {
         Ok(results)
     }
 
-    /// Asks for what verbs on these keys will need, all at once, so that it does not come one after the other.
+    /// Prefetches what verbs on these keys will need, so that the cache misses overlap.
     #[doc(hidden)]
     pub fn prefetch(&self, keys: &[&[u8]]) {
         let pinned = self.pin();
         match &self.inner.pairs {
             Pairs::Hash(index) => index.get(&pinned).prefetch(keys),
-            // In WebAssembly each way down asks for a whole leaf at once, which is as much as loads can ask for.
+            // In WebAssembly each way down prefetches a whole leaf, which is as much as loads can.
             Pairs::Sorted(_) if cfg!(target_family = "wasm") => {}
             Pairs::Sorted(index) => index.get(&pinned).prefetch(keys),
         }
@@ -7459,8 +7534,8 @@ impl Table {
     /// A pair that is there all the while comes exactly once. One that other threads write meanwhile may
     /// come or not. The next large values of a hash table, some hundreds, stay in memory until they have come.
     pub fn iter(&self) -> Iter {
-        /// So long values are kept at once, others copied with the pairs beside them, and again when it is their turn: to have
-        /// hundreds of small allocations, one of which is freed at a time, takes longer.
+        /// Longer values are copied one by one. Shorter ones are copied in one piece with the pairs beside them, and again when it
+        /// is their turn: hundreds of small allocations, freed one at a time, take longer.
         const LARGE: usize = 1024;
         let Pairs::Hash(_) = &self.inner.pairs else {
             let copied = |(key, value): (_, Vec<u8>)| (key, Value(Kept::Copy(value.into())));
@@ -7488,8 +7563,8 @@ impl Table {
         Iter(Box::new(segments.flatten()))
     }
 
-    /// Shows `read` some pairs of a hash table where they lie, from those on where the last call ended, the first one at 0:
-    /// where the next ones begin, if there are any.
+    /// Shows `read` some pairs of a hash table where they lie. A first call begins at 0, the next where the last one ended. Returns
+    /// where the next pairs begin, if there are any.
     #[doc(hidden)]
     pub fn walk(&self, from: u64, mut read: impl FnMut(&[u8], &[u8])) -> Option<u64> {
         self.walk_bodies(from, |key, body| read(key, body.bytes()))
@@ -7552,7 +7627,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// A reader goes on in another pin after so many pairs, as a pin keeps what writers free.
+    /// A reader pins anew after so many pairs, as a pin keeps what writers free.
     const PINNED: usize = 256;
 
     fn new(table: Table, range: sorted::Bounds, on: Option<&[u8]>) -> Self {
@@ -7602,9 +7677,9 @@ impl Cursor {
         let (key_len, place) = position.next_slowly(index, down, true)?;
         *large = None;
         match place {
-            sorted::Place::Cell(_) => {}
-            sorted::Place::Block(..) => position.bytes.extend_from_slice(place.body().bytes()),
-            sorted::Place::Blob(_) => *large = Some(place.body().keep(&table.inner.memory)),
+            sorted::ValueRef::Cell(_) => {}
+            sorted::ValueRef::Block(..) => position.bytes.extend_from_slice(place.body().bytes()),
+            sorted::ValueRef::Blob(_) => *large = Some(place.body().keep(&table.inner.memory)),
         }
         Some(key_len)
     }
@@ -7614,8 +7689,8 @@ impl Cursor {
         self.large.as_deref().unwrap_or_default()
     }
 
-    /// Moves over some pairs and lays them behind what is `packed`, as the module answers with them: up to `limit`, none once
-    /// all are `bytes` long, and no more than there is room for. How many; where that is 0, the next step knows why.
+    /// Moves over up to `limit` pairs and appends them to `packed`, each with its lengths before it. Stops once `packed` is `bytes`
+    /// long or has no room. Returns how many; where that is 0, the next single step finds out why.
     #[doc(hidden)]
     pub fn pack(&mut self, down: bool, limit: usize, bytes: usize, packed: &mut Vec<u8>) -> usize {
         let pinned = self.table.pin();
@@ -7628,7 +7703,7 @@ impl Cursor {
     pub fn is_still(&self, down: bool) -> bool {
         let pinned = self.table.pin();
         let Pairs::Sorted(index) = &self.table.inner.pairs else { return false };
-        self.position.is_still(index.get(&pinned), down)
+        self.position.is_unchanged(index.get(&pinned), down)
     }
 
     /// Moves back to a pair that was packed, by its key.
@@ -7673,6 +7748,8 @@ impl Cursor {
         })
     }
 }
+
+// --- iterators
 
 impl IntoIterator for Cursor {
     type Item = (Vec<u8>, Vec<u8>);
@@ -7772,7 +7849,7 @@ pub mod dump {
         TableOptions, Write, common, head4,
     };
 
-    /// Unlike any text, and damaged by what changes line ends.
+    /// Not text, and damaged by programs that change line ends.
     const MAGIC: [u8; 8] = *b"\x89TWX\r\n\x1a\n";
     /// The version of the format.
     pub const VERSION: u32 = 1;
@@ -7782,7 +7859,7 @@ pub mod dump {
     pub const HEAD_BYTES: usize = 12;
     /// A record of pairs is closed once it has this many bytes.
     const RECORD_BYTES: usize = 64 * 1024;
-    /// Large values are written at once, whoever waits for that, rather than collected.
+    /// So many bytes of whole records are written at once, even while a table is being read.
     const MOST_WAITING: usize = 1 << 20;
     /// The longest payload: a length has five bytes.
     const MAX_LENGTH: u64 = (1 << 40) - 1;
@@ -7829,7 +7906,7 @@ pub mod dump {
 
     // --- headers and heads
 
-    /// The sum of `bytes` behind bytes that have the sum `before`; none have 0.
+    /// The checksum of some bytes with the checksum `before`, followed by `bytes`. That of no bytes is 0.
     #[cfg(not(target_family = "wasm"))]
     fn crc32(before: u32, bytes: &[u8]) -> u32 {
         let mut hasher = crc32fast::Hasher::new_with_initial(before);
@@ -7837,8 +7914,8 @@ pub mod dump {
         hasher.finalize()
     }
 
-    /// As above, by tables that are made here, as modules for WebAssembly are downloaded: what becomes of a byte, and of one
-    /// that 1 to 7 others follow.
+    /// As above, by tables that are made here, as a WebAssembly module is downloaded: for a byte, and for one that 1 to 7 others
+    /// follow.
     #[cfg(target_family = "wasm")]
     fn crc32(before: u32, bytes: &[u8]) -> u32 {
         static TABLES: std::sync::OnceLock<[[u32; 256]; 8]> = std::sync::OnceLock::new();
@@ -7908,7 +7985,7 @@ pub mod dump {
         bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
     }
 
-    /// A record's first bytes, of which `check` holds.
+    /// A record's first bytes, checked.
     #[derive(Clone, Copy, Debug)]
     pub struct Head {
         /// What the record holds.
@@ -8165,6 +8242,8 @@ pub mod dump {
             self.write()
         }
 
+        // --- a pair
+
         fn push(&mut self, id: u32, key: &[u8], value: &[u8]) {
             if self.result.is_err() {
                 return;
@@ -8262,7 +8341,7 @@ pub mod dump {
 
     // --- writing a log
 
-    /// What came of a change. To do it again changes nothing.
+    /// The result of a change. To apply it again changes nothing.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Operation<'p> {
         /// The key has this value.
@@ -8314,13 +8393,13 @@ pub mod dump {
     }
 
     impl Operations {
-        /// Forgets all of them, and keeps so many bytes of memory at most.
+        /// Forgets all of them, and keeps at most so many bytes of memory.
         pub fn clear(&mut self, kept: usize) {
             self.bytes.truncate(HEAD_BYTES);
             self.bytes.shrink_to(kept);
         }
 
-        /// Adds what came of a change to the table with this id.
+        /// Adds the result of a change to the table with this id.
         #[inline]
         pub fn push(&mut self, table: u32, operation: Operation<'_>) {
             let (entry, numbers);
@@ -8532,7 +8611,7 @@ pub mod dump {
             self.find(take_varint(&mut payload)?)
         }
 
-        /// Does what a record says, which is at `offset`: how many pairs or operations it holds.
+        /// Applies a record, which is at `offset`; how many pairs or operations it holds.
         ///
         /// Operations whose effect is there already change nothing, and pairs are to be new.
         pub fn record(&mut self, kind: Kind, offset: u64, mut payload: &[u8]) -> Result<u64> {
@@ -8553,7 +8632,7 @@ pub mod dump {
             }
         }
 
-        /// Begins to do what a record of pairs says, and nothing that can be seen yet. Several threads may do so at once.
+        /// Unpacks the first pairs of a record, and changes nothing yet. Several threads may do so at once.
         pub fn unpack<'p>(&self, offset: u64, mut payload: &'p [u8]) -> Result<Unpacked<'p>> {
             let found = take_varint(&mut payload).and_then(|id| Some((id, self.find(id)?)));
             let (id, table) = found.ok_or(Error::Corrupt { offset, what: UNKNOWN_TABLE })?;
@@ -8642,8 +8721,10 @@ pub mod dump {
         }
     }
 
-    /// The pairs of a record on their way into their table, group by group. What comes before the first is inserted, its
-    /// keys included, can be done while another record is being inserted.
+    // --- unpacking pairs
+
+    /// The pairs of a record on their way into their table, group by group. The first group is unpacked before anything is inserted,
+    /// so that another thread may insert another record meanwhile.
     #[derive(Debug)]
     pub struct Unpacked<'p> {
         table: Table,
@@ -8665,7 +8746,7 @@ pub mod dump {
     }
 
     impl<'p> Unpacked<'p> {
-        /// Unpacks what takes so much memory and no more: keys that share much grow by that.
+        /// Unpacks a group of bounded memory: keys that share much grow when they are unpacked.
         fn next_group(&mut self) -> Result<()> {
             const GROUP: usize = 4096;
             const GROUP_BYTES: usize = 192 * 1024;
@@ -8768,6 +8849,8 @@ pub mod dump {
             Ok(count)
         }
     }
+
+    // --- reading a file
 
     /// Reads a whole file: the dump, and the log where there is one.
     pub(super) fn read_store<R: Read + ?Sized>(store: &Store, reader: &mut R) -> Result<()> {

@@ -580,10 +580,10 @@ impl Moving {
 
 #[test]
 fn a_slot_that_moves_is_not_missed() {
-    mirrors("self.state.store(self.next | LOCKED | MOVING, Relaxed);");
+    mirrors("self.state.store(self.next | LOCKED | SHIFTING, Relaxed);");
     mirrors("self.state.store(self.next | LOCKED, Release);");
     mirrors("self.state.store(self.next, Release);");
-    mirrors("state & MOVING == 0 && (self.state.load(Acquire) ^ state) & !LOCKED == 0");
+    mirrors("state & SHIFTING == 0 && (self.state.load(Acquire) ^ state) & !LOCKED == 0");
     for removes in [false, true] {
         model(move || {
             let leaf = Arc::new(Moving::new([10, 20]));
@@ -674,14 +674,14 @@ fn changes_of_a_leaf_exclude_each_other_and_follow_it_when_it_is_replaced() {
     );
     mirrors(
         "
-        above.place.store(low.0, Release);
-        drop(above);
-        held.replaced();
+        link.place.store(low.0, Release);
+        drop(link);
+        locked.mark_replaced();
         ",
     );
     mirrors(
         "
-        self.changed();
+        self.mark_changed();
         self.next |= REPLACED;
         ",
     );

@@ -81,7 +81,7 @@ impl Leaf<'_> {
     /// Checks that S1, S3 and S6 hold in a leaf, and that it counts what it has.
     fn check(self, lower: Option<&[u8]>, upper: Option<&[u8]>, met: &mut Met) {
         let state = self.state.load(Acquire);
-        assert_eq!(state & (LOCKED | MOVING), 0, "nobody is in it");
+        assert_eq!(state & (LOCKED | SHIFTING), 0, "nobody is in it");
         assert_eq!(state & REPLACED, 0, "S2: the tree leads to no replaced leaf");
         let slots = usize::from(self.slots);
         assert_eq!(slots, HEAD + prefix_room(self.prefix().len()));
@@ -97,9 +97,9 @@ impl Leaf<'_> {
             assert!(floor <= slot.cell() && slot.cell() + len <= size, "S1: a cell is among the cells");
             let key = self.run().pair(at).key(&mut KEY_ROOM.clone()).to_vec();
             match self.cell(slot).1 {
-                Place::Cell(_) => {}
-                Place::Block(block, len) => met.blocks.push((block.addr().get(), BLOCK_HEAD + len)),
-                Place::Blob(blob) => {
+                ValueRef::Cell(_) => {}
+                ValueRef::Block(block, len) => met.blocks.push((block.addr().get(), BLOCK_HEAD + len)),
+                ValueRef::Blob(blob) => {
                     // SAFETY: S6.
                     let in_blob = unsafe { Blob::parts(blob) }.0;
                     assert!(in_blob == key || in_blob.is_empty(), "a blob has its slot's key, or none");
