@@ -39,13 +39,6 @@ pub enum Error {
         /// What the server said.
         reason: String,
     },
-    /// A batch has keys in more than one slot.
-    CrossSlot {
-        /// The slot of the first key.
-        first: u16,
-        /// Another one.
-        other: u16,
-    },
     /// The store was closed.
     Closed,
 }
@@ -62,7 +55,6 @@ impl Error {
             Self::Unavailable { .. } => "TWINDEX_UNAVAILABLE",
             Self::UnknownOutcome { .. } => "TWINDEX_UNKNOWN_OUTCOME",
             Self::Refused { .. } => "TWINDEX_REFUSED",
-            Self::CrossSlot { .. } => "TWINDEX_CROSS_SLOT",
             Self::Closed => "TWINDEX_CLOSED",
         }
     }
@@ -96,11 +88,6 @@ impl fmt::Display for Error {
                  pair to find out"
             ),
             Self::Refused { reason } => write!(f, "the server refused the command: {reason}"),
-            Self::CrossSlot { first, other } => write!(
-                f,
-                "a batch is done by one server, so its keys must be in one slot; these are in slots {first} and {other}. \
-                 Keys with the same text in braces, as {{ada}}:name, share a slot"
-            ),
             Self::Closed => f.write_str("the store was closed"),
         }
     }

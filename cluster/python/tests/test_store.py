@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 import twindex
@@ -135,3 +136,11 @@ def test_without_the_package_it_is_named() -> None:
     script = "import sys; sys.modules['twindex_cluster'] = None; import twindex; twindex.connect('redis://x')"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert "pip install twindex-cluster" in ran.stderr
+
+
+def test_the_example_of_the_readme_runs_as_written(url: str) -> None:
+    readme = (Path(__file__).parents[3] / "README.md").read_text()
+    section = readme.split("\n## Beyond one machine\n")[1]
+    program = section.split("```python\n")[1].split("```")[0].replace("redis://localhost:7000", url)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == "1815\n2026-11-01 a\n2026-11-02 b\n"

@@ -15,10 +15,9 @@ from twindex.errors import ArgumentTypeError
 
 from ._native import __version__
 from ._verbs import Cursor, Verbs, connecting, only, opening, text
-from .errors import CrossSlotError, RefusedError, UnavailableError, UnknownOutcomeError, UrlError
+from .errors import RefusedError, UnavailableError, UnknownOutcomeError, UrlError
 
 __all__ = [
-    "CrossSlotError",
     "Cursor",
     "RefusedError",
     "Store",

@@ -7,7 +7,6 @@ from _typeshed import SupportsItems
 from twindex import Codec
 from twindex._changes import Change
 
-from .errors import CrossSlotError as CrossSlotError
 from .errors import RefusedError as RefusedError
 from .errors import UnavailableError as UnavailableError
 from .errors import UnknownOutcomeError as UnknownOutcomeError

@@ -38,12 +38,6 @@ class RefusedError(Error, RuntimeError):
     code = "TWINDEX_REFUSED"
 
 
-class CrossSlotError(Error, ValueError):
-    """A batch of keys that are not all in one slot."""
-
-    code = "TWINDEX_CROSS_SLOT"
-
-
 _known = [vars(twindex.errors), globals()]
 _classes = {
     kind.code: kind
