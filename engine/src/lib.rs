@@ -163,21 +163,23 @@ use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 use std::mem::{self, MaybeUninit};
 use std::ops::{Bound, Deref, Range, RangeBounds};
+use std::panic::AssertUnwindSafe;
 use std::ptr::{self, NonNull};
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock, PoisonError, TryLockError};
+use std::time::Duration;
 use std::{fmt, slice};
 use sync::atomic::{
     AtomicBool, AtomicIsize, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
-use sync::{Mutex, MutexGuard};
+use sync::{Condvar, Mutex, MutexGuard};
 
 /// What threads share and wait by. A model of their interleavings puts its own in the place of these.
 #[cfg(not(twindex_shuttle))]
 mod sync {
     pub(super) use std::hint::spin_loop;
-    pub(super) use std::sync::{Mutex, MutexGuard, atomic};
+    pub(super) use std::sync::{Condvar, Mutex, MutexGuard, atomic};
     pub(super) use std::thread::yield_now;
     pub(super) use std::thread_local;
 }
@@ -260,6 +262,15 @@ pub enum Error {
         /// The name as given.
         name: String,
     },
+    /// A table was asked for under the name of a cache, or a cache under that of a table.
+    NameInUse {
+        /// The name as given.
+        name: String,
+        /// `table` or `cache`: what has the name.
+        by: &'static str,
+    },
+    /// A time to live was given, and the store has no clock: [`Store::set_clock`].
+    NoClock,
     /// A name that is neither `hash` nor `sorted`.
     UnknownIndex {
         /// The name as given.
@@ -314,6 +325,8 @@ impl Error {
             Self::WrongCodec { .. } => "TWINDEX_WRONG_CODEC",
             Self::CodecName { .. } => "TWINDEX_CODEC_NAME",
             Self::NoTable { .. } => "TWINDEX_NO_TABLE",
+            Self::NameInUse { .. } => "TWINDEX_NAME_IN_USE",
+            Self::NoClock => "TWINDEX_NO_CLOCK",
             Self::UnknownIndex { .. } => "TWINDEX_UNKNOWN_INDEX",
             Self::TableDropped { .. } => "TWINDEX_TABLE_DROPPED",
             Self::MemoryLimit { .. } => "TWINDEX_MEMORY_LIMIT",
@@ -356,6 +369,8 @@ impl fmt::Display for Error {
                 excerpt(name.as_bytes())
             ),
             Self::NoTable { name } => write!(f, "there is no table \"{}\"", excerpt(name.as_bytes())),
+            Self::NameInUse { name, by } => write!(f, "\"{name}\" is a {by}"),
+            Self::NoClock => f.write_str("a time to live was given, and the store has no clock"),
             Self::UnknownIndex { name } => {
                 write!(f, "unknown index \"{}\", it is \"hash\" or \"sorted\"", excerpt(name.as_bytes()))
             }
@@ -949,6 +964,8 @@ mod epoch {
 struct Memory {
     used: AtomicUsize,
     limit: AtomicUsize,
+    /// The memory of the store of a cache, of which this is a part.
+    parent: Option<Arc<Memory>>,
     /// What was retired in an epoch before this one can be reached by no reader of the store. Only grows.
     safe: Line<AtomicU64>,
     /// What threads have removed from hash tables since they last advanced the epoch.
@@ -963,7 +980,8 @@ struct Line<T>(T);
 impl Default for Memory {
     fn default() -> Self {
         let limit = AtomicUsize::new(usize::MAX);
-        Self { used: AtomicUsize::new(0), limit, safe: Line::default(), removed: Default::default() }
+        let (used, safe) = (AtomicUsize::new(0), Line::default());
+        Self { used, limit, parent: None, safe, removed: Default::default() }
     }
 }
 
@@ -974,7 +992,9 @@ impl Memory {
         let grown = |used: usize| used.checked_add(bytes).filter(|&needed| needed <= limit);
         let refused =
             |used: usize| Error::MemoryLimit { limit: Some(limit), needed: used.saturating_add(bytes) };
-        self.used.try_update(Relaxed, Relaxed, grown).map(drop).map_err(|used| Box::new(refused(used)))
+        self.used.try_update(Relaxed, Relaxed, grown).map_err(|used| Box::new(refused(used)))?;
+        let Some(parent) = &self.parent else { return Ok(()) };
+        parent.reserve(bytes).inspect_err(|_| _ = self.used.fetch_sub(bytes, Relaxed))
     }
 
     /// The error where `bytes` more are refused: by the system, if they are within the limit.
@@ -987,11 +1007,15 @@ impl Memory {
 
     /// The bytes that are left up to the limit.
     fn left(&self) -> usize {
-        self.limit.load(Relaxed).saturating_sub(self.used.load(Relaxed))
+        let own = self.limit.load(Relaxed).saturating_sub(self.used.load(Relaxed));
+        self.parent.as_ref().map_or(own, |parent| own.min(parent.left()))
     }
 
     fn release(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Relaxed);
+        if let Some(parent) = &self.parent {
+            parent.release(bytes);
+        }
     }
 
     /// Counts and allocates.
@@ -1931,9 +1955,14 @@ mod hash {
 
     // --- buckets
 
+    /// How many pairs a bucket can count past it. A bucket that has reached this keeps it.
+    const MANY: u32 = (1 << 6) - 1;
+
     #[repr(C, align(64))]
     struct Bucket {
-        /// A tag a slot, 0 where it is free, and how many pairs found no room here on their way from their home bucket.
+        /// A tag a slot, 0 where it is free, and a word. In its low bits that counts the pairs that found no room here on their
+        /// way from their home bucket, up to `MANY`. In a cache the bits above are 2 of the group's hand and 2 a slot, the
+        /// pair's rank.
         tags: Tags,
         refs: [AtomicU32; SLOTS],
     }
@@ -1983,7 +2012,17 @@ mod hash {
         }
 
         fn passed(&self) -> u32 {
-            self.tags.passed.load(Acquire)
+            self.tags.passed.load(Acquire) & MANY
+        }
+
+        /// Counts one more pair past this bucket, or one less. A reader's rank that comes in between is lost.
+        fn count_passed(&self, more: bool) {
+            let word = self.tags.passed.load(Relaxed);
+            let count = word & MANY;
+            debug_assert!(more || count > 0);
+            if count < MANY {
+                self.tags.passed.store(if more { word + 1 } else { word - 1 }, Release);
+            }
         }
     }
 
@@ -2234,11 +2273,10 @@ mod hash {
         }
 
         /// Counts a pair at so many steps from home in the buckets that it passed.
-        fn count_steps(self, hash: Hash, steps: usize, by: u32) {
+        fn count_steps(self, hash: Hash, steps: usize, more: bool) {
             for step in 0..steps {
                 // SAFETY: H2. The lock keeps the segment.
-                let passed = unsafe { &self.bucket(hash, step).tags.passed };
-                passed.store(passed.load(Relaxed).wrapping_add(by), Release);
+                unsafe { self.bucket(hash, step) }.count_passed(more);
             }
         }
     }
@@ -2273,8 +2311,7 @@ mod hash {
                         (*bucket).refs[slot].store(reference, Relaxed);
                         return;
                     }
-                    let passed = &(*bucket).tags.passed;
-                    passed.store(passed.load(Relaxed) + 1, Relaxed);
+                    (*bucket).count_passed(true);
                 }
                 offset = (offset + BUCKET) & self.segment.mask as usize;
             }
@@ -2295,6 +2332,9 @@ mod hash {
     const MAX_RECORD: usize = tuned(4096, 300);
     /// The key length that stands for a blob. Inline keys are shorter.
     const BLOB: u16 = u16::MAX;
+    /// The bit of the value length that says that the record ends with the time at which the pair expires.
+    const EXPIRES: u16 = 1 << 15;
+    const EXPIRY_BYTES: usize = size_of::<u64>();
     const BLOB_RECORD: usize = RECORD_HEAD + size_of::<*const Blob>();
     /// Classes of free records: each size to 64 units, then 32 steps a doubling.
     const CLASSES: usize = 64 + 32 * 4 + 1;
@@ -2337,6 +2377,7 @@ mod hash {
             }
             let key = record.add(RECORD_HEAD);
             let value = key.add(key_len.into());
+            let value_len = value_len & !EXPIRES;
             (slice::from_raw_parts(key, key_len.into()), slice::from_raw_parts(value, value_len.into()))
         }
     }
@@ -2356,10 +2397,11 @@ mod hash {
         // SAFETY: H1.
         unsafe {
             let [key_len, value_len] = record.cast::<[u16; 2]>().read();
+            let expiry = if value_len & EXPIRES == 0 { 0 } else { EXPIRY_BYTES };
             if key_len == BLOB {
-                return (BLOB_RECORD, Some(blob_of(record)));
+                return (BLOB_RECORD + expiry, Some(blob_of(record)));
             }
-            (RECORD_HEAD + usize::from(key_len) + usize::from(value_len), None)
+            (RECORD_HEAD + usize::from(key_len) + usize::from(value_len & !EXPIRES) + expiry, None)
         }
     }
 
@@ -2709,6 +2751,8 @@ mod hash {
         pub(super) emptied: AtomicBool,
         /// The lock of its space guards the directory too.
         heap: Heap,
+        /// Where this is the index of a cache.
+        cache: Option<Box<CacheParts>>,
     }
 
     /// What the threads of a lane have removed from a store's hash tables.
@@ -2727,12 +2771,15 @@ mod hash {
                 shards: AtomicPtr::new(ptr::null_mut()),
                 emptied: AtomicBool::new(false),
                 heap: Heap::new(memory),
+                cache: None,
             }
         }
 
         /// Another one, without pairs.
         pub(super) fn anew(&self) -> Self {
-            Self::new(Arc::clone(&self.heap.memory), self.hasher.clone())
+            let mut anew = Self::new(Arc::clone(&self.heap.memory), self.hasher.clone());
+            anew.cache = self.cache.is_some().then(Box::default);
+            anew
         }
 
         #[inline]
@@ -2917,6 +2964,12 @@ mod hash {
         /// Shows `read` the pairs of the segment at `from` whose hashes are not less than it. Returns where the next segment
         /// begins, or `None` after the last.
         pub(super) fn walk(&self, from: u64, mut read: impl FnMut(&[u8], Body<'_>)) -> Option<u64> {
+            // SAFETY: H1.
+            self.walk_records(from, |record| read(unsafe { record_parts(record) }.0, unsafe { body(record) }))
+        }
+
+        /// As `walk`, with the records, which live as long as the caller's pin.
+        fn walk_records(&self, from: u64, mut read: impl FnMut(*const u8)) -> Option<u64> {
             let hash = Hash(from);
             let (shard, refs, span, directory) = loop {
                 let directory = self.directory();
@@ -2936,9 +2989,8 @@ mod hash {
             for reference in refs {
                 let record = shard.record(reference);
                 // SAFETY: H1.
-                let (key, value) = unsafe { (record_parts(record).0, body(record)) };
-                if whole || self.hash(key).0 >= from {
-                    read(key, value);
+                if whole || self.hash(unsafe { record_parts(record) }.0).0 >= from {
+                    read(record);
                 }
             }
             (span.end < directory.len()).then(|| directory.first_hash(span.end))
@@ -3026,14 +3078,14 @@ mod hash {
                     } else {
                         // A pair is counted before it can be found.
                         shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
-                        segment.count_steps(hash, steps, 1);
+                        segment.count_steps(hash, steps, true);
                         bucket.flip_tag(slot, hash.tag());
                     }
                 }
                 Change::Delete if taken => {
                     // H1: its ref stays for readers that have seen the tag.
                     bucket.flip_tag(slot, hash.tag());
-                    segment.count_steps(hash, steps, 1_u32.wrapping_neg());
+                    segment.count_steps(hash, steps, false);
                     let len = shard.len.load(Relaxed) - 1;
                     shard.len.store(len, Relaxed);
                     if len == locked.state().empty_at {
@@ -3651,6 +3703,10 @@ mod hash {
                 }
                 at = directory.span(segment, hash).end;
             }
+            if let Some(parts) = &mut self.cache {
+                let ghosts = parts.shards.iter_mut().map(|part| part.0.get_mut().ghosts.len());
+                self.heap.memory.release(2 * ghosts.sum::<usize>());
+            }
             for shard in self.all_shards() {
                 // SAFETY: L1. Nobody else has it any more.
                 let mut state = unsafe { mem::take(&mut *shard.state.get()) };
@@ -3660,6 +3716,780 @@ mod hash {
                     free(unsafe { blob_of(shard.record(removed.reference)) });
                 }
             }
+        }
+    }
+
+    // --- caches
+    //
+    // A cache's pairs live in a hash index. When there is no room for another pair, one of those around its home is
+    // evicted. There is no list, queue or hand over the whole cache: only the pairs of one *group*, four buckets in a row,
+    // compete with each other.
+    //
+    // Each pair has a rank of 2 bits, in its bucket. A hit raises it. The victim is a pair of rank 0, and where a group has
+    // none all its ranks fall until it has. A new pair begins at rank 0: unless it is soon asked for, it is the next to go.
+    // But the shard remembers 16 bits of the hash of each pair that it evicted, about as many as it holds pairs: a pair that
+    // comes back so soon begins higher. Four ways to do this, `WAYS`, are always tried on a 64th of the groups each. All
+    // other groups follow the one with the fewest misses.
+
+    /// What a write of a cache goes by.
+    pub(super) struct Rules<'c> {
+        pub(super) now: u64,
+        /// How many pairs there may be.
+        pub(super) pairs: usize,
+        /// Whether any pair was ever given a time to live.
+        pub(super) expires: bool,
+        /// How often the write was refused for want of memory.
+        pub(super) refused: u32,
+        /// Whether what is deleted is deleted for want of room.
+        pub(super) evicts: bool,
+        /// Takes what is evicted or expires, where there is a listener.
+        pub(super) gone: Option<&'c mut Vec<Gone>>,
+    }
+
+    /// A key and a value that went without being deleted, and why.
+    pub(super) type Gone = (Vec<u8>, Vec<u8>, Cause);
+
+    /// How a group treats its pairs.
+    struct Way {
+        /// The rank of a new pair, of one that was evicted lately, and the least of one that was hit.
+        new: u32,
+        again: u32,
+        hit: u32,
+        /// Whether of the pairs of rank 0 the newest goes, or else the next from where the last one went.
+        newest: bool,
+    }
+
+    /// By frequency, with some regard to recency, by recency, and by staying (in loops longer than the cache). The bench of
+    /// policies in `benches/cache` has what each is worth.
+    const WAYS: [Way; 4] = [
+        Way { new: 0, again: 1, hit: 0, newest: true },
+        Way { new: 0, again: 2, hit: 0, newest: false },
+        Way { new: 1, again: 3, hit: 3, newest: false },
+        Way { new: 0, again: 0, hit: 0, newest: true },
+    ];
+    const MAX_RANK: u32 = 3;
+    const GROUP_BUCKETS: usize = 4;
+    /// How many pairs a write evicts at most before it asks for memory.
+    const MOST_EVICTED: usize = 32;
+    /// So many writes sweep as many buckets for what has expired.
+    const SWEPT: usize = 8;
+    /// Where the parts of a bucket's word begin that only caches use.
+    const HAND_AT: u32 = 6;
+    const RANKS_AT: u32 = 8;
+
+    const _: () = assert!(MANY < 1 << HAND_AT && RANKS_AT as usize + 2 * SLOTS <= u32::BITS as usize);
+
+    /// How many times the ways are compared before other groups try them.
+    const ROUNDS: usize = 16;
+
+    /// Which way has how many misses, lately, in the groups that try it.
+    #[derive(Default)]
+    pub(super) struct Duel {
+        best: AtomicU32,
+        /// Goes on so that other groups try the ways, as none has a fair share of the favourites.
+        round: AtomicU32,
+        seen: AtomicU32,
+        misses: [AtomicU32; WAYS.len()],
+    }
+
+    impl Duel {
+        /// Counts a miss in a group that tries a way. Threads may lose each other's counts.
+        fn count(&self, way: usize, enough: usize, small: bool) {
+            self.misses[way].store(self.misses[way].load(Relaxed) + 16, Relaxed);
+            let seen = self.seen.load(Relaxed) + 1;
+            self.seen.store(seen, Relaxed);
+            if (seen as usize) < enough {
+                return;
+            }
+            self.seen.store(0, Relaxed);
+            self.round.store(self.round.load(Relaxed).wrapping_add(1), Relaxed);
+            let misses = [0, 1, 2, 3].map(|way: usize| self.misses[way].load(Relaxed));
+            // The first way is right where no other is clearly better: a few pairs differ by chance.
+            let first = if small { 28 } else { 31 };
+            let score = |&way: &usize| misses[way] / 32 * if way == 0 { first } else { 32 };
+            let best = (0..misses.len()).min_by_key(score).unwrap_or(0);
+            self.best.store(best as u32, Relaxed);
+            for (way, misses) in self.misses.iter().zip(misses) {
+                way.store(misses / 8 * 7, Relaxed);
+            }
+        }
+    }
+
+    /// The bytes that a cache's index takes beside its table.
+    pub(super) const CACHE_BYTES: usize = size_of::<CacheParts>();
+
+    /// What the index of a cache has beside that of a table.
+    pub(super) struct CacheParts {
+        duel: Duel,
+        /// How many pairs there are, where they have a limit.
+        pairs: AtomicUsize,
+        /// The holder of a shard's lock alone touches its part.
+        shards: [Line<UnsafeCell<CacheShard>>; SHARDS],
+    }
+
+    impl Default for CacheParts {
+        fn default() -> Self {
+            let shards = std::array::from_fn(|_| Line::default());
+            Self { duel: Duel::default(), pairs: AtomicUsize::new(0), shards }
+        }
+    }
+
+    // SAFETY: each part is touched under its shard's lock alone.
+    unsafe impl Sync for CacheParts {}
+
+    #[derive(Default)]
+    struct CacheShard {
+        /// Whether memory was refused, and the bytes of records that were taken out since and not yet used again.
+        full: bool,
+        spare: isize,
+        /// 16 bits of the hash of each pair that was evicted lately, where the hash leads to.
+        ghosts: Vec<u16>,
+        /// No pair expires before `due`. A round over all buckets finds the least for the `next` round.
+        due: u64,
+        next_due: u64,
+        /// Where the round goes on: the segment that has this hash, at a bucket; and that segment, to see if it was split.
+        from: u64,
+        bucket: usize,
+        segment: usize,
+        /// Writes, evictions, expirations.
+        counts: [u64; 3],
+    }
+
+    impl CacheShard {
+        fn ghost(&mut self, hash: Hash) -> Option<(&mut u16, u16)> {
+            let mixed = hash.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let at = ((mixed >> 32) * self.ghosts.len() as u64) >> 32;
+            Some((self.ghosts.get_mut(at as usize)?, mixed as u16 | 1))
+        }
+
+        /// Lets as many be remembered as there are pairs, while there is room.
+        fn remember(&mut self, pairs: usize, memory: &Memory) {
+            if pairs < self.ghosts.len() || self.full {
+                return;
+            }
+            let (wanted, mut ghosts) = (pairs.max(48) / 4 * 5, Vec::new());
+            let more = 2 * (wanted - self.ghosts.len());
+            if ghosts.try_reserve_exact(wanted).is_err() || memory.reserve(more).is_err() {
+                self.full = true;
+                return;
+            }
+            ghosts.resize(wanted, 0);
+            self.ghosts = ghosts;
+        }
+    }
+
+    impl Bucket {
+        fn rank(&self, slot: usize) -> u32 {
+            self.tags.passed.load(Relaxed) >> (RANKS_AT as usize + 2 * slot) & MAX_RANK
+        }
+
+        fn set_rank(&self, slot: usize, rank: u32) {
+            let (word, at) = (self.tags.passed.load(Relaxed), RANKS_AT as usize + 2 * slot);
+            self.tags.passed.store(word & !(MAX_RANK << at) | rank << at, Release);
+        }
+
+        /// Raises the rank of a pair that was hit, to `least` or more. Where another thread changes the word the hit is lost.
+        #[inline]
+        fn raise_rank(&self, slot: u32, least: impl FnOnce() -> u32) {
+            let (word, at) = (self.tags.passed.load(Relaxed), RANKS_AT + 2 * slot);
+            let rank = word >> at & MAX_RANK;
+            if rank < MAX_RANK {
+                let raised = word + (((rank + 1).max(least()) - rank) << at);
+                let _ = self.tags.passed.compare_exchange(word, raised, Relaxed, Relaxed);
+            }
+        }
+
+        fn taken_slots(&self) -> u32 {
+            !self.free_slots() & ((1 << SLOTS) - 1)
+        }
+    }
+
+    /// The buckets whose pairs compete. The shard's lock is held.
+    #[derive(Clone, Copy)]
+    struct Group<'b> {
+        buckets: &'b [Bucket],
+        /// The number of the first one in its segment.
+        first: usize,
+    }
+
+    impl<'b> Group<'b> {
+        /// The so many buckets that this one stands among.
+        fn around(buckets: &'b [Bucket], at: usize, many: usize) -> Self {
+            let (many, first) = (many.min(buckets.len()), at / many * many);
+            Self { buckets: &buckets[first..first + many], first }
+        }
+
+        fn pairs(self) -> u32 {
+            self.buckets.iter().map(|bucket| bucket.taken_slots().count_ones()).sum()
+        }
+
+        fn hand(self) -> usize {
+            let part = |bucket: &Bucket| (bucket.tags.passed.load(Relaxed) >> HAND_AT & 3) as usize;
+            self.buckets.iter().rev().fold(0, |hand, bucket| hand << 2 | part(bucket))
+        }
+
+        fn set_hand(self, hand: usize) {
+            for (at, bucket) in self.buckets.iter().enumerate() {
+                let (word, part) = (bucket.tags.passed.load(Relaxed), (hand >> (2 * at) & 3) as u32);
+                if word >> HAND_AT & 3 != part {
+                    bucket.tags.passed.store(word & !(3 << HAND_AT) | part << HAND_AT, Release);
+                }
+            }
+        }
+
+        /// The slot whose pair is to go, counted from the group's first, but not that of this slot of the segment.
+        fn victim(self, way: &Way, kept: Option<usize>) -> Option<usize> {
+            let taken =
+                self.buckets.iter().rev().fold(0_u64, |all, b| all << SLOTS | u64::from(b.taken_slots()));
+            let (slots, hand) = (self.buckets.len() * SLOTS, self.hand());
+            let kept =
+                kept.and_then(|kept| kept.checked_sub(self.first * SLOTS)).filter(|&kept| kept < slots);
+            let taken = taken & !kept.map_or(0, |kept| 1 << kept);
+            let (mut victim, mut least) = (None, MAX_RANK + 1);
+            for step in 0..slots {
+                let at = (hand % slots + if way.newest { slots - 1 - step } else { step }) % slots;
+                if taken >> at & 1 != 0 {
+                    let rank = self.buckets[at / SLOTS].rank(at % SLOTS);
+                    if rank < least {
+                        (victim, least) = (Some(at), rank);
+                    }
+                    if rank == 0 {
+                        break;
+                    }
+                }
+            }
+            if victim.is_some() && least > 0 {
+                for at in (0..slots).filter(|at| taken >> at & 1 != 0) {
+                    let bucket = &self.buckets[at / SLOTS];
+                    bucket.set_rank(at % SLOTS, bucket.rank(at % SLOTS).saturating_sub(least));
+                }
+            }
+            if let Some(at) = victim.filter(|_| !way.newest) {
+                self.set_hand(at + 1);
+            }
+            victim
+        }
+    }
+
+    /// The bytes of memory that a record takes, with its blob.
+    ///
+    /// # Safety
+    /// As for `record_parts`.
+    unsafe fn held_bytes(record: *const u8) -> isize {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (bytes, blob) = record_extent(record);
+            (class(bytes.div_ceil(UNIT)).1 * UNIT + blob.map_or(0, |blob| Blob::size(blob))).cast_signed()
+        }
+    }
+
+    /// The bytes that a record of so long a key and value takes at most.
+    fn held_for(bytes: usize) -> usize {
+        RECORD_HEAD + bytes + EXPIRY_BYTES
+    }
+
+    /// When the pair of a record expires, if ever.
+    ///
+    /// # Safety
+    /// As for `record_parts`.
+    #[inline]
+    unsafe fn expiry(record: *const u8) -> Option<u64> {
+        // SAFETY: the caller's promise; such a record ends with the time.
+        unsafe {
+            let [_, value_len] = record.cast::<[u16; 2]>().read();
+            let at = || record.add(record_extent(record).0 - EXPIRY_BYTES).cast::<u64>().read_unaligned();
+            (value_len & EXPIRES != 0).then(at)
+        }
+    }
+
+    /// A write of a cache, under its shard's lock.
+    struct Turn<'t, 'r> {
+        index: &'t HashIndex,
+        rules: &'t mut Rules<'r>,
+        held: LockedShard<'t>,
+        segment: Segment,
+        buckets: &'t [Bucket],
+        /// Where victims are looked for, and how.
+        group: Group<'t>,
+        way: &'static Way,
+        /// The slot in the segment whose pair must not go.
+        kept: Option<usize>,
+        hash: Hash,
+    }
+
+    impl Turn<'_, '_> {
+        fn part(&mut self) -> &mut CacheShard {
+            // SAFETY: the lock is held, and this is all that leads there.
+            unsafe { &mut *self.index.cached().shards[self.segment.shard()].0.get() }
+        }
+
+        /// Counts a pair more, where pairs have a limit; how many there were.
+        fn count_pair(&self) -> usize {
+            let is_limited = self.rules.pairs < usize::MAX;
+            if is_limited { self.index.cached().pairs.fetch_add(1, Relaxed) } else { 0 }
+        }
+
+        fn uncount_pair(&self) {
+            if self.rules.pairs < usize::MAX {
+                self.index.cached().pairs.fetch_sub(1, Relaxed);
+            }
+        }
+
+        /// Evicts what has to go before a record of so many bytes is written, for a new pair unless it `replaces` one.
+        fn make_room_for(&mut self, replaces: bool, bytes: usize) -> Tried<()> {
+            if !replaces && self.count_pair() >= self.rules.pairs && !self.evict() {
+                self.uncount_pair();
+                return Err(Box::new(self.index.heap.memory.refused(bytes)));
+            }
+            let mut left = MOST_EVICTED;
+            while self.part().full && self.part().spare < bytes.cast_signed() && left > 0 && self.evict() {
+                left -= 1;
+            }
+            Ok(())
+        }
+
+        /// Evicts a pair of the group, or else of the segment; whether there was one.
+        fn evict(&mut self) -> bool {
+            let (group, way) = self.fuller_group();
+            let first = group.first * SLOTS;
+            let victim = group.victim(way, self.kept).map(|at| first + at).or_else(|| {
+                let taken = |at: usize| self.buckets[at / SLOTS].taken_slots() >> (at % SLOTS) & 1 != 0;
+                (0..self.buckets.len() * SLOTS).find(|&at| Some(at) != self.kept && taken(at))
+            });
+            if let Some(at) = victim {
+                self.take_out(at, Some(Cause::Size));
+            }
+            victim.is_some()
+        }
+
+        /// The pair's group, or another one of the segment if it has more pairs: so all come to have the same share.
+        fn fuller_group(&self) -> (Group<'_>, &'static Way) {
+            let at = (self.hash.0 >> 20) as usize % self.buckets.len();
+            let other = Group::around(self.buckets, at, GROUP_BUCKETS);
+            if self.group.buckets.len() < GROUP_BUCKETS || other.pairs() <= self.group.pairs() + 1 {
+                return (self.group, self.way);
+            }
+            (other, &WAYS[self.index.way_at(at, self.hash).0])
+        }
+
+        /// Takes the pair of a slot out of the index.
+        fn take_out(&mut self, at: usize, why: Option<Cause>) {
+            let (at, slot) = (at / SLOTS, at % SLOTS);
+            let (index, shard, bucket) = (self.index, self.held.shard, &self.buckets[at]);
+            let reference = bucket.refs[slot].load(Relaxed);
+            let record = shard.record(reference);
+            // SAFETY: H1.
+            let hash = index.hash(unsafe { record_parts(record) }.0);
+            self.goes(record, hash, why);
+            bucket.flip_tag(slot, hash.tag());
+            bucket.set_rank(slot, 0);
+            let steps = at.wrapping_sub(hash.home() / BUCKET) & (self.buckets.len() - 1);
+            self.segment.count_steps(hash, steps, false);
+            let len = shard.len.load(Relaxed) - 1;
+            shard.len.store(len, Relaxed);
+            if len == self.held.state().empty_at {
+                index.emptied.store(true, Relaxed);
+            }
+            self.uncount_pair();
+            index.retire_record(&mut self.held, reference, record);
+            index.free_unread(shard, self.held.lane(), 2);
+        }
+
+        /// Counts and tells that a pair is on its way out.
+        fn goes(&mut self, record: *const u8, hash: Hash, why: Option<Cause>) {
+            // SAFETY: H1.
+            let ((key, value), expires) = unsafe { (record_parts(record), expiry(record)) };
+            let is_over = expires.is_some_and(|at| at <= self.rules.now);
+            let part = self.part();
+            // SAFETY: H1.
+            part.spare += unsafe { held_bytes(record) };
+            let Some(why) = why.map(|why| if is_over { Cause::Expired } else { why }) else { return };
+            if why == Cause::Size {
+                part.counts[1] += 1;
+                if let Some((ghost, mark)) = part.ghost(hash) {
+                    *ghost = mark;
+                }
+            } else {
+                part.counts[2] += 1;
+            }
+            if let Some(gone) = &mut self.rules.gone {
+                gone.push((key.to_vec(), value.to_vec(), why));
+            }
+        }
+
+        /// Puts the record of a key in its place, instead of the `old` one if there is one.
+        fn put(&mut self, place: Location, hash: Hash, reference: u32, rank: u32, old: Option<*const u8>) {
+            let (slot, steps, shard) = (usize::from(place.slot), usize::from(place.steps), self.held.shard);
+            // SAFETY: the lock keeps the segment.
+            let bucket = unsafe { self.segment.bucket(hash, steps) };
+            let before = bucket.refs[slot].load(Relaxed);
+            bucket.refs[slot].store(reference, Release);
+            if let Some(record) = old {
+                return self.index.retire_record(&mut self.held, before, record);
+            }
+            shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
+            self.segment.count_steps(hash, steps, true);
+            bucket.flip_tag(slot, hash.tag());
+            bucket.set_rank(slot, rank);
+            let at = (hash.home() / BUCKET + steps) & (self.buckets.len() - 1);
+            if self.way.newest
+                && let Some(at) = at.checked_sub(self.group.first).filter(|&at| at < self.group.buckets.len())
+            {
+                self.group.set_hand(at * SLOTS + slot + 1);
+            }
+        }
+
+        /// The rank with which a new pair begins. Counts it as a miss.
+        fn first_rank(&mut self, hash: Hash) -> u32 {
+            let index = self.index;
+            let pairs = self.held.shard.len.load(Relaxed).max(0).cast_unsigned();
+            let way = self.way;
+            let part = self.part();
+            part.remember(pairs, &index.heap.memory);
+            let again = part.ghost(hash).is_some_and(|(ghost, mark)| *ghost == mark);
+            if let (way, true) = index.way(hash) {
+                index.cached().duel.count(way, 1500 + pairs, index.directory().depth() < 3);
+            }
+            if again { way.again } else { way.new }
+        }
+
+        /// Takes out what has expired in the next bucket of the shard's round, if anything may have.
+        fn sweep(&mut self) {
+            let now = self.rules.now;
+            if !self.rules.expires || self.part().due > now {
+                return;
+            }
+            let (index, shard, own) = (self.index, self.held.shard, self.segment);
+            let (from, at) = (self.part().from, self.part().bucket);
+            let directory = index.directory();
+            let segment = directory.segment(Hash(from));
+            let is_its = |segment: Segment| segment.shard() == own.shard();
+            if HashIndex::splits(shard, segment) {
+                return;
+            }
+            // SAFETY: the lock keeps the segments of its shard.
+            let buckets = if is_its(segment) { unsafe { segment.buckets() } } else { &[] };
+            let Some(bucket) = buckets.get(at) else {
+                let end = if buckets.is_empty() { 0 } else { directory.span(segment, Hash(from)).end };
+                let next = (end > 0 && end < directory.len()).then(|| directory.first_hash(end));
+                let next = next.filter(|&next| is_its(directory.segment(Hash(next))));
+                let part = self.part();
+                if next.is_none() {
+                    // The round ends, or begins in a new shard.
+                    (part.due, part.next_due) = (part.next_due, u64::MAX);
+                }
+                part.from = next.unwrap_or(HashIndex::first_hash_of(own.shard()));
+                return part.bucket = 0;
+            };
+            let part = self.part();
+            if at > 0 && part.segment != segment.entry.addr() {
+                // A split has moved pairs to where the round has been: another one is due.
+                part.next_due = 0;
+            }
+            (part.bucket, part.segment) = (at + 1, segment.entry.addr());
+            (self.segment, self.buckets) = (segment, buckets);
+            let mut slots = bucket.taken_slots();
+            while slots != 0 {
+                let slot = slots.trailing_zeros() as usize;
+                // SAFETY: H1.
+                match unsafe { expiry(shard.record(bucket.refs[slot].load(Relaxed))) } {
+                    Some(expires) if expires <= now => self.take_out(at * SLOTS + slot, Some(Cause::Expired)),
+                    Some(expires) => self.part().next_due = self.part().next_due.min(expires),
+                    None => {}
+                }
+                slots &= slots - 1;
+            }
+            let next = buckets.get(at + 1).map_or(0, Bucket::taken_slots);
+            (0..SLOTS).filter(|slot| next >> slot & 1 != 0).for_each(|slot| {
+                prefetch_batch(shard.record(buckets[at + 1].refs[slot].load(Relaxed)));
+            });
+        }
+    }
+
+    /// What a cache's write does with a pair, and when it is to expire.
+    pub(super) type CacheChange<V> = (Change<V>, Option<u64>);
+
+    impl HashIndex {
+        /// Makes this the index of a cache.
+        pub(super) fn for_cache(mut self) -> Self {
+            self.cache = Some(Box::default());
+            self
+        }
+
+        #[inline]
+        fn cached(&self) -> &CacheParts {
+            self.cache.as_ref().expect("it is the index of a cache")
+        }
+
+        /// The way that a key's group takes, and whether it is one that always tries it.
+        #[inline]
+        fn way(&self, hash: Hash) -> (usize, bool) {
+            self.way_at(hash.home() / BUCKET, hash)
+        }
+
+        /// The same of the group of a bucket in the segment that a hash leads to.
+        fn way_at(&self, bucket: usize, hash: Hash) -> (usize, bool) {
+            let duel = &self.cached().duel;
+            let round = duel.round.load(Relaxed) as usize / ROUNDS;
+            let group = bucket / GROUP_BUCKETS + round;
+            if hash.top(2) == round / 4 % 4 && group.is_multiple_of(4) {
+                return (group / 4 % WAYS.len(), true);
+            }
+            (duel.best.load(Relaxed) as usize, false)
+        }
+
+        /// The value of `key` and when it expires, unless it has. The pair's rank rises if the look-up `counts`.
+        #[inline]
+        pub(super) fn get_cached(
+            &self,
+            key: &[u8],
+            counts: bool,
+            now: impl Fn() -> u64,
+        ) -> Option<(Body<'_>, Option<u64>)> {
+            let hash = self.hash(key);
+            let segment = self.directory().segment(hash);
+            for steps in 0..segment.len() {
+                // SAFETY: the caller's pin keeps the segment.
+                let bucket = unsafe { segment.bucket(hash, steps) };
+                if bucket.slots_with(hash.tag()) != 0
+                    && let Some((slot, record)) = bucket.find(self.shard(segment), hash.tag(), key)
+                {
+                    // SAFETY: H1.
+                    let (value, expires) = unsafe { (body(record), expiry(record)) };
+                    if expires.is_some_and(|at| at <= now()) {
+                        return None;
+                    }
+                    if counts {
+                        bucket.raise_rank(slot, || WAYS[self.way(hash).0].hit);
+                    }
+                    return Some((value, expires));
+                }
+                if bucket.passed() == 0 {
+                    return None;
+                }
+            }
+            None
+        }
+
+        /// Shows `read` the pairs of a segment with their times, as `walk`.
+        pub(super) fn walk_cached(
+            &self,
+            from: u64,
+            mut read: impl FnMut(&[u8], Body<'_>, Option<u64>),
+        ) -> Option<u64> {
+            self.walk_records(from, |record| {
+                // SAFETY: H1.
+                unsafe { read(record_parts(record).0, body(record), expiry(record)) }
+            })
+        }
+
+        /// How many writes, evictions and expirations there were.
+        pub(super) fn cache_counts(&self) -> [u64; 3] {
+            let mut sum = [0; 3];
+            for number in 0..SHARDS {
+                let Some(shard) = self.shard_at(number) else { continue };
+                let _held = shard.lock.lock();
+                // SAFETY: the lock is held.
+                let counts = unsafe { &*self.cached().shards[number].0.get() }.counts;
+                sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            }
+            sum
+        }
+
+        /// Lets time pass for the limbos, so that what was evicted becomes free.
+        pub(super) fn pass_time(&self) {
+            epoch::advance(&self.heap.memory);
+        }
+
+        fn splits(shard: &Shard, segment: Segment) -> bool {
+            ptr::eq(shard.splitting.load(Relaxed), segment.entry)
+        }
+
+        /// Does what `decide` says, which is asked once and sees the pair's value and time unless it has expired.
+        /// `None` where the caller is to try again. Where there was no memory, pairs went: they make room once no reader
+        /// can be in them.
+        pub(super) fn change_cached<V: AsRef<[u8]>>(
+            &self,
+            rules: &mut Rules<'_>,
+            key: &[u8],
+            decide: &mut impl FnMut(Option<&[u8]>, Option<u64>) -> Tried<CacheChange<V>>,
+        ) -> Option<Tried<bool>> {
+            let hash = self.hash(key);
+            let directory = self.directory();
+            if directory.is_none() {
+                return match decide(None, None) {
+                    Ok((Change::Set(_), _)) => self.start().err().map(Err),
+                    other => Some(other.map(|_| false)),
+                };
+            }
+            let segment = directory.segment(hash);
+            let shard = self.shard(segment);
+            // SAFETY: the caller's pin keeps the segment.
+            prefetch(unsafe { segment.bucket(hash, 0) });
+            // SAFETY: as above.
+            let (buckets, way) = (unsafe { segment.buckets() }, &WAYS[self.way(hash).0]);
+            let home = (hash.home() / BUCKET) & (buckets.len() - 1);
+            let group = Group::around(buckets, home, GROUP_BUCKETS);
+            let held = shard.lock();
+            if self.directory().segment(hash) != segment {
+                return None;
+            }
+            let Some(place) = segment.locate(shard, hash, key) else {
+                let full = self.grow(held, segment, hash).err()?;
+                let (held, group) = (shard.lock(), Group::around(buckets, home, 1));
+                let mut turn =
+                    Turn { index: self, rules, held, segment, buckets, group, way, kept: None, hash };
+                let still = self.directory().segment(hash) == segment && !Self::splits(shard, segment);
+                return (still && !turn.evict()).then_some(Err(full));
+            };
+            let mut turn = Turn { index: self, rules, held, segment, buckets, group, way, kept: None, hash };
+            let changed = turn.change(place, hash, key, decide);
+            let (due, writes) = (turn.held.due, turn.part().counts[0] as usize);
+            let Turn { held, rules, .. } = turn;
+            drop(held);
+            if due {
+                self.advance();
+            }
+            if rules.expires && writes.is_multiple_of(SWEPT) {
+                self.sweep(rules, (segment.shard() + writes / SWEPT) % SHARDS);
+            }
+            Some(changed)
+        }
+
+        /// Takes out what has expired in the next buckets of a shard's round. Writes do so for all shards in turn.
+        fn sweep(&self, rules: &mut Rules<'_>, number: usize) {
+            let Some(shard) = self.shard_at(number) else { return };
+            let held = shard.lock();
+            let segment = self.directory().segment(Hash(Self::first_hash_of(number)));
+            // Else it is being made, or the table emptied.
+            if self.directory().is_none() || segment.shard() != number {
+                return;
+            }
+            // SAFETY: the lock keeps the segment.
+            let buckets = unsafe { segment.buckets() };
+            let group = Group::around(buckets, 0, 1);
+            let mut turn = Turn {
+                index: self,
+                rules,
+                held,
+                segment,
+                buckets,
+                group,
+                way: &WAYS[0],
+                kept: None,
+                hash: Hash(0),
+            };
+            for _ in 0..SWEPT {
+                turn.sweep();
+            }
+            let due = turn.held.due;
+            drop(turn);
+            if due {
+                self.advance();
+            }
+        }
+
+        /// The least hash that leads to a shard.
+        fn first_hash_of(shard: usize) -> u64 {
+            (shard as u64) << (64 - SHARD_BITS.max(1))
+        }
+
+        /// A new record, which may end with the time at which its pair expires.
+        fn add_expiring(
+            &self,
+            held: &mut LockedShard<'_>,
+            key: &[u8],
+            value: &[u8],
+            expires: Option<u64>,
+        ) -> Tried<usize> {
+            let bytes = RECORD_HEAD + key.len() + value.len() + EXPIRY_BYTES;
+            let large = bytes > MAX_RECORD;
+            if large && self.heap.memory.left() < bytes {
+                let shard = held.shard;
+                for lane in &mut held.state().lanes {
+                    self.free_unread(shard, lane, MOST_EVICTED);
+                }
+            }
+            let Some(at) = expires else { return self.add_record(held, key, value) };
+            let blob = if large { Some(self.heap.add_blob(key, value)?) } else { None };
+            let bytes = if large { BLOB_RECORD + EXPIRY_BYTES } else { bytes };
+            let (reference, record) = self.take_record(held, bytes).inspect_err(|_| {
+                if let Some(blob) = blob {
+                    // SAFETY: the blob was made above and is not known to anybody.
+                    unsafe { self.heap.free_blob(blob) };
+                }
+            })?;
+            // SAFETY: the record has room for the lengths, the key and the value or an address, and the time, and is ours.
+            unsafe {
+                let body = record.add(RECORD_HEAD);
+                if let Some(blob) = blob {
+                    record.cast::<[u16; 2]>().write([BLOB, EXPIRES]);
+                    body.cast::<*const Blob>().write_unaligned(blob);
+                } else {
+                    record.cast::<[u16; 2]>().write([key.len() as u16, value.len() as u16 | EXPIRES]);
+                    body.copy_from_nonoverlapping(key.as_ptr(), key.len());
+                    body.add(key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
+                }
+                record.add(bytes - EXPIRY_BYTES).cast::<u64>().write_unaligned(at);
+            }
+            Ok(reference as usize)
+        }
+    }
+
+    impl Turn<'_, '_> {
+        /// As `HashIndex::change_cached`, at the key's place.
+        fn change<V: AsRef<[u8]>>(
+            &mut self,
+            place: Location,
+            hash: Hash,
+            key: &[u8],
+            decide: &mut impl FnMut(Option<&[u8]>, Option<u64>) -> Tried<CacheChange<V>>,
+        ) -> Tried<bool> {
+            let bucket = (hash.home() / BUCKET + usize::from(place.steps)) & (self.buckets.len() - 1);
+            let slot = usize::from(place.slot);
+            self.kept = place.taken.then_some(bucket * SLOTS + slot);
+            let reference = self.buckets[bucket].refs[slot].load(Relaxed);
+            let old = place.taken.then(|| self.held.shard.record(reference));
+            // SAFETY: H1.
+            let seen = old.map(|record| unsafe { (record_parts(record).1, expiry(record)) });
+            let now = self.rules.now;
+            let live = seen.filter(|(_, expires)| expires.is_none_or(|at| at > now));
+            let (change, expires) =
+                decide(live.map(|(value, _)| value), live.and_then(|(_, expires)| expires))?;
+            let value = match change {
+                Change::Set(value) => value,
+                Change::Delete if live.is_some() => {
+                    self.take_out(bucket * SLOTS + slot, self.rules.evicts.then_some(Cause::Size));
+                    return Ok(true);
+                }
+                _ => return Ok(false),
+            };
+            let value = value.as_ref();
+            self.make_room_for(place.taken, held_for(key.len() + value.len()))?;
+            let rank = if place.taken { 0 } else { self.first_rank(hash) };
+            let new = self.index.add_expiring(&mut self.held, key, value, expires).inspect_err(|_| {
+                // What goes now is free only in a while, so from time to time one more has to.
+                self.part().full = true;
+                let more = held_for(key.len() + value.len()) << self.rules.refused.min(4);
+                let wanted = self.part().spare + more.cast_signed();
+                while self.part().spare < wanted && self.evict() {}
+                if !place.taken {
+                    self.uncount_pair();
+                }
+            })?;
+            if let Some(record) = old {
+                self.goes(record, hash, live.is_none().then_some(Cause::Expired));
+            }
+            self.put(place, hash, new as u32, rank, old);
+            // SAFETY: it was just written.
+            let bytes = unsafe { held_bytes(self.held.shard.record(new as u32)) };
+            let part = self.part();
+            part.spare = if part.full { part.spare - bytes } else { 0 };
+            part.counts[0] += 1;
+            if let Some(at) = expires {
+                (part.due, part.next_due) = (part.due.min(at), part.next_due.min(at));
+            }
+            Ok(true)
         }
     }
 }
@@ -6699,6 +7529,20 @@ impl<'n> TableOptions<'n> {
         self.create
     }
 
+    fn check_names(&self, table: &str) -> Result<()> {
+        if table.is_empty() || table.len() > MAX_NAME_BYTES {
+            return Err(Error::TableName { name: table.into() });
+        }
+        self.keys.check_name()?;
+        self.values.check_name()
+    }
+
+    fn check_codecs(&self, table: &Table) -> Result<()> {
+        let (keys, values) = table.codecs();
+        self.keys.check(table, "keys", keys)?;
+        self.values.check(table, "values", values)
+    }
+
     /// The codecs that a new table gets, of its keys and of its values.
     pub fn codecs(&self) -> (&'n str, &'n str) {
         (self.keys.name, self.values.name)
@@ -6720,7 +7564,10 @@ pub struct Store {
 #[derive(Default)]
 struct StoreInner {
     tables: Mutex<BTreeMap<String, Table>>,
+    /// Locked after the tables.
+    caches: Mutex<BTreeMap<String, Cache>>,
     memory: Arc<Memory>,
+    clock: Arc<Clock>,
 }
 
 impl Store {
@@ -6749,21 +7596,18 @@ impl Store {
     /// Also fails with [`Error::WrongCodec`] where the table has another codec than the one named, and with
     /// [`Error::NoTable`].
     pub fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
-        if name.is_empty() || name.len() > MAX_NAME_BYTES {
-            return Err(Error::TableName { name: name.into() });
-        }
-        options.keys.check_name()?;
-        options.values.check_name()?;
+        options.check_names(name)?;
         let mut tables = lock(&self.inner.tables);
+        if lock(&self.inner.caches).contains_key(name) {
+            return Err(Error::NameInUse { name: name.into(), by: "cache" });
+        }
         let table = match tables.entry(name.into()) {
             Entry::Occupied(table) => table.into_mut(),
             Entry::Vacant(_) if !options.create => return Err(Error::NoTable { name: name.into() }),
             Entry::Vacant(place) => place.insert(Table::new(name, options, &self.inner.memory)?),
         };
         table.needs(options.index)?;
-        let (keys, values) = table.codecs();
-        options.keys.check(table, "keys", keys)?;
-        options.values.check(table, "values", values)?;
+        options.check_codecs(table)?;
         Ok(table.clone())
     }
 
@@ -6905,6 +7749,13 @@ impl From<Decimal> for Cow<'_, [u8]> {
     fn from(text: Decimal) -> Self {
         Cow::Owned(text.as_ref().to_vec())
     }
+}
+
+/// The sum of a value that is a decimal integer and of `by`.
+fn incremented(text: &[u8], by: i64) -> Tried<i64> {
+    let value = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
+    let value = value.ok_or_else(|| Error::NotAnInteger { start: excerpt(text) })?;
+    value.checked_add(by).ok_or_else(|| Box::new(Error::Overflow { value, by }))
 }
 
 /// What a verb makes of a key's value.
@@ -7143,16 +7994,7 @@ impl Table {
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
         let mut sum = by;
         self.change(key.as_ref(), true, |old| {
-            if let Some(text) = old {
-                let value: i64 = std::str::from_utf8(text)
-                    .ok()
-                    .and_then(|text| text.parse().ok())
-                    .ok_or_else(|| Error::NotAnInteger { start: excerpt(text) })?;
-                let Some(total) = value.checked_add(by) else {
-                    return Err(Error::Overflow { value, by }.into());
-                };
-                sum = total;
-            }
+            sum = old.map_or(Ok(by), |text| incremented(text, by))?;
             Ok(Change::Set(Decimal::new(sum)))
         })?;
         Ok(sum)
@@ -7608,6 +8450,631 @@ pub fn prefix_range(prefix: &[u8]) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
 
 fn as_slice(bound: &Bound<impl Deref<Target = [u8]>>) -> Bound<&[u8]> {
     bound.as_ref().map(Deref::deref)
+}
+
+// ---------------------------------------------------------------------------------------------------
+// Cache
+// ---------------------------------------------------------------------------------------------------
+
+/// What a cache is made with.
+#[derive(Clone)]
+pub struct CacheOptions {
+    bytes: usize,
+    pairs: usize,
+    ttl: Option<Duration>,
+    listener: Option<Arc<AssertUnwindSafe<Box<Listener>>>>,
+    codecs: [String; 2],
+}
+
+type Listener = dyn Fn(&[u8], &[u8], Cause) + Send + Sync;
+
+impl CacheOptions {
+    /// A cache that takes at most so many bytes of memory, all that it needs for itself included.
+    pub fn bytes(capacity: usize) -> Self {
+        let codecs = [BYTES, BYTES].map(Into::into);
+        Self { bytes: capacity, pairs: usize::MAX, ttl: None, listener: None, codecs }
+    }
+
+    /// A cache of at most so many pairs, at least 1.
+    pub fn pairs(capacity: usize) -> Self {
+        Self { pairs: capacity.clamp(1, usize::MAX - 1), ..Self::bytes(usize::MAX) }
+    }
+
+    /// How long after its last write a pair is shown, where the write says nothing else. For ever unless given.
+    #[must_use]
+    pub fn ttl(self, ttl: Duration) -> Self {
+        Self { ttl: Some(ttl), ..self }
+    }
+
+    /// What is told of each pair that was evicted or has expired: its key, its value and why.
+    ///
+    /// It runs in the thread whose write took the pair out, after that write, while no lock is held.
+    #[must_use]
+    pub fn eviction_listener(self, listener: impl Fn(&[u8], &[u8], Cause) + Send + Sync + 'static) -> Self {
+        Self { listener: Some(Arc::new(AssertUnwindSafe(Box::new(listener)))), ..self }
+    }
+
+    /// Names the codecs of keys and values, as [`TableOptions`] does.
+    #[must_use]
+    pub fn codecs(self, keys: &str, values: &str) -> Self {
+        Self { codecs: [keys.into(), values.into()], ..self }
+    }
+}
+
+impl fmt::Debug for CacheOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes, pairs, ttl, .. } = self;
+        f.debug_struct("CacheOptions").field("bytes", bytes).field("pairs", pairs).field("ttl", ttl).finish()
+    }
+}
+
+/// Why a pair went that nobody deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// It was evicted: there was no room for all.
+    Size,
+    /// Its time to live was over.
+    Expired,
+}
+
+/// What a cache has counted since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Look-ups that found a pair, but for `peek` and `contains`.
+    pub hits: u64,
+    /// Look-ups that found none.
+    pub misses: u64,
+    /// Pairs written. This and the following begin anew with [`Cache::clear`].
+    pub writes: u64,
+    /// Pairs that went for want of room.
+    pub evictions: u64,
+    /// Pairs that were removed because their time was over.
+    pub expirations: u64,
+}
+
+/// The time in milliseconds, from whatever the host counts from.
+#[derive(Default)]
+struct Clock(OnceLock<AssertUnwindSafe<Box<dyn Fn() -> u64 + Send + Sync>>>);
+
+/// A set of pairs of bounded size, which drops pairs instead of refusing writes, and whose pairs may expire.
+///
+/// ```
+/// use std::time::{Duration, UNIX_EPOCH};
+/// use twindex::{CacheOptions, Store};
+///
+/// let store = Store::new();
+/// store.set_clock(|| UNIX_EPOCH.elapsed().map_or(0, |now| now.as_millis() as u64));
+/// let cache = store.cache("pages", CacheOptions::bytes(64 << 20).ttl(Duration::from_secs(60)))?;
+/// cache.upsert("/", "<h1>Hello")?;
+/// assert_eq!(cache.select("/").as_deref(), Some(&b"<h1>Hello"[..]));
+/// let page = cache.get_with("/news", || "read from the disk")?;
+/// # Ok::<(), twindex::Error>(())
+/// ```
+///
+/// A handle: clones are the same cache. What has expired is never shown, counts in [`len`](Self::len) until it is
+/// removed, and is removed by later writes, a few pairs each.
+#[derive(Clone)]
+pub struct Cache {
+    inner: Arc<CacheInner>,
+}
+
+/// Threads that count hits and misses in lines of their own; the first is shared by the others.
+const COUNTING: usize = if cfg!(target_family = "wasm") { 1 } else { 16 };
+
+struct CacheInner {
+    table: Table,
+    options: CacheOptions,
+    clock: Arc<Clock>,
+    /// Whether a pair was ever given a time to live.
+    expires: AtomicBool,
+    counts: [Line<[AtomicU64; 2]>; COUNTING],
+    flights: Mutex<BTreeMap<Vec<u8>, Arc<Flight>>>,
+    /// Where `evict_anywhere` goes on.
+    next_victim: AtomicU64,
+}
+
+/// A value that one thread computes and others wait for: `None` where it failed.
+#[derive(Default)]
+struct Flight {
+    /// Whether it has ended, and its value.
+    landed: Mutex<(bool, Option<Arc<[u8]>>)>,
+    changed: Condvar,
+}
+
+/// Ends a flight when its thread is done with it, also by a panic.
+struct Landing<'c> {
+    cache: &'c Cache,
+    key: &'c [u8],
+    flight: Arc<Flight>,
+    value: Option<Arc<[u8]>>,
+}
+
+impl Drop for Landing<'_> {
+    fn drop(&mut self) {
+        lock(&self.cache.inner.flights).remove(self.key);
+        *lock(&self.flight.landed) = (true, self.value.take());
+        self.flight.changed.notify_all();
+    }
+}
+
+impl Flight {
+    fn wait(&self) -> Option<Arc<[u8]>> {
+        let mut landed = lock(&self.landed);
+        while !landed.0 {
+            landed = self.changed.wait(landed).unwrap_or_else(PoisonError::into_inner);
+        }
+        landed.1.clone()
+    }
+}
+
+impl Store {
+    /// Gives the caches of this store their clock: milliseconds since any fixed time, since 1970 where a dump is to be
+    /// loaded by another process. It is read at every use of a pair that may expire, so it should be quick. Whether there
+    /// was none yet; the first one stays.
+    pub fn set_clock(&self, now: impl Fn() -> u64 + Send + Sync + 'static) -> bool {
+        self.inner.clock.0.set(AssertUnwindSafe(Box::new(now))).is_ok()
+    }
+
+    /// Opens the cache called `name`, or creates it. One that is there keeps its capacity, time to live and listener.
+    ///
+    /// Fails where a table has the name, the name is not 1 to 255 bytes long, the cache has other codecs, or its capacity is
+    /// less than what an empty one takes: some 20 KiB natively. What a cache holds counts towards the store's memory limit.
+    #[expect(clippy::needless_pass_by_value, reason = "options are made for the call")]
+    pub fn cache(&self, name: &str, options: CacheOptions) -> Result<Cache> {
+        let [keys, values] = &options.codecs;
+        let table = TableOptions::new(Index::Hash).keys(keys).values(values);
+        table.check_names(name)?;
+        let tables = lock(&self.inner.tables);
+        if tables.contains_key(name) {
+            return Err(Error::NameInUse { name: name.into(), by: "table" });
+        }
+        let mut caches = lock(&self.inner.caches);
+        if let Some(cache) = caches.get(name) {
+            table.check_codecs(&cache.inner.table)?;
+            return Ok(cache.clone());
+        }
+        let cache = Cache::new(name, table, &options, &self.inner)?;
+        caches.insert(name.into(), cache.clone());
+        Ok(cache)
+    }
+
+    /// The cache called `name`, if there is one.
+    pub fn find_cache(&self, name: &str) -> Option<Cache> {
+        lock(&self.inner.caches).get(name).cloned()
+    }
+
+    /// All caches, by name.
+    pub fn caches(&self) -> Vec<Cache> {
+        lock(&self.inner.caches).values().cloned().collect()
+    }
+
+    /// Removes a cache and its pairs; whether it was there. Writes by its handles fail from then on.
+    pub fn drop_cache(&self, name: &str) -> bool {
+        lock(&self.inner.caches).remove(name).is_some_and(|cache| {
+            cache.inner.table.inner.dropped.store(true, Release);
+            cache.inner.table.renew();
+            true
+        })
+    }
+}
+
+impl Cache {
+    fn new(name: &str, table: TableOptions<'_>, options: &CacheOptions, store: &StoreInner) -> Result<Self> {
+        let memory = Memory { parent: Some(Arc::clone(&store.memory)), ..Memory::default() };
+        memory.limit.store(options.bytes, Relaxed);
+        let memory = Arc::new(memory);
+        memory.allot(Self::OWN_BYTES).map_err(|error| *error)?;
+        let table = Table::new(name, table, &memory).inspect_err(|_| memory.release(Self::OWN_BYTES))?;
+        let inner = CacheInner {
+            table,
+            options: options.clone(),
+            clock: Arc::clone(&store.clock),
+            expires: AtomicBool::new(false),
+            counts: Default::default(),
+            flights: Mutex::default(),
+            next_victim: AtomicU64::new(0),
+        };
+        let cache = Self { inner: Arc::new(inner) };
+        let table = cache.index().get_arc();
+        cache.index().replace(&table, table.anew().for_cache());
+        Ok(cache)
+    }
+
+    /// What a cache counts for itself.
+    const OWN_BYTES: usize = size_of::<CacheInner>() + hash::CACHE_BYTES;
+
+    fn index(&self) -> &Shared<hash::HashIndex> {
+        match &self.inner.table.inner.pairs {
+            Pairs::Hash(index) => index,
+            Pairs::Sorted(_) => unreachable!("a cache has a hash index"),
+        }
+    }
+
+    /// The present, where anything may expire.
+    fn now(&self) -> u64 {
+        self.inner.clock.0.get().map_or(0, |now| (now.0)())
+    }
+
+    /// When a pair expires that is written now to live so long.
+    fn expiry(&self, ttl: Option<Duration>) -> Result<Option<u64>> {
+        let Some(ttl) = ttl.filter(|&ttl| ttl < Duration::MAX) else { return Ok(None) };
+        let now = self.inner.clock.0.get().ok_or(Error::NoClock)?.0();
+        self.inner.expires.store(true, Relaxed);
+        let millis = u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+        Ok(Some(now.saturating_add(millis)))
+    }
+
+    fn count(&self, hit: bool) {
+        let lane = epoch::lane();
+        let own = lane < COUNTING && lane > 0;
+        let count = &self.inner.counts[if own { lane } else { 0 }].0[usize::from(!hit)];
+        if own {
+            count.store(count.load(Relaxed) + 1, Relaxed);
+        } else {
+            count.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Shows `read` the value of `key` and when it expires.
+    #[inline]
+    fn read<T>(&self, key: &[u8], counts: bool, read: impl FnOnce(Body<'_>, Option<u64>) -> T) -> Option<T> {
+        let pinned = self.inner.table.pin();
+        let found = self.index().get(&pinned).get_cached(key, counts, || self.now());
+        if counts {
+            self.count(found.is_some());
+        }
+        found.map(|(value, expires)| read(value, expires))
+    }
+
+    // --- read verbs
+
+    /// A copy of the value of `key`.
+    pub fn select(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
+        self.select_with(key, <[u8]>::to_vec)
+    }
+
+    /// Shows `read` the value of `key`, without a copy. `read` must not wait for a write.
+    pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        self.read(key.as_ref(), true, |value, _| read(value.bytes()))
+    }
+
+    /// The value of `key`, shared with the cache where it is large, as [`Table::select_shared`].
+    pub fn select_shared(&self, key: impl AsRef<[u8]>) -> Option<Value> {
+        self.read(key.as_ref(), true, |value, _| value.keep(&self.inner.table.inner.memory))
+    }
+
+    /// As [`select`](Self::select), which the policy does not see and no statistics count.
+    pub fn peek(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
+        self.read(key.as_ref(), false, |value, _| value.bytes().to_vec())
+    }
+
+    /// Whether the key is there. The policy does not see it, nor do the statistics.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
+        self.read(key.as_ref(), false, |_, _| ()).is_some()
+    }
+
+    /// How long the pair is still shown: `Some(None)` where it does not expire, `None` where the key is absent.
+    pub fn ttl(&self, key: impl AsRef<[u8]>) -> Option<Option<Duration>> {
+        let left = |at: u64| Duration::from_millis(at.saturating_sub(self.now()));
+        self.read(key.as_ref(), false, |_, expires| expires.map(left))
+    }
+
+    // --- write verbs
+
+    /// Adds the pair where the key is absent; whether it was.
+    pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.write(key.as_ref(), value.as_ref(), self.inner.options.ttl, |is_there| !is_there)
+    }
+
+    /// Replaces the value where the key is present; whether it was. The pair's time to live begins anew.
+    pub fn replace(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.write(key.as_ref(), value.as_ref(), self.inner.options.ttl, |is_there| is_there)
+    }
+
+    /// Gives the key this value, present or not.
+    pub fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.write(key.as_ref(), value.as_ref(), self.inner.options.ttl, |_| true)
+    }
+
+    /// As [`insert`](Self::insert), to live so long; for ever with `Duration::MAX`.
+    pub fn insert_for(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<bool> {
+        self.write(key.as_ref(), value.as_ref(), Some(ttl), |is_there| !is_there)
+    }
+
+    /// As [`replace`](Self::replace), to live so long.
+    pub fn replace_for(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<bool> {
+        self.write(key.as_ref(), value.as_ref(), Some(ttl), |is_there| is_there)
+    }
+
+    /// As [`upsert`](Self::upsert), to live so long.
+    pub fn upsert_for(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<bool> {
+        self.write(key.as_ref(), value.as_ref(), Some(ttl), |_| true)
+    }
+
+    fn write(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        ttl: Option<Duration>,
+        wants: impl Fn(bool) -> bool,
+    ) -> Result<bool> {
+        check_value(value)?;
+        let expires = self.expiry(ttl)?;
+        self.change(key, &mut |old: Option<&[u8]>, _| {
+            Ok((if wants(old.is_some()) { Change::Set(value) } else { Change::Keep }, expires))
+        })
+    }
+
+    /// Removes the pair; whether it was there.
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.change(key.as_ref(), &mut |_, _| Ok((Change::<&[u8]>::Delete, None)))
+    }
+
+    /// Lets the pair live so long from now on, or as the cache's pairs do by default; whether the key was there.
+    pub fn touch(&self, key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool> {
+        let expires = self.expiry(ttl.or(self.inner.options.ttl))?;
+        self.change(key.as_ref(), &mut |old: Option<&[u8]>, _| {
+            Ok((old.map_or(Change::Keep, |value| Change::Set(value.to_vec())), expires))
+        })
+    }
+
+    /// Shows `change` the value of the key and does what it returns, as [`Table::alter`]. A pair that was there keeps the
+    /// time at which it expires, a new one lives as long as the cache's pairs do by default.
+    pub fn alter(&self, key: impl AsRef<[u8]>, change: impl FnOnce(Option<&[u8]>) -> Change) -> Result<bool> {
+        let anew = self.expiry(self.inner.options.ttl)?;
+        let mut change = Some(change);
+        // What it returned, and for which value, in case that room must be made first.
+        let mut answer: Option<(Option<Vec<u8>>, Change)> = None;
+        self.change(key.as_ref(), &mut |old: Option<&[u8]>, expires| {
+            if let Some(change) = change.take() {
+                answer = Some((old.map(<[u8]>::to_vec), change(old)));
+            }
+            let given = answer.as_ref().filter(|(seen, _)| seen.as_deref() == old);
+            let (_, change) = given.ok_or_else(|| self.inner.table.inner.memory.refused(0))?;
+            if let Change::Set(value) = change {
+                check_value(value)?;
+            }
+            Ok((change.clone(), if old.is_some() { expires } else { anew }))
+        })
+    }
+
+    /// Adds `by` to the value, as [`Table::increment`]; times as with [`alter`](Self::alter). So requests are counted by the
+    /// minute.
+    pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
+        let anew = self.expiry(self.inner.options.ttl)?;
+        let mut sum = by;
+        self.change(key.as_ref(), &mut |old: Option<&[u8]>, expires| {
+            sum = old.map_or(Ok(by), |text| incremented(text, by))?;
+            Ok((Change::Set(Decimal::new(sum)), if old.is_some() { expires } else { anew }))
+        })?;
+        Ok(sum)
+    }
+
+    /// The one way in which pairs change. Where there was no room it evicts and asks `decide` again.
+    fn change<V: AsRef<[u8]>>(
+        &self,
+        key: &[u8],
+        decide: &mut impl FnMut(Option<&[u8]>, Option<u64>) -> Tried<hash::CacheChange<V>>,
+    ) -> Result<bool> {
+        /// How often room is made for one pair.
+        const TURNS: u32 = 24;
+        check_key(key)?;
+        let (mut refused, mut turns, mut gone) = (0, 0, Vec::new());
+        let expires = self.inner.expires.load(Relaxed);
+        let done = loop {
+            let pinned = self.inner.table.pin();
+            let index = self.index().get(&pinned);
+            let mut rules = hash::Rules {
+                now: if expires { self.now() } else { 0 },
+                pairs: self.inner.options.pairs,
+                expires,
+                refused,
+                evicts: false,
+                gone: self.inner.options.listener.is_some().then_some(&mut gone),
+            };
+            let changed = index.change_cached(&mut rules, key, &mut |old, at| {
+                self.inner.table.check_not_dropped()?;
+                decide(old, at)
+            });
+            let emptied = index.emptied.load(Relaxed) && index.emptied.swap(false, Relaxed);
+            drop(pinned);
+            match changed {
+                Some(Err(error)) if matches!(*error, Error::MemoryLimit { .. }) && refused < TURNS => {
+                    refused += 1;
+                    self.index().tidy();
+                    if refused > 2 || self.inner.options.pairs < usize::MAX {
+                        self.evict_anywhere(&mut rules);
+                        self.inner.table.make_room();
+                    } else {
+                        self.index().get_arc().pass_time();
+                    }
+                }
+                Some(done) => {
+                    if emptied {
+                        self.inner.table.renew_if_empty();
+                    }
+                    break done;
+                }
+                None => {
+                    self.index().tidy();
+                    wait(&mut turns);
+                }
+            }
+        };
+        if let Some(listener) = &self.inner.options.listener {
+            for (key, value, why) in &gone {
+                (listener.0)(key, value, *why);
+            }
+        }
+        done.map_err(|error| *error)
+    }
+
+    /// Evicts the largest pair of the next segment in turn, where those around the new pair's home leave too little room.
+    #[cold]
+    fn evict_anywhere(&self, rules: &mut hash::Rules<'_>) {
+        let pinned = self.inner.table.pin();
+        let index = self.index().get(&pinned);
+        let mut largest: Option<(usize, Vec<u8>)> = None;
+        let mut from = self.inner.next_victim.load(Relaxed);
+        // From the last segment it goes on to the first.
+        for _ in 0..64 {
+            let next = index.walk_cached(from, |key, value, _| {
+                let len = value.bytes().len();
+                if largest.as_ref().is_none_or(|(most, _)| *most < len) {
+                    largest = Some((len, key.into()));
+                }
+            });
+            from = next.unwrap_or(0);
+            if largest.is_some() {
+                break;
+            }
+        }
+        self.inner.next_victim.store(from, Relaxed);
+        if let Some((_, key)) = largest {
+            rules.evicts = true;
+            let _ = index.change_cached::<&[u8]>(rules, &key, &mut |_, _| Ok((Change::Delete, None)));
+        }
+    }
+
+    /// The value of `key`, or else the one that `compute` gives, which is written to the cache. Of threads that ask for the
+    /// same key one computes, and the others wait; where it fails, another one computes.
+    ///
+    /// `compute` must not ask for the same key. A value too large for the cache is returned all the same.
+    pub fn get_or_compute<V: AsRef<[u8]>, E: From<Error>>(
+        &self,
+        key: impl AsRef<[u8]>,
+        ttl: Option<Duration>,
+        compute: impl FnOnce() -> std::result::Result<V, E>,
+    ) -> std::result::Result<Vec<u8>, E> {
+        let key = key.as_ref();
+        loop {
+            if let Some(value) = self.select(key) {
+                return Ok(value);
+            }
+            let flight = match lock(&self.inner.flights).entry(key.into()) {
+                Entry::Occupied(other) => Err(Arc::clone(other.get())),
+                Entry::Vacant(place) => Ok(Arc::clone(place.insert(Arc::default()))),
+            };
+            let flight = match flight {
+                Ok(flight) => flight,
+                Err(other) => match other.wait() {
+                    Some(value) => return Ok(value.to_vec()),
+                    None => continue,
+                },
+            };
+            let mut landing = Landing { cache: self, key, flight, value: None };
+            // Another thread may have landed between the look-up and the flight.
+            if let Some(value) = self.peek(key) {
+                landing.value = Some(value.as_slice().into());
+                return Ok(value);
+            }
+            let value = compute()?;
+            let written = self.write(key, value.as_ref(), ttl.or(self.inner.options.ttl), |_| true);
+            if let Err(error) = written
+                && !matches!(error, Error::MemoryLimit { .. })
+            {
+                return Err(error.into());
+            }
+            landing.value = Some(value.as_ref().into());
+            return Ok(value.as_ref().to_vec());
+        }
+    }
+
+    /// As [`get_or_compute`](Self::get_or_compute), with what cannot fail and the cache's own time to live.
+    pub fn get_with<V: AsRef<[u8]>>(
+        &self,
+        key: impl AsRef<[u8]>,
+        compute: impl FnOnce() -> V,
+    ) -> Result<Vec<u8>> {
+        self.get_or_compute(key, None, || Ok::<_, Error>(compute()))
+    }
+
+    // --- the whole
+
+    /// The name it has in its store.
+    pub fn name(&self) -> &str {
+        self.inner.table.name()
+    }
+
+    /// The codecs of its keys and of its values.
+    pub fn codecs(&self) -> (&str, &str) {
+        self.inner.table.codecs()
+    }
+
+    /// The capacity in bytes, where it has one.
+    pub fn capacity_bytes(&self) -> Option<usize> {
+        Some(self.inner.options.bytes).filter(|&bytes| bytes < usize::MAX)
+    }
+
+    /// The capacity in pairs, where it has one.
+    pub fn capacity_pairs(&self) -> Option<usize> {
+        Some(self.inner.options.pairs).filter(|&pairs| pairs < usize::MAX)
+    }
+
+    /// How long pairs live by default.
+    pub fn default_ttl(&self) -> Option<Duration> {
+        self.inner.options.ttl
+    }
+
+    /// The number of pairs, those that have expired and were not removed yet included.
+    pub fn len(&self) -> usize {
+        self.inner.table.len()
+    }
+
+    /// Whether there is no pair.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes that the cache holds, all that it needs for itself included. Never more than its capacity.
+    pub fn memory(&self) -> usize {
+        self.inner.table.inner.memory.used.load(Relaxed)
+    }
+
+    /// Whether the cache was dropped from its store.
+    pub fn is_dropped(&self) -> bool {
+        self.inner.table.is_dropped()
+    }
+
+    /// Removes all pairs and returns their memory. The listener is not told.
+    pub fn clear(&self) -> Result<()> {
+        self.inner.table.clear()
+    }
+
+    /// What happened to it so far.
+    pub fn stats(&self) -> CacheStats {
+        let sum = |at: usize| self.inner.counts.iter().map(|counts| counts.0[at].load(Relaxed)).sum();
+        let [writes, evictions, expirations] = self.index().get(&self.inner.table.pin()).cache_counts();
+        CacheStats { hits: sum(0), misses: sum(1), writes, evictions, expirations }
+    }
+
+    /// Shows `read` some of the pairs and how long they still live: those from `from` on, where a walk of all begins with 0.
+    /// Returns from where to go on, as [`Table::walk`].
+    pub fn walk(&self, from: u64, mut read: impl FnMut(&[u8], &[u8], Option<Duration>)) -> Option<u64> {
+        let now = self.now();
+        self.walk_bodies(from, |key, value, expires| {
+            let left = expires.map(|at| Duration::from_millis(at.saturating_sub(now)));
+            if left != Some(Duration::ZERO) {
+                read(key, value.bytes(), left);
+            }
+        })
+    }
+
+    fn walk_bodies(&self, from: u64, read: impl FnMut(&[u8], Body<'_>, Option<u64>)) -> Option<u64> {
+        self.index().get(&self.inner.table.pin()).walk_cached(from, read)
+    }
+}
+
+impl Drop for CacheInner {
+    fn drop(&mut self) {
+        self.table.inner.memory.release(Cache::OWN_BYTES);
+    }
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").field("name", &self.name()).field("len", &self.len()).finish()
+    }
 }
 
 // ---------------------------------------------------------------------------------------------------

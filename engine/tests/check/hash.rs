@@ -131,7 +131,8 @@ impl HashIndex {
             }
         }
         for (bucket, passed) in buckets.iter().zip(passed) {
-            assert_eq!(bucket.passed(), passed, "a bucket counts the pairs that passed it");
+            let counted = bucket.passed();
+            assert!(counted == passed || counted == MANY, "a bucket counts the pairs that passed it");
         }
         keys.len()
     }

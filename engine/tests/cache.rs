@@ -1,0 +1,322 @@
+//! What a cache promises: its capacity, its times to live, one computation at a time.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use twindex::{Cache, CacheOptions, Cause, Change, Error, Index, Store};
+
+/// A store whose clock stands where the test puts it.
+fn clocked() -> (Store, Arc<AtomicU64>) {
+    let (store, now) = (Store::new(), Arc::new(AtomicU64::new(1_000_000)));
+    let read = Arc::clone(&now);
+    assert!(store.set_clock(move || read.load(SeqCst)));
+    (store, now)
+}
+
+fn millis(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+fn pairs(capacity: usize) -> (Cache, Arc<AtomicU64>) {
+    let (store, now) = clocked();
+    (store.cache("c", CacheOptions::pairs(capacity)).unwrap(), now)
+}
+
+#[test]
+fn the_verbs_do_what_those_of_a_table_do() {
+    let (cache, _) = pairs(100);
+    assert!(cache.insert("a", "1").unwrap());
+    assert!(!cache.insert("a", "2").unwrap());
+    assert!(!cache.replace("b", "2").unwrap());
+    assert!(cache.replace("a", "3").unwrap());
+    assert!(cache.upsert("b", "4").unwrap());
+    assert_eq!(cache.select("a").as_deref(), Some(&b"3"[..]));
+    assert_eq!(cache.peek("b").as_deref(), Some(&b"4"[..]));
+    assert!(cache.contains("a") && !cache.contains("c"));
+    assert_eq!(cache.len(), 2);
+    assert!(cache.alter("b", |old| Change::Set([old.unwrap(), b"5"].concat())).unwrap());
+    assert_eq!(cache.select("b").as_deref(), Some(&b"45"[..]));
+    assert_eq!(cache.increment("b", 5).unwrap(), 50);
+    assert_eq!(cache.increment("n", 5).unwrap(), 5);
+    assert!(cache.delete("a").unwrap() && !cache.delete("a").unwrap());
+    assert_eq!(cache.select("a"), None);
+    let large = vec![7; 100_000];
+    assert!(cache.upsert("large", &large).unwrap());
+    assert!(cache.select_shared("large").unwrap().is_shared());
+    let stats = cache.stats();
+    assert_eq!((stats.hits, stats.misses, stats.writes, stats.evictions), (3, 1, 7, 0));
+    cache.clear().unwrap();
+    assert!(cache.is_empty() && cache.select("b").is_none());
+}
+
+#[test]
+fn names_are_a_tables_or_a_caches() {
+    let (store, _) = clocked();
+    store.table("t", Index::Hash).unwrap();
+    let cache = store.cache("c", CacheOptions::pairs(10).codecs("str", "json")).unwrap();
+    assert!(matches!(store.cache("t", CacheOptions::pairs(10)), Err(Error::NameInUse { by: "table", .. })));
+    assert!(matches!(store.table("c", Index::Hash), Err(Error::NameInUse { by: "cache", .. })));
+    assert!(matches!(store.cache("", CacheOptions::pairs(10)), Err(Error::TableName { .. })));
+    assert_eq!(cache.codecs(), ("str", "json"));
+    let other = store.cache("c", CacheOptions::pairs(10).codecs("str", "msgpack"));
+    assert!(matches!(other, Err(Error::WrongCodec { .. })));
+    assert!(store.find_cache("c").is_some() && store.caches().len() == 1);
+    assert!(store.drop_cache("c") && !store.drop_cache("c"));
+    assert!(matches!(cache.upsert("a", "1"), Err(Error::TableDropped { .. })));
+    assert!(cache.select("a").is_none());
+}
+
+#[test]
+fn a_time_to_live_needs_a_clock() {
+    let cache = Store::new().cache("c", CacheOptions::pairs(10)).unwrap();
+    assert!(matches!(cache.upsert_for("a", "1", millis(1)), Err(Error::NoClock)));
+    assert!(cache.upsert_for("a", "1", Duration::MAX).unwrap());
+    assert_eq!(cache.ttl("a"), Some(None));
+}
+
+#[test]
+fn nothing_is_shown_once_its_time_is_over() {
+    let (store, now) = clocked();
+    let cache = store.cache("c", CacheOptions::pairs(1000).ttl(millis(100))).unwrap();
+    cache.upsert("default", "1").unwrap();
+    cache.upsert_for("short", "2", millis(10)).unwrap();
+    cache.upsert_for("ever", "3", Duration::MAX).unwrap();
+    cache.upsert_for("large", vec![1; 10_000], millis(10)).unwrap();
+    cache.upsert_for("nanos", "4", Duration::from_nanos(1)).unwrap();
+    assert_eq!(cache.ttl("short"), Some(Some(millis(10))));
+    assert_eq!(cache.ttl("ever"), Some(None));
+    assert_eq!(cache.ttl("absent"), None);
+    now.fetch_add(9, SeqCst);
+    assert!(cache.contains("short") && cache.contains("large") && !cache.contains("nanos"));
+    now.fetch_add(1, SeqCst);
+    for key in ["short", "large"] {
+        assert!(cache.select(key).is_none() && cache.peek(key).is_none() && cache.ttl(key).is_none());
+        assert!(!cache.contains(key) && !cache.touch(key, Some(millis(5))).unwrap());
+        assert!(!cache.replace(key, "5").unwrap() && !cache.delete(key).unwrap());
+    }
+    // It counts as absent, and the new pair has a time of its own.
+    assert!(cache.insert("short", "6").unwrap());
+    assert_eq!(cache.ttl("short"), Some(Some(millis(100))));
+    assert!(cache.touch("default", Some(millis(1000))).unwrap());
+    assert!(cache.alter("default", |_| Change::Set(b"7".to_vec())).unwrap());
+    assert_eq!(cache.ttl("default"), Some(Some(millis(1000))));
+    now.fetch_add(999, SeqCst);
+    assert_eq!(cache.select("default").as_deref(), Some(&b"7"[..]));
+    assert!(!cache.contains("short") && cache.contains("ever"));
+    assert!(cache.touch("default", None).unwrap());
+    assert_eq!(cache.ttl("default"), Some(Some(millis(100))));
+}
+
+#[test]
+fn what_has_expired_leaves_without_being_met() {
+    let (cache, now) = pairs(1_000_000);
+    let many = if cfg!(any(miri, twindex_tiny)) { 500 } else { 50_000_u64 };
+    for number in 0..many {
+        cache.upsert_for(number.to_le_bytes(), [1; 20], millis(10 + number % 5)).unwrap();
+    }
+    cache.upsert("stays", "1").unwrap();
+    now.fetch_add(20, SeqCst);
+    let held = cache.memory();
+    for number in 0..many {
+        cache.upsert_for((number % 100 + many).to_le_bytes(), [2; 20], millis(100)).unwrap();
+    }
+    assert!(cache.len() <= 101, "{} pairs are left", cache.len());
+    assert_eq!(cache.stats().expirations, many);
+    assert!(cache.memory() <= held + held / 4 + 4096, "{} bytes before, {} after", held, cache.memory());
+    assert!(cache.contains("stays"));
+}
+
+#[test]
+fn there_are_never_more_pairs_than_the_capacity() {
+    for capacity in [1, 2, 3, 10, 100, 1000, 5000] {
+        let (cache, _) = pairs(capacity);
+        for number in 0..3 * capacity as u64 + 50 {
+            cache.upsert(number.to_le_bytes(), number.to_le_bytes()).unwrap();
+            assert!(cache.len() <= capacity, "{} pairs of {capacity}", cache.len());
+            assert!(cache.contains(number.to_le_bytes()), "what was just written is there");
+        }
+        assert_eq!(cache.len(), capacity);
+        assert_eq!(cache.stats().evictions, 2 * capacity as u64 + 50);
+        for number in 0..capacity as u64 {
+            cache.delete(number.to_le_bytes()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_byte_capacity_is_met_and_never_passed() {
+    for capacity in [100_000, 1_000_000, 10_000_000] {
+        for (shortest, longest) in [(16, 16), (0, 300), (1000, 9000)] {
+            let store = Store::new();
+            let cache = store.cache("c", CacheOptions::bytes(capacity)).unwrap();
+            let mut seed = 7_u64;
+            for number in 0..3 * (capacity / (longest + 60)) as u64 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let length = shortest + (seed >> 33) as usize % (longest - shortest + 1);
+                let written = cache.upsert(number.to_le_bytes(), vec![number as u8; length]);
+                // Among tiny blocks a large value may find no room that others have left.
+                assert!(cfg!(twindex_tiny) || written.unwrap());
+                assert!(cache.memory() <= capacity && store.memory() >= cache.memory());
+            }
+            let taken = cache.memory() * 100 / capacity;
+            // A small cache of large values lacks some of them.
+            assert!(
+                capacity < 1_000_000 || taken >= 95,
+                "{taken} % of {capacity} with {shortest} to {longest}"
+            );
+            assert!(cache.stats().evictions > 0);
+            let kept = cache.len() * (48 + usize::midpoint(shortest, longest)) * 100 / capacity;
+            assert!(capacity < 1_000_000 || kept > 50, "{kept} % of {capacity} is in use");
+        }
+    }
+}
+
+#[test]
+fn a_value_that_never_fits_is_an_error() {
+    let cache = Store::new().cache("c", CacheOptions::bytes(200_000)).unwrap();
+    cache.upsert("small", "1").unwrap();
+    assert!(matches!(cache.upsert("large", vec![0; 300_000]), Err(Error::MemoryLimit { .. })));
+    assert!(cache.select("large").is_none());
+    cache.upsert("small", "2").unwrap();
+    assert!(Store::new().cache("c", CacheOptions::bytes(100)).is_err());
+}
+
+#[test]
+fn a_favourite_outlives_a_scan() {
+    let (cache, _) = pairs(1000);
+    for round in 0..20_u64 {
+        for number in 0..500_u64 {
+            if cache.select(number.to_le_bytes()).is_none() {
+                cache.upsert(number.to_le_bytes(), "favourite").unwrap();
+            }
+        }
+        for number in 0..500_u64 {
+            cache.upsert((1_000_000 + round * 500 + number).to_le_bytes(), "once").unwrap();
+        }
+    }
+    let kept = (0..500_u64).filter(|number| cache.contains(number.to_le_bytes())).count();
+    assert!(kept > 450, "{kept} of 500 favourites are there");
+}
+
+#[test]
+fn a_listener_is_told_what_goes_and_why() {
+    let (store, now) = clocked();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let (tell, inner) = (Arc::clone(&told), store.clone());
+    let options = CacheOptions::pairs(10).eviction_listener(move |key, value, why| {
+        // It may use the cache.
+        assert!(why == Cause::Expired || !inner.find_cache("c").unwrap().contains(key));
+        tell.lock().unwrap().push((key.to_vec(), value.to_vec(), why));
+    });
+    let cache = store.cache("c", options).unwrap();
+    for number in 0..15_u8 {
+        cache.upsert([number], [number]).unwrap();
+    }
+    let gone: Vec<_> = std::mem::take(&mut *told.lock().unwrap());
+    assert_eq!(gone.len(), 5);
+    let left: BTreeSet<_> = (0..15).filter(|&number: &u8| cache.contains([number])).collect();
+    for (key, value, why) in gone {
+        assert!(key == value && why == Cause::Size && !left.contains(&key[0]));
+    }
+    cache.delete([*left.first().unwrap()]).unwrap();
+    assert!(told.lock().unwrap().is_empty(), "who deletes knows");
+    cache.upsert_for("x", "y", millis(5)).unwrap();
+    now.fetch_add(5, SeqCst);
+    cache.upsert("x", "z").unwrap();
+    assert_eq!(told.lock().unwrap().pop(), Some((b"x".to_vec(), b"y".to_vec(), Cause::Expired)));
+}
+
+#[test]
+fn one_thread_computes_and_the_others_wait() {
+    let (cache, _) = pairs(100);
+    let runs = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let value = cache.get_with("key", || {
+                    runs.fetch_add(1, SeqCst);
+                    thread::sleep(millis(20));
+                    "value"
+                });
+                assert_eq!(value.unwrap(), b"value");
+            });
+        }
+    });
+    assert_eq!(runs.load(SeqCst), 1);
+}
+
+#[test]
+fn after_a_failed_computation_another_one_runs() {
+    let (cache, _) = pairs(100);
+    let failed = cache.get_or_compute("key", None, || Err::<Vec<u8>, Error>(Error::NoClock));
+    assert!(matches!(failed, Err(Error::NoClock)));
+    let panicked = std::panic::catch_unwind(|| cache.get_with("key", || -> Vec<u8> { panic!("in a test") }));
+    assert!(panicked.is_err());
+    assert_eq!(cache.get_with("key", || "value").unwrap(), b"value");
+    assert_eq!(cache.get_or_compute("key", None, || Err::<Vec<u8>, _>(Error::NoClock)).unwrap(), b"value");
+    // What does not fit is computed all the same.
+    let small = Store::new().cache("c", CacheOptions::bytes(100_000)).unwrap();
+    assert_eq!(small.get_with("key", || vec![1; 200_000]).unwrap().len(), 200_000);
+    assert!(!small.contains("key"));
+}
+
+/// Nothing expired is ever shown, a value is always that of its key, and the byte limit holds at every moment.
+#[test]
+fn threads_meet_nothing_expired_and_no_limit_is_passed() {
+    let (store, now) = clocked();
+    let capacity = 400_000;
+    let cache = store.cache("c", CacheOptions::bytes(capacity)).unwrap();
+    let (done, rounds) = (AtomicUsize::new(0), if cfg!(miri) { 200 } else { 2_000_u64 });
+    thread::scope(|scope| {
+        for thread in 0..8_u64 {
+            let (cache, now, done) = (&cache, &now, &done);
+            scope.spawn(move || {
+                let mut seed = thread + 1;
+                for _ in 0..rounds {
+                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    let key = (seed >> 33) % 5000;
+                    let (name, roll) = (key.to_le_bytes(), seed >> 54 & 15);
+                    match roll {
+                        0 => {
+                            now.fetch_add(1, SeqCst);
+                        }
+                        1..5 => {
+                            let life = seed >> 40 & 63;
+                            // The value says when it ends. The clock may move on before the pair is written.
+                            let ends = now.load(SeqCst) + life;
+                            let mut value = [key, ends].map(u64::to_le_bytes).as_flattened().to_vec();
+                            value
+                                .resize(16 + (seed >> 20 & 255) as usize * if roll == 1 { 40 } else { 1 }, 1);
+                            if life > 0 {
+                                let _ = cache.upsert_for(name, value, millis(life));
+                            }
+                        }
+                        5 => {
+                            cache.delete(name).unwrap();
+                        }
+                        _ => {
+                            let before = now.load(SeqCst);
+                            cache.select_with(name, |value| {
+                                let word =
+                                    |at: usize| u64::from_le_bytes(value[at..at + 8].try_into().unwrap());
+                                assert_eq!(word(0), key);
+                                // Eight threads may move the clock while a writer takes its time.
+                                assert!(word(8) + 64 > before, "shown {before} though it ended {}", word(8));
+                            });
+                        }
+                    }
+                    assert!(cache.memory() <= capacity);
+                }
+                done.fetch_add(1, SeqCst);
+            });
+        }
+    });
+    assert_eq!(done.load(SeqCst), 8);
+    let stats = cache.stats();
+    assert!(stats.hits > 0 && stats.expirations > 0);
+    #[cfg(twindex_check)]
+    cache.check();
+}
