@@ -4308,6 +4308,7 @@ mod hash {
         /// Does what `decide` says, which is asked once and sees the pair's value and time unless it has expired.
         /// `None` where the caller is to try again. Where there was no memory, pairs went: they make room once no reader
         /// can be in them.
+        #[cfg_attr(target_family = "wasm", expect(clippy::modulo_one, reason = "there is one shard there"))]
         pub(super) fn change_cached<V: AsRef<[u8]>>(
             &self,
             rules: &mut Rules<'_>,
@@ -4390,6 +4391,10 @@ mod hash {
         }
 
         /// The least hash that leads to a shard.
+        #[cfg_attr(
+            target_family = "wasm",
+            expect(clippy::unnecessary_min_or_max, reason = "there is one shard there")
+        )]
         fn first_hash_of(shard: usize) -> u64 {
             (shard as u64) << (64 - SHARD_BITS.max(1))
         }
