@@ -6,6 +6,7 @@ mod build;
 mod checks;
 mod cluster;
 mod demo;
+mod dist;
 mod machine;
 mod report;
 mod run;
@@ -32,6 +33,8 @@ enum Command {
     Demo(bench::Options),
     /// Runs the tests of the five documents beside other systems, and writes the page that shows them
     Report(report::Options),
+    /// Makes what is published, for this platform: crates, packages, the tool, and their checksums
+    Dist,
     /// Sets up what is missing, and builds the documentation site; a warning is an error
     Docs,
     /// Starts a Redis Cluster on this machine and shows its URL, until it is ended
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Demo(options) => demo::run(&options),
         Command::Report(options) => report::run(&options),
+        Command::Dist => dist::run(),
         Command::Docs => checks::build_docs(),
         Command::Cluster => cluster::run(),
         Command::Test { rooms } => checks::run(&rooms),
