@@ -2,15 +2,29 @@
 
 #![cfg(feature = "cluster")]
 
-use std::process::{Command, Output};
+use std::env;
+use std::process::{Command, Output, exit};
 
 use tempfile::tempdir;
 use twindex_durable::Store;
 use twindex_durable::twindex::{Index, TableOptions};
 use twindex_servers::Cluster;
 
+/// What the tool is told, where this program runs as the tool.
+const ARGUMENTS: &str = "TWINDEX_TEST_ARGUMENTS";
+
+/// Runs the tool as a process of its own: this program again. The binary `twindex` would not do: another cargo command
+/// that runs meanwhile, without the feature, puts its own in the same place.
 fn twindex(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_twindex")).args(arguments).output().unwrap()
+    let mut tool = Command::new(env::current_exe().unwrap());
+    tool.args(["--exact", "the_tool", "--nocapture"]).env(ARGUMENTS, arguments.join("\n")).output().unwrap()
+}
+
+#[test]
+fn the_tool() {
+    if let Ok(arguments) = env::var(ARGUMENTS) {
+        exit(twindex_cli::run(["twindex"].into_iter().chain(arguments.split('\n'))).into());
+    }
 }
 
 #[track_caller]

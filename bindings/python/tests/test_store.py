@@ -222,5 +222,6 @@ def test_limits() -> None:
         2**32 - 1,
         255,
     )
+    assert twindex.MAX_NAME_BYTES == twindex._codecs._MAX_NAME_BYTES
     table = twindex.Store().table("n" * 255, keys="bytes", values="bytes")
     assert table.insert(bytes(65_535), b"")

@@ -698,7 +698,9 @@ fn ranks_and_counts_share_a_word() {
                 })
             })
             .collect();
-        threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
+        for thread in threads {
+            thread.join().expect("no thread panics");
+        }
         cache.check();
     });
 }
@@ -722,7 +724,9 @@ fn one_thread_computes() {
                 })
             })
             .collect();
-        threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
+        for thread in threads {
+            thread.join().expect("no thread panics");
+        }
         assert_eq!(runs.load(std::sync::atomic::Ordering::SeqCst), 1);
     });
 }

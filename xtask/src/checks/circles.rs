@@ -35,10 +35,10 @@ pub(super) fn crates(root: &Path, log: &mut Log) -> Result<()> {
     Ok(())
 }
 
-/// Whether the modules of the Python package do not either: ruff reads what imports what.
+/// Whether the modules of the Python package do not either: ruff reads what imports what when the program runs.
 pub(super) fn python(package: &Path, venv: &Venv, log: &mut Log) -> Result<()> {
-    let printed =
-        log.read(venv.module("ruff", package).args(["analyze", "graph", "--preview", "python/twindex"]))?;
+    let graph = ["analyze", "graph", "--preview", "--no-type-checking-imports", "python/twindex"];
+    let printed = log.read(venv.module("ruff", package).args(graph))?;
     let imports: std::collections::BTreeMap<PathBuf, Vec<PathBuf>> = serde_json::from_str(&printed)?;
     let mut graph = Graph::default();
     for (module, others) in imports {

@@ -120,7 +120,7 @@ impl Session for &Table {
     }
 
     fn select<R>(&mut self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        self.select_with(key, read)
+        self.select_with(key, read).expect("the store is open")
     }
 
     fn insert_many(&mut self, pairs: &[(&[u8], &[u8])]) -> usize {

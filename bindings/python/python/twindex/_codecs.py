@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ._twindex import MAX_NAME_BYTES
 from .errors import ArgumentTypeError, CodecNameError
 
 if TYPE_CHECKING:
@@ -14,6 +13,9 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 T = TypeVar("T")
+
+# `twindex.MAX_NAME_BYTES`. The compiled module imports this one, so it is not imported here.
+_MAX_NAME_BYTES = 255
 
 # What the names of all languages' own codecs are, of which none may mean another thing.
 _TAKEN = frozenset({"bytes", "str", "int", "tuple", "json", "msgpack", "pickle", "bigint", "view"})
@@ -48,9 +50,9 @@ class Codec(Generic[T]):
         if self.name in _TAKEN:
             raise CodecNameError(f"a codec of your own needs a name of its own, not {self.name!r}")
         size = len(self.name.encode("utf-8", "surrogatepass"))
-        if not 1 <= size <= MAX_NAME_BYTES:
+        if not 1 <= size <= _MAX_NAME_BYTES:
             raise CodecNameError(
-                f"a codec name has 1 to {MAX_NAME_BYTES} bytes, this one has {size}: {self.name!r:.64}"
+                f"a codec name has 1 to {_MAX_NAME_BYTES} bytes, this one has {size}: {self.name!r:.64}"
             )
         for role in ("encode", "decode"):
             function = getattr(self, role)

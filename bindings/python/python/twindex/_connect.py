@@ -12,4 +12,5 @@ def cluster() -> ModuleType:
             raise
         msg = "tables in a cluster are in a package of their own: pip install twindex-cluster"
         raise ModuleNotFoundError(msg, name="twindex_cluster") from None
-    return twindex_cluster
+    package: ModuleType = twindex_cluster
+    return package
