@@ -14,6 +14,7 @@ use crate::follower::Follower;
 use crate::load::{self, Torn};
 use crate::lock::{Lock, pid};
 use crate::log::{End, Log, sync_every_second};
+use crate::notice::Notice;
 use crate::options::{Durability, Options};
 use crate::paths::resolve;
 use crate::position::Position;
@@ -117,6 +118,9 @@ impl Core {
             Err(error) => return Err(failed(error)),
         };
         let torn = found.as_ref().and_then(|found| found.torn);
+        if let (Some(Torn { offset, bytes }), false) = (torn, read_only) {
+            Notice::LogTorn(offset, bytes).tell(path);
+        }
         let engine = found.as_ref().map_or_else(twindex::Store::new, |found| found.loader.store().clone());
         engine.set_memory_limit(memory_limit);
         let (mut ids, mut next_id, mut end) = (BTreeMap::new(), 0, None);

@@ -7,6 +7,7 @@ use std::thread;
 use crate::core::{Core, lock};
 use crate::error::{Error, Result};
 use crate::lock::pid;
+use crate::notice::Notice;
 use crate::pause::Pause;
 
 /// Keeps the store up with its file from now on.
@@ -44,7 +45,7 @@ fn follow(core: &Weak<Core>) {
         let mut last = lock(&home.following.error);
         if *last != error {
             if let Some(error) = &error {
-                ::log::warn!("it does not keep up: {error}");
+                Notice::FollowFailed(error).tell(&home.path);
             }
             *last = error;
         }

@@ -38,6 +38,9 @@ mod handle;
 mod load;
 mod lock;
 mod log;
+mod notice;
+#[cfg(test)]
+mod notices;
 mod options;
 mod paths;
 mod pause;
@@ -62,6 +65,7 @@ pub use crate::batch::Batch;
 pub use crate::error::{Error, Result};
 pub use crate::feed::{ChangeSet, Changes, Effect, TableChange};
 pub use crate::load::Torn;
+pub use crate::notice::LOG_TARGET;
 pub use crate::options::{Durability, Options};
 pub use crate::position::Position;
 pub use crate::reserve::Reserving;

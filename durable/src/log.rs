@@ -26,6 +26,7 @@ use twindex::dump::{Operations, Position, synced};
 
 use crate::disk::{File, Window};
 use crate::error::{Error, Result};
+use crate::notice::Notice;
 use crate::options::Durability;
 
 /// How much of the file is set aside at once: as much as there is, within these bounds. A sync of a file that need
@@ -44,8 +45,10 @@ const LONGEST_UNSYNCED: Duration = if cfg!(test) { Duration::MAX } else { Durati
 pub(crate) const MOST_UNSYNCED: u64 = (256 << 20) / PART;
 /// Whether that is so is looked at whenever so much was written: it takes as long as reading the clock.
 const LOOK_BYTES: u64 = 4096;
+/// A disk that is too slow lets writers wait with every sync. The program's logger is told no more often than this.
+const TELL_LATE_AGAIN: Duration = Duration::from_secs(10);
 /// A sync that takes longer is told to the program's logger.
-const SLOW_SYNC: Duration = Duration::from_secs(1);
+const SLOW_SYNC: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
 /// How long a log may become, or 16 times as long as its dump, when it cannot be compacted.
 pub(crate) const LONGEST: u64 = if cfg!(test) { 4 << 20 } else { 1 << 30 };
 /// From half of that on, writers sleep so long for each so many bytes, which is some 12 MiB a second.
@@ -141,6 +144,8 @@ struct Out {
     longest_unsynced: Duration,
     /// Too much is not on disk, or for too long.
     is_late: bool,
+    /// When the program's logger was told so.
+    told_late: Option<Instant>,
     /// When to look at that again, in `written`.
     look_at: u64,
     /// Why the file could not be compacted.
@@ -285,6 +290,7 @@ impl Log {
             done: 0,
             longest_unsynced: LONGEST_UNSYNCED,
             is_late: false,
+            told_late: None,
             look_at: 0,
             uncompacted: None,
             growth: Growth::Free,
@@ -326,7 +332,7 @@ impl Log {
     /// Ends the log for good: what the file holds from here on is not known.
     fn fail(&self, error: &io::Error) -> Error {
         let reason = self.failed.get_or_init(|| {
-            ::log::error!("{}: the log failed: {error}", self.path.display());
+            Notice::LogFailed(error).tell(&self.path);
             error.to_string().into()
         });
         self.synced.notify_all();
@@ -417,8 +423,13 @@ impl Log {
         out.look_at = out.written + LOOK_BYTES;
         // Where writers sync, whoever would wait does so.
         if self.durability == Durability::EverySec && self.by_writers.get().is_none() {
-            out.is_late = out.written - out.done > MOST_UNSYNCED
-                || out.unsynced_for().is_some_and(|time| time > out.longest_unsynced);
+            let (bytes, since) = (out.written - out.done, out.unsynced_for());
+            let was_late = out.is_late;
+            out.is_late = bytes > MOST_UNSYNCED || since.is_some_and(|time| time > out.longest_unsynced);
+            if out.is_late && !was_late && out.told_late.is_none_or(|told| told.elapsed() > TELL_LATE_AGAIN) {
+                out.told_late = Some(Instant::now());
+                Notice::WritersWait(bytes, since).tell(&self.path);
+            }
         }
         out.look_at_length();
         if out.is_held_up() {
@@ -429,7 +440,7 @@ impl Log {
     /// Notes why the file could not be compacted, or that it was.
     pub(crate) fn note_compaction(&self, error: Option<&Error>) {
         if let Some(error) = error {
-            ::log::warn!("{}: it could not be compacted: {error}", self.path.display());
+            Notice::CompactionFailed(error).tell(&self.path);
         }
         let mut tail = lock(&self.tail);
         let out = &mut tail.out;
@@ -513,7 +524,7 @@ impl Log {
             }
             Err(error) if is_want_of_space(&error) => {
                 if out.full.is_none() {
-                    ::log::warn!("{}: no room for the log: {error}", self.path.display());
+                    Notice::LogFull(&error).tell(&self.path);
                 }
                 out.full = Some(error.to_string().into());
                 self.ahead.store(true, Relaxed);
@@ -879,7 +890,7 @@ impl Leader<'_> {
             return Err(log.fail(&io::Error::new(io::ErrorKind::NotFound, what)));
         }
         if begun.elapsed() > SLOW_SYNC {
-            ::log::warn!("{}: a sync took {:.1?}", log.path.display(), begun.elapsed());
+            Notice::SlowSync(begun.elapsed()).tell(&log.path);
         }
         let mut tail = lock(&log.tail);
         tail.out.synced = end;
