@@ -9,8 +9,9 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar};
 use twindex_durable::twindex::{Index, TableOptions};
 use twindex_durable::{Durability, Options, Report, Store, Table};
 
+use crate::bar;
 use crate::lines::{Line, Pair};
-use crate::{DAMAGED, Failure, OK, bar, tell};
+use crate::outcome::{DAMAGED, Failure, OK, tell};
 
 pub(crate) type Done = Result<u8, Failure>;
 

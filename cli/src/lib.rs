@@ -19,16 +19,18 @@
 mod bar;
 mod commands;
 mod lines;
+mod outcome;
 mod shown;
 #[cfg(feature = "cluster")]
 mod transfer;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use twindex_durable::Error;
+
+use crate::outcome::{DAMAGED, FAILED, Failure, OK, WRONG, tell};
 
 /// Looks after stores in files.
 #[derive(Parser)]
@@ -136,33 +138,6 @@ enum Command {
     },
 }
 
-/// What ended a command early.
-#[derive(Debug)]
-enum Failure {
-    Store(Error),
-    /// A file that is not a store's.
-    Other(String),
-    /// Who reads the standard output has enough, as `head` has.
-    Unread,
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<twindex_durable::twindex::Error> for Failure {
-    fn from(error: twindex_durable::twindex::Error) -> Self {
-        Self::Store(error.into())
-    }
-}
-
-const OK: u8 = 0;
-const FAILED: u8 = 1;
-const WRONG: u8 = 2;
-const DAMAGED: u8 = 3;
-
 /// Runs the command that `arguments`, the program's name first, ask for; the exit code.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> u8 {
     let arguments = match Arguments::try_parse_from(arguments) {
@@ -203,8 +178,4 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
         }
         Err(Failure::Unread) => OK,
     }
-}
-
-fn tell(what: &str) {
-    let _ = writeln!(io::stderr(), "twindex: {what}");
 }

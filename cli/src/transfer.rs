@@ -13,8 +13,9 @@ use twindex_cluster::{Error, Options, blocking};
 use twindex_durable::twindex::{Index, TableOptions};
 use twindex_durable::{Store, Table};
 
+use crate::bar;
 use crate::commands::{Done, open, read, to_stdout};
-use crate::{Failure, OK, bar};
+use crate::outcome::{Failure, OK};
 
 /// How many pairs are compared and written at once.
 const GROUP: usize = 8192;

@@ -23,8 +23,10 @@ use tokio::runtime::{Builder, Runtime};
 use twindex::{Change, Index, TableOptions};
 
 use crate::error::{Error, Result};
-use crate::table::{Expiry, Pairs, Swap};
-use crate::{NearStats, Options, Pair};
+use crate::near::NearStats;
+use crate::options::Options;
+use crate::pairs::{Pair, Pairs, Swap};
+use crate::table::Expiry;
 
 /// The threads that speak to the servers.
 ///

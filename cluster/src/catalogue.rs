@@ -9,9 +9,10 @@ use redis::{Cmd, Value};
 use twindex::{Index, TableOptions};
 
 use crate::error::{Error, Result};
+use crate::locks::lock;
 use crate::names::{Layout, Names};
 use crate::router::{Kind, Router};
-use crate::{functions, lock, slot};
+use crate::{functions, slot};
 
 /// What the catalogue says of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]

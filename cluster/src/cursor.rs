@@ -6,11 +6,12 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::Pair;
+use crate::catalogue::State;
 use crate::error::Result;
 use crate::merge::{Merge, Range};
 use crate::names::Layout;
-use crate::table::{Pairs, Table};
+use crate::pairs::{Pair, Pairs};
+use crate::shared::Shared;
 
 /// Of whom more pairs are expected, all are.
 const LONG: usize = 1024;
@@ -24,7 +25,8 @@ const AHEAD: usize = 16;
 /// other clients wrote as soon as it needs more pairs. At an end of its range it stays on the pair that it returned last,
 /// so pairs that are appended later are found by asking again.
 pub struct Cursor {
-    table: Table,
+    shared: Arc<Shared>,
+    table: Arc<State>,
     range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
     /// The key that was returned last.
     on: Option<Vec<u8>>,
@@ -39,9 +41,13 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    pub(crate) fn new(table: Table, range: (Bound<Vec<u8>>, Bound<Vec<u8>>)) -> Self {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        table: Arc<State>,
+        range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+    ) -> Self {
         let ready = VecDeque::new();
-        Self { table, range, on: None, down: false, merge: None, ready, ahead: AHEAD, writes: 0 }
+        Self { shared, table, range, on: None, down: false, merge: None, ready, ahead: AHEAD, writes: 0 }
     }
 
     /// Moves to the next pair upwards and returns it, or `None` where there is none. A new cursor moves to the first pair of
@@ -71,7 +77,7 @@ impl Cursor {
     }
 
     async fn steps(&mut self, limit: usize) -> Result<Pairs> {
-        self.table.shared.check_open()?;
+        self.shared.check_open()?;
         let mut pairs = Vec::new();
         while pairs.len() < limit && self.fill(Some(limit - pairs.len())).await? {
             let count = self.ready.len().min(limit - pairs.len());
@@ -85,7 +91,7 @@ impl Cursor {
 
     /// Forgets what was read ahead the other way, or before the last write of this client.
     fn turn(&mut self, down: bool) {
-        let writes = self.table.state.writes.load(Relaxed);
+        let writes = self.table.writes.load(Relaxed);
         if self.down != down || self.writes != writes {
             self.merge = None;
             self.ready.clear();
@@ -95,7 +101,7 @@ impl Cursor {
     }
 
     async fn step(&mut self) -> Result<Option<Pair>> {
-        self.table.shared.check_open()?;
+        self.shared.check_open()?;
         if !self.fill(None).await? {
             return Ok(None);
         }
@@ -106,13 +112,13 @@ impl Cursor {
 
     /// Whether there are more pairs, which are then ready; `expected` so many will be asked for.
     async fn fill(&mut self, expected: Option<usize>) -> Result<bool> {
-        if self.table.state.is_dropped() {
+        if self.table.is_dropped() {
             return Ok(false);
         }
         if !self.ready.is_empty() {
             return Ok(true);
         }
-        let Some(layout) = self.table.reading()? else { return Ok(false) };
+        let Some(layout) = self.shared.layout(&self.table)? else { return Ok(false) };
         let mut merge = match self.merge.take() {
             Some(merge) => merge,
             None => self.begin(layout, expected),
@@ -129,7 +135,7 @@ impl Cursor {
         let expected = expected.unwrap_or(self.ahead);
         self.ahead = self.ahead.saturating_mul(4);
         let is_whole = expected > LONG;
-        let router = self.table.shared.router.clone();
+        let router = self.shared.router.clone();
         Merge::new(router, layout, &self.rest(), self.down, (!is_whole).then_some(expected))
     }
 
@@ -147,7 +153,7 @@ impl Cursor {
 impl fmt::Debug for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cursor")
-            .field("table", &self.table.name())
+            .field("table", &self.table.name)
             .field("on", &self.on)
             .finish_non_exhaustive()
     }
@@ -189,7 +195,7 @@ impl Scan {
     pub async fn next_many(&mut self, count: usize) -> Result<Pairs> {
         let (count, expected) = (count.min(self.left), self.left);
         let mut pairs = Vec::new();
-        self.cursor.table.shared.check_open()?;
+        self.cursor.shared.check_open()?;
         while pairs.len() < count && self.cursor.fill(Some(expected)).await? {
             let ready = &mut self.cursor.ready;
             let some = ready.len().min(count - pairs.len());

@@ -7,9 +7,9 @@ use redis::{Cmd, Value};
 use crate::error::{Error, Result};
 use crate::functions;
 use crate::names::Layout;
+use crate::pairs::{Put, Swap};
 use crate::router::Op;
 use crate::slot;
-use crate::table::{Put, Swap};
 
 fn op(layout: &Layout, name: &str, key: &[u8]) -> Op {
     let key = layout.key(key);

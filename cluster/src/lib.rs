@@ -28,11 +28,14 @@ mod functions;
 mod hash;
 mod keys;
 mod link;
+mod locks;
 mod merge;
 mod names;
 mod near;
 mod options;
+mod pairs;
 mod router;
+mod shared;
 mod slot;
 mod sorted;
 mod store;
@@ -42,31 +45,13 @@ mod topology;
 mod unlink;
 mod walk;
 
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-
 pub use twindex::{Change, Error as EngineError, Index, TableOptions, prefix_range};
 
 pub use crate::cursor::{Cursor, Scan};
 pub use crate::error::{Error, Result};
 pub use crate::near::NearStats;
 pub use crate::options::Options;
+pub use crate::pairs::{Pair, Swap};
 pub use crate::store::{Store, connect};
-pub use crate::table::{Expiry, Swap, Table};
+pub use crate::table::{Expiry, Table};
 pub use crate::walk::Walk;
-
-/// A key and its value.
-pub type Pair = (Vec<u8>, Vec<u8>);
-
-// A panic elsewhere leaves nothing half done under these locks.
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
-}

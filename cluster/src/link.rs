@@ -10,7 +10,7 @@ use redis::{
     AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, PushInfo, PushKind, RedisError, Value,
 };
 
-use crate::lock;
+use crate::locks::lock;
 use crate::options::Options;
 use crate::topology::Address;
 

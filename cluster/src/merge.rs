@@ -8,9 +8,9 @@ use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
 use crate::names::Layout;
+use crate::pairs::{Pair, Pairs};
 use crate::router::{Kind, Router};
-use crate::table::Pairs;
-use crate::{Pair, sorted};
+use crate::sorted;
 
 /// The most pairs that a page has. Lua unpacks a list of them, and takes no more than 8,000.
 const LONGEST: usize = 4000;

@@ -15,10 +15,10 @@ use redis::{Cmd, ConnectionInfo, Pipeline, ServerError, Value};
 use crate::error::{Error, Result};
 use crate::functions;
 use crate::link::{Dialect, Link, Node, address_of};
+use crate::locks::{lock, read, write};
 use crate::options::Options;
 use crate::slot::SLOTS;
 use crate::topology::{Address, Topology};
-use crate::{lock, read, write};
 
 /// How many commands go to a server at once.
 const AT_ONCE: usize = 1000;

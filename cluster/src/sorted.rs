@@ -8,6 +8,7 @@ use redis::{Cmd, Value};
 use crate::error::{Error, Result};
 use crate::functions;
 use crate::names::Layout;
+use crate::pairs::Pairs;
 use crate::router::{Op, Reply};
 
 /// How many items one call of a function gets at most, and how many bytes about.
@@ -101,7 +102,7 @@ pub(crate) fn page(layout: &Layout, partition: usize, bounds: [&[u8]; 2], down: 
 }
 
 /// The pairs of a page.
-pub(crate) fn pairs(value: Value) -> Result<Vec<crate::Pair>> {
+pub(crate) fn pairs(value: Value) -> Result<Pairs> {
     let wrong = || Error::unexpected("page of pairs");
     let Value::Array(halves) = value else { return Err(wrong()) };
     let [Value::Array(keys), Value::Array(values)] = <[Value; 2]>::try_from(halves).map_err(|_| wrong())?

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use twindex::{Index, TableOptions};
 
 use crate::catalogue::Catalogue;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::near::{Near, NearStats, listener};
 use crate::options::{Options, parse_url};
 use crate::router::Router;
-use crate::sweep::sweep;
+use crate::shared::Shared;
 use crate::table::Table;
 
 /// Connects to the servers that a URL names, such as `redis://host:7000,other:7000`, with the default [`Options`].
@@ -34,32 +34,6 @@ impl Options {
         // Whoever dropped a table may have stopped before its keys were gone.
         shared.sweep();
         Ok(Store { shared })
-    }
-}
-
-/// What all handles of a store share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) router: Arc<Router>,
-    pub(crate) catalogue: Arc<Catalogue>,
-    pub(crate) near: Option<Arc<Near>>,
-    options: Options,
-}
-
-impl Shared {
-    pub(crate) fn check_open(&self) -> Result<()> {
-        if self.router.is_closed() { Err(Error::Closed) } else { Ok(()) }
-    }
-
-    /// Removes the keys of what was dropped, beside what else goes on.
-    pub(crate) fn sweep(self: &Arc<Self>) {
-        let shared = self.clone();
-        tokio::spawn(async move {
-            match sweep(&shared.catalogue, &shared.router, shared.options.catalogue_age * 2).await {
-                Ok(()) | Err(Error::Closed) => {}
-                Err(error) => log::warn!("the keys of dropped tables are not all removed yet: {error}"),
-            }
-        });
     }
 }
 

@@ -14,32 +14,12 @@ use crate::cursor::{Cursor, Scan};
 use crate::error::{Error, Result};
 use crate::names::Layout;
 use crate::near::Near;
+use crate::pairs::{Put, Swap};
 use crate::router::{Kind, Op, Reply, refused};
-use crate::store::Shared;
+use crate::shared::Shared;
 use crate::unlink::unlink;
 use crate::walk::Walk;
-use crate::{Pair, hash, sorted};
-
-/// A swap: the key, the value that it must have and the one that it gets; `None` is absent.
-pub type Swap<'s> = (&'s [u8], Option<&'s [u8]>, Option<&'s [u8]>);
-
-/// A verb that gives a key a value, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Put {
-    Insert,
-    Replace,
-    Upsert,
-}
-
-impl Put {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Insert => "insert",
-            Self::Replace => "replace",
-            Self::Upsert => "upsert",
-        }
-    }
-}
+use crate::{hash, sorted};
 
 /// When a pair of a hash table expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +38,8 @@ pub enum Expiry {
 /// fail; that another client dropped it is noticed within a second, and what is written until then is dropped with it.
 #[derive(Clone)]
 pub struct Table {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) state: Arc<State>,
+    shared: Arc<Shared>,
+    state: Arc<State>,
     ttl: Option<Duration>,
 }
 
@@ -115,10 +95,8 @@ impl Table {
     }
 
     /// The keys of the table as they are now; none where it was dropped.
-    pub(crate) fn reading(&self) -> Result<Option<Arc<Layout>>> {
-        self.shared.check_open()?;
-        self.shared.catalogue.look();
-        Ok((!self.state.is_dropped()).then(|| self.state.layout.clone()))
+    fn reading(&self) -> Result<Option<Arc<Layout>>> {
+        self.shared.layout(&self.state)
     }
 
     fn writing(&self) -> Result<Arc<Layout>> {
@@ -459,7 +437,7 @@ impl Table {
     pub async fn len(&self) -> Result<u64> {
         let Some(layout) = self.reading()? else { return Ok(0) };
         if self.is_hash() {
-            return Walk::new(self.clone()).count().await;
+            return self.walk().count().await;
         }
         let mut sum = 0;
         for reply in self.shared.router.run(sorted::lengths(&layout), Kind::Read).await? {
@@ -472,7 +450,7 @@ impl Table {
     /// Whether there are no pairs.
     pub async fn is_empty(&self) -> Result<bool> {
         if self.is_hash() {
-            return Ok(Walk::new(self.clone()).next().await?.is_none());
+            return Ok(self.walk().next().await?.is_none());
         }
         Ok(self.len().await? == 0)
     }
@@ -480,7 +458,7 @@ impl Table {
     /// All pairs, in the order of their keys if the table is sorted. A hash table walks over all keys of all servers; a pair
     /// whose slot is moved to another server meanwhile may be left out.
     pub fn walk(&self) -> Walk {
-        Walk::new(self.clone())
+        Walk::new(self.shared.clone(), self.state.clone())
     }
 
     // --- expiry
@@ -515,7 +493,8 @@ impl Table {
         self.shared.check_open()?;
         self.needs(Index::Sorted)?;
         let owned = |bound: Bound<&&[u8]>| bound.map(|key| key.to_vec());
-        Ok(Cursor::new(self.clone(), (owned(range.start_bound()), owned(range.end_bound()))))
+        let range = (owned(range.start_bound()), owned(range.end_bound()));
+        Ok(Cursor::new(self.shared.clone(), self.state.clone(), range))
     }
 
     /// The pairs of a range of a sorted table.
@@ -574,6 +553,3 @@ fn excerpt(bytes: &[u8]) -> String {
     let dots = if shown.len() < bytes.len() { "..." } else { "" };
     format!("{}{dots}", shown.escape_ascii())
 }
-
-/// Pairs that came one by one.
-pub(crate) type Pairs = Vec<Pair>;

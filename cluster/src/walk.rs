@@ -2,44 +2,52 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
 
 use twindex::Index;
 
-use crate::Pair;
-use crate::cursor::Scan;
-use crate::error::{Error, Result};
+use crate::catalogue::State;
+use crate::cursor::{Cursor, Scan};
+use crate::error::Result;
 use crate::hash;
 use crate::keys::KeyWalk;
+use crate::pairs::{Pair, Pairs};
 use crate::router::Kind;
-use crate::table::{Pairs, Table};
+use crate::shared::Shared;
 
 /// All pairs of a table, each once.
 pub struct Walk(Kinds);
 
 enum Kinds {
-    Sorted(std::result::Result<Box<Scan>, Option<Error>>),
+    Sorted(Box<Scan>),
     Hash(Box<HashWalk>),
 }
 
 struct HashWalk {
-    table: Table,
+    shared: Arc<Shared>,
+    table: Arc<State>,
     keys: Option<KeyWalk>,
     ready: VecDeque<Pair>,
 }
 
 impl Walk {
-    pub(crate) fn new(table: Table) -> Self {
-        Self(match table.index() {
-            Index::Sorted => Kinds::Sorted(table.scan(..).map(Box::new).map_err(Some)),
-            Index::Hash => Kinds::Hash(Box::new(HashWalk { table, keys: None, ready: VecDeque::new() })),
+    pub(crate) fn new(shared: Arc<Shared>, table: Arc<State>) -> Self {
+        Self(match table.index {
+            Index::Sorted => {
+                let all = (Bound::Unbounded, Bound::Unbounded);
+                Kinds::Sorted(Box::new(Scan::new(Cursor::new(shared, table, all))))
+            }
+            Index::Hash => {
+                Kinds::Hash(Box::new(HashWalk { shared, table, keys: None, ready: VecDeque::new() }))
+            }
         })
     }
 
     /// The next pair, or `None` at the end.
     pub async fn next(&mut self) -> Result<Option<Pair>> {
         match &mut self.0 {
-            Kinds::Sorted(Ok(scan)) => scan.next().await,
-            Kinds::Sorted(Err(error)) => error.take().map_or(Ok(None), Err),
+            Kinds::Sorted(scan) => scan.next().await,
             Kinds::Hash(walk) => walk.next().await,
         }
     }
@@ -62,8 +70,8 @@ impl Walk {
     /// How many there are.
     pub(crate) async fn count(self) -> Result<u64> {
         let Kinds::Hash(walk) = self.0 else { return Ok(self.all().await?.len() as u64) };
-        let Some(layout) = walk.table.reading()? else { return Ok(0) };
-        let mut keys = KeyWalk::new(walk.table.shared.router.clone(), layout);
+        let Some(layout) = walk.shared.layout(&walk.table)? else { return Ok(0) };
+        let mut keys = KeyWalk::new(walk.shared.router.clone(), layout);
         let mut count = 0;
         while let Some(found) = keys.next().await? {
             count += found.len() as u64;
@@ -80,8 +88,8 @@ impl fmt::Debug for Walk {
 
 impl HashWalk {
     async fn next(&mut self) -> Result<Option<Pair>> {
-        let Some(layout) = self.table.reading()? else { return Ok(None) };
-        let router = &self.table.shared.router;
+        let Some(layout) = self.shared.layout(&self.table)? else { return Ok(None) };
+        let router = &self.shared.router;
         let keys = self.keys.get_or_insert_with(|| KeyWalk::new(router.clone(), layout));
         while self.ready.is_empty() {
             let Some(found) = keys.next().await? else { return Ok(None) };

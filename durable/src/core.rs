@@ -8,7 +8,8 @@ use std::time::SystemTime;
 
 use twindex::dump::Progress;
 
-use crate::disk::{Disk, RealDisk};
+use crate::disk::Disk;
+use crate::disk::real::RealDisk;
 use crate::error::{Error, Result};
 use crate::follower::Follower;
 use crate::load::{self, Torn};

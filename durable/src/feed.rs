@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use twindex::dump::Operation;
 use twindex::{Error::Corrupt, Index};
 
-use crate::disk::{Disk, RealDisk};
+use crate::disk::Disk;
+use crate::disk::real::RealDisk;
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::paths::resolve;

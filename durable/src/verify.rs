@@ -6,7 +6,8 @@ use std::path::Path;
 use twindex::Index;
 use twindex::dump::{HEADER_BYTES, Header, Kind, Loader, Progress, VERSION};
 
-use crate::disk::{Disk, RealDisk};
+use crate::disk::Disk;
+use crate::disk::real::RealDisk;
 use crate::error::{Error, Result};
 use crate::load::{LogReader, Torn};
 use crate::paths::resolve;

@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use twindex::dump::Progress;
 use twindex::{Error, Result, Store};
 
-use crate::disk::{Disk, RealDisk};
+use crate::disk::Disk;
+use crate::disk::real::RealDisk;
 use crate::error::AtPath;
 use crate::load::load as load_file;
 use crate::options::ProgressFn;

@@ -1,5 +1,6 @@
 //! The systems.
 
+mod alike;
 mod blart;
 mod btree;
 mod btree_rwlock;
@@ -31,15 +32,3 @@ pub(crate) use self::sharded::Sharded;
 pub(crate) use self::skiplist::Skiplist;
 pub(crate) use self::tree_index::TreeIndex;
 pub(crate) use self::twindex::{TwindexHash, TwindexSorted};
-
-/// What a hash map hashes with: fast, and the same for all, so that tables are compared and not hashes.
-type Hasher = foldhash::fast::RandomState;
-
-/// A new value of the same length is copied over the old one; of another length, it takes its place.
-fn replace(old: &mut Box<[u8]>, new: &[u8]) {
-    if old.len() == new.len() {
-        old.copy_from_slice(new);
-    } else {
-        *old = new.into();
-    }
-}

@@ -1,4 +1,6 @@
-//! How a call gives its result.
+//! How a call takes its arguments and gives its result.
+
+use std::time::Duration;
 
 use napi::bindgen_prelude::{Buffer, Env, PromiseRaw, ToNapiValue, Uint8Array};
 use napi::{Error, Result, Status};
@@ -20,6 +22,11 @@ pub(crate) fn refused(error: &twindex_cluster::Error) -> Error {
 /// Copies, since the caller may write to its arrays while the call is under way.
 pub(crate) fn owned(items: Vec<Uint8Array>) -> Vec<Vec<u8>> {
     items.iter().map(|item| item.to_vec()).collect()
+}
+
+/// A time that JavaScript gave.
+pub(crate) fn millis(time: f64) -> Duration {
+    Duration::try_from_secs_f64(time / 1000.0).unwrap_or(Duration::MAX)
 }
 
 /// Keys and values in turn.

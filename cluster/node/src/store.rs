@@ -7,7 +7,7 @@ use napi::bindgen_prelude::{Env, PromiseRaw, Uint8Array};
 use napi_derive::napi;
 use twindex_cluster::{Index, Options, TableOptions};
 
-use crate::answer::{answer, refused};
+use crate::answer::{answer, millis, refused};
 use crate::table::NativeTable;
 
 #[napi]
@@ -27,10 +27,6 @@ pub struct Given {
     pub tls_authority: Option<Uint8Array>,
     pub tls_certificate: Option<Uint8Array>,
     pub tls_key: Option<Uint8Array>,
-}
-
-pub(crate) fn millis(time: f64) -> Duration {
-    Duration::try_from_secs_f64(time / 1000.0).unwrap_or(Duration::MAX)
 }
 
 /// What sets one of the times.

@@ -7,9 +7,8 @@ use napi::{Error, Result, Status};
 use napi_derive::napi;
 use twindex_cluster::{Expiry, Table};
 
-use crate::answer::{answer, owned, refused};
+use crate::answer::{answer, millis, owned, refused};
 use crate::cursor::{NativeCursor, NativePairs};
-use crate::store::millis;
 
 #[napi]
 pub struct NativeTable(pub(crate) Table);

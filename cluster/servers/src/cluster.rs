@@ -1,7 +1,7 @@
 //! A cluster of servers.
 
 use crate::server::{Server, free_port};
-use crate::{Result, wait_until};
+use crate::waiting::{Result, wait_until};
 
 /// How many slots a cluster has.
 const SLOTS: usize = 16_384;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use redis::{Client, Connection, FromRedisValue};
 use tempfile::TempDir;
 
-use crate::{Result, wait_until};
+use crate::waiting::{Result, wait_until};
 
 /// Runs the server until the standard input ends, which it does with the process at its other end.
 const UNTIL_INPUT_ENDS: &str =

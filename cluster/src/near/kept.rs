@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::hash::BuildHasher as _;
 
-use crate::lock;
+use crate::locks::lock;
 
 /// As many threads as this look things up at once.
 const SHARDS: usize = 16;

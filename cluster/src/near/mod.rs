@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use redis::{PushInfo, PushKind, Value};
 
 use self::kept::{Found, Kept, Ticket};
+use crate::locks::{read, write};
 use crate::topology::Address;
-use crate::{read, write};
 
 /// Figures of a near cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

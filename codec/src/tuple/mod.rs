@@ -20,6 +20,7 @@
 //! Whatever follows an item in a longer tuple is less than `1e`, and whatever belongs to the item is not. So the tuples
 //! that start with a tuple are those from its bytes up to its bytes and a `1e`: [`prefix_range`].
 
+mod format;
 mod pack;
 mod reader;
 mod writer;
@@ -28,31 +29,13 @@ use core::ops::Bound;
 
 use alloc::vec::Vec;
 
+use format::WHOLE;
+pub use format::{MAX_BYTES, MAX_DEPTH};
 pub use pack::{Items, Null, Pack, PackItems, Unpack, pack, unpack};
 pub use reader::{Reader, Token};
 pub use writer::Writer;
 
 use crate::{Error, Result};
-
-/// How deep tuples may lie in tuples, so that neither reading nor writing uses up the stack.
-pub const MAX_DEPTH: usize = 64;
-/// The longest tuple in bytes, which is the longest key.
-pub const MAX_BYTES: usize = 65_535;
-
-const NULL: u8 = 0x01;
-const BYTES: u8 = 0x02;
-const TEXT: u8 = 0x03;
-const TUPLE: u8 = 0x05;
-const LEAST_FLOATS: u8 = 0x0b;
-const ZERO: u8 = 0x14;
-const GREATEST_FLOATS: u8 = 0x1d;
-const WHOLE: u8 = 0x1e;
-const BETWEEN: u8 = 0x1f;
-const END: u8 = 0x00;
-const NOT_THE_END: u8 = 0xff;
-
-/// The first float that is more than every integer of 64 bits. Its opposite is the least of these integers.
-const END_OF_INTEGERS: f64 = 9_223_372_036_854_775_808.0;
 
 /// Where a range of keys begins and ends.
 pub type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);

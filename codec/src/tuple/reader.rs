@@ -3,11 +3,11 @@
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
-use super::writer::{float, integer};
-use super::{
+use super::format::{
     BETWEEN, BYTES, END, GREATEST_FLOATS, LEAST_FLOATS, MAX_DEPTH, NOT_THE_END, NULL, TEXT, TUPLE, WHOLE,
     ZERO,
 };
+use super::writer::{float, integer};
 use crate::error::excerpt;
 use crate::{Error, Result};
 

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{
+use super::format::{
     BETWEEN, BYTES, END, END_OF_INTEGERS, GREATEST_FLOATS, LEAST_FLOATS, MAX_BYTES, MAX_DEPTH, NOT_THE_END,
     NULL, TEXT, TUPLE, WHOLE, ZERO,
 };

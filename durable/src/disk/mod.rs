@@ -9,11 +9,9 @@ use std::time::SystemTime;
 use crate::error::Result;
 use crate::lock::Lock;
 
-mod real;
+pub(crate) mod real;
 #[cfg(test)]
 pub(crate) mod sim;
-
-pub(crate) use real::RealDisk;
 
 /// A file system.
 pub(crate) trait Disk: Debug + Send + Sync {

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use twindex_servers::Cluster;
 
-use crate::checks::python::{install, only_file};
+use crate::checks::made::python::{install, only_file};
 use crate::checks::rust::cargo_test;
 use crate::checks::suite::Suite;
 use crate::run::{Log, command};

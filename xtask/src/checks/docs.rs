@@ -2,20 +2,18 @@
 
 use std::path::PathBuf;
 
+use crate::checks::made::python::SITE;
 use crate::checks::suite::Suite;
 use crate::setup::Venv;
 use crate::steps::{Failed, Job, Steps};
 use crate::workspace::Workspace;
-
-/// What builds it.
-pub(super) const REQUIREMENTS: &str = "docs/requirements.txt";
 
 /// Builds the site of a package that is installed from this checkout; a warning is an error. Where it is.
 pub(crate) fn build(workspace: &Workspace, steps: &mut Steps) -> Result<PathBuf, Failed> {
     let venv = Venv::of_tests(workspace);
     steps.must("docs: virtual environment", |log| {
         venv.make(log)?;
-        venv.install(workspace.root(), &["-r", REQUIREMENTS], log)?;
+        venv.install(workspace.root(), &["-r", SITE], log)?;
         venv.install_package(workspace, log)
     })?;
     site(&venv, workspace, steps)

@@ -5,6 +5,7 @@ mod cli;
 mod cluster;
 mod docs;
 mod engine;
+mod made;
 mod node;
 mod python;
 mod readme;

@@ -5,20 +5,13 @@ use std::path::Path;
 use crate::bench::Host;
 use crate::checks::rust::smoke;
 use crate::checks::suite::Suite;
-use crate::setup::{Runtime, npm, npm_ci, npm_ci_unbuilt};
-use crate::steps::{Failed, Job, Steps};
+use crate::setup::{Runtime, npm, npm_ci};
+use crate::steps::{Job, Steps};
 use crate::workspace::Workspace;
 
 /// The tests of what other runtimes with Node-API do alike; the vectors take Deno a minute.
 const ANYWHERE: [&str; 4] =
     ["./test/codecs.test.js", "./test/iteration.test.js", "./test/map.test.js", "./test/store.test.js"];
-
-/// The package in its folder, ready to be used.
-pub(super) fn build(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
-    let folder = &workspace.path("bindings/node");
-    steps.must("node: npm ci", |log| npm_ci_unbuilt(folder, log))?;
-    steps.must("node: build", |log| log.run(&mut npm(folder, &["run", "build"])))
-}
 
 pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
     vec![Box::new(|steps| {

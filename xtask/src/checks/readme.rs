@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::checks::python::Package;
+use crate::checks::made::python::Package;
 use crate::checks::suite::Suite;
 use crate::run::{Log, command};
 use crate::setup::{Venv, WasmTarget, npm};

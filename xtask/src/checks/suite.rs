@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::checks::python::Package;
-use crate::checks::{node, python, wasm};
+use crate::checks::made::python::Package;
+use crate::checks::made::{node, python, wasm};
 use crate::setup::WasmTarget;
 use crate::steps::{Failed, Steps};
 use crate::workspace::Workspace;

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use blart::TreeMap;
 
-use super::replace;
+use super::alike::replace;
 use crate::peer::{Peer, Session, SortedSession, alone};
 
 pub(crate) struct Blart(TreeMap<Box<[u8]>, Box<[u8]>>);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::replace;
+use super::alike::replace;
 use crate::peer::{Peer, Session, SortedSession, alone};
 
 pub(crate) struct BTree(BTreeMap<Box<[u8]>, Box<[u8]>>);

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use parking_lot::RwLock;
 
-use super::replace;
+use super::alike::replace;
 use crate::peer::{Peer, Session, SortedSession, spread};
 
 type Map = BTreeMap<Box<[u8]>, Box<[u8]>>;

@@ -2,7 +2,7 @@
 
 use dashmap::DashMap;
 
-use super::{Hasher, replace};
+use super::alike::{Hasher, replace};
 use crate::peer::{Peer, Session, spread};
 
 pub(crate) struct Dashmap(DashMap<Box<[u8]>, Box<[u8]>, Hasher>);

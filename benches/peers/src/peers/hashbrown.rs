@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::{Hasher, replace};
+use super::alike::{Hasher, replace};
 use crate::peer::{Peer, Session, alone};
 
 pub(crate) struct Hashbrown(HashMap<Box<[u8]>, Box<[u8]>, Hasher>);

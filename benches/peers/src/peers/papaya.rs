@@ -2,7 +2,7 @@
 
 use papaya::{Guard, HashMap, LocalGuard};
 
-use super::Hasher;
+use super::alike::Hasher;
 use crate::peer::{Peer, Session, spread};
 
 type Map = HashMap<Box<[u8]>, Box<[u8]>, Hasher>;

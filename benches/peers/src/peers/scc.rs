@@ -2,7 +2,7 @@
 
 use scc::HashMap;
 
-use super::{Hasher, replace};
+use super::alike::{Hasher, replace};
 use crate::peer::{Peer, Session, spread};
 
 pub(crate) struct Scc(HashMap<Box<[u8]>, Box<[u8]>, Hasher>);

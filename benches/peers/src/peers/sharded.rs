@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use hashbrown::HashMap;
 use parking_lot::RwLock;
 
-use super::{Hasher, replace};
+use super::alike::{Hasher, replace};
 use crate::peer::{Peer, Session, spread};
 
 const SHARDS: usize = 64;

@@ -1,0 +1,37 @@
+//! How a command ends.
+
+use std::io::{self, Write};
+
+use twindex_durable::Error;
+
+/// What ended a command early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Store(Error),
+    /// A file that is not a store's.
+    Other(String),
+    /// Who reads the standard output has enough, as `head` has.
+    Unread,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<twindex_durable::twindex::Error> for Failure {
+    fn from(error: twindex_durable::twindex::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+pub(crate) const OK: u8 = 0;
+pub(crate) const FAILED: u8 = 1;
+pub(crate) const WRONG: u8 = 2;
+pub(crate) const DAMAGED: u8 = 3;
+
+/// Says something to who looks at the terminal.
+pub(crate) fn tell(what: &str) {
+    let _ = writeln!(io::stderr(), "twindex: {what}");
+}
