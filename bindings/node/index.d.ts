@@ -37,7 +37,10 @@ export type Durability = 'none' | 'everysec' | 'always'
 export interface OpenOptions {
   /** `everysec` unless told. */
   durability?: Durability | undefined
-  /** For reading alone: takes no lock, and sees the file as it is now. Others may write to it meanwhile. */
+  /**
+   * For reading alone: takes no lock, and sees the file as it is now. Others may write to it meanwhile: `Store.refresh` and
+   * `Store.follow` show what they wrote. All threads that open a file so share one store.
+   */
   readOnly?: boolean | undefined
   /** Fails where the file is not there, instead of making one. */
   existing?: boolean | undefined
@@ -129,6 +132,64 @@ export function recover(
 ): Promise<Recovery>
 export function recoverSync(from: string | URL, to: string | URL, options?: CheckOptions): Recovery
 
+export interface ChangesOptions {
+  /** The changes of these tables alone, with keys and values as these handles have them. */
+  tables?: Iterable<AnyTable> | undefined
+  /** Keys and values as bytes, whatever the tables' codecs. */
+  raw?: boolean | undefined
+  /** Ends the iteration once it aborts: whoever waits then gets the signal's reason as an error. */
+  signal?: AbortSignal | undefined
+  /** Whether waiting for changes keeps the process alive; so unless told. */
+  ref?: boolean | undefined
+}
+
+/**
+ * What came of a change of a table. To do it again changes nothing. Keys and values are as the table's codecs show them; a codec
+ * of your own is found by the option `tables`.
+ */
+export type Change = { readonly table: string } & (
+  | { readonly kind: 'put'; readonly key: unknown; readonly value: unknown }
+  | { readonly kind: 'delete'; readonly key: unknown }
+  | {
+      readonly kind: 'create'
+      readonly index: Index
+      readonly codecs: { readonly keys: string; readonly values: string }
+    }
+  | { readonly kind: 'drop' | 'clear' }
+)
+
+/** Changes that were made together: all of them, or none after a crash. */
+export interface ChangeSet {
+  /** The position behind them: where to go on. */
+  readonly position: string
+  readonly changes: readonly Change[]
+}
+
+/** The changes of a store, as an async iterator of batches. */
+export class Changes implements AsyncIterableIterator<ChangeSet> {
+  private constructor()
+
+  /** Where to go on, behind what was given; `undefined` before the first batch of a file that is read from its start. */
+  readonly position: string | undefined
+  /** The store that it is of; `undefined` once it ended. */
+  readonly store: Store | undefined
+  /** The next batch; waits for it. */
+  next(): Promise<IteratorResult<ChangeSet, undefined>>
+  /** The next batch if it is there already, or `undefined`. */
+  poll(): Promise<ChangeSet | undefined>
+  /** Ends the iteration, also for whoever waits. */
+  close(): void
+  return(value?: unknown): Promise<IteratorResult<ChangeSet, undefined>>
+  [Symbol.asyncIterator](): this
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/**
+ * The changes of the store in a file, behind a position or all that its log has, without the memory of a store: see
+ * `Store.changes`.
+ */
+export function changes(path: string | URL, position?: string | undefined, options?: ChangesOptions): Changes
+
 /** Figures of a store and its file. */
 export interface Stats {
   tables: number
@@ -150,6 +211,15 @@ export interface Stats {
   /** Why the last compaction in the background came to nothing, or why nothing can be written, if so. */
   compactionError: string | undefined
   logError: string | undefined
+  /** Where the last change is in the store's history, if the file has a log. */
+  position: string | undefined
+  /**
+   * Of a store that was opened with `readOnly`: the bytes of the file that were not read yet, as it was before a refresh that is
+   * at work; when all that there was had been read; why `follow` does not keep up, if so.
+   */
+  behindBytes: number
+  refreshed: Date | undefined
+  followError: string | undefined
 }
 
 export interface StoreOptions extends BaseOptions {
@@ -185,6 +255,35 @@ export class Store {
   /** What a power cut had left unfinished at the end of the file when it was opened, and was cut off. */
   readonly torn: Place | undefined
   stats(): Stats
+
+  /**
+   * Reads what another process wrote to the file since, where this store was opened with `readOnly`: how many batches of changes
+   * that were. A store that is open for writing has all of them already.
+   *
+   * Tables go on working, over compactions too and when the file is replaced. When it is done, no batch is there in part; while
+   * it is at work, reads may see a part of one.
+   */
+  refresh(options?: SignalOptions): Promise<number>
+  refreshSync(): number
+  /**
+   * Keeps up by itself from now on, for all threads that have this file open with `readOnly`: a thread refreshes it every 1 to
+   * 32 ms. Resolves once what is there is read. What goes wrong later is in `stats().followError`, and it tries again.
+   */
+  follow(options?: SignalOptions): Promise<void>
+  followSync(): void
+  /**
+   * Where the store's last change is in its history: what to give to `changes` later. `TWINDEX_NO_LOG` where its durability is
+   * `none`, `TWINDEX_NO_FILE` in memory alone.
+   */
+  readonly position: string
+  /**
+   * The changes behind a position, or behind where the store is now, in the order of its log: those that are there already, then
+   * those to come. They are read from the file, so a store that was opened with `readOnly` in another process gives them as well.
+   *
+   * The first batch is `TWINDEX_POSITION_GONE` where the file no longer has them: begin again from a copy of the store, such as
+   * one opened with `readOnly`, and its `position`.
+   */
+  changes(position?: string | undefined, options?: ChangesOptions): Changes
 
   /** Resolves once every change made before the call is on disk. With `none`, that is what `save` is for. */
   flush(options?: SignalOptions): Promise<void>

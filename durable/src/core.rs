@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::SystemTime;
 
-use twindex::dump::Progress;
+use twindex::dump::{self, Progress};
 
 use crate::disk::Disk;
 use crate::disk::real::RealDisk;
@@ -58,12 +58,29 @@ pub(crate) struct Home {
     pub(crate) lock: Mutex<Option<Lock>>,
 }
 
-/// The thread that keeps up with the file.
+/// The thread that keeps up with the file, and what is known without waiting for a refresh, which may take seconds.
 #[derive(Debug, Default)]
 pub(crate) struct Following {
     /// The process that started it, or 0.
     pub(crate) process: AtomicU32,
     pub(crate) error: Mutex<Option<String>>,
+    seen: Mutex<Seen>,
+}
+
+/// How far a follower was when somebody last looked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) position: Option<dump::Position>,
+    /// The bytes of the file that were not read.
+    pub(crate) behind: u64,
+    /// When all that there was in the file had been read.
+    pub(crate) refreshed: Option<SystemTime>,
+}
+
+impl Seen {
+    fn of(follower: &Follower, behind: u64) -> Self {
+        Self { position: follower.position(), behind, refreshed: Some(follower.refreshed()) }
+    }
 }
 
 /// A log, and what keeps its order.
@@ -132,8 +149,12 @@ impl Core {
         }
         let follower = read_only.then(|| {
             let source = stamp.map(|stamp| (stamp, end.take()));
-            Mutex::new(Follower::new(engine.clone(), tables_of(&engine, &ids), source))
+            Follower::new(engine.clone(), tables_of(&engine, &ids), source)
         });
+        let following = Following {
+            seen: Mutex::new(follower.as_ref().map_or_else(Seen::default, |follower| Seen::of(follower, 0))),
+            ..Following::default()
+        };
         if next_id > MOST_IDS {
             (0..).zip(ids.values_mut()).for_each(|(number, id)| *id = number);
             (next_id, end) = (ids.len() as u32, None);
@@ -165,8 +186,8 @@ impl Core {
             compact_by_hand,
             torn,
             logged,
-            follower,
-            following: Following::default(),
+            follower: follower.map(Mutex::new),
+            following,
             batches: RwLock::new(()),
             compaction: Compaction::default(),
             closed: AtomicBool::new(false),
@@ -248,18 +269,24 @@ impl Core {
         if let Some(tables) = follower.changed_tables() {
             *lock(&self.ids) = tables;
         }
+        let behind = if batches.is_ok() { 0 } else { lock(&home.following.seen).behind };
+        *lock(&home.following.seen) = Seen::of(&follower, behind);
         batches.map_err(|error| Error::of_file(&home.path, error))
     }
 
-    /// How many bytes of the file a follower has not read yet, and when it had read all.
-    pub(crate) fn behind(&self) -> (u64, Option<SystemTime>) {
-        let Some((home, follower)) =
-            self.home.as_ref().and_then(|home| Some((home, home.follower.as_ref()?)))
-        else {
-            return (0, None);
+    /// How far a follower is; while it is being refreshed, how far it was before.
+    pub(crate) fn seen(&self) -> Seen {
+        let follower = self.home.as_ref().and_then(|home| Some((home, home.follower.as_ref()?)));
+        let Some((home, follower)) = follower else { return Seen::default() };
+        let mut follower = match follower.try_lock() {
+            Ok(follower) => follower,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return *lock(&home.following.seen),
         };
-        let mut follower = lock(follower);
-        (follower.behind(&*home.disk, &home.path).unwrap_or_default(), Some(follower.refreshed()))
+        let behind = follower.behind(&*home.disk, &home.path).unwrap_or_default();
+        let seen = Seen::of(&follower, behind);
+        *lock(&home.following.seen) = seen;
+        seen
     }
 
     /// Where the last change is, as far as memory has it, in the history of the store.
@@ -268,7 +295,7 @@ impl Core {
         home.check_open()?;
         let position = match (&home.logged, &home.follower) {
             (Some(Logged { log, .. }), _) => Some(log.end()?.position),
-            (None, Some(follower)) => lock(follower).position(),
+            (None, Some(_)) => lock(&home.following.seen).position,
             (None, None) => None,
         };
         position.map(Position).ok_or_else(|| Error::NoLog { path: home.path.clone() })

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use twindex::Error::Corrupt;
 use twindex::dump::Operation;
-use twindex::{Error::Corrupt, Index};
 
 use crate::disk::Disk;
 use crate::disk::real::RealDisk;
@@ -17,7 +17,7 @@ use crate::handle::Handle;
 use crate::paths::resolve;
 use crate::pause::Pause;
 use crate::position::Position;
-use crate::tail::{self, Look, Names, Place, Tail};
+use crate::tail::{self, Infos, Look, Place, TableInfo, Tail};
 
 /// So many bytes of changes are read ahead.
 const AHEAD: usize = 1 << 20;
@@ -43,7 +43,7 @@ const AHEAD: usize = 1 << 20;
 ///     let batch = batch?;
 ///     for change in &batch.changes {
 ///         if let Effect::Put { key, value } = &change.effect {
-///             assert_eq!((&*change.table, key.as_slice(), value.as_slice()), ("users", &b"ada"[..], &b"1815"[..]));
+///             assert_eq!((&*change.table.name, key.as_slice(), value.as_slice()), ("users", &b"ada"[..], &b"1815"[..]));
 ///         }
 ///     }
 ///     // To be kept with what was made of the changes.
@@ -56,7 +56,7 @@ pub struct Changes {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     tail: Tail,
-    names: Names,
+    tables: Infos,
     read: VecDeque<ChangeSet>,
     position: Position,
 }
@@ -75,8 +75,8 @@ pub struct ChangeSet {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableChange {
-    /// The table's name.
-    pub table: Arc<str>,
+    /// The table: the same for all changes of it that are read.
+    pub table: Arc<TableInfo>,
     /// What came of it.
     pub effect: Effect,
 }
@@ -98,14 +98,7 @@ pub enum Effect {
         key: Vec<u8>,
     },
     /// The table is there, and empty.
-    Create {
-        /// Its index.
-        index: Index,
-        /// The codec of its keys.
-        keys: String,
-        /// The codec of its values.
-        values: String,
-    },
+    Create,
     /// The table is no more.
     Drop,
     /// The table has no pairs.
@@ -113,21 +106,23 @@ pub enum Effect {
 }
 
 impl Changes {
-    /// The changes behind a position in the store's file at `path`, without loading the store.
-    pub fn open(path: impl AsRef<Path>, from: Position) -> Result<Self> {
-        Self::open_on(Arc::new(RealDisk), resolve(path.as_ref()), from)
+    /// The changes behind a position in the store's file at `path`, without loading the store. Without one: behind the
+    /// oldest that the file has, where its dump is.
+    pub fn open(path: impl AsRef<Path>, from: impl Into<Option<Position>>) -> Result<Self> {
+        Self::open_on(Arc::new(RealDisk), resolve(path.as_ref()), from.into())
     }
 
     pub(crate) fn of_handle(handle: &Arc<Handle>, from: Position) -> Result<Self> {
         let home = handle.0.home()?;
         home.check_open()?;
-        let changes = Self::open_on(Arc::clone(&home.disk), home.path.clone(), from)?;
+        let changes = Self::open_on(Arc::clone(&home.disk), home.path.clone(), Some(from))?;
         Ok(Self { handle: Some(Arc::clone(handle)), ..changes })
     }
 
-    pub(crate) fn open_on(disk: Arc<dyn Disk>, path: PathBuf, from: Position) -> Result<Self> {
-        let (tail, names) = find(&*disk, &path, from)?;
-        Ok(Self { handle: None, disk, path, tail, names, read: VecDeque::new(), position: from })
+    pub(crate) fn open_on(disk: Arc<dyn Disk>, path: PathBuf, from: Option<Position>) -> Result<Self> {
+        let (tail, tables) = find(&*disk, &path, from)?;
+        let position = Position(tail.position);
+        Ok(Self { handle: None, disk, path, tail, tables, read: VecDeque::new(), position })
     }
 
     /// The position behind the last changes that were returned.
@@ -181,16 +176,16 @@ impl Changes {
     }
 
     fn go_over(&mut self) -> Result<()> {
-        (self.tail, self.names) = find(&*self.disk, &self.path, self.position)?;
+        (self.tail, self.tables) = find(&*self.disk, &self.path, Some(self.position))?;
         self.read().map(drop)
     }
 
     /// Reads changes; whether these were all.
     fn read(&mut self) -> Result<bool> {
-        let Self { disk, path, tail, names, read, .. } = self;
+        let Self { disk, path, tail, tables, read, .. } = self;
         let mut bytes = 0;
         let is_end = tail.read(&|| disk.has_writer(path), &mut |payload, position| {
-            let changes = changes_in(names, payload)?;
+            let changes = changes_in(tables, payload)?;
             if !changes.is_empty() {
                 read.push_back(ChangeSet { position: Position(position), changes });
             }
@@ -218,43 +213,42 @@ impl fmt::Debug for Changes {
     }
 }
 
-fn find(disk: &dyn Disk, path: &Path, from: Position) -> Result<(Tail, Names)> {
+fn find(disk: &dyn Disk, path: &Path, from: Option<Position>) -> Result<(Tail, Infos)> {
     let failed = |error| Error::of_file(path, error);
     let no_log = || Error::NoLog { path: path.into() };
     let (file, header) = tail::open(disk, path).map_err(failed)?.ok_or_else(no_log)?;
     if header.salt == 0 {
         return Err(no_log());
     }
-    match tail::find(&file, header, from.0).map_err(failed)? {
-        Place::Here(tail, names) => Ok((*tail, names)),
+    match tail::find(&file, header, from.map(|from| from.0)).map_err(failed)? {
+        Place::Here(tail, tables) => Ok((*tail, tables)),
         Place::Gone(oldest) => {
-            Err(Error::PositionGone { path: path.into(), position: from, oldest: Position(oldest) })
+            let oldest = Position(oldest);
+            Err(Error::PositionGone { path: path.into(), position: from.unwrap_or(oldest), oldest })
         }
     }
 }
 
 /// The changes that a record of operations stands for.
-fn changes_in(names: &mut Names, mut payload: &[u8]) -> twindex::Result<Vec<TableChange>> {
+fn changes_in(tables: &mut Infos, mut payload: &[u8]) -> twindex::Result<Vec<TableChange>> {
     const NOT_VALID: twindex::Error = Corrupt { offset: 0, what: "an operation in the log is not valid" };
     let mut changes = Vec::new();
     while !payload.is_empty() {
         let (id, operation) = Operation::take(&mut payload).ok_or(NOT_VALID)?;
         if let Operation::Create(table) = operation {
-            names.insert(id, table.name.into());
+            tables.insert(id, TableInfo::of(&table));
         }
         let effect = match operation {
             Operation::Position(_) => continue,
             Operation::Put(key, value) => Effect::Put { key: key.into(), value: value.into() },
             Operation::Delete(key) => Effect::Delete { key: key.into() },
-            Operation::Create(table) => {
-                Effect::Create { index: table.index, keys: table.keys.into(), values: table.values.into() }
-            }
+            Operation::Create(_) => Effect::Create,
             Operation::Drop => Effect::Drop,
             Operation::Clear => Effect::Clear,
         };
-        let table = Arc::clone(names.get(&id).ok_or(NOT_VALID)?);
+        let table = Arc::clone(tables.get(&id).ok_or(NOT_VALID)?);
         if effect == Effect::Drop {
-            names.remove(&id);
+            tables.remove(&id);
         }
         changes.push(TableChange { table, effect });
     }

@@ -111,7 +111,7 @@ impl Follower {
         if let Source::Log(tail) = &self.source
             && !self.is_spoilt
             && header.salt != 0
-            && let Place::Here(tail, _) = tail::find(file, header, tail.position)?
+            && let Place::Here(tail, _) = tail::find(file, header, Some(tail.position))?
         {
             self.source = Source::Log(*tail);
             return self.read(has_writer);

@@ -31,12 +31,12 @@ impl Consumer {
     }
 
     fn go_on(&mut self, disk: &SimDisk) -> Result<()> {
-        for batch in Changes::open_on(Arc::new(disk.clone()), path(), self.position)? {
+        for batch in Changes::open_on(Arc::new(disk.clone()), path(), Some(self.position))? {
             let batch = batch?;
             for change in batch.changes {
-                let name = change.table.to_string();
+                let name = change.table.name.clone();
                 match change.effect {
-                    Effect::Create { index, .. } => drop(self.tables.insert(name, (index, <_>::default()))),
+                    Effect::Create => drop(self.tables.insert(name, (change.table.index, <_>::default()))),
                     Effect::Drop => drop(self.tables.remove(&name).expect("it was there")),
                     effect => {
                         let pairs = &mut self.tables.get_mut(&name).expect("it was created").1;

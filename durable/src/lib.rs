@@ -71,6 +71,7 @@ pub use crate::position::Position;
 pub use crate::reserve::Reserving;
 pub use crate::store::{Stats, Store};
 pub use crate::table::Table;
+pub use crate::tail::TableInfo;
 pub use crate::verify::{Damage, Recovery, Report, check, check_within, recover, recover_within};
 pub use crate::whole::{load, load_within, save};
 

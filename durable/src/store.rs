@@ -66,7 +66,8 @@ pub struct Stats {
     pub compaction_error: Option<String>,
     /// Where the last change is in the store's history, if the file has a log.
     pub position: Option<Position>,
-    /// For a store that was opened for reading alone: the bytes of the file that were not read yet.
+    /// For a store that was opened for reading alone: the bytes of the file that were not read yet. While a refresh is at
+    /// work, as many as there were before it.
     pub behind_bytes: u64,
     /// When all that there was in the file had been read.
     pub refreshed: Option<SystemTime>,
@@ -286,11 +287,11 @@ impl Store {
         let tables = core.tables();
         let log = core.logged().map(|logged| logged.log.stats());
         let home = core.home.as_ref();
-        let (behind_bytes, refreshed) = core.behind();
+        let seen = core.seen();
         Stats {
             position: core.position().ok(),
-            behind_bytes,
-            refreshed,
+            behind_bytes: seen.behind,
+            refreshed: seen.refreshed,
             follow_error: home.and_then(|home| lock(&home.following.error).clone()),
             path: self.path().map(Path::to_owned),
             durability: self.durability(),

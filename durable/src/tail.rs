@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use twindex::Error::Corrupt;
-use twindex::Result;
 use twindex::dump::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Operation, Position, TableEntry};
+use twindex::{Index, Result};
 
 use crate::disk::{Disk, File};
 use crate::load::LogReader;
@@ -26,8 +26,29 @@ use crate::log::End;
 /// first and at most.
 const DOUBT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
-/// The names of tables, by their ids.
-pub(crate) type Names = BTreeMap<u32, Arc<str>>;
+/// A table, as the log tells of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableInfo {
+    /// Its name.
+    pub name: String,
+    /// Its index.
+    pub index: Index,
+    /// The codec of its keys.
+    pub keys: String,
+    /// The codec of its values.
+    pub values: String,
+}
+
+impl TableInfo {
+    pub(crate) fn of(table: &TableEntry<'_>) -> Arc<Self> {
+        let TableEntry { name, index, keys, values } = *table;
+        Arc::new(Self { name: name.into(), index, keys: keys.into(), values: values.into() })
+    }
+}
+
+/// The tables that there are, by their ids.
+pub(crate) type Infos = BTreeMap<u32, Arc<TableInfo>>;
 
 /// Is given the payload of a record of operations, and the place behind it.
 pub(crate) type Each<'e> = dyn FnMut(&[u8], Position) -> Result<ControlFlow<()>> + 'e;
@@ -70,7 +91,7 @@ pub(crate) enum Look {
 /// Where a position is in a file.
 pub(crate) enum Place {
     /// There, and these are the tables at that time.
-    Here(Box<Tail>, Names),
+    Here(Box<Tail>, Infos),
     /// Nowhere: the oldest position in the file.
     Gone(Position),
 }
@@ -191,23 +212,23 @@ impl Doubt {
     }
 }
 
-/// Looks for a position in a file's log.
-pub(crate) fn find(file: &Arc<dyn File>, header: Header, wanted: Position) -> Result<Place> {
-    let (mut names, dump) = tables_of_dump(&**file, header.salt)?;
+/// Looks for a position in a file's log, or for its oldest.
+pub(crate) fn find(file: &Arc<dyn File>, header: Header, wanted: Option<Position>) -> Result<Place> {
+    let (mut infos, dump) = tables_of_dump(&**file, header.salt)?;
     let mut position = Position { session: header.salt, sequence: 0 };
     let mut reader = LogReader::of_file(&**file, header.salt, file.len()?, dump);
     let mut oldest = None;
     let mut last = None;
     loop {
         let at = reader.at();
-        if oldest.is_some() && position == wanted {
+        if oldest.is_some() && wanted.is_none_or(|wanted| position == wanted) {
             let last = match last {
                 Some(last) => head_at(&**file, last)?.map(|head| (last, head)),
                 None => None,
             };
             let (file, salt) = (Arc::clone(file), header.salt);
             let tail = Tail { file, salt, at, position, last, doubt: None };
-            return Ok(Place::Here(Box::new(tail), names));
+            return Ok(Place::Here(Box::new(tail), infos));
         }
         let record = reader.record()?;
         if oldest.is_none() {
@@ -222,25 +243,27 @@ pub(crate) fn find(file: &Arc<dyn File>, header: Header, wanted: Position) -> Re
                 continue;
             }
             oldest = Some(position);
-            if position == wanted {
+            if wanted.is_none_or(|wanted| position == wanted) {
                 reader.go_to(at);
                 continue;
             }
         }
-        let Some((kind, payload)) = record.filter(|_| position.sequence <= wanted.sequence) else {
+        let Some((kind, payload)) =
+            record.filter(|_| wanted.is_some_and(|wanted| position.sequence <= wanted.sequence))
+        else {
             return Ok(Place::Gone(oldest.unwrap_or(position)));
         };
         if kind == Kind::Log {
             position = position.after(payload);
-            take_names(&mut names, payload);
+            take_tables(&mut infos, payload);
         }
         last = Some(at);
     }
 }
 
 /// The tables that a dump has, and where it ends. Of its records all but the tables' are passed over.
-fn tables_of_dump(file: &dyn File, salt: u64) -> Result<(Names, u64)> {
-    let (mut names, len) = (Names::new(), file.len()?);
+fn tables_of_dump(file: &dyn File, salt: u64) -> Result<(Infos, u64)> {
+    let (mut infos, len) = (Infos::new(), file.len()?);
     let mut at = HEADER_BYTES as u64;
     loop {
         let damaged = Corrupt { offset: at, what: "a record's head is damaged" };
@@ -260,21 +283,21 @@ fn tables_of_dump(file: &dyn File, salt: u64) -> Result<(Names, u64)> {
             else {
                 return Err(damaged);
             };
-            names.insert(id, table.name.into());
+            infos.insert(id, TableInfo::of(&table));
         }
         at = start + head.length;
         if head.kind == Kind::End {
-            return Ok((names, at));
+            return Ok((infos, at));
         }
     }
 }
 
-/// Brings the names up to date with what a record of operations does.
-pub(crate) fn take_names(names: &mut Names, mut payload: &[u8]) {
+/// Brings the tables up to date with what a record of operations does.
+fn take_tables(infos: &mut Infos, mut payload: &[u8]) {
     while let Some((id, operation)) = Operation::take(&mut payload) {
         match operation {
-            Operation::Create(table) => drop(names.insert(id, table.name.into())),
-            Operation::Drop => drop(names.remove(&id)),
+            Operation::Create(table) => drop(infos.insert(id, TableInfo::of(&table))),
+            Operation::Drop => drop(infos.remove(&id)),
             _ => {}
         }
     }

@@ -179,7 +179,7 @@ fn the_feed_gives_batches_in_order_and_goes_on_after_restarts() {
     assert_eq!(feed.position(), start);
     let created = feed.next().unwrap().unwrap();
     assert!(matches!(&created.changes[..], [change]
-        if &*change.table == "users" && matches!(change.effect, Effect::Create { index: Index::Hash, .. })));
+        if (&*change.table.name, change.table.index) == ("users", Index::Hash) && change.effect == Effect::Create));
     let both = feed.next().unwrap().unwrap();
     assert!(matches!(&both.changes[..], [put, delete]
         if matches!(put.effect, Effect::Put { .. }) && matches!(delete.effect, Effect::Delete { .. })));
@@ -207,12 +207,14 @@ fn the_feed_gives_batches_in_order_and_goes_on_after_restarts() {
     store.compact().unwrap();
     store.drop_table("users").unwrap();
     let dropped = feed.next().unwrap().unwrap();
-    assert_eq!((&*dropped.changes[0].table, &dropped.changes[0].effect), ("users", &Effect::Drop));
+    assert_eq!((&*dropped.changes[0].table.name, &dropped.changes[0].effect), ("users", &Effect::Drop));
     // What was compacted away.
     let error = Changes::open(&path, position).unwrap_err();
     let Error::PositionGone { oldest, .. } = &error else { panic!("{error}") };
     assert!(error.to_string().contains(&kept) && error.to_string().contains(&oldest.to_string()), "{error}");
     assert_eq!(Changes::open(&path, *oldest).unwrap().count(), 1);
+    let mut all = Changes::open(&path, None).unwrap();
+    assert_eq!((all.position(), all.by_ref().count(), all.position()), (*oldest, 1, dropped.position));
     for text in
         ["", "1-2", "0123456789abcdef", "0123456789abcdef-", "0123456789abcdef--1", "+123456789abcdef-1"]
     {

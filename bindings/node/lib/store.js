@@ -2,6 +2,7 @@
 
 import { fillBatch, openBatch } from './batch.js'
 import { takeAll } from './block.js'
+import { changesOf } from './changes.js'
 import { preventClone } from './clone.js'
 import { crossing, utf8 } from './codecs.js'
 import { checkOtherCopies } from './copies.js'
@@ -121,8 +122,37 @@ export class Store {
   }
 
   stats() {
-    const { lastSync, ...figures } = native.stats(this.#handle)
-    return { ...figures, lastSync: lastSync === undefined ? undefined : new Date(lastSync) }
+    const { lastSync, refreshed, ...figures } = native.stats(this.#handle)
+    const date = (time) => (time === undefined ? undefined : new Date(time))
+    return { ...figures, lastSync: date(lastSync), refreshed: date(refreshed) }
+  }
+
+  // --- following
+
+  async refresh(options) {
+    const read = readOptions(options, 'a refresh', ['signal'])
+    return later(read, () => native.refresh(this.#handle, 1))
+  }
+
+  refreshSync() {
+    return native.refresh(this.#handle, 0)
+  }
+
+  async follow(options) {
+    const read = readOptions(options, 'a follow', ['signal'])
+    return later(read, () => native.follow(this.#handle, 1))
+  }
+
+  followSync() {
+    native.follow(this.#handle, 0)
+  }
+
+  get position() {
+    return native.position(this.#handle)
+  }
+
+  changes(position, options) {
+    return changesOf(this, this.#handle, position, options)
   }
 
   async flush(options) {

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::path::PathBuf;
 
-use twindex_durable::Error;
+use twindex_durable::{Error, Position};
 
 use crate::encoding::Column;
 use crate::js::{Failed, Js, Made, Value};
@@ -145,24 +145,32 @@ impl<'c> Fault<'c> {
 
 /// What the error's properties say, for a program to read.
 fn details<'c>(refusal: &Refusal, js: Js<'c>) -> Vec<(&'static CStr, Made<'c>)> {
-    let text = |path: &PathBuf| js.text(path.to_string_lossy().as_bytes()).unwrap_or_else(|| js.undefined());
+    let path_of =
+        |path: &PathBuf| js.text(path.to_string_lossy().as_bytes()).unwrap_or_else(|| js.undefined());
     match refusal {
         Refusal::Store(Error::InUse { path, pid }) => {
             let pid = pid.map(|pid| (c"pid", js.u32(pid)));
-            pid.into_iter().chain([(c"path", text(path))]).collect()
+            pid.into_iter().chain([(c"path", path_of(path))]).collect()
         }
         Refusal::Store(Error::Damaged { path, offset, .. }) => {
-            vec![(c"path", text(path)), (c"offset", js.u64(*offset))]
+            vec![(c"path", path_of(path)), (c"offset", js.u64(*offset))]
         }
         Refusal::OpenOtherwise { path, .. } => {
-            vec![(c"pid", js.u32(std::process::id())), (c"path", text(path))]
+            vec![(c"pid", js.u32(std::process::id())), (c"path", path_of(path))]
+        }
+        Refusal::Store(Error::PositionGone { path, position, oldest }) => {
+            let text = |position: &Position| {
+                js.text(position.to_string().as_bytes()).unwrap_or_else(|| js.undefined())
+            };
+            vec![(c"path", path_of(path)), (c"position", text(position)), (c"oldest", text(oldest))]
         }
         Refusal::Store(
             Error::Io { path, .. }
+            | Error::NoLog { path }
             | Error::LogFailed { path, .. }
             | Error::ReadOnly { path }
             | Error::Closed { path },
-        ) => vec![(c"path", text(path))],
+        ) => vec![(c"path", path_of(path))],
         Refusal::Store(_) | Refusal::Memory => Vec::new(),
     }
 }

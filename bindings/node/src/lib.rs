@@ -18,7 +18,7 @@
 //! that both halves see ([`crossing`]), and whatever is many goes as the arguments of one call.
 //!
 //! From the bottom up, where no file uses one that comes later: `slab`, `encoding`, `js`, `shared`, `fault`, `memory`,
-//! `crossing`, `input`, `results`, `staged`, `walk`, `gauge`, `state`, `call`, and `exports` with the functions.
+//! `crossing`, `input`, `results`, `staged`, `walk`, `gauge`, `feed`, `state`, `call`, and `exports` with the functions.
 
 #![allow(clippy::unnecessary_wraps, reason = "every function that JavaScript sees has the one type `Native`")]
 
@@ -27,6 +27,7 @@ mod crossing;
 mod encoding;
 mod exports;
 mod fault;
+mod feed;
 mod gauge;
 mod input;
 mod js;
@@ -43,7 +44,7 @@ use napi::{Env, JsValue};
 use napi_derive::napi;
 
 use call::Native;
-use exports::{batch, cli, many, prepare, scan, store, table, work};
+use exports::{batch, changes, cli, many, prepare, scan, store, table, work};
 
 /// Every function that `lib/native.js` finds.
 const FUNCTIONS: &[(&str, Native)] = &[
@@ -65,6 +66,9 @@ const FUNCTIONS: &[(&str, Native)] = &[
     ("flush", store::flush),
     ("compact", store::compact),
     ("saveAs", store::save_as),
+    ("refresh", store::refresh),
+    ("follow", store::follow),
+    ("position", store::position),
     ("stats", store::stats),
     ("fileOf", store::file_of),
     ("check", store::check),
@@ -74,6 +78,10 @@ const FUNCTIONS: &[(&str, Native)] = &[
     ("freeGauge", work::free_gauge),
     ("gaugePairs", work::gauge_pairs),
     ("gaugeBytes", work::gauge_bytes),
+    ("openChanges", changes::open),
+    ("openFileChanges", changes::open_file),
+    ("pollChanges", changes::poll),
+    ("freeChanges", changes::free),
     ("openBatch", batch::open),
     ("freeBatch", batch::free),
     ("batchLength", batch::len),

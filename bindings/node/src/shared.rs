@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
-use twindex_durable::{Durability, Error, Options, Result, Store};
+use twindex_durable::{Durability, Error, Options, Store};
 
 /// Why the store said no. It may be told to another thread, unlike a [`Fault`].
 pub(crate) enum Refusal {
@@ -65,6 +65,8 @@ static PLACES: LazyLock<Mutex<HashMap<Key, Weak<Place>>>> = LazyLock::new(Mutex:
 enum Key {
     Name(String),
     File(PathBuf),
+    /// A file that is read and not written.
+    Follower(PathBuf),
 }
 
 /// Where one store at a time is open. Its lock is held while that is opened and while it is let go, so that who comes
@@ -85,10 +87,15 @@ impl Place {
         place
     }
 
-    /// The store that is open here, or what `open` opens.
-    fn open(self: Arc<Self>, open: impl FnOnce() -> Result<Store>) -> Result<Arc<Shared>> {
+    /// The store that is open here, once `meet` has seen it, or what `open` opens.
+    fn open(
+        self: Arc<Self>,
+        meet: impl FnOnce(&Store) -> Result<(), Refusal>,
+        open: impl FnOnce() -> Result<Store, Refusal>,
+    ) -> Result<Arc<Shared>, Refusal> {
         let mut here = lock(&self.open);
         if let Some(shared) = here.upgrade() {
+            meet(shared.store())?;
             return Ok(shared);
         }
         let shared = Arc::new(Shared { store: Some(open()?), place: Some(Arc::clone(&self)) });
@@ -122,26 +129,27 @@ impl Shared {
     }
 
     /// The process's store of this name, which is new where no thread has one open.
-    pub(crate) fn named(name: &str) -> Result<Arc<Self>> {
-        Place::of(Key::Name(name.into())).open(|| Ok(Store::new()))
+    pub(crate) fn named(name: &str) -> Result<Arc<Self>, Refusal> {
+        Place::of(Key::Name(name.into())).open(|_| Ok(()), || Ok(Store::new()))
     }
 
-    /// The process's store in this file; what was read for reading alone is each thread's own.
-    pub(crate) fn in_file(path: &Path, asked: Asked) -> std::result::Result<Arc<Self>, Refusal> {
+    /// The process's store in this file, or with `read_only` its follower of the file, which then has all that is there.
+    pub(crate) fn in_file(path: &Path, asked: Asked) -> Result<Arc<Self>, Refusal> {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
-        let (durability, limit) = (asked.durability, asked.memory_limit);
-        if asked.read_only {
-            return Ok(Self::own(asked.options().open(&path)?));
-        }
-        let shared = Place::of(Key::File(resolve(&path))).open(|| asked.options().open(&path))?;
-        let is = shared.store().durability();
-        if is != durability {
-            return Err(Refusal::OpenOtherwise { path, is, asked: durability });
-        }
-        if limit.is_some() {
-            shared.store().set_memory_limit(limit);
-        }
-        Ok(shared)
+        let Asked { durability, read_only, memory_limit: limit, .. } = asked;
+        let key = if read_only { Key::Follower } else { Key::File };
+        let meet = |store: &Store| {
+            let is = store.durability();
+            if is != durability && !read_only {
+                return Err(Refusal::OpenOtherwise { path: path.clone(), is, asked: durability });
+            }
+            if limit.is_some() {
+                store.set_memory_limit(limit);
+            }
+            // A file that cannot be read any more is an error, as it is for whoever opens it first.
+            if read_only { Ok(store.refresh().map(drop)?) } else { Ok(()) }
+        };
+        Place::of(key(resolve(&path))).open(meet, || Ok(asked.options().open(&path)?))
     }
 
     /// Whether some thread has a store of this name.
@@ -156,7 +164,7 @@ impl Shared {
 
     /// Lets go of the store: its file too, where nobody else has it. What was written is on disk then, as far as the
     /// durability promises that at all. Where that fails, the store is given back.
-    pub(crate) fn close(self: Arc<Self>) -> std::result::Result<(), (Arc<Self>, Error)> {
+    pub(crate) fn close(self: Arc<Self>) -> Result<(), (Arc<Self>, Error)> {
         let place = self.place.clone();
         let mut here = place.as_ref().map(|place| lock(&place.open));
         match Arc::try_unwrap(self) {
@@ -172,6 +180,7 @@ impl Shared {
                 }
                 Err((again, error))
             }
+            Err(shared) if shared.store().is_read_only() => Ok(()),
             Err(shared) => {
                 drop(here);
                 shared.store().flush().map_err(|error| (shared, error))

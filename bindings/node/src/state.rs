@@ -12,6 +12,7 @@ use twindex_durable::{Batch, Error, Store, Table};
 use crate::crossing::Crossing;
 use crate::encoding::Encodings;
 use crate::fault::Fault;
+use crate::feed::Feed;
 use crate::gauge::Gauge;
 use crate::input::Input;
 use crate::js::{Js, Value};
@@ -36,6 +37,7 @@ pub(crate) struct State {
     pub(crate) cursors: Slab<Of<Cursor>>,
     pub(crate) walks: Slab<Of<Walk>>,
     pub(crate) tables: Slab<Of<Table>>,
+    pub(crate) feeds: Slab<Feed>,
     pub(crate) stores: Slab<Arc<Shared>>,
     pub(crate) gauges: Slab<Arc<Gauge>>,
     pub(crate) input: Input,
@@ -83,6 +85,7 @@ impl State {
         self.cursors.close_where(|cursor| cursor.store == store);
         self.walks.close_where(|walk| walk.store == store);
         self.tables.close_where(|table| table.store == store);
+        self.feeds.close_where(|feed| feed.store == Some(store));
     }
 
     /// Keeps all that was opened through a store from being found, or brings it back.
@@ -91,6 +94,7 @@ impl State {
         self.cursors.park_where(parked, |cursor| cursor.store == store);
         self.walks.park_where(parked, |walk| walk.store == store);
         self.tables.park_where(parked, |table| table.store == store);
+        self.feeds.park_where(parked, |feed| feed.store == Some(store));
     }
 
     /// Ends what the closing of a store began: nothing of it is left, or it is open again.

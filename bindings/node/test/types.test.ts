@@ -3,7 +3,11 @@
 import Keyv from 'keyv'
 import {
   Batch,
+  type Change,
+  type ChangeSet,
+  Changes,
   Cursor,
+  changes,
   check,
   checkSync,
   DELETE,
@@ -107,6 +111,24 @@ const level = new TwindexLevel<string, { n: number }>('a.twx', {
 const leveled: Promise<{ n: number } | undefined> = level.sublevel<string, { n: number }>('s', {}).get('a')
 const cache: Keyv = new Keyv({ store: new KeyvTwindex({ path: 'a.twx', table: 'cache' }) })
 
+const refreshed: Promise<number> = store.refresh({ signal: AbortSignal.timeout(1) })
+const followed: Promise<void> = store.follow()
+const behind: number = store.stats().behindBytes
+const feed: Changes = store.changes(store.position, { tables: [texts, log], ref: false })
+const ahead: Promise<ChangeSet | undefined> = changes('a.twx', undefined, { raw: true }).poll()
+async function keys(): Promise<unknown[]> {
+  const seen: unknown[] = []
+  for await (const batch of feed) {
+    for (const change of batch.changes) {
+      if (change.kind === 'put') seen.push([change.key, change.value])
+      else if (change.kind === 'create') seen.push(change.index.concat(change.codecs.values))
+    }
+    if (batch.position === feed.position) break
+  }
+  return seen
+}
+const first: Promise<Change | undefined> = feed.next().then(({ value }) => value?.changes[0])
+
 // @ts-expect-error a change that gives nothing
 texts.alter('a', () => undefined)
 // @ts-expect-error a codec of one's own has a name
@@ -143,12 +165,18 @@ openSync('a.twx', { durability: 'daily' })
 openSync('a.twx', { signal: AbortSignal.timeout(1) })
 // @ts-expect-error batches come from a store
 new Batch()
+// @ts-expect-error feeds come from a store
+new Changes()
+// @ts-expect-error no such option
+store.changes(undefined, { from: 1 })
 // @ts-expect-error read only
 store.memory = 1
 
 export {
   again,
+  ahead,
   batch,
+  behind,
   best,
   big,
   bigs,
@@ -160,7 +188,10 @@ export {
   date,
   done,
   durable,
+  first,
+  followed,
   found,
+  keys,
   later,
   leveled,
   limit,
@@ -170,6 +201,7 @@ export {
   opened,
   pair,
   pairs,
+  refreshed,
   saved,
   scoped,
   sound,

@@ -116,7 +116,9 @@ function methodsOf({ prototype }) {
 }
 
 /** Those that end the object, or wait for a disk, have tests of their own. */
-const APART = new Set(['close', 'closeSync', 'save', 'saveSync', 'flush', 'compact', 'dump'])
+const APART = new Set([
+  ...['close', 'closeSync', 'save', 'saveSync', 'flush', 'compact', 'dump', 'refresh', 'follow'],
+])
 
 const ENCODINGS = {
   keys: ['str', 'bytes', 'view', 'int', 'bigint', 'tuple'],

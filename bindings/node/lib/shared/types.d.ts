@@ -143,7 +143,14 @@ export type ErrorCode =
   | 'TWINDEX_UNKNOWN_DURABILITY'
   /** A batch was given a table of another store. */
   | 'TWINDEX_FOREIGN_TABLE'
+  /** What a batch expected is not so. Nothing of it was done. */
   | 'TWINDEX_UNEXPECTED'
+  /** The file no longer has the changes after a position: `oldest` is the oldest that it has. */
+  | 'TWINDEX_POSITION_GONE'
+  /** A file with durability `none` has no log, and so no positions and no changes. */
+  | 'TWINDEX_NO_LOG'
+  /** A string that is no position of a store. */
+  | 'TWINDEX_NOT_A_POSITION'
   /** Another copy of this package has a shared store of this name in the same process. */
   | 'TWINDEX_OTHER_COPY'
   /** A bug in Twindex. */
@@ -158,6 +165,9 @@ export class TwindexError extends Error {
   readonly path?: string
   /** Of `TWINDEX_IN_USE`: the process that has the file. */
   readonly pid?: number
+  /** Of `TWINDEX_POSITION_GONE`: the position that was asked for, and the oldest that the file has, where its dump is. */
+  readonly position?: string
+  readonly oldest?: string
   /** Of `TWINDEX_CORRUPT`: where the file is damaged, in bytes from its start. */
   readonly offset?: number
 }

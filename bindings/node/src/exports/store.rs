@@ -4,7 +4,7 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use twindex_durable::{Durability, Store};
 
@@ -208,6 +208,24 @@ pub(crate) fn save_as<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     with_store(call, state, call.flag(2), move |store| store.save_as(&path))
 }
 
+/// `refresh(store, isLater)`: reads what another process wrote to the file; how many batches that were.
+pub(crate) fn refresh<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let store = state.store(call.number(0))?.clone();
+    let task = move || store.refresh().map(Outcome::Count).map_err(Refusal::from);
+    work::run(call.js, state, call.flag(1), Box::new(task))
+}
+
+/// `follow(store, isLater)`: keeps up with the file from now on.
+pub(crate) fn follow<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    with_store(call, state, call.flag(1), Store::follow)
+}
+
+/// `position(store)`: where its last change is in the log, as text.
+pub(crate) fn position<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let position = state.store(call.number(0))?.position()?;
+    text(call.js, &position.to_string())
+}
+
 /// `stats(store)`: an object.
 pub(crate) fn stats<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let js = call.js;
@@ -222,21 +240,26 @@ pub(crate) fn stats<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
         (c"unsyncedBytes", figures.unsynced_bytes),
         (c"syncs", figures.syncs),
         (c"compactions", figures.compactions),
+        (c"behindBytes", figures.behind_bytes),
     ] {
         js.set(object, name, js.u64(number)?)?;
     }
-    let synced = figures.last_sync.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    js.set(
-        object,
-        c"lastSync",
-        synced.map_or(Ok(Value::UNDEFINED), |time| js.f64(time.as_secs_f64() * 1e3))?,
-    )?;
-    let waiting =
-        figures.unsynced_for.map_or(Ok(Value::UNDEFINED), |time| js.f64(time.as_secs_f64() * 1e3))?;
-    js.set(object, c"unsyncedFor", waiting)?;
+    let since_epoch = |time: Option<SystemTime>| time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    for (name, time) in [
+        (c"lastSync", since_epoch(figures.last_sync)),
+        (c"unsyncedFor", figures.unsynced_for),
+        (c"refreshed", since_epoch(figures.refreshed)),
+    ] {
+        js.set(object, name, time.map_or(Ok(Value::UNDEFINED), |time| js.f64(time.as_secs_f64() * 1e3))?)?;
+    }
     js.set(object, c"compacting", js.boolean(figures.compacting)?)?;
-    for (name, error) in [(c"compactionError", figures.compaction_error), (c"logError", figures.log_error)] {
-        js.set(object, name, error.map_or(Ok(Value::UNDEFINED), |error| text(js, &error))?)?;
+    for (name, said) in [
+        (c"compactionError", figures.compaction_error),
+        (c"logError", figures.log_error),
+        (c"position", figures.position.map(|position| position.to_string())),
+        (c"followError", figures.follow_error),
+    ] {
+        js.set(object, name, said.map_or(Ok(Value::UNDEFINED), |said| text(js, &said))?)?;
     }
     Ok(object)
 }

@@ -13,6 +13,7 @@ use twindex_durable::{Error, Recovery, Report, Torn};
 
 use crate::call::{Call, revisit};
 use crate::fault::{Answer, Fault};
+use crate::feed::Block;
 use crate::gauge::Gauge;
 use crate::js::{Deferred, Failed, Js, Value};
 use crate::shared::{Refusal, Shared};
@@ -23,6 +24,8 @@ pub(crate) enum Outcome {
     Nothing,
     Store(Arc<Shared>),
     Bytes(Vec<u8>),
+    Count(u64),
+    Changes(Block),
     /// A store's number, and the store where it could not be closed.
     Closed(u32, Result<(), (Arc<Shared>, Error)>),
     Report(Report),
@@ -119,12 +122,9 @@ fn answer<'c>(js: Js<'c>, state: &mut State, outcome: Outcome) -> Answer<'c> {
             Ok(Value::UNDEFINED)
         }
         Outcome::Store(shared) => Ok(js.u32(state.stores.add(shared))?),
-        Outcome::Bytes(bytes) => {
-            let env = Env::from_raw(js.env());
-            let buffer = BufferSlice::from_data(&env, bytes).map_err(|error| Failed(error.status as i32))?;
-            // SAFETY: it was made in the handle scope of the running call.
-            Ok(unsafe { Value::new(buffer.raw()) })
-        }
+        Outcome::Count(count) => Ok(js.u64(count)?),
+        Outcome::Bytes(bytes) => buffer(js, bytes),
+        Outcome::Changes(block) => changes(js, block),
         Outcome::Report(report) => report_object(js, &report),
         Outcome::Recovery(recovery) => {
             let object = js.object()?;
@@ -140,6 +140,40 @@ fn answer<'c>(js: Js<'c>, state: &mut State, outcome: Outcome) -> Answer<'c> {
             Ok(object)
         }
     }
+}
+
+/// A `Buffer` of these very bytes.
+fn buffer(js: Js<'_>, bytes: Vec<u8>) -> Answer<'_> {
+    let env = Env::from_raw(js.env());
+    let buffer = BufferSlice::from_data(&env, bytes).map_err(|error| Failed(error.status as i32))?;
+    // SAFETY: it was made in the handle scope of the running call.
+    Ok(unsafe { Value::new(buffer.raw()) })
+}
+
+/// `{ tables, batches, bytes }`, as [`Block`] says, with each batch as `{ position, count }`; nothing for an empty one.
+fn changes(js: Js<'_>, block: Block) -> Answer<'_> {
+    if block.batches.is_empty() {
+        return Ok(Value::UNDEFINED);
+    }
+    let object = js.object()?;
+    let tables = block.tables.iter().map(|table| {
+        let object = js.object()?;
+        js.set(object, c"name", text(js, &table.name)?)?;
+        js.set(object, c"index", text(js, table.index.name())?)?;
+        js.set(object, c"keys", text(js, &table.keys)?)?;
+        js.set(object, c"values", text(js, &table.values)?)?;
+        Ok(object)
+    });
+    js.set(object, c"tables", js.array(&tables.collect::<Result<Vec<_>, Fault<'_>>>()?)?)?;
+    let batches = block.batches.iter().map(|(position, count)| {
+        let object = js.object()?;
+        js.set(object, c"position", text(js, &position.to_string())?)?;
+        js.set(object, c"count", js.u32(*count)?)?;
+        Ok(object)
+    });
+    js.set(object, c"batches", js.array(&batches.collect::<Result<Vec<_>, Fault<'_>>>()?)?)?;
+    js.set(object, c"bytes", buffer(js, block.bytes)?)?;
+    Ok(object)
 }
 
 fn report_object<'c>(js: Js<'c>, report: &Report) -> Answer<'c> {

@@ -1,0 +1,288 @@
+// The feed: the changes of a store, in the order of its log.
+
+import { preventClone } from './clone.js'
+import { readPath } from './files.js'
+import { native } from './native.js'
+import { readCodecs, rememberedCodecs } from './shared/codecs.js'
+import { typeError } from './shared/errors.js'
+import { ASYNC_DISPOSE, checkInternal, INTERNAL } from './shared/internal.js'
+import { readBoolean, readIterable, readOptions, readString } from './shared/options.js'
+import { readText } from './shared/text.js'
+import { inside } from './table.js'
+
+const OPTIONS = ['tables', 'raw', 'signal', 'ref']
+
+/** How long to wait before looking again: at first, after changes came, and when none do. */
+const SHORTEST_MS = 1
+const LONGEST_MS = 32
+
+/** What a change is, as in src/feed.rs. */
+const KINDS = ['put', 'delete', 'create', 'drop', 'clear']
+const PUT = 0
+const DELETE = 1
+const CREATE = 2
+
+const forgotten = new FinalizationRegistry(native.freeChanges)
+
+const RAW = readCodecs({ keys: 'bytes', values: 'bytes' })
+
+/** An item of a codec, out of bytes that hold others too. */
+function decode(codec, bytes, start, length, what) {
+  if (codec.isBytes) return codec.show(bytes.subarray(start, start + length))
+  return codec.show(readText(bytes, start, length, what))
+}
+
+/** How to see the tables of which changes are wanted: all of them, or those that a handle was given of. */
+class Codecs {
+  #isRaw
+  #handles
+  #known = new Map()
+
+  constructor(isRaw, tables) {
+    this.#isRaw = isRaw
+    this.#handles = tables && new Map(tables.map((table) => [table.name, inside(table)]))
+  }
+
+  isWanted(table) {
+    return this.#handles === undefined || this.#handles.has(table.name)
+  }
+
+  of({ name, keys, values }) {
+    if (this.#isRaw) return RAW
+    const id = JSON.stringify([name, keys, values])
+    let codecs = this.#known.get(id)
+    if (codecs === undefined) {
+      // A table of that name may have been another once.
+      const fits = (codec, its) => (codec?.name === its || codec?.name === 'bytes' ? codec : undefined)
+      const handle = this.#handles?.get(name)
+      const named = { keys: fits(handle?.keys, keys), values: fits(handle?.values, values) }
+      codecs = rememberedCodecs(name, named, [keys, values])
+      this.#known.set(id, codecs)
+    }
+    return codecs
+  }
+}
+
+/** Batches of changes as they crossed, of which one after the other is decoded. */
+class Block {
+  #tables
+  #batches
+  #bytes
+  #view
+  #at = 0
+  #offset = 0
+
+  constructor({ tables, batches, bytes }) {
+    this.#tables = tables
+    this.#batches = batches
+    this.#bytes = bytes
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  }
+
+  get isEmpty() {
+    return this.#at === this.#batches.length
+  }
+
+  /** The next batch. Where it cannot be decoded, it is still the next one afterwards. */
+  next(codecs) {
+    const { position, count } = this.#batches[this.#at]
+    const changes = []
+    let offset = this.#offset
+    for (let left = count; left > 0; left--) {
+      const [kind, number, keyLength, valueLength] = this.#head(offset)
+      const key = offset + 13
+      const value = key + keyLength
+      offset = value + valueLength
+      const table = this.#tables[number]
+      if (codecs.isWanted(table)) {
+        changes.push(this.#change(kind, table, codecs, { key, keyLength, value, valueLength }))
+      }
+    }
+    this.#offset = offset
+    this.#at++
+    return { position, changes }
+  }
+
+  #head(offset) {
+    const word = (at) => this.#view.getUint32(offset + at, true)
+    return [this.#view.getUint8(offset), word(1), word(5), word(9)]
+  }
+
+  #change(kind, table, codecs, { key, keyLength, value, valueLength }) {
+    const change = { kind: KINDS[kind], table: table.name }
+    if (kind === CREATE) {
+      return Object.assign(change, { index: table.index, codecs: { keys: table.keys, values: table.values } })
+    }
+    if (kind !== PUT && kind !== DELETE) return change
+    const { keys, values } = codecs.of(table)
+    change.key = decode(keys, this.#bytes, key, keyLength, 'key')
+    if (kind === PUT) change.value = decode(values, this.#bytes, value, valueLength, 'value')
+    return change
+  }
+}
+
+function readChanges(options) {
+  const read = readOptions(options, 'a feed', OPTIONS)
+  const { tables, raw = false, signal, ref = true } = read
+  readBoolean(raw, 'raw')
+  readBoolean(ref, 'ref')
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw typeError('a signal is an AbortSignal', signal)
+  const wanted = tables === undefined ? undefined : [...readIterable(tables, 'tables')]
+  return { codecs: new Codecs(raw, wanted), signal, ref }
+}
+
+/** An async iterator over batches of changes. It holds nothing open between two looks but the file. */
+export class Changes {
+  #handle
+  /** Keeps it from being collected, which would end this. */
+  #store
+  #codecs
+  #signal
+  #ref
+  #block
+  #position
+  #isEnded = false
+  /** Ends the pause that is being made. */
+  #wake
+  /** Settles when all calls before have. */
+  #last = Promise.resolve()
+
+  constructor(internal, handle, described) {
+    checkInternal(internal, 'Changes', 'store.changes()')
+    preventClone(this, 'Changes')
+    const { store, position, codecs, signal, ref } = described
+    this.#handle = handle
+    this.#store = store
+    this.#position = position
+    this.#codecs = codecs
+    this.#signal = signal
+    this.#ref = ref
+    forgotten.register(this, handle, this)
+  }
+
+  /** Where to go on: behind the last batch that was given, or the last one of which nothing was wanted. */
+  get position() {
+    return this.#position
+  }
+
+  get store() {
+    return this.#store
+  }
+
+  async next() {
+    const value = await this.#inTurn(true)
+    return { value, done: value === undefined }
+  }
+
+  /** The next batch if it is there already. */
+  async poll() {
+    return this.#inTurn(false)
+  }
+
+  async return(value) {
+    this.close()
+    return { value, done: true }
+  }
+
+  /** Ends the iteration, also one that waits. */
+  close() {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#block = undefined
+    this.#store = undefined
+    forgotten.unregister(this)
+    native.freeChanges(this.#handle)
+    this.#wake?.()
+  }
+
+  [Symbol.asyncIterator]() {
+    return this
+  }
+
+  async [ASYNC_DISPOSE]() {
+    this.close()
+  }
+
+  get [Symbol.toStringTag]() {
+    return 'Changes'
+  }
+
+  #inTurn(waits) {
+    const turn = this.#last.then(() => this.#next(waits))
+    this.#last = turn.catch(() => {})
+    return turn
+  }
+
+  async #next(waits) {
+    const wake = () => this.#wake?.()
+    this.#signal?.addEventListener('abort', wake)
+    try {
+      for (let pause = SHORTEST_MS; ; pause = Math.min(2 * pause, LONGEST_MS)) {
+        if (this.#isEnded) return undefined
+        this.#throwIfAborted()
+        const batch = this.#decoded() ?? (await this.#polled())
+        if (batch !== undefined || !waits) return batch
+        if (!this.#isEnded && !this.#signal?.aborted) await this.#sleep(pause)
+      }
+    } finally {
+      this.#signal?.removeEventListener('abort', wake)
+    }
+  }
+
+  #throwIfAborted() {
+    if (!this.#signal?.aborted) return
+    this.close()
+    throw this.#signal.reason
+  }
+
+  /** The next of the batches that have crossed. */
+  #decoded() {
+    while (this.#block !== undefined && !this.#block.isEmpty) {
+      const batch = this.#block.next(this.#codecs)
+      this.#position = batch.position
+      if (batch.changes.length > 0) return batch
+    }
+    return undefined
+  }
+
+  /** Lets batches cross until there is one of which something is wanted. */
+  async #polled() {
+    for (;;) {
+      const crossed = await native.pollChanges(this.#handle)
+      if (crossed === undefined || this.#isEnded || this.#signal?.aborted) return undefined
+      this.#block = new Block(crossed)
+      const batch = this.#decoded()
+      if (batch !== undefined) return batch
+    }
+  }
+
+  async #sleep(milliseconds) {
+    await new Promise((resolve) => {
+      const timer = setTimeout(resolve, milliseconds)
+      if (!this.#ref) timer.unref()
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+    this.#wake = undefined
+  }
+}
+
+const readPosition = (position) => (position === undefined ? undefined : readString(position, 'a position'))
+
+/** The feed of a store that has this number. */
+export function changesOf(store, number, from, options) {
+  const read = readChanges(options)
+  const position = readPosition(from) ?? native.position(number)
+  return new Changes(INTERNAL, native.openChanges(number, position), { ...read, store, position })
+}
+
+/** The feed of a file, without its store. */
+export function changes(path, from, options) {
+  const file = readPath(path)
+  const read = readChanges(options)
+  const position = readPosition(from)
+  return new Changes(INTERNAL, native.openFileChanges(file, position), { ...read, position })
+}

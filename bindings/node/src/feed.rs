@@ -1,0 +1,119 @@
+//! Feeds: the changes of a store, which threads of Node's read and JavaScript decodes.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use twindex_durable::{Changes, Effect, Position, Result, Store, TableInfo};
+
+/// A block of changes is closed once it has this many bytes.
+const BLOCK_BYTES: usize = 1 << 18;
+
+/// A feed, and the number of the store that it was opened through, if any.
+pub(crate) struct Feed {
+    pub(crate) store: Option<u32>,
+    pub(crate) reader: Reader,
+}
+
+/// Reads changes, on one thread at a time.
+#[derive(Clone)]
+pub(crate) struct Reader(Arc<Mutex<Source>>);
+
+enum Source {
+    OfStore(Store, Position),
+    OfFile(String, Option<Position>),
+    Open(Box<Changes>),
+}
+
+/// Changes on their way to JavaScript.
+#[derive(Default)]
+pub(crate) struct Block {
+    /// The tables of the changes.
+    pub(crate) tables: Vec<Arc<TableInfo>>,
+    /// For each batch of changes the position behind it, and how many they are.
+    pub(crate) batches: Vec<(Position, u32)>,
+    /// For each change what it is, then in four bytes each the number of its table, the length of its key and that of its
+    /// value, then these two. `lib/changes.js` reads it.
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Reader {
+    /// The changes of a store behind a position.
+    pub(crate) fn of_store(store: &Store, from: Position) -> Self {
+        Self::new(Source::OfStore(store.clone(), from))
+    }
+
+    /// The changes of a file behind a position, or behind the oldest that it has.
+    pub(crate) fn of_file(path: String, from: Option<Position>) -> Self {
+        Self::new(Source::OfFile(path, from))
+    }
+
+    fn new(source: Source) -> Self {
+        Self(Arc::new(Mutex::new(source)))
+    }
+
+    /// The changes that are there, as many as fit into a block or fewer.
+    pub(crate) fn poll(&self) -> Result<Block> {
+        let mut source = self.lock();
+        let changes = source.open()?;
+        let mut block = Block::default();
+        while block.bytes.len() < BLOCK_BYTES {
+            match changes.poll() {
+                Ok(None) => break,
+                Ok(Some(set)) => {
+                    block.batches.push((set.position, set.changes.len() as u32));
+                    for change in &set.changes {
+                        block.push(&change.table, &change.effect);
+                    }
+                }
+                // It will be met again.
+                Err(_) if !block.batches.is_empty() => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(block)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Source> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Source {
+    fn open(&mut self) -> Result<&mut Changes> {
+        let changes = match self {
+            Self::OfStore(store, from) => Some(store.changes(*from)?),
+            Self::OfFile(path, from) => Some(Changes::open(path, *from)?),
+            Self::Open(_) => None,
+        };
+        if let Some(changes) = changes {
+            *self = Self::Open(Box::new(changes));
+        }
+        match self {
+            Self::Open(changes) => Ok(changes),
+            _ => unreachable!("it was just opened"),
+        }
+    }
+}
+
+impl Block {
+    fn push(&mut self, table: &Arc<TableInfo>, effect: &Effect) {
+        let nothing: &[u8] = &[];
+        let (kind, key, value) = match effect {
+            Effect::Put { key, value } => (0, key.as_slice(), value.as_slice()),
+            Effect::Delete { key } => (1, key.as_slice(), nothing),
+            Effect::Create => (2, nothing, nothing),
+            Effect::Drop => (3, nothing, nothing),
+            _ => (4, nothing, nothing),
+        };
+        let number = self.tables.iter().rposition(|known| Arc::ptr_eq(known, table)).unwrap_or_else(|| {
+            self.tables.push(Arc::clone(table));
+            self.tables.len() - 1
+        });
+        self.bytes.push(kind);
+        // A value has less than 4 GiB.
+        for word in [number, key.len(), value.len()] {
+            self.bytes.extend_from_slice(&(word as u32).to_le_bytes());
+        }
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+    }
+}
