@@ -2,6 +2,7 @@
 
 mod beside;
 mod page;
+mod picture;
 
 use std::process::ExitCode;
 
@@ -12,6 +13,7 @@ use twindex_benches::{Report as HostReport, Test};
 
 use self::beside::{Comparison, HOSTS, Summary, comparisons, shown, summaries, title};
 use self::page::{About, page};
+use self::picture::{Ground, picture};
 use crate::bench::{Build, Host, Options};
 use crate::build::{self, fast, make_guest};
 use crate::report::{Report, outcomes, records_of};
@@ -145,6 +147,10 @@ fn show(workspace: &Workspace, options: &Options, reports: &[HostReport]) -> Res
     };
     std::fs::write(&path, page(&about, &summaries, &comparisons))
         .with_context(|| format!("writing {}", path.display()))?;
+    for (ground, name) in Ground::ALL {
+        std::fs::write(folder.join(name), picture(&comparisons, &work, ground))
+            .with_context(|| format!("writing {name}"))?;
+    }
     println!("Twindex beside what programs use today\n{work}\n\n{}\n", summary_table(&summaries));
     println!("Each figure, in million pairs a second (M/s) or bytes a pair:\n");
     println!("{}\n", figures_table(&comparisons));

@@ -7,3 +7,7 @@ mod tutorial {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/rust/files.md")]
 mod files {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust/migrate.md")]
+mod migrate {}

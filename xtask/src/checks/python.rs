@@ -77,7 +77,8 @@ pub(super) fn pytest_under(
     let folder = &workspace.path("bindings/python");
     let venv = Venv::of_interpreter(workspace, interpreter);
     venv.make(log)?;
-    let needed = ["--constraint=requirements-dev.txt", "hypothesis", "msgpack", "pytest", "sortedcontainers"];
+    let needed =
+        ["--constraint=requirements-dev.txt", "flask", "hypothesis", "msgpack", "pytest", "sortedcontainers"];
     venv.install(folder, &needed, log)?;
     install(&only_file(&workspace.target(WHEEL), "whl")?, &venv, folder, log)?;
     let mut pytest = venv.module("pytest", folder);

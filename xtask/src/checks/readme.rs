@@ -1,4 +1,4 @@
-//! README.md, followed as a reader follows it.
+//! README.md, followed as a reader follows it, with this checkout in place of the registries.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,7 +40,7 @@ pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
 }
 
 /// Follows every example. Where there is a wheel, the modules for Node and WebAssembly are in their folders too: they
-/// are taken as they are, and each line that installs is checked as far as it goes without compiling them again.
+/// are taken as they are, and each package is installed as far as it goes without compiling them again.
 fn follow(
     workspace: &Workspace,
     target: WasmTarget,
@@ -114,18 +114,20 @@ impl Example {
         Ok(Self { host, install: install.trim().into(), program: format!("{program}\n") })
     }
 
-    /// What follows `program` in each line that installs, with paths into `checkout`.
-    fn installs(&self, program: &str, checkout: &Path) -> Result<Vec<Vec<String>>> {
-        let from_top = |word: &str| match word.strip_prefix("./") {
-            Some(path) => checkout.join(path).display().to_string(),
-            None => word.into(),
+    /// The line that installs, with the package's folder in `checkout` where a registry would be asked.
+    fn install(&self, checkout: &Path) -> Result<Vec<String>> {
+        let (line, package, folder) = match self.host {
+            RUST => ("cargo add twindex", "--path", "engine"),
+            PYTHON => ("pip install twindex", "", "bindings/python"),
+            NODE => ("npm install twindex", "", "bindings/node"),
+            _ => ("npm install twindex-wasm", "", "wasm/npm"),
         };
-        let arguments = |line: &str| {
-            let mut words = line.split_whitespace();
-            ensure!(words.next() == Some(program), "this does not start with {program}: {line}");
-            Ok(words.map(from_top).collect())
-        };
-        self.install.lines().map(arguments).collect()
+        ensure!(self.install == line, "section {} does not install by `{line}`: {}", self.host, self.install);
+        let folder = checkout.join(folder).display().to_string();
+        Ok(match package {
+            "" => vec!["install".into(), folder],
+            option => vec!["add".into(), "twindex".into(), option.into(), folder],
+        })
     }
 }
 
@@ -152,20 +154,18 @@ impl Reader<'_> {
     fn rust(&self, log: &mut Log) -> Result<()> {
         self.write("Cargo.toml", MANIFEST)?;
         self.write("src/main.rs", &self.example.program)?;
-        for arguments in self.example.installs("cargo", self.checkout)? {
-            log.run(self.with_build(command("cargo", &self.folder).args(arguments)))?;
-        }
+        let install = self.example.install(self.checkout)?;
+        log.run(self.with_build(command("cargo", &self.folder).args(install)))?;
         log.run(self.with_build(command("cargo", &self.folder).args(["run", "--quiet"])))
     }
 
     fn python(&self, log: &mut Log) -> Result<()> {
         let venv = Venv::at(self.folder.join("venv"));
         venv.make(log)?;
-        for arguments in self.example.installs("pip", self.checkout)? {
-            // Without a build this finds the package and reads what it says of itself.
-            let short = self.wheel.map(|_| "--dry-run");
-            log.run(self.with_build(venv.module("pip", &self.folder).args(arguments).args(short)))?;
-        }
+        let install = self.example.install(self.checkout)?;
+        // Without a build this finds the package and reads what it says of itself.
+        let short = self.wheel.map(|_| "--dry-run");
+        log.run(self.with_build(venv.module("pip", &self.folder).args(install).args(short)))?;
         if let Some(wheel) = self.wheel {
             venv.install(&self.folder, &[&wheel.display().to_string()], log)?;
         }
@@ -174,13 +174,15 @@ impl Reader<'_> {
     }
 
     fn node(&self, log: &mut Log) -> Result<()> {
-        for mut arguments in self.example.installs("npm", self.checkout)? {
-            if self.wheel.is_some() && arguments.starts_with(&["run".into(), "build".into()]) {
-                // All that a build makes but what was compiled before.
-                arguments[1] = "share".into();
-            }
-            log.run(self.with_build(self.target.apply(npm(&self.folder, &[]).args(arguments))))?;
+        if self.example.host == WASM {
+            // What is in the package when it is published, and not in a checkout.
+            let package = &self.checkout.join("wasm/npm");
+            log.run(&mut npm(package, &["ci"]))?;
+            let build = if self.wheel.is_some() { "share" } else { "build" };
+            log.run(self.with_build(self.target.apply(&mut npm(package, &["run", build]))))?;
         }
+        let install = self.example.install(self.checkout)?;
+        log.run(self.with_build(npm(&self.folder, &[]).args(install)))?;
         let program = self.write("example.mjs", &self.example.program)?;
         log.run(command("node", &self.folder).arg(program))
     }
@@ -228,15 +230,16 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 mod tests {
     use super::*;
 
-    const README: &str = "# T\n\n### Python\n\nFirst:\n\n```sh\npip install ./b x\n```\n\n```python\nimport t\n\nt()\n```\n\n### Node\n\nnone\n";
+    const README: &str = "# T\n\n### Python\n\nFirst:\n\n```sh\npip install twindex\n```\n\n```python\nimport t\n\nt()\n```\n\n### Node\n\nnone\n";
 
     #[test]
     fn an_example_is_the_two_blocks_of_its_section() -> Result<()> {
         let example = Example::find(README, PYTHON)?;
-        assert_eq!(example.install, "pip install ./b x");
+        assert_eq!(example.install, "pip install twindex");
         assert_eq!(example.program, "import t\n\nt()\n");
-        assert_eq!(example.installs("pip", Path::new("/top"))?, [["install", "/top/b", "x"]]);
-        assert!(example.installs("npm", Path::new("/top")).is_err());
+        assert_eq!(example.install(Path::new("/top"))?, ["install", "/top/bindings/python"]);
+        let other = Example { install: "pip install other".into(), ..example };
+        assert!(other.install(Path::new("/top")).is_err());
         Ok(())
     }
 
