@@ -63,8 +63,8 @@ pub(crate) fn open<'py>(
     if progress.is_some() {
         options = options.progress(telling.teller());
     }
-    let opened = py.detach(|| options.open(&file));
-    let store = Bound::new(py, Store::new_of(Shared::new(telling.end(py, opened)?)))?;
+    let opened = telling.wait_for(py, move || options.open(&file))?;
+    let store = Bound::new(py, Store::new_of(Shared::new(opened)))?;
     py.import("twindex._files")?.getattr("remember")?.call1((&store,))?;
     Ok(store)
 }
@@ -92,11 +92,11 @@ pub(crate) fn check<'py>(
 ) -> Result<Bound<'py, PyAny>> {
     let (py, file, telling) = (path.py(), self::path("path", path)?, Telling::new(progress)?);
     let teller = telling.teller();
-    let checked = py.detach(|| match memory_limit {
+    let checked = telling.wait_for(py, move || match memory_limit {
         Some(Count(limit)) => twindex_durable::check_within(&file, limit, teller),
         None => twindex_durable::check(&file, teller),
-    });
-    report(py, &telling.end(py, checked)?)
+    })?;
+    report(py, &checked)
 }
 
 /// Writes what can be saved of a damaged file to a new one, `target`, which must not be there yet: a `Recovery`. The old
@@ -114,11 +114,10 @@ pub(crate) fn recover<'py>(
     let (py, telling) = (path.py(), Telling::new(progress)?);
     let (from, to) = (self::path("path", path)?, self::path("target", target)?);
     let teller = telling.teller();
-    let recovered = py.detach(|| match memory_limit {
+    let recovery = telling.wait_for(py, move || match memory_limit {
         Some(Count(limit)) => twindex_durable::recover_within(&from, &to, limit, teller),
         None => twindex_durable::recover(&from, &to, teller),
-    });
-    let recovery = telling.end(py, recovered)?;
+    })?;
     let reports = py.import("twindex._reports")?;
     let table = reports.getattr("RecoveredTable")?;
     let tables = recovery

@@ -1,6 +1,10 @@
 //! Ctrl-C in the middle of a long call.
 
 use std::io::{self, Read, Write};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use std::{panic, thread};
 
 use pyo3::prelude::*;
 
@@ -36,6 +40,45 @@ impl Interrupts {
     fn look(&mut self, py: Python<'_>) -> Result<()> {
         self.done = 0;
         Ok(py.check_signals()?)
+    }
+}
+
+/// Does long work on a thread of its own and looks for signals meanwhile. What a signal's handler raises ends the waiting,
+/// not the work.
+pub(crate) fn wait_for<T, W>(py: Python<'_>, work: W) -> Result<T>
+where
+    T: Send + 'static,
+    W: FnOnce() -> T + Send + 'static,
+{
+    const OFTEN: Duration = Duration::from_millis(50);
+    let (sender, mut receiver) = mpsc::channel();
+    let work = Arc::new(Mutex::new(Some(work)));
+    let take = |work: &Mutex<Option<W>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let taken = Arc::clone(&work);
+    let started = thread::Builder::new().name("twindex-work".into()).spawn(move || {
+        // Nobody receives it once the waiting was ended.
+        let _ = take(&taken).map(|work| sender.send(work()));
+    });
+    let Ok(thread) = started else {
+        // The system has no thread for it.
+        let work = take(&work).expect("nobody else has taken it");
+        return Ok(py.detach(work));
+    };
+    loop {
+        let made;
+        // A receiver is for one thread at a time, so it goes along.
+        (receiver, made) = py.detach(move || {
+            let made = receiver.recv_timeout(OFTEN);
+            (receiver, made)
+        });
+        match made {
+            Ok(made) => return Ok(made),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => match thread.join() {
+                Err(panicked) => panic::resume_unwind(panicked),
+                Ok(()) => unreachable!("the thread sends what it made before it ends"),
+            },
+        }
     }
 }
 

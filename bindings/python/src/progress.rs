@@ -8,6 +8,7 @@ use pyo3::sync::PyOnceLock;
 use twindex_durable::Progress;
 
 use crate::error::{self, Failure, Result};
+use crate::interrupts::wait_for;
 
 /// Between two calls of the function.
 const OFTEN: Duration = Duration::from_millis(100);
@@ -23,6 +24,8 @@ struct Teller {
     latest: Progress,
     /// What the function raised. It is not called again.
     failure: Option<PyErr>,
+    /// Nobody waits for the work any more.
+    is_over: bool,
 }
 
 impl Telling {
@@ -36,6 +39,7 @@ impl Telling {
             told: (Instant::now(), None),
             latest: Progress::default(),
             failure: None,
+            is_over: false,
         })))))
     }
 
@@ -45,6 +49,27 @@ impl Telling {
         move |progress| {
             if let Some(teller) = &teller {
                 teller.lock().unwrap_or_else(PoisonError::into_inner).note(progress);
+            }
+        }
+    }
+
+    /// Does the work that the function is told of, and heeds signals meanwhile.
+    pub(crate) fn wait_for<T, E>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce() -> std::result::Result<T, E> + Send + 'static,
+    ) -> Result<T>
+    where
+        T: Send + 'static,
+        E: Into<Failure> + Send + 'static,
+    {
+        match wait_for(py, work) {
+            Ok(made) => self.end(py, made),
+            Err(failure) => {
+                if let Some(teller) = &self.0 {
+                    py.detach(|| teller.lock().unwrap_or_else(PoisonError::into_inner).is_over = true);
+                }
+                Err(failure)
             }
         }
     }
@@ -72,7 +97,7 @@ impl Telling {
 impl Teller {
     fn note(&mut self, progress: Progress) {
         self.latest = progress;
-        if self.failure.is_none() && self.told.0.elapsed() >= OFTEN {
+        if !self.is_over && self.failure.is_none() && self.told.0.elapsed() >= OFTEN {
             self.failure = Python::attach(|py| self.tell(py)).err();
             self.told = (Instant::now(), Some(progress));
         }

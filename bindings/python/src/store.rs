@@ -13,7 +13,7 @@ use crate::batch::Batch;
 use crate::buffer::Buffer;
 use crate::codec::{Codecs, DEFAULT_CODEC, KeyCodec, ValueCodec};
 use crate::error::{self, Failure, Result};
-use crate::interrupts::Interruptible;
+use crate::interrupts::{Interruptible, wait_for};
 use crate::memory::check_memory;
 use crate::objects;
 use crate::paths::path_of;
@@ -47,6 +47,12 @@ pub(crate) struct Store(Arc<Shared>);
 impl Store {
     pub(crate) fn new_of(shared: Arc<Shared>) -> Self {
         Self(shared)
+    }
+
+    /// The store for work on another thread, unless it was closed.
+    fn opened(&self) -> Result<Arc<Shared>> {
+        self.0.check_open()?;
+        Ok(Arc::clone(&self.0))
     }
 
     fn load_bytes(py: Python<'_>, bytes: &[u8], limit: Option<usize>, telling: &Telling) -> Result<Self> {
@@ -157,8 +163,8 @@ impl Store {
     #[pyo3(signature = (name))]
     #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
     fn drop_table(&self, py: Python<'_>, name: Text) -> Result<bool> {
-        let store = self.0.open()?;
-        Ok(py.detach(|| store.drop_table(&name.0))?)
+        let store = self.opened()?;
+        Ok(wait_for(py, move || store.engine().drop_table(&name.0))??)
     }
 
     /// The bytes that the store holds: pairs, indexes and free space kept for reuse.
@@ -215,29 +221,31 @@ impl Store {
     /// '1815'
     #[pyo3(signature = (path=None))]
     fn save(&self, py: Python<'_>, path: Option<&Bound<'_, PyAny>>) -> Result<()> {
-        let store = self.0.open()?;
-        let Some(path) = path else { return Ok(py.detach(|| store.save())?) };
+        let store = self.opened()?;
+        let Some(path) = path else { return Ok(wait_for(py, move || store.engine().save())??) };
         let Some(target) = path_of(path)? else {
             return Err(error::wrong_type("path", "str, bytes, os.PathLike or None", path));
         };
-        Ok(py.detach(|| store.save_as(&target))?)
+        Ok(wait_for(py, move || store.engine().save_as(&target))??)
     }
 
     /// Returns once every change that was made before the call is on disk. With durability "none" that is what `save`
     /// is for, and this does nothing.
     fn flush(&self, py: Python<'_>) -> Result<()> {
-        let store = self.0.open()?;
-        Ok(py.detach(|| store.flush())?)
+        let store = self.opened()?;
+        Ok(wait_for(py, move || store.engine().flush())??)
     }
 
     /// Writes the store's file anew without what has been overwritten since, while reads and writes go on. Happens by
     /// itself when it is worth it. `progress` is called with a `Progress` now and then, and at the end.
     #[pyo3(signature = (*, progress=None))]
     fn compact(&self, py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> Result<()> {
-        let (store, telling, is_told) = (self.0.open()?, Telling::new(progress)?, progress.is_some());
-        let compacted =
-            py.detach(|| if is_told { store.compact_with(telling.teller()) } else { store.compact() });
-        telling.end(py, compacted)
+        let (store, telling) = (self.opened()?, Telling::new(progress)?);
+        let teller = progress.map(|_| telling.teller());
+        telling.wait_for(py, move || match teller {
+            Some(teller) => store.engine().compact_with(teller),
+            None => store.engine().compact(),
+        })
     }
 
     /// A `Batch`: writes that are done all or not at all.
@@ -278,8 +286,8 @@ impl Store {
     /// Tables go on working, over compactions too and when the file is replaced. When it returns, no batch is there in part;
     /// while it runs, other threads may see a part of one. Raises `NoFileError` for a store in memory.
     fn refresh(&self, py: Python<'_>) -> Result<u64> {
-        let store = self.0.open()?;
-        Ok(py.detach(|| store.refresh())?)
+        let store = self.opened()?;
+        Ok(wait_for(py, move || store.engine().refresh())??)
     }
 
     /// Keeps up by itself from now on: `refresh` is called by a thread, every 1 to 32 ms. What goes wrong is in
@@ -339,8 +347,9 @@ impl Store {
             return Self::load_bytes(py, bytes.as_bytes(), limit, &telling);
         }
         if let Some(path) = path_of(source)? {
-            let loaded = py.detach(|| twindex_durable::load_within(&path, limit, telling.teller()));
-            return Ok(Self(Shared::new(telling.end(py, loaded)?)));
+            let teller = telling.teller();
+            let load = move || twindex_durable::load_within(&path, limit, teller);
+            return Ok(Self(Shared::new(telling.wait_for(py, load)?)));
         }
         match Buffer::of("source", source)? {
             Some(buffer) => Self::load_bytes(py, &buffer.copy(usize::MAX)?, limit, &telling),
@@ -353,22 +362,23 @@ impl Store {
     ///
     /// Where it fails, the store stays open, so that it can be saved to another file.
     fn close(&self, py: Python<'_>) -> Result<()> {
-        let engine = self.0.engine();
         if self.0.is_foreign() {
             self.0.mark_closed();
         }
         if self.0.is_closed() {
             return Ok(());
         }
-        Ok(py.detach(|| {
+        let shared = Arc::clone(&self.0);
+        Ok(wait_for(py, move || {
+            let engine = shared.engine();
             engine.close()?;
-            self.0.mark_closed();
+            shared.mark_closed();
             for table in engine.in_memory().tables() {
                 // Fails only where the table was dropped, and then it is empty.
                 let _ = table.clear();
             }
             Ok::<_, twindex_durable::Error>(())
-        })?)
+        })??)
     }
 
     /// Whether the store was closed.
