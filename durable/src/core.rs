@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use twindex::dump::{self, Progress};
 
+use crate::clock;
 use crate::disk::Disk;
 use crate::disk::real::RealDisk;
 use crate::error::{Error, Result};
@@ -99,6 +100,7 @@ const MOST_IDS: u32 = 1 << 31;
 
 impl Core {
     pub(crate) fn in_memory(engine: twindex::Store) -> Self {
+        clock::wind(&engine);
         let names = engine.tables();
         let ids: BTreeMap<String, u32> =
             (0..).zip(&names).map(|(id, table)| (table.name().into(), id)).collect();
@@ -140,6 +142,7 @@ impl Core {
             Notice::LogTorn(offset, bytes).tell(path);
         }
         let engine = found.as_ref().map_or_else(twindex::Store::new, |found| found.loader.store().clone());
+        clock::wind(&engine);
         engine.set_memory_limit(memory_limit);
         let (mut ids, mut next_id, mut end) = (BTreeMap::new(), 0, None);
         if let Some(found) = found {

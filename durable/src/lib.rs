@@ -23,6 +23,7 @@
 //! [`save`] and [`load`] write and read the file of a store that is in memory alone.
 
 mod batch;
+mod clock;
 mod compact;
 mod core;
 mod disk;

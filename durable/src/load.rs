@@ -8,6 +8,7 @@ use twindex::Error::{Corrupt, MemoryLimit};
 use twindex::dump::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Loader, Position, Progress, Unpacked};
 use twindex::{Index, Result};
 
+use crate::clock;
 use crate::disk::File;
 use crate::log::End;
 use crate::options::ProgressFn;
@@ -53,6 +54,7 @@ pub(crate) fn load(
     let read = file.read_at(0, &mut bytes)?;
     let header = Header::decode(&bytes[..read])?;
     let store = twindex::Store::new();
+    clock::wind(&store);
     store.set_memory_limit(memory_limit);
     let (mut loader, dump) = load_dump(&**file, header.salt, len, store, progress)?;
     if header.salt == 0 {
