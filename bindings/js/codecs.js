@@ -106,7 +106,7 @@ const valueCodecs = {
 
 const FORMATS = { __proto__: null, str, bytes, view }
 /** What the names of all languages' own codecs are, of which none may mean another thing. */
-const TAKEN = [...new Set([...Object.keys(keyCodecs), ...Object.keys(valueCodecs), 'pickle'])]
+const TAKEN = [...new Set([...Object.keys(keyCodecs), ...Object.keys(valueCodecs), 'object', 'pickle'])]
 const MOST_NAME_BYTES = 255
 
 function readName(name) {

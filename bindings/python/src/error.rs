@@ -10,11 +10,11 @@ use pyo3::sync::PyOnceLock;
 use twindex_codec::Excerpt;
 
 use self::classes::{
-    ArgumentTypeError, ClosedError, CodecNameError, CorruptError, EncodingError, ForeignTableError,
-    ForkedError, InUseError, IntegerOverflowError, IoError, KeyTooLongError, LogFailedError,
-    MemoryLimitError, NoFileError, NoTableError, NotAnIntegerError, OptionError, PairLengthError,
-    ReadOnlyError, TableDroppedError, TableNameError, UnexpectedError, UnknownDurabilityError,
-    UnknownIndexError, ValueTooLargeError, WrongCodecError, WrongIndexError,
+    ArgumentTypeError, CacheLimitError, ClosedError, CodecNameError, CorruptError, EncodingError,
+    ForeignTableError, ForkedError, InUseError, IntegerOverflowError, IoError, KeyTooLongError,
+    LogFailedError, MemoryLimitError, NameInUseError, NoFileError, NoTableError, NotAnIntegerError,
+    OptionError, PairLengthError, ReadOnlyError, TableDroppedError, TableNameError, UnexpectedError,
+    UnknownDurabilityError, UnknownIndexError, ValueTooLargeError, WrongCodecError, WrongIndexError,
 };
 
 #[allow(missing_docs, reason = "the macro's types are documented where they are defined, in Python")]
@@ -23,6 +23,7 @@ mod classes {
 
     import_exception!(twindex.errors, Error);
     import_exception!(twindex.errors, ArgumentTypeError);
+    import_exception!(twindex.errors, CacheLimitError);
     import_exception!(twindex.errors, ClosedError);
     import_exception!(twindex.errors, CodecNameError);
     import_exception!(twindex.errors, CorruptError);
@@ -36,6 +37,7 @@ mod classes {
     import_exception!(twindex.errors, KeyTooLongError);
     import_exception!(twindex.errors, LogFailedError);
     import_exception!(twindex.errors, MemoryLimitError);
+    import_exception!(twindex.errors, NameInUseError);
     import_exception!(twindex.errors, NoFileError);
     import_exception!(twindex.errors, NoTableError);
     import_exception!(twindex.errors, NotAnIntegerError);
@@ -113,6 +115,7 @@ impl From<twindex::Error> for Failure {
             Engine::WrongIndex { .. } => WrongIndexError::new_err(message),
             Engine::WrongCodec { .. } => WrongCodecError::new_err(message),
             Engine::CodecName { .. } => CodecNameError::new_err(message),
+            Engine::NameInUse { .. } => NameInUseError::new_err(message),
             Engine::NoTable { .. } => NoTableError::new_err(message),
             Engine::UnknownIndex { .. } => UnknownIndexError::new_err(message),
             Engine::TableDropped { .. } => TableDroppedError::new_err(message),
@@ -124,6 +127,15 @@ impl From<twindex::Error> for Failure {
             Engine::Io(error) => os_error::<IoError>(errno(&error), message),
             _ => classes::Error::new_err(message),
         })
+    }
+}
+
+/// What a write to a cache failed with.
+#[cold]
+pub(crate) fn of_cache(error: twindex::Error) -> Failure {
+    match error {
+        twindex::Error::MemoryLimit { .. } => Failure::from(CacheLimitError::new_err(error.to_string())),
+        error => error.into(),
     }
 }
 
@@ -241,11 +253,11 @@ pub(crate) fn forked() -> Failure {
     ))
 }
 
-/// A table that remembers a codec that has to be named. A pickle is one, as to read it runs what it says.
+/// A table that remembers a codec that has to be named. A pickle is one, as to read it runs what it says, and so is `object`.
 #[cold]
 pub(crate) fn unknown_codec(table: &str, of: &str, name: &str) -> Failure {
     let how = match name {
-        "pickle" => r#"which runs what it reads: name it, "pickle", where you trust who wrote it"#,
+        "pickle" | "object" => "which runs what it reads: name it where you trust who wrote it",
         _ => "which is none of Twindex: name it, as a twindex.Codec",
     };
     Failure::from(WrongCodecError::new_err(format!(

@@ -33,6 +33,18 @@ pub(crate) fn content<'a>(bytes: &'a Bound<'_, PyBytes>) -> &'a [u8] {
     }
 }
 
+/// A `bytearray` with a copy of these bytes.
+pub(crate) fn bytearray<'py>(py: Python<'py>, content: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let start = content.as_ptr().cast::<c_char>();
+    // SAFETY: as for `bytes`.
+    unsafe {
+        Bound::from_owned_ptr_or_err(
+            py,
+            ffi::PyByteArray_FromStringAndSize(start, content.len().cast_signed()),
+        )
+    }
+}
+
 /// A `str` object with a copy of this text.
 #[inline]
 pub(crate) fn text<'py>(py: Python<'py>, content: &str) -> PyResult<Bound<'py, PyAny>> {

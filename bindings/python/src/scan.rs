@@ -56,6 +56,8 @@ enum Source {
     Ascending(Box<twindex::Cursor>),
     Descending(Box<twindex::Cursor>),
     Unordered(twindex::Iter),
+    /// A cache, and where its walk goes on.
+    Cache(twindex::Cache, u64),
 }
 
 /// Pairs that were read ahead, as objects: to make many in a row takes less time than to make each when it is due.
@@ -127,9 +129,24 @@ impl State {
                 }
                 pairs
             }
+            Source::Cache(cache, from) => {
+                let mut pairs = 0;
+                while pairs < size {
+                    let next = cache.walk(*from, |key, value, _| {
+                        pairs += 1;
+                        read(key, value);
+                    });
+                    *from = next.unwrap_or(0);
+                    if *from == 0 {
+                        self.left = 0;
+                        return;
+                    }
+                }
+                pairs
+            }
         };
         // At the end of the range the iterator is exhausted for good, as Python wants it.
-        self.left = if pairs < size && !ahead.is_full() { 0 } else { self.left - pairs };
+        self.left = if pairs < size && !ahead.is_full() { 0 } else { self.left.saturating_sub(pairs) };
         self.size = (self.size * 2).min(LAST_BLOCK);
     }
 }
@@ -158,6 +175,15 @@ impl Scan {
             return Self::over_range(store, table.cursor(..), codecs, yields, false, None);
         }
         Self::new(store, Source::Unordered(table.iter()), codecs, yields, None)
+    }
+
+    pub(crate) fn over_cache(
+        store: Arc<Shared>,
+        cache: twindex::Cache,
+        codecs: Codecs,
+        yields: Yields,
+    ) -> Self {
+        Self::new(store, Source::Cache(cache, 0), codecs, yields, None)
     }
 
     fn new(store: Arc<Shared>, source: Source, codecs: Codecs, yields: Yields, limit: Option<usize>) -> Self {

@@ -11,6 +11,7 @@ use twindex_durable::Progress;
 use crate::arguments::{Count, Text};
 use crate::batch::Batch;
 use crate::buffer::Buffer;
+use crate::cache::{Cache, CacheArguments, Capacity, Sizes, Ttl};
 use crate::codec::{Codecs, DEFAULT_CODEC, KeyCodec, ValueCodec};
 use crate::error::{self, Failure, Result};
 use crate::interrupts::{Interruptible, wait_for};
@@ -131,6 +132,54 @@ impl Store {
         let table = py.detach(|| store.table_with(&name.0, options))?;
         let codecs = Codecs::of_table(py, table.name(), table.codecs(), keys, values)?;
         Ok(Table::new(Arc::clone(shared), slf.clone().into_any().unbind(), table, codecs))
+    }
+
+    /// Opens the cache of this name, or creates it: see `Cache`, which says what the arguments are.
+    ///
+    /// A cache that is there keeps its capacity, its time to live and its function `on_evict`. It may be opened without any of
+    /// them, and with no codecs: then it has those that it was created with, "str" unless told. It is not in the store's
+    /// log. What it takes counts towards the store's memory limit. No table can have its name.
+    ///
+    /// >>> store = Store()
+    /// >>> pages = store.cache("pages", capacity=64_000_000, ttl=60)
+    /// >>> pages["/"] = "<h1>Hello"
+    /// >>> store.cache("pages")["/"], store.caches()
+    /// ('<h1>Hello', ['pages'])
+    #[pyo3(
+        signature = (name, *, capacity=None, maxsize=None, ttl=None, keys=None, values=None, on_evict=None)
+    )]
+    #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
+    fn cache(
+        &self,
+        py: Python<'_>,
+        name: Text,
+        capacity: Option<Capacity>,
+        maxsize: Option<Capacity>,
+        ttl: Option<Ttl>,
+        keys: Option<&Bound<'_, PyAny>>,
+        values: Option<&Bound<'_, PyAny>>,
+        on_evict: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Cache> {
+        let keys = keys.map(KeyCodec::of_cache).transpose()?;
+        let values = values.map(ValueCodec::of_cache).transpose()?;
+        let arguments = CacheArguments { sizes: Sizes { capacity, maxsize, ttl }, keys, values, on_evict };
+        Cache::open_in(py, Arc::clone(&self.0), &name.0, arguments)
+    }
+
+    /// The name of every cache, by name.
+    fn caches<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
+        let caches = self.0.open()?.in_memory().caches();
+        let names = gather(py, caches.iter().map(|cache| Ok(objects::text(py, cache.name())?)))?;
+        Ok(objects::list(py, names)?)
+    }
+
+    /// Removes a cache and its pairs; whether it was there. Writes by its handles raise `TableDroppedError` from then on.
+    #[pyo3(signature = (name))]
+    #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
+    fn drop_cache(&self, py: Python<'_>, name: Text) -> Result<bool> {
+        let store = self.0.open()?.in_memory();
+        Ok(py.detach(|| store.drop_cache(&name.0)))
     }
 
     /// The name and index of every table, by name.
@@ -376,6 +425,9 @@ impl Store {
             for table in engine.in_memory().tables() {
                 // Fails only where the table was dropped, and then it is empty.
                 let _ = table.clear();
+            }
+            for cache in engine.in_memory().caches() {
+                let _ = cache.clear();
             }
             Ok::<_, twindex_durable::Error>(())
         })??)

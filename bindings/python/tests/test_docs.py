@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import twindex
-from twindex import errors
+from twindex import aio, errors
 
 README = Path(__file__).parents[1] / "README.md"
 PAGES = [README, *sorted((README.parents[2] / "docs" / "python").glob("*.md"))]
@@ -24,7 +24,7 @@ PROGRAMS = [
         re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     )
 ]
-CLASSES = [twindex.Store, twindex.Table, twindex.Cursor, twindex.Scan, twindex.Batch]
+CLASSES = [twindex.Store, twindex.Table, twindex.Cache, twindex.Cursor, twindex.Scan, twindex.Batch]
 PUBLIC = [
     (f"{kind.__name__}.{name}", member)
     for kind in CLASSES
@@ -38,6 +38,8 @@ def documented() -> dict[str, Any]:
         "twindex": twindex,
         "twindex.errors": errors,
         "twindex.open": twindex.open,
+        "twindex.cached": twindex.cached,
+        "twindex.aio.get_or_compute": aio.get_or_compute,
         **dict(PUBLIC),
     }
     return objects | {kind.__name__: kind for kind in CLASSES}

@@ -29,6 +29,12 @@ if (
 
         index = "sorted"
 
+    class TestMappingProtocolCache(TestMappingProtocol):
+        """The same on a cache."""
+
+        def _empty_mapping(self) -> Any:
+            return twindex.Cache(maxsize=100)
+
 
 def test_reading_and_writing() -> None:
     """What those tests come down to, for an interpreter without them."""

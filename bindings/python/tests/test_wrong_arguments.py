@@ -96,7 +96,21 @@ CODECS: list[dict[str, Any]] = [
 #: What a caller may expect: our errors, those of mappings and sequences, wrong calls, and the caller's own.
 EXPECTED = (twindex.Error, KeyError, IndexError, TypeError, LookupError)
 
-OPTIONS = ["gt", "gte", "lt", "lte", "prefix", "reverse", "limit", "minimum", "inclusive", "no_such_option"]
+OPTIONS = [
+    "ttl",
+    "capacity",
+    "maxsize",
+    "gt",
+    "gte",
+    "lt",
+    "lte",
+    "prefix",
+    "reverse",
+    "limit",
+    "minimum",
+    "inclusive",
+    "no_such_option",
+]
 
 
 def methods(kind: type) -> list[str]:
@@ -128,6 +142,30 @@ def test_tables(
     call(table, name, arguments, options)
     assert len(list(table.items())) == len(table)
     assert twindex.Store.load(store.dump()).table("t", index, **codecs) == table
+
+
+CACHE_CODECS: list[dict[str, Any]] = [*CODECS, {"keys": "object", "values": "object"}]
+
+
+@pytest.mark.parametrize("name", methods(twindex.Cache))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.sampled_from(CACHE_CODECS),
+    st.lists(JUNK, max_size=4),
+    st.dictionaries(st.sampled_from(OPTIONS), JUNK, max_size=2),
+)
+def test_caches(name: str, codecs: dict[str, Any], arguments: list[Any], options: dict[str, Any]) -> None:
+    cache: twindex.Cache[Any, Any] = twindex.Store().cache("c", maxsize=10, **codecs)
+    call(cache, name, arguments, options)
+    assert len(list(cache.items())) <= len(cache) <= 10
+    cache.clear()
+    assert len(cache) == 0
+
+
+@given(st.dictionaries(st.sampled_from(["keys", "values", "on_evict", *OPTIONS]), JUNK, max_size=3))
+def test_new_caches(options: dict[str, Any]) -> None:
+    with suppress(*EXPECTED):
+        assert len(twindex.Cache(**options)) == 0
 
 
 @pytest.mark.parametrize("name", methods(twindex.Cursor))
@@ -170,6 +208,6 @@ def test_batches(name: str, arguments: list[Any], with_table: bool) -> None:
 
 def test_the_methods_are_those_of_the_documentation() -> None:
     """A method that this module would not find is one that it would not test."""
-    for kind in (twindex.Table, twindex.Cursor, twindex.Store, twindex.Batch):
+    for kind in (twindex.Table, twindex.Cache, twindex.Cursor, twindex.Store, twindex.Batch):
         assert set(methods(kind)) <= {name for name, _ in inspect.getmembers(kind)}
         assert "update" in methods(twindex.Table)

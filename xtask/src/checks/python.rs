@@ -77,8 +77,15 @@ pub(super) fn pytest_under(
     let folder = &workspace.path("bindings/python");
     let venv = Venv::of_interpreter(workspace, interpreter);
     venv.make(log)?;
-    let needed =
-        ["--constraint=requirements-dev.txt", "flask", "hypothesis", "msgpack", "pytest", "sortedcontainers"];
+    let needed = [
+        "--constraint=requirements-dev.txt",
+        "cachetools",
+        "flask",
+        "hypothesis",
+        "msgpack",
+        "pytest",
+        "sortedcontainers",
+    ];
     venv.install(folder, &needed, log)?;
     install(&only_file(&workspace.target(WHEEL), "whl")?, &venv, folder, log)?;
     let mut pytest = venv.module("pytest", folder);

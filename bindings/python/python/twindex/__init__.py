@@ -18,6 +18,7 @@ True
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
+from ._cached import CacheInfo, cached
 from ._changes import DELETE, KEEP
 from ._codecs import Codec
 from ._connect import cluster as _cluster
@@ -27,6 +28,7 @@ from ._twindex import (
     MAX_NAME_BYTES,
     MAX_VALUE_BYTES,
     Batch,
+    Cache,
     Cursor,
     Scan,
     Store,
@@ -38,6 +40,7 @@ from ._twindex import (
 )
 from .errors import (
     ArgumentTypeError,
+    CacheLimitError,
     ClosedError,
     CodecNameError,
     CorruptError,
@@ -51,6 +54,7 @@ from .errors import (
     KeyTooLongError,
     LogFailedError,
     MemoryLimitError,
+    NameInUseError,
     NoFileError,
     NoTableError,
     NotAnIntegerError,
@@ -69,6 +73,7 @@ from .errors import (
 
 # Not base classes: so a look-up goes straight to the native class, whose every method is its own.
 MutableMapping.register(Table)
+MutableMapping.register(Cache)
 Iterator.register(Scan)
 
 
@@ -89,6 +94,9 @@ __all__ = [
     "MAX_VALUE_BYTES",
     "ArgumentTypeError",
     "Batch",
+    "Cache",
+    "CacheInfo",
+    "CacheLimitError",
     "ClosedError",
     "Codec",
     "CodecNameError",
@@ -105,6 +113,7 @@ __all__ = [
     "KeyTooLongError",
     "LogFailedError",
     "MemoryLimitError",
+    "NameInUseError",
     "NoFileError",
     "NoTableError",
     "NotAnIntegerError",
@@ -128,6 +137,7 @@ __all__ = [
     "WrongCodecError",
     "WrongIndexError",
     "__version__",
+    "cached",
     "check",
     "connect",
     "open",

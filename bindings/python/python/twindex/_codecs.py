@@ -18,7 +18,7 @@ T = TypeVar("T")
 _MAX_NAME_BYTES = 255
 
 # What the names of all languages' own codecs are, of which none may mean another thing.
-_TAKEN = frozenset({"bytes", "str", "int", "tuple", "json", "msgpack", "pickle", "bigint", "view"})
+_TAKEN = frozenset({"bytes", "str", "int", "tuple", "json", "msgpack", "pickle", "object", "bigint", "view"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The views that `Table.keys`, `values` and `items` return.
+"""The views that the `keys`, `values` and `items` of tables and caches return.
 
 Those of `collections.abc` look every key up again while they iterate, which is slow and stumbles over pairs
 that are deleted meanwhile; these read the pairs as they come.
@@ -17,7 +17,7 @@ V = TypeVar("V")
 
 
 class KeysView(collections.abc.KeysView[K]):
-    """The keys of a table, as they are now."""
+    """The keys of a table or a cache, as they are now."""
 
     __slots__ = ()
     _mapping: Table[K, object]
@@ -30,7 +30,7 @@ class KeysView(collections.abc.KeysView[K]):
 
 
 class ValuesView(collections.abc.ValuesView[V]):
-    """The values of a table, as they are now."""
+    """The values of a table or a cache, as they are now."""
 
     __slots__ = ()
     _mapping: Table[object, V]
@@ -46,7 +46,7 @@ class ValuesView(collections.abc.ValuesView[V]):
 
 
 class ItemsView(collections.abc.ItemsView[K, V]):
-    """The pairs of a table, as they are now."""
+    """The pairs of a table or a cache, as they are now."""
 
     __slots__ = ()
     _mapping: Table[K, V]

@@ -1,4 +1,4 @@
-"""Tables in a Valkey or Redis Cluster, for asyncio. This needs the package `twindex-cluster`.
+"""For asyncio: a cache's `get_or_compute`, and tables in a Valkey or Redis Cluster by the package `twindex-cluster`.
 
 >>> import twindex.aio
 >>> async def main() -> None:
@@ -7,12 +7,52 @@
 ...         await users.insert("ada", "1815")
 """
 
+from __future__ import annotations
+
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._connect import cluster
+from ._flights import get_or_compute_async
 
-__all__ = ["connect"]
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from datetime import timedelta
+
+    from ._twindex import Cache
+
+__all__ = ["connect", "get_or_compute"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+async def get_or_compute(
+    cache: Cache[K, V],
+    key: K,
+    compute: Callable[[], Awaitable[V]],
+    /,
+    *,
+    ttl: float | timedelta | None = None,
+) -> V:
+    """The key's value, or else the one that the coroutine function `compute` returns, which is written to the cache.
+
+    Of all tasks that ask for the same key, one computation runs, and they all wait for it: see `Cache.get_or_compute`. It
+    runs in a task of its own, and goes on when a task that waits for it is cancelled.
+
+    >>> import asyncio, twindex, twindex.aio
+    >>> async def main(cache):
+    ...     async def read():
+    ...         return "read from the network"
+    ...     return await twindex.aio.get_or_compute(cache, "/", read, ttl=60)
+    >>> asyncio.run(main(twindex.Cache(maxsize=100)))
+    'read from the network'
+    """
+    name = cache._name(key)
+    # This look-up is counted.
+    if (view := cache.view(key)) is not None:
+        return cache._show(bytes(view))
+    return await get_or_compute_async(cache, name, compute, ttl)
 
 
 async def connect(url: str, **options: Any) -> Any:

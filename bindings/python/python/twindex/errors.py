@@ -96,6 +96,12 @@ class UnknownIndexError(Error, ValueError):
     code = "TWINDEX_UNKNOWN_INDEX"
 
 
+class NameInUseError(Error, ValueError):
+    """A table was asked for under the name of a cache, or a cache under that of a table."""
+
+    code = "TWINDEX_NAME_IN_USE"
+
+
 class NoTableError(Error, KeyError):
     """A table that is not there was asked for with `create=False`."""
 
@@ -115,6 +121,10 @@ class MemoryLimitError(Error, MemoryError):
     """A write that would take the store past its memory limit."""
 
     code = "TWINDEX_MEMORY_LIMIT"
+
+
+class CacheLimitError(MemoryLimitError, ValueError):
+    """A pair that does not fit into a cache, even if all others go; cachetools raises `ValueError` then."""
 
 
 class NotAnIntegerError(Error, ValueError):

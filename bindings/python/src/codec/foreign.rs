@@ -118,7 +118,7 @@ impl Format {
     }
 
     /// What the encoder says of an object; an exception of the object's own methods passes as it is.
-    fn refuse(&self, object: &Bound<'_, PyAny>, cause: PyErr) -> Failure {
+    pub(super) fn refuse(&self, object: &Bound<'_, PyAny>, cause: PyErr) -> Failure {
         let py = object.py();
         if cause.is_instance_of::<PyTypeError>(py) || cause.is_instance_of::<PyBufferError>(py) {
             let expected = format!("what {} can hold", self.name);

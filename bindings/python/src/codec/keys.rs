@@ -11,7 +11,8 @@ use twindex_codec::int;
 use super::content::{Content, encode_bytes, encode_text, integer, make_text};
 use super::custom::Custom;
 use super::encoded::Encoded;
-use super::tuple;
+use super::object;
+use super::{OBJECT, tuple};
 use crate::error::{self, Result, shown};
 use crate::objects;
 
@@ -27,6 +28,8 @@ pub(crate) enum KeyCodec {
     Int,
     /// Bytes in the order of the tuples.
     Tuple,
+    /// Any object, of caches alone.
+    Object,
     Custom(Arc<Custom>),
 }
 
@@ -46,6 +49,14 @@ impl KeyCodec {
         }
     }
 
+    /// As [`of`](Self::of), of a cache.
+    pub(crate) fn of_cache(object: &Bound<'_, PyAny>) -> Result<Self> {
+        if object.cast::<PyString>().is_ok_and(|name| name.to_string_lossy() == OBJECT) {
+            return Ok(Self::Object);
+        }
+        Self::of(object)
+    }
+
     /// The one of this name that needs no functions.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
@@ -63,6 +74,7 @@ impl KeyCodec {
             Self::Str => "str",
             Self::Int => "int",
             Self::Tuple => "tuple",
+            Self::Object => OBJECT,
             Self::Custom(custom) => &custom.name,
         }
     }
@@ -97,6 +109,7 @@ impl KeyCodec {
             Self::Str => encode_text(content, key),
             Self::Int => Ok(Encoded::Ordered(int::encode(integer("key", key)?))),
             Self::Tuple => tuple::encode(content, key),
+            Self::Object => object::encode_key(content, key),
             Self::Custom(custom) => custom.encode(content, key),
         }
     }
@@ -105,7 +118,7 @@ impl KeyCodec {
     #[inline]
     pub(crate) fn make<'py>(&self, py: Python<'py>, key: &[u8]) -> Result<Bound<'py, PyAny>> {
         match self {
-            Self::Bytes | Self::Tuple | Self::Custom(_) => Ok(objects::bytes(py, key)?),
+            Self::Bytes | Self::Tuple | Self::Object | Self::Custom(_) => Ok(objects::bytes(py, key)?),
             Self::Str => make_text(Content::Key, py, key),
             Self::Int => Ok(objects::integer(py, int::decode(key)?)?),
         }
@@ -117,6 +130,7 @@ impl KeyCodec {
         match self {
             Self::Bytes | Self::Str | Self::Int => Ok(made),
             Self::Tuple => tuple::decode(made.py(), of_bytes(&made)?.as_bytes()),
+            Self::Object => object::decode_key(of_bytes(&made)?),
             Self::Custom(custom) => custom.decode(of_bytes(&made)?),
         }
     }
@@ -131,7 +145,7 @@ impl KeyCodec {
         match self {
             Self::Bytes | Self::Str => Ok(twindex::prefix_range(encoded.as_ref())),
             Self::Tuple => Ok(twindex_codec::tuple::prefix_range(encoded.as_ref())?),
-            Self::Int | Self::Custom(_) => {
+            Self::Int | Self::Object | Self::Custom(_) => {
                 Err(error::option(format!("{} keys have no prefix (prefix={})", self.name(), shown(prefix))))
             }
         }

@@ -19,7 +19,7 @@ pub(super) fn encode<'a>(content: Content, key: &Bound<'_, PyAny>) -> Result<Enc
     Ok(Encoded::Copied(bytes?.into()))
 }
 
-fn write(to: &mut Writer, content: Content, item: &Bound<'_, PyAny>) -> Result<()> {
+pub(super) fn write(to: &mut Writer, content: Content, item: &Bound<'_, PyAny>) -> Result<()> {
     if let Ok(text) = item.cast::<PyString>() {
         to.text(utf8("key", text)?)?;
     } else if let Ok(bytes) = item.cast::<PyBytes>() {

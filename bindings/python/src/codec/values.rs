@@ -10,6 +10,7 @@ use super::content::{Content, encode_bytes, encode_text, integer, make_text};
 use super::custom::Custom;
 use super::encoded::Encoded;
 use super::foreign::Format;
+use super::{OBJECT, object};
 use crate::error::{self, Result};
 use crate::objects;
 
@@ -23,6 +24,8 @@ pub(crate) enum ValueCodec {
     Json,
     Msgpack,
     Pickle,
+    /// Any object, of caches alone.
+    Object,
     Custom(Arc<Custom>),
 }
 
@@ -41,6 +44,14 @@ impl ValueCodec {
             Some(custom) => Ok(Self::Custom(Arc::new(custom))),
             None => Err(error::wrong_type("values", "the name of a codec or a twindex.Codec", object)),
         }
+    }
+
+    /// As [`of`](Self::of), of a cache.
+    pub(crate) fn of_cache(object: &Bound<'_, PyAny>) -> Result<Self> {
+        if object.cast::<PyString>().is_ok_and(|name| name.to_string_lossy() == OBJECT) {
+            return Ok(Self::Object);
+        }
+        Self::of(object)
     }
 
     /// The one of this name that is safe to read by and needs no functions.
@@ -63,6 +74,7 @@ impl ValueCodec {
             Self::Json => "json",
             Self::Msgpack => "msgpack",
             Self::Pickle => "pickle",
+            Self::Object => OBJECT,
             Self::Custom(custom) => &custom.name,
         }
     }
@@ -89,6 +101,7 @@ impl ValueCodec {
             Self::Json => Format::json(value.py())?.encode(value),
             Self::Msgpack => Format::msgpack(value.py())?.encode(value),
             Self::Pickle => Format::pickle(value.py())?.encode(value),
+            Self::Object => object::encode_value(value),
             Self::Custom(custom) => custom.encode(Content::Value, value),
         }
     }
@@ -97,7 +110,7 @@ impl ValueCodec {
     pub(crate) fn check_decimal(&self) -> Result<()> {
         match self {
             Self::Bytes | Self::Str | Self::Int | Self::Json => Ok(()),
-            Self::Msgpack | Self::Pickle | Self::Custom(_) => Err(error::misuse(format!(
+            Self::Msgpack | Self::Pickle | Self::Object | Self::Custom(_) => Err(error::misuse(format!(
                 "increment adds to decimal text, which {} values are not",
                 self.name()
             ))),
@@ -106,12 +119,22 @@ impl ValueCodec {
 
     /// Whether None is a value like any other.
     pub(crate) fn has_none(&self) -> bool {
-        matches!(self, Self::Json | Self::Msgpack | Self::Pickle | Self::Custom(_))
+        matches!(self, Self::Json | Self::Msgpack | Self::Pickle | Self::Object | Self::Custom(_))
     }
 
     /// [`encode`](Self::encode), with `None` for an absent value.
     pub(crate) fn encode_present<'a>(&self, value: &'a Bound<'_, PyAny>) -> Result<Option<Encoded<'a>>> {
         if value.is_none() { Ok(None) } else { self.encode(value).map(Some) }
+    }
+
+    /// The value that the function of `alter` returned. A function without a `return` returns None.
+    pub(crate) fn encode_returned<'a>(&self, value: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+        if value.is_none() && !self.has_none() {
+            return Err(error::misuse(
+                "the function of alter must return the new value, twindex.DELETE or twindex.KEEP, not None",
+            ));
+        }
+        self.encode(value)
     }
 
     /// The value, or what [`finish`](Self::finish) makes it from. Runs no Python code.
@@ -121,6 +144,7 @@ impl ValueCodec {
             Self::Bytes | Self::Msgpack | Self::Pickle | Self::Custom(_) => Ok(objects::bytes(py, value)?),
             Self::Str | Self::Json => make_text(Content::Value, py, value),
             Self::Int => Ok(objects::integer(py, decimal::decode(value)?)?),
+            Self::Object => object::make_value(py, value),
         }
     }
 
@@ -132,6 +156,7 @@ impl ValueCodec {
             Self::Json => Format::json(made.py())?.decode_text(&made),
             Self::Msgpack => Format::msgpack(made.py())?.decode(&made),
             Self::Pickle => Format::pickle(made.py())?.decode(&made),
+            Self::Object => object::finish_value(made),
             Self::Custom(custom) => custom.decode(made.cast::<PyBytes>().map_err(PyErr::from)?),
         }
     }

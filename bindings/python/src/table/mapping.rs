@@ -4,18 +4,16 @@ use std::sync::Arc;
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyMapping};
+use pyo3::types::PyMapping;
 use twindex::Index;
 
 use super::Table;
 use crate::arguments::{Given, Position};
 use crate::error::{self, Result};
-use crate::groups::{each_pair, items};
-use crate::interrupts::Interrupts;
 use crate::memory::check_memory;
-use crate::objects::{self, Pair};
+use crate::objects::Pair;
 use crate::scan::{Scan, Yields};
+use crate::views::{is_equal, items_view, keys_view, values_view};
 
 impl Table {
     /// Removes the pair and returns its value. A value that cannot be read stays.
@@ -33,7 +31,8 @@ impl Table {
     /// The key of some pair of a hash table, if there is one.
     fn any_key(&self, py: Python<'_>) -> Option<Vec<u8>> {
         let table = self.engine.in_memory();
-        self.popping.with(py, |popping| popping.any_key(table))
+        let walk = |from: u64, keys: &mut Vec<Vec<u8>>| table.walk(from, |key, _| keys.push(key.to_vec()));
+        self.popping.with(py, |popping| popping.any_key(walk))
     }
 
     fn iterate(&self, yields: Yields) -> Result<Scan> {
@@ -91,21 +90,18 @@ impl Table {
     }
 
     /// A set-like view of the keys.
-    fn keys<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        static VIEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        VIEW.import(slf.py(), "twindex._views", "KeysView")?.call1((slf,))
+    fn keys<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        keys_view(slf)
     }
 
     /// A view of the values.
-    fn values<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        static VIEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        VIEW.import(slf.py(), "twindex._views", "ValuesView")?.call1((slf,))
+    fn values<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        values_view(slf)
     }
 
     /// A set-like view of the pairs.
-    fn items<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        static VIEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        VIEW.import(slf.py(), "twindex._views", "ItemsView")?.call1((slf,))
+    fn items<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        items_view(slf)
     }
 
     /// The key's value, or `default` where the key is absent.
@@ -191,41 +187,6 @@ impl Table {
         if other.cast::<PyMapping>().is_err() {
             return Ok(py.NotImplemented().into_bound(py));
         }
-        let ours = dict_of(&Self::items(slf)?)?;
-        let theirs = dict_of(&other.call_method0("items")?)?;
-        Ok(are_equal(&ours, &theirs)?.into_bound_py_any(py)?)
+        Ok(is_equal(&Self::items(slf)?, other)?.into_bound_py_any(py)?)
     }
-}
-
-/// A dict of these pairs.
-fn dict_of<'py>(pairs: &Bound<'py, PyAny>) -> Result<Bound<'py, PyDict>> {
-    let py = pairs.py();
-    let dict = objects::dict(py)?;
-    let mut interrupts = Interrupts::default();
-    for pair in pairs.try_iter()? {
-        let pair = pair?;
-        let items = items("pairs", &pair)?;
-        let [key, value] = items.as_slice() else {
-            return Err(error::wrong_length("pairs", 2, items.len(), &pair));
-        };
-        dict.set_item(key, value)?;
-        interrupts.item(py)?;
-    }
-    Ok(dict)
-}
-
-/// As two dicts compare, but for signals.
-fn are_equal(one: &Bound<'_, PyDict>, other: &Bound<'_, PyDict>) -> Result<bool> {
-    let mut equal = one.len() == other.len();
-    if equal {
-        each_pair(one, |key, value| {
-            equal = equal
-                && match other.get_item(key)? {
-                    Some(found) => found.is(&value) || found.eq(value)?,
-                    None => false,
-                };
-            Ok(())
-        })?;
-    }
-    Ok(equal)
 }

@@ -3,19 +3,18 @@
 mod many;
 mod mapping;
 mod order;
-mod popping;
 mod verbs;
 
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use self::popping::Popping;
 use crate::attached::Attached;
 use crate::codec::{Codecs, Encoded};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::memory::check_memory;
+use crate::popping::Popping;
 use crate::shared::Shared;
 
 /// A named set of pairs under one index: a mapping, with the verbs of Twindex on top.

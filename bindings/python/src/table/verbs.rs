@@ -28,7 +28,7 @@ impl Table {
         };
         let returned = Returned::of(change.call1((value,))?)?;
         let new = match &returned {
-            Returned::Value(value) => Some(self.encode_returned(value)?),
+            Returned::Value(value) => Some(self.codecs.values.encode_returned(value)?),
             Returned::Keep | Returned::Delete => None,
         };
         let (old, new) = (bytes.as_deref(), new.as_ref().map(AsRef::as_ref));
@@ -39,18 +39,6 @@ impl Table {
         }
         let swapped = self.write(py, bytes, |table| table.compare_and_swap(key, old, new))?;
         Ok(swapped.then_some(true))
-    }
-}
-
-impl Table {
-    /// The value that the function of `alter` returned. A function without a `return` returns None.
-    fn encode_returned<'a>(&self, value: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
-        if value.is_none() && !self.codecs.values.has_none() {
-            return Err(error::misuse(
-                "the function of alter must return the new value, twindex.DELETE or twindex.KEEP, not None",
-            ));
-        }
-        self.codecs.values.encode(value)
     }
 }
 

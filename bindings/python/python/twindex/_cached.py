@@ -1,0 +1,187 @@
+"""The decorator `cached`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, Protocol, Self, TypeVar, cast, overload
+
+from ._flights import get_or_compute_async
+from ._twindex import Cache
+from .errors import ArgumentTypeError, OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_DEFAULT_MAXSIZE = 128
+
+
+class CacheInfo(NamedTuple):
+    """What `cache_info` returns: as that of `functools.lru_cache`, with the capacity in bytes."""
+
+    hits: int
+    misses: int
+    maxsize: int | None
+    currsize: int
+    capacity: int | None
+
+
+class Cached(Protocol[P, R]):
+    """A function whose results are kept."""
+
+    __name__: str
+    __qualname__: str
+    __wrapped__: Callable[P, R]
+    cache: Cache[Any, Any]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The result for these arguments, computed or kept."""
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
+
+    def cache_info(self) -> CacheInfo:
+        """How often results were found, and how much is kept."""
+
+    def cache_clear(self) -> None:
+        """Forgets all results, and counts anew."""
+
+    def cache_delete(self, *args: P.args, **kwargs: P.kwargs) -> bool:
+        """Forgets the result for these arguments; whether there was one."""
+
+
+@overload
+def cached(function: Callable[P, R], /) -> Cached[P, R]: ...
+@overload
+def cached(
+    function: None = None,
+    /,
+    *,
+    ttl: float | timedelta | None = None,
+    capacity: int | None = None,
+    maxsize: int | None = None,
+    cache: Cache[Any, Any] | None = None,
+) -> Callable[[Callable[P, R]], Cached[P, R]]: ...
+def cached(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    ttl: float | timedelta | None = None,
+    capacity: int | None = None,
+    maxsize: int | None = None,
+    cache: Cache[Any, Any] | None = None,
+) -> Any:
+    """Keep the results of a function, or of a coroutine function, by its arguments.
+
+    >>> import twindex
+    >>> @twindex.cached(ttl=60, capacity=64_000_000)
+    ... def square(number):
+    ...     return number * number
+    >>> square(3), square(3)
+    (9, 9)
+    >>> square.cache_info()
+    CacheInfo(hits=1, misses=1, maxsize=None, currsize=1, capacity=64000000)
+    >>> square.cache_clear()
+
+    Results are kept for `ttl` seconds, in at most `capacity` bytes, or at most `maxsize` of them: 128 where nothing is
+    given. Of all threads or tasks that ask for the same result, one computes it and the others wait; what the function
+    raises is not kept, and reaches all of them.
+
+    Arguments and results may be any objects that can be pickled, also those that cannot be hashed. Arguments are compared by
+    what they are and not by what they equal: 1 and 1.0 are two. What is returned is a copy of the result, also the first
+    time.
+
+    With `cache` results are kept in a cache that exists, with codecs "object", by the name of the function and its
+    arguments. Functions may share one: `cache_clear` clears it for all.
+    """
+    if function is not None:
+        if not callable(function):
+            raise ArgumentTypeError(f"cached decorates a function, not {function!r}")
+        return cached()(function)
+    if cache is not None:
+        if capacity is not None or maxsize is not None:
+            raise OptionError("a cache that exists has its capacity already")
+        if cache.codecs != ("object", "object"):
+            raise OptionError(f"cached needs a cache of codecs 'object', not {cache.codecs}")
+    elif capacity is None and maxsize is None:
+        maxsize = _DEFAULT_MAXSIZE
+
+    def decorate(decorated: Callable[..., Any]) -> Any:
+        kept = Cache(capacity=capacity, maxsize=maxsize, ttl=ttl) if cache is None else cache
+        name = "" if cache is None else f"{decorated.__module__}.{decorated.__qualname__}"
+        results = _Results(kept, name, ttl)
+        wrapper = results.wrap(decorated)
+        functools.update_wrapper(wrapper, decorated)
+        for method in (results.cache_info, results.cache_clear, results.cache_delete):
+            setattr(wrapper, method.__name__, method)
+        wrapper.cache = kept
+        return wrapper
+
+    return decorate
+
+
+class _Results(Generic[R]):
+    """The results of a function."""
+
+    def __init__(self, cache: Cache[Any, R], name: str, ttl: float | timedelta | None) -> None:
+        self.cache = cache
+        self.name = name
+        self.ttl = ttl
+        self.cleared = (0, 0)
+
+    def key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The key for these arguments: the number of keywords tells those that are named."""
+        if not kwargs:
+            return (0, *args, self.name) if self.name else (0, *args)
+        named = [item for pair in sorted(kwargs.items()) for item in pair]
+        return (len(kwargs), *args, *named, self.name) if self.name else (len(kwargs), *args, *named)
+
+    def wrap(self, function: Callable[..., Any]) -> Any:
+        cache, ttl, key_of = self.cache, self.ttl, self.key
+        absent = cast("Any", object())
+
+        if inspect.iscoroutinefunction(function):
+
+            async def find_or_await(*args: Any, **kwargs: Any) -> R:
+                key = key_of(args, kwargs)
+                found: R = cache.get(key, absent)
+                if found is not absent:
+                    return found
+                return await get_or_compute_async(
+                    cache, cache._name(key), lambda: function(*args, **kwargs), ttl
+                )
+
+            return find_or_await
+
+        def find_or_call(*args: Any, **kwargs: Any) -> R:
+            compute: Callable[[], R] = lambda: function(*args, **kwargs)
+            return cache.get_or_compute(key_of(args, kwargs), compute, ttl=ttl)
+
+        return find_or_call
+
+    def cache_info(self) -> CacheInfo:
+        """How often results were found, and how much is kept."""
+        stats, (hits, misses) = self.cache.stats(), self.cleared
+        return CacheInfo(
+            stats["hits"] - hits,
+            stats["misses"] - misses,
+            self.cache.maxsize,
+            len(self.cache),
+            self.cache.capacity,
+        )
+
+    def cache_clear(self) -> None:
+        """Forgets all results, and counts anew."""
+        self.cache.clear()
+        stats = self.cache.stats()
+        self.cleared = (stats["hits"], stats["misses"])
+
+    def cache_delete(self, /, *args: Any, **kwargs: Any) -> bool:
+        """Forgets the result for these arguments; whether there was one."""
+        return self.cache.delete(self.key(args, kwargs))

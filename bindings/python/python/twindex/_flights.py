@@ -1,0 +1,106 @@
+"""One computation at a time for each key of a cache."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from datetime import timedelta
+
+    from ._twindex import Cache
+
+V = TypeVar("V")
+
+
+class _Flight:
+    """What one thread computes and others wait for."""
+
+    __slots__ = ("error", "landed", "stored", "thread")
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+        self.landed = threading.Event()
+        self.stored: bytes | None = None
+        self.error: Exception | None = None
+
+
+def get_or_compute(
+    cache: Cache[Any, V], name: bytes, compute: Callable[[], V], ttl: float | timedelta | None
+) -> V:
+    """What `Cache.get_or_compute` does once the key was not found: `name` is the key as the cache has it."""
+    flights = cache._flights
+    while True:
+        flight = _Flight()
+        other = flights.setdefault(name, flight)
+        if other is flight:
+            return _fly(cache, flight, name, compute, ttl)
+        if other.thread == flight.thread:
+            raise RuntimeError("the function of get_or_compute asked for the key that it computes")
+        other.landed.wait()
+        if other.error is not None:
+            raise other.error
+        if other.stored is not None:
+            return cache._show(other.stored)
+        # It was interrupted, which is no answer for this thread.
+        stored = cache._peek_stored(name)
+        if stored is not None:
+            return cache._show(stored)
+
+
+def _fly(
+    cache: Cache[Any, V],
+    flight: _Flight,
+    name: bytes,
+    compute: Callable[[], V],
+    ttl: float | timedelta | None,
+) -> V:
+    try:
+        # Another thread may have landed between the look-up and this flight.
+        stored = cache._peek_stored(name)
+        if stored is None:
+            stored = cache._store(name, compute(), ttl)
+        flight.stored = stored
+    except Exception as error:
+        flight.error = error
+        raise
+    finally:
+        del cache._flights[name]
+        flight.landed.set()
+    return cache._show(stored)
+
+
+async def get_or_compute_async(
+    cache: Cache[Any, V],
+    name: bytes,
+    compute: Callable[[], Awaitable[V]],
+    ttl: float | timedelta | None,
+) -> V:
+    """The same for a coroutine function, whose computation goes on when a task that waits for it is cancelled."""
+    flights = cache._flights
+    flight = (asyncio.get_running_loop(), name)
+    task = flights.get(flight)
+    if task is None:
+        task = asyncio.ensure_future(_compute(cache, name, compute, ttl))
+        flights[flight] = task
+        task.add_done_callback(lambda done: _land(flights, flight, done))
+    stored = await asyncio.shield(task)
+    return cache._show(stored)
+
+
+async def _compute(
+    cache: Cache[Any, V],
+    name: bytes,
+    compute: Callable[[], Awaitable[V]],
+    ttl: float | timedelta | None,
+) -> bytes:
+    return cache._store(name, await compute(), ttl)
+
+
+def _land(flights: dict[Any, Any], flight: object, task: asyncio.Future[bytes]) -> None:
+    del flights[flight]
+    # Whether or not anybody still waits for it, the error was seen.
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,251 @@
+//! The class `Cache`.
+
+mod listener;
+mod many;
+mod mapping;
+mod options;
+mod verbs;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use twindex::{CacheOptions, Change};
+
+use self::listener::{listen, raise_failure};
+use crate::attached::Attached;
+use crate::codec::{Codecs, DEFAULT_CODEC, KeyCodec, ValueCodec};
+use crate::error::{self, Result};
+use crate::fork::Inherited;
+use crate::memory::check_memory;
+use crate::objects;
+use crate::popping::Popping;
+use crate::shared::Shared;
+
+pub(crate) use self::options::{CacheArguments, Capacity, Sizes, Ttl};
+
+/// A mapping of bounded size: it drops pairs instead of refusing writes, and pairs may expire.
+///
+/// `Cache(...)` makes one in memory, for any objects that can be pickled. `Store.cache` makes one in a store.
+///
+/// >>> pages = Cache(maxsize=1000, ttl=60)
+/// >>> pages["/"] = {"title": "Hello"}
+/// >>> pages["/"]["title"], pages.get("/news"), len(pages)
+/// ('Hello', None, 1)
+/// >>> pages.upsert("/brief", "gone soon", ttl=0.5)
+/// True
+/// >>> pages.get_or_compute("/news", lambda: "read from the disk")
+/// 'read from the disk'
+///
+/// `capacity` is how many bytes the cache takes at most, all that it needs for itself included; `maxsize` how many pairs.
+/// Give one of them. `ttl` is how long after its last write a pair is shown, in seconds or as a `timedelta`; for ever unless
+/// given. Every write can say otherwise.
+///
+/// `on_evict` is called with the key, the value and "size" or "expired" for each pair that had to go or has expired. It runs
+/// after the write that took the pair out, in the same thread, and may use the cache. What it raises is raised by that
+/// write, which has taken effect.
+///
+/// Keys and values have codecs as those of tables do. "object", the default here, takes any object: str, bytes, int, float,
+/// None and tuples of them as keys by what they are, other keys by what they pickle to. 1, 1.0 and True are three keys.
+/// What you get of a cache is always a copy, so changing it changes nothing in the cache.
+#[pyclass(frozen, mapping, weakref, generic, module = "twindex")]
+pub(crate) struct Cache {
+    store: Arc<Shared>,
+    engine: Inherited<twindex::Cache>,
+    codecs: Codecs,
+    /// What is being computed, by encoded key.
+    flights: Py<PyDict>,
+    popping: Attached<Popping>,
+}
+
+/// To copy so many bytes takes several times as long as to leave the interpreter and come back.
+const WORTH_LEAVING: usize = 64 << 10;
+
+impl Cache {
+    /// Opens or creates the cache of this name in a store.
+    pub(crate) fn open_in(
+        py: Python<'_>,
+        store: Arc<Shared>,
+        name: &str,
+        arguments: CacheArguments<'_, '_>,
+    ) -> Result<Self> {
+        check_memory()?;
+        let engine = store.open()?.in_memory();
+        let found = engine.find_cache(name);
+        let remembered = found.as_ref().map_or((DEFAULT_CODEC, DEFAULT_CODEC), twindex::Cache::codecs);
+        let CacheArguments { sizes, keys, values, on_evict } = arguments;
+        let codecs = Codecs::of_table(py, name, remembered, keys, values)?;
+        let options = match &found {
+            // It stays as it is, but for its codecs, which are compared.
+            Some(_) => CacheOptions::pairs(1),
+            None => listen(sizes.options()?, on_evict, &codecs)?,
+        };
+        let options = options.codecs(codecs.keys.name(), codecs.values.name());
+        let engine = Inherited::new(py.detach(|| engine.cache(name, options))?);
+        let flights = store.flights(py, name)?;
+        Ok(Self { store, engine, codecs, flights, popping: Attached::default() })
+    }
+
+    #[inline]
+    fn open(&self) -> Result<&twindex::Cache> {
+        self.store.check_open()?;
+        Ok(&self.engine)
+    }
+
+    /// Makes a change of so many bytes: outside the interpreter where that takes longer than leaving it.
+    #[inline]
+    fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        bytes: usize,
+        change: impl Send + FnOnce(&twindex::Cache) -> twindex::Result<T>,
+    ) -> Result<T> {
+        let cache = self.open()?;
+        let done = if bytes > WORTH_LEAVING { py.detach(|| change(cache)) } else { change(cache) };
+        raise_failure()?;
+        done.map_err(error::of_cache)
+    }
+
+    /// As [`change`](Self::change), where there is memory for it.
+    #[inline]
+    fn write<T: Send>(
+        &self,
+        py: Python<'_>,
+        bytes: usize,
+        write: impl Send + FnOnce(&twindex::Cache) -> twindex::Result<T>,
+    ) -> Result<T> {
+        check_memory()?;
+        self.change(py, bytes, write)
+    }
+
+    #[inline]
+    fn find<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
+        let py = key.py();
+        let cache = self.open()?;
+        let key = self.codecs.keys.encode_sought(key)?;
+        match cache.select_with(&key, |value| self.codecs.values.make(py, value)) {
+            Some(made) => self.codecs.values.finish(made?).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Writes `new`, or deletes for `None`, where the value is `expected`; whether it was.
+    fn swap(
+        &self,
+        py: Python<'_>,
+        key: impl Send + AsRef<[u8]>,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool> {
+        let mut is_expected = false;
+        let answer = &mut is_expected;
+        self.write(py, new.map_or(0, <[u8]>::len), |cache| {
+            cache.alter(key, |old| {
+                *answer = old == expected;
+                match new {
+                    Some(new) if *answer => Change::Set(new.to_vec()),
+                    None if *answer => Change::Delete,
+                    _ => Change::Keep,
+                }
+            })
+        })?;
+        Ok(is_expected)
+    }
+}
+
+#[pymethods]
+impl Cache {
+    #[new]
+    #[pyo3(signature = (*, capacity=None, maxsize=None, ttl=None, keys=None, values=None, on_evict=None))]
+    #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
+    fn new(
+        py: Python<'_>,
+        capacity: Option<Capacity>,
+        maxsize: Option<Capacity>,
+        ttl: Option<Ttl>,
+        keys: Option<Bound<'_, PyAny>>,
+        values: Option<Bound<'_, PyAny>>,
+        on_evict: Option<Bound<'_, PyAny>>,
+    ) -> Result<Self> {
+        let keys = keys.map_or(Ok(KeyCodec::Object), |keys| KeyCodec::of_cache(&keys))?;
+        let values = values.map_or(Ok(ValueCodec::Object), |values| ValueCodec::of_cache(&values))?;
+        let arguments = CacheArguments {
+            sizes: Sizes { capacity, maxsize, ttl },
+            keys: Some(keys),
+            values: Some(values),
+            on_evict: on_evict.as_ref(),
+        };
+        Self::open_in(py, Shared::new(twindex::Store::new()), "cache", arguments)
+    }
+
+    /// The name it has in its store.
+    #[getter]
+    fn name(&self) -> &str {
+        self.engine.name()
+    }
+
+    /// The names of its codecs, of its keys and of its values.
+    ///
+    /// >>> Cache(maxsize=10).codecs
+    /// ('object', 'object')
+    #[getter]
+    fn codecs(&self) -> (&str, &str) {
+        self.engine.codecs()
+    }
+
+    /// The most bytes that it takes, or None where only its pairs are counted.
+    #[getter]
+    fn capacity(&self) -> Option<usize> {
+        self.engine.capacity_bytes()
+    }
+
+    /// The most pairs that it holds, or None where only its bytes are counted.
+    #[getter]
+    fn maxsize(&self) -> Option<usize> {
+        self.engine.capacity_pairs()
+    }
+
+    /// How many seconds a pair is shown where its write says nothing else, or None for ever.
+    #[getter]
+    fn default_ttl(&self) -> Option<f64> {
+        self.engine.default_ttl().filter(|&ttl| ttl < Duration::MAX).map(|ttl| ttl.as_secs_f64())
+    }
+
+    /// The bytes that the cache takes, all that it needs for itself included.
+    #[getter]
+    fn memory(&self) -> Result<usize> {
+        Ok(self.open()?.memory())
+    }
+
+    /// What happened to the cache so far, by name.
+    ///
+    /// >>> cache = Cache(maxsize=10)
+    /// >>> cache["a"] = 1
+    /// >>> cache.get("a"), cache.get("b"), cache.stats()
+    /// (1, None, {'hits': 1, 'misses': 1, 'writes': 1, 'evictions': 0, 'expirations': 0})
+    ///
+    /// `peek`, `ttl` and `in` are not counted. `clear` sets writes, evictions and expirations to 0.
+    fn stats<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+        let counts = self.open()?.stats();
+        let dict = objects::dict(py)?;
+        dict.set_item("hits", counts.hits)?;
+        dict.set_item("misses", counts.misses)?;
+        dict.set_item("writes", counts.writes)?;
+        dict.set_item("evictions", counts.evictions)?;
+        dict.set_item("expirations", counts.expirations)?;
+        Ok(dict)
+    }
+
+    fn __repr__(&self) -> String {
+        let kind = format!("{} keys, {} values", self.codecs.keys.name(), self.codecs.values.name());
+        match self.open() {
+            Ok(cache) => format!("<twindex.Cache {:?}: {kind}, {} pairs>", self.name(), cache.len()),
+            Err(_) => format!("<twindex.Cache {:?}: {kind}, closed>", self.name()),
+        }
+    }
+
+    fn __reduce__(_slf: &Bound<'_, Self>) -> Result<()> {
+        Err(error::misuse("a Cache cannot be pickled or copied; dict(cache) is a copy of its pairs"))
+    }
+}

@@ -1,0 +1,90 @@
+//! What a cache is made with.
+
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyFloat, PyInt};
+use twindex::CacheOptions;
+
+use crate::codec::{KeyCodec, ValueCodec};
+use crate::error::{self, Failure, Result, shown};
+
+/// A number of bytes or pairs, at least 1.
+#[derive(Clone, Copy)]
+pub(crate) struct Capacity(usize);
+
+impl FromPyObject<'_, '_> for Capacity {
+    type Error = Failure;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> Result<Self> {
+        let Ok(number) = object.cast::<PyInt>() else {
+            return Err(error::wrong_type("a cache's capacity or maxsize", "int", &object));
+        };
+        number.extract().ok().filter(|&number| number > 0).map(Self).ok_or_else(|| {
+            error::option(format!("a cache's capacity or maxsize is at least 1, not {}", shown(&object)))
+        })
+    }
+}
+
+/// A time to live: seconds or a `timedelta`. `math.inf` is for ever.
+#[derive(Clone, Copy)]
+pub(crate) struct Ttl(pub(super) Duration);
+
+impl FromPyObject<'_, '_> for Ttl {
+    type Error = Failure;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> Result<Self> {
+        let wrong = || error::wrong_type("ttl", "a number of seconds, a timedelta or None", &object);
+        let seconds: f64 = if object.is_instance_of::<PyBool>() {
+            return Err(wrong());
+        } else if object.is_instance_of::<PyFloat>() || object.is_instance_of::<PyInt>() {
+            object.extract().unwrap_or(f64::INFINITY)
+        } else {
+            static DELTA: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+            if !object.is_instance(DELTA.import(object.py(), "datetime", "timedelta")?)? {
+                return Err(wrong());
+            }
+            object.call_method0("total_seconds")?.extract()?
+        };
+        if seconds.is_nan() || seconds < 0.0 {
+            return Err(error::option(format!("ttl is 0 or more seconds, not {}", shown(&object))));
+        }
+        Ok(Self(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)))
+    }
+}
+
+/// How large a new cache may become, and how long its pairs are shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Sizes {
+    pub(crate) capacity: Option<Capacity>,
+    pub(crate) maxsize: Option<Capacity>,
+    pub(crate) ttl: Option<Ttl>,
+}
+
+impl Sizes {
+    pub(super) fn options(self) -> Result<CacheOptions> {
+        let options = match (self.capacity, self.maxsize) {
+            (Some(Capacity(bytes)), None) => CacheOptions::bytes(bytes),
+            (None, Some(Capacity(pairs))) => CacheOptions::pairs(pairs),
+            (None, None) => {
+                return Err(error::option("a new cache needs a capacity in bytes, or a maxsize in pairs"));
+            }
+            (Some(_), Some(_)) => {
+                return Err(error::option("a cache has a capacity in bytes or a maxsize in pairs, not both"));
+            }
+        };
+        Ok(match self.ttl {
+            Some(Ttl(ttl)) => options.ttl(ttl),
+            None => options,
+        })
+    }
+}
+
+/// The arguments of `Cache` and of `Store.cache`.
+pub(crate) struct CacheArguments<'a, 'py> {
+    pub(crate) sizes: Sizes,
+    pub(crate) keys: Option<KeyCodec>,
+    pub(crate) values: Option<ValueCodec>,
+    pub(crate) on_evict: Option<&'a Bound<'py, PyAny>>,
+}

@@ -1,0 +1,325 @@
+//! The verbs for one key.
+
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyMemoryView};
+use twindex::Change;
+
+use super::{Cache, Ttl};
+use crate::arguments::{Amount, Given};
+use crate::change::Returned;
+use crate::codec::Encoded;
+use crate::error::{self, Result};
+use crate::groups::Groups;
+use crate::objects;
+use crate::value;
+
+impl Cache {
+    /// One try at `alter`; `None` where another write came in between.
+    fn try_alter(
+        &self,
+        key: &Encoded<'_>,
+        change: &Bound<'_, PyAny>,
+        default: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Option<bool>> {
+        let py = change.py();
+        let bytes = self.open()?.select_shared(key);
+        let value = match &bytes {
+            Some(bytes) => Some(self.codecs.values.decode(py, bytes)?),
+            None => default.cloned(),
+        };
+        let returned = Returned::of(change.call1((value,))?)?;
+        let new = match &returned {
+            Returned::Value(value) => Some(self.codecs.values.encode_returned(value)?),
+            Returned::Keep | Returned::Delete => None,
+        };
+        let (old, new) = (bytes.as_deref(), new.as_ref().map(AsRef::as_ref));
+        let new = if matches!(returned, Returned::Keep) { old } else { new };
+        if old == new {
+            return self.write(py, 0, |cache| cache.alter(key, |_| Change::Keep)).map(Some);
+        }
+        Ok(self.swap(py, key, old, new)?.then_some(true))
+    }
+}
+
+#[pymethods]
+impl Cache {
+    /// Adds the pair where the key is absent; whether it was. `ttl` is how many seconds it is shown.
+    ///
+    /// >>> cache = Cache(maxsize=100)
+    /// >>> cache.insert("ada", 1815, ttl=60), cache.insert("ada", 1852)
+    /// (True, False)
+    #[pyo3(signature = (key, value, /, *, ttl=None))]
+    pub(super) fn insert(
+        &self,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        ttl: Option<Ttl>,
+    ) -> Result<bool> {
+        let (py, key, value) = (key.py(), self.codecs.keys.encode(key)?, self.codecs.values.encode(value)?);
+        self.write(py, value.len(), |cache| match ttl {
+            Some(Ttl(ttl)) => cache.insert_for(&key, &value, ttl),
+            None => cache.insert(&key, &value),
+        })
+    }
+
+    /// Gives the key another value where it is present; whether it was. Its time to live begins anew.
+    #[pyo3(signature = (key, value, /, *, ttl=None))]
+    fn replace(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<bool> {
+        let (py, key, value) = (key.py(), self.codecs.keys.encode(key)?, self.codecs.values.encode(value)?);
+        self.write(py, value.len(), |cache| match ttl {
+            Some(Ttl(ttl)) => cache.replace_for(&key, &value, ttl),
+            None => cache.replace(&key, &value),
+        })
+    }
+
+    /// Gives the key this value, present or not. Always takes effect, so always True.
+    ///
+    /// >>> cache = Cache(maxsize=100, ttl=3600)
+    /// >>> cache.upsert("ada", 1815, ttl=60), cache.ttl("ada") <= 60
+    /// (True, True)
+    #[pyo3(signature = (key, value, /, *, ttl=None))]
+    pub(super) fn upsert(
+        &self,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        ttl: Option<Ttl>,
+    ) -> Result<bool> {
+        let (py, key, value) = (key.py(), self.codecs.keys.encode(key)?, self.codecs.values.encode(value)?);
+        self.write(py, value.len(), |cache| match ttl {
+            Some(Ttl(ttl)) => cache.upsert_for(&key, &value, ttl),
+            None => cache.upsert(&key, &value),
+        })
+    }
+
+    /// Writes the pairs of a mapping or an iterable and of the keywords, as `dict` does.
+    #[pyo3(
+        signature = (pairs=Given::Nothing, /, **keywords),
+        text_signature = "($self, pairs=(), /, **keywords)"
+    )]
+    fn update(
+        &self,
+        py: Python<'_>,
+        pairs: Given<'_, '_>,
+        keywords: Option<&Bound<'_, PyDict>>,
+    ) -> Result<()> {
+        let mut groups = match pairs {
+            Given::Object(pairs) => Groups::pairs("pairs", &pairs)?,
+            Given::Nothing => Groups::default(),
+        };
+        if let Some(keywords) = keywords {
+            groups.extend_by_dict(keywords)?;
+        }
+        self.write_many(py, &groups, |cache, key, value| cache.upsert(key, value)).map(drop)
+    }
+
+    /// Removes the pair; whether it was there.
+    #[pyo3(signature = (key, /))]
+    pub(super) fn delete(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
+        let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
+        self.change(py, 0, |cache| cache.delete(&key))
+    }
+
+    /// Removes all pairs. `on_evict` is not told.
+    fn clear(&self, py: Python<'_>) -> Result<()> {
+        let cache = self.open()?;
+        Ok(py.detach(|| cache.clear())?)
+    }
+
+    /// The key's value, or None where the key is absent.
+    #[pyo3(signature = (key, /))]
+    fn select<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
+        self.find(key)
+    }
+
+    /// The key's value, or `default` where the key is absent, without being counted as a use of the pair.
+    ///
+    /// >>> cache = Cache(maxsize=100)
+    /// >>> cache.peek("ada"), cache.stats()["misses"]
+    /// (None, 0)
+    #[pyo3(signature = (key, default=None, /))]
+    fn peek<'py>(
+        &self,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> Result<Option<Bound<'py, PyAny>>> {
+        let encoded = self.codecs.keys.encode_sought(key)?;
+        match self.open()?.peek(&encoded) {
+            Some(value) => self.codecs.values.decode(key.py(), &value).map(Some),
+            None => Ok(default),
+        }
+    }
+
+    /// The bytes of the key's value as a read-only `memoryview`, or None where the key is absent: see `Table.view`.
+    #[pyo3(signature = (key, /))]
+    fn view<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyMemoryView>>> {
+        let encoded = self.codecs.keys.encode_sought(key)?;
+        let value = self.open()?.select_shared(&encoded);
+        value.map(|value| value::view(key.py(), value)).transpose()
+    }
+
+    /// Whether the key is there, without being counted as a use of the pair.
+    #[pyo3(signature = (key, /))]
+    pub(super) fn contains(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
+        Ok(self.open()?.contains(self.codecs.keys.encode_sought(key)?))
+    }
+
+    /// How many seconds the pair is still shown: `math.inf` where it does not expire, None where the key is absent.
+    ///
+    /// >>> cache = Cache(maxsize=100)
+    /// >>> cache["ada"] = 1815
+    /// >>> cache.ttl("ada"), cache.ttl("bob")
+    /// (inf, None)
+    #[pyo3(signature = (key, /))]
+    fn ttl(&self, key: &Bound<'_, PyAny>) -> Result<Option<f64>> {
+        let left = self.open()?.ttl(self.codecs.keys.encode_sought(key)?);
+        Ok(left.map(|left| left.map_or(f64::INFINITY, |left| left.as_secs_f64())))
+    }
+
+    /// Lets the pair be shown for `ttl` seconds from now on, or for as long as the cache's pairs are unless told; whether
+    /// the key was there.
+    ///
+    /// >>> cache = Cache(maxsize=100)
+    /// >>> cache["ada"] = 1815
+    /// >>> cache.touch("ada", 60), cache.ttl("ada") <= 60, cache.touch("bob", 60)
+    /// (True, True, False)
+    #[pyo3(signature = (key, ttl=None, /))]
+    fn touch(&self, key: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<bool> {
+        let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
+        // Without one of its own the engine would take that of the cache, even for ever.
+        let ttl = ttl.map(|Ttl(ttl)| ttl).or(self.engine.default_ttl()).unwrap_or(Duration::MAX);
+        self.write(py, 0, |cache| cache.touch(&key, Some(ttl)))
+    }
+
+    /// The key's value, or else the one that `compute` returns, which is written to the cache.
+    ///
+    /// Of all threads that ask for the same key, one calls `compute`, and the others wait for it. What `compute` raises
+    /// reaches all of them, and nothing is written: the next call computes anew. Only what is no `Exception`, as
+    /// `KeyboardInterrupt`, is for the one thread, and another one computes. A value too large for the cache is returned
+    /// all the same. What it returns is always as it is stored: a copy of its own for each caller.
+    ///
+    /// For a coroutine function use `twindex.aio.get_or_compute`.
+    ///
+    /// >>> cache = Cache(maxsize=100)
+    /// >>> cache.get_or_compute("ada", lambda: 1815), cache.get_or_compute("ada", lambda: 1852)
+    /// (1815, 1815)
+    #[pyo3(signature = (key, compute, /, *, ttl=None))]
+    fn get_or_compute<'py>(
+        slf: &Bound<'py, Self>,
+        key: &Bound<'py, PyAny>,
+        compute: &Bound<'py, PyAny>,
+        ttl: Option<Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        static COMPUTE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let (py, cache) = (slf.py(), slf.get());
+        if let Some(value) = cache.find(key)? {
+            return Ok(value);
+        }
+        if !compute.is_callable() {
+            return Err(error::wrong_type("compute", "callable", compute));
+        }
+        ttl.as_ref().map(PyAnyMethods::extract::<Ttl>).transpose()?;
+        let name = cache.name_of(key)?;
+        let run = COMPUTE.import(py, "twindex._flights", "get_or_compute")?;
+        Ok(run.call1((slf, name, compute, ttl))?)
+    }
+
+    /// What is being computed, by encoded key.
+    #[getter]
+    fn _flights(&self, py: Python<'_>) -> Py<PyDict> {
+        self.flights.clone_ref(py)
+    }
+
+    /// The key as the cache has it.
+    #[pyo3(name = "_name")]
+    fn name_of<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        let encoded = self.codecs.keys.encode(key)?;
+        twindex::check_key(encoded.as_ref())?;
+        Ok(objects::bytes(key.py(), encoded.as_ref())?)
+    }
+
+    /// The value of an encoded key as the cache has it.
+    fn _peek_stored<'py>(&self, name: &Bound<'py, PyBytes>) -> Result<Option<Bound<'py, PyAny>>> {
+        let found = self.open()?.peek(name.as_bytes());
+        Ok(found.map(|value| objects::bytes(name.py(), &value)).transpose()?)
+    }
+
+    /// Writes the value of an encoded key, where it fits, and returns it as the cache has it.
+    fn _store<'py>(
+        &self,
+        name: &Bound<'py, PyBytes>,
+        value: &Bound<'py, PyAny>,
+        ttl: Option<Ttl>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let (py, value) = (name.py(), self.codecs.values.encode(value)?);
+        let key = name.as_bytes();
+        let written = self.write(py, value.len(), |cache| {
+            let written = match ttl {
+                Some(Ttl(ttl)) => cache.upsert_for(key, &value, ttl),
+                None => cache.upsert(key, &value),
+            };
+            match written {
+                Err(twindex::Error::MemoryLimit { .. }) => Ok(false),
+                written => written,
+            }
+        });
+        written?;
+        Ok(objects::bytes(py, value.as_ref())?)
+    }
+
+    /// The object that a stored value stands for.
+    fn _show<'py>(&self, stored: &Bound<'py, PyBytes>) -> Result<Bound<'py, PyAny>> {
+        self.codecs.values.decode(stored.py(), stored.as_bytes())
+    }
+
+    /// Calls `change` with the key's value, or with `default` where the key is absent, and gives the key the value that it
+    /// returns: see `Table.alter`. A pair that was there keeps the time at which it expires.
+    #[pyo3(signature = (key, change, default=None, /))]
+    fn alter(
+        &self,
+        key: &Bound<'_, PyAny>,
+        change: &Bound<'_, PyAny>,
+        default: Option<&Bound<'_, PyAny>>,
+    ) -> Result<bool> {
+        if !change.is_callable() {
+            return Err(error::wrong_type("change", "callable", change));
+        }
+        let key = self.codecs.keys.encode(key)?;
+        loop {
+            if let Some(took_effect) = self.try_alter(&key, change, default)? {
+                return Ok(took_effect);
+            }
+            change.py().check_signals()?;
+        }
+    }
+
+    /// Adds `by` to the value and returns the sum, an absent key counting as 0: see `Table.increment`. A pair that was there
+    /// keeps the time at which it expires, so this counts requests by the minute.
+    ///
+    /// >>> requests = Cache(maxsize=1000, ttl=60, values="int")
+    /// >>> requests.increment("198.51.100.7"), requests.increment("198.51.100.7")
+    /// (1, 2)
+    #[pyo3(signature = (key, by=Amount(1), /), text_signature = "($self, key, by=1, /)")]
+    fn increment(&self, key: &Bound<'_, PyAny>, by: Amount) -> Result<i64> {
+        self.codecs.values.check_decimal()?;
+        let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
+        self.write(py, 0, |cache| cache.increment(&key, by.0))
+    }
+
+    /// Gives the key the value `new`, or removes it for None, where its value is `expected`, None standing for absent;
+    /// whether it was.
+    #[pyo3(signature = (key, expected, new, /))]
+    fn compare_and_swap(
+        &self,
+        key: &Bound<'_, PyAny>,
+        expected: &Bound<'_, PyAny>,
+        new: &Bound<'_, PyAny>,
+    ) -> Result<bool> {
+        let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
+        let expected = self.codecs.values.encode_present(expected)?;
+        let new = self.codecs.values.encode_present(new)?;
+        self.swap(py, &key, expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref))
+    }
+}

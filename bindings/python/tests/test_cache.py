@@ -1,0 +1,445 @@
+"""Caches: their capacity, their times to live, one computation at a time, and any objects."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import pickle
+import threading
+import time
+from collections import namedtuple
+from collections.abc import MutableMapping
+from datetime import date, timedelta
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import twindex
+import twindex.aio
+
+
+def expire(cache: twindex.Cache[Any, Any], key: object) -> None:
+    """Returns once the key is absent."""
+    while cache.ttl(key) is not None:
+        time.sleep(0.001)
+
+
+def test_it_is_a_mapping() -> None:
+    cache = twindex.Cache(maxsize=100)
+    assert isinstance(cache, MutableMapping)
+    cache["a"] = 1
+    cache.update({"b": 2}, c=3)
+    assert (cache["a"], cache.get("d"), cache.get("d", 4), "b" in cache, len(cache)) == (1, None, 4, True, 3)
+    assert cache == {"a": 1, "b": 2, "c": 3}
+    assert (sorted(cache), sorted(cache.values())) == (["a", "b", "c"], [1, 2, 3])
+    assert cache.setdefault("d", 4) == cache.setdefault("d", 5) == 4
+    assert (cache.pop("d"), cache.pop("d", None)) == (4, None)
+    del cache["c"]
+    for absent in (lambda: cache["c"], lambda: cache.pop("c"), lambda: cache.__delitem__("c")):
+        with pytest.raises(KeyError, match="c"):
+            absent()
+    assert sorted([cache.popitem(), cache.popitem()]) == [("a", 1), ("b", 2)]
+    with pytest.raises(KeyError, match="empty"):
+        cache.popitem()
+    cache["a"] = 1
+    cache.clear()
+    assert not cache
+
+
+def test_verbs() -> None:
+    cache = twindex.Store().cache("c", maxsize=100, values="int")
+    assert cache.insert("a", 1)
+    assert not cache.insert("a", 2)
+    assert not cache.replace("b", 2)
+    assert cache.upsert("b", 2)
+    assert cache.replace("b", 3)
+    assert (cache.select("b"), cache.contains("b"), cache.peek("c", 0)) == (3, True, 0)
+    assert (cache.increment("b", 4), cache.increment("new")) == (7, 1)
+    assert cache.compare_and_swap("b", 7, 8)
+    assert not cache.compare_and_swap("b", 7, 9)
+    assert cache.compare_and_swap("b", 8, None)
+    assert cache.alter("b", lambda found: found + 1, 10)
+    assert cache.alter("b", lambda _: twindex.DELETE)
+    assert not cache.alter("b", lambda _: twindex.KEEP)
+    assert (cache.delete("a"), cache.delete("a")) == (True, False)
+    view = cache.view("new")
+    assert view is not None
+    assert bytes(view) == b"1"
+
+
+def test_verbs_for_many_keys() -> None:
+    cache = twindex.Store().cache("c", maxsize=100, values="int")
+    assert cache.insert_many([("a", 1), ("a", 2)], ttl=60) == [True, False]
+    assert cache.replace_many({"a": 3, "b": 4}) == [True, False]
+    assert cache.upsert_many({"b": 4}, ttl=timedelta(minutes=1)) == [True]
+    assert cache.select_many(["a", "b", "c"]) == [3, 4, None]
+    assert cache.contains_many(["a", "c"]) == [True, False]
+    assert cache.increment_many({"a": 1, "n": 2}) == [4, 2]
+    assert cache.delete_many(["a", "c"]) == [True, False]
+    assert cache.ttl("n") == math.inf
+    assert cache.ttl("b") == pytest.approx(60, abs=30)
+
+
+def test_there_are_never_more_pairs_than_maxsize() -> None:
+    cache = twindex.Cache(maxsize=10)
+    for number in range(100):
+        cache[number] = str(number)
+        assert len(cache) <= 10
+        assert cache[number] == str(number)
+    assert (cache.maxsize, cache.capacity) == (10, None)
+    assert cache.stats()["evictions"] == 90
+
+
+def test_it_takes_no_more_bytes_than_its_capacity() -> None:
+    cache = twindex.Store().cache("c", capacity=1_000_000, values="bytes")
+    for number in range(20_000):
+        cache[str(number)] = bytes(100)
+        assert cache.memory <= 1_000_000
+    assert cache.memory > 900_000
+    assert (cache.maxsize, cache.capacity) == (None, 1_000_000)
+    for error in (twindex.MemoryLimitError, ValueError, MemoryError):
+        with pytest.raises(error):
+            cache["large"] = bytes(2_000_000)
+    assert cache.get_or_compute("large", lambda: bytes(2_000_000)) == bytes(2_000_000)
+    assert "large" not in cache
+
+
+def test_times_to_live() -> None:
+    cache = twindex.Cache(maxsize=100, ttl=timedelta(hours=1))
+    assert cache.default_ttl == 3600
+    assert twindex.Cache(maxsize=100).default_ttl is None
+    cache["default"] = 1
+    cache.upsert("short", 2, ttl=0.02)
+    cache.upsert("ever", 3, ttl=math.inf)
+    cache.upsert("over", 4, ttl=0)
+    assert cache.ttl("default") == pytest.approx(3600, abs=60)
+    assert (cache.ttl("ever"), cache.ttl("over"), "over" in cache) == (math.inf, None, False)
+    expire(cache, "short")
+    assert (cache.get("short"), cache.peek("short"), "short" in cache) == (None, None, False)
+    assert sorted(cache) == ["default", "ever"]
+    assert cache.insert("short", 5)
+    assert cache.touch("short", 60)
+    assert cache.ttl("short") == pytest.approx(60, abs=30)
+    assert cache.touch("ever")
+    assert cache.ttl("ever") == pytest.approx(3600, abs=60)
+    assert cache.touch("ever", math.inf)
+    assert cache.ttl("ever") == math.inf
+    assert not cache.touch("absent", 60)
+
+
+@pytest.mark.parametrize(
+    ("ttl", "error"), [(-1, ValueError), (math.nan, ValueError), ("1", TypeError), (True, TypeError)]
+)
+def test_wrong_times_to_live(ttl: Any, error: type[Exception]) -> None:
+    cache = twindex.Cache(maxsize=100)
+    for call in (lambda: twindex.Cache(maxsize=1, ttl=ttl), lambda: cache.upsert("a", 1, ttl=ttl)):
+        with pytest.raises(error, match="ttl") as raised:
+            call()
+        assert isinstance(raised.value, twindex.Error)
+        assert repr(ttl) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "needs a capacity"),
+        ({"capacity": 1_000_000, "maxsize": 1}, "not both"),
+        ({"maxsize": 0}, "at least 1, not 0"),
+        ({"capacity": -1}, "at least 1, not -1"),
+        ({"maxsize": 1, "keys": "json"}, "unknown codec of keys"),
+        ({"maxsize": 1, "values": "yaml"}, "unknown codec of values"),
+    ],
+)
+def test_wrong_options(options: Any, message: str) -> None:
+    with pytest.raises(twindex.OptionError, match=message):
+        twindex.Cache(**options)
+    with pytest.raises(twindex.OptionError, match=message):
+        twindex.Store().cache("c", **options)
+
+
+def test_wrong_types() -> None:
+    for options in (
+        {"maxsize": 1.5},
+        {"capacity": "1"},
+        {"maxsize": 1, "on_evict": 1},
+        {"maxsize": 1, "keys": 1},
+    ):
+        with pytest.raises(twindex.ArgumentTypeError):
+            twindex.Cache(**options)
+    with pytest.raises(twindex.MemoryLimitError):
+        twindex.Cache(capacity=100)
+    with pytest.raises(twindex.ArgumentTypeError, match="cannot be pickled"):
+        pickle.dumps(twindex.Cache(maxsize=1))
+
+
+def test_caches_of_a_store() -> None:
+    store = twindex.Store()
+    store.table("t")
+    cache = store.cache("c", maxsize=10, keys="int", values="json")
+    cache[1] = {"a": None}
+    again: twindex.Cache[Any, Any] = store.cache(*["c"])
+    assert (again.codecs, again.maxsize, again[1]) == (("int", "json"), 10, {"a": None})
+    assert store.caches() == ["c"]
+    with pytest.raises(twindex.NameInUseError, match="t"):
+        store.cache("t", maxsize=1)
+    with pytest.raises(twindex.NameInUseError, match="c"):
+        store.table("c")
+    with pytest.raises(twindex.WrongCodecError):
+        store.cache("c", values="int")
+    assert store.drop_cache("c")
+    assert not store.drop_cache("c")
+    with pytest.raises(twindex.TableDroppedError):
+        cache[1] = 2
+    store.close()
+    for use in (lambda: cache.get(1), lambda: cache.upsert(1, 1), lambda: len(cache), cache.stats):
+        with pytest.raises(twindex.ClosedError):
+            use()
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+Point = namedtuple("Point", "x y")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, False, 0, -1, 2**63 - 1, 2**200, 1.5, "", "é", "\ud800", b"", b"\x80", bytearray(b"a"), (1, (2,)),
+     [1, {"a": {2}}], Colour.RED, Point(1, 2), date(2026, 11, 24), Fraction(1, 3)],
+)  # fmt: skip
+def test_any_object(value: Any) -> None:
+    cache = twindex.Cache(maxsize=100)
+    cache[value] = value
+    assert cache[value] == value
+    assert type(cache[value]) is type(value)
+    assert list(cache) == [value]
+    assert value in cache
+
+
+def test_keys_are_what_they_are() -> None:
+    cache = twindex.Cache(maxsize=100)
+    keys = [1, 1.0, True, "1", b"1", (1,), (True,), None, "", (), Colour.RED, "red"]
+    for number, key in enumerate(keys):
+        cache[key] = number
+    assert [cache[key] for key in keys] == list(range(len(keys)))
+    # One string twice and two equal strings are the same key, whatever pickles refer to.
+    one, other = "ab" * 20, "".join(["ab"] * 20)
+    cache[one, [one]] = "found"
+    assert cache[one, [other]] == "found"
+    cache[Point(1, 2)] = "point"
+    assert cache[1, 2] == "point"
+
+
+def test_what_cannot_be_pickled() -> None:
+    cache = twindex.Cache(maxsize=100)
+    for key, value in [(threading.Lock(), 1), ("a", (item for item in ""))]:
+        with pytest.raises(twindex.Error):
+            cache.upsert(key, value)
+    assert not cache
+
+
+def test_a_copy_each_time() -> None:
+    cache = twindex.Cache(maxsize=100)
+    numbers = [1]
+    cache["a"] = numbers
+    numbers.append(2)
+    cache["a"].append(3)
+    assert cache["a"] == [1]
+    computed = cache.get_or_compute("b", lambda: numbers)
+    assert computed == numbers
+    assert computed is not numbers
+
+
+def test_what_goes_is_told() -> None:
+    told: list[tuple[Any, Any, str]] = []
+    cache = twindex.Cache(maxsize=2, on_evict=lambda *gone: told.append((*gone,)))
+    for number in range(5):
+        cache[number] = [number]
+    assert len(told) == 3
+    assert all(value == [key] and why == "size" and key not in cache for key, value, why in told)
+    told.clear()
+    del cache[4]
+    cache.upsert(4, "old", ttl=0.001)
+    expire(cache, 4)
+    cache[4] = "new"
+    assert told == [(4, "old", "expired")]
+
+
+def test_an_error_of_the_listener_is_that_of_the_write() -> None:
+    def refuse(key: object, *_: object) -> None:
+        raise LookupError(key)
+
+    cache = twindex.Cache(maxsize=1, on_evict=refuse)
+    cache["a"] = 1
+    with pytest.raises(LookupError, match="a"):
+        cache["b"] = 2
+    assert dict(cache) == {"b": 2}
+    with pytest.raises(LookupError, match="b"):
+        cache.upsert_many({"c": 3})
+    assert dict(cache) == {"c": 3}
+    cache["c"] = 4
+
+
+def test_a_listener_may_use_the_cache() -> None:
+    spilled: dict[Any, Any] = {}
+
+    def spill(key: object, value: object, _: str) -> None:
+        spilled[key] = value
+        assert key not in cache
+        other[key] = value
+
+    other = twindex.Cache(maxsize=1000)
+    cache = twindex.Cache(maxsize=10, on_evict=spill)
+    for number in range(100):
+        cache[number] = bytes(100_000)
+    assert len(spilled) == 90
+    assert other == spilled
+
+
+def in_threads(count: int, work: Any) -> list[Any]:
+    """What each of so many threads returns or raises."""
+    results: list[Any] = [None] * count
+    start = threading.Barrier(count)
+
+    def run(number: int) -> None:
+        start.wait()
+        try:
+            results[number] = work(number)
+        except BaseException as error:  # noqa: BLE001, RUF100
+            results[number] = error
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+class Computation:
+    """Returns or raises once all other threads wait for it."""
+
+    def __init__(self, cache: twindex.Cache[Any, Any], result: object) -> None:
+        self.cache, self.result, self.runs = cache, result, 0
+
+    def __call__(self) -> Any:
+        self.runs += 1
+        # All look-ups but this one's have missed by then; that they wait cannot be seen, so they get some time.
+        while self.cache.stats()["misses"] < 8:
+            time.sleep(0.001)
+        time.sleep(0.02)
+        if isinstance(self.result, BaseException):
+            raise self.result
+        return self.result
+
+
+def test_one_thread_computes_and_the_others_wait() -> None:
+    cache = twindex.Cache(maxsize=100)
+    compute = Computation(cache, ["value"])
+    results = in_threads(8, lambda _: cache.get_or_compute("key", compute, ttl=60))
+    assert (results, compute.runs) == ([["value"]] * 8, 1)
+    assert len({id(result) for result in results}) == 8
+    assert cache.ttl("key") == pytest.approx(60, abs=30)
+
+
+def test_an_error_reaches_all_that_wait() -> None:
+    cache = twindex.Cache(maxsize=100)
+    error = LookupError("mine")
+    compute = Computation(cache, error)
+    results = in_threads(8, lambda _: cache.get_or_compute("key", compute))
+    # A thread that came late computes itself, and meets the same error.
+    assert results == [error] * 8
+    assert compute.runs < 8
+    assert "key" not in cache
+    assert cache.get_or_compute("key", lambda: 1) == 1
+
+
+def test_after_an_interrupt_another_thread_computes() -> None:
+    cache = twindex.Cache(maxsize=100)
+    interrupted = Computation(cache, KeyboardInterrupt())
+    lock, runs = threading.Lock(), iter([interrupted])
+
+    def compute() -> Any:
+        with lock:
+            run = next(runs, None)
+        return "value" if run is None else run()
+
+    results = in_threads(8, lambda _: cache.get_or_compute("key", compute))
+    assert [type(result) for result in results].count(KeyboardInterrupt) == 1
+    assert results.count("value") == 7
+
+
+def test_a_computation_may_not_wait_for_itself() -> None:
+    cache = twindex.Cache(maxsize=100)
+    with pytest.raises(RuntimeError, match="asked for the key"):
+        cache.get_or_compute("a", lambda: cache.get_or_compute("a", lambda: 1))
+    assert cache.get_or_compute("a", lambda: cache.get_or_compute("b", lambda: 1) + 1) == 2
+    with pytest.raises(twindex.ArgumentTypeError, match="callable"):
+        cache.get_or_compute("c", 1)  # type: ignore[arg-type]
+
+
+def test_one_task_computes_and_the_others_wait() -> None:
+    cache = twindex.Cache(maxsize=100)
+    runs = 0
+
+    async def compute() -> list[int]:
+        nonlocal runs
+        runs += 1
+        await asyncio.sleep(0)
+        if runs == 1:
+            raise LookupError("mine")
+        return [1]
+
+    async def get() -> list[int]:
+        return await twindex.aio.get_or_compute(cache, "key", compute, ttl=60)
+
+    async def main() -> None:
+        failed = await asyncio.gather(*(get() for _ in range(5)), return_exceptions=True)
+        assert [str(error) for error in failed] == ["mine"] * 5
+        assert await asyncio.gather(*(get() for _ in range(5))) == [[1]] * 5
+        assert await get() == [1]
+
+    asyncio.run(main())
+    assert runs == 2
+
+
+def test_a_cancelled_task_leaves_the_others_alone() -> None:
+    cache = twindex.Cache(maxsize=100)
+
+    async def main() -> None:
+        may_go_on = asyncio.Event()
+
+        async def compute() -> int:
+            await may_go_on.wait()
+            return 1
+
+        first, second = (
+            asyncio.ensure_future(twindex.aio.get_or_compute(cache, "key", compute)) for _ in range(2)
+        )
+        await asyncio.sleep(0)
+        first.cancel()
+        await asyncio.sleep(0)
+        may_go_on.set()
+        assert await second == 1
+        assert first.cancelled()
+
+    asyncio.run(main())
+    assert cache["key"] == 1
+
+
+def test_threads_share_it() -> None:
+    cache = twindex.Cache(capacity=200_000)
+
+    def work(thread: int) -> int:
+        for number in range(2000):
+            key = number * (thread + 1) % 500
+            found = cache.get(key)
+            assert found is None or found == (key, "x" * key)
+            cache[key] = (key, "x" * key)
+            assert cache.memory <= 200_000
+        return thread
+
+    assert in_threads(4, work) == [0, 1, 2, 3]

@@ -1,0 +1,197 @@
+"""The decorator `cached`, and the cache as cachetools takes it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from typing import Any, assert_type
+
+import cachetools
+import cachetools.keys
+import pytest
+
+import twindex
+
+calls: list[object] = []
+
+
+@pytest.fixture(autouse=True)
+def forget_calls() -> None:
+    calls.clear()
+
+
+def test_a_function() -> None:
+    @twindex.cached(ttl=60, maxsize=10)
+    def add(one: int, other: int = 2) -> int:
+        """Adds."""
+        calls.append((one, other))
+        return one + other
+
+    assert (add.__name__, add.__doc__, add.__wrapped__(1, 1)) == ("add", "Adds.", 2)
+    calls.clear()
+    assert assert_type(add(1), int) == add(1) == 3
+    assert add(1, 2) == add(1, other=2) == add(other=2, one=1) == add(one=1, other=2) == 3
+    assert calls == [(1, 2)] * 4
+    assert add.cache_info() == (3 - 1, 4, 10, 4, None)
+    assert add.cache_delete(1, 2)
+    assert not add.cache_delete(1, 2)
+    assert add.cache.ttl((0, 1)) == pytest.approx(60, abs=30)
+    add.cache_clear()
+    assert add.cache_info() == twindex.CacheInfo(0, 0, 10, 0, None)
+
+
+def test_without_arguments() -> None:
+    @twindex.cached
+    def roll() -> list[object]:
+        calls.append(None)
+        return [len(calls)]
+
+    roll().append("mine")
+    assert roll() == [1]
+    assert roll.cache_info().maxsize == 128
+
+
+def test_arguments_that_cannot_be_hashed() -> None:
+    @twindex.cached(capacity=100_000)
+    def total(numbers: list[int], **options: object) -> int:
+        calls.append(options)
+        return sum(numbers)
+
+    assert (total([1, 2]), total([1, 2]), total([2, 1]), total([1, 2], a={})) == (3, 3, 3, 3)
+    assert len(calls) == 3
+
+
+def test_positions_and_names_are_told_apart() -> None:
+    @twindex.cached
+    def show(*args: object, **kwargs: object) -> str:
+        return repr((args, kwargs))
+
+    for args, kwargs in [
+        ((), {}),
+        (("a", 1), {}),
+        ((), {"a": 1}),
+        ((1, "a", 1), {}),
+        ((0,), {}),
+        ((1.0,), {}),
+        ((True,), {}),
+    ]:
+        assert show(*args, **kwargs) == repr((args, kwargs))
+
+
+def test_methods() -> None:
+    class Model:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        @twindex.cached
+        def size(self) -> int:
+            calls.append(self.name)
+            return len(self.name)
+
+    # A class in a function cannot be pickled.
+    globals()["Model"], Model.__qualname__ = Model, "Model"
+    assert Model("a").size() == 1
+    assert Model("bc").size() == 2
+    assert Model("bc").size() == 2
+    assert calls == ["a", "bc"]
+
+
+def test_errors_are_not_kept() -> None:
+    @twindex.cached
+    def fail() -> int:
+        calls.append(None)
+        if len(calls) < 3:
+            raise LookupError(len(calls))
+        return 1
+
+    for number in (1, 2):
+        with pytest.raises(LookupError, match=str(number)):
+            fail()
+    assert fail() == 1
+
+
+def test_a_coroutine_function() -> None:
+    @twindex.cached(maxsize=10)
+    async def read(name: str) -> list[str]:
+        calls.append(name)
+        await asyncio.sleep(0)
+        if name == "bad":
+            raise LookupError(name)
+        return [name]
+
+    assert inspect.iscoroutinefunction(read)
+
+    async def main() -> None:
+        assert await asyncio.gather(*(read("a") for _ in range(5))) == [["a"]] * 5
+        assert await read("a") == ["a"]
+        failed = await asyncio.gather(*(read("bad") for _ in range(3)), return_exceptions=True)
+        assert [type(error) for error in failed] == [LookupError] * 3
+
+    asyncio.run(main())
+    asyncio.run(main())
+    assert calls == ["a", "bad", "bad"]
+    assert read.cache_info().currsize == 1
+
+
+def test_functions_share_a_cache() -> None:
+    cache = twindex.Store().cache("results", maxsize=100, keys="object", values="object")
+
+    @twindex.cached(cache=cache)
+    def one(number: int) -> int:
+        return number + 1
+
+    @twindex.cached(cache=cache, ttl=60)
+    def two(number: int) -> int:
+        return number + 2
+
+    assert (one(1), two(1), one(1), len(cache)) == (2, 3, 2, 2)
+    one.cache_clear()
+    assert len(cache) == 0
+
+
+def test_wrong_uses() -> None:
+    with pytest.raises(twindex.OptionError, match="has its capacity"):
+        twindex.cached(cache=twindex.Cache(maxsize=1), maxsize=1)
+    with pytest.raises(twindex.OptionError, match="codecs"):
+        twindex.cached(cache=twindex.Store().cache("c", maxsize=1))
+    with pytest.raises(twindex.OptionError, match="not both"):
+        twindex.cached(maxsize=1, capacity=100_000)(len)
+    with pytest.raises(twindex.ArgumentTypeError, match="function"):
+        twindex.cached(1)  # type: ignore[call-overload]
+
+
+def test_cachetools_takes_it() -> None:
+    cache: twindex.Cache[Any, Any] = twindex.Cache(maxsize=10)
+
+    @cachetools.cached(cache=cache, lock=threading.Lock(), info=True)
+    def add(one: int, other: int = 1) -> tuple[int, int]:
+        calls.append(one)
+        return one, other
+
+    assert add(1) == add(1) == (1, 1)
+    assert add(1, other=2) == add(1, other=2) == (1, 2)
+    assert len(calls) == 2
+    assert add.cache_info()[:2] == (2, 2)
+
+    @cachetools.cached(cache=twindex.Cache(capacity=100_000), key=cachetools.keys.typedkey)
+    def show(value: object) -> str:
+        return repr(value)
+
+    assert (show(1), show(1.0), show(1)) == ("1", "1.0", "1")
+    large = cachetools.cached(cache=twindex.Cache(capacity=100_000))(lambda: bytes(200_000))
+    # What does not fit is returned and not kept.
+    assert len(large()) == 200_000
+
+    class Owner:
+        def __init__(self) -> None:
+            self.cache = twindex.Cache(maxsize=10)
+
+        @cachetools.cachedmethod(lambda self: self.cache)
+        def double(self, number: int) -> int:
+            calls.append(number)
+            return 2 * number
+
+    owner = Owner()
+    assert (owner.double(3), owner.double(3)) == (6, 6)
+    assert calls.count(3) == 1
