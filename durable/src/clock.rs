@@ -41,7 +41,7 @@ mod tests {
             crate::Store::from(given.clone()),
             crate::Store::open(&path).expect("a new file"),
         ] {
-            let options = CacheOptions::pairs(10).ttl(Duration::from_secs(60));
+            let options = CacheOptions::pairs(10).ttl(Duration::from_mins(1));
             let cache = store.in_memory().cache("c", options).expect("a name and a capacity");
             assert!(cache.upsert("a", "1").expect("a clock"));
             assert!(cache.ttl("a").flatten().is_some_and(|left| left > Duration::from_secs(1)));
