@@ -2,16 +2,17 @@
 
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { built, platform, prebuilt } from '../scripts/platform.js'
+import { built, packageOf, platform, prebuilt } from '../scripts/platform.js'
 
 /** The module that came with the package, if it is there. */
 function findPrebuilt() {
   const name = platform()
   const found = prebuilt(name)
   if (found !== undefined) return found
-  throw Object.assign(new Error(`twindex has no native module for ${name}: run "npm rebuild twindex"`), {
-    code: 'MODULE_NOT_FOUND',
-  })
+  const message =
+    `twindex has no native module here: npm installs it as the optional package ${packageOf(name)} where there is one; ` +
+    'in a checkout, npm run build makes it'
+  throw Object.assign(new Error(message), { code: 'MODULE_NOT_FOUND' })
 }
 
 export const path = existsSync(built) ? built : findPrebuilt()

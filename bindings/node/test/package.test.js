@@ -42,6 +42,7 @@ const add = (tarball) =>
   npm(folder, 'install', '--ignore-scripts', '--offline', '--omit=optional', '--prefix', folder, tarball)
 
 const LICENCES = ['LICENSE-APACHE', 'LICENSE-MIT']
+const CHECKOUT = ['scripts/install.js', 'scripts/share.js']
 
 let main
 let native
@@ -51,6 +52,8 @@ before(() => {
   main = pack(join(folder, 'release/twindex'))
   native = pack(join(folder, 'release', platform()))
   add(main.tarball)
+  // They come with a checkout and what `npm pack` makes of it, and are not published.
+  for (const name of CHECKOUT) cpSync(join(root, name), join(installed, name))
 })
 
 const run = (...args) => spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
@@ -77,11 +80,14 @@ test('the packages have what they need, and nothing else', () => {
   ]) {
     assert.ok(main.files.includes(name), name)
   }
-  assert.deepEqual(native.files.toSorted(), [...LICENCES, 'package.json', 'twindex.node'])
-  // What is in the repository's own package is the same but for the names of the platforms, and has the module itself.
+  assert.deepEqual(native.files.toSorted(), [...LICENCES, 'README.md', 'package.json', 'twindex.node'])
+  const published = JSON.parse(readFileSync(join(folder, 'release/twindex/package.json'), 'utf8'))
+  assert.equal(published.scripts, undefined, 'nothing runs when it is installed')
+  assert.ok(`@twindex/${platform()}` in published.optionalDependencies)
+  // What is in the repository's own package is the same but for the module itself, and what builds it.
   assert.deepEqual(
     pack(root)
-      .files.filter((path) => path !== 'twindex.node')
+      .files.filter((path) => path !== 'twindex.node' && !CHECKOUT.includes(path))
       .toSorted(),
     main.files.toSorted(),
   )
@@ -92,7 +98,7 @@ test('without a prebuilt module and without sources it says what to do', () => {
   assert.equal(status, 1)
   assert.match(stderr, /no prebuilt native module for .*, and no sources.*\n.*npm install/)
   assert.doesNotMatch(stderr, /at .*install\.js/)
-  assert.match(load().stderr, /twindex has no native module for .*: run "npm rebuild twindex"/)
+  assert.match(load().stderr, /twindex has no native module here: .* optional package @twindex\//)
 })
 
 test('a prebuilt module that does not fit is not used', () => {

@@ -1,15 +1,12 @@
 // Stores in a cluster.
 
-import { createRequire } from 'node:module'
-
 import { wait } from './call.js'
 import { readTime } from './items.js'
+import { native } from './native.js'
 import { readCodecs, rememberedCodecs } from './shared/codecs.js'
 import { rangeError } from './shared/errors.js'
 import { readBoolean, readCount, readOptions, readString, TABLE } from './shared/options.js'
 import { Table } from './table.js'
-
-const native = createRequire(import.meta.url)('../twindex-cluster.node')
 
 const TIMES = ['longestLife', 'timeout', 'connectTimeout', 'patience', 'catalogueAge']
 const PEMS = ['tlsAuthority', 'tlsCertificate', 'tlsKey']

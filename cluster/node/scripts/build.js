@@ -1,13 +1,13 @@
 // Builds the native module with cargo and puts it beside index.js, and what all packages share into lib/shared.
 // `--dev` builds without optimising.
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, cpSync, renameSync, rmSync } from 'node:fs'
+import { copyFileSync, renameSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { share } from './share.js'
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url))
 
-rmSync(at('../lib/shared'), { recursive: true, force: true })
-cpSync(at('../../../bindings/js'), at('../lib/shared'), { recursive: true })
+share()
 
 const flags = ['build', '--package', 'twindex-cluster-node', '--message-format', 'json-render-diagnostics']
 if (!process.argv.includes('--dev')) flags.push('--release')

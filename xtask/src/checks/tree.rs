@@ -70,13 +70,14 @@ fn files(root: &Path, log: &mut Log) -> Result<()> {
 }
 
 /// The folders from which packages are made.
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 10] = [
     "engine",
     "codec",
     "durable",
     "cluster",
     "cli",
     "bindings/python",
+    "cluster/node",
     "cluster/python",
     "bindings/node",
     "wasm/npm",
