@@ -159,7 +159,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, btree_map::Entry};
 use std::hash::{BuildHasher, Hasher};
 use std::hint::select_unpredictable;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::marker::PhantomData;
 use std::mem::{self, MaybeUninit};
 use std::ops::{Bound, Deref, Range, RangeBounds};
@@ -3001,6 +3001,7 @@ mod hash {
         /// Does with the pair under `key` what `decide` says, which is asked once and sees its value under the shard's lock;
         /// whether a pair was written or removed. `None`, with `decide` not asked yet, where the index has just grown or closed
         /// and the caller is to try again.
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
         pub(super) fn change<V: AsRef<[u8]>>(
             &self,
             key: &[u8],
@@ -3051,7 +3052,7 @@ mod hash {
             &lanes[lane % lanes.len()].0
         }
 
-        #[inline]
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn change_at<V: AsRef<[u8]>>(
             &self,
             location: Location,
@@ -3101,15 +3102,14 @@ mod hash {
 
         // --- writing many
 
-        /// Gives each key its value where `wants` it, which is told whether the key is there, and notes in `took` whether it was
-        /// written. Goes shard by shard, so that a lock is taken once for many pairs, and equal keys in turn. Returns the
+        /// Writes each pair and notes in `took` whether that took effect. Goes shard by shard, so that a lock is taken once for many pairs, and equal keys in turn. Returns the
         /// positions that remain, in that order, where it cannot go on.
         pub(super) fn write_many(
             &self,
+            write: Write,
             pairs: &[KeyValue<'_>],
             took: &mut [bool],
             may_write: impl Fn() -> bool,
-            wants: impl Fn(bool) -> bool,
         ) -> Vec<u32> {
             let order = self.by_shard(pairs);
             let mut rest = order.as_slice();
@@ -3125,7 +3125,7 @@ mod hash {
                 if !may_write() {
                     break;
                 }
-                let (done, full) = self.write_in(&mut locked, rest, pairs, took, &wants);
+                let (done, full) = self.write_in(&mut locked, write, rest, pairs, took);
                 rest = &rest[done..];
                 let due = locked.due;
                 let grown = match full {
@@ -3150,10 +3150,10 @@ mod hash {
         fn write_in(
             &self,
             locked: &mut LockedShard<'_>,
+            write: Write,
             order: &[(Hash, u32)],
             pairs: &[KeyValue<'_>],
             took: &mut [bool],
-            wants: impl Fn(bool) -> bool,
         ) -> (usize, Tried<Option<(Segment, Hash)>>) {
             /// How many pairs ahead a bucket is prefetched.
             const LOOKAHEAD: usize = 8;
@@ -3173,8 +3173,8 @@ mod hash {
                 let Some(location) = segment.locate(shard, hash, key) else {
                     return (done, Ok(Some((segment, hash))));
                 };
-                let decide = &mut set_where(&wants, value);
-                match self.change_at::<&[u8]>(location, segment, locked, hash, key, decide) {
+                let decide = &mut |old: Option<&[u8]>| Ok(write.change(old, value));
+                match self.change_at(location, segment, locked, hash, key, decide) {
                     Ok(written) => took[at as usize] = written,
                     Err(refused) => return (done, Err(refused)),
                 }
@@ -4560,6 +4560,8 @@ mod sorted {
     const SMALL_LEAF: usize = tuned(1024, 128);
     /// Keys are taken to come in order once so many did.
     const IN_ORDER: usize = tuned(8, 2);
+    /// A batch in order is written leaf by leaf if a leaf gets so many of its pairs.
+    const FEW_OF_RUN: usize = tuned(8, 2);
     /// Values of pairs with more bytes than this are out of line, so that a leaf holds several.
     const MAX_CELL: usize = tuned(512, 64);
     /// Values with more bytes than this are blobs.
@@ -4730,6 +4732,8 @@ mod sorted {
         suffix: Suffix<'k>,
         has_prefix: bool,
         found: Found,
+        /// The key of a batch in order that comes about a leaf after this one.
+        far: Option<&'k [u8]>,
     }
 
     // --- prefixes
@@ -4936,15 +4940,16 @@ mod sorted {
 
         /// Where a key is among the first `count` slots.
         #[inline(always)]
-        fn search(self, count: usize, key: &[u8]) -> Search<'_> {
+        fn search(self, count: usize, key: &[u8], from_ends: bool) -> Search<'_> {
             let stripped = self.strip(key);
             let found = match stripped {
+                Ok(suffix) if from_ends => self.seek_from_ends(count, suffix),
                 Ok(suffix) => self.seek(count, suffix),
                 Err(Ordering::Less) => Err(0),
                 Err(_) => Err(count),
             };
             let suffix = stripped.unwrap_or_else(|_| Suffix::new(key));
-            Search { key, suffix, has_prefix: stripped.is_ok(), found }
+            Search { key, suffix, has_prefix: stripped.is_ok(), found, far: None }
         }
 
         /// As `seek`, for a key that is most likely behind all others, or before.
@@ -5213,6 +5218,10 @@ mod sorted {
             self.mark_changed();
             self.next |= REPLACED;
         }
+
+        fn is_replaced(&self) -> bool {
+            self.next & REPLACED != 0
+        }
     }
 
     impl<N> Drop for LockedNode<'_, N> {
@@ -5327,16 +5336,17 @@ mod sorted {
             }
         }
 
-        fn separator(self, at: usize) -> Separator<'g> {
-            Separator { prefix: self.prefix(), rest: self.rest(at) }
+        /// A separator: the prefix and the rest.
+        fn separator(self, at: usize) -> [&'g [u8]; 2] {
+            [self.prefix(), self.rest(at)]
         }
 
-        fn separators(self) -> impl Iterator<Item = Separator<'g>> + use<'g> {
-            (0..self.count()).map(move |at| self.separator(at))
+        fn rests(self) -> Vec<&'g [u8]> {
+            (0..self.count()).map(|at| self.rest(at)).collect()
         }
 
-        fn children(self) -> impl Iterator<Item = Child> + use<'g> {
-            (0..=self.count()).map(move |at| Child(self.child(at).load(Acquire)))
+        fn children(self) -> Vec<Child> {
+            (0..=self.count()).map(|at| Child(self.child(at).load(Acquire))).collect()
         }
 
         /// How many separators are less than `key`, or, with `or_equal`, not greater.
@@ -5369,30 +5379,7 @@ mod sorted {
         }
     }
 
-    // --- separators and children
-
-    /// A separator in two parts: what its node's separators share, and the rest.
-    #[derive(Clone, Copy)]
-    struct Separator<'s> {
-        prefix: &'s [u8],
-        rest: &'s [u8],
-    }
-
-    impl<'s> Separator<'s> {
-        fn len(&self) -> usize {
-            self.prefix.len() + self.rest.len()
-        }
-
-        fn to_vec(self) -> Vec<u8> {
-            [self.prefix, self.rest].concat()
-        }
-
-        /// What comes after the first bytes.
-        fn after(&self, bytes: usize) -> [&'s [u8]; 2] {
-            let more = bytes.saturating_sub(self.prefix.len());
-            [self.prefix.get(bytes..).unwrap_or_default(), &self.rest[more..]]
-        }
-    }
+    // --- children
 
     /// A child: a leaf, or with the lowest bit set an inner node.
     #[derive(Clone, Copy, PartialEq, Eq)]
@@ -5622,6 +5609,7 @@ mod sorted {
         // --- writing; callers are pinned
 
         /// As the hash index's `change`.
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
         pub(super) fn change<V: AsRef<[u8]>>(
             &self,
             key: &[u8],
@@ -5649,7 +5637,7 @@ mod sorted {
             decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
         ) -> Option<Tried<bool>> {
             let mut locked = leaf.lock()?;
-            let search = leaf.search(leaf.count(), key);
+            let search = leaf.search(leaf.count(), key, false);
             let changed = self.change_in(&mut locked, search, decide);
             if let (Some(hints), Err(at)) = (hints, search.found)
                 && (at == 0 || at + 1 >= leaf.count())
@@ -5661,31 +5649,63 @@ mod sorted {
             Some(changed)
         }
 
-        /// Writes the first of a group of pairs, where `wants` them, and adds to `took` whether it did. They go down the tree side
-        /// by side. Where it ends, `change` knows what to do.
+        /// Writes the first of a group of pairs, and adds to `took` whether that took effect. They go down the tree side by
+        /// side. Where it ends, `change` knows what to do.
         pub(super) fn write_group(
             &self,
+            write: Write,
             pairs: &[KeyValue<'_>],
             took: &mut Vec<bool>,
             may_write: impl Fn() -> bool,
-            wants: impl Fn(bool) -> bool,
         ) {
             let leaves = self.leaves(&pairs.iter().map(|&(key, _)| key));
             leaves.iter().zip(pairs).filter_map(|(leaf, _)| *leaf).for_each(Leaf::prefetch_floor);
             for (leaf, (key, value)) in leaves.into_iter().zip(pairs) {
                 let Some(leaf) = leaf else { return };
                 let decide = &mut |old: Option<&[u8]>| {
-                    if !may_write() {
-                        // The caller finds out itself.
-                        return Err(Error::TableDropped { table: String::new() }.into());
-                    }
-                    Ok(if wants(old.is_some()) { Change::Set(*value) } else { Change::Keep })
+                    // The caller finds out itself.
+                    let dropped = || Error::TableDropped { table: String::new() };
+                    if may_write() { Ok(write.change(old, value)) } else { Err(dropped().into()) }
                 };
                 // S2: it is the key's leaf as long as it was not replaced.
-                let Some(Ok(changed)) = self.change_at(leaf, None, key, decide) else {
-                    return;
-                };
+                let Some(Ok(changed)) = self.change_at(leaf, None, key, decide) else { return };
                 took.push(changed);
+            }
+        }
+
+        /// As `write_group`, for keys that ascend, leaf by leaf. It ends where a leaf gets few of them.
+        pub(super) fn write_run(
+            &self,
+            write: Write,
+            pairs: &[KeyValue<'_>],
+            took: &mut Vec<bool>,
+            may_write: impl Fn() -> bool,
+        ) {
+            let mut rest = pairs;
+            while let Some(&(first, _)) = rest.first()
+                && let Some((leaf, edge)) = self.leaf_at(Bound::Included(first), false)
+                && let edge = edge.map(|(inner, at)| inner.separator(at).concat())
+                && let here = rest.partition_point(|&(key, _)| edge.as_deref().is_none_or(|edge| key < edge))
+                && here >= rest.len().min(FEW_OF_RUN)
+                && let Some(mut locked) = leaf.lock()
+                && may_write()
+            {
+                let mut done = 0;
+                for (at, &(key, value)) in rest[..here].iter().enumerate() {
+                    let mut search = leaf.search(leaf.count(), key, true);
+                    let far = (at + leaf.count()).min(here - 1);
+                    search.far = (far >= at + IN_ORDER).then(|| rest[far].0);
+                    let decide = &mut |old: Option<&[u8]>| Ok(write.change(old, value));
+                    let Ok(changed) = self.change_in(&mut locked, search, decide) else { return };
+                    took.push(changed);
+                    done += 1;
+                    if locked.is_replaced() {
+                        break;
+                    }
+                }
+                drop(locked);
+                rest = &rest[done..];
+                self.heap.maintain_if_due();
             }
         }
 
@@ -5814,12 +5834,12 @@ mod sorted {
                 return None;
             };
             let found = leaf.seek_from_ends(leaf.count(), suffix);
-            let search = Search { key, suffix, has_prefix: true, found };
+            let search = Search { key, suffix, has_prefix: true, found, far: None };
             let changed = self.change_in(&mut locked, search, decide);
             // A closure that was asked may have written elsewhere.
             if hint.leaf.get() == leaf.base() && hint.index.get() == self.number {
                 hint.state.set(locked.next);
-                if locked.next & REPLACED != 0 {
+                if locked.is_replaced() {
                     hint.leaf.set(ptr::null_mut());
                 }
             }
@@ -5835,7 +5855,7 @@ mod sorted {
         fn remember_leaf(&self, hints: &Hints, locked: &LockedLeaf<'_>, key: &[u8]) {
             let leaf = locked.node;
             let prefix = leaf.prefix();
-            if prefix.len() > HINTED_PREFIX || locked.next & REPLACED != 0 {
+            if prefix.len() > HINTED_PREFIX || locked.is_replaced() {
                 return;
             }
             let is_of = |hint: &&Hint| hint.leaf.get() == leaf.base() && hint.index.get() == self.number;
@@ -5862,7 +5882,7 @@ mod sorted {
             // A separator without the leaf's prefix is beyond all keys that have it.
             let fence = |edge: Edge<'_>| {
                 let (inner, at) = edge?;
-                inner.separator(at).to_vec().strip_prefix(prefix).map(head4)
+                inner.separator(at).concat().strip_prefix(prefix).map(head4)
             };
             // A key with its very head may be on either side.
             let low = fence(low).map_or(Some(0), |head| head.checked_add(1));
@@ -5874,113 +5894,6 @@ mod sorted {
                 hint.heads.set((low, high));
                 hints.misses_left.set(MISSES);
             }
-        }
-
-        // --- writing runs of pairs
-
-        /// Adds the first of these pairs, whose keys ascend, for as long as there is no key between them yet; how many. Where it
-        /// ends, `change` knows what to do.
-        pub(super) fn append(&self, pairs: &[KeyValue<'_>], may_write: impl Fn() -> bool) -> usize {
-            let mut done = 0;
-            while done < pairs.len() {
-                match self.append_some(&pairs[done..], &may_write) {
-                    Ok(added) if added > 0 => done += added,
-                    _ => break,
-                }
-                self.heap.maintain_if_due();
-            }
-            done
-        }
-
-        /// Adds as many of the pairs as there is room for behind the last pair of a leaf, or of a larger one in its place, or in a
-        /// new one beside it, if that is worth it.
-        fn append_some(&self, pairs: &[KeyValue<'_>], may_write: impl Fn() -> bool) -> Tried<usize> {
-            let first = pairs[0].0;
-            let Some((leaf, edge)) = self.leaf_at(Bound::Included(first), false) else { return Ok(0) };
-            let Some(mut locked) = leaf.lock() else { return Ok(0) };
-            let mut room = KEY_ROOM;
-            let last = leaf.run().pairs().next_back().map(|pair| pair.key(&mut room));
-            if last.is_some_and(|last| last >= first) || !may_write() {
-                return Ok(0);
-            }
-            let edge = edge.map(|(inner, at)| inner.separator(at).to_vec());
-            let below = pairs.partition_point(|&(key, _)| edge.as_deref().is_none_or(|edge| key < edge));
-            let pairs = &pairs[..below];
-            let added = self.put_run(leaf, pairs);
-            if added > 0 {
-                locked.mark_changed();
-                return Ok(added);
-            }
-            self.may_grow()?;
-            let uncount = |added: usize| self.len.add(-added.cast_signed());
-            let (fit, more) = run_that_fits(pairs, leaf.prefix_len.into());
-            let most = largest(leaf.count() + fit);
-            if leaf.count() > 0 && usize::from(leaf.size) < most {
-                let larger = self.resized(leaf, (leaf.used() + more).min(most))?;
-                let added = self.put_run(larger, pairs);
-                if added > 0 {
-                    let done = self.replace(&mut locked, first, larger, None);
-                    return done.map(|()| added).inspect_err(|_| uncount(added));
-                }
-                self.discard_leaf(larger);
-            }
-            if pairs.len() < IN_ORDER {
-                return Ok(0);
-            }
-            let fresh = self.run_leaf(pairs)?;
-            let (added, values) = (fresh.count(), fresh.out_of_line().collect::<Vec<_>>());
-            if added == 0 {
-                // There was no memory for a large value.
-                self.discard_leaf(fresh);
-                return Ok(0);
-            }
-            let done = match last {
-                Some(_) => self.add_sibling(&mut locked, first, fresh, true),
-                None => self.replace(&mut locked, first, fresh, None),
-            };
-            done.map(|()| added).inspect_err(|_| {
-                uncount(added);
-                self.discard(values);
-            })
-        }
-
-        /// A leaf of as many of these pairs as fit.
-        fn run_leaf(&self, pairs: &[KeyValue<'_>]) -> Tried<Leaf<'_>> {
-            let first = pairs[0].0;
-            // Fewer fit before their prefix is known, which they share for certain.
-            let shared = |pairs: &[KeyValue<'_>]| pairs.last().map_or(0, |(key, _)| common(first, key));
-            let (fit, _) = run_that_fits(pairs, 0);
-            let (fit, _) = run_that_fits(pairs, shared(&pairs[..fit]).min(MAX_PREFIX));
-            let prefix_len = shared(&pairs[..fit]).min(MAX_PREFIX);
-            let (_, bytes) = run_that_fits(pairs, prefix_len);
-            let size = HEAD + prefix_room(prefix_len) + bytes;
-            let leaf = self.empty_leaf(&first[..prefix_len], size.min(largest(fit)))?;
-            self.put_run(leaf, pairs);
-            Ok(leaf)
-        }
-
-        /// Puts pairs behind a leaf's last, as long as they have its prefix and there is room, and counts them; how many.
-        fn put_run(&self, leaf: Leaf<'_>, pairs: &[KeyValue<'_>]) -> usize {
-            let put = |&(key, value): &KeyValue<'_>| {
-                let suffix = leaf.strip(key).ok()?;
-                let bytes = pair_bytes(key, value, leaf.prefix_len.into());
-                if bytes - SLOT + leaf.slot_room() > leaf.room() {
-                    return None;
-                }
-                let code = length_code(key.len(), value.len());
-                let address;
-                let tail = if code < BLOCK {
-                    value
-                } else {
-                    address = self.new_value(code, key, value).ok()?.address();
-                    bytes_of(&address)
-                };
-                let at = leaf.add_cell(Cell::new(code, suffix, tail));
-                self.len.add(1);
-                leaf.put(leaf.count(), suffix.slot().with_cell(at));
-                Some(())
-            };
-            pairs.iter().map_while(put).count()
         }
 
         // --- replacing leaves
@@ -6017,10 +5930,12 @@ mod sorted {
                 if in_order && (at == count || at == 0) {
                     // What the key shares with one a quarter of a leaf away, those to come will most likely share too. The end of
                     // the key, which is about to change, is in the slot anyway.
-                    let mut far = KEY_ROOM;
-                    let far = all.pair(at.saturating_sub(1).abs_diff(count / 4)).key(&mut far);
-                    let prefix_len = common(key, far).min(key.len().saturating_sub(4)).min(MAX_PREFIX);
-                    let fresh = self.new_leaf(&[new], prefix_len, SMALL_LEAF)?;
+                    let mut room = KEY_ROOM;
+                    let behind = all.pair(at.saturating_sub(1).abs_diff(count / 4)).key(&mut room);
+                    let shared = common(key, search.far.unwrap_or(behind));
+                    let prefix_len = shared.min(key.len().saturating_sub(4)).min(MAX_PREFIX);
+                    let size = if search.far.is_some() { LEAF } else { SMALL_LEAF };
+                    let fresh = self.new_leaf(&[new], prefix_len, size)?;
                     return self.add_sibling(locked, key, fresh, at > 0);
                 }
                 // Other keys are before or behind them, which part from them here.
@@ -6175,12 +6090,11 @@ mod sorted {
                 let merged = if parent.count() == 1 {
                     Child::of_leaf(leaf)
                 } else {
-                    let mut separators: Vec<Separator<'_>> = parent.separators().collect();
-                    let mut children: Vec<Child> = parent.children().collect();
-                    separators.remove(first);
+                    let (mut rests, mut children) = (parent.rests(), parent.children());
+                    rests.remove(first);
                     children.remove(first + 1);
                     children[first] = Child::of_leaf(leaf);
-                    match self.new_inner(&separators, &children) {
+                    match self.new_inner(parent.prefix(), &rests, &children) {
                         Ok(inner) => inner,
                         Err(_refused) => {
                             self.discard_leaf(leaf);
@@ -6242,9 +6156,7 @@ mod sorted {
                 made.extend([low, high]);
                 let grown = match link.parent {
                     Some((parent, at)) => self.grown(parent, at, &separator, [low, high]),
-                    None => self
-                        .new_inner(&[Separator { prefix: &[], rest: &separator }], &[low, high])
-                        .map(|root| (root, None)),
+                    None => self.new_inner(&[], &[&separator], &[low, high]).map(|root| (root, None)),
                 };
                 (low, split) = grown.inspect_err(|_| self.discard_nodes(&made))?;
                 if let Some((parent, _)) = link.parent {
@@ -6273,27 +6185,27 @@ mod sorted {
             separator: &[u8],
             [low, high]: [Child; 2],
         ) -> Tried<(Child, Option<Sibling>)> {
-            if !SMALL
-                && node.count() < FANOUT
-                && let Some(rest) = separator.strip_prefix(node.prefix())
-            {
-                return Ok((self.with_one_more(node, at, rest, [low, high])?, None));
+            let (mut rests, mut children) = (node.rests(), node.children());
+            // Seldom the new separator lacks a part of the node's prefix, which is then a part of the rests.
+            let (prefix, cut) = node.prefix().split_at(common(node.prefix(), separator));
+            let whole: Vec<Vec<u8>>;
+            if !cut.is_empty() {
+                whole = rests.iter().map(|rest| [cut, rest].concat()).collect();
+                rests = whole.iter().map(Vec::as_slice).collect();
             }
-            let mut separators: Vec<Separator<'_>> = node.separators().collect();
-            let mut children: Vec<Child> = node.children().collect();
-            separators.insert(at, Separator { prefix: &[], rest: separator });
+            rests.insert(at, &separator[prefix.len()..]);
             children[at] = low;
             children.insert(at + 1, high);
-            if separators.len() <= FANOUT {
-                return Ok((self.new_inner(&separators, &children)?, None));
+            if rests.len() <= FANOUT {
+                return Ok((self.new_inner(prefix, &rests, &children)?, None));
             }
             // A split at the right edge leaves a full node behind, as in a leaf.
-            let middle = if at + 1 == separators.len() { at - 1 } else { separators.len() / 2 };
-            let left = self.new_inner(&separators[..middle], &children[..=middle])?;
+            let middle = if at + 1 == rests.len() { at - 1 } else { rests.len() / 2 };
+            let left = self.new_inner(prefix, &rests[..middle], &children[..=middle])?;
             let right = self
-                .new_inner(&separators[middle + 1..], &children[middle + 1..])
+                .new_inner(prefix, &rests[middle + 1..], &children[middle + 1..])
                 .inspect_err(|_| self.discard_nodes(&[left]))?;
-            Ok((left, Some((separators[middle].to_vec(), right))))
+            Ok((left, Some(([prefix, rests[middle]].concat(), right))))
         }
 
         // --- making and freeing nodes
@@ -6350,67 +6262,16 @@ mod sorted {
             Ok(leaf)
         }
 
-        /// As `grown`, for a node that has room, and the separator's `rest` after its prefix.
-        fn with_one_more(
-            &self,
-            node: Inner<'_>,
-            at: usize,
-            rest: &[u8],
-            children: [Child; 2],
-        ) -> Tried<Child> {
-            /// # Safety
-            /// There is room for all of `from` with `new` in place of `range`.
-            unsafe fn splice<T>(from: &[T], range: Range<usize>, new: &[T], to: *mut T) {
-                // SAFETY: M1, the caller's promise.
-                unsafe {
-                    to.copy_from_nonoverlapping(from.as_ptr(), range.start);
-                    let to = to.add(range.start);
-                    to.copy_from_nonoverlapping(new.as_ptr(), new.len());
-                    let behind = &from[range.end..];
-                    to.add(new.len()).copy_from_nonoverlapping(behind.as_ptr(), behind.len());
-                }
-            }
-            let count = node.count();
-            let ((old_ends, old_bytes), (ends, bytes)) = (inner_parts(count), inner_parts(count + 1));
-            let size = bytes + node.size as usize - old_bytes + rest.len();
-            let block = self.heap.space().take(size)?;
-            // SAFETY: M1, as in `new_inner`. S4: of the old node nothing changes while it is locked.
-            unsafe {
-                let (from, to) = (node.base(), block.as_ptr());
-                let head: *mut InnerHead = to.cast();
-                head.add(1).cast::<AtomicU64>().write(AtomicU64::new(0));
-                (&raw mut (*head).size).write(size as u32);
-                (&raw mut (*head).count).write(count as u16 + 1);
-                (&raw mut (*head).prefix_len).write(node.prefix_len);
-                (&raw mut (*head).start).write(node.start);
-                let old = slice::from_raw_parts(node.heads.as_ptr().cast::<i32>(), ROW * ROWS - 1);
-                let heads = (&raw mut (*head).heads).cast::<i32>();
-                splice(old, at..at, &[signed_head(rest)], heads);
-                let last = |row| heads.add(row * ROW + ROW - 1).read();
-                (&raw mut (*head).lasts).write(std::array::from_fn(last));
-                let old = slice::from_raw_parts(from.add(CHILDREN).cast::<Child>(), count + 1);
-                splice(old, at..at + 1, &children, to.add(CHILDREN).cast());
-                let old = slice::from_raw_parts(from.add(old_ends).cast::<u32>(), count);
-                let start = if at == 0 { node.prefix_len.into() } else { old[at - 1] as usize };
-                let ends = to.add(ends).cast::<u32>();
-                splice(old, at..at, &[start as u32], ends);
-                (at..=count).for_each(|at| *ends.add(at) += rest.len() as u32);
-                let old = slice::from_raw_parts(from.add(old_bytes), node.size as usize - old_bytes);
-                splice(old, start..start, rest, to.add(bytes));
-            }
-            Ok(Child::of_inner(Inner { head: block.cast(), there: PhantomData }))
-        }
-
-        fn new_inner(&self, separators: &[Separator<'_>], children: &[Child]) -> Tried<Child> {
-            let count = separators.len();
+        /// An inner node whose separators are a prefix and these rests.
+        fn new_inner(&self, prefix: &[u8], rests: &[&[u8]], children: &[Child]) -> Tried<Child> {
+            let count = rests.len();
             // They are in order, so what the first and the last share all share.
-            let (first, last) = (separators[0].to_vec(), separators[count - 1].to_vec());
-            let prefix_len = common(&first, &last);
-            let lengths = separators.iter().map(|separator| separator.len() - prefix_len);
+            let more = common(rests[0], rests[count - 1]);
+            let prefix = [prefix, &rests[0][..more]].concat();
+            let lengths = rests.iter().map(|rest| rest.len() - more);
             let (ends, bytes) = inner_parts(count);
-            let size = bytes + prefix_len + lengths.sum::<usize>();
+            let size = bytes + prefix.len() + lengths.sum::<usize>();
             let block = self.heap.space().take(size)?;
-            let start = std::array::from_fn(|at| first.get(at).copied().unwrap_or_default());
             let mut heads = [Row([i32::MAX; ROW]); ROWS];
             // SAFETY: M1, M2. The block has `size` bytes and is ours. The parts follow each other as `inner_parts` says, and each is
             // aligned. The first word stays an atomic.
@@ -6420,21 +6281,17 @@ mod sorted {
                 head.add(1).cast::<AtomicU64>().write(AtomicU64::new(0));
                 (&raw mut (*head).size).write(size as u32);
                 (&raw mut (*head).count).write(count as u16);
-                (&raw mut (*head).prefix_len).write(prefix_len as u16);
-                (&raw mut (*head).start).write(u64::from_ne_bytes(start));
+                (&raw mut (*head).prefix_len).write(prefix.len() as u16);
+                (&raw mut (*head).start).write(first_word(&prefix));
                 let ends = base.add(ends).cast::<u32>();
                 let bytes = base.add(bytes);
-                bytes.copy_from_nonoverlapping(first.as_ptr(), prefix_len);
-                let mut end = prefix_len;
-                for (at, separator) in separators.iter().enumerate() {
-                    let start = end;
-                    for part in separator.after(prefix_len) {
-                        bytes.add(end).copy_from_nonoverlapping(part.as_ptr(), part.len());
-                        end += part.len();
-                    }
+                bytes.copy_from_nonoverlapping(prefix.as_ptr(), prefix.len());
+                let mut end = prefix.len();
+                for (at, rest) in rests.iter().map(|rest| &rest[more..]).enumerate() {
+                    bytes.add(end).copy_from_nonoverlapping(rest.as_ptr(), rest.len());
+                    end += rest.len();
                     ends.add(at).write(end as u32);
-                    heads[at / ROW].0[at % ROW] =
-                        signed_head(slice::from_raw_parts(bytes.add(start), end - start));
+                    heads[at / ROW].0[at % ROW] = signed_head(rest);
                 }
                 (&raw mut (*head).lasts).write(std::array::from_fn(|row| heads[row].0[ROW - 1]));
                 (&raw mut (*head).heads).write(heads);
@@ -6543,8 +6400,12 @@ mod sorted {
         // SAFETY: E1, the caller's promise.
         match unsafe { node.node() } {
             Node::Leaf(leaf) => each(leaf),
-            // SAFETY: E1, one level down.
-            Node::Inner(inner) => inner.children().for_each(|child| unsafe { each_leaf(child, each) }),
+            Node::Inner(inner) => {
+                for child in inner.children() {
+                    // SAFETY: E1, one level down.
+                    unsafe { each_leaf(child, each) };
+                }
+            }
         }
     }
 
@@ -6877,12 +6738,6 @@ mod sorted {
         }
     }
 
-    /// What a pair takes in a leaf with such a prefix.
-    fn pair_bytes(key: &[u8], value: &[u8], prefix_len: usize) -> usize {
-        let key_len = key.len().saturating_sub(prefix_len);
-        SLOT + cell_len(length_code(key.len(), value.len()), key_len)
-    }
-
     /// The shortest key that is above all of one leaf and above none of the next.
     fn separator(low: Leaf<'_>, high: Leaf<'_>) -> Vec<u8> {
         let mut rooms = [KEY_ROOM; 2];
@@ -6903,19 +6758,6 @@ mod sorted {
         let prefix_len = shared.min(MAX_PREFIX);
         let bytes = runs.iter().map(|run| run.bytes(prefix_len));
         (prefix_len, HEAD + prefix_room(prefix_len) + bytes.sum::<usize>())
-    }
-
-    /// How many of these pairs go into an empty leaf if their keys lack a prefix there, and their bytes.
-    fn run_that_fits(pairs: &[KeyValue<'_>], prefix_len: usize) -> (usize, usize) {
-        let mut bytes = 0;
-        for (at, (key, value)) in pairs.iter().enumerate() {
-            let more = bytes + pair_bytes(key, value, prefix_len);
-            if more > largest(at + 1) {
-                return (at, bytes);
-            }
-            bytes = more;
-        }
-        (pairs.len(), bytes)
     }
 
     /// The size of a leaf for so many bytes. Large ones go in large steps, so that few are replaced for a little room.
@@ -6991,7 +6833,7 @@ mod sorted {
 
     /// How many of a leaf's first `count` pairs are below a key; with `or_equal`, not above it.
     fn pairs_below(leaf: Leaf<'_>, count: usize, key: &[u8], or_equal: bool) -> usize {
-        leaf.search(count, key).found.map_or_else(|at| at, |(at, _)| at + usize::from(or_equal))
+        leaf.search(count, key, false).found.map_or_else(|at| at, |(at, _)| at + usize::from(or_equal))
     }
 
     /// The places of a leaf's first `count` pairs that are between two bounds.
@@ -7385,10 +7227,7 @@ mod sorted {
                 let edge = edge.filter(|_| whole);
                 let next_leaf = edge
                     .map_or(leaf.base(), |(inner, at)| inner.child(at + usize::from(!down)).load(Relaxed));
-                let edge = edge.map(|(inner, at)| {
-                    let edge = inner.separator(at);
-                    Bytes::new([edge.prefix, edge.rest])
-                });
+                let edge = edge.map(|(inner, at)| Bytes::new(inner.separator(at)));
                 if let Some(slot) = slot {
                     self.next_line = next_leaf;
                     (self.leaf, self.state, self.index) = (leaf.head, state & !LOCKED, index.number);
@@ -7664,7 +7503,7 @@ impl Store {
     ///
     /// Pairs that other threads write meanwhile may be in it or not. Writes go out in blocks of 64 KiB
     /// to 1 MiB, so `writer` need not be buffered; it is not flushed.
-    pub fn dump<W: Write + ?Sized>(&self, writer: &mut W) -> Result<()> {
+    pub fn dump<W: io::Write + ?Sized>(&self, writer: &mut W) -> Result<()> {
         let tables = (0..).zip(self.tables()).collect::<Vec<_>>();
         dump::write(&tables, 0, writer, &mut |_| {}).map(drop)
     }
@@ -7710,11 +7549,6 @@ pub enum Change<V = Vec<u8>> {
 
 /// A key, the value it should have, and the one it then gets, as in [`Table::compare_and_swap`].
 pub type Swap<'a, K> = (K, Option<&'a [u8]>, Option<&'a [u8]>);
-
-#[cfg(target_family = "wasm")]
-fn asked_before(wants: [bool; 2]) -> impl Fn(bool) -> bool {
-    move |is_there| wants[usize::from(is_there)]
-}
 
 /// A key and its value, as they come in batches.
 type KeyValue<'p> = (&'p [u8], &'p [u8]);
@@ -7766,12 +7600,32 @@ fn incremented(text: &[u8], by: i64) -> Tried<i64> {
 /// What a verb makes of a key's value.
 type Decide<'d, V> = dyn FnMut(Option<&[u8]>) -> Tried<Change<V>> + 'd;
 
-/// Sets the value where `wants` it, which is told whether the key is there.
-fn set_where<'v, V: From<&'v [u8]>>(
-    wants: impl Fn(bool) -> bool,
-    value: &'v [u8],
-) -> impl FnMut(Option<&[u8]>) -> Tried<Change<V>> {
-    move |old| Ok(if wants(old.is_some()) { Change::Set(value.into()) } else { Change::Keep })
+/// Which of the three verbs that give a key a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// [`Table::insert`].
+    Insert,
+    /// [`Table::replace`].
+    Replace,
+    /// [`Table::upsert`].
+    Upsert,
+}
+
+impl Write {
+    /// Whether it takes effect, which depends on whether the key is there.
+    #[inline]
+    pub const fn takes_effect(self, is_there: bool) -> bool {
+        match self {
+            Self::Insert => !is_there,
+            Self::Replace => is_there,
+            Self::Upsert => true,
+        }
+    }
+
+    #[inline]
+    fn change<'v>(self, old: Option<&[u8]>, value: &'v [u8]) -> Change<&'v [u8]> {
+        if self.takes_effect(old.is_some()) { Change::Set(value) } else { Change::Keep }
+    }
 }
 
 // --- the table
@@ -7960,17 +7814,17 @@ impl Table {
     /// Adds the pair where the key is absent; whether it was.
     #[must_use = "whether the key was absent: nothing is written where it was present"]
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(key.as_ref(), value.as_ref(), |is_there| !is_there)
+        self.write(Write::Insert, key, value)
     }
 
     /// Replaces the value where the key is present; whether it was.
     pub fn replace(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(key.as_ref(), value.as_ref(), |is_there| is_there)
+        self.write(Write::Replace, key, value)
     }
 
     /// Gives the key this value, present or not. Always takes effect, so always true.
     pub fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(key.as_ref(), value.as_ref(), |_| true)
+        self.write(Write::Upsert, key, value)
     }
 
     /// Removes the pair; whether it was there.
@@ -8026,17 +7880,12 @@ impl Table {
         Ok(matched)
     }
 
-    /// Gives the key this value where `wants` it, which is told whether the key is there; whether it did.
+    /// The verb that `write` names; whether it took effect.
     #[inline(always)]
-    fn write(&self, key: &[u8], value: &[u8], wants: impl Fn(bool) -> bool) -> Result<bool> {
+    pub fn write(&self, write: Write, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        let (key, value) = (key.as_ref(), value.as_ref());
         check_value(value)?;
-        // Of one type for all verbs, and so one copy of what follows in a module for WebAssembly.
-        #[cfg(target_family = "wasm")]
-        let wants = asked_before([wants(false), wants(true)]);
-        #[cfg(target_family = "wasm")]
-        let decide = set_where::<Cow<'_, [u8]>>(wants, value);
-        #[cfg(not(target_family = "wasm"))]
-        let decide = set_where::<&[u8]>(wants, value);
+        let decide = |old: Option<&[u8]>| Ok(write.change(old, value));
         // A module for WebAssembly is downloaded: only the fast one has a copy of the indexes' writing for these verbs alone.
         if SMALL { self.change(key, true, decide) } else { self.change_at_once(key, true, decide) }
     }
@@ -8136,24 +7985,24 @@ impl Table {
 
     /// [`insert`](Self::insert) for each pair: whether each took effect.
     pub fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.write_many(pairs, |is_there| !is_there)
+        self.write_many(Write::Insert, pairs)
     }
 
     /// [`replace`](Self::replace) for each pair: whether each took effect.
     pub fn replace_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.write_many(pairs, |is_there| is_there)
+        self.write_many(Write::Replace, pairs)
     }
 
     /// [`upsert`](Self::upsert) for each pair: whether each took effect.
     pub fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
-        self.write_many(pairs, |_| true)
+        self.write_many(Write::Upsert, pairs)
     }
 
-    /// `write` for each pair, once all lengths are checked.
-    fn write_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+    /// [`write`](Self::write) for each pair: whether each took effect.
+    pub fn write_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
+        write: Write,
         pairs: &[(K, V)],
-        wants: impl Fn(bool) -> bool,
     ) -> Result<Vec<bool>> {
         fn slices<K: AsRef<[u8]>, V: AsRef<[u8]>>((key, value): &(K, V)) -> KeyValue<'_> {
             (key.as_ref(), value.as_ref())
@@ -8162,7 +8011,7 @@ impl Table {
         pairs.iter().map(slices).try_for_each(check)?;
         // A module for WebAssembly is downloaded: there, one copy of the indexes' writing does.
         if cfg!(target_family = "wasm") {
-            let write_one = |(key, value): &(K, V)| self.write(key.as_ref(), value.as_ref(), &wants);
+            let write_one = |(key, value): &(K, V)| self.write(write, key, value);
             return self.each(pairs, |(key, _)| key.as_ref(), write_one);
         }
         let mut results = Vec::with_capacity(pairs.len());
@@ -8170,30 +8019,23 @@ impl Table {
             // Asked once more, a caller's type may answer with other bytes: what is written is what is checked here.
             let group: Vec<_> = group.iter().map(slices).collect();
             group.iter().copied().try_for_each(check)?;
-            self.write_batch(&group, &mut results, &wants)?;
+            self.write_batch(write, &group, &mut results)?;
         }
         Ok(results)
     }
 
     /// `write` for each pair, many at a time; adds to `results`.
-    fn write_batch(
-        &self,
-        pairs: &[KeyValue<'_>],
-        results: &mut Vec<bool>,
-        wants: impl Fn(bool) -> bool,
-    ) -> Result<()> {
+    fn write_batch(&self, write: Write, pairs: &[KeyValue<'_>], results: &mut Vec<bool>) -> Result<()> {
         /// With fewer pairs, too few are of one shard to write a hash table shard by shard.
         const GROUP: usize = tuned(64, 4);
-        /// Fewer pairs in order are not worth a new leaf.
-        const RUN: usize = tuned(32, 3);
         let before = results.len();
-        let write_one = |&(key, value): &KeyValue<'_>| self.write(key, value, &wants);
-        let may_write = || !self.inner.dropped.load(Acquire);
+        let write_one = |&(key, value): &KeyValue<'_>| self.write(write, key, value);
+        let may_write = || !self.is_dropped();
         match &self.inner.pairs {
             Pairs::Hash(index) if pairs.len() >= GROUP => {
                 results.resize(before + pairs.len(), false);
                 let took = &mut results[before..];
-                let mut left = index.get(&self.pin()).write_many(pairs, took, may_write, &wants);
+                let mut left = index.get(&self.pin()).write_many(write, pairs, took, may_write);
                 // The first pair that fails makes the error. Those before it are written.
                 left.sort_unstable();
                 for at in left {
@@ -8202,17 +8044,20 @@ impl Table {
             }
             Pairs::Hash(_) => results.append(&mut self.each(pairs, |(key, _)| key, write_one)?),
             Pairs::Sorted(index) => {
-                if wants(false) && pairs.len() >= RUN && pairs.is_sorted_by(|one, next| one.0 < next.0) {
-                    results.resize(before + index.get(&self.pin()).append(pairs, may_write), true);
-                }
+                let ascend = pairs.is_sorted_by(|one, next| one.0 <= next.0);
                 while let rest = &pairs[results.len() - before..]
                     && !rest.is_empty()
                 {
-                    let rest = &rest[..rest.len().min(sorted::GROUP)];
-                    let done = results.len() + rest.len();
-                    index.get(&self.pin()).write_group(rest, results, may_write, &wants);
-                    if results.len() < done {
-                        results.push(write_one(&pairs[results.len() - before])?);
+                    let done = results.len();
+                    if ascend {
+                        index.get(&self.pin()).write_run(write, rest, results, may_write);
+                    }
+                    if results.len() == done {
+                        let group = &rest[..rest.len().min(sorted::GROUP)];
+                        index.get(&self.pin()).write_group(write, group, results, may_write);
+                    }
+                    if results.len() == done {
+                        results.push(write_one(&rest[0])?);
                     }
                 }
                 // As in `attempt`: a thread that deleted the last pair may have met a leaf that was locked here.
@@ -9318,8 +9163,9 @@ impl fmt::Debug for Iter {
 pub mod dump {
     use super::{
         BTreeMap, Error, Index, MAX_KEY_BYTES, MAX_NAME_BYTES, Range, Read, Result, Store, Table,
-        TableOptions, Write, common, head4,
+        TableOptions, common, head4,
     };
+    use std::io::Write;
 
     /// Not text, and damaged by programs that change line ends.
     const MAGIC: [u8; 8] = *b"\x89TWX\r\n\x1a\n";

@@ -43,7 +43,7 @@ fn check_node(node: Child, lower: Option<&[u8]>, upper: Option<&[u8]>, met: &mut
         Node::Leaf(leaf) => leaf.check(lower, upper, met),
         Node::Inner(inner) => {
             let separators = inner.check(lower, upper, met);
-            for (at, child) in inner.children().enumerate() {
+            for (at, child) in inner.children().into_iter().enumerate() {
                 let before = at.checked_sub(1).map(|before| separators[before].as_slice());
                 let after = separators.get(at).map(Vec::as_slice);
                 check_node(child, before.or(lower), after.or(upper), met);
@@ -58,7 +58,7 @@ impl Inner<'_> {
         let state = self.state().load(Acquire);
         assert_eq!(state & (LOCKED | REPLACED), 0, "S4: nobody is in it, and it was not replaced");
         assert!((1..=FANOUT).contains(&self.count()), "an inner node has two children and not too many");
-        let separators: Vec<_> = self.separators().map(Separator::to_vec).collect();
+        let separators: Vec<_> = (0..self.count()).map(|at| self.separator(at).concat()).collect();
         let fences = [lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec)];
         let [lower, upper] = &fences;
         assert!(lower.iter().chain(&separators).chain(upper).is_sorted_by(|one, next| one < next));
