@@ -8910,8 +8910,58 @@ impl Cache {
         })
     }
 
+    /// All pairs, in no order. What is evicted or expires meanwhile may not come. The policy does not see it.
+    pub fn iter(&self) -> CacheIter {
+        CacheIter { cache: self.clone(), from: Some(0), keys: Vec::new() }
+    }
+
     fn walk_bodies(&self, from: u64, read: impl FnMut(&[u8], Body<'_>, Option<u64>)) -> Option<u64> {
         self.index().get(&self.inner.table.pin()).walk_cached(from, read)
+    }
+}
+
+/// An iterator over the pairs of a cache: see [`Cache::iter`]. It reads some keys ahead, and each value when it is due.
+pub struct CacheIter {
+    cache: Cache,
+    from: Option<u64>,
+    keys: Vec<Vec<u8>>,
+}
+
+impl CacheIter {
+    /// The next pair, its value shared with the cache where it is large.
+    pub fn next_shared(&mut self) -> Option<(Vec<u8>, Value)> {
+        loop {
+            while let Some(key) = self.keys.pop() {
+                let memory = &self.cache.inner.table.inner.memory;
+                if let Some(value) = self.cache.read(&key, false, |value, _| value.keep(memory)) {
+                    return Some((key, value));
+                }
+            }
+            self.from = self.cache.walk_bodies(self.from?, |key, _, _| self.keys.push(key.into()));
+        }
+    }
+}
+
+impl Iterator for CacheIter {
+    type Item = (Vec<u8>, Vec<u8>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_shared().map(|(key, value)| (key, value.to_vec()))
+    }
+}
+
+impl IntoIterator for &Cache {
+    type Item = (Vec<u8>, Vec<u8>);
+    type IntoIter = CacheIter;
+
+    fn into_iter(self) -> CacheIter {
+        self.iter()
+    }
+}
+
+impl fmt::Debug for CacheIter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CacheIter").field("cache", &self.cache).finish_non_exhaustive()
     }
 }
 

@@ -185,6 +185,25 @@ fn a_value_that_never_fits_is_an_error() {
 }
 
 #[test]
+fn it_iterates_over_what_has_not_expired() {
+    let (cache, now) = pairs(10_000);
+    for number in 0..5_000_u32 {
+        let value = vec![1; if number % 100 == 0 { 10_000 } else { 8 }];
+        cache.upsert_for(number.to_le_bytes(), value, millis(if number % 2 == 0 { 10 } else { 20 })).unwrap();
+    }
+    now.fetch_add(10, SeqCst);
+    let hits = cache.stats().hits;
+    let met: BTreeSet<_> = cache.iter().map(|(key, value)| (key, value.len())).collect();
+    assert_eq!((met.len(), cache.into_iter().count(), cache.stats().hits), (2_500, 2_500, hits));
+    assert!(met.iter().all(|(key, _)| key[0] % 2 == 1));
+    // Nothing is shown that expires on the way.
+    let mut rest = cache.iter();
+    assert!(rest.next().is_some());
+    now.fetch_add(10, SeqCst);
+    assert!(rest.next().is_none());
+}
+
+#[test]
 fn a_favourite_outlives_a_scan() {
     let (cache, _) = pairs(1000);
     for round in 0..20_u64 {

@@ -56,8 +56,7 @@ enum Source {
     Ascending(Box<twindex::Cursor>),
     Descending(Box<twindex::Cursor>),
     Unordered(twindex::Iter),
-    /// A cache, and where its walk goes on.
-    Cache(twindex::Cache, u64),
+    Cache(twindex::CacheIter),
 }
 
 /// Pairs that were read ahead, as objects: to make many in a row takes less time than to make each when it is due.
@@ -113,42 +112,35 @@ impl State {
         let Self { ahead, source, .. } = self;
         let size = self.size.min(self.left);
         ahead.bytes = 0;
-        let mut read = |key: &[u8], value: &[u8]| ahead.push(py, key, value);
+        let read = |key: &[u8], value: &[u8]| ahead.push(py, key, value);
         let pairs = match &mut **source {
             Source::Ascending(cursor) => cursor.steps(false, size, read),
             Source::Descending(cursor) => cursor.steps(true, size, read),
-            Source::Unordered(all) => {
-                let mut pairs = 0;
-                while pairs < size
-                    && let Some((key, value)) = all.next_shared()
-                {
-                    pairs += 1;
-                    if !read(&key, &value) {
-                        break;
-                    }
-                }
-                pairs
-            }
-            Source::Cache(cache, from) => {
-                let mut pairs = 0;
-                while pairs < size {
-                    let next = cache.walk(*from, |key, value, _| {
-                        pairs += 1;
-                        read(key, value);
-                    });
-                    *from = next.unwrap_or(0);
-                    if *from == 0 {
-                        self.left = 0;
-                        return;
-                    }
-                }
-                pairs
-            }
+            Source::Unordered(all) => read_each(size, || all.next_shared(), read),
+            Source::Cache(all) => read_each(size, || all.next_shared(), read),
         };
         // At the end of the range the iterator is exhausted for good, as Python wants it.
-        self.left = if pairs < size && !ahead.is_full() { 0 } else { self.left.saturating_sub(pairs) };
+        self.left = if pairs < size && !ahead.is_full() { 0 } else { self.left - pairs };
         self.size = (self.size * 2).min(LAST_BLOCK);
     }
+}
+
+/// Reads so many pairs, or fewer where there is no room for more; how many that were.
+fn read_each<K: AsRef<[u8]>>(
+    size: usize,
+    mut next: impl FnMut() -> Option<(K, twindex::Value)>,
+    mut read: impl FnMut(&[u8], &[u8]) -> bool,
+) -> usize {
+    let mut pairs = 0;
+    while pairs < size
+        && let Some((key, value)) = next()
+    {
+        pairs += 1;
+        if !read(key.as_ref(), &value) {
+            break;
+        }
+    }
+    pairs
 }
 
 impl Scan {
@@ -179,11 +171,11 @@ impl Scan {
 
     pub(crate) fn over_cache(
         store: Arc<Shared>,
-        cache: twindex::Cache,
+        cache: &twindex::Cache,
         codecs: Codecs,
         yields: Yields,
     ) -> Self {
-        Self::new(store, Source::Cache(cache, 0), codecs, yields, None)
+        Self::new(store, Source::Cache(cache.iter()), codecs, yields, None)
     }
 
     fn new(store: Arc<Shared>, source: Source, codecs: Codecs, yields: Yields, limit: Option<usize>) -> Self {

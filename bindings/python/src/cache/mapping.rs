@@ -29,7 +29,7 @@ impl Cache {
 
     fn iterate(&self, yields: Yields) -> Result<Scan> {
         check_memory()?;
-        Ok(Scan::over_cache(Arc::clone(&self.store), self.open()?.clone(), self.codecs.clone(), yields))
+        Ok(Scan::over_cache(Arc::clone(&self.store), self.open()?, self.codecs.clone(), yields))
     }
 }
 
