@@ -149,6 +149,14 @@ fn every_codec_is_shown_as_it_is() {
     assert_same(&new, &store);
 }
 
+/// Python wrote it, with codecs that nobody names here.
+#[test]
+fn a_file_that_python_wrote_is_shown_as_it_was_meant() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/golden");
+    let lines = fs::read_to_string(golden.join("version-1-python.jsonl")).unwrap();
+    assert_eq!(twindex(&[&"export", &golden.join("version-1-python.twx")]).expect(0).out, lines);
+}
+
 #[test]
 fn a_new_table_is_text_unless_a_line_says_otherwise() {
     let folder = tempdir().unwrap();

@@ -553,3 +553,27 @@ for (const name of ['version-1-dump.twx', 'version-1-log.twx']) {
     assert.equal(Store.loadSync(golden(name)).tables().length, tables)
   })
 }
+
+test('a file that Python wrote is read without naming codecs', async () => {
+  const name = golden('version-1-python.twx')
+  const lines = readFileSync(golden('version-1-python.jsonl'), 'utf8').trimEnd().split('\n')
+  for (const store of [await open(name, { readOnly: true }), await Store.load(name)]) {
+    let table
+    const left = new Map()
+    for (const line of lines.map((line) => JSON.parse(line))) {
+      if (line.index === undefined) {
+        assert.deepEqual(table.get(line.key), line.value)
+        left.set(table, (left.get(table) ?? 0) + 1)
+      } else {
+        table = store.table(line.table, { index: line.index })
+        assert.deepEqual(table.codecs, { keys: line.keys, values: line.values })
+      }
+    }
+    for (const [table, pairs] of left) assert.equal(table.size, pairs)
+    assert.deepEqual(
+      store.tables().map(([name]) => name),
+      [...left.keys()].map(({ name }) => name),
+    )
+    await store.close()
+  }
+})

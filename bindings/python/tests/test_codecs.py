@@ -465,6 +465,36 @@ def test_what_msgpack_cannot_hold() -> None:
             table[b"key"]
 
 
+@pytest.mark.parametrize(
+    ("codec", "stored"),
+    [
+        ("json", b"[" * 100_000 + b"]" * 100_000),
+        ("msgpack", b"\x91" * 100_000 + b"\xc0"),
+        # A map with a list as a key.
+        ("msgpack", b"\x81\x90\xc0"),
+    ],
+    ids=["deep JSON", "deep MessagePack", "a key that is a list"],
+)
+def test_what_a_file_may_hold_and_python_may_not(codec: Literal["json", "msgpack"], stored: bytes) -> None:
+    """They were a RecursionError and a TypeError, which who reads a file of others does not expect."""
+    table = with_stored(b"key", stored, values=codec)
+    with pytest.raises(twindex.EncodingError, match="cannot be read as"):
+        table[b"key"]
+
+
+def test_numbers_past_all_floats_are_refused_as_they_could_not_be_written_back() -> None:
+    """They were read as infinite, as `NaN` once was as `nan`, and the table then refused what it had given."""
+    for stored in (b"NaN", b"[-Infinity]", b"1e999", b'{"a":-1E+400}', b"1" + b"0" * 400 + b".0"):
+        table = with_stored(b"key", stored, values="json")
+        with pytest.raises(twindex.EncodingError, match="cannot be read as JSON"):
+            table[b"key"]
+    for stored in (b"1e3", b'"1e999"', b'"5e8400e29b"', b"1" + b"0" * 400):
+        table = with_stored(b"key", stored, values="json")
+        value = table[b"key"]
+        table[b"key"] = value
+        assert table[b"key"] == value
+
+
 def test_msgpack_without_its_package(tmp_path: Path) -> None:
     (tmp_path / "msgpack.py").write_text("raise ModuleNotFoundError('hidden')", encoding="utf-8")
     program = "import sys; sys.path.insert(0, sys.argv[1]); import twindex; twindex.Store().table('t', values='msgpack')"

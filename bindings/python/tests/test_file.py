@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import datetime
 import errno
+import json
 import multiprocessing
 import os
 import pickle
@@ -50,6 +51,32 @@ def test_golden_files_are_read() -> None:
             years: twindex.Table[Any, Any] = store.table("years", "sorted")
             assert years.codecs == ("int", "json")
             assert list(years.items()) == [(-7, "before"), (1815, {"name": "Ada"})]
+
+
+def test_the_golden_file_of_python_has_what_python_writes(path: Path) -> None:
+    """Node, the modules for WebAssembly and the tool read it without naming codecs, and find the lines beside it."""
+    golden = GOLDEN / "version-1-python.twx"
+    lines = [
+        json.loads(line) for line in golden.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    written: Any = twindex.open(path)
+    for line in lines:
+        if "index" in line:
+            table = written.table(line["table"], line["index"], keys=line["keys"], values=line["values"])
+        else:
+            table[tuple(line["key"]) if table.codecs[0] == "tuple" else line["key"]] = line["value"]
+    written.close()
+    ways: list[dict[str, Any]] = [{}, {"keys": "bytes", "values": "bytes"}]
+    for codecs in ways:
+        one, other = (
+            {
+                name: ((table := store.table(name, index, **codecs)).codecs, dict(table))
+                for name, index in store.tables()
+            }
+            for store in (twindex.open(file, read_only=True) for file in (path, golden))
+        )
+        assert one == other
+        assert len(one) == 2
 
 
 @pytest.mark.parametrize("durability", ALL)

@@ -129,3 +129,32 @@ def test_a_result_that_memory_is_refused_for_is_an_error(expression: str) -> Non
         text=True,
     )
     assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
+
+
+REFUSED = """
+import resource, twindex
+store = twindex.Store({limit})
+table = store.table("t", keys="bytes", values="bytes")
+value = b"v" * (48 << 20)
+with open("/proc/self/statm") as file:
+    used = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (32 << 20), -1))
+try:
+    table[b"a"] = value
+except twindex.MemoryLimitError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "says"), [("", "the system has no memory"), ("1000000", "limit is 1000000")]
+)
+def test_who_refused_memory_is_told(limit: str, says: str) -> None:
+    """The error named a memory limit of 18,446,744,073,709,551,615 bytes where the system had refused memory."""
+    if sys.platform != "linux":
+        pytest.skip("a process cannot be given less memory here")
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSED.format(limit=limit)], check=False, capture_output=True, text=True
+    )
+    assert says in done.stdout, (done.stdout, done.stderr)
+    assert ("limit" in done.stdout) == bool(limit)

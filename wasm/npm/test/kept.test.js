@@ -274,3 +274,25 @@ for (const name of ['version-1-dump', 'version-1-log']) {
     assert.deepEqual(all(again), all(store))
   })
 }
+
+test('a file that Python wrote is read without naming codecs', () => {
+  const golden = (name) => readFileSync(new URL(`../../../conformance/golden/${name}`, import.meta.url))
+  const store = Store.loadSync(golden('version-1-python.twx'))
+  const left = new Map()
+  let table
+  for (const line of golden('version-1-python.jsonl').toString().trimEnd().split('\n')) {
+    const { index, keys, values, key, value, ...named } = JSON.parse(line)
+    if (index === undefined) {
+      assert.deepEqual(table.get(key), value)
+      left.set(table, (left.get(table) ?? 0) + 1)
+    } else {
+      table = store.table(named.table, { index })
+      assert.deepEqual(table.codecs, { keys, values })
+    }
+  }
+  for (const [table, pairs] of left) assert.equal(table.size, pairs)
+  assert.deepEqual(
+    store.tables().map(([name]) => name),
+    [...left.keys()].map(({ name }) => name),
+  )
+})

@@ -1,7 +1,8 @@
 //! Values by way of Python packages: JSON and pickles by the standard library, `MessagePack` by `msgpack`.
 
 use pyo3::exceptions::{
-    PyAttributeError, PyBufferError, PyEOFError, PyImportError, PyOverflowError, PyTypeError, PyValueError,
+    PyAttributeError, PyBufferError, PyEOFError, PyImportError, PyOverflowError, PyRecursionError,
+    PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -53,7 +54,8 @@ impl Format {
                 name: "MessagePack",
                 encode: msgpack.getattr("packb")?.unbind(),
                 decode: partial(py, &msgpack.getattr("unpackb")?, &options)?,
-                refusal: None,
+                // A key that no `dict` can have, such as a list.
+                refusal: Some(py.get_type::<PyTypeError>().into_any().unbind()),
             })
         })
     }
@@ -92,20 +94,21 @@ impl Format {
     pub(super) fn decode<'py>(&self, stored: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let py = stored.py();
         self.decode.bind(py).call1((stored,)).map_err(|cause| {
-            if self.is_refusal(py, &cause) || cause.is_instance_of::<PyEOFError>(py) {
+            let is_cut = cause.is_instance_of::<PyEOFError>(py);
+            // Arrays in arrays, deeper than Python goes.
+            let is_deep = cause.is_instance_of::<PyRecursionError>(py);
+            if self.is_refusal(py, &cause) || is_cut || is_deep {
                 return self.unreadable(stored).caused_by(py, cause);
             }
             cause.into()
         })
     }
 
-    /// [`decode`](Self::decode) of JSON, which can escape half of a character. Text has none, so it could not be written back.
+    /// [`decode`](Self::decode) of JSON. It can escape half of a character, which text has none of, and name numbers past all
+    /// floats, which become infinite: they could not be written back.
     pub(super) fn decode_text<'py>(&self, stored: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        let text = stored.cast::<PyString>().map_err(PyErr::from)?.to_str()?;
         let decoded = self.decode(stored)?;
-        let may_have_halves =
-            text.split('\\').skip(1).any(|rest| rest.starts_with("ud") || rest.starts_with("uD"));
-        if may_have_halves {
+        if may_not_go_back(stored.cast::<PyString>().map_err(PyErr::from)?.to_str()?) {
             self.encode(&decoded)
                 .map_err(|cause| self.unreadable(stored).caused_by(stored.py(), cause.into()))?;
         }
@@ -135,6 +138,22 @@ impl Format {
         cause.is_instance_of::<PyValueError>(py)
             || self.refusal.as_ref().is_some_and(|kind| cause.is_instance(py, kind.bind(py)))
     }
+}
+
+/// Whether JSON may say what it cannot say again once it was read. Without an escape of half a character, an exponent or as
+/// many digits as the greatest float has it does not.
+fn may_not_go_back(text: &str) -> bool {
+    const DIGITS: usize = 309;
+    let (mut digits, text) = (0, text.as_bytes());
+    text.iter().enumerate().any(|(at, byte)| {
+        match byte {
+            b'0'..=b'9' => digits += 1,
+            b'e' | b'E' if digits > 0 => return true,
+            b'\\' if matches!(text.get(at + 1..), Some([b'u', b'd' | b'D', ..])) => return true,
+            _ => digits = 0,
+        }
+        digits == DIGITS
+    })
 }
 
 fn copied<'a>(content: &[u8]) -> Result<Encoded<'a>> {
