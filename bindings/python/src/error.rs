@@ -12,9 +12,10 @@ use twindex_codec::Excerpt;
 use self::classes::{
     ArgumentTypeError, CacheLimitError, ClosedError, CodecNameError, CorruptError, EncodingError,
     ForeignTableError, ForkedError, InUseError, IntegerOverflowError, IoError, KeyTooLongError,
-    LogFailedError, MemoryLimitError, NameInUseError, NoFileError, NoTableError, NotAnIntegerError,
-    OptionError, PairLengthError, ReadOnlyError, TableDroppedError, TableNameError, UnexpectedError,
-    UnknownDurabilityError, UnknownIndexError, ValueTooLargeError, WrongCodecError, WrongIndexError,
+    LogFailedError, MemoryLimitError, NameInUseError, NoFileError, NoLogError, NoTableError,
+    NotAPositionError, NotAnIntegerError, OptionError, PairLengthError, PositionGoneError, ReadOnlyError,
+    TableDroppedError, TableNameError, UnexpectedError, UnknownDurabilityError, UnknownIndexError,
+    ValueTooLargeError, WrongCodecError, WrongIndexError,
 };
 
 #[allow(missing_docs, reason = "the macro's types are documented where they are defined, in Python")]
@@ -39,10 +40,13 @@ mod classes {
     import_exception!(twindex.errors, MemoryLimitError);
     import_exception!(twindex.errors, NameInUseError);
     import_exception!(twindex.errors, NoFileError);
+    import_exception!(twindex.errors, NoLogError);
     import_exception!(twindex.errors, NoTableError);
+    import_exception!(twindex.errors, NotAPositionError);
     import_exception!(twindex.errors, NotAnIntegerError);
     import_exception!(twindex.errors, OptionError);
     import_exception!(twindex.errors, PairLengthError);
+    import_exception!(twindex.errors, PositionGoneError);
     import_exception!(twindex.errors, ReadOnlyError);
     import_exception!(twindex.errors, TableDroppedError);
     import_exception!(twindex.errors, TableNameError);
@@ -95,6 +99,11 @@ impl From<twindex_durable::Error> for Failure {
             Durable::Closed { .. } => ClosedError::new_err(message),
             Durable::NoFile => NoFileError::new_err(message),
             Durable::UnknownDurability { .. } => UnknownDurabilityError::new_err(message),
+            Durable::PositionGone { position, oldest, .. } => {
+                PositionGoneError::new_err((message, position.to_string(), oldest.to_string()))
+            }
+            Durable::NoLog { .. } => NoLogError::new_err(message),
+            Durable::NotAPosition { .. } => NotAPositionError::new_err(message),
             Durable::ForeignTable { .. } => ForeignTableError::new_err(message),
             Durable::Unexpected { .. } => UnexpectedError::new_err(message),
             _ => classes::Error::new_err(message),

@@ -5,6 +5,7 @@ use pyo3::types::PyList;
 use twindex_durable::{Options, Report};
 
 use crate::arguments::{Count, Text};
+use crate::changes::{Changes, View};
 use crate::error::Result;
 use crate::objects;
 use crate::paths::path;
@@ -20,7 +21,7 @@ use crate::store::Store;
 /// `close` is called and not otherwise.
 ///
 /// The file is locked: one store at a time may write to it, others raise `InUseError`. With `read_only` it is not, and
-/// the store is what the file held when it was opened. With `existing` a file that is not there is an error. A file with
+/// the store is what the file held when it was opened, until `Store.refresh` or `Store.follow` bring it up to date. With `existing` a file that is not there is an error. A file with
 /// more than `memory_limit` bytes of pairs raises `MemoryLimitError`. `progress` is called with a `Progress` now and then,
 /// and at the end.
 ///
@@ -67,6 +68,32 @@ pub(crate) fn open<'py>(
     let store = Bound::new(py, Store::new_of(Shared::new(opened)))?;
     py.import("twindex._files")?.getattr("remember")?.call1((&store,))?;
     Ok(store)
+}
+
+/// The changes of the store in a file, without the memory of a store: a `Changes`, as `Store.changes` gives.
+///
+/// Without a position it begins behind the oldest that the file has, which is where its dump is.
+///
+/// >>> from tempfile import TemporaryDirectory
+/// >>> from pathlib import Path
+/// >>> with TemporaryDirectory() as folder:
+/// ...     with twindex.open(Path(folder) / "app.twx") as store:
+/// ...         store.table("users")["ada"] = "1815"
+/// ...     changes = twindex.changes(Path(folder) / "app.twx")
+/// ...     while batch := changes.poll():
+/// ...         [change.kind for change in batch.changes]
+/// ['create']
+/// ['put']
+#[pyfunction]
+#[pyo3(signature = (path, position=None, *, tables=None, raw=false))]
+pub(crate) fn changes(
+    path: &Bound<'_, PyAny>,
+    position: Option<Text>,
+    tables: Option<&Bound<'_, PyAny>>,
+    raw: bool,
+) -> Result<Changes> {
+    let file = self::path("path", path)?;
+    Changes::of_file(path.py(), &file, position, View::of(tables, raw)?)
 }
 
 /// Reads a whole file and verifies every checksum: a `Report` of what is in it and what is damaged.

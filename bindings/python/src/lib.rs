@@ -13,6 +13,7 @@ mod batch;
 mod buffer;
 mod cache;
 mod change;
+mod changes;
 mod cli;
 mod codec;
 mod coder;
@@ -51,12 +52,14 @@ fn _twindex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_NAME_BYTES", twindex::MAX_NAME_BYTES)?;
     module.add_class::<batch::Batch>()?;
     module.add_class::<cache::Cache>()?;
+    module.add_class::<changes::Changes>()?;
     module.add_class::<coder::Coder>()?;
     module.add_class::<cursor::Cursor>()?;
     module.add_class::<scan::Scan>()?;
     module.add_class::<store::Store>()?;
     module.add_class::<table::Table>()?;
     module.add_function(wrap_pyfunction!(cli::_run_command_line, module)?)?;
+    module.add_function(wrap_pyfunction!(files::changes, module)?)?;
     module.add_function(wrap_pyfunction!(files::check, module)?)?;
     module.add_function(wrap_pyfunction!(files::open, module)?)?;
     module.add_function(wrap_pyfunction!(files::recover, module)?)

@@ -12,6 +12,7 @@ use crate::arguments::{Count, Text};
 use crate::batch::Batch;
 use crate::buffer::Buffer;
 use crate::cache::{Cache, CacheArguments, Capacity, Sizes, Ttl};
+use crate::changes::{Changes, View};
 use crate::codec::{Codecs, DEFAULT_CODEC, KeyCodec, ValueCodec};
 use crate::error::{self, Failure, Result};
 use crate::interrupts::{Interruptible, wait_for};
@@ -344,6 +345,36 @@ impl Store {
     fn follow(&self, py: Python<'_>) -> Result<()> {
         let store = self.0.open()?;
         Ok(py.detach(|| store.follow())?)
+    }
+
+    /// Where the store's last change is in its history, as text: what to give to `changes` later. It stays valid when the
+    /// file is compacted, closed and opened again.
+    ///
+    /// Raises `NoLogError` where the durability is "none", and `NoFileError` for a store in memory.
+    #[getter]
+    fn position(&self, py: Python<'_>) -> Result<String> {
+        let store = self.0.open()?;
+        Ok(py.detach(|| store.position())?.to_string())
+    }
+
+    /// The changes behind a position, or behind where the store is now, in the order of its log: a `Changes`, which is an
+    /// iterator over those that are there already and those to come.
+    ///
+    /// With `tables` it gives the changes of these alone, with keys and values as these handles have them, so codecs of your
+    /// own and "pickle" are named by them. With `raw` keys and values are bytes.
+    ///
+    /// They are read from the file, so a store that another process has open with `read_only=True` gives them as well.
+    /// Raises `PositionGoneError` where the file no longer has them: begin again from a copy of the store, such as one opened
+    /// with `read_only=True`, and its `position`.
+    #[pyo3(signature = (position=None, *, tables=None, raw=false))]
+    fn changes(
+        &self,
+        py: Python<'_>,
+        position: Option<Text>,
+        tables: Option<&Bound<'_, PyAny>>,
+        raw: bool,
+    ) -> Result<Changes> {
+        Changes::of_store(py, &self.0, position, View::of(tables, raw)?)
     }
 
     /// Figures of the store and its file, by name: pairs, bytes in memory and on disk, how often it was synced.

@@ -24,7 +24,15 @@ PROGRAMS = [
         re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     )
 ]
-CLASSES = [twindex.Store, twindex.Table, twindex.Cache, twindex.Cursor, twindex.Scan, twindex.Batch]
+CLASSES = [
+    twindex.Store,
+    twindex.Table,
+    twindex.Cache,
+    twindex.Cursor,
+    twindex.Scan,
+    twindex.Batch,
+    twindex.Changes,
+]
 PUBLIC = [
     (f"{kind.__name__}.{name}", member)
     for kind in CLASSES
@@ -40,6 +48,7 @@ def documented() -> dict[str, Any]:
         "twindex.open": twindex.open,
         "twindex.cached": twindex.cached,
         "twindex.aio.get_or_compute": aio.get_or_compute,
+        "twindex.changes": twindex.changes,
         **dict(PUBLIC),
     }
     return objects | {kind.__name__: kind for kind in CLASSES}

@@ -22,6 +22,7 @@ from ._cached import CacheInfo, cached
 from ._changes import DELETE, KEEP
 from ._codecs import Codec
 from ._connect import cluster as _cluster
+from ._feed import Change, ChangeSet
 from ._reports import Damage, Place, Progress, RecoveredTable, Recovery, Report
 from ._twindex import (
     MAX_KEY_BYTES,
@@ -29,11 +30,13 @@ from ._twindex import (
     MAX_VALUE_BYTES,
     Batch,
     Cache,
+    Changes,
     Cursor,
     Scan,
     Store,
     Table,
     __version__,
+    changes,
     check,
     open,
     recover,
@@ -56,10 +59,13 @@ from .errors import (
     MemoryLimitError,
     NameInUseError,
     NoFileError,
+    NoLogError,
     NoTableError,
     NotAnIntegerError,
+    NotAPositionError,
     OptionError,
     PairLengthError,
+    PositionGoneError,
     ReadOnlyError,
     TableDroppedError,
     TableNameError,
@@ -75,6 +81,7 @@ from .errors import (
 MutableMapping.register(Table)
 MutableMapping.register(Cache)
 Iterator.register(Scan)
+Iterator.register(Changes)
 
 
 def connect(url: str, **options: Any) -> Any:
@@ -97,6 +104,9 @@ __all__ = [
     "Cache",
     "CacheInfo",
     "CacheLimitError",
+    "Change",
+    "ChangeSet",
+    "Changes",
     "ClosedError",
     "Codec",
     "CodecNameError",
@@ -115,11 +125,14 @@ __all__ = [
     "MemoryLimitError",
     "NameInUseError",
     "NoFileError",
+    "NoLogError",
     "NoTableError",
+    "NotAPositionError",
     "NotAnIntegerError",
     "OptionError",
     "PairLengthError",
     "Place",
+    "PositionGoneError",
     "Progress",
     "ReadOnlyError",
     "RecoveredTable",
@@ -138,6 +151,7 @@ __all__ = [
     "WrongIndexError",
     "__version__",
     "cached",
+    "changes",
     "check",
     "connect",
     "open",

@@ -23,6 +23,7 @@ from typing_extensions import Buffer, TypeVar
 
 from ._changes import Change
 from ._codecs import Codec
+from ._feed import ChangeSet
 from ._reports import Place, Progress, Recovery, Report
 from ._views import ItemsView, KeysView, ValuesView
 
@@ -32,6 +33,7 @@ __all__ = [
     "MAX_VALUE_BYTES",
     "Batch",
     "Cache",
+    "Changes",
     "Cursor",
     "Scan",
     "Store",
@@ -39,6 +41,7 @@ __all__ = [
     "_Coder",
     "__version__",
     "_run_command_line",
+    "changes",
     "check",
     "open",
     "recover",
@@ -104,6 +107,13 @@ def open(
     memory_limit: int | None = None,
     progress: _Told | None = None,
 ) -> Store: ...
+def changes(
+    path: StrOrBytesPath,
+    position: str | None = None,
+    *,
+    tables: Iterable[Table[Any, Any]] | None = None,
+    raw: bool = False,
+) -> Changes: ...
 def check(
     path: StrOrBytesPath, *, memory_limit: int | None = None, progress: _Told | None = None
 ) -> Report: ...
@@ -465,6 +475,15 @@ class Store:
     def torn(self) -> Place | None: ...
     def refresh(self) -> int: ...
     def follow(self) -> None: ...
+    @property
+    def position(self) -> str: ...
+    def changes(
+        self,
+        position: str | None = None,
+        *,
+        tables: Iterable[Table[Any, Any]] | None = None,
+        raw: bool = False,
+    ) -> Changes: ...
     def stats(self) -> _Stats: ...
     @staticmethod
     def load(
@@ -501,6 +520,24 @@ class _Stats(TypedDict):
     behind_bytes: int
     refreshed: datetime | None
     follow_error: str | None
+
+@final
+class Changes(Iterator[ChangeSet]):
+    def poll(self) -> ChangeSet | None: ...
+    def wait(self, timeout: float | None = None) -> ChangeSet | None: ...
+    @property
+    def position(self) -> str: ...
+    def close(self) -> None: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> ChangeSet: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
 
 @final
 class Batch:

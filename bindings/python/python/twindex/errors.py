@@ -169,6 +169,29 @@ class NoFileError(Error, ValueError):
     code = "TWINDEX_NO_FILE"
 
 
+class PositionGoneError(Error, LookupError):
+    """A position whose changes the file no longer has. `oldest` is the oldest position that it has."""
+
+    code = "TWINDEX_POSITION_GONE"
+
+    def __init__(self, message: str, position: str = "", oldest: str = "") -> None:
+        super().__init__(message)
+        self.position = position
+        self.oldest = oldest
+
+
+class NoLogError(Error, ValueError):
+    """A position in a file that has no log, since its durability is "none"."""
+
+    code = "TWINDEX_NO_LOG"
+
+
+class NotAPositionError(Error, ValueError):
+    """A text that is no position of a store."""
+
+    code = "TWINDEX_NOT_A_POSITION"
+
+
 class UnknownDurabilityError(Error, ValueError):
     """A durability that is neither "none" nor "everysec" nor "always"."""
 

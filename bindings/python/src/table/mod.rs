@@ -67,6 +67,10 @@ impl Table {
         &self.engine
     }
 
+    pub(crate) fn seen_as(&self) -> &Codecs {
+        &self.codecs
+    }
+
     pub(crate) fn encode_key<'a>(&self, key: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
         self.codecs.keys.encode(key)
     }

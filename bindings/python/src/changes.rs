@@ -1,0 +1,310 @@
+//! The class `Changes`: the feed of a store.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use twindex_durable::{ChangeSet, Effect, Position, TableInfo};
+
+use crate::arguments::Text;
+use crate::codec::{Codecs, KeyCodec, ValueCodec};
+use crate::error::{self, Result};
+use crate::fork::Inherited;
+use crate::interrupts::Interrupts;
+use crate::memory::check_memory;
+use crate::objects;
+use crate::room::with_room;
+use crate::shared::Shared;
+use crate::table::Table;
+
+/// How long to wait before looking again: at first, after changes came, and when none do. Signals are looked at then.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(32));
+
+/// An iterator over the changes of a store, in the order of its log. `Store.changes` and `twindex.changes` make one.
+///
+/// It gives a `ChangeSet` for each batch of changes: those that are there already, then those to come, for which it waits
+/// without the interpreter's lock. `poll` does not wait, `wait` waits for a while.
+///
+/// >>> from tempfile import TemporaryDirectory
+/// >>> from pathlib import Path
+/// >>> with TemporaryDirectory() as folder, twindex.open(Path(folder) / "app.twx") as store:
+/// ...     users = store.table("users", values="int")
+/// ...     changes = store.changes()
+/// ...     users["ada"] = 1815
+/// ...     for batch in changes:
+/// ...         for change in batch.changes:
+/// ...             print(change.kind, change.table, change.key, change.value)
+/// ...         break
+/// put users ada 1815
+#[pyclass(frozen, weakref, module = "twindex")]
+pub(crate) struct Changes {
+    store: Option<Arc<Shared>>,
+    view: View,
+    /// Held over nothing that runs Python code or waits for the interpreter.
+    source: Inherited<Mutex<Source>>,
+    ended: AtomicBool,
+}
+
+struct Source {
+    changes: twindex_durable::Changes,
+    /// A batch that was read, but could not be shown.
+    held: Option<ChangeSet>,
+    /// Where to go on: behind what was given.
+    position: Position,
+}
+
+/// How changes are shown, and of which tables.
+pub(crate) struct View {
+    raw: bool,
+    tables: Option<HashMap<String, Codecs>>,
+}
+
+impl View {
+    pub(crate) fn of(tables: Option<&Bound<'_, PyAny>>, raw: bool) -> Result<Self> {
+        let Some(given) = tables else { return Ok(Self { raw, tables: None }) };
+        let mut tables = HashMap::new();
+        let items = given
+            .try_iter()
+            .map_err(|_| error::wrong_type("tables", "an iterable of tables or None", given))?;
+        for item in items {
+            let item = item?;
+            let table = Table::of(&item)?;
+            tables.insert(table.engine().name().to_owned(), table.seen_as().clone());
+        }
+        Ok(Self { raw, tables: Some(tables) })
+    }
+
+    fn is_wanted(&self, table: &TableInfo) -> bool {
+        self.tables.as_ref().is_none_or(|tables| tables.contains_key(&table.name))
+    }
+
+    fn codecs(&self, py: Python<'_>, table: &TableInfo) -> Result<Codecs> {
+        if self.raw {
+            return Ok(Codecs { keys: KeyCodec::Bytes, values: ValueCodec::Bytes });
+        }
+        // A table of that name may have been another once.
+        let fits = |codec: &str, its: &str| codec == its || codec == "bytes";
+        let given = self.tables.as_ref().and_then(|tables| tables.get(&table.name));
+        let keys = given.map(|codecs| &codecs.keys).filter(|keys| fits(keys.name(), &table.keys));
+        let values = given.map(|codecs| &codecs.values).filter(|values| fits(values.name(), &table.values));
+        let remembered = (table.keys.as_str(), table.values.as_str());
+        Codecs::of_table(py, &table.name, remembered, keys.cloned(), values.cloned())
+    }
+
+    /// The `ChangeSet`, or nothing where none of its tables is wanted.
+    fn show<'py>(&self, py: Python<'py>, set: &ChangeSet) -> Result<Option<Bound<'py, PyAny>>> {
+        static CHANGE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        static CHANGE_SET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let class = CHANGE.import(py, "twindex._feed", "Change")?;
+        let mut shown = with_room(set.changes.len())?;
+        let mut interrupts = Interrupts::default();
+        let mut last: Option<(&TableInfo, Codecs)> = None;
+        for change in &set.changes {
+            let table = &*change.table;
+            if !self.is_wanted(table) {
+                continue;
+            }
+            let name = objects::text(py, &table.name)?;
+            shown.push(match &change.effect {
+                Effect::Create => {
+                    let codecs = (table.keys.as_str(), table.values.as_str());
+                    class.call1(("create", name, py.None(), py.None(), table.index.name(), codecs))?
+                }
+                Effect::Drop => class.call1(("drop", name))?,
+                Effect::Put { key, value } => {
+                    let codecs = Self::remember(&mut last, table, || self.codecs(py, table))?;
+                    interrupts.item_of(py, key.len() + value.len())?;
+                    class.call1((
+                        "put",
+                        name,
+                        codecs.keys.decode(py, key)?,
+                        codecs.values.decode(py, value)?,
+                    ))?
+                }
+                Effect::Delete { key } => {
+                    let codecs = Self::remember(&mut last, table, || self.codecs(py, table))?;
+                    interrupts.item_of(py, key.len())?;
+                    class.call1(("delete", name, codecs.keys.decode(py, key)?))?
+                }
+                _ => class.call1(("clear", name))?,
+            });
+        }
+        if shown.is_empty() {
+            return Ok(None);
+        }
+        let changes = objects::list(py, shown)?;
+        let class = CHANGE_SET.import(py, "twindex._feed", "ChangeSet")?;
+        Ok(Some(class.call1((set.position.to_string(), changes))?))
+    }
+
+    /// The codecs of a table, which is often the same as the last one.
+    fn remember<'l, 't>(
+        last: &'l mut Option<(&'t TableInfo, Codecs)>,
+        table: &'t TableInfo,
+        find: impl FnOnce() -> Result<Codecs>,
+    ) -> Result<&'l Codecs> {
+        if !last.as_ref().is_some_and(|(known, _)| std::ptr::eq(*known, table)) {
+            *last = Some((table, find()?));
+        }
+        Ok(&last.as_ref().expect("it was just put there").1)
+    }
+}
+
+/// A position that was given as text.
+fn parse(position: Option<Text>) -> Result<Option<Position>> {
+    Ok(position.map(|Text(text)| text.parse::<Position>()).transpose()?)
+}
+
+impl Changes {
+    /// The feed of a store, from a position on or from where it is now.
+    pub(crate) fn of_store(
+        py: Python<'_>,
+        shared: &Arc<Shared>,
+        position: Option<Text>,
+        view: View,
+    ) -> Result<Self> {
+        let (store, position) = (shared.open()?, parse(position)?);
+        let changes = py.detach(|| store.changes(position.map_or_else(|| store.position(), Ok)?))?;
+        Ok(Self::new(Some(Arc::clone(shared)), changes, view))
+    }
+
+    /// The feed of a file, from a position on or from the oldest that it has.
+    pub(crate) fn of_file(py: Python<'_>, path: &Path, position: Option<Text>, view: View) -> Result<Self> {
+        let position = parse(position)?;
+        let changes = py.detach(|| twindex_durable::Changes::open(path, position))?;
+        Ok(Self::new(None, changes, view))
+    }
+
+    fn new(store: Option<Arc<Shared>>, changes: twindex_durable::Changes, view: View) -> Self {
+        let position = changes.position();
+        let source = Inherited::new(Mutex::new(Source { changes, held: None, position }));
+        Self { store, view, source, ended: AtomicBool::new(false) }
+    }
+
+    /// The source, for a thread that has let go of the interpreter or will not wait for it.
+    fn lock(&self) -> MutexGuard<'_, Source> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// That neither its store was closed nor the process is another.
+    fn check(&self) -> Result<()> {
+        if let Some(store) = &self.store {
+            store.check_open()?;
+        }
+        if self.source.is_foreign() { Err(error::forked()) } else { Ok(()) }
+    }
+
+    /// The next batch that is there.
+    fn next_there<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
+        loop {
+            self.check()?;
+            check_memory()?;
+            let read = py.detach(|| {
+                let mut source = self.lock();
+                match source.held.take() {
+                    Some(set) => Ok(Some(set)),
+                    None => source.changes.poll(),
+                }
+            })?;
+            let Some(set) = read else { return Ok(None) };
+            let shown = self.view.show(py, &set);
+            let is_shown = shown.is_ok();
+            py.detach(|| {
+                let mut source = self.lock();
+                if is_shown {
+                    source.position = set.position;
+                } else {
+                    source.held = Some(set);
+                }
+            });
+            if let Some(shown) = shown? {
+                return Ok(Some(shown));
+            }
+            py.check_signals()?;
+        }
+    }
+
+    /// The next batch; waits for it, until the deadline at most.
+    fn next<'py>(&self, py: Python<'py>, deadline: Option<Instant>) -> Result<Option<Bound<'py, PyAny>>> {
+        let mut pause = PAUSE.0;
+        while !self.ended.load(Relaxed) {
+            let next = self.next_there(py)?;
+            let left = deadline.map_or(pause, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if next.is_some() || left.is_zero() {
+                return Ok(next);
+            }
+            py.detach(|| thread::sleep(pause.min(left)));
+            py.check_signals()?;
+            pause = (2 * pause).min(PAUSE.1);
+        }
+        Ok(None)
+    }
+}
+
+#[pymethods]
+impl Changes {
+    /// The next batch if it is there already, or None.
+    fn poll<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
+        if self.ended.load(Relaxed) { Ok(None) } else { self.next_there(py) }
+    }
+
+    /// The next batch; waits for it, for so many seconds at most, and then is None.
+    #[pyo3(signature = (timeout=None))]
+    fn wait<'py>(
+        &self,
+        py: Python<'py>,
+        timeout: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Option<Bound<'py, PyAny>>> {
+        let Some(timeout) = timeout else { return self.next(py, None) };
+        let seconds = timeout
+            .extract::<f64>()
+            .map_err(|_| error::wrong_type("timeout", "a number of seconds or None", timeout))?;
+        let wait = Duration::try_from_secs_f64(seconds)
+            .map_err(|_| error::option(format!("timeout is out of range: {}", error::shown(timeout))))?;
+        self.next(py, Instant::now().checked_add(wait))
+    }
+
+    /// Where to go on: the position behind the last batch that was given. Keep it with what you made of the changes.
+    #[getter]
+    fn position(&self, py: Python<'_>) -> Result<String> {
+        if self.source.is_foreign() {
+            return Err(error::forked());
+        }
+        Ok(py.detach(|| self.lock().position).to_string())
+    }
+
+    /// Ends the iteration, also for a thread that waits in it.
+    fn close(&self) {
+        self.ended.store(true, Relaxed);
+    }
+
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
+        self.next(py, None)
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyAny>) {
+        self.close();
+    }
+
+    fn __repr__(&self) -> &'static str {
+        if self.ended.load(Relaxed) { "<twindex.Changes: closed>" } else { "<twindex.Changes>" }
+    }
+
+    fn __reduce__(_slf: &Bound<'_, Self>) -> Result<()> {
+        Err(error::misuse("a Changes cannot be pickled or copied; its position can"))
+    }
+}
