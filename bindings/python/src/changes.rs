@@ -1,7 +1,7 @@
 //! The class `Changes`: the feed of a store.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -15,7 +15,7 @@ use crate::arguments::Text;
 use crate::codec::{Codecs, KeyCodec, ValueCodec};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
-use crate::interrupts::Interrupts;
+use crate::interrupts::{Interrupts, wait_for};
 use crate::memory::check_memory;
 use crate::objects;
 use crate::room::with_room;
@@ -168,15 +168,19 @@ impl Changes {
         position: Option<Text>,
         view: View,
     ) -> Result<Self> {
-        let (store, position) = (shared.open()?, parse(position)?);
-        let changes = py.detach(|| store.changes(position.map_or_else(|| store.position(), Ok)?))?;
+        shared.check_open()?;
+        let (position, opened) = (parse(position)?, Arc::clone(shared));
+        let changes = wait_for(py, move || {
+            let store = opened.engine();
+            store.changes(position.map_or_else(|| store.position(), Ok)?)
+        })??;
         Ok(Self::new(Some(Arc::clone(shared)), changes, view))
     }
 
     /// The feed of a file, from a position on or from the oldest that it has.
-    pub(crate) fn of_file(py: Python<'_>, path: &Path, position: Option<Text>, view: View) -> Result<Self> {
+    pub(crate) fn of_file(py: Python<'_>, path: PathBuf, position: Option<Text>, view: View) -> Result<Self> {
         let position = parse(position)?;
-        let changes = py.detach(|| twindex_durable::Changes::open(path, position))?;
+        let changes = wait_for(py, move || twindex_durable::Changes::open(path, position))??;
         Ok(Self::new(None, changes, view))
     }
 

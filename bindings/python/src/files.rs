@@ -93,7 +93,7 @@ pub(crate) fn changes(
     raw: bool,
 ) -> Result<Changes> {
     let file = self::path("path", path)?;
-    Changes::of_file(path.py(), &file, position, View::of(tables, raw)?)
+    Changes::of_file(path.py(), file, position, View::of(tables, raw)?)
 }
 
 /// Reads a whole file and verifies every checksum: a `Report` of what is in it and what is damaged.

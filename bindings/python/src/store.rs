@@ -343,8 +343,8 @@ impl Store {
     /// Keeps up by itself from now on: `refresh` is called by a thread, every 1 to 32 ms. What goes wrong is in
     /// `stats()["follow_error"]`. A child of a fork opens the store anew, and calls it there.
     fn follow(&self, py: Python<'_>) -> Result<()> {
-        let store = self.0.open()?;
-        Ok(py.detach(|| store.follow())?)
+        let store = self.opened()?;
+        Ok(wait_for(py, move || store.engine().follow())??)
     }
 
     /// Where the store's last change is in its history, as text: what to give to `changes` later. It stays valid when the
