@@ -21,21 +21,33 @@ const guide = join(root, '../../docs/node')
 const folder = mkdtempSync(join(tmpdir(), 'twindex-docs-'))
 after(() => rmSync(folder, { recursive: true }))
 mkdirSync(join(folder, 'node_modules'))
-for (const [name, path] of [
-  ['twindex', root],
-  ['keyv', join(root, 'node_modules/keyv')],
-]) {
-  symlinkSync(path, join(folder, 'node_modules', name), 'junction')
+symlinkSync(root, join(folder, 'node_modules/twindex'), 'junction')
+for (const name of ['keyv', 'express', '@nestjs', 'reflect-metadata', '@types']) {
+  symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name), 'junction')
+}
+
+/** What Nest wants, whose decorators are those of before they were standardised. */
+const TYPESCRIPT =
+  '--strict --skipLibCheck --target es2022 --module nodenext --types node --experimentalDecorators --emitDecoratorMetadata'
+
+/** The program as Node runs it. */
+function compiled(name, language) {
+  if (language === 'js') return name
+  const tsc = join(root, 'node_modules/typescript/lib/tsc.js')
+  execFileSync(process.execPath, [tsc, ...TYPESCRIPT.split(' '), name], { cwd: folder, stdio: ['ignore', 2, 2] })
+  return name.replace(/mts$/, 'mjs')
 }
 
 for (const page of readdirSync(guide)) {
-  const examples = readFileSync(join(guide, page), 'utf8').matchAll(/^```js\n(.*?)^```/gms)
+  const examples = readFileSync(join(guide, page), 'utf8').matchAll(/^```(js|ts)\n(.*?)^```/gms)
   let count = 0
-  for (const [, source] of examples) {
-    test(`${page}, example ${++count}`, () => {
-      const name = `${page}-${count}.mjs`
+  for (const [, language, source] of examples) {
+    const number = ++count
+    test(`${page}, example ${number}`, () => {
+      const name = `${page}-${number}.m${language}`
       writeFileSync(join(folder, name), source)
-      const printed = execFileSync(process.execPath, [name], { cwd: folder, encoding: 'utf8' })
+      const program = compiled(name, language)
+      const printed = execFileSync(process.execPath, [program], { cwd: folder, encoding: 'utf8' })
       for (const [, said] of source.matchAll(/console\.log\(.*\) \/\/ ([^:\n]*)/g)) {
         assert.ok(printed.includes(said), `${said} is not in ${printed}`)
       }

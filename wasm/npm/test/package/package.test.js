@@ -111,6 +111,26 @@ for (const [name, program, args] of RUNTIMES) {
   })
 }
 
+test('the page on edge runtimes shows what works where a module is imported compiled', () => {
+  const hook = `export async function load(url, context, next) {
+    if (!url.endsWith('.wasm')) return next(url, context)
+    const path = JSON.stringify(new URL(url).pathname)
+    const source = \`import { readFileSync } from 'node:fs'; export default new WebAssembly.Module(readFileSync(\${path}))\`
+    return { format: 'module', source, shortCircuit: true }
+  }`
+  write('hook.mjs', hook)
+  write('worker.mjs', firstProgram('../../../../docs/workers.md', ''))
+  const program = write(
+    'edge.mjs',
+    `import { register } from 'node:module'
+    register('./hook.mjs', import.meta.url)
+    const { default: worker } = await import('./worker.mjs')
+    console.log(await (await worker.fetch(new Request('http://localhost/home'))).text())`,
+  )
+  const { stdout, stderr } = spawnSync(process.execPath, [program], { cwd: folder, encoding: 'utf8' })
+  assert.equal(stdout.trimEnd(), '{"page":"/home","hits":1}', stderr)
+})
+
 const TYPED = `
   import { load, type Store as AnyStore, type Table, TwindexError } from 'twindex-wasm'
   import { load as loadFast } from 'twindex-wasm/fast'
