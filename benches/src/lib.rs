@@ -1,4 +1,4 @@
-//! The seeds' tests, for any host that holds the engine.
+//! The standard tests, for any host that holds the engine.
 //!
 //! `TestStrings` inserts every pair into a hash table and selects every key in another random order.
 //! `TestSortedSet` inserts every pair into a sorted table in random order and scans all of it, one

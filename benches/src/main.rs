@@ -1,4 +1,4 @@
-//! The seeds' tests over the engine itself, in threads of this process; with `--beside` over what Rust programs use today.
+//! The standard tests over the engine itself, in threads of this process; with `--beside` over what Rust programs use today.
 
 mod usual;
 

@@ -1,4 +1,4 @@
-//! The options that every host's seeds' tests take.
+//! The options that every host's standard tests take.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ impl Test {
     }
 }
 
-/// The seeds' tests: how fast pairs are written and read.
+/// The standard tests: how fast pairs are written and read.
 #[derive(Clone, Debug, Parser)]
 #[command(version)]
 pub struct Options {

@@ -1,4 +1,4 @@
-"""The seeds' tests in plain Python: how fast pairs are written and read.
+"""The standard tests in plain Python: how fast pairs are written and read.
 
 `strings` inserts into a hash table and selects in another random order; `sorted` inserts into a sorted table in
 random order, then every thread scans its own part of the sorted keys; `clients` inserts into a hash table, selects

@@ -1,4 +1,4 @@
-"""The seeds' tests inside WebAssembly, in Python's wasmtime: `bench.py GUEST.wasm --help`.
+"""The standard tests inside WebAssembly, in Python's wasmtime: `bench.py GUEST.wasm --help`.
 
 The loops are in the guest (`guest/`), so that one call does all pairs and the host's part takes nothing. The report has
 the form of the other hosts' bench scripts. With --beside the same steps over hashbrown and BTreeMap, in the same guest.

@@ -1,4 +1,4 @@
-//! The seeds' tests in wasmtime: every call goes through the ABI, one by one.
+//! The standard tests in wasmtime: every call goes through the ABI, one by one.
 //!
 //! `cargo bench -p twindex-wasm --bench seeds -- --threads 1 --pairs 1000000`
 

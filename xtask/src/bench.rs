@@ -1,4 +1,4 @@
-//! The seeds' tests in every host.
+//! The standard tests in every host.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -43,7 +43,7 @@ pub(crate) struct Work {
 }
 
 impl Options {
-    /// One of the seeds' tests.
+    /// One of the standard tests.
     pub(crate) fn work(&self, test: Test, beside: bool) -> Work {
         let Self { pairs, rounds, .. } = *self;
         let (threads, keys_from) = (self.threads.clone(), self.keys_from.clone());

@@ -53,7 +53,7 @@ pub(crate) fn fast(mut command: Command) -> Command {
     command
 }
 
-/// The program for WebAssembly that runs the seeds' tests inside.
+/// The program for WebAssembly that runs the standard tests inside.
 pub(crate) fn guest(workspace: &Workspace) -> PathBuf {
     workspace.target(&format!("{TRIPLE}/release/twindex_bench_guest.wasm"))
 }

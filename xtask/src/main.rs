@@ -29,9 +29,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Sets up what is missing, builds all, runs the seeds' tests in every host and writes the report
+    /// Sets up what is missing, builds all, runs the standard tests in every host and writes the report
     Demo(bench::Options),
-    /// Runs the tests of the five documents beside other systems, and writes the page that shows them
+    /// Runs the tests of five public reports beside other systems, and writes the page that shows them
     Report(report::Options),
     /// Makes what is published, for this platform: crates, packages, the tool, and their checksums
     Dist,

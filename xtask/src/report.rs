@@ -1,4 +1,4 @@
-//! Runs the tests of the five documents and writes one page.
+//! Runs the tests of five public reports and writes one page.
 
 mod compare;
 mod outcome;

@@ -1,4 +1,4 @@
-//! The tests of the five documents, over Twindex, its peers and Redis, as records.
+//! The tests of five public reports, over Twindex, its peers and Redis, as records.
 //!
 //! A unit is what one process does in one go: one test with one system in one round. The report runs the units in the
 //! order of the plan, in which the systems take turns, and keeps what each printed.

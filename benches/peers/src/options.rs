@@ -30,7 +30,7 @@ pub(crate) enum Command {
     /// Does one job with one system and prints what it measured as JSON: what the driver starts
     #[command(hide = true)]
     One(One),
-    /// The tests of the five documents: what `cargo xtask report` starts
+    /// The tests of five public reports: what `cargo xtask report` starts
     #[command(subcommand)]
     Documents(documents::Command),
 }

@@ -34,7 +34,10 @@ const TYPESCRIPT =
 function compiled(name, language) {
   if (language === 'js') return name
   const tsc = join(root, 'node_modules/typescript/lib/tsc.js')
-  execFileSync(process.execPath, [tsc, ...TYPESCRIPT.split(' '), name], { cwd: folder, stdio: ['ignore', 2, 2] })
+  execFileSync(process.execPath, [tsc, ...TYPESCRIPT.split(' '), name], {
+    cwd: folder,
+    stdio: ['ignore', 2, 2],
+  })
   return name.replace(/mts$/, 'mjs')
 }
 

@@ -14,7 +14,7 @@ use crate::machine::{Machine, commit};
 /// The page without its data: where the three marks stand, style, data and script go.
 const PAGE: &str = include_str!("../../report/page.html");
 const STYLE: &str = include_str!("../../report/page.css");
-/// The figures of the five documents.
+/// The figures of five public reports.
 const PUBLISHED: &str = include_str!("../../report/published.json");
 
 /// What was measured, where and how.

@@ -1,4 +1,4 @@
-//! The seeds' tests as a WebAssembly program of its own: the loops run inside, so that a host calls once for a million pairs.
+//! The standard tests as a WebAssembly program of its own: the loops run inside, so that a host calls once for a million pairs.
 //!
 //! `wasm/benches/bench.py` hands it two lists of keys, and reads a clock around each call. An entry of a list is a number
 //! of four bytes, a length of four bytes, and so many bytes of a key.
