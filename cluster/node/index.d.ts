@@ -36,6 +36,11 @@ export interface ConnectOptions {
   catalogueAge?: number
   /** How many partitions a new sorted table gets: 16 unless told. */
   partitions?: number
+  /**
+   * How many replicas of its master a write waits for: none unless told. Where fewer have it in time, the write is done and
+   * the error is `TWINDEX_NOT_REPLICATED`.
+   */
+  replicas?: number
   tlsAuthority?: string | Uint8Array
   tlsCertificate?: string | Uint8Array
   tlsKey?: string | Uint8Array

@@ -127,7 +127,7 @@ impl Catalogue {
         let (keys, values) = options.codecs();
         let rest = format!("{} {} {keys}{values}", self.partitions, keys.len());
         // Creating it twice makes it once, so the call may be repeated.
-        let value = self.call("table", &[name, index, &rest].map(str::as_bytes), Kind::Read).await?;
+        let value = self.call("table", &[name, index, &rest].map(str::as_bytes), Kind::Repeat).await?;
         if value == Value::Nil {
             return Err(Error::Engine(twindex::Error::NoTable { name: name.into() }));
         }
@@ -235,7 +235,7 @@ impl Catalogue {
         let dropped = self.names.dropped();
         let mut cmd = redis::cmd("HDEL");
         cmd.arg(&dropped[..]).arg(generation);
-        self.router.one(slot::of(&dropped), cmd, Kind::Read).await?.accepted().map(drop)
+        self.router.one(slot::of(&dropped), cmd, Kind::Repeat).await?.accepted().map(drop)
     }
 }
 

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use redis::{ErrorKind, RedisError};
 use twindex::Index;
 
 /// What can go wrong, and with what.
 ///
-/// A write that returns an error has changed nothing, with two exceptions. After
-/// [`UnknownOutcome`](Error::UnknownOutcome) nobody knows. And a `_many` form writes to several servers: where one of
+/// A write that returns an error has changed nothing, with three exceptions. After
+/// [`UnknownOutcome`](Error::UnknownOutcome) nobody knows. After [`NotReplicated`](Error::NotReplicated) it is done. And a
+/// `_many` form writes to several servers: where one of
 /// them failed, what the others were sent may be written.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -34,7 +36,17 @@ pub enum Error {
         /// What happened.
         reason: String,
     },
-    /// The server refused the command, for example for want of memory or of permission.
+    /// The write is done, and too few replicas have it: it is lost if its server dies now.
+    /// See [`Options::replicas`](crate::Options::replicas).
+    NotReplicated {
+        /// The server that did it.
+        server: Arc<str>,
+        /// How many replicas were to have it.
+        wanted: u32,
+        /// How many had it in time.
+        reached: u32,
+    },
+    /// The server refused the command, for example for want of memory or of permission, or it refused the user.
     Refused {
         /// What the server said.
         reason: String,
@@ -54,6 +66,7 @@ impl Error {
             Self::Url { .. } => "TWINDEX_URL",
             Self::Unavailable { .. } => "TWINDEX_UNAVAILABLE",
             Self::UnknownOutcome { .. } => "TWINDEX_UNKNOWN_OUTCOME",
+            Self::NotReplicated { .. } => "TWINDEX_NOT_REPLICATED",
             Self::Refused { .. } => "TWINDEX_REFUSED",
             Self::Closed => "TWINDEX_CLOSED",
         }
@@ -87,6 +100,11 @@ impl fmt::Display for Error {
                 "the write was sent to {server} and no answer came, so it may be done or not: {reason}. Read the \
                  pair to find out"
             ),
+            Self::NotReplicated { server, wanted, reached } => write!(
+                f,
+                "the write is done on {server}, and {reached} of the {wanted} replicas that were to have it had it in \
+                 time. It is lost if that server dies before"
+            ),
             Self::Refused { reason } => write!(f, "the server refused the command: {reason}"),
             Self::Closed => f.write_str("the store was closed"),
         }
@@ -99,6 +117,42 @@ impl std::error::Error for Error {
             Self::Engine(error) => Some(error),
             _ => None,
         }
+    }
+}
+
+/// Why a server cannot be asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) reason: Arc<str>,
+    /// Whether the server knows the client and will not have it: asking again changes nothing.
+    is_final: bool,
+}
+
+impl Failure {
+    pub(crate) fn new(server: &str, error: &RedisError) -> Self {
+        let is_final = error.kind() == ErrorKind::AuthenticationFailed || is_forbidden(error.code());
+        Self { reason: format!("{server}: {error}").into(), is_final }
+    }
+
+    /// A failure that may pass.
+    pub(crate) fn passing(reason: String) -> Self {
+        Self { reason: reason.into(), is_final: false }
+    }
+
+    pub(crate) fn is_final(&self) -> bool {
+        self.is_final
+    }
+}
+
+/// Whether the code of a server's error says that the password is wrong or the user has not the right.
+fn is_forbidden(code: Option<&str>) -> bool {
+    matches!(code, Some("WRONGPASS" | "NOAUTH" | "NOPERM"))
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        let reason = failure.reason.to_string();
+        if failure.is_final { Self::Refused { reason } } else { Self::Unavailable { reason } }
     }
 }
 

@@ -10,12 +10,16 @@ use redis::{
     AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, PushInfo, PushKind, RedisError, Value,
 };
 
+use crate::error::Failure;
 use crate::locks::lock;
 use crate::options::Options;
 use crate::topology::Address;
 
 /// How many commands may wait to be written to a connection.
 const QUEUED: usize = 1024;
+
+/// How many connections of their own the callers have to one server at most.
+const OWN: usize = 8;
 
 /// After an attempt failed, everybody who asks so soon afterwards gets its error instead of waiting for another one.
 const SAME_FAILURE: Duration = Duration::from_millis(100);
@@ -32,6 +36,11 @@ pub(crate) struct Dialect {
 impl Dialect {
     pub(crate) fn new(info: ConnectionInfo, options: &Options) -> Self {
         Self { info, timeout: options.timeout, connect_timeout: options.connect_timeout }
+    }
+
+    /// As long again for each answer.
+    fn patient(&self) -> Self {
+        Self { timeout: self.timeout.saturating_mul(2), ..self.clone() }
     }
 
     /// Connects; `push` gets what the server sends unasked, and last of all a disconnection.
@@ -114,12 +123,64 @@ pub(crate) struct Node {
     pub(crate) address: Address,
     current: Mutex<Option<Arc<Link>>>,
     /// Held by the one who connects; inside it how the last attempt failed.
-    opening: tokio::sync::Mutex<Option<(Instant, Arc<str>)>>,
+    opening: tokio::sync::Mutex<Option<(Instant, Failure)>>,
+    /// Connections that one caller uses at a time, while none does; and the right to use one.
+    idle: Mutex<Vec<Arc<Link>>>,
+    places: tokio::sync::Semaphore,
+}
+
+/// A connection in use: the shared one, or one that is the caller's alone until it is given back.
+pub(crate) struct Taken<'n> {
+    link: Arc<Link>,
+    own: Option<(&'n Node, tokio::sync::SemaphorePermit<'n>)>,
+}
+
+impl Taken<'_> {
+    /// Lets others have it. What is dropped without this may still be waiting for an answer, and is not used again.
+    pub(crate) fn give_back(self) {
+        if let Some((node, _place)) = self.own {
+            lock(&node.idle).push(self.link);
+        }
+    }
+}
+
+impl std::ops::Deref for Taken<'_> {
+    type Target = Link;
+
+    fn deref(&self) -> &Link {
+        &self.link
+    }
 }
 
 impl Node {
     pub(crate) fn new(address: Address) -> Self {
-        Self { address, current: Mutex::new(None), opening: tokio::sync::Mutex::new(None) }
+        let places = tokio::sync::Semaphore::new(OWN);
+        let (current, opening, idle) = (Mutex::default(), tokio::sync::Mutex::default(), Mutex::default());
+        Self { address, current, opening, idle, places }
+    }
+
+    /// The connection that all share.
+    pub(crate) async fn shared(&self, dialect: &Dialect) -> Result<Taken<'_>, Failure> {
+        Ok(Taken { link: self.link(dialect).await?, own: None })
+    }
+
+    /// A connection of the caller's own, for a command that blocks it.
+    pub(crate) async fn own(&self, dialect: &Dialect) -> Result<Taken<'_>, Failure> {
+        let closed = |_| Failure::passing(format!("{}: it was closed", self.address.text()));
+        let place = self.places.acquire().await.map_err(closed)?;
+        let idle = {
+            let mut idle = lock(&self.idle);
+            idle.retain(|link| link.is_alive());
+            idle.pop()
+        };
+        let link = match idle {
+            Some(link) => link,
+            None => {
+                let opened = dialect.patient().open(&self.address, |_| ()).await;
+                Arc::new(opened.map_err(|error| Failure::new(&self.address.text(), &error))?)
+            }
+        };
+        Ok(Taken { link, own: Some((self, place)) })
     }
 
     fn alive(&self) -> Option<Arc<Link>> {
@@ -127,7 +188,7 @@ impl Node {
     }
 
     /// The connection, made if there is none; or why it cannot be made.
-    pub(crate) async fn link(&self, dialect: &Dialect) -> Result<Arc<Link>, Arc<str>> {
+    pub(crate) async fn link(&self, dialect: &Dialect) -> Result<Arc<Link>, Failure> {
         if let Some(link) = self.alive() {
             return Ok(link);
         }
@@ -135,10 +196,10 @@ impl Node {
         if let Some(link) = self.alive() {
             return Ok(link);
         }
-        if let Some((at, reason)) = &*failure
+        if let Some((at, same)) = &*failure
             && at.elapsed() < SAME_FAILURE
         {
-            return Err(reason.clone());
+            return Err(same.clone());
         }
         match dialect.open(&self.address, |_| ()).await {
             Ok(link) => {
@@ -148,9 +209,9 @@ impl Node {
                 Ok(link)
             }
             Err(error) => {
-                let reason: Arc<str> = format!("{}: {error}", self.address.text()).into();
-                *failure = Some((Instant::now(), reason.clone()));
-                Err(reason)
+                let new = Failure::new(&self.address.text(), &error);
+                *failure = Some((Instant::now(), new.clone()));
+                Err(new)
             }
         }
     }

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, TlsCertificates};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::error::{Error, Result};
 
@@ -15,6 +17,7 @@ pub struct Options {
     pub(crate) patience: Duration,
     pub(crate) catalogue_age: Duration,
     pub(crate) partitions: u16,
+    pub(crate) replicas: u32,
     pub(crate) near_cache: usize,
     pub(crate) longest_life: Duration,
     pub(crate) tls: TlsCertificates,
@@ -29,6 +32,7 @@ impl Default for Options {
             patience: Duration::from_secs(15),
             catalogue_age: Duration::from_secs(1),
             partitions: 16,
+            replicas: 0,
             near_cache: 0,
             longest_life: Duration::from_mins(1),
             tls: TlsCertificates { client_tls: None, root_cert: None },
@@ -86,6 +90,18 @@ impl Options {
         self
     }
 
+    /// Has every write wait until so many replicas of its master have it: 0, none, unless set.
+    ///
+    /// A write that fewer have in time, for which `timeout` is allowed once more, is
+    /// [`NotReplicated`](crate::Error::NotReplicated), and done. It takes a connection of its own while it waits, of which
+    /// there are up to 8 to each master. A master that dies takes an acknowledged write with it only if the servers then
+    /// choose a replica that has it not: with all replicas waited for there is none.
+    #[must_use]
+    pub fn replicas(mut self, replicas: u32) -> Self {
+        self.replicas = replicas;
+        self
+    }
+
     /// Keeps this many bytes of pairs of hash tables in the process. The servers say which of them were written to. 0, the
     /// default, keeps none.
     #[must_use]
@@ -117,6 +133,28 @@ impl Options {
     }
 }
 
+impl Options {
+    /// What is wrong with the certificates given, if anything is.
+    fn wrong_tls(&self, is_tls: bool) -> Option<&'static str> {
+        let (authority, identity) = (&self.tls.root_cert, &self.tls.client_tls);
+        if !is_tls && (authority.is_some() || identity.is_some()) {
+            return Some("certificates are given, and only rediss:// is TLS");
+        }
+        let holds_none = |pem: &[u8]| CertificateDer::pem_slice_iter(pem).flatten().next().is_none();
+        if authority.as_deref().is_some_and(holds_none) {
+            return Some("the certificate authority given holds no certificate in PEM form");
+        }
+        if identity.as_ref().is_some_and(|identity| holds_none(&identity.client_cert)) {
+            return Some("the client's certificate given is none in PEM form");
+        }
+        let is_no_key = |pem: &[u8]| PrivateKeyDer::from_pem_slice(pem).is_err();
+        if identity.as_ref().is_some_and(|identity| is_no_key(&identity.client_key)) {
+            return Some("the client's key given is none in PEM form");
+        }
+        None
+    }
+}
+
 /// The servers that a URL names, all spoken to alike: `redis://user:password@host:port,host:port`, or `rediss://` for TLS.
 pub(crate) fn parse_url(url: &str, options: &Options) -> Result<Vec<ConnectionInfo>> {
     let wrong = |what: String| Error::Url { url: without_password(url), what };
@@ -127,6 +165,9 @@ pub(crate) fn parse_url(url: &str, options: &Options) -> Result<Vec<ConnectionIn
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let (user, hosts) = authority.rsplit_once('@').map_or(("", authority), |(user, hosts)| (user, hosts));
     let user = if user.is_empty() { String::new() } else { format!("{user}@") };
+    if let Some(what) = options.wrong_tls(scheme == "rediss") {
+        return Err(wrong(what.into()));
+    }
     if scheme == "rediss" {
         // Whoever set a provider for the process keeps it.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -197,6 +238,22 @@ mod tests {
             let error = parse_url(url, &Options::new()).expect_err("a wrong URL");
             assert_eq!(error.code(), "TWINDEX_URL");
             assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_certificate_is_refused_and_so_is_one_without_tls() {
+        let pem = |what| format!("-----BEGIN {what}-----\nAAAA\n-----END {what}-----\n").into_bytes();
+        let (certificate, key) = (pem("CERTIFICATE"), pem("PRIVATE KEY"));
+        for (url, options, what) in [
+            ("redis://a", Options::new().tls_authority(&certificate), "only rediss:// is TLS"),
+            ("redis://a", Options::new().tls_identity(&certificate, &key), "only rediss:// is TLS"),
+            ("rediss://a", Options::new().tls_authority(b"what"), "no certificate"),
+            ("rediss://a", Options::new().tls_identity(b"what", &key), "certificate"),
+            ("rediss://a", Options::new().tls_identity(&certificate, b"what"), "key"),
+        ] {
+            let error = parse_url(url, &options).expect_err("wrong certificates");
+            assert!(error.to_string().contains(what), "{error}");
         }
     }
 }

@@ -12,7 +12,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::{join_all, select_ok};
 use redis::{Cmd, ConnectionInfo, Pipeline, ServerError, Value};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Failure, Result};
 use crate::functions;
 use crate::link::{Dialect, Link, Node, address_of};
 use crate::locks::{lock, read, write};
@@ -32,10 +32,12 @@ const WAITS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_m
 /// How many redirections are followed without waiting.
 const REDIRECTIONS: usize = 4;
 
-/// Whether a command may be sent again when nobody knows whether it was done.
+/// What a command does, and so whether it may be sent again when nobody knows whether it was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Read,
+    /// Writes the same, and answers the same, when it is done twice.
+    Repeat,
     Write,
 }
 
@@ -87,6 +89,13 @@ enum Fate {
     Again(Pending, Option<Arc<str>>),
 }
 
+impl Fate {
+    /// Whether the server did it.
+    fn is_accepted(&self) -> bool {
+        matches!(self, Self::Done(_, reply) if !matches!(reply.value, Value::ServerError(_)))
+    }
+}
+
 /// What a refusal means.
 enum Refusal {
     Moved(u16, Address),
@@ -126,6 +135,9 @@ impl Refusal {
 pub(crate) struct Router {
     dialect: Dialect,
     patience: Duration,
+    /// How many replicas each write is to reach, and how long that may take.
+    replicas: u32,
+    timeout: Duration,
     seeds: Vec<Address>,
     topology: RwLock<Topology>,
     nodes: Mutex<HashMap<Address, Arc<Node>>>,
@@ -148,6 +160,8 @@ impl Router {
         let router = Self {
             dialect: Dialect::new(info.clone(), options),
             patience: options.patience,
+            replicas: options.replicas,
+            timeout: options.timeout,
             topology: RwLock::new(Topology::single(seed.clone())),
             seeds,
             nodes: Mutex::new(HashMap::new()),
@@ -156,7 +170,11 @@ impl Router {
             closed: AtomicBool::new(false),
             changes: Arc::default(),
         };
-        router.refresh().await.map_err(|reason| Error::Unavailable { reason: reason.to_string() })?;
+        router.refresh().await?;
+        if let (1.., Some(master)) = (router.replicas, router.masters().first()) {
+            // Whoever may not wait is told before anything is written.
+            router.on_server(master, redis::cmd("WAIT").arg(0).arg(1)).await?;
+        }
         Ok(router)
     }
 
@@ -206,7 +224,7 @@ impl Router {
     // --- who has which slot
 
     /// Asks the servers which of them has what, until one answers.
-    pub(crate) async fn refresh(&self) -> std::result::Result<(), Arc<str>> {
+    pub(crate) async fn refresh(&self) -> std::result::Result<(), Failure> {
         let mut refreshed = self.refreshed.lock().await;
         if refreshed.is_some_and(|at| at.elapsed() < REFRESHED) {
             return Ok(());
@@ -216,7 +234,7 @@ impl Router {
         servers.dedup();
         let turn = self.turn.fetch_add(1, Relaxed) % servers.len();
         servers.rotate_left(turn);
-        let mut failure: Arc<str> = "no server is known".into();
+        let mut failure = Failure::passing("no server is known".into());
         // Some at once, so that one that hangs does not hold up the others.
         for some in servers.chunks(4) {
             match select_ok(some.iter().map(|server| self.ask_topology(server).boxed())).await {
@@ -227,22 +245,22 @@ impl Router {
                     self.changes.notify_waiters();
                     return Ok(());
                 }
-                Err(reason) => failure = reason,
+                Err(last) => failure = last,
             }
         }
         Err(failure)
     }
 
-    async fn ask_topology(&self, server: &Address) -> std::result::Result<Topology, Arc<str>> {
+    async fn ask_topology(&self, server: &Address) -> std::result::Result<Topology, Failure> {
         let link = self.node(server).link(&self.dialect).await?;
-        let failed = |what: String| Arc::<str>::from(format!("{}: {what}", server.text()));
         match link.send(redis::cmd("CLUSTER").arg("SLOTS")).await {
             Ok(Value::ServerError(error)) if text_of(&error).contains("cluster support disabled") => {
                 Ok(Topology::single(server.clone()))
             }
-            Ok(Value::ServerError(error)) => Err(failed(text_of(&error))),
-            Ok(value) => Topology::parse(&value, server).ok_or_else(|| failed("it has no slots".into())),
-            Err(error) => Err(failed(error.to_string())),
+            Ok(Value::ServerError(error)) => Err(Failure::new(&server.text(), &error.into())),
+            Ok(value) => Topology::parse(&value, server)
+                .ok_or_else(|| Failure::passing(format!("{}: it has no slots", server.text()))),
+            Err(error) => Err(Failure::new(&server.text(), &error)),
         }
     }
 
@@ -329,9 +347,13 @@ impl Router {
         let node = self.node(server);
         while !group.is_empty() {
             let rest = group.split_off(group.len().min(AT_ONCE));
-            let link = match node.link(&self.dialect).await {
+            let confirms = self.replicas > 0 && kind != Kind::Read;
+            let taken =
+                if confirms { node.own(&self.dialect).await } else { node.shared(&self.dialect).await };
+            let link = match taken {
                 Ok(link) => link,
-                Err(reason) => {
+                Err(failure) if failure.is_final() => return Err(failure.into()),
+                Err(Failure { reason, .. }) => {
                     // Nothing was sent.
                     fates.extend(group.into_iter().chain(rest).map(|mut one| {
                         one.target = None;
@@ -341,6 +363,7 @@ impl Router {
                 }
             };
             fates.extend(self.send_some(server, &link, group, kind).await?);
+            link.give_back();
             group = rest;
         }
         Ok(fates)
@@ -353,7 +376,8 @@ impl Router {
         group: Vec<Pending>,
         kind: Kind,
     ) -> Result<Vec<Fate>> {
-        let is_one = group.len() == 1 && !matches!(group[0].target, Some((_, true)));
+        let confirms = self.replicas > 0 && kind != Kind::Read;
+        let is_one = group.len() == 1 && !matches!(group[0].target, Some((_, true))) && !confirms;
         let answers = if is_one {
             link.send(&group[0].op.cmd).await.map(|value| vec![value])
         } else {
@@ -363,6 +387,9 @@ impl Router {
                     pipeline.add_command(redis::cmd("ASKING"));
                 }
                 pipeline.add_command(one.op.cmd.clone());
+            }
+            if confirms {
+                pipeline.add_command(self.confirmation());
             }
             link.send_all(&pipeline).await
         };
@@ -397,7 +424,32 @@ impl Router {
                 _ => Fate::Done(one.place, Reply { value, server: server.clone() }),
             });
         }
+        if confirms && fates.iter().any(Fate::is_accepted) {
+            self.confirmed(server, answers.next())?;
+        }
         Ok(fates)
+    }
+
+    /// The command that waits for the replicas.
+    fn confirmation(&self) -> Cmd {
+        let mut wait = redis::cmd("WAIT");
+        wait.arg(self.replicas).arg(u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX).max(1));
+        wait
+    }
+
+    /// Whether enough replicas have what was written.
+    fn confirmed(&self, server: &Address, answer: Option<Value>) -> Result<()> {
+        let (server, wanted) = (server.text(), self.replicas);
+        match answer {
+            Some(Value::Int(reached)) if reached >= i64::from(wanted) => Ok(()),
+            Some(Value::Int(reached)) => {
+                let reached = u32::try_from(reached).unwrap_or_default();
+                Err(Error::NotReplicated { server, wanted, reached })
+            }
+            // The server stopped being a master while it waited.
+            Some(Value::ServerError(error)) => Err(Error::UnknownOutcome { server, reason: text_of(&error) }),
+            _ => Err(Error::unexpected("number of replicas")),
+        }
     }
 
     /// Goes where a refusal points.
@@ -427,8 +479,7 @@ impl Router {
         if self.is_closed() {
             return Err(Error::Closed);
         }
-        let link =
-            self.node(server).link(&self.dialect).await.map_err(|reason| unavailable(reason.to_string()))?;
+        let link = self.node(server).link(&self.dialect).await?;
         match link.send(cmd).await.map_err(|error| unavailable(format!("{}: {error}", server.text())))? {
             Value::ServerError(error) => Err(refused(&error)),
             value => Ok(value),

@@ -28,6 +28,7 @@ impl Options {
         let catalogue = Catalogue::new(router.clone(), &self.namespace, self.partitions, self.catalogue_age);
         let near = (self.near_cache > 0).then(|| Arc::new(Near::new(self.near_cache, self.longest_life)));
         if let Some(near) = &near {
+            listener::check(&router, &catalogue.names.prefix()).await?;
             listener::start(near, &router, &catalogue.names.prefix());
         }
         let shared = Arc::new(Shared { router, catalogue: Arc::new(catalogue), near, options: self });

@@ -189,7 +189,7 @@ impl Table {
         let (ops, places) = chunks.into_iter().map(|chunk| (chunk.op, chunk.places)).unzip();
         let replies = match kind {
             Kind::Write => self.write(ops).await?,
-            Kind::Read => self.shared.router.run(ops, kind).await?,
+            Kind::Read | Kind::Repeat => self.shared.router.run(ops, kind).await?,
         };
         sorted::gather(count, places, replies, decode)
     }

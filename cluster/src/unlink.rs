@@ -25,7 +25,7 @@ pub(crate) async fn unlink(router: &Arc<Router>, layout: &Arc<Layout>) -> Result
     let mut ops: Vec<Op> =
         partitions.map(|partition| op(partition.slot, &[&partition.pairs, &partition.order])).collect();
     loop {
-        for reply in router.run(std::mem::take(&mut ops), Kind::Read).await? {
+        for reply in router.run(std::mem::take(&mut ops), Kind::Repeat).await? {
             reply.accepted()?;
         }
         if !layout.partitions.is_empty() {

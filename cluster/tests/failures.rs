@@ -75,7 +75,7 @@ async fn write(number: usize, table: Table, stop: Arc<AtomicBool>, told: Arc<Mut
                 told.written.insert(key, now);
             }
             Ok(false) => panic!("{key} is said to be there, and nobody wrote it"),
-            Err(Error::UnknownOutcome { .. }) => told.unknown.push(key),
+            Err(Error::UnknownOutcome { .. } | Error::NotReplicated { .. }) => told.unknown.push(key),
             Err(error) => panic!("{key}: {error}"),
         }
     }
@@ -203,6 +203,37 @@ async fn writes_go_on_where_a_master_dies_or_hangs() -> Result<()> {
             assert!(pause < Duration::from_secs(6), "writes resumed after {pause:?}");
             assert!(lost * 50 < written, "{lost} of {written} are lost");
         }
+    }
+    Ok(())
+}
+
+/// A paused master that goes on acknowledges nothing that its replica, which is a master by then, has not.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_write_that_the_replica_has_is_lost() -> Result<()> {
+    let mut cluster = Cluster::start(3, 1)?;
+    let options = Options::new().replicas(1).patience(Duration::from_secs(30));
+    let store = options.connect(&cluster.url()).await?;
+    for (table, hangs) in tables(&store).await.into_iter().zip([true, false]) {
+        cluster.wait_until_ready()?;
+        let writers = Writers::start(&vec![table.clone(); 4]);
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let master = cluster.master_of(3000)?;
+        if hangs {
+            cluster.servers()[master].pause()?;
+        } else {
+            cluster.servers_mut()[master].kill()?;
+        }
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        if hangs {
+            cluster.servers()[master].resume()?;
+        } else {
+            cluster.servers_mut()[master].run()?;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let told = writers.stop().await;
+        cluster.wait_until_ready()?;
+        assert!(!told.written.is_empty());
+        assert_eq!(check(&table, &told, None).await?, 0);
     }
     Ok(())
 }

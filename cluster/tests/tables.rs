@@ -159,7 +159,7 @@ async fn passwords_and_users_are_taken_from_the_url() -> Result<()> {
     assert!(table.insert("a", "1").await?);
     for url in [format!("redis://{host}"), format!("redis://ada:wrong@{host}")] {
         let error = twindex_cluster::connect(&url).await.expect_err("no such user");
-        assert_eq!(error.code(), "TWINDEX_UNAVAILABLE", "{error}");
+        assert_eq!(error.code(), "TWINDEX_REFUSED", "{error}");
     }
     Ok(())
 }

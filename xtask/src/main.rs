@@ -38,7 +38,7 @@ enum Command {
     /// Sets up what is missing, and builds the documentation site; a warning is an error
     Docs,
     /// Starts a Redis Cluster on this machine and shows its URL, until it is ended
-    Cluster,
+    Cluster(cluster::Options),
     /// Sets up what is missing, and runs every check and test of every room
     Test {
         /// The rooms to test [default: all]
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         Command::Report(options) => report::run(&options),
         Command::Dist => dist::run(),
         Command::Docs => checks::build_docs(),
-        Command::Cluster => cluster::run(),
+        Command::Cluster(options) => cluster::run(&options),
         Command::Test { rooms } => checks::run(&rooms),
         Command::Soak(options) => soak::run(&options),
     };

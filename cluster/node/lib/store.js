@@ -11,10 +11,11 @@ import { Table } from './table.js'
 const TIMES = ['longestLife', 'timeout', 'connectTimeout', 'patience', 'catalogueAge']
 const PEMS = ['tlsAuthority', 'tlsCertificate', 'tlsKey']
 const MOST_PARTITIONS = 1024
+const MOST_REPLICAS = 1000
 const STATS = ['hits', 'misses', 'invalidations', 'emptied', 'pairs', 'bytes', 'servers']
 
 function readGiven(options) {
-  const names = ['namespace', 'nearCache', 'partitions', ...TIMES, ...PEMS]
+  const names = ['namespace', 'nearCache', 'partitions', 'replicas', ...TIMES, ...PEMS]
   const given = { ...readOptions(options, 'connect', names) }
   if (given.namespace !== undefined) readString(given.namespace, 'a namespace')
   if (given.nearCache !== undefined) readCount(given.nearCache, 'nearCache')
@@ -24,6 +25,9 @@ function readGiven(options) {
     if (given.partitions < 1 || given.partitions > MOST_PARTITIONS) {
       throw rangeError(`partitions is 1 to ${MOST_PARTITIONS}, not ${given.partitions}`)
     }
+  }
+  if (given.replicas !== undefined && readCount(given.replicas, 'replicas') > MOST_REPLICAS) {
+    throw rangeError(`replicas is 0 to ${MOST_REPLICAS}, not ${given.replicas}`)
   }
   for (const name of PEMS) {
     if (typeof given[name] === 'string') given[name] = Buffer.from(given[name])

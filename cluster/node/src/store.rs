@@ -24,6 +24,7 @@ pub struct Given {
     pub patience: Option<f64>,
     pub catalogue_age: Option<f64>,
     pub partitions: Option<u32>,
+    pub replicas: Option<u32>,
     pub tls_authority: Option<Uint8Array>,
     pub tls_certificate: Option<Uint8Array>,
     pub tls_key: Option<Uint8Array>,
@@ -57,6 +58,9 @@ fn options(given: Given) -> Options {
     }
     if let Some(partitions) = given.partitions {
         options = options.partitions(u16::try_from(partitions).unwrap_or(u16::MAX));
+    }
+    if let Some(replicas) = given.replicas {
+        options = options.replicas(replicas);
     }
     if let Some(pem) = &given.tls_authority {
         options = options.tls_authority(pem);

@@ -57,6 +57,14 @@ test('pairs expire when told to', async () => {
   await assert.rejects(users.insert('cy', '1', { ttl: '1' }), { code: 'TWINDEX_TYPE' })
 })
 
+test('writes wait for replicas', async () => {
+  const users = await (await open('replicas', { replicas: 1 })).table('users')
+  assert.ok(await users.insert('ada', '1815'))
+  const few = await open('replicas', { replicas: 5, timeout: 200 })
+  await assert.rejects(few.table('users'), { code: 'TWINDEX_NOT_REPLICATED', message: /1 of the 5 replicas/ })
+  for (const replicas of [-1, 1001]) await assert.rejects(open('x', { replicas }), { code: 'TWINDEX_RANGE' })
+})
+
 test('a near cache shows what others write', async () => {
   const near = await open('near', { nearCache: 1 << 20 })
   const [users, others] = [await near.table('users'), await (await open('near')).table('users')]

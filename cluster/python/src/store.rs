@@ -27,6 +27,7 @@ pub(crate) struct Given {
     patience: Duration,
     catalogue_age: Duration,
     partitions: u16,
+    replicas: u32,
     near_cache: usize,
     longest_life: Duration,
     tls_authority: Option<Vec<u8>>,
@@ -42,6 +43,7 @@ impl Given {
             .patience(self.patience)
             .catalogue_age(self.catalogue_age)
             .partitions(self.partitions)
+            .replicas(self.replicas)
             .near_cache(self.near_cache)
             .longest_life(self.longest_life);
         if let Some(pem) = self.tls_authority {

@@ -76,6 +76,21 @@ def test_a_near_cache_shows_what_others_write(url: str, namespace: str) -> None:
         assert time.monotonic() < deadline
 
 
+def test_writes_wait_for_replicas(url: str, namespace: str) -> None:
+    with twindex.connect(url, namespace=namespace, replicas=1) as store:
+        users = store.table("users")
+        assert users.insert("ada", "1815")
+        assert users.upsert_many((str(number), "1") for number in range(100)) == [True] * 100
+    with pytest.raises(twindex_cluster.NotReplicatedError, match="1 of the 5 replicas") as raised:
+        twindex.connect(url, namespace=namespace, replicas=5, timeout=0.2).table("users").upsert(
+            "ada", "1852"
+        )
+    assert (raised.value.code, isinstance(raised.value, ConnectionError)) == ("TWINDEX_NOT_REPLICATED", True)
+    for wrong in (-1, 1001):
+        with pytest.raises(twindex.OptionError, match="replicas"):
+            twindex.connect(url, replicas=wrong)
+
+
 def test_threads_and_tasks_share_a_store(url: str, namespace: str) -> None:
     users = twindex.connect(url, namespace=namespace).table("users", values="int")
 

@@ -1,5 +1,6 @@
 //! A cluster of servers.
 
+use crate::certificates::Certificates;
 use crate::server::{Server, free_port};
 use crate::waiting::{Result, wait_until};
 
@@ -21,7 +22,21 @@ impl Cluster {
     /// # Errors
     /// Where it cannot be started.
     pub fn start(masters: usize, replicas: usize) -> Result<Self> {
-        let servers = (0..masters * (1 + replicas)).map(|_| start_one()).collect::<Result<Vec<_>>>()?;
+        Self::start_with(masters, replicas, None, &[])
+    }
+
+    /// As [`start`](Self::start), with TLS where there are certificates, and with further settings for each server.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub fn start_with(
+        masters: usize,
+        replicas: usize,
+        certificates: Option<&Certificates>,
+        settings: &[&str],
+    ) -> Result<Self> {
+        let count = masters * (1 + replicas);
+        let servers = (0..count).map(|_| start_one(certificates, settings)).collect::<Result<Vec<_>>>()?;
         let cluster = Self { servers };
         for (place, master) in cluster.servers[..masters].iter().enumerate() {
             master.command::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &(place + 1).to_string()])?;
@@ -82,6 +97,12 @@ impl Cluster {
         format!("redis://{}", hosts.join(","))
     }
 
+    /// The hosts and ports at which the servers speak TLS.
+    pub fn tls_hosts(&self) -> String {
+        let hosts: Vec<String> = self.servers.iter().filter_map(Server::tls_host).collect();
+        hosts.join(",")
+    }
+
     /// The place of the master that has a slot, as one of the servers sees it.
     ///
     /// # Errors
@@ -118,7 +139,8 @@ impl Cluster {
         if from.port() == to.port() {
             return Ok(());
         }
-        let (slot, from_id, to_id, port) = (slot.to_string(), id(from)?, id(to)?, to.port().to_string());
+        let (slot, from_id, to_id, port) =
+            (slot.to_string(), id(from)?, id(to)?, to.inner_port().to_string());
         to.command::<()>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &from_id])?;
         from.command::<()>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id])?;
         loop {
@@ -129,7 +151,11 @@ impl Cluster {
                 break;
             }
             let mut migrate = redis::cmd("MIGRATE");
-            migrate.arg("127.0.0.1").arg(&port).arg("").arg(0).arg(5000).arg("KEYS").arg(keys);
+            migrate.arg("127.0.0.1").arg(&port).arg("").arg(0).arg(5000);
+            if let Some(password) = to.password() {
+                migrate.arg("AUTH").arg(password);
+            }
+            migrate.arg("KEYS").arg(keys);
             migrate.query::<()>(&mut from.connection()?)?;
         }
         for server in [to, from] {
@@ -139,9 +165,9 @@ impl Cluster {
     }
 }
 
-fn start_one() -> Result<Server> {
+fn start_one(certificates: Option<&Certificates>, settings: &[&str]) -> Result<Server> {
     let bus = free_port()?.to_string();
-    Server::start(&[
+    let mut all = vec![
         "--cluster-enabled",
         "yes",
         "--cluster-port",
@@ -150,7 +176,16 @@ fn start_one() -> Result<Server> {
         NODE_TIMEOUT,
         "--cluster-config-file",
         "nodes.conf",
-    ])
+    ];
+    all.extend(settings);
+    match certificates {
+        Some(certificates) => {
+            // Only then do servers name each other's ports for TLS to clients who use it.
+            all.extend(["--tls-cluster", "yes", "--tls-replication", "yes"]);
+            Server::start_tls(certificates, false, &all)
+        }
+        None => Server::start(&all),
+    }
 }
 
 fn id(server: &Server) -> Result<String> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use redis::{Client, Connection, FromRedisValue};
 use tempfile::TempDir;
 
+use crate::certificates::Certificates;
 use crate::waiting::{Result, wait_until};
 
 /// Runs the server until the standard input ends, which it does with the process at its other end.
@@ -18,6 +19,8 @@ const UNTIL_INPUT_ENDS: &str =
 #[derive(Debug)]
 pub struct Server {
     port: u16,
+    /// Where it speaks TLS, if it does.
+    tls_port: Option<u16>,
     program: &'static str,
     arguments: Vec<String>,
     /// Its shell, and its own process.
@@ -52,7 +55,24 @@ impl Server {
         Ok(server)
     }
 
-    pub(crate) fn prepare(settings: &[&str]) -> Result<Self> {
+    /// Starts a server that speaks TLS too, by these certificates. It wants a certificate of its clients where told so.
+    ///
+    /// # Errors
+    /// Where it cannot be started or does not answer.
+    pub fn start_tls(
+        certificates: &Certificates,
+        wants_certificates: bool,
+        settings: &[&str],
+    ) -> Result<Self> {
+        let mut server = Self::prepare(settings)?;
+        let port = free_port()?;
+        server.tls_port = Some(port);
+        server.arguments.extend(certificates.settings(port, wants_certificates));
+        server.run()?;
+        Ok(server)
+    }
+
+    fn prepare(settings: &[&str]) -> Result<Self> {
         let (port, folder) = (free_port()?, tempfile::tempdir()?);
         let port_text = port.to_string();
         let directory = folder.path().display().to_string();
@@ -75,7 +95,7 @@ impl Server {
         .map(Into::into)
         .into();
         arguments.extend(settings.iter().copied().map(Into::into));
-        Ok(Self { port, program: program(), arguments, running: None, folder })
+        Ok(Self { port, tls_port: None, program: program(), arguments, running: None, folder })
     }
 
     /// Starts it, as it was before if it ran already.
@@ -109,9 +129,30 @@ impl Server {
         self.port
     }
 
-    /// The URL of this server.
+    /// The URL of this server, with its password where it has one.
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        format!("redis://{}127.0.0.1:{}", self.login(), self.port)
+    }
+
+    /// What stands before the host in a URL that logs in as the default user.
+    fn login(&self) -> String {
+        self.password().map_or_else(String::new, |password| format!(":{password}@"))
+    }
+
+    /// The password of the default user, if there is one.
+    pub(crate) fn password(&self) -> Option<&str> {
+        let at = self.arguments.iter().position(|argument| argument == "--requirepass")?;
+        self.arguments.get(at + 1).map(String::as_str)
+    }
+
+    /// Where the other servers of a cluster speak to it.
+    pub(crate) fn inner_port(&self) -> u16 {
+        self.tls_port.unwrap_or(self.port)
+    }
+
+    /// The host and port at which it speaks TLS, if it does.
+    pub fn tls_host(&self) -> Option<String> {
+        self.tls_port.map(|port| format!("127.0.0.1:{port}"))
     }
 
     /// Whether it was started and not killed since.

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use redis::{RedisError, Value};
+use redis::{Cmd, RedisError, RedisResult, Value};
 use tokio::task::JoinHandle;
 
 use super::Near;
+use crate::error::{Failure, Result};
 use crate::link::{Dialect, Link};
 use crate::router::Router;
 use crate::topology::Address;
@@ -17,6 +18,23 @@ const ASKED: Duration = Duration::from_millis(500);
 
 /// How long it is waited before a server that could not be listened to is tried again.
 const AGAIN: Duration = Duration::from_millis(200);
+
+/// Fails where the servers do not let this client listen.
+pub(crate) async fn check(router: &Router, prefix: &[u8]) -> Result<()> {
+    for master in router.masters().iter().take(1) {
+        let failed = |error: &RedisError| Failure::new(&master.text(), error);
+        let link = router.dialect().open(master, |_| ()).await.map_err(|error| failed(&error))?;
+        link.send(&track(prefix)).await.and_then(Value::extract_error).map_err(|error| failed(&error))?;
+    }
+    Ok(())
+}
+
+/// The command after which a server names all keys with this prefix that are written.
+fn track(prefix: &[u8]) -> Cmd {
+    let mut track = redis::cmd("CLIENT");
+    track.arg("TRACKING").arg("ON").arg("BCAST").arg("PREFIX").arg(prefix);
+    track
+}
 
 /// Begins to listen to all masters, for as long as the store is open.
 pub(crate) fn start(near: &Arc<Near>, router: &Arc<Router>, prefix: &[u8]) {
@@ -86,12 +104,7 @@ impl Drop for Listener {
 }
 
 /// Listens until the server cannot be listened to any more, or is no master.
-async fn hear(
-    near: &Arc<Near>,
-    server: &Address,
-    dialect: &Dialect,
-    prefix: &[u8],
-) -> Result<(), RedisError> {
+async fn hear(near: &Arc<Near>, server: &Address, dialect: &Dialect, prefix: &[u8]) -> RedisResult<()> {
     let (heard, from) = (Arc::downgrade(near), server.clone());
     let link = dialect
         .open(server, move |info| {
@@ -100,9 +113,7 @@ async fn hear(
             }
         })
         .await?;
-    let mut track = redis::cmd("CLIENT");
-    track.arg("TRACKING").arg("ON").arg("BCAST").arg("PREFIX").arg(prefix);
-    link.send(&track).await?.extract_error()?;
+    link.send(&track(prefix)).await?.extract_error()?;
     if !is_master(&link).await? {
         return Ok(());
     }
@@ -114,7 +125,7 @@ async fn hear(
     Ok(())
 }
 
-async fn is_master(link: &Link) -> Result<bool, RedisError> {
+async fn is_master(link: &Link) -> RedisResult<bool> {
     let role = link.send(&redis::cmd("ROLE")).await?.extract_error()?;
     let Value::Array(fields) = role else { return Ok(false) };
     Ok(matches!(fields.first(), Some(Value::BulkString(role)) if role == b"master"))

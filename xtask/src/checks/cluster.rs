@@ -1,7 +1,9 @@
 //! cluster/
 
+use std::process::Command;
+
 use anyhow::{Result, anyhow};
-use twindex_servers::Cluster;
+use twindex_servers::{Cluster, Secure};
 
 use crate::checks::made::python::{install, only_file};
 use crate::checks::rust::cargo_test;
@@ -11,8 +13,9 @@ use crate::setup::{Venv, npm};
 use crate::steps::{Failed, Job, Steps, checks};
 use crate::workspace::Workspace;
 
-/// What the tests of the packages find their servers by.
+/// What the tests of the packages find their servers by: a URL, and of those with TLS two URLs and a file.
 const URL: &str = "TWINDEX_CLUSTER_URL";
+const TLS: &str = "TWINDEX_CLUSTER_TLS";
 
 pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
     let python: Job<'_> = Box::new(|steps| python(suite, steps));
@@ -27,8 +30,12 @@ pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
     cargo_test("cluster", "twindex-cluster", suite).into_iter().chain([transfers, python, node]).collect()
 }
 
-fn start() -> Result<Cluster> {
-    Cluster::start(3, 1).map_err(|error| anyhow!("starting a cluster: {error}"))
+/// Runs the tests of a package, which find servers of their own.
+fn run_tests(mut tests: Command, log: &mut Log) -> Result<()> {
+    let failed = |error| anyhow!("starting a cluster: {error}");
+    let (cluster, secure) = (Cluster::start(3, 1).map_err(failed)?, Secure::start().map_err(failed)?);
+    let tls = format!("{}\n{}", secure.urls().join("\n"), secure.authority().display());
+    log.run(tests.env(URL, cluster.url()).env(TLS, tls))
 }
 
 /// The Python package, compiled without optimising, beside the package `twindex` as it is published.
@@ -44,8 +51,9 @@ fn python(suite: &Suite, steps: &mut Steps) -> Result<(), Failed> {
         steps.check(&format!("cluster: {name}"), |log| log.run(venv.module(module, folder).args(arguments)));
     }
     steps.check("cluster: pytest", |log| {
-        let cluster = start()?;
-        log.run(venv.module("pytest", folder).arg("--quiet").env(URL, cluster.url()))
+        let mut pytest = venv.module("pytest", folder);
+        pytest.arg("--quiet");
+        run_tests(pytest, log)
     });
     Ok(())
 }
@@ -58,10 +66,7 @@ fn node(suite: &Suite, steps: &mut Steps) -> Result<(), Failed> {
         let mut build = command("node", folder);
         log.run(build.args(["scripts/build.js", "--dev"]).env("CARGO_TARGET_DIR", workspace.build()))
     })?;
-    steps.check("cluster: Node tests", |log| {
-        let cluster = start()?;
-        log.run(npm(folder, &["test"]).env(URL, cluster.url()))
-    });
+    steps.check("cluster: Node tests", |log| run_tests(npm(folder, &["test"]), log));
     // The linter is the other package's.
     suite.node(steps)?;
     steps.check("cluster: Node lint", |log| {

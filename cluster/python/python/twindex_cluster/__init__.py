@@ -15,10 +15,11 @@ from twindex.errors import ArgumentTypeError
 
 from ._native import __version__
 from ._verbs import Cursor, Verbs, connecting, only, opening, text
-from .errors import RefusedError, UnavailableError, UnknownOutcomeError, UrlError
+from .errors import NotReplicatedError, RefusedError, UnavailableError, UnknownOutcomeError, UrlError
 
 __all__ = [
     "Cursor",
+    "NotReplicatedError",
     "RefusedError",
     "Store",
     "Table",
@@ -41,6 +42,7 @@ def connect(
     patience=15,
     catalogue_age=1,
     partitions=16,
+    replicas=0,
     tls_authority=None,
     tls_identity=None,
 ):
@@ -48,7 +50,7 @@ def connect(
 
     Times are in seconds. `near_cache` keeps so many bytes of pairs of hash tables in this process, each for
     `longest_life` at most. `timeout` is how long a server may take for a command, `patience` for how long a command is
-    tried that no server has taken yet. `tls_authority` and the certificate and key of `tls_identity` are PEM.
+    tried that no server has taken yet. A write waits until so many `replicas` have it. `tls_authority` and the certificate and key of `tls_identity` are PEM.
     """
     return connecting(url, {name: value for name, value in locals().items() if name != "url"}, False, Store)
 

@@ -7,6 +7,7 @@ from _typeshed import SupportsItems
 from twindex import Codec
 from twindex._changes import Change
 
+from .errors import NotReplicatedError as NotReplicatedError
 from .errors import RefusedError as RefusedError
 from .errors import UnavailableError as UnavailableError
 from .errors import UnknownOutcomeError as UnknownOutcomeError
@@ -33,6 +34,7 @@ def connect(
     patience: _Time = 15,
     catalogue_age: _Time = 1,
     partitions: int = 16,
+    replicas: int = 0,
     tls_authority: bytes | None = None,
     tls_identity: tuple[bytes, bytes] | None = None,
 ) -> Store: ...

@@ -14,6 +14,7 @@ from ._native import connect
 
 PAIRS = 1000
 MAX_PARTITIONS = 1024
+MAX_REPLICAS = 1000
 
 
 class Verbs:
@@ -231,8 +232,11 @@ def connecting(url, options, awaits, then):
     """Connect, with the options of `connect` as the native half wants them."""
     text("url", url)
     text("namespace", options["namespace"])
-    for name in ("near_cache", "partitions"):
+    for name in ("near_cache", "partitions", "replicas"):
         count(name, options[name])
+    if options["replicas"] > MAX_REPLICAS:
+        msg = f"replicas must be 0 to {MAX_REPLICAS}, not {options['replicas']}"
+        raise OptionError(msg)
     if not 1 <= options["partitions"] <= MAX_PARTITIONS:
         msg = f"partitions must be 1 to {MAX_PARTITIONS}, not {options['partitions']}"
         raise OptionError(msg)

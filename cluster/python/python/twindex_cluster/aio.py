@@ -25,6 +25,7 @@ async def connect(
     patience=15,
     catalogue_age=1,
     partitions=16,
+    replicas=0,
     tls_authority=None,
     tls_identity=None,
 ):

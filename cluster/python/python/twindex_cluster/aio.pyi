@@ -26,6 +26,7 @@ async def connect(
     patience: _Time = 15,
     catalogue_age: _Time = 1,
     partitions: int = 16,
+    replicas: int = 0,
     tls_authority: bytes | None = None,
     tls_identity: tuple[bytes, bytes] | None = None,
 ) -> Store: ...

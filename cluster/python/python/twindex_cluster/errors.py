@@ -32,6 +32,12 @@ class UnknownOutcomeError(Error, ConnectionError):
     code = "TWINDEX_UNKNOWN_OUTCOME"
 
 
+class NotReplicatedError(Error, ConnectionError):
+    """A write is done, and fewer replicas than `replicas` had it in time: it is lost if its server dies now."""
+
+    code = "TWINDEX_NOT_REPLICATED"
+
+
 class RefusedError(Error, RuntimeError):
     """The server refused the command, for example for want of memory or of permission."""
 
