@@ -94,6 +94,11 @@ impl Store {
         wait(self.0.tables()).map(|tables| tables.into_iter().map(Table).collect())
     }
 
+    /// See [`Store::batch`](crate::Store::batch).
+    pub fn batch(&self) -> Batch {
+        Batch(self.0.batch())
+    }
+
     /// See [`Store::near_stats`](crate::Store::near_stats).
     pub fn near_stats(&self) -> Option<NearStats> {
         self.0.near_stats()
@@ -209,6 +214,49 @@ impl IntoIterator for &Table {
 
     fn into_iter(self) -> Walk {
         self.iter()
+    }
+}
+
+/// Makes a method that adds to a batch.
+macro_rules! adding {
+    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+        $(
+        #[doc = concat!("See [`Batch::", stringify!($name), "`](crate::Batch::", stringify!($name), ").")]
+        pub fn $name(&mut self, table: &Table, $($argument: $type),*) -> Result<()> {
+            self.0.$name(&table.0, $($argument),*)
+        }
+        )*
+    };
+}
+
+/// [`Batch`](crate::Batch) for programs without a runtime.
+#[derive(Debug)]
+#[must_use = "a batch does nothing until it is committed"]
+pub struct Batch(crate::Batch);
+
+impl Batch {
+    adding! {
+        insert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>);
+        replace(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>);
+        upsert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>);
+        delete(key: impl AsRef<[u8]>);
+        increment(key: impl AsRef<[u8]>, by: i64);
+        expect(key: impl AsRef<[u8]>, value: Option<&[u8]>);
+    }
+
+    /// The number of writes in it.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// See [`Batch::commit`](crate::Batch::commit).
+    pub fn commit(self) -> Result<Vec<bool>> {
+        wait(self.0.commit())
     }
 }
 

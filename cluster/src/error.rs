@@ -46,6 +46,27 @@ pub enum Error {
         /// How many had it in time.
         reached: u32,
     },
+    /// No server can do the batch in one step: its keys lie in several slots of the cluster.
+    CrossSlot {
+        /// One key and its table.
+        one: String,
+        /// A key in another slot, and its table.
+        other: String,
+    },
+    /// What a [batch](crate::Batch) expected is not so. Nothing of it was done.
+    Unexpected {
+        /// Which of the batch's expectations do not hold, counted from 0 in the order in which they were added.
+        failed: Vec<usize>,
+        /// The table of the first of them.
+        table: String,
+        /// How its key begins.
+        key: String,
+    },
+    /// A batch was given a table of another store.
+    ForeignTable {
+        /// The table's name.
+        table: String,
+    },
     /// The server refused the command, for example for want of memory or of permission, or it refused the user.
     Refused {
         /// What the server said.
@@ -67,6 +88,9 @@ impl Error {
             Self::Unavailable { .. } => "TWINDEX_UNAVAILABLE",
             Self::UnknownOutcome { .. } => "TWINDEX_UNKNOWN_OUTCOME",
             Self::NotReplicated { .. } => "TWINDEX_NOT_REPLICATED",
+            Self::CrossSlot { .. } => "TWINDEX_CROSS_SLOT",
+            Self::Unexpected { .. } => "TWINDEX_UNEXPECTED",
+            Self::ForeignTable { .. } => "TWINDEX_FOREIGN_TABLE",
             Self::Refused { .. } => "TWINDEX_REFUSED",
             Self::Closed => "TWINDEX_CLOSED",
         }
@@ -105,6 +129,20 @@ impl fmt::Display for Error {
                 "the write is done on {server}, and {reached} of the {wanted} replicas that were to have it had it in \
                  time. It is lost if that server dies before"
             ),
+            Self::CrossSlot { one, other } => write!(
+                f,
+                "a batch is done in one slot of the cluster, and the keys {one} and {other} lie in two. Keys of hash \
+                 tables lie in one where they have the same text in braces; a sorted table with 1 partition lies in one"
+            ),
+            Self::Unexpected { failed, table, key } => write!(
+                f,
+                "the batch did nothing: the key \"{key}\" of table \"{table}\" is not as expected (expectation {}{})",
+                failed.first().copied().unwrap_or_default(),
+                if failed.len() > 1 { ", and others" } else { "" },
+            ),
+            Self::ForeignTable { table } => {
+                write!(f, "table \"{table}\" is of another store than the batch")
+            }
             Self::Refused { reason } => write!(f, "the server refused the command: {reason}"),
             Self::Closed => f.write_str("the store was closed"),
         }

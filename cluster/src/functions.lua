@@ -99,6 +99,93 @@ register('swap_one', function(keys, args)
   return 1
 end)
 
+-- A batch: steps of five arguments each, a verb, 1 for a pair of a sorted table or 0 for one of a hash table, the place of its
+-- first key, its key in the sorted table, a value. Expectations come before all writes, wherever they stand.
+local function held(keys, is_sorted, at, field)
+  if is_sorted then return redis.call('HGET', keys[at], field) end
+  return redis.call('GET', keys[at])
+end
+
+local function set(keys, is_sorted, at, field, value)
+  if is_sorted then
+    put({keys[at], keys[at + 1]}, field, value)
+  else
+    redis.call('SET', keys[at], value)
+  end
+end
+
+local function unset(keys, is_sorted, at, field)
+  if is_sorted then
+    remove({keys[at], keys[at + 1]}, field)
+  else
+    redis.call('DEL', keys[at])
+  end
+end
+
+-- Whether it could be added. What the server does not take for an integer, such as +7, is written as it likes it first.
+local function add(keys, is_sorted, at, field, by, old)
+  local function sum()
+    if is_sorted then return redis.pcall('HINCRBY', keys[at], field, by) end
+    return redis.pcall('INCRBY', keys[at], by)
+  end
+  local is_done = type(sum()) ~= 'table'
+  local sign, digits = (old or ''):match('^([+-]?)0*(%d+)$')
+  if not is_done and digits and #digits < 20 then
+    local plain = (sign == '-' and digits ~= '0' and '-' or '') .. digits
+    if is_sorted then
+      redis.call('HSET', keys[at], field, plain)
+    else
+      redis.call('SET', keys[at], plain, 'KEEPTTL')
+    end
+    is_done = type(sum()) ~= 'table'
+  end
+  if is_done and is_sorted then redis.call('ZADD', keys[at + 1], 0, field) end
+  return is_done
+end
+
+register('batch', function(keys, args)
+  local failed, expectations, adds = {}, 0, false
+  for i = 1, #args, 5 do
+    local verb = args[i]
+    adds = adds or verb == 'n'
+    if verb == 'e' or verb == 'a' then
+      local old = held(keys, args[i + 1] == '1', tonumber(args[i + 2]), args[i + 3])
+      if old ~= (verb == 'e' and args[i + 4]) then failed[#failed + 1] = expectations end
+      expectations = expectations + 1
+    end
+  end
+  if #failed > 0 then return {'unexpected', failed} end
+  local took, undo = {}, {}
+  for i = 1, #args, 5 do
+    local verb, is_sorted, at, field = args[i], args[i + 1] == '1', tonumber(args[i + 2]), args[i + 3]
+    if verb ~= 'e' and verb ~= 'a' then
+      local old = held(keys, is_sorted, at, field)
+      local is_due = verb == 'u' or verb == 'n' or (old and verb ~= 'i') or (not old and verb == 'i')
+      -- Only an addition can fail, and then what was done before it is undone.
+      if adds and is_due then
+        local ttl = not is_sorted and redis.call('PTTL', keys[at])
+        undo[#undo + 1] = {is_sorted, at, field, old, ttl}
+      end
+      if is_due then
+        if verb == 'd' then
+          unset(keys, is_sorted, at, field)
+        elseif verb ~= 'n' then
+          set(keys, is_sorted, at, field, args[i + 4])
+        elseif not add(keys, is_sorted, at, field, args[i + 4], old) then
+          for back = #undo, 1, -1 do
+            local sorted, place, name, was, left = unpack(undo[back])
+            if was then set(keys, sorted, place, name, was) else unset(keys, sorted, place, name) end
+            if left and left > 0 then redis.call('PEXPIRE', keys[place], left) end
+          end
+          return {'no sum', {(i - 1) / 5, old}}
+        end
+      end
+      took[#took + 1] = is_due and 1 or 0
+    end
+  end
+  return {'done', took}
+end)
+
 -- The catalogue: KEYS[1] a HASH of each table's name and what it is, under the empty name the last generation; KEYS[2] a
 -- HASH of dropped generations that still have keys. An entry is "index generation partitions" and the codecs.
 register('table', function(keys, args)

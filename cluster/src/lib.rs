@@ -20,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+mod batch;
 pub mod blocking;
 mod catalogue;
 mod cursor;
@@ -47,6 +48,7 @@ mod walk;
 
 pub use twindex::{Change, Error as EngineError, Index, TableOptions, prefix_range};
 
+pub use crate::batch::Batch;
 pub use crate::cursor::{Cursor, Scan};
 pub use crate::error::{Error, Result};
 pub use crate::near::NearStats;

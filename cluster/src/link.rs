@@ -173,12 +173,11 @@ impl Node {
             idle.retain(|link| link.is_alive());
             idle.pop()
         };
-        let link = match idle {
-            Some(link) => link,
-            None => {
-                let opened = dialect.patient().open(&self.address, |_| ()).await;
-                Arc::new(opened.map_err(|error| Failure::new(&self.address.text(), &error))?)
-            }
+        let link = if let Some(link) = idle {
+            link
+        } else {
+            let opened = dialect.patient().open(&self.address, |_| ()).await;
+            Arc::new(opened.map_err(|error| Failure::new(&self.address.text(), &error))?)
         };
         Ok(Taken { link, own: Some((self, place)) })
     }

@@ -84,6 +84,16 @@ impl Layout {
         usize::from(slot::crc(key)) % self.partitions.len()
     }
 
+    /// The partition of a pair; none where the table is no sorted one.
+    pub(crate) fn part(&self, key: &[u8]) -> Option<&Partition> {
+        (!self.partitions.is_empty()).then(|| &self.partitions[self.partition(key)])
+    }
+
+    /// The slot in which a pair lies.
+    pub(crate) fn slot(&self, key: &[u8]) -> u16 {
+        self.part(key).map_or_else(|| slot::of(&self.key(key)), |partition| partition.slot)
+    }
+
     /// The pattern of all keys of the table.
     pub(crate) fn pattern(&self) -> Vec<u8> {
         [&self.prefix[..], b"*"].concat()

@@ -207,6 +207,11 @@ impl Router {
         read(&self.topology).fingerprint()
     }
 
+    /// Whether one command has keys of one slot.
+    pub(crate) fn is_cluster(&self) -> bool {
+        read(&self.topology).is_cluster()
+    }
+
     pub(crate) fn patience(&self) -> Duration {
         self.patience
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use twindex::{Index, TableOptions};
 
+use crate::batch::Batch;
 use crate::catalogue::Catalogue;
 use crate::error::Result;
 use crate::near::{Near, NearStats, listener};
@@ -86,6 +87,11 @@ impl Store {
             self.shared.sweep();
         }
         Ok(was_there)
+    }
+
+    /// A batch of writes that are done all or not at all, to be filled and committed.
+    pub fn batch(&self) -> Batch {
+        Batch::new(self.shared.clone())
     }
 
     /// Figures of the near cache, where there is one.

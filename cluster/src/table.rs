@@ -99,8 +99,16 @@ impl Table {
         self.shared.layout(&self.state)
     }
 
-    fn writing(&self) -> Result<Arc<Layout>> {
+    pub(crate) fn writing(&self) -> Result<Arc<Layout>> {
         self.reading()?.ok_or_else(|| Error::dropped(&self.state.name))
+    }
+
+    /// What was read of this key before may be old.
+    pub(crate) fn wrote(&self, layout: &Layout, key: &[u8]) {
+        self.state.writes.fetch_add(1, Relaxed);
+        if let (Some(near), true) = (&self.shared.near, self.is_hash()) {
+            near.forget(&layout.key(key));
+        }
     }
 
     async fn write(&self, ops: Vec<Op>) -> Result<Vec<Reply>> {
@@ -548,7 +556,7 @@ fn is_no_sum(details: &str) -> bool {
 }
 
 /// The start of some bytes, as text that is safe to print.
-fn excerpt(bytes: &[u8]) -> String {
+pub(crate) fn excerpt(bytes: &[u8]) -> String {
     let shown = &bytes[..bytes.len().min(32)];
     let dots = if shown.len() < bytes.len() { "..." } else { "" };
     format!("{}{dots}", shown.escape_ascii())

@@ -39,19 +39,21 @@ pub(crate) struct Topology {
     owners: Vec<u16>,
     masters: Vec<Address>,
     replicas: Vec<Address>,
+    /// Whether it is no cluster: one server that has every slot.
+    is_single: bool,
 }
 
 impl Topology {
     /// One server that has every slot.
     pub(crate) fn single(address: Address) -> Self {
-        Self { owners: vec![0; SLOTS.into()], masters: vec![address], replicas: Vec::new() }
+        Self { owners: vec![0; SLOTS.into()], masters: vec![address], replicas: Vec::new(), is_single: true }
     }
 
     /// Reads the answer to `CLUSTER SLOTS` of the server at `asked`.
     pub(crate) fn parse(value: &Value, asked: &Address) -> Option<Self> {
         let Value::Array(ranges) = value else { return None };
-        let mut new =
-            Self { owners: vec![u16::MAX; SLOTS.into()], masters: Vec::new(), replicas: Vec::new() };
+        let owners = vec![u16::MAX; SLOTS.into()];
+        let mut new = Self { owners, masters: Vec::new(), replicas: Vec::new(), is_single: false };
         for range in ranges {
             let Value::Array(fields) = range else { return None };
             let [Value::Int(first), Value::Int(last), master, replicas @ ..] = &fields[..] else {
@@ -66,6 +68,11 @@ impl Topology {
         new.replicas.sort();
         new.replicas.dedup();
         (!new.masters.is_empty()).then_some(new)
+    }
+
+    /// Whether slots are shared out, so that one command has keys of one slot.
+    pub(crate) fn is_cluster(&self) -> bool {
+        !self.is_single
     }
 
     fn place_of(&mut self, master: Address) -> u16 {

@@ -135,6 +135,7 @@ impl Cluster {
     /// What the servers say.
     pub fn move_slot(&self, slot: u16, to: usize) -> Result<()> {
         let from = &self.servers[self.master_of(slot)?];
+        let new = to;
         let to = &self.servers[to];
         if from.port() == to.port() {
             return Ok(());
@@ -161,7 +162,12 @@ impl Cluster {
         for server in [to, from] {
             server.command::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &to_id])?;
         }
-        Ok(())
+        // Other masters hear of it at once, replicas by and by.
+        for server in self.servers.iter().filter(|server| server.is_running()) {
+            let _ = server.command::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &to_id]);
+        }
+        let slot = slot.parse()?;
+        wait_until("the news of a move", || Ok(self.master_of(slot)? == new))
     }
 }
 

@@ -1,0 +1,222 @@
+//! Writes that are done all or not at all, in one slot.
+
+use std::sync::Arc;
+
+use redis::Value;
+
+use crate::error::{Error, Result};
+use crate::functions;
+use crate::names::Layout;
+use crate::router::Kind;
+use crate::store::Shared;
+use crate::table::{Table, excerpt};
+
+/// Writes that are collected and then done together, by one call of a function in one server: all or none, and nobody sees
+/// some of them done and others not.
+///
+/// So all its keys must lie in one slot of a cluster: [`Error::CrossSlot`] says which do not. Keys of hash tables lie in one
+/// slot where they have the same text in braces, as `{ada}name` and `{ada}mail` do, in whichever tables. A sorted table that
+/// was made with one partition lies in one. One server that is no cluster does any batch.
+///
+/// ```no_run
+/// # async fn example(store: twindex_cluster::Store, accounts: twindex_cluster::Table) -> twindex_cluster::Result<()> {
+/// let mut batch = store.batch();
+/// batch.expect(&accounts, "{bank}ada", Some(b"100"))?; // else nothing is done
+/// batch.upsert(&accounts, "{bank}ada", "90")?;
+/// batch.increment(&accounts, "{bank}bob", 10)?;
+/// assert_eq!(batch.commit().await?, [true, true]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "a batch does nothing until it is committed"]
+pub struct Batch {
+    shared: Arc<Shared>,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+struct Step {
+    table: Table,
+    verb: Verb,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+/// What a step does, or expects. The letter is its name in the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verb {
+    Insert,
+    Replace,
+    Upsert,
+    Delete,
+    Increment(i64),
+    ExpectValue,
+    ExpectNone,
+}
+
+impl Verb {
+    fn letter(self) -> &'static str {
+        match self {
+            Self::Insert => "i",
+            Self::Replace => "r",
+            Self::Upsert => "u",
+            Self::Delete => "d",
+            Self::Increment(_) => "n",
+            Self::ExpectValue => "e",
+            Self::ExpectNone => "a",
+        }
+    }
+
+    fn is_expectation(self) -> bool {
+        matches!(self, Self::ExpectValue | Self::ExpectNone)
+    }
+}
+
+impl Batch {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, steps: Vec::new() }
+    }
+
+    /// The number of writes in it.
+    pub fn len(&self) -> usize {
+        self.steps.iter().filter(|step| !step.verb.is_expectation()).count()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds the pair where the key is absent.
+    pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.add(table, Verb::Insert, key.as_ref(), value.as_ref())
+    }
+
+    /// Replaces the value where the key is present.
+    pub fn replace(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.add(table, Verb::Replace, key.as_ref(), value.as_ref())
+    }
+
+    /// Gives the key this value, present or not.
+    pub fn upsert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.add(table, Verb::Upsert, key.as_ref(), value.as_ref())
+    }
+
+    /// Removes the pair.
+    pub fn delete(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<()> {
+        self.add(table, Verb::Delete, key.as_ref(), &[])
+    }
+
+    /// Adds `by` to the value, the text of an integer. An absent key counts as 0. The batch fails where the value is no such
+    /// text, or the sum has more than 64 bits.
+    pub fn increment(&mut self, table: &Table, key: impl AsRef<[u8]>, by: i64) -> Result<()> {
+        self.add(table, Verb::Increment(by), key.as_ref(), by.to_string().as_bytes())
+    }
+
+    /// Has the batch done only if the key has this value when it is committed, or is absent for `None`. What the batch itself
+    /// writes does not count.
+    pub fn expect(&mut self, table: &Table, key: impl AsRef<[u8]>, value: Option<&[u8]>) -> Result<()> {
+        let verb = if value.is_some() { Verb::ExpectValue } else { Verb::ExpectNone };
+        self.add(table, verb, key.as_ref(), value.unwrap_or_default())
+    }
+
+    fn add(&mut self, table: &Table, verb: Verb, key: &[u8], value: &[u8]) -> Result<()> {
+        table.check(key)?;
+        twindex::check_value(value)?;
+        if !Arc::ptr_eq(&table.shared, &self.shared) {
+            return Err(Error::ForeignTable { table: table.name().into() });
+        }
+        self.steps.push(Step { table: table.clone(), verb, key: key.into(), value: value.into() });
+        Ok(())
+    }
+
+    /// Does all of them: whether each write took effect.
+    ///
+    /// Where one fails, none is done. Fails with [`Error::Unexpected`] where an [expectation](Self::expect) does not hold,
+    /// and with [`Error::CrossSlot`] where no server can do it.
+    pub async fn commit(self) -> Result<Vec<bool>> {
+        self.shared.check_open()?;
+        let layouts = self.steps.iter().map(|step| step.table.writing()).collect::<Result<Vec<_>>>()?;
+        let slot = self.slot(&layouts)?;
+        let Some(slot) = slot else { return Ok(Vec::new()) };
+        let done = self.shared.router.one(slot, self.command(&layouts), Kind::Write).await;
+        for (step, layout) in self.steps.iter().zip(&layouts) {
+            step.table.wrote(layout, &step.key);
+        }
+        self.read(done?.accepted()?)
+    }
+
+    /// The slot in which all its keys lie; none where it has no keys.
+    fn slot(&self, layouts: &[Arc<Layout>]) -> Result<Option<u16>> {
+        let mut steps = self.steps.iter().zip(layouts);
+        let Some((first, layout)) = steps.next() else { return Ok(None) };
+        let slot = layout.slot(&first.key);
+        let other = steps.find(|(step, layout)| layout.slot(&step.key) != slot);
+        match other {
+            Some((other, _)) if self.shared.router.is_cluster() => {
+                Err(Error::CrossSlot { one: first.named(), other: other.named() })
+            }
+            _ => Ok(Some(slot)),
+        }
+    }
+
+    fn command(&self, layouts: &[Arc<Layout>]) -> redis::Cmd {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        let mut at = Vec::with_capacity(self.steps.len());
+        for (step, layout) in self.steps.iter().zip(layouts) {
+            at.push(keys.len() + 1);
+            match layout.part(&step.key) {
+                Some(partition) => keys.extend([partition.pairs.clone(), partition.order.clone()]),
+                None => keys.push(layout.key(&step.key)),
+            }
+        }
+        let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        let mut cmd = functions::call("batch", &keys);
+        for ((step, layout), at) in self.steps.iter().zip(layouts).zip(at) {
+            let field = if layout.partitions.is_empty() { &[] } else { &step.key[..] };
+            cmd.arg(step.verb.letter()).arg(u8::from(!layout.partitions.is_empty()));
+            cmd.arg(at).arg(field).arg(&step.value[..]);
+        }
+        cmd
+    }
+
+    /// Reads the function's answer: what happened, and a list that says more.
+    fn read(&self, answer: Value) -> Result<Vec<bool>> {
+        let wrong = || Error::unexpected("outcome of a batch");
+        let Value::Array(fields) = answer else { return Err(wrong()) };
+        let Ok([Value::BulkString(what), Value::Array(more)]) = <[Value; 2]>::try_from(fields) else {
+            return Err(wrong());
+        };
+        let number = |value: &Value| match value {
+            Value::Int(number) => usize::try_from(*number).map_err(|_| wrong()),
+            _ => Err(wrong()),
+        };
+        match &what[..] {
+            b"done" => more.iter().map(|took| Ok(number(took)? == 1)).collect(),
+            b"unexpected" => {
+                let failed = more.iter().map(number).collect::<Result<Vec<_>>>()?;
+                let mut expected = self.steps.iter().filter(|step| step.verb.is_expectation());
+                let first = failed.first().and_then(|first| expected.nth(*first)).ok_or_else(wrong)?;
+                Err(Error::Unexpected { table: first.table.name().into(), key: excerpt(&first.key), failed })
+            }
+            b"no sum" => {
+                let [Value::Int(place), Value::BulkString(old)] = &more[..] else { return Err(wrong()) };
+                let step = usize::try_from(*place).ok().and_then(|place| self.steps.get(place));
+                let Some(Step { verb: Verb::Increment(by), .. }) = step else { return Err(wrong()) };
+                let value = std::str::from_utf8(old).ok().and_then(|text| text.parse::<i64>().ok());
+                Err(match value {
+                    Some(value) => twindex::Error::Overflow { value, by: *by }.into(),
+                    None => twindex::Error::NotAnInteger { start: excerpt(old) }.into(),
+                })
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl Step {
+    fn named(&self) -> String {
+        format!("\"{}\" of table \"{}\"", excerpt(&self.key), self.table.name())
+    }
+}
