@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::functions;
 use crate::names::Layout;
 use crate::router::Kind;
-use crate::store::Shared;
+use crate::shared::Shared;
 use crate::table::{Table, excerpt};
 
 /// Writes that are collected and then done together, by one call of a function in one server: all or none, and nobody sees

@@ -38,7 +38,7 @@ pub enum Expiry {
 /// fail; that another client dropped it is noticed within a second, and what is written until then is dropped with it.
 #[derive(Clone)]
 pub struct Table {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     state: Arc<State>,
     ttl: Option<Duration>,
 }
