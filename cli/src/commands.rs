@@ -6,11 +6,12 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar};
+use serde::Serialize;
 use twindex_durable::twindex::{Index, TableOptions};
-use twindex_durable::{Durability, Options, Report, Store, Table};
+use twindex_durable::{Changes, Durability, Options, Position, Report, Store, Table};
 
 use crate::bar;
-use crate::lines::{Line, Pair};
+use crate::lines::{BatchLine, Line, Pair};
 use crate::outcome::{DAMAGED, Failure, OK, tell};
 
 pub(crate) type Done = Result<u8, Failure>;
@@ -122,7 +123,7 @@ fn write_lines(tables: &[Table], output: &mut impl Write) -> io::Result<u8> {
     Ok(OK)
 }
 
-fn write_line(line: &Line<'_>, output: &mut impl Write) -> io::Result<()> {
+fn write_line(line: &impl Serialize, output: &mut impl Write) -> io::Result<()> {
     serde_json::to_writer(&mut *output, line)?;
     output.write_all(b"\n")
 }
@@ -216,6 +217,23 @@ impl Import<'_> {
             table.upsert_many(&pairs)?;
         }
         Ok(())
+    }
+}
+
+pub(crate) fn changes(path: &Path, from: Option<&str>, follow: bool) -> Done {
+    let from = from.map(str::parse::<Position>).transpose()?;
+    let mut changes = Changes::open(path, from)?;
+    let mut output = io::stdout().lock();
+    loop {
+        let mut next = changes.poll()?;
+        if next.is_none() && follow {
+            next = changes.wait(None)?;
+        }
+        let Some(batch) = next else { return Ok(OK) };
+        // Whoever reads them may wait for this one.
+        write_line(&BatchLine::of(&batch), &mut output)
+            .and_then(|()| output.flush())
+            .map_err(|error| to_stdout(&error))?;
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `twindex recover FILE NEW` | writes what can be saved to a new file |
 //! | `twindex export FILE [OUTPUT]` | writes every pair as a line of JSON |
 //! | `twindex import FILE [INPUT]` | reads such lines |
+//! | `twindex changes FILE` | writes the changes since the file was last written anew, as lines of JSON |
 //! | `twindex compact FILE` | writes the file anew, without what has been overwritten |
 //! | `twindex push FILE URL` | brings a file's tables into a Valkey or Redis Cluster |
 //! | `twindex pull URL FILE` | brings them back into a file |
@@ -107,6 +108,22 @@ enum Command {
         /// Where the lines come from; the standard input unless told
         input: Option<PathBuf>,
     },
+    /// Writes the changes of a store, in order, as lines of JSON; its writer may go on
+    ///
+    /// A line is a batch of changes, which were made together, and the position behind it:
+    /// {"position": "f03a...-7", "changes": [{"kind": "put", "table": "t", "key": "k", "value": [1]}]}.
+    /// The kinds are put, delete, create, drop and clear. Tables, keys and values are as `export` writes them.
+    #[command(verbatim_doc_comment)]
+    Changes {
+        /// The store's file
+        file: PathBuf,
+        /// Only those behind this position; unless told, all that the file has
+        #[arg(long, value_name = "POSITION")]
+        from: Option<String>,
+        /// Waits for more at the end, until it is stopped
+        #[arg(long)]
+        follow: bool,
+    },
     /// Writes the file anew, without what has been overwritten or deleted
     Compact {
         /// The store's file
@@ -157,6 +174,7 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
             commands::export(&file, limit, output.as_deref(), table.as_deref())
         }
         Command::Import { file, input } => commands::import(&file, limit, input.as_deref()),
+        Command::Changes { file, from, follow } => commands::changes(&file, from.as_deref(), follow),
         Command::Compact { file } => commands::compact(&file, limit),
         #[cfg(feature = "cluster")]
         Command::Push { file, url, namespace } => transfer::push(&file, limit, &url, namespace.as_deref()),

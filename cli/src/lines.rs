@@ -1,4 +1,4 @@
-//! A pair as a line of JSON.
+//! A pair, or a batch of changes, as a line of JSON.
 
 use std::borrow::Cow;
 
@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use twindex_durable::{ChangeSet, Effect, TableChange};
 
 use crate::shown;
 
@@ -62,6 +63,11 @@ impl<'l> Line<'l> {
         Self { table: table.into(), key, key64, value, value64, ..Self::default() }
     }
 
+    pub(crate) fn of_key(table: &'l str, keys: &str, key: &[u8]) -> Self {
+        let (key, key64) = json_or_base64(shown::key(keys, key), key);
+        Self { table: table.into(), key, key64, ..Self::default() }
+    }
+
     /// Whether it is of a table alone.
     pub(crate) fn is_of_table(&self) -> bool {
         self.index.is_some() || self.keys.is_some() || self.values.is_some()
@@ -79,6 +85,38 @@ impl<'l> Line<'l> {
             (None, _) => Err("there is no \"key\"".into()),
             (_, None) => Err("there is no \"value\"".into()),
         }
+    }
+}
+
+/// A batch of changes.
+#[derive(Debug, Serialize)]
+pub(crate) struct BatchLine<'l> {
+    position: String,
+    changes: Vec<ChangeLine<'l>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ChangeLine<'l> {
+    kind: &'static str,
+    #[serde(flatten)]
+    line: Line<'l>,
+}
+
+impl<'l> BatchLine<'l> {
+    pub(crate) fn of(batch: &'l ChangeSet) -> Self {
+        let changes = batch.changes.iter().map(|TableChange { table, effect, .. }| {
+            let codecs = (table.keys.as_str(), table.values.as_str());
+            let of_name = || Line { table: table.name.as_str().into(), ..Line::default() };
+            let (kind, line) = match effect {
+                Effect::Put { key, value } => ("put", Line::of_pair(&table.name, codecs, (key, value))),
+                Effect::Delete { key } => ("delete", Line::of_key(&table.name, codecs.0, key)),
+                Effect::Create => ("create", Line::of_table(&table.name, table.index.name(), codecs)),
+                Effect::Drop => ("drop", of_name()),
+                _ => ("clear", of_name()),
+            };
+            ChangeLine { kind, line }
+        });
+        Self { position: batch.position.to_string(), changes: changes.collect() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tool as its users run it.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -308,17 +308,64 @@ fn compacting_makes_a_file_smaller() {
 }
 
 #[test]
+fn changes_are_lines_and_go_on_from_a_position() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    let store = Store::open(&path).unwrap();
+    let options = TableOptions::new(Index::Sorted).keys("int").values("json");
+    let table = store.table_with("t", options).unwrap();
+    let mut batch = store.batch();
+    batch.upsert(&table, int::encode(7), "[1]").unwrap();
+    batch.delete(&table, int::encode(7)).unwrap();
+    batch.upsert(&table, [1], "{}").unwrap();
+    batch.commit().unwrap();
+    let position = store.position().unwrap().to_string();
+    table.clear().unwrap();
+    store.drop_table("t").unwrap();
+    let ran = twindex(&[&"changes", &path]).expect(0);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    let changes = |line: &str| line.split_once(r#","changes":"#).unwrap().1.to_owned();
+    assert_eq!(
+        lines.iter().map(|line| changes(line)).collect::<Vec<_>>(),
+        [
+            r#"[{"kind":"create","table":"t","index":"sorted","keys":"int","values":"json"}]}"#,
+            r#"[{"kind":"put","table":"t","key":7,"value":[1]},{"kind":"delete","table":"t","key":7},{"kind":"put","table":"t","key64":"AQ==","value":{}}]}"#,
+            r#"[{"kind":"clear","table":"t"}]}"#,
+            r#"[{"kind":"drop","table":"t"}]}"#,
+        ]
+    );
+    assert!(lines[1].starts_with(&format!(r#"{{"position":"{position}","#)), "{}", lines[1]);
+    let rest = twindex(&[&"changes", &path, &"--from", &position]).expect(0);
+    assert_eq!(rest.out.lines().collect::<Vec<_>>(), lines[2..]);
+    // It waits for more, as its reader sees at once.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_twindex"));
+    command.args(["changes", "--follow", "--from", &position]).arg(&path).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut followed = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(followed.next().unwrap().unwrap(), lines[2]);
+    assert_eq!(followed.next().unwrap().unwrap(), lines[3]);
+    store.table("more", Index::Hash).unwrap();
+    assert!(followed.next().unwrap().unwrap().contains(r#""table":"more""#));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    store.compact().unwrap();
+    let gone = twindex(&[&"changes", &path, &"--from", &position]).expect(1);
+    assert!(gone.err.contains(&position) && gone.err.contains("oldest"), "{}", gone.err);
+    assert!(twindex(&[&"changes", &path, &"--from", &"here"]).expect(1).err.contains("\"here\""));
+}
+
+#[test]
 fn what_is_not_there_or_wrong_is_an_error() {
     let folder = tempdir().unwrap();
     let none = folder.path().join("none.twx");
-    for verb in ["info", "check", "export", "compact"] {
+    for verb in ["info", "check", "export", "changes", "compact"] {
         let ran = twindex(&[&verb, &none]).expect(1);
         assert!(ran.err.contains("none.twx"), "{}", ran.err);
         assert!(!none.exists());
     }
     let notes = folder.path().join("notes.txt");
     fs::write(&notes, "some notes, which are longer than a header").unwrap();
-    for verb in ["info", "check", "export", "compact"] {
+    for verb in ["info", "check", "export", "changes", "compact"] {
         let ran = twindex(&[&verb, &notes]).expect(3);
         assert!(ran.err.contains("cannot be read as a store") && !ran.err.contains("recover"), "{}", ran.err);
     }
