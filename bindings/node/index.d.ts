@@ -190,6 +190,22 @@ export class Changes implements AsyncIterableIterator<ChangeSet> {
  */
 export function changes(path: string | URL, position?: string | undefined, options?: ChangesOptions): Changes
 
+/** What happened to a store's file in the background. */
+export interface Warning {
+  /** What happened; `log_failed` is an `error`: nothing can be written any more. */
+  readonly event:
+    | 'log_failed'
+    | 'log_full'
+    | 'log_torn'
+    | 'compaction_failed'
+    | 'slow_sync'
+    | 'writers_wait'
+    | 'follow_failed'
+  readonly level: 'warn' | 'error'
+  readonly message: string
+  readonly path: string
+}
+
 /** Figures of a store and its file. */
 export interface Stats {
   tables: number
@@ -299,6 +315,14 @@ export class Store {
   /** Writes the store's own file anew while reads and writes go on. Happens by itself when it is worth it. */
   compact(options?: LaterOptions): Promise<void>
   compactSync(): void
+
+  /**
+   * Calls the listener when something happens to the file in the background that somebody should know: a compaction that
+   * failed, a sync that took more than a second, a follower that does not keep up. `stats` says the same to whoever asks.
+   */
+  on(event: 'warning', listener: (warning: Warning) => void): this
+  once(event: 'warning', listener: (warning: Warning) => void): this
+  off(event: 'warning', listener: (warning: Warning) => void): this
 
   /**
    * Lets go of the store: it, its tables, cursors, iterators and batches fail from now on. Resolves once all that was written

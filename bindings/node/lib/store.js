@@ -10,10 +10,11 @@ import { loadStore, loadStoreSync, openFile, openFileSync, readPath } from './fi
 import { LATER, later } from './later.js'
 import { native } from './native.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs } from './shared/codecs.js'
-import { rangeError } from './shared/errors.js'
+import { makeError, rangeError } from './shared/errors.js'
 import { ASYNC_DISPOSE, DISPOSE, INSPECT, INTERNAL } from './shared/internal.js'
 import { readBoolean, readFunction, readLimit, readOptions, readString, TABLE } from './shared/options.js'
 import { openTable } from './table.js'
+import { Warnings } from './warnings.js'
 
 const forgotten = new FinalizationRegistry(native.freeStore)
 
@@ -23,11 +24,13 @@ export class Store {
   #handle
   #closing
   #file
+  #warnings
 
   constructor(options, handle) {
     preventClone(this, 'Store')
     this.#handle = options === INTERNAL ? handle : openStore(readOptions(options, 'a store', STORE))
     this.#file = native.fileOf(this.#handle)
+    this.#warnings = new Warnings(this.#file?.path)
     forgotten.register(this, this.#handle)
   }
 
@@ -185,14 +188,37 @@ export class Store {
     native.compact(this.#handle, undefined, 0)
   }
 
+  // --- what happens in the background
+
+  on(event, listener) {
+    return this.#listen('on', event, listener)
+  }
+
+  once(event, listener) {
+    return this.#listen('once', event, listener)
+  }
+
+  off(event, listener) {
+    return this.#listen('off', event, listener)
+  }
+
+  #listen(method, event, listener) {
+    if (this.closed) throw makeError('TWINDEX_CLOSED', 'the store is closed')
+    this.#warnings.change(method, event, listener)
+    return this
+  }
+
   async close(options) {
     const read = readOptions(options, 'a close', ['signal'])
     return later(read, () => {
-      this.#closing ??= native.closeStore(this.#handle, 1).catch((cause) => {
-        // It stays open, so that it can be saved to another file.
-        this.#closing = undefined
-        throw cause
-      })
+      this.#closing ??= native.closeStore(this.#handle, 1).then(
+        () => this.#warnings.end(),
+        (cause) => {
+          // It stays open, so that it can be saved to another file.
+          this.#closing = undefined
+          throw cause
+        },
+      )
       return this.#closing
     })
   }
@@ -201,6 +227,7 @@ export class Store {
     if (this.closed) return
     native.closeStore(this.#handle, 0)
     this.#closing = Promise.resolve()
+    this.#warnings.end()
   }
 
   get closed() {

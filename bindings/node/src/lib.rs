@@ -17,7 +17,7 @@
 //! So strings come as UTF-16 and leave as Latin-1 where they are ASCII, short byte arrays go through one buffer
 //! that both halves see ([`crossing`]), and whatever is many goes as the arguments of one call.
 //!
-//! From the bottom up, where no file uses one that comes later: `slab`, `encoding`, `js`, `shared`, `fault`, `memory`,
+//! From the bottom up, where no file uses one that comes later: `notices`, `slab`, `encoding`, `js`, `shared`, `fault`, `memory`,
 //! `crossing`, `input`, `results`, `staged`, `walk`, `gauge`, `feed`, `state`, `call`, and `exports` with the functions.
 
 #![allow(clippy::unnecessary_wraps, reason = "every function that JavaScript sees has the one type `Native`")]
@@ -32,6 +32,7 @@ mod gauge;
 mod input;
 mod js;
 mod memory;
+mod notices;
 mod results;
 mod shared;
 mod slab;
@@ -78,6 +79,8 @@ const FUNCTIONS: &[(&str, Native)] = &[
     ("freeGauge", work::free_gauge),
     ("gaugePairs", work::gauge_pairs),
     ("gaugeBytes", work::gauge_bytes),
+    ("countNotices", work::count_notices),
+    ("noticesBehind", work::notices_behind),
     ("openChanges", changes::open),
     ("openFileChanges", changes::open_file),
     ("pollChanges", changes::poll),
@@ -135,6 +138,7 @@ const FUNCTIONS: &[(&str, Native)] = &[
 pub fn register(exports: Object, env: Env) -> napi::Result<()> {
     // A shared store outlives the worker that opened it, so the code that frees it has to stay as well.
     napi::bindgen_prelude::retain_current_module_for_unload_safety();
+    notices::keep();
     // SAFETY: both are of the call that Node is making into this module right now.
     unsafe { call::export(env.raw(), exports.raw(), FUNCTIONS) }
 }

@@ -127,6 +127,7 @@ async function keys(): Promise<unknown[]> {
   }
   return seen
 }
+store.on('warning', ({ event, message }) => event === 'slow_sync' && message.length).off('warning', () => {})
 const first: Promise<Change | undefined> = feed.next().then(({ value }) => value?.changes[0])
 
 // @ts-expect-error a change that gives nothing
@@ -165,6 +166,8 @@ openSync('a.twx', { durability: 'daily' })
 openSync('a.twx', { signal: AbortSignal.timeout(1) })
 // @ts-expect-error batches come from a store
 new Batch()
+// @ts-expect-error no such event
+store.on('error', () => {})
 // @ts-expect-error feeds come from a store
 new Changes()
 // @ts-expect-error no such option

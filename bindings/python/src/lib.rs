@@ -24,6 +24,7 @@ mod fork;
 mod groups;
 mod interrupts;
 mod memory;
+mod notices;
 mod objects;
 mod paths;
 mod popping;
@@ -46,6 +47,7 @@ use pyo3::prelude::*;
 fn _twindex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     check_interpreter()?;
     fork::watch()?;
+    notices::watch();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("MAX_KEY_BYTES", twindex::MAX_KEY_BYTES)?;
     module.add("MAX_VALUE_BYTES", twindex::MAX_VALUE_BYTES)?;
@@ -59,6 +61,7 @@ fn _twindex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<store::Store>()?;
     module.add_class::<table::Table>()?;
     module.add_function(wrap_pyfunction!(cli::_run_command_line, module)?)?;
+    module.add_function(wrap_pyfunction!(notices::_end_telling, module)?)?;
     module.add_function(wrap_pyfunction!(files::changes, module)?)?;
     module.add_function(wrap_pyfunction!(files::check, module)?)?;
     module.add_function(wrap_pyfunction!(files::open, module)?)?;

@@ -16,6 +16,7 @@ use crate::fault::{Answer, Fault};
 use crate::feed::Block;
 use crate::gauge::Gauge;
 use crate::js::{Deferred, Failed, Js, Value};
+use crate::notices;
 use crate::shared::{Refusal, Shared};
 use crate::state::State;
 
@@ -214,6 +215,29 @@ fn place(js: Js<'_>, offset: u64, bytes: u64) -> Answer<'_> {
 /// A string of ours, or of a path that may not be UTF-8.
 pub(crate) fn text<'c>(js: Js<'c>, text: &str) -> Answer<'c> {
     Ok(js.text(text.as_bytes()).unwrap_or_else(|| js.undefined())?)
+}
+
+// --- what happened in the background
+
+/// `countNotices()`: how many there were in this process.
+pub(crate) fn count_notices<'c>(call: &Call<'c>, _: &mut State) -> Answer<'c> {
+    Ok(call.js.u64(notices::count())?)
+}
+
+/// `noticesBehind(count)`: those behind the first so many, as objects.
+#[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "it is a count of ours")]
+pub(crate) fn notices_behind<'c>(call: &Call<'c>, _: &mut State) -> Answer<'c> {
+    let js = call.js;
+    let seen = js.get_f64(call.argument(0)).unwrap_or_default() as u64;
+    let notices = notices::behind(seen).into_iter().map(|notice| {
+        let object = js.object()?;
+        js.set(object, c"event", text(js, &notice.event)?)?;
+        js.set(object, c"level", text(js, notice.level)?)?;
+        js.set(object, c"message", text(js, &notice.message)?)?;
+        js.set(object, c"path", text(js, &notice.path)?)?;
+        Ok(object)
+    });
+    Ok(js.array(&notices.collect::<Result<Vec<_>, Fault<'c>>>()?)?)
 }
 
 // --- how far a task has come

@@ -18,6 +18,7 @@ True
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
+from . import _log as _log
 from ._cached import CacheInfo, cached
 from ._changes import DELETE, KEEP
 from ._codecs import Codec

@@ -40,6 +40,7 @@ __all__ = [
     "Table",
     "_Coder",
     "__version__",
+    "_end_telling",
     "_run_command_line",
     "changes",
     "check",
@@ -97,6 +98,7 @@ class _Coder:
     def has_none(self) -> bool: ...
     def check_decimal(self) -> None: ...
 
+def _end_telling() -> None: ...
 def _run_command_line(arguments: list[str], /) -> int: ...
 def open(
     path: StrOrBytesPath,
