@@ -111,6 +111,8 @@ export type ErrorCode =
   | 'TWINDEX_TABLE_NAME'
   /** The table has the other index. */
   | 'TWINDEX_WRONG_INDEX'
+  /** A table has the name of a cache, or a cache that of a table. */
+  | 'TWINDEX_NAME_IN_USE'
   /** The table's keys or values have another codec, or one that this package does not know. */
   | 'TWINDEX_WRONG_CODEC'
   /** A codec's name that is not 1 to 255 bytes long. */
@@ -233,6 +235,21 @@ export interface BaseStore {
   /** Removes the table and its pairs; whether it was there. Handles of it find nothing from then on. */
   dropTable(name: string): boolean
 
+  /**
+   * Opens the cache, or creates it. One that is there keeps its capacity and its time to live, and may be opened with neither. It is
+   * not in the store's log. No table can have its name.
+   */
+  cache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
+    name: string,
+    options?: CacheOptions<K, V>,
+  ): Cache<K, V>
+
+  /** The names of all caches. */
+  caches(): string[]
+
+  /** Removes the cache and its pairs; whether it was there. Writes by handles of it fail from then on. */
+  dropCache(name: string): boolean
+
   /** The bytes that the store holds. */
   readonly memory: number
 
@@ -350,6 +367,131 @@ export interface SortedTable<K extends KeyCodec = 'str', V extends ValueCodec = 
   cursor(options?: RangeOptions<K>): Cursor<K, V>
   /** The pairs of the range, in order or in reverse. */
   scan(options?: ScanOptions<K>): IterableIterator<[Output<K>, Output<V>]>
+}
+
+export interface CacheOptions<K extends KeyCodec = KeyCodec, V extends ValueCodec = ValueCodec> {
+  /** The most pairs. A new cache has this or `maxSize`. */
+  max?: number | undefined
+  /** The most bytes of memory that it takes, all that it needs for itself included. */
+  maxSize?: number | undefined
+  /** How many milliseconds after its last write a pair is shown, unless the write says otherwise; for ever with none or 0. */
+  ttl?: number | undefined
+  keys?: K | undefined
+  values?: V | undefined
+  /** What `fetch` calls for a value that is absent. */
+  fetchMethod?: FetchMethod<K, V> | undefined
+}
+
+export type FetchMethod<K extends KeyCodec, V extends ValueCodec> = (
+  key: Input<K>,
+  oldValue: Output<V> | undefined,
+  // biome-ignore lint/suspicious/noExplicitAny: whatever `fetch` was given
+  how: { signal: Host<'AbortSignal'> | undefined; options: { ttl: number | undefined }; context: any },
+) => Input<V> | undefined | Promise<Input<V> | undefined>
+
+export interface CacheWriteOptions {
+  /** How many milliseconds the pair is shown; for ever with 0. */
+  ttl?: number | undefined
+}
+
+export interface CacheFetchOptions extends CacheWriteOptions {
+  /** Calls `fetchMethod` also where the key has a value. */
+  forceRefresh?: boolean | undefined
+  /** Is passed on to `fetchMethod`. */
+  signal?: Host<'AbortSignal'> | undefined
+  context?: unknown
+}
+
+export interface CacheStats {
+  /** Look-ups that found a pair, but for `peek` and `has`; and those that found none. */
+  hits: number
+  misses: number
+  /** Pairs written, pairs that went for want of room, and pairs removed as their time was over, since the last `clear`. */
+  writes: number
+  evictions: number
+  expirations: number
+}
+
+/**
+ * Pairs of bounded size: it drops those that matter least instead of refusing writes, and pairs may expire. `new Cache()` makes
+ * one in memory, with `msgpack` for values unless told; `store.cache()` one in a store, which all threads share where they share
+ * the store. What is decided by which pairs go is how often and how lately they were asked for, which is not exactly the least
+ * recently used.
+ */
+export class Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> {
+  constructor(options: CacheOptions<K, V>)
+
+  /** For the compiler alone. */
+  readonly [codecs]?: { keys: K; values: V }
+
+  readonly name: string
+  readonly codecs: { keys: string; values: string }
+  /** The number of pairs. One that has expired is never shown, but counts until a later write removes it. */
+  readonly size: number
+  /** The most pairs, `undefined` where only bytes are counted. */
+  readonly max: number | undefined
+  /** The most bytes, `undefined` where only pairs are counted. */
+  readonly maxSize: number | undefined
+  /** How many milliseconds pairs are shown by default, `undefined` for ever. */
+  readonly ttl: number | undefined
+  /** The bytes that the cache takes. */
+  readonly memory: number
+  stats(): CacheStats
+
+  /** The key's value, `undefined` where it is absent. What you get is always a copy. */
+  get(key: Input<K>): Output<V> | undefined
+  select(key: Input<K>): Output<V> | undefined
+  /** Gives the key a value, `undefined` to remove it; returns the cache. */
+  set(key: Input<K>, value: Input<V> | undefined, options?: CacheWriteOptions): this
+  has(key: Input<K>): boolean
+  contains(key: Input<K>): boolean
+  delete(key: Input<K>): boolean
+  /** As `get`, which is not counted as a use of the pair. */
+  peek(key: Input<K>): Output<V> | undefined
+  /** How many milliseconds the pair is still shown: `Infinity` where it does not expire, 0 where it is absent. */
+  getRemainingTTL(key: Input<K>): number
+  /** Lets the pair be shown so many milliseconds from now on, or as long as by default; whether the key was there. */
+  touch(key: Input<K>, ttl?: number): boolean
+
+  /** Adds the pair where the key is absent; whether it was. */
+  insert(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
+  /** Replaces the value where the key is present; whether it was. */
+  replace(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
+  /** Gives the key this value, present or not: true. */
+  upsert(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
+  upsertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: CacheWriteOptions): boolean[]
+  selectMany(keys: Iterable<Input<K>>): (Output<V> | undefined)[]
+  deleteMany(keys: Iterable<Input<K>>): boolean[]
+  /** Adds to the value, a decimal integer. A pair that is there keeps the time at which it expires. */
+  increment(key: Input<K>, by?: number): number
+  increment(key: Input<K>, by: bigint): bigint
+  compareAndSwap(key: Input<K>, expected: Input<V> | None<V>, value: Input<V> | None<V>): boolean
+  /** As `Table.alter`. A pair that is there keeps the time at which it expires. */
+  alter(
+    key: Input<K>,
+    change: (value: Output<V> | undefined) => Input<V> | typeof DELETE | typeof KEEP,
+  ): boolean
+  clear(): void
+
+  /**
+   * The key's value, or else what `fetchMethod` makes, which is written. Calls for the same key in one thread wait for one
+   * computation. What it throws reaches all of them, and nothing is written; nor is `undefined`, nor a value whose key is written
+   * or deleted meanwhile.
+   */
+  fetch(key: Input<K>, options?: CacheFetchOptions): Promise<Output<V> | Input<V> | undefined>
+  /** The same, with what makes the value given here. */
+  getOrCompute(
+    key: Input<K>,
+    compute: () => Input<V> | Promise<Input<V>>,
+    options?: CacheWriteOptions,
+  ): Promise<Output<V> | Input<V>>
+
+  /** Every pair, in no order. The cache may be written to meanwhile. */
+  entries(): IterableIterator<[Output<K>, Output<V>]>
+  keys(): IterableIterator<Output<K>>
+  values(): IterableIterator<Output<V>>
+  [Symbol.iterator](): IterableIterator<[Output<K>, Output<V>]>
+  forEach(visit: (value: Output<V>, key: Output<K>, cache: this) => void, thisArgument?: unknown): void
 }
 
 /** A position in a sorted table: on the pair that it returned last. It holds no lock, and sees what was written before a call. */

@@ -29,6 +29,10 @@ declare module './lib/shared/types.js' {
     /** The store that it is of. */
     readonly store: Store
   }
+  interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> {
+    /** The store that it is of; `undefined` for one that `new Cache()` made. */
+    readonly store: Store | undefined
+  }
 }
 
 /** When a change reaches the disk: when `save` or `close` is called; within a second; before the write returns. */

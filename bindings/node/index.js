@@ -1,4 +1,5 @@
 export { Batch } from './lib/batch.js'
+export { Cache } from './lib/cache.js'
 export { Changes, changes } from './lib/changes.js'
 export { connect } from './lib/cluster.js'
 export { Cursor } from './lib/cursor.js'

@@ -2,6 +2,7 @@
 
 import { fillBatch, openBatch } from './batch.js'
 import { takeAll } from './block.js'
+import { openCache } from './cache.js'
 import { changesOf } from './changes.js'
 import { preventClone } from './clone.js'
 import { crossing, utf8 } from './codecs.js'
@@ -25,6 +26,8 @@ export class Store {
   #closing
   #file
   #warnings
+  /** What is being computed for caches, by their names. */
+  #flights = new Map()
 
   constructor(options, handle) {
     preventClone(this, 'Store')
@@ -71,6 +74,21 @@ export class Store {
     native.tables(this.#handle)
     const names = takeAll(utf8)
     return Array.from({ length: names.length / 2 }, (_, at) => names.slice(2 * at, 2 * at + 2))
+  }
+
+  // --- caches
+
+  cache(name, options) {
+    return openCache(this, this.#handle, readString(name, "a cache's name"), options, this.#flights)
+  }
+
+  caches() {
+    native.caches(this.#handle)
+    return takeAll(utf8)
+  }
+
+  dropCache(name) {
+    return native.dropCache(this.#handle, readString(name, "a cache's name"))
   }
 
   dropTable(name) {

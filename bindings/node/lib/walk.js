@@ -8,6 +8,7 @@ import { asIterators } from './shared/internal.js'
 
 const {
   freeWalk: nativeFreeWalk,
+  openCacheWalk: nativeOpenCacheWalk,
   openWalk: nativeOpenWalk,
   scanBlock: nativeScanBlock,
   walk: nativeWalk,
@@ -31,7 +32,7 @@ const NOTHING = []
 /** An iterator over pairs or their halves. It reads them in blocks, and holds no lock between two. */
 export class Walk {
   #handle
-  /** Keeps its table, and so its store, from being collected until it ends. */
+  /** Keeps its table or cache, and so its store, from being collected until it ends. */
   #table
   #codecs
   #halves
@@ -47,8 +48,11 @@ export class Walk {
     this.#halves = halves
     this.#areStrings = codecs.keys === utf8 && codecs.values === utf8
     this.#table = table
-    const { from, low, to, high } = range
-    if (halves === PAIRS && way !== ANY && limit <= BLOCK_PAIRS) {
+    const { from, low, to, high } = range ?? {}
+    if (range === undefined) {
+      this.#handle = nativeOpenCacheWalk(tableHandle, halves)
+      forgotten.register(this, this.#handle, this)
+    } else if (halves === PAIRS && way !== ANY && limit <= BLOCK_PAIRS) {
       this.#begin(nativeScanBlock(tableHandle, way, limit, collect, from, low, to, high))
     } else {
       this.#handle = nativeOpenWalk(tableHandle, halves, way, limit, from, low, to, high)
@@ -58,7 +62,7 @@ export class Walk {
 
   next() {
     const at = this.#at
-    if (this.#table?.store.closed) this.#fail()
+    if (this.#table?.store?.closed) this.#fail()
     if (at < this.#ready.length) {
       this.#at = at + 1
       return { value: this.#ready[at], done: false }
@@ -112,3 +116,6 @@ export class Walk {
 
 // As the iterators of the language are, so that whatever they can do, these can.
 asIterators(Walk)
+
+/** The iterator over a cache. */
+export const walkCache = (cache, handle, codecs, halves) => new Walk(cache, handle, codecs, halves, ANY)

@@ -45,7 +45,7 @@ use napi::{Env, JsValue};
 use napi_derive::napi;
 
 use call::Native;
-use exports::{batch, changes, cli, many, prepare, scan, store, table, work};
+use exports::{batch, cache, changes, cli, many, prepare, scan, store, table, work};
 
 /// Every function that `lib/native.js` finds.
 const FUNCTIONS: &[(&str, Native)] = &[
@@ -109,6 +109,26 @@ const FUNCTIONS: &[(&str, Native)] = &[
     ("contains", table::contains),
     ("increment", table::increment),
     ("compareAndSwap", table::compare_and_swap),
+    ("openCache", cache::open),
+    ("seeCache", cache::see),
+    ("freeCache", cache::free),
+    ("caches", cache::all),
+    ("dropCache", cache::drop),
+    ("cacheFigures", cache::figures),
+    ("cacheSize", cache::len),
+    ("clearCache", cache::clear),
+    ("cacheInsert", cache::insert),
+    ("cacheReplace", cache::replace),
+    ("cacheUpsert", cache::upsert),
+    ("deleteCached", cache::delete),
+    ("cacheSelect", cache::select),
+    ("cachePeek", cache::peek),
+    ("cacheContains", cache::contains),
+    ("cacheTtl", cache::remaining),
+    ("cacheTouch", cache::touch),
+    ("cacheIncrement", cache::increment),
+    ("cacheSwap", cache::swap),
+    ("openCacheWalk", cache::open_walk),
     ("begin", many::begin),
     ("stage", many::stage),
     ("insertMany", many::insert),

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use napi::sys;
-use twindex::Cursor;
+use twindex::{Cache, Cursor};
 use twindex_durable::{Batch, Error, Store, Table};
 
-use crate::crossing::Crossing;
-use crate::encoding::Encodings;
+use crate::crossing::{Crossing, Region};
+use crate::encoding::{Column, Encodings};
 use crate::fault::Fault;
 use crate::feed::Feed;
 use crate::gauge::Gauge;
@@ -37,6 +37,7 @@ pub(crate) struct State {
     pub(crate) cursors: Slab<Of<Cursor>>,
     pub(crate) walks: Slab<Of<Walk>>,
     pub(crate) tables: Slab<Of<Table>>,
+    pub(crate) caches: Slab<Of<Cache>>,
     pub(crate) feeds: Slab<Feed>,
     pub(crate) stores: Slab<Arc<Shared>>,
     pub(crate) gauges: Slab<Arc<Gauge>>,
@@ -67,6 +68,14 @@ impl State {
         Ok(Parts { table, input, results, crossing })
     }
 
+    /// The parts that a call on one cache works with.
+    pub(crate) fn cache_parts<'c>(&mut self, cache: u32) -> Result<Parts<'_, Cache>, Fault<'c>> {
+        let Self { caches, input, results, prepared, .. } = self;
+        let table = caches.get(cache).ok_or_else(Fault::closed)?;
+        let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
+        Ok(Parts { table, input, results, crossing })
+    }
+
     /// The crossing buffer.
     pub(crate) fn crossing<'c>(&mut self) -> Result<&mut Crossing, Fault<'c>> {
         self.prepared.as_mut().map(|prepared| &mut prepared.crossing).ok_or_else(Fault::bug)
@@ -85,6 +94,7 @@ impl State {
         self.cursors.close_where(|cursor| cursor.store == store);
         self.walks.close_where(|walk| walk.store == store);
         self.tables.close_where(|table| table.store == store);
+        self.caches.close_where(|cache| cache.store == store);
         self.feeds.close_where(|feed| feed.store == Some(store));
     }
 
@@ -94,6 +104,7 @@ impl State {
         self.cursors.park_where(parked, |cursor| cursor.store == store);
         self.walks.park_where(parked, |walk| walk.store == store);
         self.tables.park_where(parked, |table| table.store == store);
+        self.caches.park_where(parked, |cache| cache.store == store);
         self.feeds.park_where(parked, |feed| feed.store == Some(store));
     }
 
@@ -118,10 +129,41 @@ impl State {
     }
 }
 
-/// What a call on one table works with.
-pub(crate) struct Parts<'s> {
-    pub(crate) table: &'s Of<Table>,
+/// What a call on one table or cache works with.
+pub(crate) struct Parts<'s, T = Table> {
+    pub(crate) table: &'s Of<T>,
     pub(crate) input: &'s mut Input,
     pub(crate) results: &'s mut Results,
     pub(crate) crossing: &'s mut Crossing,
+}
+
+impl<T> Parts<'_, T> {
+    /// Puts the key that was asked for into `input.key`.
+    #[inline]
+    pub(crate) fn settle_key<'c>(&mut self, js: Js<'c>, argument: Value<'c>) -> Result<(), Fault<'c>> {
+        let keys = (Column::Key, self.table.encodings.keys);
+        self.input.settle(js, self.crossing, Region::Key, keys, argument)
+    }
+
+    /// Puts the value that was asked for into `input.value`.
+    #[inline]
+    pub(crate) fn settle_value<'c>(&mut self, js: Js<'c>, argument: Value<'c>) -> Result<(), Fault<'c>> {
+        let values = (Column::Value, self.table.encodings.values);
+        self.input.settle(js, self.crossing, Region::Value, values, argument)
+    }
+
+    /// Reads a value into the memory of that region; whether there is one.
+    pub(crate) fn read_present<'c>(
+        &mut self,
+        js: Js<'c>,
+        region: Region,
+        argument: Value<'c>,
+    ) -> Result<bool, Fault<'c>> {
+        if js.is_nothing(argument) {
+            return Ok(false);
+        }
+        let values = (Column::Value, self.table.encodings.values);
+        self.input.read(js, self.crossing, region, values, argument)?;
+        Ok(true)
+    }
 }

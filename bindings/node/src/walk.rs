@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use twindex::{Cursor, Iter};
+use twindex::{CacheIter, Cursor, Iter, Value};
 
 use crate::encoding::{BLOCK_ITEMS, Column};
 use crate::results::Results;
@@ -24,6 +24,7 @@ pub(crate) enum Way {
     Up(Cursor),
     Down(Cursor),
     Any(Iter),
+    Cache(CacheIter),
 }
 
 /// What a walk returns of each pair.
@@ -35,6 +36,11 @@ pub(crate) struct Halves {
 
 impl Halves {
     pub(crate) const BOTH: Self = Self { key: true, value: true };
+
+    /// By number: 1 for keys, 2 for values, 3 for both.
+    pub(crate) const fn of(number: u32) -> Self {
+        Self { key: number & 1 != 0, value: number & 2 != 0 }
+    }
 
     pub(crate) const fn columns(self) -> &'static [Column] {
         match self {
@@ -75,6 +81,15 @@ pub(crate) fn fill<W>(
     true
 }
 
+/// Shows at most so many pairs; how many that were.
+fn take<K: AsRef<[u8]>>(
+    limit: usize,
+    next: impl FnMut() -> Option<(K, Value)>,
+    mut show: impl FnMut(&[u8], &[u8]),
+) -> usize {
+    iter::from_fn(next).take(limit).map(|(key, value)| show(key.as_ref(), &value)).count()
+}
+
 impl Walk {
     /// A walk past at most so many pairs.
     pub(crate) const fn new(way: Way, halves: Halves, left: usize) -> Self {
@@ -95,8 +110,10 @@ impl Walk {
                 cursor.scan_desc_next_many(limit, |key, value| halves.push(results, key, value))
             }),
             Way::Any(pairs) => fill(pairs, wanted, left, results, |pairs, limit, results| {
-                let shown = iter::from_fn(|| pairs.next_shared()).take(limit);
-                shown.map(|(key, value)| halves.push(results, &key, &value)).count()
+                take(limit, || pairs.next_shared(), |key, value| halves.push(results, key, value))
+            }),
+            Way::Cache(pairs) => fill(pairs, wanted, left, results, |pairs, limit, results| {
+                take(limit, || pairs.next_shared(), |key, value| halves.push(results, key, value))
             }),
         };
         is_more && *left > 0

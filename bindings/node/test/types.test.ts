@@ -3,6 +3,7 @@
 import Keyv from 'keyv'
 import {
   Batch,
+  Cache,
   type Change,
   type ChangeSet,
   Changes,
@@ -40,6 +41,23 @@ const pair: [string, Buffer] | undefined = cursor.scanAscNext()
 const pairs: [string, Buffer][] = cursor.scanDescNextMany(10)
 for (const [key, value] of log.scan({ prefix: 'a', reverse: true, limit: 10 }))
   key.concat(value.toString('hex'))
+
+const results = new Cache({ max: 100, ttl: 1000 })
+results.set('a', { any: ['thing'] }, { ttl: 10 }).set('a', undefined)
+const strings: Cache<'str', 'str'> = store.cache('strings', { maxSize: 1 << 20 })
+const cachedText: string | undefined = strings.get('a')
+const inTime: Promise<string> = strings.getOrCompute('a', async () => 'b')
+const fetched = new Cache({ max: 1, values: 'int', fetchMethod: async (key: string) => key.length })
+const fetchedLength: Promise<number | undefined> = fetched.fetch('a', { forceRefresh: true })
+const left: number = strings.getRemainingTTL('a')
+for (const [key, value] of strings) key.concat(value)
+// @ts-expect-error
+strings.set('a', 1)
+// @ts-expect-error
+strings.set('a', 'b', { maxAge: 1 })
+// @ts-expect-error
+strings.set(1, 'b')
+const ofCache: Store | undefined = strings.store
 
 const views = store.table('views', { keys: 'view', values: 'view' })
 const view: Uint8Array | undefined = views.get(new Uint8Array(1))
@@ -185,22 +203,27 @@ export {
   bigs,
   buffer,
   cache,
+  cachedText,
   chained,
   code,
   damage,
   date,
   done,
   durable,
+  fetchedLength,
   first,
   followed,
   found,
+  inTime,
   keys,
   later,
+  left,
   leveled,
   limit,
   loaded,
   many,
   names,
+  ofCache,
   opened,
   pair,
   pairs,

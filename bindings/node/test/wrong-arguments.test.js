@@ -2,7 +2,7 @@
 // store stays whole.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Batch, Cursor, check, open, openSync, recover, Store, Table, TwindexError } from 'twindex'
+import { Batch, Cache, Cursor, check, open, openSync, recover, Store, Table, TwindexError } from 'twindex'
 
 const ROUNDS = Number(process.env.TWINDEX_STRESS ?? 1) * 4000
 
@@ -125,7 +125,7 @@ const ENCODINGS = {
   values: ['str', 'bytes', 'view', 'json', 'msgpack', 'int', 'bigint'],
 }
 
-test('every call takes any argument, or refuses it by a typed error', () => {
+test('every call takes any argument, or refuses it by a typed error', async () => {
   const store = new Store({ memoryLimit: 2 ** 26 })
   for (let round = 0; round < ROUNDS; round++) {
     const index = pick(['hash', 'sorted'])
@@ -134,11 +134,20 @@ test('every call takes any argument, or refuses it by a typed error', () => {
     const table = store.table(`${index} ${JSON.stringify(options)}`, options)
     const targets = [store, table, table, table, store.batch()]
     if (index === 'sorted') targets.push(table.cursor())
+    else
+      targets.push(
+        store.cache(`cache ${JSON.stringify(options)}`, {
+          keys: options.keys,
+          values: options.values,
+          max: 100,
+        }),
+      )
     const target = pick(targets)
     const name = pick(methodsOf(target.constructor).filter((each) => !APART.has(each)))
     const call = `${target.constructor.name}.${name} of ${JSON.stringify(options)}`
     try {
       const result = target[name](...Array.from({ length: random(4) }, () => pick(VALUES)))
+      if (result instanceof Promise) await result
       if (typeof result?.next === 'function') for (let step = 0; step < 3; step++) result.next()
     } catch (error) {
       assertTyped(error, call)
@@ -161,6 +170,8 @@ test('so do the functions and constructors', async () => {
         () => new Table(value, other),
         () => new Cursor(value, other),
         () => new Batch(value, other),
+        () => new Cache(value, other),
+        () => new Cache({ max: value, ttl: other }),
         () => (typeof value === 'string' ? undefined : openSync(value, other)),
         () => (typeof value === 'string' ? undefined : Store.loadSync(value)),
       ]) {

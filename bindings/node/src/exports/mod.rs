@@ -1,6 +1,7 @@
 //! The functions that JavaScript sees.
 
 pub(crate) mod batch;
+pub(crate) mod cache;
 pub(crate) mod changes;
 pub(crate) mod cli;
 pub(crate) mod many;

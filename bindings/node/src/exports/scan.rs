@@ -157,7 +157,7 @@ fn take_block<'c>(call: &Call<'c>, state: &mut State, collect: usize, is_more: b
 /// values, 3 for both; `way` is 0 for any, 1 for up, 2 for down, and only these two have a range.
 #[allow(clippy::cast_sign_loss, reason = "lib/shared/options.js has checked that it is a count")]
 pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let halves = Halves { key: call.number(1) & 1 != 0, value: call.number(1) & 2 != 0 };
+    let halves = Halves::of(call.number(1));
     let left = call.js.get_f64(call.argument(3)).map_or(usize::MAX, |limit| limit as usize);
     let way = match call.number(2) {
         0 => Way::Any(state.parts(call.number(0))?.table.thing.iter()?),

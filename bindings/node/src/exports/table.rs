@@ -41,10 +41,14 @@ pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `seeTable(table, keysAreBytes, valuesAreBytes)`: says how its pairs cross, which is as strings until then.
 pub(crate) fn see<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let encoding = |position| if call.flag(position) { Encoding::Bytes } else { Encoding::Text };
-    let table = state.tables.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
-    table.encodings = Encodings { keys: encoding(1), values: encoding(2) };
+    state.tables.get_mut(call.number(0)).ok_or_else(Fault::closed)?.encodings = encodings(call);
     Ok(Value::UNDEFINED)
+}
+
+/// How pairs cross, in `(.., keysAreBytes, valuesAreBytes)`.
+pub(super) fn encodings(call: &Call<'_>) -> Encodings {
+    let encoding = |position| if call.flag(position) { Encoding::Bytes } else { Encoding::Text };
+    Encodings { keys: encoding(1), values: encoding(2) }
 }
 
 /// `freeTable(table)`
@@ -79,17 +83,15 @@ fn keyed<'c, 's>(call: &Call<'c>, state: &'s mut State) -> Result<Parts<'s>, Fau
 fn paired<'c, 's>(call: &Call<'c>, state: &'s mut State) -> Result<Parts<'s>, Fault<'c>> {
     state.input.ask(call.js, Region::Key, call.argument(1));
     state.input.ask(call.js, Region::Value, call.argument(2));
-    let parts = asked(call, state)?;
-    let values = (Column::Value, parts.table.encodings.values);
-    parts.input.settle(call.js, parts.crossing, Region::Value, values, call.argument(2))?;
+    let mut parts = asked(call, state)?;
+    parts.settle_value(call.js, call.argument(2))?;
     Ok(parts)
 }
 
 /// The table, with the key that was asked for.
 fn asked<'c, 's>(call: &Call<'c>, state: &'s mut State) -> Result<Parts<'s>, Fault<'c>> {
-    let parts = state.parts(call.number(0))?;
-    let keys = (Column::Key, parts.table.encodings.keys);
-    parts.input.settle(call.js, parts.crossing, Region::Key, keys, call.argument(1))?;
+    let mut parts = state.parts(call.number(0))?;
+    parts.settle_key(call.js, call.argument(1))?;
     Ok(parts)
 }
 
@@ -145,17 +147,10 @@ pub(crate) fn increment<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `compareAndSwap(table, key, expected, value)`: whether the value was as expected; `undefined` for none.
 pub(crate) fn compare_and_swap<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Parts { table, input, crossing, .. } = keyed(call, state)?;
-    let mut present = |region, position| {
-        let argument = call.argument(position);
-        if call.js.is_nothing(argument) {
-            return Ok(false);
-        }
-        input
-            .read(call.js, crossing, region, (Column::Value, table.encodings.values), argument)
-            .map(|()| true)
-    };
-    let (has_expected, has_value) = (present(Region::Expected, 2)?, present(Region::Value, 3)?);
+    let mut parts = keyed(call, state)?;
+    let has_expected = parts.read_present(call.js, Region::Expected, call.argument(2))?;
+    let has_value = parts.read_present(call.js, Region::Value, call.argument(3))?;
+    let Parts { table, input, .. } = parts;
     let expected = has_expected.then_some(input.expected.as_slice());
     let value = has_value.then_some(input.value.as_slice());
     Ok(call.js.boolean(table.thing.compare_and_swap(&input.key, expected, value)?)?)

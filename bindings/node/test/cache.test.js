@@ -1,0 +1,293 @@
+// Caches: the names of lru-cache, times to live, one computation at a time, and threads.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { inspect } from 'node:util'
+import { Worker } from 'node:worker_threads'
+import { Cache, DELETE, KEEP, Store } from 'twindex'
+
+/** Waits until the key is absent. */
+async function expire(cache, key) {
+  while (cache.has(key)) await sleep(1)
+}
+
+const code = (name) => ({ code: `TWINDEX_${name}` })
+
+test('it has the face of lru-cache', () => {
+  const cache = new Cache({ max: 100 })
+  const page = { title: 'Hello', tags: ['a'] }
+  assert.equal(cache.set('/', page).set('n', 1), cache)
+  page.title = 'changed'
+  assert.deepEqual(cache.get('/'), { title: 'Hello', tags: ['a'] })
+  assert.deepEqual(
+    [cache.get('absent'), cache.has('/'), cache.has('absent'), cache.size],
+    [undefined, true, false, 2],
+  )
+  assert.deepEqual([cache.max, cache.maxSize, cache.ttl, cache.store], [100, undefined, undefined, undefined])
+  assert.deepEqual([cache.peek('n'), cache.peek('absent')], [1, undefined])
+  assert.deepEqual([...cache.keys()].sort(), ['/', 'n'])
+  assert.deepEqual([...cache.values()].includes(1), true)
+  assert.deepEqual(new Map(cache), new Map(cache.entries()))
+  cache.forEach((value, key, it) => {
+    assert.deepEqual([it, it.get(key)], [cache, value])
+  })
+  assert.deepEqual([cache.delete('n'), cache.delete('n')], [true, false])
+  cache.set('/', undefined)
+  assert.equal(cache.size, 0)
+  cache.set('a', null)
+  assert.deepEqual([cache.get('a'), cache.has('a')], [null, true])
+  cache.clear()
+  assert.deepEqual([...cache], [])
+  assert.equal(String(cache), '[object Cache]')
+  assert.equal(inspect(cache), "Cache { name: 'cache', size: 0, keys: 'str', values: 'msgpack' }")
+})
+
+test('it has the verbs of a table', () => {
+  const cache = new Store().cache('c', { max: 100, values: 'int' })
+  assert.deepEqual([cache.insert('a', 1), cache.insert('a', 2), cache.replace('b', 2)], [true, false, false])
+  assert.deepEqual([cache.upsert('b', 2), cache.replace('b', 3), cache.select('b')], [true, true, 3])
+  assert.deepEqual([cache.increment('b', 4), cache.increment('n', 5n)], [7, 5n])
+  assert.deepEqual([cache.compareAndSwap('b', 7, 8), cache.compareAndSwap('b', 7, 9)], [true, false])
+  assert.equal(
+    cache.alter('b', (value) => value + 1),
+    true,
+  )
+  assert.equal(
+    cache.alter('b', () => KEEP),
+    false,
+  )
+  assert.equal(
+    cache.alter('b', (value) => (value === 9 ? DELETE : 0)),
+    true,
+  )
+  assert.equal(cache.contains('b'), false)
+  assert.deepEqual(
+    cache.upsertMany(
+      new Map([
+        ['x', 1],
+        ['y', 2],
+      ]),
+      { ttl: 60_000 },
+    ),
+    [true, true],
+  )
+  assert.deepEqual(cache.selectMany(['x', 'z', 'y']), [1, undefined, 2])
+  assert.deepEqual(cache.deleteMany(new Set(['x', 'z'])), [true, false])
+  assert.ok(cache.getRemainingTTL('y') <= 60_000)
+})
+
+test('every codec', () => {
+  const store = new Store()
+  const tuples = store.cache('tuples', { max: 10, keys: 'tuple', values: 'bytes' })
+  tuples.set(['a', 1], Buffer.from('x'.repeat(10_000)))
+  assert.equal(tuples.get(['a', 1]).length, 10_000)
+  assert.deepEqual([...tuples.keys()], [['a', 1]])
+  const dates = {
+    name: 'iso-date',
+    encode: (date) => date.toJSON(),
+    decode: (text) => new Date(text),
+    format: 'str',
+  }
+  const own = store.cache('own', { max: 10, keys: 'bigint', values: dates })
+  own.set(1n, new Date(0))
+  assert.deepEqual([...own], [[1n, new Date(0)]])
+  assert.deepEqual(own.codecs, { keys: 'int', values: 'iso-date' })
+})
+
+test('there are never more pairs than max, nor bytes than maxSize', () => {
+  const pairs = new Cache({ max: 10 })
+  const bytes = new Store().cache('c', { maxSize: 500_000, values: 'view' })
+  for (let n = 0; n < 10_000; n++) {
+    pairs.set(`k${n}`, n)
+    bytes.set(`k${n}`, new Uint8Array(100))
+    assert.ok(pairs.size <= 10)
+    assert.equal(pairs.get(`k${n}`), n)
+  }
+  assert.ok(bytes.memory <= 500_000 && bytes.memory > 450_000, `${bytes.memory} bytes`)
+  assert.deepEqual([bytes.max, bytes.maxSize], [undefined, 500_000])
+  assert.equal(pairs.stats().evictions, 9_990)
+  assert.throws(() => bytes.set('large', new Uint8Array(1_000_000)), code('MEMORY_LIMIT'))
+})
+
+test('times to live', async () => {
+  const cache = new Cache({ max: 100, ttl: 3_600_000 })
+  cache.set('default', 1).set('short', 2, { ttl: 20 }).set('ever', 3, { ttl: 0 })
+  assert.equal(cache.ttl, 3_600_000)
+  assert.ok(cache.getRemainingTTL('default') > 3_000_000)
+  assert.deepEqual(
+    [cache.getRemainingTTL('ever'), cache.getRemainingTTL('absent')],
+    [Number.POSITIVE_INFINITY, 0],
+  )
+  await expire(cache, 'short')
+  assert.deepEqual(
+    [cache.get('short'), cache.peek('short'), [...cache.keys()].sort()],
+    [undefined, undefined, ['default', 'ever']],
+  )
+  assert.equal(cache.insert('short', 5), true)
+  assert.equal(cache.touch('short', 60_000), true)
+  assert.ok(cache.getRemainingTTL('short') <= 60_000)
+  assert.deepEqual([cache.touch('ever'), cache.touch('absent', 1)], [true, false])
+  assert.ok(cache.getRemainingTTL('ever') <= 3_600_000)
+  cache.set('counted', 1)
+  assert.deepEqual(cache.stats().expirations, 1)
+})
+
+test('hits and misses are counted', () => {
+  const cache = new Cache({ max: 10 })
+  cache.set('a', 1)
+  cache.get('a')
+  cache.get('b')
+  cache.has('a')
+  cache.peek('b')
+  assert.deepEqual(cache.stats(), { hits: 1, misses: 1, writes: 1, evictions: 0, expirations: 0 })
+})
+
+test('wrong options and arguments', () => {
+  const store = new Store()
+  store.table('t')
+  const cache = store.cache('c', { max: 1 })
+  for (const open of [(options) => new Cache(options), (options) => store.cache('new', options)]) {
+    assert.throws(() => open({}), code('RANGE'))
+    assert.throws(() => open({ max: 1, maxSize: 1e6 }), { ...code('RANGE'), message: /not both/ })
+    assert.throws(() => open({ max: 0 }), code('RANGE'))
+    assert.throws(() => open({ max: 1, maxAge: 1 }), { ...code('RANGE'), message: /maxAge/ })
+    assert.throws(() => open({ max: 1, ttl: -1 }), { ...code('RANGE'), message: /-1/ })
+    assert.throws(() => open({ max: '1' }), code('TYPE'))
+    assert.throws(() => open({ max: 1, fetchMethod: 1 }), code('TYPE'))
+    assert.throws(() => open({ max: 1, values: 'yaml' }), code('RANGE'))
+    assert.throws(() => open({ maxSize: 100 }), code('MEMORY_LIMIT'))
+  }
+  assert.throws(() => store.cache('t', { max: 1 }), code('NAME_IN_USE'))
+  assert.throws(() => store.table('c'), code('NAME_IN_USE'))
+  assert.throws(() => store.cache('c', { values: 'int' }), code('WRONG_CODEC'))
+  for (const wrong of [
+    () => cache.set(1, 'a'),
+    () => cache.set('a', 1),
+    () => cache.get(1),
+    () => cache.set('a', 'b', { ttl: '1' }),
+  ])
+    assert.throws(wrong, code('TYPE'))
+  assert.throws(() => cache.set('a', 'b', { ttl: Number.NaN }), code('RANGE'))
+  assert.throws(() => cache.upsertMany([['a', 'b'], ['c']]), code('TYPE'))
+  assert.equal(cache.size, 0)
+})
+
+test('caches of a store', () => {
+  const store = new Store()
+  const cache = store.cache('c', { max: 10, keys: 'int', values: 'json', ttl: 1000 })
+  cache.set(1, { a: null })
+  const again = store.cache('c')
+  assert.deepEqual([again.get(1), again.max, again.ttl, again.store], [{ a: null }, 10, 1000, store])
+  assert.deepEqual([store.caches(), store.tables()], [['c'], []])
+  assert.deepEqual([store.dropCache('c'), store.dropCache('c')], [true, false])
+  assert.throws(() => cache.set(1, 1), code('TABLE_DROPPED'))
+  const other = store.cache('other', { max: 10 })
+  other.set('a', 'b')
+  const walk = other.entries()
+  store.closeSync()
+  for (const use of [() => other.get('a'), () => other.size, () => other.stats(), () => walk.next()])
+    assert.throws(use, code('CLOSED'))
+})
+
+test('one computation at a time', async () => {
+  const calls = []
+  const cache = new Cache({
+    max: 100,
+    fetchMethod: async (key, old, { options, context }) => {
+      calls.push([key, old, options.ttl, context])
+      await sleep(1)
+      if (key === 'bad') throw new Error('mine')
+      return key === 'none' ? undefined : { key }
+    },
+  })
+  const all = await Promise.all(
+    Array.from({ length: 5 }, () => cache.fetch('a', { ttl: 60_000, context: 7 })),
+  )
+  assert.deepEqual(all, Array(5).fill({ key: 'a' }))
+  assert.deepEqual(await cache.fetch('a'), { key: 'a' })
+  assert.deepEqual(calls, [['a', undefined, 60_000, 7]])
+  assert.ok(cache.getRemainingTTL('a') <= 60_000)
+  await cache.fetch('a', { forceRefresh: true })
+  assert.deepEqual(calls[1], ['a', { key: 'a' }, undefined, undefined])
+  const failed = await Promise.allSettled([cache.fetch('bad'), cache.fetch('bad')])
+  assert.deepEqual(
+    failed.map(({ reason }) => reason.message),
+    ['mine', 'mine'],
+  )
+  assert.equal(await cache.fetch('none'), undefined)
+  assert.deepEqual([cache.has('bad'), cache.has('none'), calls.length], [false, false, 4])
+  assert.equal(await new Cache({ max: 1 }).fetch('a'), undefined)
+})
+
+test('getOrCompute, by all handles of a cache', async () => {
+  const store = new Store()
+  const [one, two] = [store.cache('c', { max: 10 }), store.cache('c')]
+  let runs = 0
+  const compute = async () => `run ${++runs}`
+  const all = [one.getOrCompute('a', compute), two.getOrCompute('a', compute), one.getOrCompute('a', compute)]
+  assert.deepEqual(await Promise.all(all), Array(3).fill('run 1'))
+  assert.equal(await two.getOrCompute('a', compute), 'run 1')
+  assert.equal(await two.getOrCompute('b', () => 'at once', { ttl: 5000 }), 'at once')
+  assert.ok(one.getRemainingTTL('b') <= 5000)
+  const small = store.cache('small', { maxSize: 100_000 })
+  assert.equal((await small.getOrCompute('large', () => 'x'.repeat(200_000))).length, 200_000)
+  assert.equal(small.has('large'), false)
+  await assert.rejects(one.getOrCompute('c', 1), code('TYPE'))
+  await assert.rejects(
+    one.getOrCompute('c', () => 1),
+    code('TYPE'),
+  )
+})
+
+test('what is written or deleted meanwhile is newer than what is being computed', async () => {
+  const cache = new Cache({ max: 10 })
+  const later = async () => {
+    await sleep(1)
+    return 'old'
+  }
+  const [written, deleted, cleared] = ['a', 'b', 'c'].map((key) => cache.getOrCompute(key, later))
+  cache.set('a', 'new')
+  cache.delete('b')
+  assert.deepEqual(await Promise.all([written, deleted]), ['old', 'old'])
+  assert.deepEqual([cache.get('a'), cache.get('b')], ['new', undefined])
+  cache.clear()
+  await cleared
+  const last = cache.getOrCompute('d', later)
+  cache.clear()
+  assert.equal(await last, 'old')
+  assert.equal(cache.size, 0)
+})
+
+test('all threads have one cache', async () => {
+  const store = new Store({ shared: 'cached' })
+  const cache = store.cache('c', { maxSize: 30_000_000 })
+  const threads = 3
+  const workers = Array.from(
+    { length: threads },
+    (_, at) =>
+      new Worker(new URL('./workers/cacher.js', import.meta.url), { workerData: { at, rounds: 3000 } }),
+  )
+  const reports = await Promise.all(workers.map(async (worker) => (await once(worker, 'message'))[0]))
+  await Promise.all(workers.map((worker) => worker.terminate()))
+  assert.deepEqual(reports, Array(threads).fill({ wrong: 0, over: 0 }))
+  assert.ok(cache.size > 0 && cache.memory <= 30_000_000)
+  for (let at = 0; at < threads; at++) assert.equal(cache.get(`last-${at}`), String(at))
+  assert.ok(cache.stats().hits > 0)
+  store.closeSync()
+})
+
+test('what a cache took is given back with it', async () => {
+  const before = process.memoryUsage.rss()
+  for (let n = 0; n < 200; n++) {
+    const cache = new Cache({ maxSize: 4_000_000, values: 'view' })
+    for (let key = 0; key < 3; key++) cache.set(`${key}`, new Uint8Array(1_000_000))
+    if (n % 10 === 0) {
+      global.gc()
+      await sleep(0)
+    }
+  }
+  global.gc()
+  await sleep(0)
+  assert.ok(process.memoryUsage.rss() - before < 300e6)
+})
