@@ -3,6 +3,11 @@
 //! | command | what it does |
 //! |---|---|
 //! | `twindex info FILE` | tells what is in a file |
+//! | `twindex get FILE TABLE KEY` | shows a value |
+//! | `twindex scan FILE TABLE` | shows the pairs of a table |
+//! | `twindex set FILE TABLE KEY VALUE` | writes a pair |
+//! | `twindex delete FILE TABLE KEY` | deletes a pair |
+//! | `twindex shell FILE` | takes such commands one after another |
 //! | `twindex check FILE` | verifies every checksum and says where damage is |
 //! | `twindex recover FILE NEW` | writes what can be saved to a new file |
 //! | `twindex export FILE [OUTPUT]` | writes every pair as a line of JSON |
@@ -12,7 +17,7 @@
 //! | `twindex push FILE URL` | brings a file's tables into a Valkey or Redis Cluster |
 //! | `twindex pull URL FILE` | brings them back into a file |
 //!
-//! The last two are there where the crate was built with its feature `cluster`.
+//! The last two are there where the crate was built with its feature `cluster`, and the shell everywhere but in WebAssembly.
 //!
 //! Exit codes: 0 where all went well, 1 where it failed, 2 where the command line is wrong, 3 where the file is
 //! damaged.
@@ -21,6 +26,9 @@ mod bar;
 mod commands;
 mod lines;
 mod outcome;
+mod pairs;
+#[cfg(not(target_family = "wasm"))]
+mod shell;
 mod shown;
 #[cfg(feature = "cluster")]
 mod transfer;
@@ -29,9 +37,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
-use twindex_durable::Error;
 
-use crate::outcome::{DAMAGED, FAILED, Failure, OK, WRONG, tell};
+use crate::outcome::{Failure, OK, WRONG};
 
 /// Looks after stores in files.
 #[derive(Parser)]
@@ -68,6 +75,25 @@ enum Command {
     Info {
         /// The store's file
         file: PathBuf,
+    },
+    /// Shows a value
+    ///
+    /// A terminal gets it as text on one line. A program gets its bytes as they are, and a line end.
+    Get(pairs::OfFile<pairs::Get>),
+    /// Shows pairs of a table: of a sorted one in order, of a hash table in any
+    Scan(pairs::OfFile<pairs::Scan>),
+    /// Writes a pair, whether its key was there or not
+    Set(pairs::OfFile<pairs::Set>),
+    /// Deletes a pair
+    Delete(pairs::OfFile<pairs::Delete>),
+    /// Takes commands one after another, with completion and a history
+    #[cfg(not(target_family = "wasm"))]
+    Shell {
+        /// The store's file
+        file: PathBuf,
+        /// Opens the file for writing, so that no other process can
+        #[arg(long)]
+        write: bool,
     },
     /// Verifies every checksum of a file and says where damage is
     Check {
@@ -168,6 +194,12 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
     let limit = arguments.memory_limit;
     let done = match arguments.command {
         Command::Info { file } => commands::info(&file, limit),
+        Command::Get(of) => pairs::get_of_file(&of, limit),
+        Command::Scan(of) => pairs::scan_of_file(&of, limit),
+        Command::Set(of) => pairs::set_of_file(&of, limit),
+        Command::Delete(of) => pairs::delete_of_file(&of, limit),
+        #[cfg(not(target_family = "wasm"))]
+        Command::Shell { file, write } => shell::run(&file, limit, write),
         Command::Check { file } => commands::check(&file, limit),
         Command::Recover { file, new } => commands::recover(&file, &new, limit),
         Command::Export { file, output, table } => {
@@ -181,19 +213,5 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
         #[cfg(feature = "cluster")]
         Command::Pull { url, file, namespace } => transfer::pull(&url, &file, limit, namespace.as_deref()),
     };
-    match done {
-        Ok(code) => code,
-        Err(Failure::Store(error)) => {
-            tell(&error.to_string());
-            if error.code() == "TWINDEX_MEMORY_LIMIT" {
-                tell("`--memory-limit` allows more: do so if you know where the file comes from");
-            }
-            if matches!(error, Error::Damaged { .. }) { DAMAGED } else { FAILED }
-        }
-        Err(Failure::Other(what)) => {
-            tell(&what);
-            FAILED
-        }
-        Err(Failure::Unread) => OK,
-    }
+    done.unwrap_or_else(Failure::report)
 }

@@ -14,6 +14,26 @@ pub(crate) enum Failure {
     Unread,
 }
 
+impl Failure {
+    /// Says what it is: the exit code.
+    pub(crate) fn report(self) -> u8 {
+        match self {
+            Self::Store(error) => {
+                tell(&error.to_string());
+                if error.code() == "TWINDEX_MEMORY_LIMIT" {
+                    tell("`--memory-limit` allows more: do so if you know where the file comes from");
+                }
+                if matches!(error, Error::Damaged { .. }) { DAMAGED } else { FAILED }
+            }
+            Self::Other(what) => {
+                tell(&what);
+                FAILED
+            }
+            Self::Unread => OK,
+        }
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Store(error)

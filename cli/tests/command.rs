@@ -1,9 +1,11 @@
 //! The tool as its users run it.
 
+mod common;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use tempfile::{TempDir, tempdir};
 use twindex_codec::tuple::{self, Null};
@@ -11,31 +13,7 @@ use twindex_codec::{decimal, int};
 use twindex_durable::twindex::{Index, TableOptions};
 use twindex_durable::{Options, Store, Table};
 
-/// What a command printed, and how it ended.
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-fn twindex(arguments: &[&dyn AsRef<std::ffi::OsStr>]) -> Ran {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_twindex"));
-    command.args(arguments.iter().map(AsRef::as_ref)).stdin(Stdio::null());
-    ran(&command.output().unwrap())
-}
-
-fn ran(output: &Output) -> Ran {
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    Ran { code: output.status.code().unwrap(), out: text(&output.stdout), err: text(&output.stderr) }
-}
-
-impl Ran {
-    #[track_caller]
-    fn expect(self, code: i32) -> Self {
-        assert_eq!(self.code, code, "{}{}", self.out, self.err);
-        self
-    }
-}
+use crate::common::{ran, twindex};
 
 fn store() -> (TempDir, PathBuf, Store) {
     let folder = tempdir().unwrap();

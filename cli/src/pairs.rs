@@ -1,0 +1,345 @@
+//! Looks at single pairs and changes them: `get`, `set`, `delete` and `scan`, of a file or in the shell.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::ops::Bound;
+use std::path::PathBuf;
+use std::str;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use clap::Args;
+use serde_json::value::RawValue;
+use twindex_codec::tuple;
+use twindex_durable::twindex::{Index, TableOptions, prefix_range};
+use twindex_durable::{Store, Table};
+
+use crate::commands::{Done, open, read, to_stdout};
+use crate::lines::Line;
+use crate::outcome::{FAILED, Failure, OK, tell};
+use crate::shown;
+
+/// A key and where it is.
+#[derive(Args, Debug)]
+pub(crate) struct Place {
+    /// The table's name
+    table: String,
+    /// The key: text, a number where the keys are `int`, an array in JSON where they are `tuple`
+    #[arg(allow_negative_numbers = true)]
+    key: String,
+    /// The key is given in base64
+    #[arg(long)]
+    key64: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Get {
+    #[command(flatten)]
+    place: Place,
+    /// A line of JSON, as `export` writes it
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Set {
+    #[command(flatten)]
+    place: Place,
+    /// The value: text, a number where the values are `int`, JSON where they are `json`
+    #[arg(allow_negative_numbers = true)]
+    value: String,
+    /// The value is given in base64
+    #[arg(long)]
+    value64: bool,
+    /// Makes the table with this index where there is none: hash or sorted
+    #[arg(long)]
+    index: Option<Index>,
+    /// The codec of a new table's keys; `str` unless told
+    #[arg(long, requires = "index", value_name = "CODEC")]
+    keys: Option<String>,
+    /// The codec of a new table's values; `str` unless told
+    #[arg(long, requires = "index", value_name = "CODEC")]
+    values: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Delete {
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Scan {
+    /// The table's name
+    table: String,
+    /// Keys that start so: text, or the first items of a tuple
+    #[arg(long, conflicts_with_all = ["gte", "gt", "lte", "lt"])]
+    prefix: Option<String>,
+    /// From this key on
+    #[arg(long, value_name = "KEY", conflicts_with = "gt", allow_negative_numbers = true)]
+    gte: Option<String>,
+    /// After this key
+    #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
+    gt: Option<String>,
+    /// Up to this key
+    #[arg(long, value_name = "KEY", conflicts_with = "lt", allow_negative_numbers = true)]
+    lte: Option<String>,
+    /// Before this key
+    #[arg(long, value_name = "KEY", allow_negative_numbers = true)]
+    lt: Option<String>,
+    /// From the last key to the first
+    #[arg(long)]
+    reverse: bool,
+    /// The most pairs that are shown; 0 for all of them
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: u64,
+    /// Lines of JSON, as `export` writes them
+    #[arg(long)]
+    json: bool,
+}
+
+/// A file, and what is done to a pair of it.
+#[derive(Args, Debug)]
+pub(crate) struct OfFile<A: Args> {
+    /// The store's file
+    file: PathBuf,
+    #[command(flatten)]
+    what: A,
+}
+
+pub(crate) fn get_of_file(of: &OfFile<Get>, limit: Option<usize>) -> Done {
+    get(&read(&of.file, limit)?, &of.what)
+}
+
+pub(crate) fn scan_of_file(of: &OfFile<Scan>, limit: Option<usize>) -> Done {
+    scan(&read(&of.file, limit)?, &of.what)
+}
+
+pub(crate) fn set_of_file(of: &OfFile<Set>, limit: Option<usize>) -> Done {
+    let store = open(&of.file, limit, of.what.index.is_none())?;
+    let done = set(&store, &of.what)?;
+    store.close()?;
+    Ok(done)
+}
+
+pub(crate) fn delete_of_file(of: &OfFile<Delete>, limit: Option<usize>) -> Done {
+    let store = open(&of.file, limit, true)?;
+    let done = delete(&store, &of.what)?;
+    store.close()?;
+    Ok(done)
+}
+
+/// Shows a value. Where there is none it fails.
+pub(crate) fn get(store: &Store, get: &Get) -> Done {
+    let table = find(store, &get.place.table)?;
+    let key = get.place.stored(&table)?;
+    let Some(value) = table.select(&key)? else { return Ok(no_key(&get.place)) };
+    let mut output = io::stdout().lock();
+    let written = if get.json {
+        writeln!(output, "{}", json(&table, &key, &value))
+    } else if io::IsTerminal::is_terminal(&output) {
+        writeln!(output, "{}", value_for_people(&table, &value))
+    } else {
+        // A program gets the bytes themselves.
+        output.write_all(&value).and_then(|()| output.write_all(b"\n"))
+    };
+    written.map_err(|error| to_stdout(&error))?;
+    Ok(OK)
+}
+
+/// Writes a pair, whether its key was there or not.
+pub(crate) fn set(store: &Store, set: &Set) -> Done {
+    let table = match set.index {
+        None => find(store, &set.place.table)?,
+        Some(index) => {
+            let options = TableOptions::new(index);
+            let options = match &set.keys {
+                Some(codec) => options.keys(codec),
+                None => options.keys_if_new("str"),
+            };
+            let options = match &set.values {
+                Some(codec) => options.values(codec),
+                None => options.values_if_new("str"),
+            };
+            store.table_with(&set.place.table, options)?
+        }
+    };
+    let value =
+        if set.value64 { base64("VALUE", &set.value)? } else { value_of(table.codecs().1, &set.value)? };
+    table.upsert(set.place.stored(&table)?, value)?;
+    Ok(OK)
+}
+
+/// Deletes a pair. Where there is none it fails.
+pub(crate) fn delete(store: &Store, delete: &Delete) -> Done {
+    let table = find(store, &delete.place.table)?;
+    let deleted = table.delete(delete.place.stored(&table)?)?;
+    Ok(if deleted { OK } else { no_key(&delete.place) })
+}
+
+/// Shows pairs: of a sorted table in order, of a hash table in any.
+pub(crate) fn scan(store: &Store, scan: &Scan) -> Done {
+    let table = find(store, &scan.table)?;
+    let most = if scan.limit == 0 { u64::MAX } else { scan.limit };
+    let mut output = io::BufWriter::new(io::stdout().lock());
+    let is_for_people = !scan.json && io::IsTerminal::is_terminal(&io::stdout());
+    for (shown, (key, value)) in (0..).zip(pairs(&table, scan)?) {
+        if shown == most {
+            if is_for_people {
+                tell(&format!("there are more than {most} pairs: `--limit` shows more, and `--limit 0` all"));
+            }
+            break;
+        }
+        let written = if scan.json {
+            writeln!(output, "{}", json(&table, &key, &value))
+        } else {
+            writeln!(output, "{}\t{}", key_for_people(&table, &key), value_for_people(&table, &value))
+        };
+        written.map_err(|error| to_stdout(&error))?;
+    }
+    output.flush().map_err(|error| to_stdout(&error))?;
+    Ok(OK)
+}
+
+type Pairs = Box<dyn Iterator<Item = (Vec<u8>, Vec<u8>)>>;
+
+fn pairs(table: &Table, scan: &Scan) -> Result<Pairs, Failure> {
+    if table.index() == Index::Hash && scan.is_whole() {
+        return Ok(Box::new(table.iter()?));
+    }
+    let range = scan.range(table.codecs().0)?;
+    let borrowed = (borrowed(&range.0), borrowed(&range.1));
+    let pairs = table.scan(borrowed)?;
+    Ok(if scan.reverse { Box::new(pairs.rev()) } else { Box::new(pairs) })
+}
+
+type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+fn borrowed(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    match bound {
+        Bound::Included(key) => Bound::Included(key),
+        Bound::Excluded(key) => Bound::Excluded(key),
+        Bound::Unbounded => Bound::Unbounded,
+    }
+}
+
+impl Scan {
+    fn is_whole(&self) -> bool {
+        let ends = [&self.prefix, &self.gte, &self.gt, &self.lte, &self.lt];
+        !self.reverse && ends.iter().all(|end| end.is_none())
+    }
+
+    fn range(&self, codec: &str) -> Result<Range, Failure> {
+        if let Some(prefix) = &self.prefix {
+            return match codec {
+                "int" => Err(Failure::Other("keys that are `int` have no prefix".into())),
+                "tuple" => tuple::prefix_range(&key_of(codec, prefix)?)
+                    .map_err(|error| Failure::Other(error.to_string())),
+                _ => Ok(prefix_range(prefix.as_bytes())),
+            };
+        }
+        let key = |text: &String| key_of(codec, text);
+        let from = match (&self.gte, &self.gt) {
+            (Some(from), _) => Bound::Included(key(from)?),
+            (_, Some(after)) => Bound::Excluded(key(after)?),
+            _ => Bound::Unbounded,
+        };
+        let to = match (&self.lte, &self.lt) {
+            (Some(to), _) => Bound::Included(key(to)?),
+            (_, Some(before)) => Bound::Excluded(key(before)?),
+            _ => Bound::Unbounded,
+        };
+        Ok((from, to))
+    }
+}
+
+impl Place {
+    /// What is stored for it.
+    fn stored(&self, table: &Table) -> Result<Vec<u8>, Failure> {
+        if self.key64 { base64("KEY", &self.key) } else { key_of(table.codecs().0, &self.key) }
+    }
+}
+
+fn find(store: &Store, name: &str) -> Result<Table, Failure> {
+    store.find_table(name)?.ok_or_else(|| {
+        let name = name.escape_debug();
+        Failure::Other(format!(
+            "there is no table \"{name}\"; `set` with `--index hash` or `--index sorted` makes one"
+        ))
+    })
+}
+
+fn no_key(place: &Place) -> u8 {
+    tell(&format!("table \"{}\" has no key \"{}\"", place.table.escape_debug(), place.key.escape_debug()));
+    FAILED
+}
+
+fn base64(name: &str, text: &str) -> Result<Vec<u8>, Failure> {
+    STANDARD.decode(text).map_err(|error| Failure::Other(format!("{name} is no base64: {error}")))
+}
+
+/// What is stored for a key as people write it.
+fn key_of(codec: &str, text: &str) -> Result<Vec<u8>, Failure> {
+    match codec {
+        "int" | "tuple" => shown::key_of(codec, &raw(text)?).map_err(Failure::Other),
+        _ => Ok(text.into()),
+    }
+}
+
+/// What is stored for a value as people write it.
+fn value_of(codec: &str, text: &str) -> Result<Vec<u8>, Failure> {
+    match codec {
+        "int" | "json" => shown::value_of(codec, &raw(text)?).map_err(Failure::Other),
+        _ => Ok(text.into()),
+    }
+}
+
+fn raw(text: &str) -> Result<Box<RawValue>, Failure> {
+    let failed = |error| Failure::Other(format!("\"{}\" is no JSON: {error}", text.escape_debug()));
+    RawValue::from_string(text.to_owned()).map_err(failed)
+}
+
+fn json(table: &Table, key: &[u8], value: &[u8]) -> String {
+    let line = Line::of_pair(table.name(), table.codecs(), (key, value));
+    serde_json::to_string(&line).unwrap_or_default()
+}
+
+pub(crate) fn key_for_people(table: &Table, key: &[u8]) -> String {
+    match table.codecs().0 {
+        codec @ ("int" | "tuple") => {
+            shown::key(codec, key).map_or_else(|| escaped(key), |json| json.get().into())
+        }
+        _ => escaped(key),
+    }
+}
+
+fn value_for_people(table: &Table, value: &[u8]) -> String {
+    match table.codecs().1 {
+        "json" => str::from_utf8(value).map_or_else(|_| escaped(value), escaped_text),
+        _ => escaped(value),
+    }
+}
+
+/// Bytes as text on one line, in which nothing moves the cursor of a terminal.
+fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        text += &escaped_text(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+    text
+}
+
+fn escaped_text(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\\' => shown.push_str("\\\\"),
+            _ if character.is_control() => shown.extend(character.escape_debug()),
+            _ => shown.push(character),
+        }
+    }
+    shown
+}
