@@ -1,5 +1,5 @@
 //! Sets up, builds, shows and tests every room of Twindex: `cargo xtask demo`, `report`, `docs`, `cluster`,
-//! `test` and `soak`.
+//! `dist`, `test` and `soak`.
 
 mod bench;
 mod build;
@@ -33,8 +33,8 @@ enum Command {
     Demo(bench::Options),
     /// Runs the tests of five public reports beside other systems, and writes the page that shows them
     Report(report::Options),
-    /// Makes what is published, for this platform: crates, packages, the tool, and their checksums
-    Dist,
+    /// Makes what is published, in target/dist: crates, packages, the tool, and their checksums; and installs it
+    Dist(dist::Options),
     /// Sets up what is missing, and builds the documentation site; a warning is an error
     Docs,
     /// Starts a Redis Cluster on this machine and shows its URL, until it is ended
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Demo(options) => demo::run(&options),
         Command::Report(options) => report::run(&options),
-        Command::Dist => dist::run(),
+        Command::Dist(options) => dist::run(&options),
         Command::Docs => checks::build_docs(),
         Command::Cluster(options) => cluster::run(&options),
         Command::Test { rooms } => checks::run(&rooms),

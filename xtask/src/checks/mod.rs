@@ -3,12 +3,14 @@
 mod circles;
 mod cli;
 mod cluster;
+mod dist;
 mod docs;
 mod engine;
+mod examples;
 mod made;
 mod node;
 mod python;
-mod readme;
+pub(crate) mod readme;
 mod report;
 mod rust;
 pub(crate) mod soak;
@@ -50,10 +52,12 @@ pub(crate) enum Room {
     Durable,
     /// cluster/
     Cluster,
-    /// examples/rust/
+    /// examples/rust/, examples/go/ and examples/java/
     Examples,
     /// README.md, as a reader follows it
     Readme,
+    /// What is published, installed where nothing else is
+    Dist,
     /// docs/, as a site
     Docs,
     /// xtask/
@@ -68,13 +72,14 @@ impl Room {
         match self {
             // The lints see the Python package's crate, which asks the interpreter how it was built.
             Self::Tree => &[Tool::C, Tool::Git, Tool::RustComponents, Tool::Python],
-            Self::Engine | Self::Codec | Self::Durable | Self::Examples => &[Tool::C],
+            Self::Engine | Self::Codec | Self::Durable => &[Tool::C],
+            Self::Examples => &[Tool::C, Tool::Python, Tool::Node],
             Self::Benches => &[Tool::C, Tool::Redis],
             Self::Cluster => &[Tool::C, Tool::Redis, Tool::Python, Tool::Node],
             Self::Wasm => &[Tool::C, Tool::Node, Tool::Python, Tool::Browser],
             Self::Cli | Self::Node | Self::Xtask => &[Tool::C, Tool::Node],
             Self::Python | Self::Docs => &[Tool::C, Tool::Python],
-            Self::Readme => &[Tool::C, Tool::Git, Tool::Python, Tool::Node],
+            Self::Readme | Self::Dist => &[Tool::C, Tool::Git, Tool::Python, Tool::Node],
             Self::Report => &[Tool::C, Tool::Python, Tool::Node, Tool::Redis, Tool::Browser],
         }
     }
@@ -93,8 +98,9 @@ impl Room {
             Self::Python => python::jobs(suite),
             Self::Docs => docs::jobs(suite),
             Self::Node => node::jobs(suite),
-            Self::Examples => rust::cargo_test("examples", "twindex-examples", suite).into_iter().collect(),
+            Self::Examples => examples::jobs(suite),
             Self::Readme => readme::jobs(suite),
+            Self::Dist => dist::jobs(suite),
             Self::Xtask => xtask::jobs(suite),
             Self::Report => report::jobs(suite),
         }

@@ -91,6 +91,13 @@ fn give_modules(workspace: &Workspace, copy: &Path, log: &mut Log) -> Result<()>
     Ok(())
 }
 
+/// The program in a section of the README.
+pub(crate) fn program(workspace: &Workspace, host: &'static str) -> Result<String> {
+    let path = workspace.path("README.md");
+    let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    Example::find(&text, host).map(|example| example.program)
+}
+
 /// What a section of the README shows: how to install, and a program.
 #[derive(Debug, PartialEq, Eq)]
 struct Example {

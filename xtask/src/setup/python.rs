@@ -37,6 +37,13 @@ impl Interpreter {
         if found.is_empty() { first.into_iter().collect() } else { found }
     }
 
+    /// The one that the package is tested under first, and those of other versions.
+    pub(crate) fn all() -> Vec<Self> {
+        let first = Self::at("python3".into());
+        let others = Self::others();
+        first.into_iter().filter(|first| !others.contains(first)).chain(others.clone()).collect()
+    }
+
     /// The interpreter that this program is, where it is one that can be used.
     fn at(program: PathBuf) -> Option<Self> {
         let usable = "import sys, venv, ensurepip; v = sys.version_info; print(f'{v[0]}.{v[1]}'); \
@@ -70,7 +77,11 @@ impl Venv {
 
     /// The one in which the package is tested under another interpreter than the first.
     pub(crate) fn of_interpreter(workspace: &Workspace, interpreter: &Interpreter) -> Self {
-        let folder = workspace.target(&format!("venv-{}", interpreter.version));
+        Self::with(interpreter, workspace.target(&format!("venv-{}", interpreter.version)))
+    }
+
+    /// One of an interpreter in `folder`, which need not be there yet.
+    pub(crate) fn with(interpreter: &Interpreter, folder: PathBuf) -> Self {
         Self { folder, base: interpreter.program.clone() }
     }
 
@@ -95,8 +106,18 @@ impl Venv {
 
     /// A module of it as a command that runs in `folder`, and finds the environment's programs.
     pub(crate) fn module(&self, name: &str, folder: &Path) -> Command {
-        let mut command = command(self.python(), folder);
-        command.args(["-m", name]);
+        let mut module = self.command(self.python(), folder);
+        module.args(["-m", name]);
+        module
+    }
+
+    /// A program that was installed in it, as such a command.
+    pub(crate) fn program(&self, name: &str, folder: &Path) -> Command {
+        self.command(self.python().with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX)), folder)
+    }
+
+    fn command(&self, program: PathBuf, folder: &Path) -> Command {
+        let mut command = command(program, folder);
         let own = self.python().parent().map(Path::to_owned);
         let others = std::env::var_os("PATH").unwrap_or_default();
         if let Ok(path) = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&others))) {

@@ -1,4 +1,4 @@
-//! Deno and Bun, as npm has them.
+//! The newest Node, Deno and Bun, as npm has them.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,15 +13,19 @@ use crate::workspace::Workspace;
 /// A runtime of JavaScript beside Node.
 #[derive(Clone, Copy)]
 pub(crate) enum Runtime {
+    /// The newest that npm has: the tests run in the one that is installed here.
+    Node,
     Deno,
     Bun,
 }
 
 impl Runtime {
-    pub(crate) const ALL: [Self; 2] = [Self::Deno, Self::Bun];
+    pub(crate) const ALL: [Self; 3] = [Self::Node, Self::Deno, Self::Bun];
+    pub(crate) const BESIDE_NODE: [Self; 2] = [Self::Deno, Self::Bun];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Self::Node => "the newest Node",
             Self::Deno => "Deno",
             Self::Bun => "Bun",
         }
@@ -32,7 +36,7 @@ impl Runtime {
         let folder = &workspace.path("wasm/npm/test/runtimes");
         npm_ci(folder, log)?;
         let name = self.name();
-        let program = log.read(command("node", folder).args(["find.mjs", &name.to_lowercase()]))?;
+        let program = log.read(command("node", folder).args(["find.mjs", self.word()]))?;
         if program.trim().is_empty() {
             let folder = folder.display();
             let lack =
@@ -42,13 +46,28 @@ impl Runtime {
         Ok(program.trim().into())
     }
 
+    /// What `find.mjs` calls it.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Node => "node",
+            Self::Deno => "deno",
+            Self::Bun => "bun",
+        }
+    }
+
+    /// What has it run a file of tests that may do all that a test may do in Node, and take as long.
+    pub(crate) fn test(self) -> &'static [&'static str] {
+        match self {
+            Self::Node => &["--test"],
+            Self::Deno => &["test", "--allow-all", "--no-check", "--reporter=dot"],
+            Self::Bun => &["test", "--dots", "--timeout=600000"],
+        }
+    }
+
     /// Its own runner of tests, in `folder`, that may do all that a test may do in Node, and take as long.
     pub(crate) fn tests(self, folder: &Path, workspace: &Workspace, log: &mut Log) -> Result<Command> {
         let mut tests = command(self.find(workspace, log)?, folder);
-        match self {
-            Self::Deno => tests.args(["test", "--allow-all", "--no-check"]).env("DENO_NO_UPDATE_CHECK", "1"),
-            Self::Bun => tests.args(["test", "--timeout=600000"]),
-        };
+        tests.args(self.test()).env("DENO_NO_UPDATE_CHECK", "1");
         Ok(tests)
     }
 }

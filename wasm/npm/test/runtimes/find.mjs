@@ -1,7 +1,7 @@
 // Where the program of a runtime is. There is a package for each platform, of which npm installs the one that fits: nothing is
 // printed where there is none, or where it could not be downloaded.
 //
-//   node test/runtimes/find.mjs deno|bun
+//   node test/runtimes/find.mjs node|deno|bun
 
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 process.env.DENO_NO_UPDATE_CHECK = '1'
 
 const installed = fileURLToPath(new URL('node_modules/', import.meta.url))
-const PROGRAMS = { deno: ['@deno', 'deno'], bun: ['@oven', 'bin/bun'] }
+const PROGRAMS = { node: ['', 'bin/node'], deno: ['@deno', 'deno'], bun: ['@oven', 'bin/bun'] }
 
 /** The path of a program that runs on this machine, or undefined. */
 export function find(name) {
