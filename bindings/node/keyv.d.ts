@@ -6,17 +6,23 @@ export interface KeyvTwindexOptions {
   path?: string | URL | undefined
   /** When a change reaches the disk, `everysec` unless told. */
   durability?: Durability | undefined
-  /** The most bytes that the store may hold in memory. */
+  /** The most bytes that the store may hold in memory. In memory alone, where there is no room, pairs go as with `maxSize`. */
   memoryLimit?: number | null | undefined
   /** A store that is open already, instead of a file. */
   store?: Store | undefined
   /** The table that has the pairs, `keyv` unless told. */
   table?: string | undefined
+  /**
+   * In memory alone: the most pairs, or the most bytes of memory that they take. Where there is no room for another one, those
+   * go that matter least.
+   */
+  max?: number | undefined
+  maxSize?: number | undefined
 }
 
 /**
- * A storage adapter: `new Keyv({ store: new KeyvTwindex({ path: 'cache.twx' }) })`. What has expired is removed when Keyv
- * meets it.
+ * A storage adapter: `new Keyv({ store: new KeyvTwindex({ path: 'cache.twx' }) })`. In memory alone what has
+ * expired is removed by later writes, a few pairs each; in a file, when Keyv meets it.
  */
 export class KeyvTwindex extends EventEmitter {
   constructor(options?: KeyvTwindexOptions)

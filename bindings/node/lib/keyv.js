@@ -2,11 +2,35 @@
 // neither `has` nor `capabilities`.
 
 import { EventEmitter } from 'node:events'
-import { typeError } from './shared/errors.js'
+import { rangeError, typeError } from './shared/errors.js'
 import { readOptions, readString } from './shared/options.js'
 import { openSync, Store } from './store.js'
 
-const OPTIONS = ['path', 'durability', 'memoryLimit', 'store', 'table']
+const OPTIONS = ['path', 'durability', 'memoryLimit', 'store', 'table', 'max', 'maxSize']
+
+/** No bound on the number of pairs. */
+const ANY_NUMBER = Number.MAX_SAFE_INTEGER
+
+/** The pairs in a table, in order, so that a namespace is a range. Keyv meets what has expired, and removes it. */
+function inTable(store, name) {
+  const table = store.table(name, { index: 'sorted' })
+  const pairs = (namespace) => table.scan(namespace === undefined ? {} : { prefix: `${namespace}:` })
+  const set = (key, value) => table.upsert(key, value)
+  // One record on disk for all of them.
+  const setMany = (entries) => table.upsertMany(entries.map(({ key, value }) => [key, value]))
+  return { pairs, table, set, setMany }
+}
+
+/** The pairs in a cache, which removes what has expired, and what matters least where it is full. */
+function inCache(store, name, { max, maxSize }) {
+  const table = store.cache(name, maxSize === undefined ? { max: max ?? ANY_NUMBER } : { max, maxSize })
+  function* pairs(namespace) {
+    for (const pair of table) if (namespace === undefined || pair[0].startsWith(`${namespace}:`)) yield pair
+  }
+  const set = (key, value, ttl) => table.upsert(key, value, ttl > 0 ? { ttl } : undefined)
+  const setMany = (entries) => entries.map(({ key, value, ttl }) => set(key, value, ttl))
+  return { pairs, table, set, setMany }
+}
 
 export class KeyvTwindex extends EventEmitter {
   namespace = undefined
@@ -15,7 +39,11 @@ export class KeyvTwindex extends EventEmitter {
 
   #store
   #isOwn
+  /** A table or a cache. */
   #table
+  #set
+  #setMany
+  #pairs
 
   constructor(options) {
     super()
@@ -25,16 +53,29 @@ export class KeyvTwindex extends EventEmitter {
       memoryLimit,
       store,
       table = 'keyv',
+      max,
+      maxSize,
     } = readOptions(options, 'a Keyv adapter', OPTIONS)
     if (store !== undefined && !(store instanceof Store)) throw typeError('a store is a Store', store)
     readString(table, "a table's name")
+    const isBounded = max !== undefined || maxSize !== undefined
+    // A cache is not in the log of a file.
+    if (isBounded && (path ?? store?.path) !== undefined)
+      throw rangeError('max and maxSize are for an adapter in memory alone, without a path')
     this.#isOwn = store === undefined
     if (!this.#isOwn) this.#store = store
     else
       this.#store =
         path === undefined ? new Store({ memoryLimit }) : openSync(path, { durability, memoryLimit })
-    // In order, so that a namespace is a range.
-    this.#table = this.#store.table(table, { index: 'sorted' })
+    const isCache = isBounded || this.#isOwn
+    const opened =
+      isCache && path === undefined
+        ? inCache(this.#store, table, { max, maxSize })
+        : inTable(this.#store, table)
+    this.#table = opened.table
+    this.#set = opened.set
+    this.#setMany = opened.setMany
+    this.#pairs = opened.pairs
   }
 
   async get(key) {
@@ -45,12 +86,12 @@ export class KeyvTwindex extends EventEmitter {
     return this.#table.selectMany(keys)
   }
 
-  async set(key, value) {
-    return this.#table.upsert(key, value)
+  async set(key, value, ttl) {
+    return this.#set(key, value, ttl)
   }
 
   async setMany(entries) {
-    return this.#table.upsertMany(entries.map(({ key, value }) => [key, value]))
+    return this.#setMany(entries)
   }
 
   async delete(key) {
@@ -72,9 +113,5 @@ export class KeyvTwindex extends EventEmitter {
 
   async disconnect() {
     if (this.#isOwn) await this.#store.close()
-  }
-
-  #pairs(namespace) {
-    return this.#table.scan(namespace === undefined ? {} : { prefix: `${namespace}:` })
   }
 }

@@ -1,0 +1,52 @@
+// What the adapter does itself; Keyv's own tests of it are in suites/keyv.
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Store } from 'twindex'
+import { KeyvTwindex } from 'twindex/keyv'
+
+test('what has expired goes without being met', async () => {
+  const adapter = new KeyvTwindex()
+  await adapter.set('short', '1', 10)
+  await adapter.setMany([
+    { key: 'also', value: '2', ttl: 10 },
+    { key: 'ever', value: '3' },
+  ])
+  while ((await adapter.get('short')) !== undefined) await sleep(1)
+  while ((await adapter.getMany(['also', 'ever']))[0] !== undefined) await sleep(1)
+  assert.equal(await adapter.get('ever'), '3')
+  const pairs = []
+  for await (const pair of adapter.iterator()) pairs.push(pair)
+  assert.deepEqual(pairs, [['ever', '3']])
+  await adapter.disconnect()
+})
+
+test('an adapter may be bounded', async () => {
+  const pairs = new KeyvTwindex({ max: 10 })
+  const store = new Store()
+  const bytes = new KeyvTwindex({ store, maxSize: 100_000, table: 'pages' })
+  for (let n = 0; n < 1000; n++) {
+    await pairs.set(`k${n}`, 'v')
+    await bytes.set(`k${n}`, 'v'.repeat(1000))
+    assert.equal(await pairs.get(`k${n}`), 'v')
+  }
+  assert.ok(store.cache('pages').memory <= 100_000)
+  assert.ok(
+    (await pairs.getMany(Array.from({ length: 1000 }, (_, n) => `k${n}`))).filter(Boolean).length <= 10,
+  )
+  pairs.namespace = 'n'
+  await pairs.set('n:a', '1')
+  await pairs.clear()
+  assert.deepEqual([await pairs.get('n:a'), (await pairs.get('k999')) ?? 'v'], [undefined, 'v'])
+})
+
+test('a cache is not in the log of a file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'twindex-keyv-'))
+  const path = join(folder, 'keyv.twx')
+  assert.throws(() => new KeyvTwindex({ path, max: 10 }), { code: 'TWINDEX_RANGE' })
+  assert.throws(() => new KeyvTwindex({ max: 0 }), { code: 'TWINDEX_RANGE' })
+  rmSync(folder, { recursive: true })
+})
