@@ -1,13 +1,16 @@
 // The examples and the bench, run as a user runs them.
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { openSync } from 'twindex'
+import { until } from './remote.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'twindex-'))
@@ -53,6 +56,112 @@ test('job-queue.js does every job, and what was left of an earlier run', async (
   await store.close()
   write('one more.txt', '\n')
   assert.equal((await node('job-queue.js', 'queue.twx', '2')).stdout, `${all}1 one more.txt\n`)
+})
+
+test('cluster-readers.js has one writer and many readers', async () => {
+  const primary = spawn(process.execPath, ['cluster-readers.js', 'visits.twx', '3', '0'], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [line] = await once(createInterface(primary.stdout), 'line')
+  const url = line.slice('listening on '.length)
+  const ask = async (page, options) => {
+    const response = await fetch(`${url}${page}`, { ...options, headers: { connection: 'close' } })
+    return { worker: response.headers.get('x-worker'), visits: Number(await response.text()) }
+  }
+  const seen = new Set()
+  for (let visit = 1; visit <= 20; visit++) {
+    const { worker, visits } = await ask('/a', { method: 'POST' })
+    assert.equal(visits, visit)
+    seen.add(worker)
+  }
+  assert.equal(seen.size, 3)
+  // All of them see it, also who takes the place of one that was killed.
+  process.kill(Number([...seen][0]), 'SIGKILL')
+  const last = new Set()
+  await until('three others have seen all', async () => {
+    const { worker, visits } = await ask('/a').catch(() => ({}))
+    if (visits === 20 && worker !== [...seen][0]) last.add(worker)
+    return last.size === 3
+  })
+  primary.kill('SIGKILL')
+  await once(primary, 'exit')
+})
+
+test('search-index.js finds notes, and goes on where it was', async () => {
+  const notes = openSync(join(folder, 'notes.twx'))
+  const table = notes.table('notes')
+  const find = async (...words) => (await node('search-index.js', 'notes.twx', 'index.twx', ...words)).stdout
+  table.set('one', 'The tree and the bark').set('two', 'A tree')
+  assert.equal(await find('tree'), 'one\ntwo\n')
+  table.set('two', 'Some bark').set('three', 'trees: bark')
+  table.delete('one')
+  notes.table('others').set('four', 'bark')
+  assert.equal(await find('bark'), 'three\ntwo\n')
+  assert.equal(await find('bark', 'TREES'), 'three\n')
+  assert.equal(await find('tree'), '')
+  // What was compacted away is read again.
+  table.set('five', 'bark')
+  table.delete('two')
+  await notes.compact()
+  assert.equal(await find('bark'), 'five\nthree\n')
+  table.clear()
+  assert.equal(await find('bark'), '')
+  await notes.close()
+})
+
+test('replica.js copies a store and stays in step, whenever it is killed', async () => {
+  const source = openSync(join(folder, 'source.twx'))
+  const users = source.table('users', { values: 'json' })
+  users.set('ada', { born: 1815 })
+  const content = (store) =>
+    store.tables().map(([name, index]) => {
+      const table = store.table(name, { index, keys: 'bytes', values: 'bytes' })
+      return [name, index, table.codecs, [...table].map(String).sort()]
+    })
+  const isSame = async () => {
+    await node('replica.js', 'source.twx', 'copy.twx', '--once')
+    const copy = openSync(join(folder, 'copy.twx'), { readOnly: true })
+    assert.deepEqual(
+      content(copy).filter(([name]) => name !== 'replica'),
+      content(source),
+    )
+    copy.closeSync()
+  }
+  await isSame()
+  const date = {
+    name: 'date',
+    encode: (day) => day.toJSON(),
+    decode: (text) => new Date(text),
+    format: 'str',
+  }
+  const days = source.table('days', { index: 'sorted', keys: date })
+  days.set(new Date(0), 'first')
+  users.set('bob', { born: 1900 })
+  await isSame()
+  for (let round = 0; round < 3; round++) {
+    const copier = spawn(process.execPath, ['replica.js', 'source.twx', 'copy.twx'], {
+      cwd: folder,
+      stdio: 'inherit',
+    })
+    const copy = openSync(join(folder, 'copy.twx'), { readOnly: true })
+    users.set('round', { round })
+    await until('it is copied', async () => {
+      await copy.refresh()
+      return copy.table('users').get('round')?.round === round
+    })
+    source.batch((batch) => {
+      for (let at = 0; at < 1000; at++) batch.set(users, `user ${at}`, round)
+    })
+    copier.kill('SIGKILL')
+    await once(copier, 'exit')
+    copy.closeSync()
+    if (round === 1) await source.compact()
+    source.dropTable('days')
+    source.table('days', { index: 'sorted', keys: 'int' }).set(round, 'again')
+  }
+  await isSame()
+  await source.close()
 })
 
 const bench = (...args) => node(join(root, 'bench.mjs'), '--quiet', ...args)
