@@ -623,68 +623,52 @@ mod platform {
 
     // --- the fence between readers and a writer
 
-    /// Linux runs a fence on all cores for the rare writer, so that readers need none.
-    #[cfg(all(target_os = "linux", not(miri), not(twindex_plain_fences)))]
+    /// Linux runs a fence on all cores for the rare writer, so that readers need none. Elsewhere both run a fence.
     pub(super) mod barrier {
         use std::sync::OnceLock;
         use std::sync::atomic::{Ordering::SeqCst, compiler_fence, fence};
 
-        fn membarrier(command: libc::c_int) -> libc::c_long {
+        const MEMBARRIER: bool = cfg!(all(target_os = "linux", not(miri), not(twindex_plain_fences)));
+        // The command for a fence on the cores that run threads of this process, and the one to register for it.
+        const FENCE: i32 = 1 << 3;
+        const REGISTER: i32 = 1 << 4;
+
+        #[cfg(target_os = "linux")]
+        fn membarrier(command: i32) -> isize {
             // SAFETY: P1. The call takes three integers and touches no memory.
-            unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
+            unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) as isize }
+        }
+
+        #[cfg(not(target_os = "linux"))]
+        fn membarrier(_command: i32) -> isize {
+            -1
         }
 
         /// Whether `light` is enough for a reader. Only asks what the system can do: to register takes 8 to 14 ms once there
         /// are threads, so that is left to the first `heavy`.
         pub(in super::super) fn has_light() -> bool {
             static ANSWER: OnceLock<bool> = OnceLock::new();
-            *ANSWER.get_or_init(|| {
-                let commands = membarrier(libc::MEMBARRIER_CMD_QUERY);
-                commands > 0 && commands & libc::c_long::from(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0
-            })
+            !MEMBARRIER
+                || *ANSWER.get_or_init(|| matches!(membarrier(0), all @ 1.. if all & FENCE as isize != 0))
         }
 
         #[inline(always)]
         pub(in super::super) fn light() {
-            compiler_fence(SeqCst);
+            if MEMBARRIER { compiler_fence(SeqCst) } else { fence(SeqCst) }
         }
 
         /// Between unlinking something and reading the present epoch.
         #[inline(always)]
         pub(in super::super) fn before_now() {
-            if has_light() { compiler_fence(SeqCst) } else { fence(SeqCst) }
+            if MEMBARRIER && has_light() { compiler_fence(SeqCst) } else { fence(SeqCst) }
         }
 
         /// Runs a full fence on every other thread of the process; whether it did.
         pub(in super::super) fn heavy() -> bool {
-            let run = || membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
-            let register = || membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+            let run = |command| membarrier(command) == 0;
             fence(SeqCst);
             // The first run of a process fails, as it is not registered yet.
-            !has_light() || run() || (register() && run())
-        }
-    }
-
-    #[cfg(not(all(target_os = "linux", not(miri), not(twindex_plain_fences))))]
-    pub(super) mod barrier {
-        use std::sync::atomic::{Ordering::SeqCst, fence};
-
-        pub(in super::super) fn has_light() -> bool {
-            true
-        }
-
-        #[inline(always)]
-        pub(in super::super) fn light() {
-            fence(SeqCst);
-        }
-
-        pub(in super::super) fn before_now() {
-            fence(SeqCst);
-        }
-
-        pub(in super::super) fn heavy() -> bool {
-            fence(SeqCst);
-            true
+            !(MEMBARRIER && has_light()) || run(FENCE) || (run(REGISTER) && run(FENCE))
         }
     }
 }
@@ -1101,6 +1085,44 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+// --- size classes
+
+/// Classes of sizes in units, of 64 bytes in a [`Space`] and of 4 in a shard: each size to 64 units, then 32 steps a doubling to
+/// 1,024.
+const CLASSES: usize = 64 + 32 * 4 + 1;
+
+const _: () = assert!(CLASSES <= 1 << u8::BITS);
+
+/// The class of so many units, and the units that it really gives.
+fn class(units: usize) -> (usize, usize) {
+    if units <= 64 {
+        return (units, units);
+    }
+    let doubling = (units - 1).ilog2() - 6;
+    let step = 2_usize << doubling;
+    let units = units.next_multiple_of(step);
+    (64 + 32 * doubling as usize + (units - (64 << doubling)) / step, units)
+}
+
+fn class_units(class: usize) -> usize {
+    if class <= 64 {
+        return class;
+    }
+    let (doubling, steps) = ((class - 65) / 32, (class - 65) % 32 + 1);
+    (64 << doubling) + steps * (2 << doubling)
+}
+
+/// The classes of few pieces that have so many units together.
+fn classes_of(mut units: usize) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let wanted = units.min(class_units(CLASSES - 1));
+        let (least, has) = class(wanted);
+        let class = least - usize::from(has > wanted);
+        units -= class_units(class);
+        (class > 0).then_some(class)
+    })
+}
+
 // --- blocks
 
 /// The blocks of one index, carved from large regions and kept for reuse by size, and what waits to become free.
@@ -1162,6 +1184,8 @@ impl Space {
     const MIN_REGION: usize = tuned(1024, 256);
     const HUGE_PAGE: usize = tuned(2 << 20, 8192);
     const LARGEST: usize = tuned(64 << 10, 1024);
+    /// Blocks are aligned to this and have a multiple of it.
+    const UNIT: usize = 64;
     /// Free memory that only replaced leaves may use, at most. Free blocks of any leaf's size count for it.
     const RESERVE: usize = tuned(256 << 10, 2048);
     const ANY_LEAF: usize = tuned(8192, 512);
@@ -1188,22 +1212,14 @@ impl Space {
         }
     }
 
-    /// The class of blocks that hold `bytes`, and their size: steps of 64 bytes to 4 KiB, of 256 to 8 KiB, then doubling.
-    /// Larger blocks are regions of their own.
+    /// The class of blocks that hold `bytes`, and their size. Blocks over `LARGEST` are regions of their own.
     fn class(bytes: usize) -> (usize, usize) {
-        match bytes {
-            0..=4096 => (bytes.div_ceil(64).saturating_sub(1), bytes.next_multiple_of(64).max(64)),
-            4097..=8192 => (bytes.div_ceil(256) + 47, bytes.next_multiple_of(256)),
-            _ => (bytes.next_power_of_two().trailing_zeros() as usize + 66, bytes.next_power_of_two()),
-        }
+        let (class, units) = class(bytes.div_ceil(Self::UNIT).max(1));
+        (class, units * Self::UNIT)
     }
 
     fn class_size(class: usize) -> usize {
-        match class {
-            0..64 => (class + 1) * 64,
-            64..80 => (class - 47) * 256,
-            _ => 1 << (class - 66),
-        }
+        class_units(class) * Self::UNIT
     }
 
     /// How many bytes a block for `bytes` really has.
@@ -1214,15 +1230,13 @@ impl Space {
     /// A block of at least `bytes`, and its size. A free one may be a quarter too large: else blocks of sizes that are out of
     /// use would lie idle for ever.
     fn take_about(&mut self, bytes: usize) -> Tried<(NonNull<u8>, usize)> {
-        let mut size = Self::rounded(bytes);
-        while size <= (bytes + bytes / 4).min(Self::LARGEST) {
-            let (class, rounded) = Self::class(size);
-            if let Some(block) = self.pop(class) {
-                return Ok((block, rounded));
-            }
-            size = rounded + 1;
+        let (least, size) = Self::class(bytes);
+        let fits = |class: &usize| Self::class_size(*class) <= bytes + bytes / 4;
+        let mut classes = (least..self.free.len()).take_while(fits);
+        match classes.find_map(|class| Some((self.pop(class)?, Self::class_size(class)))) {
+            Some(free) => Ok(free),
+            None => Ok((self.take(bytes)?, size)),
         }
-        Ok((self.take(bytes)?, Self::rounded(bytes)))
     }
 
     /// A block of at least `bytes`, aligned to 64.
@@ -1288,25 +1302,21 @@ impl Space {
 
     /// Files the rest of the current region as free blocks.
     fn file_rest(&mut self) {
-        while self.left >= 64 {
-            let mut size = self.left.min(8192);
-            if size > 4096 {
-                size -= size % 256;
-            }
-            let block = self.carve(size);
-            self.push(block, size);
+        for class in classes_of(self.left / Self::UNIT) {
+            let block = self.carve(Self::class_size(class));
+            self.push(block, class);
         }
     }
 
     /// Files a free block. It names the next one of its class behind its first word.
-    fn push(&mut self, block: NonNull<u8>, size: usize) {
-        let class = Self::class(size).0;
+    fn push(&mut self, block: NonNull<u8>, class: usize) {
         if self.free.len() <= class {
             self.free.resize(class + 1, ptr::null_mut());
         }
         // SAFETY: M1. A block has 64 bytes or more.
         unsafe { Self::next_of(block).write(self.free[class]) };
         self.free[class] = block.as_ptr();
+        let size = Self::class_size(class);
         self.reserved += if size >= Self::ANY_LEAF { size } else { 0 };
     }
 
@@ -1376,7 +1386,7 @@ impl Space {
             unsafe {
                 check::spoil(block.byte_add(8), Self::rounded(bytes) - 8);
             };
-            self.push(block, Self::rounded(bytes));
+            self.push(block, Self::class(bytes).0);
         } else if let Some(at) = self.regions.iter().rposition(|&(region, _)| region == block) {
             let (region, layout) = self.regions.swap_remove(at);
             self.bytes -= layout.size();
@@ -1612,27 +1622,44 @@ impl Blob {
     }
 }
 
-/// A value where it lies.
+/// A value where it lies: in its record or cell, behind the first word of a block of this many bytes, or in a blob.
 #[derive(Clone, Copy)]
 enum Body<'v> {
     Inline(&'v [u8]),
+    Block(NonNull<u8>, usize),
     Blob(*const Blob),
 }
+
+/// The first word of a block is not the value's: M2.
+const BLOCK_HEAD: usize = size_of::<AtomicU64>();
 
 impl<'v> Body<'v> {
     #[inline]
     fn bytes(self) -> &'v [u8] {
         match self {
             Body::Inline(value) => value,
-            // SAFETY: B1. The pin or the lock that led to the pair keeps its blob.
+            // SAFETY: S6. The pin or the lock that led to the pair keeps its block.
+            Body::Block(block, bytes) => unsafe {
+                slice::from_raw_parts(block.as_ptr().add(BLOCK_HEAD), bytes - BLOCK_HEAD)
+            },
+            // SAFETY: B1. The same holds for its blob.
             Body::Blob(blob) => unsafe { Blob::parts(blob) }.1,
+        }
+    }
+
+    /// What is retired with the pair, if the value is out of line.
+    fn out_of_line(self) -> Option<Retired> {
+        match self {
+            Body::Inline(_) => None,
+            Body::Block(block, bytes) => Some(Retired::Block(block, bytes)),
+            Body::Blob(blob) => Some(Retired::Blob(blob)),
         }
     }
 
     /// The value, to outlive the pin.
     fn keep(self, memory: &Arc<Memory>) -> Value {
         Value(match self {
-            Body::Inline(value) => Kept::Copy(value.into()),
+            Body::Inline(_) | Body::Block(..) => Kept::Copy(self.bytes().into()),
             Body::Blob(blob) => {
                 // SAFETY: B1, as above.
                 unsafe { Blob::share(blob) };
@@ -1722,10 +1749,7 @@ impl fmt::Debug for Value {
 /// How a change of an absent key ends after the index has tried to grow: with another attempt, or, where that failed and the
 /// change needs room, with the error.
 #[cold]
-fn without_room<V>(
-    grown: Tried<()>,
-    decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
-) -> Option<Tried<bool>> {
+fn without_room<V>(grown: Tried<()>, decide: &mut impl Decide<V>) -> Option<Tried<bool>> {
     let refused = grown.err()?;
     Some(match decide(None) {
         Ok(Change::Set(_)) => Err(refused),
@@ -2336,32 +2360,8 @@ mod hash {
     const EXPIRES: u16 = 1 << 15;
     const EXPIRY_BYTES: usize = size_of::<u64>();
     const BLOB_RECORD: usize = RECORD_HEAD + size_of::<*const Blob>();
-    /// Classes of free records: each size to 64 units, then 32 steps a doubling.
-    const CLASSES: usize = 64 + 32 * 4 + 1;
     /// The class of records so long that they are prefetched before they are taken: 64 bytes.
     const LONG: usize = 16;
-
-    const _: () = assert!(CLASSES <= 1 << u8::BITS);
-
-    /// The class of a record of so many units, and the units that its class really gives.
-    fn class(units: usize) -> (usize, usize) {
-        if units <= 64 {
-            return (units, units);
-        }
-        let doubling = (units - 1).ilog2() - 6;
-        let step = 2_usize << doubling;
-        let units = units.next_multiple_of(step);
-        (64 + 32 * doubling as usize + (units - (64 << doubling)) / step, units)
-    }
-
-    /// The units of the records of a class.
-    fn class_units(class: usize) -> usize {
-        if class <= 64 {
-            return class;
-        }
-        let (doubling, steps) = ((class - 65) / 32, (class - 65) % 32 + 1);
-        (64 << doubling) + steps * (2 << doubling)
-    }
 
     /// The key and the value of a record.
     ///
@@ -2532,14 +2532,10 @@ mod hash {
         }
 
         /// Files free units that lie side by side as few records.
-        fn file(&mut self, shard: &Shard, mut reference: u32, mut units: u32) {
-            while units > 0 {
-                let wanted = class_units(CLASSES - 1).min(units as usize);
-                let (least, has) = class(wanted);
-                let class = least - usize::from(has > wanted);
+        fn file(&mut self, shard: &Shard, mut reference: u32, units: u32) {
+            for class in classes_of(units as usize) {
                 self.push(shard, class, reference);
                 reference += class_units(class) as u32;
-                units -= class_units(class) as u32;
             }
         }
 
@@ -2839,12 +2835,6 @@ mod hash {
             self.find(self.hash(key), key).map(|record| unsafe { body(record) })
         }
 
-        /// Shows `read` the value of `key`.
-        #[inline(always)]
-        pub(super) fn get_with<T>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> T) -> Option<T> {
-            self.get(key).map(|value| read(value.bytes()))
-        }
-
         /// The record of `key`.
         #[inline(always)]
         fn find(&self, hash: Hash, key: &[u8]) -> Option<*const u8> {
@@ -3005,7 +2995,7 @@ mod hash {
         pub(super) fn change<V: AsRef<[u8]>>(
             &self,
             key: &[u8],
-            decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
+            decide: &mut impl Decide<V>,
         ) -> Option<Tried<bool>> {
             let hash = self.hash(key);
             let directory = self.directory();
@@ -3060,7 +3050,7 @@ mod hash {
             locked: &mut LockedShard<'_>,
             hash: Hash,
             key: &[u8],
-            decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
+            decide: &mut impl Decide<V>,
         ) -> Tried<bool> {
             let shard = locked.shard;
             let Location { slot, steps, taken } = location;
@@ -3102,8 +3092,8 @@ mod hash {
 
         // --- writing many
 
-        /// Writes each pair and notes in `took` whether that took effect. Goes shard by shard, so that a lock is taken once for many pairs, and equal keys in turn. Returns the
-        /// positions that remain, in that order, where it cannot go on.
+        /// Writes each pair and notes in `took` whether that took effect, shard by shard, so that a lock is taken once for many
+        /// pairs, and equal keys in turn. Returns the positions that remain, in that order, where it cannot go on.
         pub(super) fn write_many(
             &self,
             write: Write,
@@ -3111,76 +3101,53 @@ mod hash {
             took: &mut [bool],
             may_write: impl Fn() -> bool,
         ) -> Vec<u32> {
+            /// How many pairs ahead a bucket is prefetched.
+            const LOOKAHEAD: usize = 8;
             let order = self.by_shard(pairs);
-            let mut rest = order.as_slice();
-            while let Some(&(first, _)) = rest.first() {
-                let directory = self.directory();
-                if directory.is_none() {
-                    if self.start().is_err() || self.directory().is_none() {
-                        break;
-                    }
-                    continue;
-                }
-                let mut locked = self.shard(directory.segment(first)).lock();
-                if !may_write() {
+            let (mut done, mut failed) = (0, false);
+            while let Some(&(first, _)) = order.get(done)
+                && !failed
+            {
+                if self.directory().is_none() && (self.start().is_err() || self.directory().is_none()) {
                     break;
                 }
-                let (done, full) = self.write_in(&mut locked, write, rest, pairs, took);
-                rest = &rest[done..];
-                let due = locked.due;
-                let grown = match full {
-                    Ok(Some((segment, hash))) => self.grow(locked, segment, hash),
-                    other => {
-                        drop(locked);
-                        other.map(drop)
+                let shard = self.shard(self.directory().segment(first));
+                let (mut locked, mut full) = (shard.lock(), None);
+                failed = !may_write();
+                while let Some(&(hash, at)) = order.get(done)
+                    && !failed
+                    && full.is_none()
+                    && let directory = self.directory()
+                    && let segment = directory.segment(hash)
+                    && !directory.is_none()
+                    && ptr::eq(self.shard(segment), shard)
+                {
+                    if let Some(&(soon, _)) = order.get(done + LOOKAHEAD) {
+                        // SAFETY: E1. The pin keeps the segment.
+                        prefetch(unsafe { directory.segment(soon).bucket(soon, 0) });
                     }
-                };
+                    let (key, value) = pairs[at as usize];
+                    let decide = &mut |old: Option<&[u8]>| Ok(write.change(old, value));
+                    match segment.locate(shard, hash, key) {
+                        None => full = Some((segment, hash)),
+                        Some(location) => {
+                            match self.change_at(location, segment, &mut locked, hash, key, decide) {
+                                Err(_) => failed = true,
+                                Ok(written) => {
+                                    took[at as usize] = written;
+                                    done += 1;
+                                }
+                            }
+                        }
+                    }
+                }
+                let due = locked.due;
+                failed |= full.is_some_and(|(segment, hash)| self.grow(locked, segment, hash).is_err());
                 if due {
                     self.advance();
                 }
-                if grown.is_err() {
-                    break;
-                }
             }
-            rest.iter().map(|&(_, at)| at).collect()
-        }
-
-        /// Writes the first of these pairs, those of one shard that is locked: how many, and which segment, if any, must grow
-        /// before more can be.
-        fn write_in(
-            &self,
-            locked: &mut LockedShard<'_>,
-            write: Write,
-            order: &[(Hash, u32)],
-            pairs: &[KeyValue<'_>],
-            took: &mut [bool],
-        ) -> (usize, Tried<Option<(Segment, Hash)>>) {
-            /// How many pairs ahead a bucket is prefetched.
-            const LOOKAHEAD: usize = 8;
-            let shard = locked.shard;
-            let mut done = 0;
-            while let Some(&(hash, at)) = order.get(done) {
-                let directory = self.directory();
-                let segment = directory.segment(hash);
-                if directory.is_none() || !ptr::eq(self.shard(segment), shard) {
-                    break;
-                }
-                if let Some(&(soon, _)) = order.get(done + LOOKAHEAD) {
-                    // SAFETY: E1. The pin keeps the segment.
-                    prefetch(unsafe { directory.segment(soon).bucket(soon, 0) });
-                }
-                let (key, value) = pairs[at as usize];
-                let Some(location) = segment.locate(shard, hash, key) else {
-                    return (done, Ok(Some((segment, hash))));
-                };
-                let decide = &mut |old: Option<&[u8]>| Ok(write.change(old, value));
-                match self.change_at(location, segment, locked, hash, key, decide) {
-                    Ok(written) => took[at as usize] = written,
-                    Err(refused) => return (done, Err(refused)),
-                }
-                done += 1;
-            }
-            (done, Ok(None))
+            order[done..].iter().map(|&(_, at)| at).collect()
         }
 
         /// The pairs' hashes and positions, by shard, and those of one shard as they came. Begins with the shard of the first, so
@@ -4583,8 +4550,6 @@ mod sorted {
     const VALUE_BLOB: u16 = u16::MAX - 1;
     const PAIR_BLOB: u16 = u16::MAX;
     const ADDRESS: usize = size_of::<*const Blob>();
-    /// The first word of a block is not the value's: S5.
-    const BLOCK_HEAD: usize = size_of::<AtomicU64>();
 
     // --- leaves
 
@@ -4681,37 +4646,6 @@ mod sorted {
         #[inline]
         fn slot(self) -> Slot {
             Slot::new(self.head, self.len)
-        }
-    }
-
-    /// Where a value is: in its cell, behind the first word of a block, or in a blob.
-    #[derive(Clone, Copy)]
-    pub(super) enum ValueRef<'g> {
-        Cell(&'g [u8]),
-        Block(NonNull<u8>, usize),
-        Blob(*const Blob),
-    }
-
-    impl<'g> ValueRef<'g> {
-        #[inline]
-        pub(super) fn body(self) -> Body<'g> {
-            match self {
-                Self::Cell(value) => Body::Inline(value),
-                Self::Block(block, len) => {
-                    // SAFETY: S6. Whoever found it is pinned, or holds the leaf's lock.
-                    Body::Inline(unsafe { slice::from_raw_parts(block.as_ptr().add(BLOCK_HEAD), len) })
-                }
-                Self::Blob(blob) => Body::Blob(blob),
-            }
-        }
-
-        /// What is retired with the pair, if the value is out of line.
-        fn out_of_line(self) -> Option<Retired> {
-            match self {
-                Self::Cell(_) => None,
-                Self::Block(block, len) => Some(Retired::Block(block, BLOCK_HEAD + len)),
-                Self::Blob(blob) => Some(Retired::Blob(blob)),
-            }
         }
     }
 
@@ -4859,7 +4793,7 @@ mod sorted {
 
         /// The rest of a slot's key and where its value is.
         #[inline]
-        fn cell(self, slot: Slot) -> (&'g [u8], ValueRef<'g>) {
+        fn cell(self, slot: Slot) -> (&'g [u8], Body<'g>) {
             // SAFETY: S1. The slot's cell is whole and never changes.
             unsafe {
                 let cell = self.base().add(slot.cell());
@@ -4868,17 +4802,20 @@ mod sorted {
                 let rest = slot.key_len().saturating_sub(4);
                 if code < BLOCK {
                     let value = slice::from_raw_parts(bytes.add(rest), code.into());
-                    return (slice::from_raw_parts(bytes, rest), ValueRef::Cell(value));
+                    return (slice::from_raw_parts(bytes, rest), Body::Inline(value));
                 }
                 if code == PAIR_BLOB {
                     let blob = bytes.cast::<*const Blob>().read_unaligned();
-                    return (&Blob::parts(blob).0[usize::from(self.prefix_len) + 4..], ValueRef::Blob(blob));
+                    return (&Blob::parts(blob).0[usize::from(self.prefix_len) + 4..], Body::Blob(blob));
                 }
                 let address = bytes.add(rest);
                 let value = if code == VALUE_BLOB {
-                    ValueRef::Blob(address.cast::<*const Blob>().read_unaligned())
+                    Body::Blob(address.cast::<*const Blob>().read_unaligned())
                 } else {
-                    ValueRef::Block(address.cast::<NonNull<u8>>().read_unaligned(), (code - BLOCK).into())
+                    Body::Block(
+                        address.cast::<NonNull<u8>>().read_unaligned(),
+                        BLOCK_HEAD + usize::from(code - BLOCK),
+                    )
                 };
                 (slice::from_raw_parts(bytes, rest), value)
             }
@@ -5521,17 +5458,11 @@ mod sorted {
         }
 
         /// The value of `key`, which lives as long as the pin.
-        #[inline]
-        pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
-            let leaf = self.leaf(key)?;
-            Some(leaf.cell(leaf.find(key)?).1.body())
-        }
-
-        /// Shows `read` the value of `key`.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         #[cfg_attr(target_family = "wasm", inline(never))]
-        pub(super) fn get_with<T>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> T) -> Option<T> {
-            self.get(key).map(|value| read(value.bytes()))
+        pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
+            let leaf = self.leaf(key)?;
+            Some(leaf.cell(leaf.find(key)?).1)
         }
 
         /// Shows `read` each key's value. The keys of a group go down the tree side by side, so that their cache misses overlap.
@@ -5544,7 +5475,7 @@ mod sorted {
                 let leaves = self.leaves_and_cells(keys);
                 for (at, (leaf, key)) in leaves.into_iter().zip(keys).enumerate() {
                     let found = leaf.and_then(|leaf| Some(leaf.cell(leaf.find(key.as_ref())?).1));
-                    read(group * GROUP + at, found.map(|value| value.body().bytes()));
+                    read(group * GROUP + at, found.map(Body::bytes));
                 }
             }
         }
@@ -5613,7 +5544,7 @@ mod sorted {
         pub(super) fn change<V: AsRef<[u8]>>(
             &self,
             key: &[u8],
-            decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
+            decide: &mut impl Decide<V>,
         ) -> Option<Tried<bool>> {
             let hints = if SMALL { None } else { Hints::own() };
             if let Some(hints) = hints
@@ -5634,7 +5565,7 @@ mod sorted {
             leaf: Leaf<'_>,
             hints: Option<&Hints>,
             key: &[u8],
-            decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
+            decide: &mut impl Decide<V>,
         ) -> Option<Tried<bool>> {
             let mut locked = leaf.lock()?;
             let search = leaf.search(leaf.count(), key, false);
@@ -5715,11 +5646,11 @@ mod sorted {
             &self,
             locked: &mut LockedLeaf<'_>,
             search: Search<'_>,
-            decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
+            decide: &mut impl Decide<V>,
         ) -> Tried<bool> {
             let Search { key, found, .. } = search;
             let old = found.ok().map(|(_, slot)| locked.node.cell(slot).1);
-            match decide(old.map(|old| old.body().bytes()))? {
+            match decide(old.map(Body::bytes))? {
                 Change::Keep => return Ok(false),
                 Change::Set(value) => {
                     let value = value.as_ref();
@@ -5736,7 +5667,7 @@ mod sorted {
                 }
             }
             // S6.
-            if let Some(retired) = old.and_then(ValueRef::out_of_line) {
+            if let Some(retired) = old.and_then(Body::out_of_line) {
                 self.heap.retire([retired]);
             }
             Ok(true)
@@ -5820,7 +5751,7 @@ mod sorted {
             &self,
             hints: &Hints,
             key: &[u8],
-            decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
+            decide: &mut impl Decide<V>,
         ) -> Option<Tried<bool>> {
             let (hint, suffix) = hints.find(self.number, key)?;
             let Some(block) = NonNull::new(hint.leaf.get()) else {
@@ -6985,9 +6916,9 @@ mod sorted {
             index: &'g SortedIndex,
             down: bool,
             copy: bool,
-        ) -> Option<(usize, ValueRef<'g>)> {
+        ) -> Option<(usize, Body<'g>)> {
             if !SMALL && let Some((key_len, value)) = self.next_at_once(index, down, copy) {
-                return Some((key_len, ValueRef::Cell(value)));
+                return Some((key_len, Body::Inline(value)));
             }
             self.next_slowly(index, down, copy)
         }
@@ -7005,7 +6936,7 @@ mod sorted {
             }
             let leaf = self.current(index, down)?;
             let slot = leaf.slot_behind(self.at);
-            let ValueRef::Cell(value) = leaf.cell(slot).1 else { return None };
+            let Body::Inline(value) = leaf.cell(slot).1 else { return None };
             if leaf.state().load(Acquire) != self.state {
                 return None;
             }
@@ -7022,7 +6953,7 @@ mod sorted {
             index: &'g SortedIndex,
             down: bool,
             copy: bool,
-        ) -> Option<(usize, ValueRef<'g>)> {
+        ) -> Option<(usize, Body<'g>)> {
             let leaf = if self.left == 0 { None } else { self.current(index, down) };
             let ready = leaf.map(|leaf| (leaf, leaf.slot_behind(self.at)));
             let ready = ready.filter(|(leaf, _)| leaf.is_unchanged(self.state));
@@ -7038,16 +6969,16 @@ mod sorted {
             let (rest, value) = leaf.cell(slot);
             self.slow_at = self.prefetch_at;
             match value {
-                ValueRef::Cell(value) => _ = self.put(leaf, slot, value, copy),
-                ValueRef::Block(..) => _ = self.put(leaf, slot, &[], false),
-                ValueRef::Blob(_) => {
+                Body::Inline(value) => _ = self.put(leaf, slot, value, copy),
+                Body::Block(..) => _ = self.put(leaf, slot, &[], false),
+                Body::Blob(_) => {
                     self.bytes.truncate(leaf.prefix_len.into());
                     self.bytes.extend_from_slice(&slot.head().to_be_bytes()[..slot.key_len().min(4)]);
                     self.bytes.extend_from_slice(rest);
                     self.on = Some(self.bytes.len());
                 }
             }
-            if !matches!(value, ValueRef::Cell(_)) {
+            if !matches!(value, Body::Inline(_)) {
                 // The next one's value is most likely large too.
                 self.slow_at = usize::MAX;
                 let first = if fresh { 1 } else { LOOKAHEAD };
@@ -7121,12 +7052,12 @@ mod sorted {
             if ahead < self.left {
                 let at = if self.down { self.at - ahead } else { self.at + ahead };
                 match leaf.cell(leaf.slot_behind(at)).1 {
-                    ValueRef::Block(block, len) => (0..BLOCK_HEAD + len)
+                    Body::Block(block, bytes) => (0..bytes)
                         .step_by(64)
                         .take(lines)
                         .for_each(|at| prefetch(block.as_ptr().wrapping_add(at))),
-                    ValueRef::Blob(blob) => prefetch(blob),
-                    ValueRef::Cell(_) => {}
+                    Body::Blob(blob) => prefetch(blob),
+                    Body::Inline(_) => {}
                 }
             }
         }
@@ -7151,7 +7082,7 @@ mod sorted {
             let mut left = self.left.min(limit);
             while left > 0 && len < bytes {
                 let slot = leaf.slot_behind(at);
-                let ValueRef::Cell(value) = leaf.cell(slot).1 else { break };
+                let Body::Inline(value) = leaf.cell(slot).1 else { break };
                 let key_len = prefix_len + slot.key_len();
                 let tail = slot.key_len().saturating_sub(4) + value.len();
                 let whole = PAIR_HEAD + key_len + value.len();
@@ -7598,7 +7529,9 @@ fn incremented(text: &[u8], by: i64) -> Tried<i64> {
 }
 
 /// What a verb makes of a key's value.
-type Decide<'d, V> = dyn FnMut(Option<&[u8]>) -> Tried<Change<V>> + 'd;
+trait Decide<V>: FnMut(Option<&[u8]>) -> Tried<Change<V>> {}
+
+impl<V, F: FnMut(Option<&[u8]>) -> Tried<Change<V>>> Decide<V> for F {}
 
 /// Which of the three verbs that give a key a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7896,12 +7829,12 @@ impl Table {
         &self,
         key: &[u8],
         again: bool,
-        decide: impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
+        decide: impl Decide<V>,
     ) -> Result<bool> {
         #[cfg(target_family = "wasm")]
         let mut decide = decide;
         #[cfg(target_family = "wasm")]
-        let decide: &mut Decide<'_, Cow<'v, [u8]>> = &mut |old| {
+        let decide: &mut dyn Decide<Cow<'v, [u8]>> = &mut |old: Option<&[u8]>| {
             Ok(match decide(old)? {
                 Change::Keep => Change::Keep,
                 Change::Set(value) => Change::Set(value.into()),
@@ -7917,7 +7850,7 @@ impl Table {
         &self,
         key: &[u8],
         again: bool,
-        mut decide: impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
+        mut decide: impl Decide<V>,
     ) -> Result<bool> {
         check_key(key)?;
         match self.attempt(key, &mut decide) {
@@ -7934,7 +7867,7 @@ impl Table {
         mut attempt: Option<Tried<bool>>,
         key: &[u8],
         mut again: bool,
-        mut decide: &mut Decide<'_, V>,
+        mut decide: &mut dyn Decide<V>,
     ) -> Result<bool> {
         let mut turns = 0;
         loop {
@@ -7957,11 +7890,7 @@ impl Table {
 
     /// One attempt of a change. `None` where the index grew or was replaced meanwhile.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    fn attempt<V: AsRef<[u8]>>(
-        &self,
-        key: &[u8],
-        decide: &mut impl FnMut(Option<&[u8]>) -> Tried<Change<V>>,
-    ) -> Option<Tried<bool>> {
+    fn attempt<V: AsRef<[u8]>>(&self, key: &[u8], decide: &mut impl Decide<V>) -> Option<Tried<bool>> {
         let mut decide = |old: Option<&[u8]>| {
             self.check_not_dropped()?;
             decide(old)
@@ -8150,7 +8079,8 @@ impl Table {
     pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let inner = &*self.inner;
         let pinned = epoch::pin(&inner.memory);
-        with_index!(inner.pairs, index => index.get(&pinned).get_with(key.as_ref(), read))
+        let value = with_index!(inner.pairs, index => index.get(&pinned).get(key.as_ref()));
+        value.map(|value| read(value.bytes()))
     }
 
     /// The key's value as it is now, to be kept whatever becomes of the pair, or `None` where the key is absent.
@@ -9044,9 +8974,9 @@ impl Cursor {
         let (key_len, place) = position.next_slowly(index, down, true)?;
         *large = None;
         match place {
-            sorted::ValueRef::Cell(_) => {}
-            sorted::ValueRef::Block(..) => position.bytes.extend_from_slice(place.body().bytes()),
-            sorted::ValueRef::Blob(_) => *large = Some(place.body().keep(&table.inner.memory)),
+            Body::Inline(_) => {}
+            Body::Block(..) => position.bytes.extend_from_slice(place.bytes()),
+            Body::Blob(_) => *large = Some(place.keep(&table.inner.memory)),
         }
         Some(key_len)
     }
@@ -9089,7 +9019,7 @@ impl Cursor {
             let index = index.get(&pinned);
             for at in at..limit.min(at + Self::PINNED) {
                 let Some((key_len, place)) = self.position.next(index, down, false) else { return at };
-                if !read(&self.position.bytes[..key_len], place.body().bytes()) {
+                if !read(&self.position.bytes[..key_len], place.bytes()) {
                     return at + 1;
                 }
             }

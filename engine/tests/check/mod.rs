@@ -41,7 +41,7 @@ impl Space {
         let mut pieces: Vec<(usize, usize)> =
             blocks.into_iter().map(|(at, bytes)| (at, Self::rounded(bytes))).collect();
         let mut reserved = 0;
-        for (class, &first) in self.free.iter().enumerate() {
+        for (class, &first) in self.free.iter().enumerate().skip(1) {
             let size = Self::class_size(class);
             assert_eq!(Self::class(size), (class, size), "a class has a size");
             // SAFETY: these are free, and each names the next.

@@ -97,9 +97,9 @@ impl Leaf<'_> {
             assert!(floor <= slot.cell() && slot.cell() + len <= size, "S1: a cell is among the cells");
             let key = self.run().pair(at).key(&mut KEY_ROOM.clone()).to_vec();
             match self.cell(slot).1 {
-                ValueRef::Cell(_) => {}
-                ValueRef::Block(block, len) => met.blocks.push((block.addr().get(), BLOCK_HEAD + len)),
-                ValueRef::Blob(blob) => {
+                Body::Inline(_) => {}
+                Body::Block(block, bytes) => met.blocks.push((block.addr().get(), bytes)),
+                Body::Blob(blob) => {
                     // SAFETY: S6.
                     let in_blob = unsafe { Blob::parts(blob) }.0;
                     assert!(in_blob == key || in_blob.is_empty(), "a blob has its slot's key, or none");
