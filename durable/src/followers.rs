@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use twindex::Index;
 
 use crate::core::Core;
 use crate::disk::sim::{Fault, SimDisk};
@@ -57,6 +58,39 @@ impl Consumer {
 fn is_none_yet(error: &Error) -> bool {
     matches!(error, Error::NoLog { .. })
         || matches!(error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+}
+
+/// A follower waits for no sync: what a write has acknowledged is shown by the next look, with either durability. And the
+/// writer does the same at the disk whether anybody follows or not.
+#[test]
+fn followers_wait_for_no_sync_and_cost_the_writer_nothing() {
+    for durability in LOGGED {
+        let steps = |with_followers: bool| {
+            let disk = SimDisk::new(7);
+            let store = open(&disk, durability).expect("the disk works");
+            let table = store.table("t", Index::Hash).expect("the disk works");
+            let copies: Vec<Store> = (0..3)
+                .take_while(|_| with_followers)
+                .map(|_| follower(&disk).expect("it is there"))
+                .collect();
+            let syncs = store.stats().syncs;
+            for number in 0..100_u32 {
+                table.upsert("key", number.to_be_bytes()).expect("the disk works");
+                for copy in &copies {
+                    assert_eq!(copy.refresh().expect("the disk works"), 1);
+                    let seen = copy.find_table("t").expect("it is open").expect("it is there");
+                    assert_eq!(
+                        seen.select("key").expect("it is open").as_deref(),
+                        Some(&number.to_be_bytes()[..])
+                    );
+                }
+            }
+            let synced = store.stats().syncs - syncs;
+            assert_eq!(synced, if durability == Durability::Always { 100 } else { 0 });
+            disk.steps()
+        };
+        assert_eq!(steps(true), steps(false));
+    }
 }
 
 proptest! {
