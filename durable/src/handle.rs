@@ -10,6 +10,7 @@ use crate::compact;
 use crate::core::{Core, Logged, lock};
 use crate::error::{Error, Result};
 use crate::log::Log;
+use crate::memory;
 
 /// What users of a store hold: its file is let go when they all have let go of this, though a thread of ours
 /// may still be at work.
@@ -80,12 +81,13 @@ impl Handle {
     }
 
     /// To be called before a change is made and a lock taken: waits until the log may grow by so many bytes, and checks
-    /// that the change is allowed.
+    /// that the change is allowed and that there is memory to log it.
     #[inline]
     pub(crate) fn before_write(&self, bytes: usize) -> Result<Option<&Logged>> {
         let logged = self.0.logged();
         if let Some(Logged { log, .. }) = logged {
             log.wait_for_room(bytes).or_else(|error| self.refused(log, error))?;
+            memory::ensure(bytes)?;
         }
         self.0.check_writable()?;
         Ok(logged)

@@ -39,6 +39,7 @@ mod handle;
 mod load;
 mod lock;
 mod log;
+mod memory;
 mod notice;
 #[cfg(test)]
 mod notices;

@@ -62,6 +62,8 @@ const SHORT_BYTES: usize = 1024;
 pub(crate) const LEAST_DUE_BYTES: u64 = 64 << 20;
 /// Buffers up to this size are kept.
 const KEPT_BYTES: usize = 1 << 20;
+/// A buffer that is longer is handed over before its writes are acknowledged.
+const LONG_BUFFER: u64 = 128 << 10;
 
 /// Where a file's log goes on.
 #[derive(Debug)]
@@ -461,7 +463,12 @@ impl Log {
         fill(&mut operations);
         let written = self.append_made(&mut operations);
         let _ = OPERATIONS.try_with(|own| own.set(Some(operations)));
-        written
+        let written = written?;
+        // The buffer of many writes that are acknowledged together stays short enough for the memory that is kept back.
+        if written.saturating_sub(self.handed.load(Acquire)) >= LONG_BUFFER {
+            self.hand_over(written)?;
+        }
+        Ok(written)
     }
 
     #[inline]

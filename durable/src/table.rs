@@ -11,6 +11,7 @@ use crate::compact;
 use crate::core::Logged;
 use crate::error::{Error, Result};
 use crate::handle::Handle;
+use crate::memory;
 
 /// How many pairs a `_many` form writes under one set of locks and into one record: as few as the engine writes shard by
 /// shard.
@@ -329,13 +330,20 @@ impl Table {
     ) -> Written<bool> {
         let new = std::cell::RefCell::new(None);
         let apply = || {
-            self.engine.alter(key, |old| {
+            let mut refused = None;
+            let altered = self.engine.alter(key, |old| {
                 let change = change(old);
-                if let Change::Set(value) = &change {
-                    *new.borrow_mut() = Some(value.clone());
+                let Change::Set(value) = &change else { return change };
+                match memory::ensure(value.len()).and_then(|()| memory::copied(value)) {
+                    Ok(copy) => *new.borrow_mut() = Some(copy),
+                    Err(error) => {
+                        refused = Some(error);
+                        return Change::Keep;
+                    }
                 }
                 change
-            })
+            })?;
+            refused.map_or(Ok(altered), Err)
         };
         self.write(key, 0, apply, |log| self.log_change(log, key, new.borrow().as_deref()))
     }

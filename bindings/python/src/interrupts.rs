@@ -51,6 +51,11 @@ where
     W: FnOnce() -> T + Send + 'static,
 {
     const OFTEN: Duration = Duration::from_millis(50);
+    /// What a thread takes to begin. One that finds no memory then ends the process.
+    const THREAD_BYTES: usize = 8 << 20;
+    if Vec::<u8>::new().try_reserve_exact(THREAD_BYTES).is_err() {
+        return Ok(py.detach(work));
+    }
     let (sender, mut receiver) = mpsc::channel();
     let work = Arc::new(Mutex::new(Some(work)));
     let take = |work: &Mutex<Option<W>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -74,6 +74,9 @@ const _: () = assert!(size_of::<Result<Made>>() == 2 * size_of::<usize>());
 
 impl Ahead {
     /// Whether there is room for more. Runs no Python code.
+    ///
+    /// A pair that cannot be made ends the block: Python has few errors for when there is no memory, and ends the process once
+    /// all of them are held.
     #[inline]
     fn push(&mut self, py: Python<'_>, key: &[u8], value: &[u8]) -> bool {
         self.bytes += match self.yields {
@@ -82,6 +85,9 @@ impl Ahead {
             Yields::Pairs => key.len() + value.len(),
         };
         let made = self.make(py, key, value);
+        if made.is_err() {
+            self.bytes = BLOCK_BYTES;
+        }
         self.made.push_back(made);
         !self.is_full()
     }

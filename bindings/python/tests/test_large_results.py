@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -73,9 +74,10 @@ def test_many_values_of_any_length_come_in_order(length: int) -> None:
 
 LIMITED = """
 import resource
+import twindex
 from twindex import Store
 
-store = Store()
+store = {store}
 raw = dict(keys="bytes", values="bytes")
 table, log = store.table("t", **raw), store.table("log", index="sorted", **raw)
 large = b"v" * (48 << 20)
@@ -122,13 +124,61 @@ except MemoryError:
 def test_a_result_that_memory_is_refused_for_is_an_error(expression: str) -> None:
     if sys.platform != "linux":
         pytest.skip("a process cannot be given less memory here")
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED.format(expression=expression)],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    refused("Store()", expression)
+
+
+@pytest.mark.parametrize("durability", ["everysec", "always"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "table.upsert(b'c', large)",
+        "table.alter(b'a', lambda value: large)",
+        "table.compare_and_swap(b'a', None, None) or table.compare_and_swap(b'c', None, large)",
+        "table.insert_many([(b'c', large)])",
+    ],
+)
+def test_the_log_of_a_file_is_short_of_memory_too(tmp_path: Path, durability: str, expression: str) -> None:
+    """The record of a change was made once the change was in memory, and ended the process where there was none for it."""
+    if sys.platform != "linux":
+        pytest.skip("a process cannot be given less memory here")
+    refused(f"twindex.open({str(tmp_path / 'app.twx')!r}, durability={durability!r})", expression)
+
+
+def refused(store: str, expression: str) -> None:
+    program = LIMITED.format(store=store, expression=expression)
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
+
+
+EXHAUSTED = """
+import resource
+import twindex
+
+table = twindex.Store().table("t", {index!r}, keys="bytes", values="bytes")
+table.update((b"%d" % number, b"v" * 400) for number in range(20_000))
+pairs, kept = table.items(), []
+with open("/proc/self/statm") as file:
+    used = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used, -1))
+for _ in range(20):
+    try:
+        while True:
+            kept.append(list(pairs))
+    except MemoryError:
+        pass
+resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+print(len(list(pairs)))
+"""
+
+
+@pytest.mark.parametrize("index", ["hash", "sorted"])
+def test_reading_ahead_holds_one_memory_error(index: str) -> None:
+    """A block held one for each pair that could not be made. Python has sixteen, and ended the process."""
+    if sys.platform != "linux":
+        pytest.skip("a process cannot be given less memory here")
+    program = EXHAUSTED.format(index=index)
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "20000\n"), done.stderr
 
 
 REFUSED = """
