@@ -35,6 +35,14 @@ test('the tool does its commands', async () => {
   assert.equal(copied.get('ada'), '1815')
 })
 
+test('single pairs are shown and changed, in the shell too', () => {
+  assert.equal(run(['set', path, 'users', 'bob', '1816']).status, 0)
+  assert.equal(run(['get', path, 'users', 'bob']).stdout, '1816\n')
+  const shell = run(['shell', '--write', path], 'delete users bob\nscan users --json\n')
+  assert.deepEqual(JSON.parse(shell.stdout), { table: 'users', key: 'ada', value: '1815' }, shell.stderr)
+  assert.equal(run(['get', path, 'users', 'bob']).status, 1)
+})
+
 test('the tool says by its exit code how it went', () => {
   assert.match(run(['--help']).stdout, /Usage: twindex/)
   assert.equal(run(['--version']).status, 0)

@@ -51,6 +51,16 @@ def test_import(command: list[str], path: Path) -> None:
         assert store.table("log", "sorted", values="int")["c"] == 3
 
 
+def test_single_pairs_and_the_shell(command: list[str], path: Path) -> None:
+    assert run(command, "set", path, "log", "c", "3").returncode == 0
+    assert run(command, "get", path, "log", "c").stdout == "3\n"
+    assert run(command, "delete", path, "log", "a").returncode == 0
+    scanned = [json.loads(line) for line in run(command, "scan", path, "log", "--json").stdout.splitlines()]
+    assert [(line["key"], line["value"]) for line in scanned] == [("b", 2), ("c", 3)]
+    shell = run(command, "shell", "--write", path, given="set log d 4\nscan log --reverse --limit 1\n")
+    assert (shell.returncode, shell.stdout) == (0, "d\t4\n"), shell.stderr
+
+
 def test_exit_codes(command: list[str], path: Path) -> None:
     assert run(command, "--help").returncode == 0
     assert run(command, "--version").stdout.split()[-1] == twindex.__version__
