@@ -644,12 +644,11 @@ mod platform {
             -1
         }
 
-        /// Whether `light` is enough for a reader. Only asks what the system can do: to register takes 8 to 14 ms once there
-        /// are threads, so that is left to the first `heavy`.
+        /// Whether `light` is enough for a reader. The first call registers the process, which takes 10 us, or 8 to 14 ms
+        /// once there are threads. It comes with the first store, so that no write waits for it.
         pub(in super::super) fn has_light() -> bool {
             static ANSWER: OnceLock<bool> = OnceLock::new();
-            !MEMBARRIER
-                || *ANSWER.get_or_init(|| matches!(membarrier(0), all @ 1.. if all & FENCE as isize != 0))
+            !MEMBARRIER || *ANSWER.get_or_init(|| membarrier(REGISTER) == 0)
         }
 
         #[inline(always)]
@@ -665,10 +664,8 @@ mod platform {
 
         /// Runs a full fence on every other thread of the process; whether it did.
         pub(in super::super) fn heavy() -> bool {
-            let run = |command| membarrier(command) == 0;
             fence(SeqCst);
-            // The first run of a process fails, as it is not registered yet.
-            !(MEMBARRIER && has_light()) || run(FENCE) || (run(REGISTER) && run(FENCE))
+            !(MEMBARRIER && has_light()) || membarrier(FENCE) == 0
         }
     }
 }
@@ -963,6 +960,7 @@ struct Line<T>(T);
 
 impl Default for Memory {
     fn default() -> Self {
+        platform::barrier::has_light();
         let limit = AtomicUsize::new(usize::MAX);
         let (used, safe) = (AtomicUsize::new(0), Line::default());
         Self { used, limit, parent: None, safe, removed: Default::default() }

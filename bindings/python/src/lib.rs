@@ -46,6 +46,8 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = true)]
 fn _twindex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     check_interpreter()?;
+    // The first store registers the process for a fence: 10 us while there is one thread, 10 ms later.
+    drop(twindex::Store::new());
     fork::watch()?;
     notices::watch();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
