@@ -86,11 +86,35 @@ export class TwindexError extends Error {
   readonly code: string
 }
 
+/**
+ * Writes that are done together in one slot of the cluster, all or none. The keys of hash tables lie in one slot where they
+ * have the same text in braces, as `{ada}name` and `{ada}mail` do. A sorted table made with one partition lies in one. One
+ * server that is no cluster does any batch.
+ */
+export class Batch {
+  private constructor()
+  /** The number of writes in it. */
+  readonly size: number
+  insert<K, V>(table: Table<K, V>, key: K, value: V): this
+  replace<K, V>(table: Table<K, V>, key: K, value: V): this
+  upsert<K, V>(table: Table<K, V>, key: K, value: V): this
+  delete<K, V>(table: Table<K, V>, key: K): this
+  increment<K, V>(table: Table<K, V>, key: K, by?: number | bigint): this
+  /** Has the batch done only if the key has this value when it is committed, or is absent for `undefined`. */
+  expect<K, V>(table: Table<K, V>, key: K, value: V | undefined): this
+  /** Does all of them, in order: whether each took effect. Where one fails, none is done. Ends the batch. */
+  commit(): Promise<boolean[]>
+}
+
 export class Store {
   private constructor()
   table<K = string, V = string>(name: string, options?: TableOptions): Promise<Table<K, V>>
   tables(): Promise<[name: string, index: 'hash' | 'sorted'][]>
   dropTable(name: string): Promise<boolean>
+  /** A batch of writes that are done all or not at all, to be filled and committed. */
+  batch(): Batch
+  /** The same, committed once `fill` has returned, and dropped where it throws: whether each write took effect. */
+  batch(fill: (batch: Batch) => void | Promise<void>): Promise<boolean[]>
   readonly nearStats: NearStats | undefined
   close(): Promise<void>
 }

@@ -1,5 +1,6 @@
 // Twindex's tables in a Valkey or Redis Cluster, or in one server.
 
+export { Batch } from './lib/batch.js'
 export { Cursor } from './lib/cursor.js'
 export { TwindexError } from './lib/shared/errors.js'
 export { DELETE, KEEP } from './lib/shared/table.js'

@@ -1,11 +1,12 @@
 // Stores in a cluster.
 
+import { Batch } from './batch.js'
 import { wait } from './call.js'
 import { readTime } from './items.js'
 import { native } from './native.js'
 import { readCodecs, rememberedCodecs } from './shared/codecs.js'
 import { rangeError } from './shared/errors.js'
-import { readBoolean, readCount, readOptions, readString, TABLE } from './shared/options.js'
+import { readBoolean, readCount, readFunction, readOptions, readString, TABLE } from './shared/options.js'
 import { Table } from './table.js'
 
 const TIMES = ['longestLife', 'timeout', 'connectTimeout', 'patience', 'catalogueAge']
@@ -42,6 +43,11 @@ export async function connect(url, options) {
   return new Store(await wait(() => native.connect(url, given)))
 }
 
+async function commitOnce(batch, fill) {
+  await fill(batch)
+  return batch.commit()
+}
+
 export class Store {
   #native
 
@@ -70,6 +76,12 @@ export class Store {
   async dropTable(name) {
     readString(name, 'the name of a table')
     return wait(() => this.#native.dropTable(name))
+  }
+
+  /** A batch of writes, to be filled and committed; or the same, committed once `fill` has returned. */
+  batch(fill) {
+    const batch = new Batch(this.#native.batch())
+    return fill === undefined ? batch : commitOnce(batch, readFunction(fill, 'what fills a batch'))
   }
 
   /** The figures of the near cache, where there is one. */

@@ -15,12 +15,15 @@ import {
 } from './shared/options.js'
 import { DELETE, KEEP } from './shared/table.js'
 
-const INSERT = 0
-const REPLACE = 1
-const UPSERT = 2
+export const INSERT = 0
+export const REPLACE = 1
+export const UPSERT = 2
+
+/** The native half of a table, and its codecs. */
+export let partsOf
 
 /** An amount of 64 bits. */
-function readAmount(by) {
+export function readAmount(by) {
   if (typeof by !== 'bigint' && !Number.isSafeInteger(by)) {
     throw typeError('an amount is an integer or a bigint', by)
   }
@@ -42,6 +45,15 @@ export class Table {
   constructor(native, codecs) {
     this.#native = native
     this.#codecs = codecs
+  }
+
+  static {
+    partsOf = (table) => {
+      if (typeof table !== 'object' || table === null || !(#native in table)) {
+        throw typeError('a batch writes to tables in a cluster', table)
+      }
+      return { native: table.#native, codecs: table.#codecs }
+    }
   }
 
   get name() {

@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(dead_code, reason = "in tests nothing is registered with Node"))]
 
 mod answer;
+mod batch;
 mod cursor;
 mod store;
 mod table;

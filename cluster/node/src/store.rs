@@ -8,6 +8,7 @@ use napi_derive::napi;
 use twindex_cluster::{Index, Options, TableOptions};
 
 use crate::answer::{answer, millis, refused};
+use crate::batch::NativeBatch;
 use crate::table::NativeTable;
 
 #[napi]
@@ -120,6 +121,11 @@ impl NativeStore {
     pub fn drop_table<'e>(&self, env: &'e Env, name: String) -> Result<PromiseRaw<'e, bool>> {
         let store = self.0.clone();
         answer(env, async move { store.drop_table(&name).await })
+    }
+
+    #[napi]
+    pub fn batch(&self) -> NativeBatch {
+        NativeBatch::new(self.0.batch())
     }
 
     /// Hits, misses, invalidations, how often it was emptied, pairs, bytes and servers.

@@ -28,6 +28,14 @@ fn bound(end: &End) -> Bound<&[u8]> {
     }
 }
 
+/// An amount of 64 bits.
+pub(crate) fn amount(by: &BigInt) -> Result<i64> {
+    match by.get_i64() {
+        (by, true) => Ok(by),
+        _ => Err(Error::new(Status::InvalidArg, "TWINDEX_OVERFLOW\nan amount does not fit into 64 bits")),
+    }
+}
+
 #[napi]
 impl NativeTable {
     #[napi(getter)]
@@ -108,11 +116,7 @@ impl NativeTable {
         keys: Vec<Uint8Array>,
         amounts: Vec<BigInt>,
     ) -> Result<PromiseRaw<'e, Vec<BigInt>>> {
-        let amounts = amounts.iter().map(|by| match by.get_i64() {
-            (by, true) => Ok(by),
-            _ => Err(Error::new(Status::InvalidArg, "TWINDEX_OVERFLOW\nan amount does not fit into 64 bits")),
-        });
-        let amounts: Vec<i64> = amounts.collect::<Result<_>>()?;
+        let amounts: Vec<i64> = amounts.iter().map(amount).collect::<Result<_>>()?;
         let (table, amounts) = (self.0.clone(), owned(keys).into_iter().zip(amounts).collect::<Vec<_>>());
         answer(env, async move {
             let sums = table.increment_many(&amounts).await?;

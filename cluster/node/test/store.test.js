@@ -57,6 +57,30 @@ test('pairs expire when told to', async () => {
   await assert.rejects(users.insert('cy', '1', { ttl: '1' }), { code: 'TWINDEX_TYPE' })
 })
 
+test('batches are done in one slot', async () => {
+  const store = await open('batches', { partitions: 1 })
+  const users = await store.table('users', { values: 'int' })
+  const log = await store.table('log', { index: 'sorted' })
+  const batch = store.batch().insert(users, '{ada}age', 36).increment(users, '{ada}visits')
+  batch.expect(users, '{ada}age', undefined).delete(users, '{ada}none')
+  assert.equal(batch.size, 3)
+  assert.deepEqual(await batch.commit(), [true, true, false])
+  assert.deepEqual(await users.selectMany(['{ada}age', '{ada}visits']), [36, 1])
+  await assert.rejects(batch.commit(), { code: 'TWINDEX_CLOSED' })
+  const took = await store.batch((filled) => {
+    filled.upsert(log, 'b', '2').replace(log, 'a', '1')
+  })
+  assert.deepEqual(took, [true, false])
+  const unexpected = store.batch().expect(users, '{ada}age', 7).upsert(users, '{ada}age', 8)
+  await assert.rejects(unexpected.commit(), { code: 'TWINDEX_UNEXPECTED' })
+  const crossing = store.batch().upsert(users, 'a', 1).upsert(users, 'b', 1)
+  await assert.rejects(crossing.commit(), { code: 'TWINDEX_CROSS_SLOT', message: /braces/ })
+  assert.throws(() => store.batch().upsert({}, 'a', 1), { code: 'TWINDEX_TYPE' })
+  const other = await open('batches')
+  assert.throws(() => other.batch().upsert(users, 'a', 1), { code: 'TWINDEX_FOREIGN_TABLE' })
+  assert.throws(() => store.batch().increment(users, 'a', 1.5), { code: 'TWINDEX_TYPE' })
+})
+
 test('writes wait for replicas', async () => {
   const users = await (await open('replicas', { replicas: 1 })).table('users')
   assert.ok(await users.insert('ada', '1815'))

@@ -4,6 +4,7 @@
 //! awaitables of asyncio. The verbs are the same functions for both.
 
 mod answer;
+mod batch;
 mod cursor;
 mod error;
 mod store;
@@ -15,6 +16,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = true)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<batch::Batch>()?;
     module.add_class::<cursor::Cursor>()?;
     module.add_class::<cursor::Pairs>()?;
     module.add_class::<store::Store>()?;

@@ -7,6 +7,7 @@ use pyo3::types::PyDict;
 use twindex_cluster::{Index, Options, TableOptions};
 
 use crate::answer::{Mode, Then, answer};
+use crate::batch::Batch;
 use crate::error::raised;
 use crate::table::Table;
 
@@ -114,6 +115,10 @@ impl Store {
     fn drop_table(&self, py: Python<'_>, name: String) -> PyResult<Py<PyAny>> {
         let store = self.inner.clone();
         answer(py, self.mode, None, async move { store.drop_table(&name).await })
+    }
+
+    fn batch(&self) -> Batch {
+        Batch::new(self.inner.batch(), self.mode)
     }
 
     /// The figures of the near cache; none where there is none.

@@ -28,6 +28,10 @@ impl Table {
         Self { inner, mode }
     }
 
+    pub(crate) fn inner(&self) -> &twindex_cluster::Table {
+        &self.inner
+    }
+
     /// Begins a call with a handle of its own.
     fn answer<T, F>(
         &self,

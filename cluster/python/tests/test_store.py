@@ -1,6 +1,7 @@
 """What the package does beyond the verbs."""
 
 import asyncio
+import contextlib
 import multiprocessing
 import subprocess
 import sys
@@ -89,6 +90,51 @@ def test_writes_wait_for_replicas(url: str, namespace: str) -> None:
     for wrong in (-1, 1001):
         with pytest.raises(twindex.OptionError, match="replicas"):
             twindex.connect(url, replicas=wrong)
+
+
+def test_batches_are_done_in_one_slot(url: str, namespace: str) -> None:
+    with twindex.connect(url, namespace=namespace, partitions=1) as store:
+        users, log = store.table("users", values="int"), store.table("log", index="sorted")
+        with store.batch() as batch:
+            batch.insert(users, "{ada}age", 36)
+            batch.expect(users, "{ada}age", None)
+            batch.increment(users, "{ada}visits")
+            batch.delete(users, "{ada}none")
+            assert len(batch) == 3
+        assert users.select_many(["{ada}age", "{ada}visits"]) == [36, 1]
+        with pytest.raises(twindex.ClosedError):
+            batch.commit()
+        batch = store.batch()
+        batch.upsert(log, "b", "2")
+        batch.replace(log, "a", "1")
+        assert batch.commit() == [True, False]
+        batch = store.batch()
+        batch.expect(users, "{ada}age", 7)
+        batch.upsert(users, "{ada}age", 8)
+        with pytest.raises(twindex.UnexpectedError):
+            batch.commit()
+        batch = store.batch()
+        batch.upsert(users, "a", 1)
+        batch.upsert(users, "b", 1)
+        with pytest.raises(twindex_cluster.CrossSlotError, match="braces"):
+            batch.commit()
+        with contextlib.suppress(ZeroDivisionError), store.batch() as batch:
+            batch.upsert(users, "a", 1 // 0)
+        assert "a" not in users
+        with pytest.raises(twindex.ArgumentTypeError, match="tables in a cluster"):
+            store.batch().upsert({}, "a", 1)
+        with pytest.raises(twindex.ForeignTableError):
+            twindex.connect(url, namespace=namespace).batch().upsert(users, "a", 1)
+
+    async def main() -> None:
+        async with await twindex.aio.connect(url, namespace=namespace) as store:
+            users = await store.table("users")
+            async with store.batch() as batch:
+                batch.expect(users, "{ada}age", 36)
+                batch.increment(users, "{ada}age", 2)
+            assert await users.select("{ada}age") == 38
+
+    asyncio.run(main())
 
 
 def test_threads_and_tasks_share_a_store(url: str, namespace: str) -> None:

@@ -14,10 +14,20 @@ from collections.abc import MutableMapping
 from twindex.errors import ArgumentTypeError
 
 from ._native import __version__
+from ._verbs import Batch as _Batch
 from ._verbs import Cursor, Verbs, connecting, only, opening, text
-from .errors import NotReplicatedError, RefusedError, UnavailableError, UnknownOutcomeError, UrlError
+from .errors import (
+    CrossSlotError,
+    NotReplicatedError,
+    RefusedError,
+    UnavailableError,
+    UnknownOutcomeError,
+    UrlError,
+)
 
 __all__ = [
+    "Batch",
+    "CrossSlotError",
     "Cursor",
     "NotReplicatedError",
     "RefusedError",
@@ -55,6 +65,19 @@ def connect(
     return connecting(url, {name: value for name, value in locals().items() if name != "url"}, False, Store)
 
 
+class Batch(_Batch):
+    """Writes that are done all or not at all, in one slot: see `twindex_cluster.Store.batch`."""
+
+    __slots__ = ()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.commit()
+
+
 class Store:
     """A store in a cluster, shared by all threads."""
 
@@ -76,6 +99,10 @@ class Store:
     def drop_table(self, name):
         """Remove a table and its pairs; whether it was there."""
         return self._native.drop_table(text("the name", name))
+
+    def batch(self):
+        """A batch of writes, to be filled and committed, which a `with` block does at its end."""
+        return Batch(self._native.batch())
 
     @property
     def near_stats(self):

@@ -202,6 +202,64 @@ class Verbs:
         return PAIRS if limit is None else max(1, min(limit, PAIRS))
 
 
+class Batch:
+    """Writes that are collected and then done together: all or none, in one slot of the cluster.
+
+    The keys of hash tables lie in one slot where they have the same text in braces, as "{ada}name" and "{ada}mail" do. A
+    sorted table that was made with one partition lies in one. One server that is no cluster does any batch.
+    """
+
+    __slots__ = ("_native",)
+
+    def __init__(self, native):
+        self._native = native
+
+    def insert(self, table, key, value, /):
+        """Add the pair where the key is absent."""
+        coder = coder_of(table)
+        self._native.insert(table._native, coder.key(key), coder.value(value))
+
+    def replace(self, table, key, value, /):
+        """Replace the value where the key is present."""
+        coder = coder_of(table)
+        self._native.replace(table._native, coder.key(key), coder.value(value))
+
+    def upsert(self, table, key, value, /):
+        """Give the key this value, present or not."""
+        coder = coder_of(table)
+        self._native.upsert(table._native, coder.key(key), coder.value(value))
+
+    def delete(self, table, key, /):
+        """Remove the pair."""
+        self._native.delete(table._native, coder_of(table).key(key))
+
+    def increment(self, table, key, by=1, /):
+        """Add to a value that is the text of an integer; an absent one counts as 0. The batch fails where it is none."""
+        coder = coder_of(table)
+        coder.check_decimal()
+        self._native.increment(table._native, coder.key(key), amount(by))
+
+    def expect(self, table, key, value, /):
+        """Have the batch done only if the key has this value when it is committed, or is absent for None."""
+        coder = coder_of(table)
+        self._native.expect(table._native, coder.key(key), table._old(value))
+
+    def commit(self):
+        """Do all of them: whether each took effect. Ends the batch."""
+        return self._native.commit()
+
+    def __len__(self):
+        return len(self._native)
+
+
+def coder_of(table):
+    """The codecs of what must be a table in a cluster."""
+    if not isinstance(table, Verbs):
+        msg = f"a batch writes to tables in a cluster, not to {type(table).__name__}: {table!r}"
+        raise ArgumentTypeError(msg)
+    return table._coder
+
+
 class Cursor:
     """A position in a sorted table."""
 

@@ -9,9 +9,10 @@
 ...             print(key, value)
 """
 
+from ._verbs import Batch as _Batch
 from ._verbs import Cursor, Verbs, connecting, only, opening, text
 
-__all__ = ["Cursor", "Store", "Table", "connect"]
+__all__ = ["Batch", "Cursor", "Store", "Table", "connect"]
 
 
 async def connect(
@@ -35,6 +36,19 @@ async def connect(
     )
 
 
+class Batch(_Batch):
+    """Writes that are done all or not at all, in one slot. `commit` is awaited."""
+
+    __slots__ = ()
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, kind, *_):
+        if kind is None:
+            await self.commit()
+
+
 class Store:
     """A store in a cluster."""
 
@@ -56,6 +70,10 @@ class Store:
     async def drop_table(self, name):
         """Remove a table and its pairs; whether it was there."""
         return await self._native.drop_table(text("the name", name))
+
+    def batch(self):
+        """A batch of writes, to be filled and committed, which an `async with` block does at its end."""
+        return Batch(self._native.batch())
 
     @property
     def near_stats(self):

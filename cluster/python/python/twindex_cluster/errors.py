@@ -38,6 +38,12 @@ class NotReplicatedError(Error, ConnectionError):
     code = "TWINDEX_NOT_REPLICATED"
 
 
+class CrossSlotError(Error, ValueError):
+    """A batch whose keys lie in several slots of the cluster: no server can do it in one step."""
+
+    code = "TWINDEX_CROSS_SLOT"
+
+
 class RefusedError(Error, RuntimeError):
     """The server refused the command, for example for want of memory or of permission."""
 
