@@ -23,7 +23,7 @@ export interface TableOptions {
 export interface ConnectOptions {
   /** What every key in the servers begins with: `tw` unless told. */
   namespace?: string
-  /** Keeps so many bytes of pairs of hash tables in this process, which the servers keep true. */
+  /** Keeps so many bytes of pairs in this process, which the servers keep true. */
   nearCache?: number
   /** How long such a pair is shown at most: 60,000 unless told. */
   longestLife?: number
@@ -71,7 +71,9 @@ export interface NearStats {
   emptied: number
   pairs: number
   bytes: number
+  /** How many servers are listened to, and how many partitions of sorted tables. */
   servers: number
+  channels: number
 }
 
 /** Connects to the servers that a URL names, such as `redis://host:7000,other:7000`; `rediss://` is TLS. */

@@ -7,13 +7,27 @@ local function register(name, callback, flags)
   redis.register_function{function_name = 'twindex_1_' .. name, callback = callback, flags = flags or {}}
 end
 
--- Runs a verb on each group of arguments, and gives all that it answers.
+-- Says which keys of a partition were written, on the channel that is called as its HASH is: each behind its length in two
+-- bytes. Near caches listen.
+local function tell(channel, written)
+  if #written == 0 then return end
+  for i, key in ipairs(written) do
+    written[i] = string.char(math.floor(#key / 256), #key % 256) .. key
+  end
+  redis.call('SPUBLISH', channel, table.concat(written))
+end
+
+-- Runs a verb on each group of arguments, which begins with a key, and gives all that it answers. The verb also returns whether
+-- it wrote.
 local function each(size, verb)
   return function(keys, args)
-    local answers = {}
+    local answers, written = {}, {}
     for i = 1, #args, size do
-      answers[#answers + 1] = verb(keys, args, i)
+      local answer, wrote = verb(keys, args, i)
+      answers[#answers + 1] = answer
+      if wrote then written[#written + 1] = args[i] end
     end
+    tell(keys[1], written)
     return answers
   end
 end
@@ -35,22 +49,23 @@ end
 register('insert', each(2, function(keys, args, i)
   if redis.call('HSETNX', keys[1], args[i], args[i + 1]) == 0 then return 0 end
   redis.call('ZADD', keys[2], 0, args[i])
-  return 1
+  return 1, true
 end))
 
 register('replace', each(2, function(keys, args, i)
   if redis.call('HEXISTS', keys[1], args[i]) == 0 then return 0 end
   redis.call('HSET', keys[1], args[i], args[i + 1])
-  return 1
+  return 1, true
 end))
 
 register('upsert', each(2, function(keys, args, i)
   put(keys, args[i], args[i + 1])
-  return 1
+  return 1, true
 end))
 
 register('delete', each(1, function(keys, args, i)
-  return remove(keys, args[i])
+  local removed = remove(keys, args[i])
+  return removed, removed == 1
 end), {'allow-oom'})
 
 -- The key, whether it must be present, its value then, whether it shall be, its value then.
@@ -63,7 +78,7 @@ register('swap', each(5, function(keys, args, i)
   else
     remove(keys, args[i])
   end
-  return 1
+  return 1, true
 end))
 
 -- The key and the amount; the sum as text, since Lua's numbers have 53 bits. False where it is no integer.
@@ -71,8 +86,14 @@ register('increment', each(2, function(keys, args, i)
   local sum = redis.pcall('HINCRBY', keys[1], args[i], args[i + 1])
   if type(sum) == 'table' then return false end
   redis.call('ZADD', keys[2], 0, args[i])
-  return redis.call('HGET', keys[1], args[i])
+  return redis.call('HGET', keys[1], args[i]), true
 end))
+
+-- Removes a partition. An empty message says that all of it is gone.
+register('clear', function(keys)
+  redis.call('SPUBLISH', keys[1], '')
+  return redis.call('UNLINK', keys[1], keys[2])
+end, {'allow-oom'})
 
 -- Up to so many pairs of a range: their keys and, beside them, their values.
 register('page', function(keys, args)
@@ -155,7 +176,7 @@ register('batch', function(keys, args)
     end
   end
   if #failed > 0 then return {'unexpected', failed} end
-  local took, undo = {}, {}
+  local took, undo, written = {}, {}, {}
   for i = 1, #args, 5 do
     local verb, is_sorted, at, field = args[i], args[i + 1] == '1', tonumber(args[i + 2]), args[i + 3]
     if verb ~= 'e' and verb ~= 'a' then
@@ -181,8 +202,14 @@ register('batch', function(keys, args)
         end
       end
       took[#took + 1] = is_due and 1 or 0
+      if is_due and is_sorted then
+        local channel = keys[at]
+        written[channel] = written[channel] or {}
+        table.insert(written[channel], field)
+      end
     end
   end
+  for channel, fields in pairs(written) do tell(channel, fields) end
   return {'done', took}
 end)
 

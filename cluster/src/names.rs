@@ -73,6 +73,13 @@ impl Names {
     }
 }
 
+impl Partition {
+    /// The channel on which the functions tell what they wrote to it: it must lie in the same slot.
+    pub(crate) fn channel(&self) -> &[u8] {
+        &self.pairs
+    }
+}
+
 impl Layout {
     /// The key of a pair of a hash table.
     pub(crate) fn key(&self, key: &[u8]) -> Vec<u8> {

@@ -47,6 +47,9 @@ pub struct Store {
 
 impl Store {
     fn wrap(&self, state: Arc<crate::catalogue::State>) -> Table {
+        if let Some(near) = &self.shared.near {
+            near.want(&state.layout);
+        }
         Table::new(self.shared.clone(), state)
     }
 

@@ -13,7 +13,7 @@ use crate::catalogue::State;
 use crate::cursor::{Cursor, Scan};
 use crate::error::{Error, Result};
 use crate::names::Layout;
-use crate::near::Near;
+use crate::near::{Miss, Near};
 use crate::pairs::{Put, Swap};
 use crate::router::{Kind, Op, Reply, refused};
 use crate::shared::Shared;
@@ -106,8 +106,13 @@ impl Table {
     /// What was read of this key before may be old.
     pub(crate) fn wrote(&self, layout: &Layout, key: &[u8]) {
         self.state.writes.fetch_add(1, Relaxed);
-        if let (Some(near), true) = (&self.shared.near, self.is_hash()) {
-            near.forget(&layout.key(key));
+        self.forget(layout, std::iter::once(key));
+    }
+
+    /// Forgets what is kept of these keys near.
+    fn forget<'k>(&self, layout: &Layout, keys: impl Iterator<Item = &'k [u8]>) {
+        if let Some(near) = &self.shared.near {
+            keys.for_each(|key| near.forget(&layout.key(key)));
         }
     }
 
@@ -127,10 +132,23 @@ impl Table {
         ops: impl Iterator<Item = Op>,
     ) -> Result<Vec<Reply>> {
         let replies = self.write(ops.collect()).await;
-        if let Some(near) = &self.shared.near {
-            keys.for_each(|key| near.forget(&layout.key(key)));
-        }
+        self.forget(layout, keys);
         replies
+    }
+
+    /// Writes pairs of a sorted table, in the same way.
+    async fn write_chunks<T>(
+        &self,
+        layout: &Layout,
+        keys: impl ExactSizeIterator<Item = &[u8]>,
+        chunks: Vec<sorted::Chunk>,
+        decode: impl Fn(Value) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let (ops, places) = chunks.into_iter().map(|chunk| (chunk.op, chunk.places)).unzip();
+        let replies = self.write(ops).await;
+        let count = keys.len();
+        self.forget(layout, keys);
+        sorted::gather(count, places, replies?, decode)
     }
 
     // --- writes
@@ -184,22 +202,8 @@ impl Table {
         };
         let chunks =
             sorted::chunks(&layout, pairs, |pair| pair.0.as_ref(), sorted::function(verb.name()), add);
-        self.gather(pairs.len(), chunks, Kind::Write, |value| hash::took_effect(&value)).await
-    }
-
-    async fn gather<T>(
-        &self,
-        count: usize,
-        chunks: Vec<sorted::Chunk>,
-        kind: Kind,
-        decode: impl Fn(Value) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        let (ops, places) = chunks.into_iter().map(|chunk| (chunk.op, chunk.places)).unzip();
-        let replies = match kind {
-            Kind::Write => self.write(ops).await?,
-            Kind::Read | Kind::Repeat => self.shared.router.run(ops, kind).await?,
-        };
-        sorted::gather(count, places, replies, decode)
+        let keys = pairs.iter().map(|pair| pair.0.as_ref());
+        self.write_chunks(&layout, keys, chunks, |value| hash::took_effect(&value)).await
     }
 
     /// Removes a pair; whether it was there.
@@ -219,7 +223,8 @@ impl Table {
             return replies.into_iter().map(|reply| hash::took_effect(&reply.accepted()?)).collect();
         }
         let chunks = sorted::chunks(&layout, keys, K::as_ref, sorted::function("delete"), add_key);
-        self.gather(keys.len(), chunks, Kind::Write, |value| hash::took_effect(&value)).await
+        let keys = keys.iter().map(K::as_ref);
+        self.write_chunks(&layout, keys, chunks, |value| hash::took_effect(&value)).await
     }
 
     /// Changes one pair: `change` gets the value, if there is one, and says what becomes of it. Whether a pair was written
@@ -273,7 +278,8 @@ impl Table {
             };
             let function = sorted::function("increment");
             let chunks = sorted::chunks(&layout, amounts, |amount| amount.0.as_ref(), function, add);
-            self.gather(amounts.len(), chunks, Kind::Write, sum_of).await?
+            let keys = amounts.iter().map(|amount| amount.0.as_ref());
+            self.write_chunks(&layout, keys, chunks, sum_of).await?
         };
         let mut done = Vec::with_capacity(sums.len());
         for ((key, by), sum) in amounts.iter().zip(sums) {
@@ -333,7 +339,8 @@ impl Table {
             key.len() + expected.map_or(0, <[u8]>::len) + new.map_or(0, <[u8]>::len)
         };
         let chunks = sorted::chunks(&layout, swaps, |swap| swap.0, sorted::function("swap"), add);
-        self.gather(swaps.len(), chunks, Kind::Write, |value| hash::took_effect(&value)).await
+        let keys = swaps.iter().map(|swap| swap.0);
+        self.write_chunks(&layout, keys, chunks, |value| hash::took_effect(&value)).await
     }
 
     /// Removes all pairs. In a sorted table this takes a step for each partition, in a hash table it walks over all keys of
@@ -357,9 +364,9 @@ impl Table {
 
     /// [`select`](Self::select) for each key.
     pub async fn select_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
-        match (&self.shared.near, self.is_hash()) {
-            (Some(near), true) => self.select_near(near, keys).await,
-            _ => self.read_many(keys, hash::select, "HMGET", hash::value, None).await,
+        match &self.shared.near {
+            Some(near) => self.select_near(near, keys).await,
+            None => self.read_many(keys, hash::select, "HMGET", hash::value, None).await,
         }
     }
 
@@ -367,28 +374,70 @@ impl Table {
     async fn select_near<K: AsRef<[u8]>>(&self, near: &Near, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         let Some(layout) = self.reading()? else { return Ok(vec![None; keys.len()]) };
         let mut values = Vec::with_capacity(keys.len());
-        let (mut misses, mut ops) = (Vec::new(), Vec::new());
+        let mut missed = Vec::new();
         for (place, key) in keys.iter().map(AsRef::as_ref).enumerate() {
             let found = if key.len() <= MAX_KEY_BYTES { near.get(&layout.key(key)) } else { Ok(None) };
             values.push(found.unwrap_or_else(|miss| {
-                misses.push((place, miss));
-                ops.extend([hash::select(&layout, key), hash::time_to_live(&layout, key)]);
+                missed.push((place, key, miss));
                 None
             }));
         }
+        if self.is_hash() {
+            self.keep_pairs(&layout, missed, &mut values).await?;
+        } else {
+            self.keep_rows(&layout, missed, &mut values).await?;
+        }
+        Ok(values)
+    }
+
+    /// Reads what was missed of a hash table, and keeps it as long as it lives at most.
+    async fn keep_pairs(
+        &self,
+        layout: &Layout,
+        missed: Vec<Missed<'_>>,
+        values: &mut [Option<Vec<u8>>],
+    ) -> Result<()> {
+        let both = |(_, key, _): &Missed<'_>| [hash::select(layout, key), hash::time_to_live(layout, key)];
+        let ops = missed.iter().flat_map(both).collect();
         let mut replies = self.shared.router.run(ops, Kind::Read).await?.into_iter();
-        for (place, miss) in misses {
+        for (place, _, miss) in missed {
             let (Some(value), Some(ttl)) = (replies.next(), replies.next()) else { break };
             let server = value.server.clone();
             let is_same = server == ttl.server;
             let found = hash::value(value.accepted()?)?;
             if let (Value::Int(millis), true) = (ttl.accepted()?, is_same) {
                 // Below 0 it does not expire, or there is none.
-                miss.keep(&server, &found, u64::try_from(millis).ok().map(Duration::from_millis));
+                miss.keep(&server, None, &found, u64::try_from(millis).ok().map(Duration::from_millis));
             }
             values[place] = found;
         }
-        Ok(values)
+        Ok(())
+    }
+
+    /// Reads what was missed of a sorted table, and keeps it where the writes to its partition are told.
+    async fn keep_rows(
+        &self,
+        layout: &Layout,
+        missed: Vec<Missed<'_>>,
+        values: &mut [Option<Vec<u8>>],
+    ) -> Result<()> {
+        let keys: Vec<&[u8]> = missed.iter().map(|(_, key, _)| *key).collect();
+        let chunks = sorted::chunks(layout, &keys, |key| key, sorted::command("HMGET"), add_key);
+        let (ops, places): (Vec<_>, Vec<_>) =
+            chunks.into_iter().map(|chunk| (chunk.op, chunk.places)).unzip();
+        let replies = self.shared.router.run(ops, Kind::Read).await?;
+        let mut missed: Vec<_> = missed.into_iter().map(Some).collect();
+        for (places, reply) in places.into_iter().zip(replies) {
+            let server = reply.server.clone();
+            let Value::Array(answers) = reply.accepted()? else { return Err(Error::unexpected("list")) };
+            for (at, answer) in places.into_iter().zip(answers) {
+                let Some((place, key, miss)) = missed[at].take() else { continue };
+                let found = hash::value(answer)?;
+                miss.keep(&server, layout.part(key), &found, None);
+                values[place] = found;
+            }
+        }
+        Ok(())
     }
 
     /// Whether a key is present.
@@ -433,7 +482,9 @@ impl Table {
                     key.len()
                 },
             );
-            self.gather(possible.len(), chunks, Kind::Read, decode).await?
+            let (ops, places) = chunks.into_iter().map(|chunk| (chunk.op, chunk.places)).unzip();
+            let replies = self.shared.router.run(ops, Kind::Read).await?;
+            sorted::gather(possible.len(), places, replies, decode)?
         };
         let mut found = found.into_iter();
         let is_possible = |key: &K| key.as_ref().len() <= MAX_KEY_BYTES;
@@ -525,6 +576,9 @@ impl fmt::Debug for Table {
             .finish_non_exhaustive()
     }
 }
+
+/// What the near cache has not: its place among all, the key, and the right to keep what is read.
+type Missed<'m> = (usize, &'m [u8], Miss<'m>);
 
 /// The one answer to one item.
 fn only<T>(mut answers: Vec<T>) -> Result<T> {

@@ -2,28 +2,22 @@
 
 use std::sync::Arc;
 
-use redis::Cmd;
-
 use crate::error::Result;
+use crate::functions;
 use crate::keys::KeyWalk;
-use crate::names::Layout;
+use crate::names::{Layout, Partition};
 use crate::router::{Kind, Op, Router};
 use crate::slot;
 
 /// Removes all keys. Removing one twice removes it once, so this is tried again where an outcome is unknown.
 pub(crate) async fn unlink(router: &Arc<Router>, layout: &Arc<Layout>) -> Result<()> {
-    let op = |slot, keys: &[&[u8]]| {
-        let mut cmd = Cmd::new();
-        cmd.arg("UNLINK");
-        for key in keys {
-            cmd.arg(*key);
-        }
-        Op { slot, cmd }
-    };
     let mut found = KeyWalk::new(router.clone(), layout.clone());
     let partitions = layout.partitions.iter();
-    let mut ops: Vec<Op> =
-        partitions.map(|partition| op(partition.slot, &[&partition.pairs, &partition.order])).collect();
+    let clear = |partition: &Partition| Op {
+        slot: partition.slot,
+        cmd: functions::call("clear", &[&partition.pairs, &partition.order]),
+    };
+    let mut ops: Vec<Op> = partitions.map(clear).collect();
     loop {
         for reply in router.run(std::mem::take(&mut ops), Kind::Repeat).await? {
             reply.accepted()?;
@@ -36,7 +30,9 @@ pub(crate) async fn unlink(router: &Arc<Router>, layout: &Arc<Layout>) -> Result
             .iter()
             .map(|key| {
                 let key = layout.key(key);
-                op(slot::of(&key), &[&key])
+                let mut cmd = redis::cmd("UNLINK");
+                cmd.arg(&key[..]);
+                Op { slot: slot::of(&key), cmd }
             })
             .collect();
     }

@@ -1,26 +1,51 @@
 //! The near cache, by what went wrong in others.
+//!
+//! | what went wrong | test |
+//! |---|---|
+//! | an invalidation overtakes a read in flight | `no_read_that_an_invalidation_overtook_stays` |
+//! | an invalidation comes between the answer and its storing, on two connections | `an_answer_that_was_held_up_is_not_kept`, `an_invalidation_that_was_held_up_is_obeyed` |
+//! | the same on one | `what_was_invalidated_while_it_was_read_is_not_kept`, in `src/near/kept.rs` |
+//! | a failover; a master that hangs without dying | `a_master_that_hangs_or_dies_is_not_believed_for_long` |
+//! | a lost connection | `a_lost_connection_empties_it_and_it_listens_again` |
+//! | a slot that moved | `a_moved_slot_shows_its_new_values` |
+//! | a key that expired on the server | `what_expires_is_not_shown`, `what_the_server_expires_is_forgotten` |
+//! | a flushed database | `a_flushed_server_empties_it` |
+//! | a client that does not see its own write | `a_client_reads_its_own_writes` |
+//! | two fields of one HASH that are mixed up | `rows_of_one_partition_are_not_mixed_up` |
+//! | a table that is cleared or dropped | `what_others_clear_is_gone` |
+
+#[path = "common/proxy.rs"]
+mod proxy;
 
 use std::time::Duration;
 
+use proxy::Proxy;
 use twindex_cluster::{Index, Options, Store, Table};
 use twindex_servers::{Cluster, Result, Server};
 
-async fn near(url: &str) -> (Store, Table) {
-    near_for(url, Duration::from_mins(1)).await
+const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
+
+async fn near(url: &str, index: Index) -> (Store, Table) {
+    near_for(url, index, Duration::from_mins(1)).await
 }
 
-/// A store with a near cache that listens to every server already.
-async fn near_for(url: &str, life: Duration) -> (Store, Table) {
+/// A store with a near cache that listens to every server already, and a table called as its index is.
+async fn near_for(url: &str, index: Index, life: Duration) -> (Store, Table) {
     let options = Options::new().near_cache(1 << 20).longest_life(life).patience(Duration::from_secs(30));
     let store = options.connect(url).await.expect("a store");
-    let table = store.table("t", Index::Hash).await.expect("a table");
-    eventually("it listens", || async { store.near_stats().expect("a near cache").servers > 0 }).await;
+    let table = store.table(index.name(), index).await.expect("a table");
+    eventually("it listens", || async { listens(&store, index) }).await;
     (store, table)
 }
 
-async fn plain(url: &str) -> Table {
+fn listens(store: &Store, index: Index) -> bool {
+    let stats = store.near_stats().expect("a near cache");
+    stats.servers > 0 && (index == Index::Hash || stats.channels == 16)
+}
+
+async fn plain(url: &str, index: Index) -> Table {
     let store = Options::new().patience(Duration::from_secs(30)).connect(url).await.expect("a store");
-    store.table("t", Index::Hash).await.expect("a table")
+    store.table(index.name(), index).await.expect("a table")
 }
 
 async fn eventually<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
@@ -38,10 +63,10 @@ fn hits(store: &Store) -> u64 {
 }
 
 /// Waits until a table shows a value.
-async fn shows(table: &Table, key: &str, value: Option<&str>) {
+async fn shows(table: &Table, key: impl AsRef<[u8]>, value: Option<&str>) {
     let value = value.map(|value| value.as_bytes().to_vec());
     eventually("the other client's write is seen", || async {
-        table.select(key).await.expect("a read") == value
+        table.select(key.as_ref()).await.expect("a read") == value
     })
     .await;
 }
@@ -49,34 +74,40 @@ async fn shows(table: &Table, key: &str, value: Option<&str>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_read_asks_no_server() -> Result<()> {
     let server = Server::start(&[])?;
-    let (store, table) = near(&server.url()).await;
-    table.insert("a", "1").await?;
-    shows(&table, "a", Some("1")).await;
-    let before = (hits(&store), server.info("total_commands_processed")?);
-    assert!(before.1.is_some());
-    // The listener asks the server's role now and then; reads would be ten thousand commands more.
-    for _ in 0..10_000 {
-        assert_eq!(table.select("a").await?.as_deref(), Some(b"1".as_slice()));
+    for index in BOTH {
+        let (store, table) = near(&server.url(), index).await;
+        table.insert("a", "1").await?;
+        shows(&table, "a", Some("1")).await;
         assert_eq!(table.select("absent").await?, None);
+        let before = hits(&store);
+        for _ in 0..10_000 {
+            assert_eq!(table.select("a").await?.as_deref(), Some(b"1".as_slice()));
+            assert_eq!(table.select("absent").await?, None);
+        }
+        assert!(hits(&store) - before >= 19_990);
     }
-    assert!(hits(&store) - before.0 >= 19_990);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_reads_its_own_writes() -> Result<()> {
     let cluster = Cluster::start(3, 0)?;
-    let (_, table) = near(&cluster.url()).await;
-    for number in 0..2000_i64 {
-        let key = format!("key{}", number % 10);
-        let value = number.to_string();
-        table.upsert(&key, &value).await?;
-        assert_eq!(table.select(&key).await?, Some(value.clone().into_bytes()));
-        assert_eq!(table.increment(&key, 1).await?, number + 1);
-        assert_eq!(table.select(&key).await?, Some((number + 1).to_string().into_bytes()));
-        if number % 7 == 0 {
-            assert!(table.delete(&key).await?);
-            assert_eq!(table.select(&key).await?, None);
+    for index in BOTH {
+        let (_, table) = near(&cluster.url(), index).await;
+        for number in 0..1000_i64 {
+            let key = format!("key{}", number % 10);
+            let value = number.to_string();
+            table.upsert(&key, &value).await?;
+            assert_eq!(table.select(&key).await?, Some(value.clone().into_bytes()));
+            assert_eq!(table.increment(&key, 1).await?, number + 1);
+            assert_eq!(table.select(&key).await?, Some((number + 1).to_string().into_bytes()));
+            let sum = (number + 1).to_string();
+            assert!(table.compare_and_swap(&key, Some(sum.as_bytes()), Some(b"swapped")).await?);
+            assert_eq!(table.select(&key).await?.as_deref(), Some(b"swapped".as_slice()));
+            if number % 7 == 0 {
+                assert!(table.delete(&key).await?);
+                assert_eq!(table.select(&key).await?, None);
+            }
         }
     }
     Ok(())
@@ -86,37 +117,176 @@ async fn a_client_reads_its_own_writes() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_read_that_an_invalidation_overtook_stays() -> Result<()> {
     let cluster = Cluster::start(3, 0)?;
-    let (_, table) = near(&cluster.url()).await;
-    let other = plain(&cluster.url()).await;
-    for round in 0..400_u32 {
-        let key = format!("raced{}", round % 20);
-        let value = round.to_string();
-        let (reading, writing) = (table.clone(), other.clone());
-        let (read_key, write_key, written) = (key.clone(), key.clone(), value.clone());
-        let readers = tokio::spawn(async move {
-            for _ in 0..5 {
-                reading.select(&read_key).await.expect("a read");
-            }
-        });
-        let writer =
-            tokio::spawn(async move { writing.upsert(&write_key, &written).await.expect("a write") });
-        readers.await?;
-        writer.await?;
-        shows(&table, &key, Some(&value)).await;
+    for index in BOTH {
+        let (_, table) = near(&cluster.url(), index).await;
+        let other = plain(&cluster.url(), index).await;
+        for round in 0..300_u32 {
+            let key = format!("raced{}", round % 20);
+            let value = round.to_string();
+            let (reading, writing) = (table.clone(), other.clone());
+            let (read_key, write_key, written) = (key.clone(), key.clone(), value.clone());
+            let readers = tokio::spawn(async move {
+                for _ in 0..5 {
+                    reading.select(&read_key).await.expect("a read");
+                }
+            });
+            let writer =
+                tokio::spawn(async move { writing.upsert(&write_key, &written).await.expect("a write") });
+            readers.await?;
+            writer.await?;
+            shows(&table, &key, Some(&value)).await;
+        }
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_was_held_up_is_not_kept() -> Result<()> {
+    let server = Server::start(&[])?;
+    for index in BOTH {
+        let proxy = Proxy::start(server.port()).await?;
+        let (store, table) = near(&proxy.url(), index).await;
+        let other = plain(&server.url(), index).await;
+        for round in 0..20_u32 {
+            let (key, new) = (format!("k{round}"), format!("new {round}"));
+            other.upsert(&key, "old").await?;
+            proxy.hold_answers(true);
+            let (reading, read_key) = (table.clone(), key.clone());
+            let read = tokio::spawn(async move { reading.select(&read_key).await });
+            eventually("the server answers", || async { proxy.holds() > 0 }).await;
+            let before = store.near_stats().expect("a near cache").invalidations;
+            other.upsert(&key, &new).await?;
+            eventually("the invalidation comes", || async {
+                store.near_stats().expect("a near cache").invalidations > before
+            })
+            .await;
+            proxy.hold_answers(false);
+            assert_eq!(read.await??.as_deref(), Some(b"old".as_slice()), "it was so when it was asked");
+            assert_eq!(table.select(&key).await?, Some(new.into_bytes()), "and was not kept");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invalidation_that_was_held_up_is_obeyed() -> Result<()> {
+    let server = Server::start(&[])?;
+    for index in BOTH {
+        let proxy = Proxy::start(server.port()).await?;
+        let (_, table) = near(&proxy.url(), index).await;
+        let other = plain(&server.url(), index).await;
+        other.upsert("k", "old").await?;
+        shows(&table, "k", Some("old")).await;
+        proxy.hold_pushes(true);
+        other.upsert("k", "new").await?;
+        assert_eq!(table.select("k").await?.as_deref(), Some(b"old".as_slice()), "nothing was received yet");
+        proxy.hold_pushes(false);
+        shows(&table, "k", Some("new")).await;
+    }
+    Ok(())
+}
+
+/// The rows of a partition are fields of one HASH, and their keys go over one channel.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_of_one_partition_are_not_mixed_up() -> Result<()> {
+    let server = Server::start(&[])?;
+    let options = || Options::new().partitions(1).patience(Duration::from_secs(30));
+    let store = options().near_cache(64 << 20).connect(&server.url()).await?;
+    let table = store.table("t", Index::Sorted).await?;
+    let other = options().connect(&server.url()).await?.table("t", Index::Sorted).await?;
+    eventually("it listens", || async { store.near_stats().expect("a near cache").channels == 1 }).await;
+    // Keys with every byte, the empty one and a long one: each is told behind its length.
+    let keys: Vec<Vec<u8>> = vec![
+        vec![],
+        vec![0],
+        vec![0, 0],
+        vec![0, 1, 0],
+        vec![255; 300],
+        vec![7; 65_535],
+        b"a".into(),
+        b"b".into(),
+    ];
+    for round in 0..20_u8 {
+        let pairs: Vec<_> = keys.iter().map(|key| (key, [round])).collect();
+        other.upsert_many(&pairs).await?;
+        eventually("all are seen", || async {
+            let found = table.select_many(&keys).await.expect("a read");
+            found.iter().all(|value| value.as_deref() == Some(&[round]))
+        })
+        .await;
+        // One row is written: the others stay, once what was told of all of them has come.
+        let written = &keys[usize::from(round) % keys.len()];
+        other.upsert(written, "changed").await?;
+        shows(&table, written, Some("changed")).await;
+        eventually("the others are kept", || async {
+            let before = hits(&store);
+            for key in keys.iter().filter(|key| *key != written) {
+                let value = table.select(key).await.expect("a read");
+                assert_eq!(value.as_deref(), Some([round].as_slice()));
+            }
+            hits(&store) - before == keys.len() as u64 - 1
+        })
+        .await;
+    }
+    // A batch tells its rows too.
+    let writer = options().connect(&server.url()).await?;
+    let other = writer.table("t", Index::Sorted).await?;
+    for value in ["x", "y"] {
+        let mut batch = writer.batch();
+        batch.upsert(&other, "a", value)?;
+        batch.upsert(&other, "b", value)?;
+        batch.commit().await?;
+        shows(&table, "a", Some(value)).await;
+        shows(&table, "b", Some(value)).await;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_others_clear_is_gone() -> Result<()> {
+    let cluster = Cluster::start(3, 0)?;
+    for index in BOTH {
+        let (_, table) = near(&cluster.url(), index).await;
+        let other = plain(&cluster.url(), index).await;
+        let keys: Vec<_> = (0..100).map(|number| number.to_string()).collect();
+        for _ in 0..3 {
+            for key in &keys {
+                other.upsert(key, "1").await?;
+                shows(&table, key, Some("1")).await;
+            }
+            other.clear().await?;
+            for key in &keys {
+                shows(&table, key, None).await;
+            }
+            assert_eq!(other.len().await?, 0);
+        }
+    }
+    Ok(())
+}
+
+/// A pair whose time to live was set after it was read, and which the server then removed.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_server_expires_is_forgotten() -> Result<()> {
+    let server = Server::start(&[])?;
+    let (_, table) = near(&server.url(), Index::Hash).await;
+    let other = plain(&server.url(), Index::Hash).await;
+    other.upsert("a", "1").await?;
+    shows(&table, "a", Some("1")).await;
+    other.expire("a", Some(Duration::from_millis(50))).await?;
+    shows(&table, "a", None).await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_expires_is_not_shown() -> Result<()> {
     let server = Server::start(&["--hz", "1"])?;
-    let (store, table) = near(&server.url()).await;
-    let brief = plain(&server.url()).await.with_ttl(Duration::from_millis(300))?;
+    let (store, table) = near(&server.url(), Index::Hash).await;
+    let brief = plain(&server.url(), Index::Hash).await.with_ttl(Duration::from_millis(300))?;
     brief.upsert("a", "1").await?;
     shows(&table, "a", Some("1")).await;
     tokio::time::sleep(Duration::from_millis(320)).await;
     assert_eq!(table.select("a").await?, None, "its own time to live counts, whenever the server removes it");
-    let (_, short) = near_for(&server.url(), Duration::from_millis(1)).await;
+    let (_, short) = near_for(&server.url(), Index::Hash, Duration::from_millis(1)).await;
     table.upsert("b", "1").await?;
     assert!(short.select("b").await?.is_some());
     tokio::time::sleep(Duration::from_millis(5)).await;
@@ -129,38 +299,44 @@ async fn what_expires_is_not_shown() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flushed_server_empties_it() -> Result<()> {
     let server = Server::start(&[])?;
-    let (store, table) = near(&server.url()).await;
-    table.upsert("a", "1").await?;
-    shows(&table, "a", Some("1")).await;
-    server.command::<()>(&["FLUSHALL"])?;
-    shows(&table, "a", None).await;
-    assert!(store.near_stats().expect("a near cache").emptied > 0);
+    for index in BOTH {
+        let (store, table) = near(&server.url(), index).await;
+        table.upsert("a", "1").await?;
+        shows(&table, "a", Some("1")).await;
+        server.command::<()>(&["FLUSHALL"])?;
+        shows(&table, "a", None).await;
+        assert!(store.near_stats().expect("a near cache").emptied > 0);
+    }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_connection_empties_it_and_it_listens_again() -> Result<()> {
     let server = Server::start(&[])?;
-    let (store, table) = near(&server.url()).await;
-    let other = plain(&server.url()).await;
-    for round in 0..5_u32 {
-        let value = round.to_string();
-        other.upsert("a", &value).await?;
-        shows(&table, "a", Some(&value)).await;
-        // Whoever is not listened to says nothing of this write.
-        let mut kill = server.connection()?;
-        redis_kill(&mut kill)?;
-        let other = plain(&server.url()).await;
-        other.upsert("a", "while away").await?;
-        shows(&table, "a", Some("while away")).await;
-        eventually("it listens again", || async { store.near_stats().expect("a near cache").servers == 1 })
+    for index in BOTH {
+        let (store, table) = near(&server.url(), index).await;
+        let other = plain(&server.url(), index).await;
+        for round in 0..5_u32 {
+            let value = round.to_string();
+            other.upsert("a", &value).await?;
+            shows(&table, "a", Some(&value)).await;
+            // Whoever is not listened to says nothing of this write.
+            let mut kill = server.connection()?;
+            redis_kill(&mut kill)?;
+            let other = plain(&server.url(), index).await;
+            other.upsert("a", "while away").await?;
+            shows(&table, "a", Some("while away")).await;
+            eventually("it listens again", || async {
+                store.near_stats().expect("a near cache").servers == 1
+            })
             .await;
+        }
+        // What is kept after all this is invalidated as before.
+        let other = plain(&server.url(), index).await;
+        shows(&table, "a", Some("while away")).await;
+        other.upsert("a", "last").await?;
+        shows(&table, "a", Some("last")).await;
     }
-    // What is kept after all this is invalidated as before.
-    let other = plain(&server.url()).await;
-    shows(&table, "a", Some("while away")).await;
-    other.upsert("a", "last").await?;
-    shows(&table, "a", Some("last")).await;
     Ok(())
 }
 
@@ -178,22 +354,30 @@ fn redis_kill(connection: &mut redis::Connection) -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_moved_slot_shows_its_new_values() -> Result<()> {
     let cluster = Cluster::start(3, 0)?;
-    let (_, table) = near(&cluster.url()).await;
-    let other = plain(&cluster.url()).await;
-    // The keys share a slot by what is in braces.
-    let slot: u16 = cluster.servers()[0].command(&["CLUSTER", "KEYSLOT", "{moved}"])?;
-    for round in 0..4_u32 {
-        for key in ["{moved}a", "{moved}b"] {
-            let value = format!("before {round} {key}");
-            other.upsert(key, &value).await?;
-            shows(&table, key, Some(&value)).await;
+    for index in BOTH {
+        let (_, table) = near(&cluster.url(), index).await;
+        let other = plain(&cluster.url(), index).await;
+        other.upsert("{moved}a", "first").await?;
+        // A pair's slot is that of its name in braces, a row's that of its partition.
+        let pattern = if index == Index::Hash { "tw:hash:*{moved}a" } else { "tw~sorted:*:pairs" };
+        let mut keys = Vec::new();
+        for server in cluster.servers() {
+            keys.extend(server.command::<Vec<String>>(&["KEYS", pattern])?);
         }
-        let from = cluster.master_of(slot)?;
-        cluster.move_slot(slot, (from + 1) % 3)?;
-        for key in ["{moved}a", "{moved}b"] {
-            let value = format!("after {round} {key}");
-            other.upsert(key, &value).await?;
-            shows(&table, key, Some(&value)).await;
+        let slot: u16 = cluster.servers()[0].command(&["CLUSTER", "KEYSLOT", &keys[0]])?;
+        for round in 0..4_u32 {
+            for key in ["{moved}a", "{moved}b"] {
+                let value = format!("before {round} {key}");
+                other.upsert(key, &value).await?;
+                shows(&table, key, Some(&value)).await;
+            }
+            let from = cluster.master_of(slot)?;
+            cluster.move_slot(slot, (from + 1) % 3)?;
+            for key in ["{moved}a", "{moved}b"] {
+                let value = format!("after {round} {key}");
+                other.upsert(key, &value).await?;
+                shows(&table, key, Some(&value)).await;
+            }
         }
     }
     Ok(())
@@ -202,13 +386,21 @@ async fn a_moved_slot_shows_its_new_values() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_master_that_hangs_or_dies_is_not_believed_for_long() -> Result<()> {
     let mut cluster = Cluster::start(3, 1)?;
-    let (_, table) = near(&cluster.url()).await;
+    let (_, hash) = near(&cluster.url(), Index::Hash).await;
+    let (_, sorted) = near(&cluster.url(), Index::Sorted).await;
     let slot: u16 = cluster.servers()[0].command(&["CLUSTER", "KEYSLOT", "{k}"])?;
+    // Rows of all partitions, so of all masters.
+    let rows: Vec<String> = (0..40).map(|number| number.to_string()).collect();
     for (hangs, value) in [(true, "after hanging"), (false, "after dying")] {
         cluster.wait_until_ready()?;
-        let other = plain(&cluster.url()).await;
-        other.upsert("{k}a", "before").await?;
-        shows(&table, "{k}a", Some("before")).await;
+        let (others, theirs) =
+            (plain(&cluster.url(), Index::Hash).await, plain(&cluster.url(), Index::Sorted).await);
+        others.upsert("{k}a", "before").await?;
+        shows(&hash, "{k}a", Some("before")).await;
+        for row in &rows {
+            theirs.upsert(row, "before").await?;
+            shows(&sorted, row, Some("before")).await;
+        }
         // Let the replica have it.
         tokio::time::sleep(Duration::from_millis(200)).await;
         let master = cluster.master_of(slot)?;
@@ -217,14 +409,22 @@ async fn a_master_that_hangs_or_dies_is_not_believed_for_long() -> Result<()> {
         } else {
             cluster.servers_mut()[master].kill()?;
         }
-        eventually("another master takes over", || async { other.upsert("{k}a", value).await.is_ok() }).await;
-        shows(&table, "{k}a", Some(value)).await;
+        eventually("another master takes over", || async { others.upsert("{k}a", value).await.is_ok() })
+            .await;
+        shows(&hash, "{k}a", Some(value)).await;
+        for row in &rows {
+            eventually("rows are written", || async { theirs.upsert(row, value).await.is_ok() }).await;
+            shows(&sorted, row, Some(value)).await;
+        }
         if hangs {
             cluster.servers()[master].resume()?;
         } else {
             cluster.servers_mut()[master].run()?;
         }
-        shows(&table, "{k}a", Some(value)).await;
+        shows(&hash, "{k}a", Some(value)).await;
+        for row in &rows {
+            shows(&sorted, row, Some(value)).await;
+        }
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ const TIMES = ['longestLife', 'timeout', 'connectTimeout', 'patience', 'catalogu
 const PEMS = ['tlsAuthority', 'tlsCertificate', 'tlsKey']
 const MOST_PARTITIONS = 1024
 const MOST_REPLICAS = 1000
-const STATS = ['hits', 'misses', 'invalidations', 'emptied', 'pairs', 'bytes', 'servers']
+const STATS = ['hits', 'misses', 'invalidations', 'emptied', 'pairs', 'bytes', 'servers', 'channels']
 
 function readGiven(options) {
   const names = ['namespace', 'nearCache', 'partitions', 'replicas', ...TIMES, ...PEMS]

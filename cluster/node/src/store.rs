@@ -128,13 +128,13 @@ impl NativeStore {
         NativeBatch::new(self.0.batch())
     }
 
-    /// Hits, misses, invalidations, how often it was emptied, pairs, bytes and servers.
+    /// Hits, misses, invalidations, how often it was emptied, pairs, bytes, servers and channels.
     #[napi]
     #[allow(clippy::cast_precision_loss, reason = "JavaScript's numbers have 53 bits")]
     pub fn near_stats(&self) -> Option<Vec<f64>> {
         let stats = self.0.near_stats()?;
         let counts = [stats.hits, stats.misses, stats.invalidations, stats.emptied];
-        let sizes = [stats.pairs, stats.bytes, stats.servers];
+        let sizes = [stats.pairs, stats.bytes, stats.servers, stats.channels];
         Some(counts.into_iter().map(|count| count as f64).chain(sizes.map(|size| size as f64)).collect())
     }
 

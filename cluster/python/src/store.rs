@@ -133,6 +133,7 @@ impl Store {
             ("pairs", stats.pairs as u64),
             ("bytes", stats.bytes as u64),
             ("servers", stats.servers as u64),
+            ("channels", stats.channels as u64),
         ] {
             figures.set_item(name, figure)?;
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use redis::{Cmd, RedisError, RedisResult, Value};
+use redis::{Cmd, Pipeline, PushKind, RedisError, RedisResult, Value};
 use tokio::task::JoinHandle;
 
 use super::Near;
@@ -25,6 +25,12 @@ pub(crate) async fn check(router: &Router, prefix: &[u8]) -> Result<()> {
         let failed = |error: &RedisError| Failure::new(&master.text(), error);
         let link = router.dialect().open(master, |_| ()).await.map_err(|error| failed(&error))?;
         link.send(&track(prefix)).await.and_then(Value::extract_error).map_err(|error| failed(&error))?;
+        // In a cluster another server may have this channel's slot: a right is asked for first.
+        let listened = link.send(&subscribe(&[prefix, b"check"].concat())).await;
+        match listened.and_then(Value::extract_error) {
+            Err(error) if error.code() != Some("MOVED") => return Err(failed(&error).into()),
+            _ => {}
+        }
     }
     Ok(())
 }
@@ -34,6 +40,13 @@ fn track(prefix: &[u8]) -> Cmd {
     let mut track = redis::cmd("CLIENT");
     track.arg("TRACKING").arg("ON").arg("BCAST").arg("PREFIX").arg(prefix);
     track
+}
+
+/// The command after which the server that has this channel's slot passes on what is said there.
+fn subscribe(channel: &[u8]) -> Cmd {
+    let mut subscribe = redis::cmd("SSUBSCRIBE");
+    subscribe.arg(channel);
+    subscribe
 }
 
 /// Begins to listen to all masters, for as long as the store is open.
@@ -82,7 +95,7 @@ impl Listener {
         let (heard, at) = (near.clone(), server.clone());
         let task = tokio::spawn(async move {
             loop {
-                if let Err(error) = hear(&heard, &at, &dialect, &prefix).await {
+                if let Err(error) = hear(&heard, &router, &at, &dialect, &prefix).await {
                     log::info!("{} cannot be listened to: {error}", at.text());
                 }
                 heard.end(&at);
@@ -104,7 +117,13 @@ impl Drop for Listener {
 }
 
 /// Listens until the server cannot be listened to any more, or is no master.
-async fn hear(near: &Arc<Near>, server: &Address, dialect: &Dialect, prefix: &[u8]) -> RedisResult<()> {
+async fn hear(
+    near: &Arc<Near>,
+    router: &Weak<Router>,
+    server: &Address,
+    dialect: &Dialect,
+    prefix: &[u8],
+) -> RedisResult<()> {
     let (heard, from) = (Arc::downgrade(near), server.clone());
     let link = dialect
         .open(server, move |info| {
@@ -119,8 +138,35 @@ async fn hear(near: &Arc<Near>, server: &Address, dialect: &Dialect, prefix: &[u
     }
     near.begin(server);
     // The connection may have been lost before listening began, and its loss been told then.
-    while link.is_alive() && is_master(&link).await? {
-        tokio::time::sleep(ASKED).await;
+    while link.is_alive() && near.is_heard(server) && is_master(&link).await? {
+        listen_to_partitions(near, router, server, &link).await?;
+        let _ = tokio::time::timeout(ASKED, near.more.notified()).await;
+    }
+    Ok(())
+}
+
+/// Subscribes to the channels of the partitions that this server has.
+async fn listen_to_partitions(
+    near: &Near,
+    router: &Weak<Router>,
+    server: &Address,
+    link: &Link,
+) -> RedisResult<()> {
+    let Some(router) = router.upgrade() else { return Ok(()) };
+    let missing = near.missing(server, |slot| router.owner(slot).as_ref() == Some(server));
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut pipeline = Pipeline::with_capacity(missing.len());
+    for channel in &missing {
+        pipeline.add_command(subscribe(channel));
+    }
+    for (channel, answer) in missing.iter().zip(link.send_all(&pipeline).await?) {
+        match answer {
+            Value::Push { kind: PushKind::SSubscribe, .. } => near.begin_channel(server, channel),
+            // Its slot is elsewhere by now, or will be asked for again.
+            other => log::info!("{} tells nothing on a channel: {other:?}", server.text()),
+        }
     }
     Ok(())
 }

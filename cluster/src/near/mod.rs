@@ -1,10 +1,12 @@
-//! A cache in the process for pairs of hash tables, kept true by the servers' invalidations.
+//! A cache in the process, kept true by the servers' invalidations.
 //!
-//! Every master says on a connection of its own which keys were written. These rules keep what is shown true:
+//! Every master says on a connection of its own which keys were written: of hash tables by `CLIENT TRACKING`, of sorted
+//! tables by the functions that write them, on a channel of each partition. These rules keep what is shown true:
 //!
 //! 1. Who reads a key first takes a ticket, then asks the server, and keeps the answer only if the ticket is still good.
 //!    Everything that says the key was written takes the ticket away. So no answer that an invalidation overtook is kept.
-//! 2. An answer is kept only if the server that gave it is being listened to.
+//! 2. An answer is kept only if the server that gave it is being listened to, and, of a sorted table, on the partition's
+//!    channel.
 //! 3. When listening to a server ends, whatever the reason, everything is forgotten. When it begins, all tickets are
 //!    taken away, since the server said nothing about writes before.
 //! 4. A write of this client takes its keys out when its outcome is known.
@@ -13,15 +15,16 @@
 mod kept;
 pub(crate) mod listener;
 
-use std::collections::HashSet;
-use std::sync::RwLock;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 use redis::{PushInfo, PushKind, Value};
 
 use self::kept::{Found, Kept, Ticket};
-use crate::locks::{read, write};
+use crate::locks::{lock, read, write};
+use crate::names::{Layout, Partition};
 use crate::topology::Address;
 
 /// Figures of a near cache.
@@ -42,6 +45,8 @@ pub struct NearStats {
     pub bytes: usize,
     /// How many servers are being listened to.
     pub servers: usize,
+    /// How many partitions of sorted tables are.
+    pub channels: usize,
 }
 
 /// A read that may be kept. If it is not, its ticket is given back.
@@ -53,11 +58,21 @@ pub(crate) struct Miss<'n> {
 }
 
 impl Miss<'_> {
-    /// Keeps what a server answered, where that is allowed; `ttl` is the pair's own time to live.
-    pub(crate) fn keep(self, server: &Address, found: &Found, ttl: Option<Duration>) {
+    /// Keeps what a server answered, where that is allowed: what it has of a partition of a sorted table, or a pair of a hash
+    /// table, whose own time to live is `ttl`.
+    pub(crate) fn keep(
+        self,
+        server: &Address,
+        partition: Option<&Partition>,
+        found: &Found,
+        ttl: Option<Duration>,
+    ) {
         let life = ttl.map_or(self.near.longest_life, |ttl| ttl.min(self.near.longest_life));
         let heard = read(&self.near.heard);
-        if heard.contains(server) {
+        let is_told = |channels: &HashSet<Vec<u8>>| {
+            partition.is_none_or(|partition| channels.contains(partition.channel()))
+        };
+        if heard.get(server).is_some_and(is_told) {
             self.near.kept.put(&self.key, self.ticket, found, Instant::now() + life);
         }
     }
@@ -73,8 +88,12 @@ impl Drop for Miss<'_> {
 pub(crate) struct Near {
     kept: Kept,
     longest_life: Duration,
-    /// The servers that are being listened to.
-    heard: RwLock<HashSet<Address>>,
+    /// The servers that are being listened to, and on which channels.
+    heard: RwLock<HashMap<Address, HashSet<Vec<u8>>>>,
+    /// The partitions of sorted tables whose writes are to be told, by their channels.
+    wanted: Mutex<HashMap<Vec<u8>, Weak<Layout>>>,
+    /// Told whenever more are wanted.
+    more: tokio::sync::Notify,
     hits: AtomicU64,
     misses: AtomicU64,
     invalidations: AtomicU64,
@@ -87,6 +106,8 @@ impl Near {
             kept: Kept::new(bytes),
             longest_life,
             heard: RwLock::default(),
+            wanted: Mutex::default(),
+            more: tokio::sync::Notify::new(),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             invalidations: AtomicU64::new(0),
@@ -117,13 +138,70 @@ impl Near {
     fn begin(&self, server: &Address) {
         let mut heard = write(&self.heard);
         self.kept.doom();
-        heard.insert(server.clone());
+        heard.insert(server.clone(), HashSet::new());
     }
 
     /// Listening to a server ends.
     fn end(&self, server: &Address) {
-        if write(&self.heard).remove(server) {
+        if write(&self.heard).remove(server).is_some() {
             self.empty();
+        }
+    }
+
+    fn is_heard(&self, server: &Address) -> bool {
+        read(&self.heard).contains_key(server)
+    }
+
+    /// A server that is being listened to tells on this channel what is written from now on.
+    fn begin_channel(&self, server: &Address, channel: &[u8]) {
+        let mut heard = write(&self.heard);
+        self.kept.doom();
+        if let Some(channels) = heard.get_mut(server) {
+            channels.insert(channel.to_vec());
+        }
+    }
+
+    /// Wants to be told what is written to this sorted table, for as long as it is used.
+    pub(crate) fn want(&self, layout: &Arc<Layout>) {
+        let mut wanted = lock(&self.wanted);
+        let is_new = layout.partitions.first().is_some_and(|first| !wanted.contains_key(first.channel()));
+        if is_new {
+            wanted.retain(|_, layout| layout.strong_count() > 0);
+            for partition in &layout.partitions {
+                wanted.insert(partition.channel().to_vec(), Arc::downgrade(layout));
+            }
+            self.more.notify_waiters();
+        }
+    }
+
+    /// The channels of the partitions of which a server tells nothing yet, and may: each with its slot.
+    fn missing(&self, server: &Address, has: impl Fn(u16) -> bool) -> Vec<Vec<u8>> {
+        let layouts: HashMap<*const Layout, Arc<Layout>> = lock(&self.wanted)
+            .values()
+            .filter_map(Weak::upgrade)
+            .map(|layout| (Arc::as_ptr(&layout), layout))
+            .collect();
+        let heard = read(&self.heard);
+        let Some(told) = heard.get(server) else { return Vec::new() };
+        let all = layouts.values().flat_map(|layout| &layout.partitions);
+        all.filter(|partition| has(partition.slot) && !told.contains(partition.channel()))
+            .map(|partition| partition.channel().to_vec())
+            .collect()
+    }
+
+    /// Takes what the function says on a channel: keys, each behind its length; none where the partition was cleared.
+    fn told(&self, channel: &[u8], mut message: &[u8]) {
+        let layout = lock(&self.wanted).get(channel).and_then(Weak::upgrade);
+        if message.is_empty() {
+            self.empty();
+        }
+        while let Some((length, rest)) = message.split_first_chunk::<2>() {
+            let Some((key, rest)) = rest.split_at_checked(u16::from_be_bytes(*length).into()) else { break };
+            self.invalidations.fetch_add(1, Relaxed);
+            if let Some(layout) = &layout {
+                self.forget(&layout.key(key));
+            }
+            message = rest;
         }
     }
 
@@ -148,7 +226,13 @@ impl Near {
                 // The server was emptied.
                 _ => self.empty(),
             },
-            PushKind::Disconnection => self.end(server),
+            PushKind::SMessage => match &info.data[..] {
+                [Value::BulkString(channel), Value::BulkString(message)] => self.told(channel, message),
+                _ => self.end(server),
+            },
+            // Where a slot goes to another server, so do its channels. What the client awaits next on this connection is
+            // mixed up with this, so that the connection is not used any more.
+            PushKind::Disconnection | PushKind::SUnsubscribe => self.end(server),
             _ => {}
         }
     }
@@ -163,6 +247,7 @@ impl Near {
             pairs,
             bytes,
             servers: read(&self.heard).len(),
+            channels: read(&self.heard).values().map(HashSet::len).sum(),
         }
     }
 }

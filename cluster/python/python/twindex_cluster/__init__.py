@@ -58,8 +58,7 @@ def connect(
 ):
     """Connect to the servers that a URL names, such as "redis://host:7000,other:7000"; "rediss://" is TLS.
 
-    Times are in seconds. `near_cache` keeps so many bytes of pairs of hash tables in this process, each for
-    `longest_life` at most. `timeout` is how long a server may take for a command, `patience` for how long a command is
+    Times are in seconds. `near_cache` keeps so many bytes of pairs in this process, each for `longest_life` at most. `timeout` is how long a server may take for a command, `patience` for how long a command is
     tried that no server has taken yet. A write waits until so many `replicas` have it. `tls_authority` and the certificate and key of `tls_identity` are PEM.
     """
     return connecting(url, {name: value for name, value in locals().items() if name != "url"}, False, Store)
