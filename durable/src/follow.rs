@@ -3,12 +3,17 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::core::{Core, lock};
+use crate::core::{Core, Home, lock};
 use crate::error::{Error, Result};
 use crate::lock::pid;
 use crate::notice::Notice;
 use crate::pause::Pause;
+
+/// After a refresh that failed, the next one begins so many times what it took later, but not later than that.
+const AFTER_FAILURE: u32 = 10;
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// Keeps the store up with its file from now on.
 pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
@@ -30,24 +35,37 @@ fn follow(core: &Weak<Core>) {
     let mut pause = Pause::new();
     loop {
         pause.wait(None);
-        let Some(core) = core.upgrade() else { return };
-        let Ok(home) = core.home() else { return };
-        let error = match core.refresh() {
-            Err(Error::Closed { .. }) => return,
-            Ok(batches) => {
-                if batches > 0 {
-                    pause = Pause::new();
+        let begun = Instant::now();
+        let has_failed = {
+            let Some(core) = core.upgrade() else { return };
+            let Ok(home) = core.home() else { return };
+            let error = match core.refresh() {
+                Err(Error::Closed { .. }) => return,
+                Ok(batches) => {
+                    if batches > 0 {
+                        pause = Pause::new();
+                    }
+                    None
                 }
-                None
-            }
-            Err(error) => Some(error.to_string()),
+                Err(error) => Some(error.to_string()),
+            };
+            note(home, error)
         };
-        let mut last = lock(&home.following.error);
-        if *last != error {
-            if let Some(error) = &error {
-                Notice::FollowFailed(error).tell(&home.path);
-            }
-            *last = error;
+        if has_failed {
+            // A file with more than fits into memory is read anew each time.
+            thread::sleep((AFTER_FAILURE * begun.elapsed()).min(LONGEST));
         }
     }
+}
+
+/// Notes what went wrong, if anything, and tells of it once; whether something did.
+fn note(home: &Home, error: Option<String>) -> bool {
+    let mut last = lock(&home.following.error);
+    if *last != error {
+        if let Some(error) = &error {
+            Notice::FollowFailed(error).tell(&home.path);
+        }
+        last.clone_from(&error);
+    }
+    error.is_some()
 }

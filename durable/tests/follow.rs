@@ -221,3 +221,32 @@ fn the_feed_gives_batches_in_order_and_goes_on_after_restarts() {
         assert!(matches!(text.parse::<Position>(), Err(Error::NotAPosition { .. })), "{text}");
     }
 }
+
+/// A follower that met its memory limit read its whole file anew every 32 ms.
+#[test]
+fn a_follower_at_its_memory_limit_says_so_and_goes_on_once_there_is_less() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    let store = Store::open(&path).unwrap();
+    let users = store.table("users", Index::Hash).unwrap();
+    users.insert("ada", "1").unwrap();
+    let copy = Options::new().read_only(true).memory_limit(4 << 20).open(&path).unwrap();
+    let seen = copy.find_table("users").unwrap().unwrap();
+    users.upsert_many(&(0..8000_u32).map(|key| (key.to_be_bytes(), [1; 1000])).collect::<Vec<_>>()).unwrap();
+    let is_refused = |refreshed: twindex_durable::Result<u64>| matches!(refreshed, Err(error) if error.code() == "TWINDEX_MEMORY_LIMIT");
+    assert!(is_refused(copy.refresh()));
+    assert!(is_refused(copy.refresh()));
+    assert!(is_refused(copy.follow().map(|()| 0)));
+    assert_eq!(seen.select("ada").unwrap().as_deref(), Some(b"1".as_slice()));
+    users.clear().unwrap();
+    users.insert("bob", "2").unwrap();
+    store.compact().unwrap();
+    copy.follow().unwrap();
+    assert_eq!((seen.len(), seen.select("bob").unwrap().as_deref()), (1, Some(b"2".as_slice())));
+    // While it follows, too.
+    users.upsert_many(&(0..8000_u32).map(|key| (key.to_be_bytes(), [1; 1000])).collect::<Vec<_>>()).unwrap();
+    until("it is refused", || copy.stats().follow_error.is_some_and(|error| error.contains("limit")));
+    users.clear().unwrap();
+    store.compact().unwrap();
+    until("it goes on", || copy.stats().follow_error.is_none() && seen.is_empty());
+}

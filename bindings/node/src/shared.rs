@@ -180,9 +180,12 @@ impl Shared {
                 }
                 Err((again, error))
             }
-            Err(shared) if shared.store().is_read_only() => Ok(()),
             Err(shared) => {
+                // Where the others let go of it meanwhile, it is let go here, which takes this lock.
                 drop(here);
+                if shared.store().is_read_only() {
+                    return Ok(());
+                }
                 shared.store().flush().map_err(|error| (shared, error))
             }
         }
