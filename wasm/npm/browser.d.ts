@@ -8,7 +8,7 @@
  * ```
  */
 
-import type { Source, Store } from './index.js'
+import type { CheckOptions, Recovery, Report, Source, Store } from './index.js'
 
 /**
  * When a change is on the disk: with `always` when the call returns, in `indexeddb` soon after; with `everysec` within a
@@ -55,3 +55,16 @@ export interface KeptStore extends Store {
  * `TWINDEX_IN_USE`. What is damaged is `TWINDEX_CORRUPT`; once writing has failed, every write is `TWINDEX_LOG_FAILED`.
  */
 export function open(name: string, options?: KeepOptions): Promise<KeptStore>
+
+export interface CheckKeptOptions extends CheckOptions {
+  /** As for `open`. */
+  source?: Source | Promise<Source>
+  /** As for `open`. */
+  storage?: Storage
+}
+
+/** Reads the file of the store of this name, open or not, and verifies every checksum. */
+export function check(name: string, options?: CheckKeptOptions): Promise<Report>
+
+/** Saves what is left of a damaged store under another name, which must not be there yet. The old one is left as it is. */
+export function recover(name: string, to: string, options?: CheckKeptOptions): Promise<Recovery>

@@ -16,6 +16,7 @@ import type {
   Cursor,
   DELETE,
   Host,
+  Index,
   KEEP,
   KeyCodec,
   StoreOptions,
@@ -54,6 +55,54 @@ declare module './src/shared/types.js' {
   }
 }
 
+export interface Progress {
+  /** Pairs, and operations of a log, that have been done. */
+  readonly pairs: number
+  /** Bytes of the file that have been done. */
+  readonly bytes: number
+}
+
+/** Options of what reads a file that may come from a stranger. */
+export interface CheckOptions {
+  /**
+   * The most bytes of memory that what is in the file may take; more is `TWINDEX_MEMORY_LIMIT`. Unless told, 256 MiB, or
+   * 32 bytes for each byte of the file if that is more.
+   */
+  memoryLimit?: number | null | undefined
+  /** Is told after each record how far it has come. What it throws rejects the promise. */
+  progress?: ((progress: Progress) => void) | undefined
+}
+
+/** A part of a file. */
+export interface Place {
+  readonly offset: number
+  readonly bytes: number
+}
+
+/** What is in a file. */
+export interface Report {
+  /** The version of its format. */
+  readonly version: number
+  readonly bytes: number
+  readonly dumpBytes: number
+  readonly logBytes: number
+  /** Records in the dump and in the log. */
+  readonly records: number
+  readonly dumpPairs: number
+  /** Operations in the log. */
+  readonly operations: number
+  /** What is damaged, from the start of the file to its end. */
+  readonly damage: readonly (Place & { readonly what: string })[]
+  /** What a power cut left unfinished: no damage. */
+  readonly torn: Place | undefined
+}
+
+/** What was saved of a damaged file. */
+export interface Recovery {
+  readonly report: Report
+  readonly tables: readonly { readonly name: string; readonly index: Index; readonly pairs: number }[]
+}
+
 /** The classes over one instance of the module. Instances share nothing. */
 export interface Twindex {
   readonly Store: typeof Store
@@ -62,6 +111,13 @@ export interface Twindex {
   readonly TwindexError: typeof TwindexError
   readonly DELETE: typeof DELETE
   readonly KEEP: typeof KEEP
+  /** Verifies every checksum of a file's bytes. Rejects with `TWINDEX_CORRUPT` where it is no store at all. */
+  check(file: ArrayBufferView, options?: CheckOptions): Promise<Report>
+  /** Saves what is left of a damaged file: `file` is a new one. */
+  recover(
+    file: ArrayBufferView,
+    options?: CheckOptions,
+  ): Promise<Recovery & { readonly file: Uint8Array<ArrayBuffer> }>
 }
 
 type CompiledModule = typeof globalThis extends { WebAssembly: infer Names } ? Host<'Module', Names> : never

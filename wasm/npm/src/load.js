@@ -25,7 +25,19 @@ export function loader(own) {
 }
 
 async function classes(source, base) {
-  return { Store: storeClass(await instantiate(source, base)), Table, Cursor, TwindexError, DELETE, KEEP }
+  const Store = storeClass(await instantiate(source, base))
+  // Loaded when it is needed, which is seldom.
+  const verify = () => import('./verify.js')
+  return {
+    Store,
+    Table,
+    Cursor,
+    TwindexError,
+    DELETE,
+    KEEP,
+    check: async (...given) => (await verify()).check(Store, ...given),
+    recover: async (...given) => (await verify()).recover(Store, ...given),
+  }
 }
 
 /** An instance by itself, for what stands beside this: of the module at `base`, if none is named. */

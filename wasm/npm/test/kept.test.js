@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { load } from 'twindex-wasm'
-import { openKept } from '../src/browser/store.js'
+import { checkKept, openKept, recoverKept } from '../src/browser/store.js'
 import { instantiate } from '../src/load.js'
 
 const { Store } = await load()
@@ -49,8 +49,10 @@ class Place {
   }
 }
 
+const core = () => instantiate(undefined, new URL('../twindex.wasm', import.meta.url))
+
 async function open(place, options) {
-  return openKept(await instantiate(undefined, new URL('../twindex.wasm', import.meta.url)), place, {
+  return openKept(await core(), place, {
     durability: 'none',
     readOnly: false,
     release() {},
@@ -295,4 +297,33 @@ test('a file that Python wrote is read without naming codecs', () => {
     store.tables().map(([name]) => name),
     [...left.keys()].map(({ name }) => name),
   )
+})
+
+test('a damaged store is checked, and saved under another name', async () => {
+  const [place, other] = [new Place(), new Place()]
+  const store = await open(place)
+  const table = store.table('t')
+  for (let key = 0; key < 100; key++) table.set(`k${key}`, `v${key}`)
+  await store.compact()
+  for (let key = 100; key < 110; key++) table.set(`k${key}`, `v${key}`)
+  assert.deepEqual((await checkKept(await core(), place)).damage, [])
+  await store.close()
+  const whole = place.bytes
+  place.bytes = whole.with(whole.length - 3, whole.at(-3) ^ 1)
+  const torn = await checkKept(await core(), place)
+  assert.deepEqual([torn.damage, torn.torn.offset + torn.torn.bytes], [[], whole.length])
+  // In the dump it is damage. The store was opened empty then, and what was left of the old one removed.
+  place.bytes = whole.with(60, whole[60] ^ 1)
+  await assert.rejects(open(place), { code: 'TWINDEX_CORRUPT' })
+  const { damage } = await checkKept(await core(), place)
+  assert.equal(damage.length, 1)
+  const { report, tables } = await recoverKept(await core(), place, other)
+  assert.deepEqual(report.damage, damage)
+  const saved = await open(other)
+  assert.deepEqual(
+    saved.tables().map(([name, index]) => ({ name, index, pairs: saved.table(name, { index }).size })),
+    tables,
+  )
+  await assert.rejects(recoverKept(await core(), place, other), { code: 'TWINDEX_IO' })
+  await assert.rejects(checkKept(await core(), new Place()), { code: 'TWINDEX_IO' })
 })

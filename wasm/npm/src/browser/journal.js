@@ -1,7 +1,7 @@
 // Writes down what the calls of the module change: it stands between the classes and the module's exports.
 
 import { ABSENT } from '../core.js'
-import { Operations } from './records.js'
+import { Operations } from '../records.js'
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()

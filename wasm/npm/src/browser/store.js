@@ -3,12 +3,12 @@
 // A file is a dump and the log behind it. The one with the highest number whose dump is whole is the store: a new one is
 // begun beside it at each opening and compaction, and the old one goes once the new one is on disk.
 
+import { hasEnd, wholePart, withSalt } from '../records.js'
 import { makeError } from '../shared/errors.js'
 import { INTERNAL } from '../shared/internal.js'
 import { readLimit } from '../shared/options.js'
 import { loadStore, storeClass } from '../store.js'
 import { Journal, refuseWrites } from './journal.js'
-import { wholePart, withSalt } from './records.js'
 
 const SECOND = 1000
 const readOnlyError = () => makeError('TWINDEX_READ_ONLY', 'the store was opened with readOnly')
@@ -22,6 +22,8 @@ async function newest(place, readOnly) {
         const bytes = await place.read(number)
         const { end, isDump } = wholePart(bytes)
         if (isDump) return { numbers, bytes: bytes.subarray(0, end), cut: bytes.length - end }
+        // One without an end was begun when its tab died, and the one before it has everything.
+        if (hasEnd(bytes)) throw makeError('TWINDEX_CORRUPT', `corrupt at byte ${end}: a record is damaged`)
       }
       return { numbers, cut: 0 }
     } catch (error) {
@@ -29,6 +31,33 @@ async function newest(place, readOnly) {
       if (!readOnly || error.name !== 'NotFoundError' || attempt > 100) throw error
     }
   }
+}
+
+/** The newest file of which the dump was ended, damaged or not; where there is none, the newest. */
+async function newestAsItIs(place) {
+  const numbers = (await place.list()).sort((a, b) => b - a)
+  if (numbers.length === 0) throw makeError('TWINDEX_IO', 'there is no store of this name')
+  const files = await Promise.all(numbers.map((number) => place.read(number)))
+  return files.find(hasEnd) ?? files[0]
+}
+
+/** What `check` of a store that is kept says, which nobody need have open. */
+export async function checkKept(core, place, options) {
+  const { check } = await import('../verify.js')
+  return check(storeClass(core), await newestAsItIs(place), options)
+}
+
+/** Saves what is left of a store in another place, where none is yet. */
+export async function recoverKept(core, place, to, options) {
+  const bytes = await newestAsItIs(place)
+  if ((await to.list()).length > 0) throw makeError('TWINDEX_IO', 'there is a store of this name already')
+  const { recover } = await import('../verify.js')
+  const { file, ...recovery } = recover(storeClass(core), bytes, options)
+  const made = await to.create(1)
+  made.append(file)
+  await made.flush()
+  await made.close()
+  return recovery
 }
 
 export async function openKept(core, place, { durability, readOnly, memoryLimit, release }) {

@@ -1,12 +1,10 @@
 // The records of a .twx file, which docs/file-format.md specifies.
 
-import { makeError } from '../shared/errors.js'
+import { makeError } from './shared/errors.js'
 
-const HEADER_BYTES = 24
-const HEAD_BYTES = 12
-const END = 3
-const LOG = 4
-const LAST_KIND = 5
+export const HEADER_BYTES = 24
+export const HEAD_BYTES = 12
+export const [TABLE, PAIRS, END, LOG, SYNCED] = [1, 2, 3, 4, 5]
 
 const TABLES = makeTables()
 
@@ -28,7 +26,7 @@ function makeTables() {
 }
 
 /** The CRC-32 of these bytes after those that gave `before`. */
-function crc32(bytes, before = 0) {
+export function crc32(bytes, before = 0) {
   const [a, b, c, d, e, f, g, h] = TABLES
   let crc = ~before
   let at = 0
@@ -47,7 +45,7 @@ function crc32(bytes, before = 0) {
   return ~crc >>> 0
 }
 
-const viewOf = (bytes) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+export const viewOf = (bytes) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /** The checksum of a record's head without its payload. */
 function headCrc(salt, offset, head) {
@@ -60,7 +58,7 @@ function headCrc(salt, offset, head) {
 }
 
 /** Writes the checksums of the record that these bytes are. */
-function seal(salt, offset, record) {
+export function seal(salt, offset, record) {
   const crc = headCrc(salt, offset, record)
   const view = viewOf(record)
   view.setUint16(6, crc & 0xffff, true)
@@ -73,9 +71,9 @@ const lengthOf = (record) => {
 }
 
 /** The bytes of the record that starts here, or `undefined` where there is none that is whole. */
-function recordAt(bytes, salt, offset) {
+export function recordAt(bytes, salt, offset) {
   const head = bytes.subarray(offset, offset + HEAD_BYTES)
-  if (head.length < HEAD_BYTES || head[0] === 0 || head[0] > LAST_KIND) return undefined
+  if (head.length < HEAD_BYTES || head[0] === 0 || head[0] > SYNCED) return undefined
   const crc = headCrc(salt, offset, head)
   const view = viewOf(head)
   if (view.getUint16(6, true) !== (crc & 0xffff)) return undefined
@@ -105,6 +103,16 @@ export function wholePart(bytes) {
   return { end: offset, isDump }
 }
 
+/** Whether there is the end of a dump in a file, whatever else is damaged. */
+export function hasEnd(bytes) {
+  if (bytes.length < HEADER_BYTES) return false
+  const salt = viewOf(bytes).getBigUint64(12, true)
+  for (let at = bytes.indexOf(END); at !== -1; at = bytes.indexOf(END, at + 1)) {
+    if (recordAt(bytes, salt, at)) return true
+  }
+  return false
+}
+
 /** The bytes of a dump, sealed anew so that a log of this salt may follow. */
 export function withSalt(dump, salt) {
   viewOf(dump).setBigUint64(12, salt, true)
@@ -117,13 +125,119 @@ export function withSalt(dump, salt) {
   return dump
 }
 
+const encoder = new TextEncoder()
+
 const PUT = 0
 const DELETE = 1
-const CREATE = 2
+export const CREATE = 2
 const DROP = 3
 const CLEAR = 4
+export const POSITION = 5
 /** The ids from here on follow the head of an operation. */
 const FAR_ID = 31
+
+/** Reads what is in a record. */
+export class Payload {
+  #bytes
+  #at = HEAD_BYTES
+
+  constructor(record) {
+    this.#bytes = record
+  }
+
+  get isAtEnd() {
+    return this.#at >= this.#bytes.length
+  }
+
+  byte() {
+    return this.take(1)[0]
+  }
+
+  /** Seven bits a byte, the lowest first. */
+  number() {
+    let [number, unit, byte] = [0, 1, 128]
+    for (; byte >= 128; unit *= 128) {
+      byte = this.byte()
+      number += (byte % 128) * unit
+    }
+    return number
+  }
+
+  take(length) {
+    const start = this.#at
+    this.#at += length
+    if (!(this.#at <= this.#bytes.length)) throw makeError('TWINDEX_CORRUPT', 'a record ends too early')
+    return this.#bytes.subarray(start, this.#at)
+  }
+}
+
+/** The table of a record of pairs, and how many pairs it has. */
+export function countPairs(record) {
+  const payload = new Payload(record)
+  const table = payload.number()
+  // How many bytes each of the last pairs cut off the key before, how long its rest is, and its value.
+  const steps = []
+  let [pairs, key, value] = [0, 0, 0]
+  const step = (cut, rest, length) => {
+    key += rest - cut
+    value = length
+    steps.push({ cut, rest, value })
+    if (steps.length > 8) steps.shift()
+    pairs++
+  }
+  while (!payload.isAtEnd) {
+    const token = payload.byte()
+    const sameLength = (token & 64) !== 0
+    if (token < 128) {
+      const few = token & 31
+      const shared = few === 31 ? 31 + payload.number() : few
+      const rest = token & 32 ? key - shared : payload.number()
+      const length = sameLength ? value : payload.number()
+      payload.take(rest)
+      payload.take(length)
+      step(key - shared, rest, length)
+      continue
+    }
+    const distance = ((token >> 3) & 7) + 1
+    for (let left = Math.max(1, token & 7); left > 0; left--) {
+      const like = steps.at(-distance)
+      if (like === undefined) throw makeError('TWINDEX_CORRUPT', 'a pair is like one that is not there')
+      const length = sameLength ? like.value : payload.number()
+      if ((token & 7) === 0) payload.take(like.rest)
+      payload.take(length)
+      step(like.cut, like.rest, length)
+    }
+  }
+  return { table, pairs }
+}
+
+/** The operations of a record: what each does, and to which table. */
+export function readOperations(record) {
+  const payload = new Payload(record)
+  const operations = []
+  while (!payload.isAtEnd) {
+    const head = payload.byte()
+    const [what, few] = [head & 7, head >> 3]
+    const table = few === FAR_ID ? FAR_ID + payload.number() : few
+    if (what === PUT) {
+      const [key, value] = [payload.number(), payload.number()]
+      payload.take(key)
+      payload.take(value)
+    } else if (what === DELETE || what === CREATE) payload.take(payload.number())
+    else if (what === POSITION) payload.take(16)
+    else if (what > POSITION) throw makeError('TWINDEX_CORRUPT', 'an operation that there is not')
+    operations.push({ what, table })
+  }
+  return operations
+}
+
+/** The record that describes a table of this id and name, with bytes as keys and values, in order. */
+export function tableRecord(id, name) {
+  const operations = new Operations()
+  const bytes = encoder.encode('bytes')
+  operations.describe(id, { keys: bytes, values: bytes, name: encoder.encode(name) })
+  return operations.take(TABLE)
+}
 
 /** Operations in the making, of which a file holds all or none. */
 export class Operations {
@@ -151,12 +265,23 @@ export class Operations {
   create(table, isSorted, { keys, values, name }) {
     this.#head(CREATE, table)
     this.#number(3 + keys.length + values.length + name.length)
+    this.#entry(isSorted, { keys, values, name })
+  }
+
+  #entry(isSorted, { keys, values, name }) {
     this.#push([isSorted ? 1 : 0])
     for (const codec of [keys, values]) {
       this.#push([codec.length])
       this.#push(codec)
     }
     this.#push(name)
+  }
+
+  /** What the record of a table in a dump says: a sorted one, of nobody knows how many pairs. */
+  describe(table, { keys, values, name }) {
+    this.#number(table)
+    this.#number(0)
+    this.#entry(true, { keys, values, name })
   }
 
   drop(table) {
@@ -169,12 +294,17 @@ export class Operations {
 
   /** The record of all of them for this place of the file; then there are none. */
   seal(salt, offset) {
-    const record = this.#bytes.slice(0, this.#length)
-    const length = this.#length - HEAD_BYTES
-    record[0] = LOG
-    viewOf(record).setUint32(1, length, true)
-    record[5] = 0
+    const record = this.take(LOG)
     seal(salt, offset, record)
+    return record
+  }
+
+  /** The record of all of them before it has a place. */
+  take(kind) {
+    const record = this.#bytes.slice(0, this.#length)
+    record[0] = kind
+    viewOf(record).setUint32(1, this.#length - HEAD_BYTES, true)
+    record[5] = 0
     this.#length = HEAD_BYTES
     return record
   }
