@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads'
 import { check, DELETE, KEEP, open, openSync, Store } from 'twindex'
 
 const STRESS = Number(process.env.TWINDEX_STRESS ?? 1)
-const SEED = Number(process.env.TWINDEX_SEED ?? 1)
+const SEED = Number(BigInt.asUintN(32, BigInt(process.env.TWINDEX_SEED ?? 1)))
 
 const folder = mkdtempSync(join(tmpdir(), 'twindex-random-'))
 after(() => rmSync(folder, { recursive: true }))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there 
 # How many seconds of the processor's time may go by until a signal is heeded: so the test holds on a busy machine too.
 SOON = 0.2
 # And how many a call takes at least, so that one that does not heed signals is found.
-LONG = 0.5 * max(1.0, float(os.environ.get("TWINDEX_STRESS", "1")))
+LONG = 0.5
 
 Call = Callable[[], object]
 

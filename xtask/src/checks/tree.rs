@@ -28,6 +28,7 @@ fn files_and_format(workspace: &Workspace, steps: &mut Steps) {
     });
     steps.check("tree: files", |log| files(root, log));
     steps.check("tree: licences", |_| licences(root));
+    steps.check("tree: tests that docs/testing.md names", |_| named_tests(root));
     steps.check("tree: no circles of files", |log| circles::crates(root, log));
 }
 
@@ -96,6 +97,27 @@ fn licences(root: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Whether the tests that docs/testing.md lists are where it says: behind a link to a file come what is in it.
+fn named_tests(root: &Path) -> Result<()> {
+    let text = std::fs::read_to_string(root.join("docs/testing.md"))?;
+    let missing = not_there(&text, |path| Ok(std::fs::read_to_string(root.join(path))?))?;
+    ensure!(missing.is_empty(), "docs/testing.md names tests that are not there:\n{}", missing.join("\n"));
+    Ok(())
+}
+
+fn not_there(text: &str, read: impl Fn(&str) -> Result<String>) -> Result<Vec<String>> {
+    let mut missing = Vec::new();
+    for row in text.lines().filter(|line| line.starts_with("| ")) {
+        for link in row.split("](../").skip(1) {
+            let (path, names) = link.split_once("): ").context("names come behind a link")?;
+            let there = read(path)?;
+            let names = names.split(';').next().unwrap_or_default().split('`').skip(1).step_by(2);
+            missing.extend(names.filter(|name| !there.contains(*name)).map(|name| format!("{path}: {name}")));
+        }
+    }
+    Ok(missing)
+}
+
 /// What a text file may not have.
 fn faults(name: &str, text: &str) -> Vec<&'static str> {
     let is_lock = name.ends_with("package-lock.json");
@@ -115,7 +137,14 @@ fn faults(name: &str, text: &str) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::faults;
+    use super::{faults, not_there};
+
+    #[test]
+    fn tests_that_are_not_there_are_named() {
+        let text = "[a](../a.rs): `x`\n| 1 | what | [a](../a.rs): `one`, `two`; [b](../b.js): `a test` |\n";
+        let read = |path: &str| Ok(if path == "a.rs" { "fn one() {}" } else { "test('a test')" }.to_owned());
+        assert_eq!(not_there(text, read).expect("it is read"), ["a.rs: two"]);
+    }
 
     #[test]
     fn sound_files_have_no_faults() {

@@ -10,7 +10,7 @@ use crate::checks::rust::{MODELS, of_own_workspace};
 use crate::checks::suite::Suite;
 use crate::checks::{Room, python, readme};
 use crate::run::{Log, command};
-use crate::setup::{Fuzzer, Interpreter, Miri, Sanitizer};
+use crate::setup::{Fuzzer, Interpreter, Miri, Sanitizer, Venv};
 use crate::steps::{Failed, NotRun, Steps};
 use crate::workspace::Workspace;
 
@@ -45,7 +45,7 @@ impl Round {
     }
 }
 
-pub(super) const PARTS: [Part; 18] = [
+pub(super) const PARTS: [Part; 20] = [
     part("engine: stress", Room::Engine, stress),
     part("engine: stress with the checker", Room::Engine, checked),
     part("engine: tiny constants", Room::Engine, tiny),
@@ -61,7 +61,9 @@ pub(super) const PARTS: [Part; 18] = [
     part("cluster: failures", Room::Cluster, cluster),
     part("wasm: random calls", Room::Wasm, wasm).after(Suite::wasm),
     part("python: every version", Room::Python, python).after(|suite, steps| suite.python(steps).map(drop)),
+    part("python: attacks", Room::Python, python_attacks).after(|suite, steps| suite.python(steps).map(drop)),
     part("node: wrong arguments", Room::Node, node).after(Suite::node),
+    part("node: attacks", Room::Node, node_attacks).after(Suite::node),
     part("readme: built as a reader builds it", Room::Readme, readme),
     part("report: a quick one", Room::Report, report),
 ];
@@ -198,6 +200,15 @@ fn python(workspace: &Workspace, round: Round, log: &mut Log) -> Result<Command>
     };
     let mut pytest = python::pytest_under(interpreter, workspace, log)?;
     pytest.arg(format!("--hypothesis-seed={}", round.seed)).env("TWINDEX_STRESS", "5");
+    pytest.arg("--ignore=tests/test_attacks.py");
+    Ok(pytest)
+}
+
+/// Random attacks on the package as it is installed.
+fn python_attacks(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
+    let folder = &workspace.path("bindings/python");
+    let mut pytest = round.seeded(Venv::of_tests(workspace).module("pytest", folder));
+    pytest.args(["--quiet", "tests/test_attacks.py"]).env("TWINDEX_STRESS", "5");
     Ok(pytest)
 }
 
@@ -211,6 +222,13 @@ fn readme(workspace: &Workspace, _: Round, _: &mut Log) -> Result<Command> {
 fn node(workspace: &Workspace, _: Round, _: &mut Log) -> Result<Command> {
     let mut node = command("node", &workspace.path("bindings/node"));
     node.args(["--expose-gc", "--test", "test/wrong-arguments.test.js"]).env("TWINDEX_STRESS", "20");
+    Ok(node)
+}
+
+/// Random attacks, with workers that are ended.
+fn node_attacks(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
+    let mut node = round.seeded(command("node", &workspace.path("bindings/node")));
+    node.args(["--expose-gc", "--test", "test/random.test.js"]).env("TWINDEX_STRESS", "10");
     Ok(node)
 }
 
