@@ -968,7 +968,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Counts `bytes` more, unless that takes the store past its limit.
+    /// Counts `bytes` more, unless that takes the store past its limit: M3.
     fn reserve(&self, bytes: usize) -> Tried<()> {
         let limit = self.limit.load(Relaxed);
         let grown = |used: usize| used.checked_add(bytes).filter(|&needed| needed <= limit);
@@ -993,6 +993,7 @@ impl Memory {
         self.parent.as_ref().map_or(own, |parent| own.min(parent.left()))
     }
 
+    /// Counts `bytes` less: M3.
     fn release(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Relaxed);
         if let Some(parent) = &self.parent {
@@ -2011,12 +2012,11 @@ mod hash {
         }
 
         /// The slot with this key and its record.
-        fn find(&self, shard: &Shard, tag: u8, key: &[u8]) -> Option<(u32, *const u8)> {
+        fn find<'s>(&self, shard: &'s Shard, tag: u8, key: &[u8]) -> Option<(u32, Record<'s>)> {
             let mut slots = self.slots_with(tag);
             while slots != 0 {
                 let record = shard.record(self.first(slots).load(Acquire));
-                // SAFETY: H1.
-                if unsafe { is_key(record, key) } {
+                if record.is_key(key) {
                     return Some((slots.trailing_zeros(), record));
                 }
                 slots &= slots - 1;
@@ -2238,7 +2238,7 @@ mod hash {
                 let mut taken = !bucket.free_slots() & ((1 << SLOTS) - 1);
                 while taken != 0 {
                     let reference = bucket.first(taken).load(Relaxed);
-                    prefetch_batch(shard.record(reference));
+                    prefetch_batch(shard.address(reference));
                     refs.push(reference);
                     taken &= taken - 1;
                 }
@@ -2263,8 +2263,7 @@ mod hash {
                 }
             } else {
                 let record = shard.record(bucket.first(slots).load(Relaxed));
-                // SAFETY: H1.
-                if unsafe { is_key(record, key) } {
+                if record.is_key(key) {
                     return found(slots, true);
                 }
             }
@@ -2361,76 +2360,73 @@ mod hash {
     /// The class of records so long that they are prefetched before they are taken: 64 bytes.
     const LONG: usize = 16;
 
-    /// The key and the value of a record.
-    ///
-    /// # Safety
-    /// `record` is whole throughout `'r`.
-    #[inline]
-    unsafe fn record_parts<'r>(record: *const u8) -> (&'r [u8], &'r [u8]) {
-        // SAFETY: H1. `add_record` wrote the lengths, and behind them key and value or the blob's address.
-        unsafe {
-            let [key_len, value_len] = record.cast::<[u16; 2]>().read();
-            if key_len == BLOB {
-                return Blob::parts(blob_of(record));
+    /// A record. H1: whoever makes one has its ref from a slot, under a pin or a lock that lasts for `'r`, or is alone with it. So it
+    /// is whole and does not change.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Record<'r> {
+        at: *const u8,
+        there: PhantomData<&'r [u8]>,
+    }
+
+    impl<'r> Record<'r> {
+        /// The length of the key, or `BLOB`, and of the value, with `EXPIRES` where that is so.
+        #[inline(always)]
+        fn lengths(self) -> [u16; 2] {
+            // SAFETY: H1. Each record begins with them.
+            unsafe { self.at.cast::<[u16; 2]>().read() }
+        }
+
+        /// What follows the lengths.
+        #[inline(always)]
+        fn bytes(self, len: usize) -> &'r [u8] {
+            // SAFETY: H1. Callers ask for no more than the lengths say.
+            unsafe { slice::from_raw_parts(self.at.add(RECORD_HEAD), len) }
+        }
+
+        #[inline]
+        fn blob(self) -> Option<*const Blob> {
+            let is_blob = self.lengths()[0] == BLOB;
+            // SAFETY: H1. There its address follows the lengths.
+            is_blob.then(|| unsafe { self.at.add(RECORD_HEAD).cast::<*const Blob>().read_unaligned() })
+        }
+
+        /// The key and the value.
+        #[inline]
+        fn parts(self) -> (&'r [u8], &'r [u8]) {
+            if let Some(blob) = self.blob() {
+                // SAFETY: B1. The record's pair owns it.
+                return unsafe { Blob::parts(blob) };
             }
-            let key = record.add(RECORD_HEAD);
-            let value = key.add(key_len.into());
-            let value_len = value_len & !EXPIRES;
-            (slice::from_raw_parts(key, key_len.into()), slice::from_raw_parts(value, value_len.into()))
+            let [key, value] = self.lengths().map(usize::from);
+            self.bytes(key + (value & !usize::from(EXPIRES))).split_at(key)
         }
-    }
 
-    /// # Safety
-    /// `record` is that of a blob.
-    unsafe fn blob_of(record: *const u8) -> *const Blob {
-        // SAFETY: H1. A blob's record has its address behind the lengths.
-        unsafe { record.add(RECORD_HEAD).cast::<*const Blob>().read_unaligned() }
-    }
+        /// The value.
+        #[inline(always)]
+        fn body(self) -> Body<'r> {
+            self.blob().map_or_else(|| Body::Inline(self.parts().1), Body::Blob)
+        }
 
-    /// The bytes of a whole record, and its blob if it has one.
-    ///
-    /// # Safety
-    /// As for `record_parts`.
-    unsafe fn record_extent(record: *const u8) -> (usize, Option<*const Blob>) {
-        // SAFETY: H1.
-        unsafe {
-            let [key_len, value_len] = record.cast::<[u16; 2]>().read();
-            let expiry = if value_len & EXPIRES == 0 { 0 } else { EXPIRY_BYTES };
-            if key_len == BLOB {
-                return (BLOB_RECORD + expiry, Some(blob_of(record)));
+        /// The bytes of the whole record, without its blob.
+        fn len(self) -> usize {
+            let [key, value] = self.lengths();
+            let expiry = if value & EXPIRES == 0 { 0 } else { EXPIRY_BYTES };
+            let pair = RECORD_HEAD + usize::from(key) + usize::from(value & !EXPIRES);
+            expiry + if key == BLOB { BLOB_RECORD } else { pair }
+        }
+
+        #[inline(always)]
+        fn is_key(self, key: &[u8]) -> bool {
+            #[cold]
+            fn is_key_of_blob(record: Record<'_>, key: &[u8]) -> bool {
+                record.parts().0 == key
             }
-            (RECORD_HEAD + usize::from(key_len) + usize::from(value_len & !EXPIRES) + expiry, None)
-        }
-    }
-
-    /// # Safety
-    /// As for `record_parts`.
-    #[inline(always)]
-    unsafe fn is_key(record: *const u8, key: &[u8]) -> bool {
-        #[cold]
-        unsafe fn is_key_of_blob(record: *const u8, key: &[u8]) -> bool {
-            // SAFETY: H1, B1.
-            unsafe { Blob::parts(blob_of(record)).0 == key }
-        }
-        // SAFETY: H1.
-        unsafe {
-            let key_len = record.cast::<u16>().read();
+            let [key_len, _] = self.lengths();
             if key_len == BLOB {
-                return is_key_of_blob(record, key);
+                return is_key_of_blob(self, key);
             }
-            usize::from(key_len) == key.len()
-                && same_bytes(slice::from_raw_parts(record.add(RECORD_HEAD), key.len()), key)
+            usize::from(key_len) == key.len() && same_bytes(self.bytes(key.len()), key)
         }
-    }
-
-    /// The value of a record.
-    ///
-    /// # Safety
-    /// As for `record_parts`.
-    #[inline(always)]
-    unsafe fn body<'r>(record: *const u8) -> Body<'r> {
-        // SAFETY: H1.
-        unsafe { record_extent(record).1.map_or_else(|| Body::Inline(record_parts(record).1), Body::Blob) }
     }
 
     // --- shards and their lanes of free records
@@ -2516,14 +2512,14 @@ mod hash {
     impl Lane {
         fn pop(&mut self, shard: &Shard, class: usize) -> Option<u32> {
             let top = self.free.as_mut()?.get_mut(class).filter(|top| **top != 0)?;
-            let below = shard.record(*top).cast::<u32>();
+            let below = shard.address(*top).cast::<u32>();
             // SAFETY: H4. `push` wrote it.
             Some(mem::replace(top, unsafe { below.read() }))
         }
 
         fn push(&mut self, shard: &Shard, class: usize, reference: u32) {
             let top = &mut self.free.get_or_insert_with(|| Box::new([0; CLASSES]))[class];
-            let below = shard.record(reference).cast::<u32>().cast_mut();
+            let below = shard.address(reference).cast::<u32>().cast_mut();
             // SAFETY: H4. A record has a word or more, and nobody else uses it.
             unsafe { below.write(mem::replace(top, reference)) };
             self.freed = self.freed.wrapping_add(1);
@@ -2554,7 +2550,7 @@ mod hash {
                 let removed = self.limbo.oldest().map(|removed| removed.reference);
                 let free = || self.free.as_ref().map(|free| free[last]).filter(|&top| top != 0);
                 if let Some(reference) = removed.or_else(free) {
-                    next = (shard.record(reference), class_units(last) * UNIT);
+                    next = (shard.address(reference), class_units(last) * UNIT);
                 }
             }
             (0..next.1).step_by(64).map(move |line| next.0.wrapping_add(line))
@@ -2615,9 +2611,14 @@ mod hash {
             LockedShard { _locked: self.lock.lock(), shard: self, lane: epoch::lane(), due: false }
         }
 
-        /// The address of a record.
         #[inline]
-        fn record(&self, reference: u32) -> *const u8 {
+        fn record(&self, reference: u32) -> Record<'_> {
+            Record { at: self.address(reference), there: PhantomData }
+        }
+
+        /// The address of a record, which may be free.
+        #[inline]
+        fn address(&self, reference: u32) -> *const u8 {
             debug_assert!(reference != 0);
             if REFS_ARE_ADDRESSES {
                 return ptr::with_exposed_provenance(reference as usize * UNIT);
@@ -2829,21 +2830,19 @@ mod hash {
         /// The value of `key`, which lives as long as the caller's pin.
         #[inline(always)]
         pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
-            // SAFETY: H1.
-            self.find(self.hash(key), key).map(|record| unsafe { body(record) })
+            self.find(self.hash(key), key).map(Record::body)
         }
 
         /// The record of `key`.
         #[inline(always)]
-        fn find(&self, hash: Hash, key: &[u8]) -> Option<*const u8> {
+        fn find(&self, hash: Hash, key: &[u8]) -> Option<Record<'_>> {
             let segment = self.directory().segment(hash);
             // SAFETY: E1. The pin keeps the segment.
             let home = unsafe { segment.bucket(hash, 0) };
             let slots = home.slots_with(hash.tag());
             if slots != 0 {
                 let record = self.shard(segment).record(home.first(slots).load(Acquire));
-                // SAFETY: H1.
-                if unsafe { is_key(record, key) } {
+                if record.is_key(key) {
                     return Some(record);
                 }
             } else if home.passed() == 0 {
@@ -2855,7 +2854,7 @@ mod hash {
         /// As `find`, where the first slot with the key's tag, if there is one, has another key.
         #[cold]
         #[inline(never)]
-        fn find_beyond(&self, segment: Segment, hash: Hash, key: &[u8]) -> Option<*const u8> {
+        fn find_beyond(&self, segment: Segment, hash: Hash, key: &[u8]) -> Option<Record<'_>> {
             for steps in 0..segment.len() {
                 // SAFETY: E1. The pin keeps the segment.
                 let bucket = unsafe { segment.bucket(hash, steps) };
@@ -2882,11 +2881,9 @@ mod hash {
                     let key = key.as_ref();
                     // Where that is not it, another pair has the tag, or the home bucket was full.
                     let record = record
-                        // SAFETY: H1.
-                        .filter(|&record| unsafe { is_key(record, key) })
+                        .filter(|record| record.is_key(key))
                         .or_else(|| homes[at].and_then(|(hash, ..)| self.find(hash, key)));
-                    // SAFETY: H1.
-                    read(group * GROUP + at, record.map(|record| unsafe { record_parts(record) }.1));
+                    read(group * GROUP + at, record.map(|record| record.parts().1));
                 }
             }
         }
@@ -2909,15 +2906,15 @@ mod hash {
         /// The first record in each of these buckets, or the next, that may be the key's. Prefetches it and the others of the
         /// bucket: one in thirty keys shares its tag with another pair there.
         #[inline(always)]
-        fn records(&self, homes: &[Option<Home<'_>>; GROUP]) -> [Option<*const u8>; GROUP] {
+        fn records(&self, homes: &[Option<Home<'_>>; GROUP]) -> [Option<Record<'_>>; GROUP] {
             let first = |segment: Segment, bucket: &Bucket, hash: Hash| {
                 let (mut first, mut slots) = (None, bucket.slots_with(hash.tag()));
                 while slots != 0 {
-                    let at = self.shard(segment).record(bucket.first(slots).load(Acquire));
-                    prefetch_batch(at);
+                    let record = self.shard(segment).record(bucket.first(slots).load(Acquire));
+                    prefetch_batch(record.at);
                     // Most records are shorter than a line, but reach into the next.
-                    prefetch_batch(at.wrapping_add(32));
-                    first = first.or(Some(at));
+                    prefetch_batch(record.at.wrapping_add(32));
+                    first = first.or(Some(record));
                     slots &= slots - 1;
                 }
                 first
@@ -2952,12 +2949,11 @@ mod hash {
         /// Shows `read` the pairs of the segment at `from` whose hashes are not less than it. Returns where the next segment
         /// begins, or `None` after the last.
         pub(super) fn walk(&self, from: u64, mut read: impl FnMut(&[u8], Body<'_>)) -> Option<u64> {
-            // SAFETY: H1.
-            self.walk_records(from, |record| read(unsafe { record_parts(record) }.0, unsafe { body(record) }))
+            self.walk_records(from, |record| read(record.parts().0, record.body()))
         }
 
         /// As `walk`, with the records, which live as long as the caller's pin.
-        fn walk_records(&self, from: u64, mut read: impl FnMut(*const u8)) -> Option<u64> {
+        fn walk_records(&self, from: u64, mut read: impl FnMut(Record<'_>)) -> Option<u64> {
             let hash = Hash(from);
             let (shard, refs, span, directory) = loop {
                 let directory = self.directory();
@@ -2976,8 +2972,7 @@ mod hash {
             let whole = from == directory.first_hash(span.start);
             for reference in refs {
                 let record = shard.record(reference);
-                // SAFETY: H1.
-                if whole || self.hash(unsafe { record_parts(record) }.0).0 >= from {
+                if whole || self.hash(record.parts().0).0 >= from {
                     read(record);
                 }
             }
@@ -3056,13 +3051,12 @@ mod hash {
             // SAFETY: H2. The lock keeps the segment.
             let bucket = unsafe { segment.bucket(hash, steps) };
             let old = bucket.refs[slot].load(Relaxed);
-            let record = if taken { shard.record(old) } else { ptr::null() };
-            // SAFETY: H1.
-            match decide(taken.then(|| unsafe { record_parts(record) }.1))? {
+            let record = taken.then(|| shard.record(old));
+            match decide(record.map(|record| record.parts().1))? {
                 Change::Set(value) => {
                     let new = self.add_record(locked, key, value.as_ref())?;
                     bucket.refs[slot].store(new as u32, Release);
-                    if taken {
+                    if let Some(record) = record {
                         self.retire_record(locked, old, record);
                     } else {
                         // A pair is counted before it can be found.
@@ -3071,7 +3065,8 @@ mod hash {
                         bucket.flip_tag(slot, hash.tag());
                     }
                 }
-                Change::Delete if taken => {
+                Change::Delete => {
+                    let Some(record) = record else { return Ok(false) };
                     // H1: its ref stays for readers that have seen the tag.
                     bucket.flip_tag(slot, hash.tag());
                     segment.count_steps(hash, steps, false);
@@ -3083,7 +3078,7 @@ mod hash {
                     self.retire_record(locked, old, record);
                     self.free_unread(shard, locked.lane(), 2);
                 }
-                _ => return Ok(false),
+                Change::Keep => return Ok(false),
             }
             Ok(true)
         }
@@ -3232,7 +3227,7 @@ mod hash {
             let lane = locked.lane();
             lane.last = class as u32;
             if let Some(reference) = self.reuse(shard, lane, class) {
-                return Ok((reference, shard.record(reference).cast_mut()));
+                return Ok((reference, shard.address(reference).cast_mut()));
             }
             if lane.bump + units as u32 > lane.bump_end {
                 self.refill(locked, class)?;
@@ -3240,7 +3235,7 @@ mod hash {
             let lane = locked.lane();
             let reference = lane.bump;
             lane.bump += units as u32;
-            let record = shard.record(reference).cast_mut();
+            let record = shard.address(reference).cast_mut();
             // The next lock, like any atomic exchange, waits until what was written before is in the cache.
             prefetch(record.wrapping_add(units * UNIT + 64));
             Ok((reference, record))
@@ -3264,14 +3259,16 @@ mod hash {
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn unread(&self, shard: &Shard, lane: &mut Lane) -> Option<Removed> {
             let unread = lane.limbo.pop(&self.heap.memory)?;
-            if unread.owns_blob {
+            if unread.owns_blob
+                && let Some(blob) = shard.record(unread.reference).blob()
+            {
                 // SAFETY: E2, B1. Nobody else knows the record any more, and it is whole.
-                unsafe { self.heap.free_blob(blob_of(shard.record(unread.reference))) };
+                unsafe { self.heap.free_blob(blob) };
             }
             #[cfg(twindex_check)]
             // SAFETY: E2.
             unsafe {
-                let record = NonNull::new_unchecked(shard.record(unread.reference).cast_mut());
+                let record = NonNull::new_unchecked(shard.address(unread.reference).cast_mut());
                 super::check::spoil(record, class_units(unread.class.into()) * UNIT);
             }
             Some(unread)
@@ -3373,14 +3370,13 @@ mod hash {
 
         /// Frees a record whose ref was taken out of the index, with its blob, once no reader has it: E2.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn retire_record(&self, locked: &mut LockedShard<'_>, reference: u32, record: *const u8) {
+        fn retire_record(&self, locked: &mut LockedShard<'_>, reference: u32, record: Record<'_>) {
             #[cfg(twindex_check)]
             self.check_unlinked(locked.shard, reference);
-            // SAFETY: H1. The record is whole until it is free, and so is its blob.
-            let (bytes, blob) = unsafe { record_extent(record) };
+            let (bytes, blob) = (record.len(), record.blob());
             let class = class(bytes.div_ceil(UNIT)).0 as u8;
             locked.lane().limbo.push(Removed { reference, class, owns_blob: blob.is_some() });
-            // SAFETY: B1, as above.
+            // SAFETY: B1. It is whole until the record is free.
             let bytes = bytes.max(64) + blob.map_or(0, |blob| unsafe { Blob::size(blob) });
             // Threads that share the lane may lose what they count at the same time. That does no harm.
             let removed = &self.removed(locked.lane).bytes;
@@ -3557,14 +3553,13 @@ mod hash {
         fn each_ref(&self, segment: Segment, shard: &Shard, mut each: impl FnMut(u32, Hash)) {
             let refs = segment.refs(shard);
             for (at, &reference) in refs.iter().enumerate() {
-                // SAFETY: H1.
-                let (key, _) = unsafe { record_parts(shard.record(reference)) };
+                let (key, _) = shard.record(reference).parts();
                 // Where keys are long, most are. Prefetches the other lines of one that comes soon.
                 let key_end = RECORD_HEAD + key.len();
                 if key_end > 64
                     && let Some(&soon) = refs.get(at + 4)
                 {
-                    let record = shard.record(soon);
+                    let record = shard.address(soon);
                     (64..key_end).step_by(64).for_each(|line| prefetch(record.wrapping_add(line)));
                 }
                 each(reference, self.hash(key));
@@ -3663,8 +3658,7 @@ mod hash {
                 let segment = directory.segment(hash);
                 let shard = self.shard(segment);
                 for reference in segment.refs(shard) {
-                    // SAFETY: H1.
-                    unsafe { record_extent(shard.record(reference)) }.1.map(free);
+                    shard.record(reference).blob().map(free);
                 }
                 at = directory.span(segment, hash).end;
             }
@@ -3676,10 +3670,8 @@ mod hash {
                 // SAFETY: L1. Nobody else has it any more.
                 let mut state = unsafe { mem::take(&mut *shard.state.get()) };
                 let removed = state.lanes.iter_mut().flat_map(|lane| lane.limbo.drain());
-                for removed in removed.filter(|removed| removed.owns_blob) {
-                    // SAFETY: H1. A removed record is whole until it is freed.
-                    free(unsafe { blob_of(shard.record(removed.reference)) });
-                }
+                // H1: a removed record is whole until it is freed.
+                removed.filter_map(|removed| shard.record(removed.reference).blob()).for_each(free);
             }
         }
     }
@@ -3937,15 +3929,10 @@ mod hash {
     }
 
     /// The bytes of memory that a record takes, with its blob.
-    ///
-    /// # Safety
-    /// As for `record_parts`.
-    unsafe fn held_bytes(record: *const u8) -> isize {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let (bytes, blob) = record_extent(record);
-            (class(bytes.div_ceil(UNIT)).1 * UNIT + blob.map_or(0, |blob| Blob::size(blob))).cast_signed()
-        }
+    fn held_bytes(record: Record<'_>) -> isize {
+        // SAFETY: B1. The record's pair owns it.
+        let blob = record.blob().map_or(0, |blob| unsafe { Blob::size(blob) });
+        (class(record.len().div_ceil(UNIT)).1 * UNIT + blob).cast_signed()
     }
 
     /// The bytes that a record of so long a key and value takes at most.
@@ -3954,17 +3941,11 @@ mod hash {
     }
 
     /// When the pair of a record expires, if ever.
-    ///
-    /// # Safety
-    /// As for `record_parts`.
     #[inline]
-    unsafe fn expiry(record: *const u8) -> Option<u64> {
-        // SAFETY: the caller's promise; such a record ends with the time.
-        unsafe {
-            let [_, value_len] = record.cast::<[u16; 2]>().read();
-            let at = || record.add(record_extent(record).0 - EXPIRY_BYTES).cast::<u64>().read_unaligned();
-            (value_len & EXPIRES != 0).then(at)
-        }
+    fn expiry(record: Record<'_>) -> Option<u64> {
+        // SAFETY: H1. Such a record ends with the time.
+        let at = || unsafe { record.at.add(record.len() - EXPIRY_BYTES).cast::<u64>().read_unaligned() };
+        (record.lengths()[1] & EXPIRES != 0).then(at)
     }
 
     /// A write of a cache, under its shard's lock.
@@ -4043,8 +4024,7 @@ mod hash {
             let (index, shard, bucket) = (self.index, self.held.shard, &self.buckets[at]);
             let reference = bucket.refs[slot].load(Relaxed);
             let record = shard.record(reference);
-            // SAFETY: H1.
-            let hash = index.hash(unsafe { record_parts(record) }.0);
+            let hash = index.hash(record.parts().0);
             self.goes(record, hash, why);
             bucket.flip_tag(slot, hash.tag());
             bucket.set_rank(slot, 0);
@@ -4061,13 +4041,11 @@ mod hash {
         }
 
         /// Counts and tells that a pair is on its way out.
-        fn goes(&mut self, record: *const u8, hash: Hash, why: Option<Cause>) {
-            // SAFETY: H1.
-            let ((key, value), expires) = unsafe { (record_parts(record), expiry(record)) };
+        fn goes(&mut self, record: Record<'_>, hash: Hash, why: Option<Cause>) {
+            let ((key, value), expires) = (record.parts(), expiry(record));
             let is_over = expires.is_some_and(|at| at <= self.rules.now);
             let part = self.part();
-            // SAFETY: H1.
-            part.spare += unsafe { held_bytes(record) };
+            part.spare += held_bytes(record);
             let Some(why) = why.map(|why| if is_over { Cause::Expired } else { why }) else { return };
             if why == Cause::Size {
                 part.counts[1] += 1;
@@ -4083,7 +4061,7 @@ mod hash {
         }
 
         /// Puts the record of a key in its place, instead of the `old` one if there is one.
-        fn put(&mut self, place: Location, hash: Hash, reference: u32, rank: u32, old: Option<*const u8>) {
+        fn put(&mut self, place: Location, hash: Hash, reference: u32, rank: u32, old: Option<Record<'_>>) {
             let (slot, steps, shard) = (usize::from(place.slot), usize::from(place.steps), self.held.shard);
             // SAFETY: the lock keeps the segment.
             let bucket = unsafe { self.segment.bucket(hash, steps) };
@@ -4156,8 +4134,7 @@ mod hash {
             let mut slots = bucket.taken_slots();
             while slots != 0 {
                 let slot = slots.trailing_zeros() as usize;
-                // SAFETY: H1.
-                match unsafe { expiry(shard.record(bucket.refs[slot].load(Relaxed))) } {
+                match expiry(shard.record(bucket.refs[slot].load(Relaxed))) {
                     Some(expires) if expires <= now => self.take_out(at * SLOTS + slot, Some(Cause::Expired)),
                     Some(expires) => self.part().next_due = self.part().next_due.min(expires),
                     None => {}
@@ -4166,7 +4143,7 @@ mod hash {
             }
             let next = buckets.get(at + 1).map_or(0, Bucket::taken_slots);
             (0..SLOTS).filter(|slot| next >> slot & 1 != 0).for_each(|slot| {
-                prefetch_batch(shard.record(buckets[at + 1].refs[slot].load(Relaxed)));
+                prefetch_batch(shard.address(buckets[at + 1].refs[slot].load(Relaxed)));
             });
         }
     }
@@ -4219,8 +4196,7 @@ mod hash {
                 if bucket.slots_with(hash.tag()) != 0
                     && let Some((slot, record)) = bucket.find(self.shard(segment), hash.tag(), key)
                 {
-                    // SAFETY: H1.
-                    let (value, expires) = unsafe { (body(record), expiry(record)) };
+                    let (value, expires) = (record.body(), expiry(record));
                     if expires.is_some_and(|at| at <= now()) {
                         return None;
                     }
@@ -4243,8 +4219,7 @@ mod hash {
             mut read: impl FnMut(&[u8], Body<'_>, Option<u64>),
         ) -> Option<u64> {
             self.walk_records(from, |record| {
-                // SAFETY: H1.
-                unsafe { read(record_parts(record).0, body(record), expiry(record)) }
+                read(record.parts().0, record.body(), expiry(record));
             })
         }
 
@@ -4420,8 +4395,7 @@ mod hash {
             self.kept = place.taken.then_some(bucket * SLOTS + slot);
             let reference = self.buckets[bucket].refs[slot].load(Relaxed);
             let old = place.taken.then(|| self.held.shard.record(reference));
-            // SAFETY: H1.
-            let seen = old.map(|record| unsafe { (record_parts(record).1, expiry(record)) });
+            let seen = old.map(|record| (record.parts().1, expiry(record)));
             let now = self.rules.now;
             let live = seen.filter(|(_, expires)| expires.is_none_or(|at| at > now));
             let (change, expires) =
@@ -4451,8 +4425,7 @@ mod hash {
                 self.goes(record, hash, live.is_none().then_some(Cause::Expired));
             }
             self.put(place, hash, new as u32, rank, old);
-            // SAFETY: it was just written.
-            let bytes = unsafe { held_bytes(self.held.shard.record(new as u32)) };
+            let bytes = held_bytes(self.held.shard.record(new as u32));
             let part = self.part();
             part.spare = if part.full { part.spare - bytes } else { 0 };
             part.counts[0] += 1;
@@ -4577,20 +4550,44 @@ mod sorted {
     const SHIFTING: u64 = 4;
     const CHANGED: u64 = 8;
 
-    /// A leaf that is there for `'g`. It is a pointer to the whole block, as a reference would cover the head alone.
-    #[derive(Clone, Copy)]
-    struct Leaf<'g> {
-        head: NonNull<LeafHead>,
-        there: PhantomData<&'g LeafHead>,
+    /// A node with this head that is there for `'g`: whoever makes one promises that (E1, S2, S4). It is a pointer to the whole block,
+    /// as a reference would cover the head alone.
+    struct At<'g, H> {
+        head: NonNull<H>,
+        there: PhantomData<&'g H>,
     }
 
-    impl Deref for Leaf<'_> {
-        type Target = LeafHead;
+    type Leaf<'g> = At<'g, LeafHead>;
+    type Inner<'g> = At<'g, InnerHead>;
+
+    impl<H> Clone for At<'_, H> {
+        fn clone(&self) -> Self {
+            *self
+        }
+    }
+
+    impl<H> Copy for At<'_, H> {}
+
+    impl<H> Deref for At<'_, H> {
+        type Target = H;
 
         #[inline]
-        fn deref(&self) -> &LeafHead {
-            // SAFETY: E1, S2. Whoever makes a `Leaf` promises that it is there.
+        fn deref(&self) -> &H {
+            // SAFETY: E1, S2, S4. It is there, and its head is never written but through atomics.
             unsafe { self.head.as_ref() }
+        }
+    }
+
+    impl<H> At<'_, H> {
+        #[inline]
+        fn new(block: NonNull<u8>) -> Self {
+            Self { head: block.cast(), there: PhantomData }
+        }
+
+        /// The first byte of the node's block.
+        #[inline]
+        fn base(self) -> *mut u8 {
+            self.head.as_ptr().cast()
         }
     }
 
@@ -4731,12 +4728,6 @@ mod sorted {
     // --- reading a leaf
 
     impl<'g> Leaf<'g> {
-        /// The first byte of the leaf's block.
-        #[inline]
-        fn base(self) -> *mut u8 {
-            self.head.as_ptr().cast()
-        }
-
         /// The leaf's `state`: all that may be read of a leaf that is only remembered.
         #[inline]
         fn state(self) -> &'g AtomicU64 {
@@ -5192,23 +5183,6 @@ mod sorted {
     #[derive(Clone, Copy)]
     struct Row([i32; ROW]);
 
-    /// An inner node that is there for `'g`.
-    #[derive(Clone, Copy)]
-    struct Inner<'g> {
-        head: NonNull<InnerHead>,
-        there: PhantomData<&'g InnerHead>,
-    }
-
-    impl Deref for Inner<'_> {
-        type Target = InnerHead;
-
-        #[inline]
-        fn deref(&self) -> &InnerHead {
-            // SAFETY: E1, S4. Whoever makes an `Inner` promises that it is there.
-            unsafe { self.head.as_ref() }
-        }
-    }
-
     /// Where the children begin.
     const CHILDREN: usize = size_of::<InnerHead>() + size_of::<AtomicU64>();
     const ROWS: usize = 5;
@@ -5230,11 +5204,6 @@ mod sorted {
     }
 
     impl<'g> Inner<'g> {
-        #[inline]
-        fn base(self) -> *mut u8 {
-            self.head.as_ptr().cast()
-        }
-
         #[inline]
         fn state(self) -> &'g AtomicU64 {
             // SAFETY: S4. It stands behind the head.
@@ -5343,9 +5312,9 @@ mod sorted {
             // SAFETY: S4. A child is not null.
             let block = unsafe { NonNull::new_unchecked(block) };
             if block.as_ptr() == self.0 {
-                Node::Leaf(Leaf { head: block.cast(), there: PhantomData })
+                Node::Leaf(Leaf::new(block))
             } else {
-                Node::Inner(Inner { head: block.cast(), there: PhantomData })
+                Node::Inner(Inner::new(block))
             }
         }
 
@@ -5504,9 +5473,7 @@ mod sorted {
                     }
                 }
             }
-            let leaf =
-                |node: Child| NonNull::new(node.0).map(|leaf| Leaf { head: leaf.cast(), there: PhantomData });
-            nodes.map(leaf)
+            nodes.map(|node| NonNull::new(node.0).map(Leaf::new))
         }
 
         /// The leaf where a scan from `from` begins, and the separator at its far side.
@@ -5638,6 +5605,8 @@ mod sorted {
             }
         }
 
+        // --- setting and deleting a pair
+
         /// As `change`, in a leaf that is locked.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn change_in<V: AsRef<[u8]>>(
@@ -5757,7 +5726,7 @@ mod sorted {
                 return None;
             };
             // S5: it is a block of this index whose first word is a state, whatever became of the leaf.
-            let leaf = Leaf { head: block.cast(), there: PhantomData };
+            let leaf = Leaf::new(block);
             let Some(mut locked) = LockedNode::if_unchanged(leaf, leaf.state(), hint.state.get()) else {
                 hint.heads.set(NO_HEADS);
                 return None;
@@ -5865,7 +5834,10 @@ mod sorted {
                     let prefix_len = shared.min(key.len().saturating_sub(4)).min(MAX_PREFIX);
                     let size = if search.far.is_some() { LEAF } else { SMALL_LEAF };
                     let fresh = self.new_leaf(&[new], prefix_len, size)?;
-                    return self.add_sibling(locked, key, fresh, at > 0);
+                    // Whoever waits for the old leaf is to find out that it ends where the new one begins.
+                    let same = self.resized(leaf, leaf.used()).inspect_err(|_| self.discard_leaf(fresh))?;
+                    let (low, high) = if at > 0 { (same, fresh) } else { (fresh, same) };
+                    return self.replace(locked, key, low, Some(high));
                 }
                 // Other keys are before or behind them, which part from them here.
                 if !SMALL && in_order {
@@ -5878,21 +5850,6 @@ mod sorted {
             let (low, high) = all.split(found.map_or_else(|at| at, |(at, _)| at));
             let (_, high) = high.split(usize::from(found.is_ok()));
             self.rebuild(locked, key, &[low, new, high])
-        }
-
-        /// Puts a new leaf beside a locked one, above or below it.
-        fn add_sibling(
-            &self,
-            locked: &mut LockedLeaf<'_>,
-            key: &[u8],
-            fresh: Leaf<'_>,
-            above: bool,
-        ) -> Tried<()> {
-            // Whoever waits for the old leaf is to find out that it ends where the new one begins.
-            let same =
-                self.resized(locked.node, locked.node.used()).inspect_err(|_| self.discard_leaf(fresh))?;
-            let (low, high) = if above { (same, fresh) } else { (fresh, same) };
-            self.replace(locked, key, low, Some(high))
         }
 
         /// The same leaf with more room, or less.
@@ -6178,7 +6135,7 @@ mod sorted {
                 block.add(HEAD).write_bytes(0, slots - HEAD);
                 block.add(HEAD).copy_from_nonoverlapping(NonNull::from(prefix).cast(), prefix.len());
             }
-            Ok(Leaf { head: block.cast(), there: PhantomData })
+            Ok(Leaf::new(block))
         }
 
         /// A leaf of at least `size` bytes with these pairs, whose keys share their first `prefix_len` bytes.
@@ -6228,7 +6185,7 @@ mod sorted {
                     base.add(CHILDREN).cast::<AtomicPtr<u8>>().add(at).write(AtomicPtr::new(child.0));
                 }
             }
-            Ok(Child::of_inner(Inner { head: block.cast(), there: PhantomData }))
+            Ok(Child::of_inner(Inner::new(block)))
         }
 
         // --- large values, and freeing
@@ -6893,7 +6850,7 @@ mod sorted {
             if self.index != index.number || self.down != down {
                 return None;
             }
-            let leaf = Leaf { head: self.leaf, there: PhantomData };
+            let leaf = Leaf::new(self.leaf.cast());
             // S5. A writer that has the lock may have led the tree elsewhere.
             (leaf.state().load(Acquire) == self.state).then_some(leaf)
         }
@@ -9776,6 +9733,8 @@ pub mod dump {
         let length = take_varint::<u16>(payload)?;
         payload.split_off(..length.into())
     }
+
+    // --- tables as a file describes them
 
     /// What a file says of a table beside its pairs.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]

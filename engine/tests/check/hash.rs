@@ -77,8 +77,7 @@ impl HashIndex {
 
     /// E2: a new reader gets nowhere to a record that is retired.
     pub(super) fn check_unlinked(&self, shard: &Shard, reference: u32) {
-        // SAFETY: it is whole until it is free.
-        let key = unsafe { record_parts(shard.record(reference)) }.0;
+        let key = shard.record(reference).parts().0;
         let segment = self.directory().segment(self.hash(key));
         let leads_there = ptr::eq(self.shard(segment), shard) && segment.refs(shard).contains(&reference);
         assert!(!leads_there, "E2: a record was retired that the index leads to");
@@ -116,8 +115,7 @@ impl HashIndex {
                 }
                 assert_ne!(reference, 0, "a slot with a tag has a ref");
                 let record = shard.record(reference);
-                // SAFETY: H1.
-                let ((key, _), (bytes, blob)) = unsafe { (record_parts(record), record_extent(record)) };
+                let ((key, _), bytes, blob) = (record.parts(), record.len(), record.blob());
                 let hash = self.hash(key);
                 assert_eq!(hash.tag(), tag, "the tag is that of the key");
                 assert_eq!(hash.top(depth), prefix.top(depth), "H4: the key belongs here");
@@ -150,8 +148,8 @@ impl Shard {
         let mut pieces: Vec<(u32, usize)> =
             found.live.iter().map(|(&reference, bytes)| (reference, class(bytes.div_ceil(UNIT)).1)).collect();
         for retired in state.lanes.iter().flat_map(|lane| lane.limbo.iter()) {
-            // SAFETY: a retired record is whole.
-            let (bytes, blob) = unsafe { record_extent(self.record(retired.reference)) };
+            let record = self.record(retired.reference);
+            let (bytes, blob) = (record.len(), record.blob());
             assert_eq!(
                 class(bytes.div_ceil(UNIT)).0,
                 usize::from(retired.class),
@@ -166,7 +164,7 @@ impl Shard {
             while free != 0 {
                 pieces.push((free, class_units(class)));
                 // SAFETY: a free record names the next one.
-                free = unsafe { *self.record(free).cast() };
+                free = unsafe { *self.address(free).cast() };
             }
         }
         let joining = state.joining.iter().flat_map(|joining| joining.taken.iter().flatten());
@@ -178,7 +176,7 @@ impl Shard {
                 (reference >> BLOCK_UNITS_BITS, (reference as usize + units - 1) >> BLOCK_UNITS_BITS);
             assert_eq!(first as usize, last, "a record is in one block");
             assert!(last < state.block_count, "that the shard has");
-            records.push((self.record(reference).addr(), units * UNIT));
+            records.push((self.address(reference).addr(), units * UNIT));
         }
     }
 }
