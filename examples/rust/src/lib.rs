@@ -27,3 +27,7 @@ mod durable {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../cluster/README.md")]
 mod cluster {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust/cache.md")]
+mod cache {}
