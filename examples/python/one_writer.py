@@ -1,11 +1,12 @@
 """One process that writes to a store for many that read: `serve` in one, `Writer` in the others.
 
 A web server or a job queue runs several processes, and one process at a time may write to a file. So the others send it what is to
-be written, and read from followers of their own. What the writer has answered is in the file, so `refresh` shows it.
+be written, as JSON, and read from followers of their own. What the writer has answered is in the file, so `refresh` shows it.
 """
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import threading
 from collections.abc import Callable
@@ -31,11 +32,12 @@ def serve(path: Path, address: str, verbs: Callable[[twindex.Store], Verbs]) -> 
 def _answer(connection: Connection, verbs: Verbs) -> None:
     with connection, suppress(EOFError, OSError):
         while True:
-            name, *arguments = connection.recv()
+            name, *arguments = json.loads(connection.recv_bytes())
             try:
-                connection.send((True, verbs[name](*arguments)))
+                answer = [True, verbs[name](*arguments)]
             except (twindex.Error, LookupError, TypeError, ValueError) as error:
-                connection.send((False, repr(error)))
+                answer = [False, repr(error)]
+            connection.send_bytes(json.dumps(answer).encode())
 
 
 def start(path: Path, address: str, verbs: Callable[[twindex.Store], Verbs]) -> multiprocessing.Process:
@@ -61,8 +63,8 @@ class Writer:
     def ask(self, name: str, *arguments: Any) -> Any:
         """Has the writer do it, and returns what it answers."""
         with self._lock:
-            self._connection.send((name, *arguments))
-            done, answer = self._connection.recv()
+            self._connection.send_bytes(json.dumps([name, *arguments]).encode())
+            done, answer = json.loads(self._connection.recv_bytes())
         if not done:
             raise RuntimeError(answer)
         return answer
