@@ -2759,22 +2759,20 @@ mod hash {
     }
 
     impl HashIndex {
-        pub(super) fn new(memory: Arc<Memory>, hasher: Hashing) -> Self {
+        pub(super) fn new(memory: Arc<Memory>, hasher: Hashing, is_cache: bool) -> Self {
             Self {
                 hasher,
                 directory: AtomicPtr::new(Directory::NONE.cast_mut()),
                 shards: AtomicPtr::new(ptr::null_mut()),
                 emptied: AtomicBool::new(false),
                 heap: Heap::new(memory),
-                cache: None,
+                cache: is_cache.then(Box::default),
             }
         }
 
         /// Another one, without pairs.
         pub(super) fn anew(&self) -> Self {
-            let mut anew = Self::new(Arc::clone(&self.heap.memory), self.hasher.clone());
-            anew.cache = self.cache.is_some().then(Box::default);
-            anew
+            Self::new(Arc::clone(&self.heap.memory), self.hasher.clone(), self.cache.is_some())
         }
 
         #[inline]
@@ -3054,7 +3052,7 @@ mod hash {
             let record = taken.then(|| shard.record(old));
             match decide(record.map(|record| record.parts().1))? {
                 Change::Set(value) => {
-                    let new = self.add_record(locked, key, value.as_ref())?;
+                    let new = self.add_record(locked, key, value.as_ref(), None)?;
                     bucket.refs[slot].store(new as u32, Release);
                     if let Some(record) = record {
                         self.retire_record(locked, old, record);
@@ -3187,34 +3185,56 @@ mod hash {
 
         // --- making and freeing records
 
-        /// A new record: its ref, as a word so that the result is passed in registers.
-        fn add_record(&self, locked: &mut LockedShard<'_>, key: &[u8], value: &[u8]) -> Tried<usize> {
-            let bytes = RECORD_HEAD + key.len() + value.len();
+        /// A new record, which ends with the time at which its pair expires, if it does: its ref, as a word so that the result is
+        /// passed in registers.
+        #[cfg_attr(not(target_family = "wasm"), inline(always))]
+        fn add_record(
+            &self,
+            locked: &mut LockedShard<'_>,
+            key: &[u8],
+            value: &[u8],
+            expires: Option<u64>,
+        ) -> Tried<usize> {
+            let (flag, tail) = if expires.is_some() { (EXPIRES, EXPIRY_BYTES) } else { (0, 0) };
+            let bytes = RECORD_HEAD + key.len() + value.len() + tail;
             if bytes > MAX_RECORD {
-                return self.add_blob_record(locked, key, value);
+                return self.add_blob_record(locked, key, value, expires);
             }
             let (reference, record) = self.take_record(locked, bytes)?;
-            // SAFETY: M1. The record has room for the lengths, the key and the value, and is ours.
+            // SAFETY: M1. The record has room for the lengths, the key, the value and the time, and is ours.
             unsafe {
-                record.cast::<[u16; 2]>().write([key.len() as u16, value.len() as u16]);
+                record.cast::<[u16; 2]>().write([key.len() as u16, value.len() as u16 | flag]);
                 let bytes = record.add(RECORD_HEAD);
                 bytes.copy_from_nonoverlapping(key.as_ptr(), key.len());
                 bytes.add(key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
+                if let Some(at) = expires {
+                    bytes.add(key.len() + value.len()).cast::<u64>().write_unaligned(at);
+                }
             }
             Ok(reference as usize)
         }
 
         #[cold]
-        fn add_blob_record(&self, locked: &mut LockedShard<'_>, key: &[u8], value: &[u8]) -> Tried<usize> {
+        fn add_blob_record(
+            &self,
+            locked: &mut LockedShard<'_>,
+            key: &[u8],
+            value: &[u8],
+            expires: Option<u64>,
+        ) -> Tried<usize> {
             let blob = self.heap.add_blob(key, value)?;
-            let (reference, record) = self.take_record(locked, BLOB_RECORD).inspect_err(|_| {
+            let (flag, tail) = if expires.is_some() { (EXPIRES, EXPIRY_BYTES) } else { (0, 0) };
+            let (reference, record) = self.take_record(locked, BLOB_RECORD + tail).inspect_err(|_| {
                 // SAFETY: B1. It was made above, and nobody else knows it.
                 unsafe { self.heap.free_blob(blob) };
             })?;
-            // SAFETY: M1. The record has room for the lengths and an address, and is ours.
+            // SAFETY: M1. The record has room for the lengths, an address and the time, and is ours.
             unsafe {
-                record.cast::<[u16; 2]>().write([BLOB, 0]);
+                record.cast::<[u16; 2]>().write([BLOB, flag]);
                 record.add(RECORD_HEAD).cast::<*const Blob>().write_unaligned(blob);
+                if let Some(at) = expires {
+                    record.add(BLOB_RECORD).cast::<u64>().write_unaligned(at);
+                }
             }
             Ok(reference as usize)
         }
@@ -3678,15 +3698,19 @@ mod hash {
 
     // --- caches
     //
-    // A cache's pairs live in a hash index. When there is no room for another pair, one of those around its home is
-    // evicted. There is no list, queue or hand over the whole cache: only the pairs of one *group*, four buckets in a row,
-    // compete with each other.
+    // A cache keeps its pairs in a hash index. When there is no room for another pair, one near its home bucket is evicted.
+    // There is no list and no queue: only the pairs of a *group*, four buckets in a row, compete with each other.
     //
-    // Each pair has a rank of 2 bits, in its bucket. A hit raises it. The victim is a pair of rank 0, and where a group has
-    // none all its ranks fall until it has. A new pair begins at rank 0: unless it is soon asked for, it is the next to go.
-    // But the shard remembers 16 bits of the hash of each pair that it evicted, about as many as it holds pairs: a pair that
-    // comes back so soon begins higher. Four ways to do this, `WAYS`, are always tried on a 64th of the groups each. All
-    // other groups follow the one with the fewest misses.
+    // Each pair has a rank of 2 bits in its bucket's word. A hit raises it by 1. A new pair has rank 0, or more if it was
+    // evicted a short time ago: each shard remembers 16 bits of the hash of about as many evicted pairs as it holds pairs.
+    // There are two ways to choose a victim:
+    //
+    // - *Steady* keeps what has proved itself. The newest pair of the group goes, unless its rank is higher than the least
+    //   rank of the others. Ranks fall slowly: two of them each time the newest pair goes although it was hit or came back.
+    // - *Lively* follows what is in favour now. The next pair of the least rank goes, as under a clock's hand. When that rank
+    //   is not 0, all ranks of the group fall until it is.
+    //
+    // One group in 16 to 64 always tries one way, another one the other way. All other groups follow the way with fewer misses.
 
     /// What a write of a cache goes by.
     pub(super) struct Rules<'c> {
@@ -3697,162 +3721,155 @@ mod hash {
         pub(super) expires: bool,
         /// How often the write was refused for want of memory.
         pub(super) refused: u32,
-        /// Whether what is deleted is deleted for want of room.
-        pub(super) evicts: bool,
         /// Takes what is evicted or expires, where there is a listener.
         pub(super) gone: Option<&'c mut Vec<Gone>>,
     }
 
-    /// A key and a value that went without being deleted, and why.
+    /// A key and a value that were evicted or expired, and which of the two.
     pub(super) type Gone = (Vec<u8>, Vec<u8>, Cause);
+    /// What a write does with a pair, of which it is shown the value and the time of expiry. It says when the pair expires.
+    pub(super) type DecideCached<'d, 'v> =
+        dyn FnMut(Option<&[u8]>, Option<u64>) -> Tried<(Change<Cow<'v, [u8]>>, Option<u64>)> + 'd;
 
-    /// How a group treats its pairs.
-    struct Way {
-        /// The rank of a new pair, of one that was evicted lately, and the least of one that was hit.
-        new: u32,
-        again: u32,
-        hit: u32,
-        /// Whether of the pairs of rank 0 the newest goes, or else the next from where the last one went.
-        newest: bool,
-    }
-
-    /// By frequency, with some regard to recency, by recency, and by staying (in loops longer than the cache). The bench of
-    /// policies in `benches/cache` has what each is worth.
-    const WAYS: [Way; 4] = [
-        Way { new: 0, again: 1, hit: 0, newest: true },
-        Way { new: 0, again: 2, hit: 0, newest: false },
-        Way { new: 1, again: 3, hit: 3, newest: false },
-        Way { new: 0, again: 0, hit: 0, newest: true },
-    ];
     const MAX_RANK: u32 = 3;
+    /// The rank of a pair that comes back soon after it was evicted: in steady and in lively groups.
+    const RETURN_RANK: [u32; 2] = [1, 2];
+    const STEADY: usize = 0;
+    const LIVELY: usize = 1;
     const GROUP_BUCKETS: usize = 4;
-    /// How many pairs a write evicts at most before it asks for memory.
-    const MOST_EVICTED: usize = 32;
-    /// So many writes sweep as many buckets for what has expired.
-    const SWEPT: usize = 8;
-    /// Where the parts of a bucket's word begin that only caches use.
-    const HAND_AT: u32 = 6;
-    const RANKS_AT: u32 = 8;
-
-    const _: () = assert!(MANY < 1 << HAND_AT && RANKS_AT as usize + 2 * SLOTS <= u32::BITS as usize);
-
-    /// How many times the ways are compared before other groups try them.
+    /// Groups of a full segment.
+    const GROUPS: usize = BUCKETS / GROUP_BUCKETS;
+    /// How many comparisons of the two ways are made before other groups try them.
     const ROUNDS: usize = 16;
-
-    /// Which way has how many misses, lately, in the groups that try it.
-    #[derive(Default)]
-    pub(super) struct Duel {
-        best: AtomicU32,
-        /// Goes on so that other groups try the ways, as none has a fair share of the favourites.
-        round: AtomicU32,
-        seen: AtomicU32,
-        misses: [AtomicU32; WAYS.len()],
-    }
-
-    impl Duel {
-        /// Counts a miss in a group that tries a way. Threads may lose each other's counts.
-        fn count(&self, way: usize, enough: usize, small: bool) {
-            self.misses[way].store(self.misses[way].load(Relaxed) + 16, Relaxed);
-            let seen = self.seen.load(Relaxed) + 1;
-            self.seen.store(seen, Relaxed);
-            if (seen as usize) < enough {
-                return;
-            }
-            self.seen.store(0, Relaxed);
-            self.round.store(self.round.load(Relaxed).wrapping_add(1), Relaxed);
-            let misses = [0, 1, 2, 3].map(|way: usize| self.misses[way].load(Relaxed));
-            // The first way is right where no other is clearly better: a few pairs differ by chance.
-            let first = if small { 28 } else { 31 };
-            let score = |&way: &usize| misses[way] / 32 * if way == 0 { first } else { 32 };
-            let best = (0..misses.len()).min_by_key(score).unwrap_or(0);
-            self.best.store(best as u32, Relaxed);
-            for (way, misses) in self.misses.iter().zip(misses) {
-                way.store(misses / 8 * 7, Relaxed);
-            }
-        }
-    }
-
+    /// How many pairs a write evicts at most before it asks for memory.
+    const MAX_EVICTED: usize = 32;
+    /// Where a bucket's word has 2 bits of its group's hand, and above them the ranks.
+    const HAND_AT: u32 = 6;
+    const RANKS_AT: usize = 8;
     /// The bytes that a cache's index takes beside its table.
     pub(super) const CACHE_BYTES: usize = size_of::<CacheParts>();
 
+    const _: () = assert!(MANY < 1 << HAND_AT && RANKS_AT + 2 * SLOTS <= u32::BITS as usize);
+
     /// What the index of a cache has beside that of a table.
-    pub(super) struct CacheParts {
-        duel: Duel,
+    struct CacheParts {
         /// How many pairs there are, where they have a limit.
         pairs: AtomicUsize,
-        /// The holder of a shard's lock alone touches its part.
+        /// The way that most groups follow, the misses of the groups that try each, and the comparisons made so far.
+        way: AtomicUsize,
+        misses: [AtomicUsize; 2],
+        tried: AtomicUsize,
+        rounds: AtomicUsize,
+        /// No pair expires before `due`. A sweep of all segments finds that time for the `next` sweep.
+        due: AtomicU64,
+        next_due: AtomicU64,
+        /// Where the sweep goes on, and where the search for a large victim does: at segments of these hashes.
+        sweep_at: Mutex<u64>,
+        victim_at: AtomicU64,
+        /// Each part is touched under its shard's lock alone.
         shards: [Line<UnsafeCell<CacheShard>>; SHARDS],
     }
 
-    impl Default for CacheParts {
-        fn default() -> Self {
-            let shards = std::array::from_fn(|_| Line::default());
-            Self { duel: Duel::default(), pairs: AtomicUsize::new(0), shards }
-        }
-    }
-
-    // SAFETY: each part is touched under its shard's lock alone.
+    // SAFETY: L1. Only the holder of a shard's lock touches its part; all else is atomic or locked.
     unsafe impl Sync for CacheParts {}
 
     #[derive(Default)]
     struct CacheShard {
-        /// Whether memory was refused, and the bytes of records that were taken out since and not yet used again.
+        /// Whether memory was refused, and the bytes of records that were taken out since and not used again.
         full: bool,
         spare: isize,
-        /// 16 bits of the hash of each pair that was evicted lately, where the hash leads to.
+        /// 16 bits of the hash of each pair that was evicted lately, at a place that the hash gives.
         ghosts: Vec<u16>,
-        /// No pair expires before `due`. A round over all buckets finds the least for the `next` round.
-        due: u64,
-        next_due: u64,
-        /// Where the round goes on: the segment that has this hash, at a bucket; and that segment, to see if it was split.
-        from: u64,
-        bucket: usize,
-        segment: usize,
         /// Writes, evictions, expirations.
         counts: [u64; 3],
     }
 
+    impl Default for CacheParts {
+        fn default() -> Self {
+            Self {
+                pairs: AtomicUsize::new(0),
+                way: AtomicUsize::new(STEADY),
+                misses: Default::default(),
+                tried: AtomicUsize::new(0),
+                rounds: AtomicUsize::new(0),
+                due: AtomicU64::new(u64::MAX),
+                next_due: AtomicU64::new(u64::MAX),
+                sweep_at: Mutex::new(0),
+                victim_at: AtomicU64::new(0),
+                shards: std::array::from_fn(|_| Line::default()),
+            }
+        }
+    }
+
+    impl CacheParts {
+        /// Counts a miss in a group that tries a way. Threads may lose each other's counts.
+        fn count_miss(&self, way: usize, between: usize) {
+            let add = |counter: &AtomicUsize, by: usize| {
+                let sum = counter.load(Relaxed) + by;
+                counter.store(sum, Relaxed);
+                sum
+            };
+            add(&self.misses[way], 8);
+            if add(&self.tried, 1) >= between {
+                self.tried.store(0, Relaxed);
+                self.rounds.store(self.rounds.load(Relaxed).wrapping_add(1), Relaxed);
+                let [steady, lively] = [0, 1].map(|way: usize| self.misses[way].load(Relaxed));
+                // Groups differ by chance, and it costs more to be lively where steady is right than the other way round.
+                self.way.store(usize::from(lively < steady - steady / 32), Relaxed);
+                self.misses.iter().for_each(|misses| misses.store(misses.load(Relaxed) / 8 * 7, Relaxed));
+            }
+        }
+
+        /// Says that a pair expires then.
+        fn expires_at(&self, at: u64) {
+            for due in [&self.next_due, &self.due] {
+                if at < due.load(Relaxed) {
+                    due.fetch_min(at, Relaxed);
+                }
+            }
+        }
+    }
+
     impl CacheShard {
+        /// Where the mark of an evicted pair is, and its mark.
         fn ghost(&mut self, hash: Hash) -> Option<(&mut u16, u16)> {
             let mixed = hash.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let at = ((mixed >> 32) * self.ghosts.len() as u64) >> 32;
             Some((self.ghosts.get_mut(at as usize)?, mixed as u16 | 1))
         }
 
-        /// Lets as many be remembered as there are pairs, while there is room.
-        fn remember(&mut self, pairs: usize, memory: &Memory) {
+        /// Remembers as many evicted pairs as there are pairs, and a quarter more, while there is memory.
+        fn extend_ghosts(&mut self, pairs: usize, memory: &Memory) {
             if pairs < self.ghosts.len() || self.full {
                 return;
             }
             let (wanted, mut ghosts) = (pairs.max(48) / 4 * 5, Vec::new());
             let more = 2 * (wanted - self.ghosts.len());
-            if ghosts.try_reserve_exact(wanted).is_err() || memory.reserve(more).is_err() {
-                self.full = true;
-                return;
+            self.full = ghosts.try_reserve_exact(wanted).is_err() || memory.reserve(more).is_err();
+            if !self.full {
+                ghosts.resize(wanted, 0);
+                self.ghosts = ghosts;
             }
-            ghosts.resize(wanted, 0);
-            self.ghosts = ghosts;
         }
     }
 
     impl Bucket {
         fn rank(&self, slot: usize) -> u32 {
-            self.tags.passed.load(Relaxed) >> (RANKS_AT as usize + 2 * slot) & MAX_RANK
+            self.tags.passed.load(Relaxed) >> (RANKS_AT + 2 * slot) & MAX_RANK
         }
 
+        /// Where another thread raises a rank of the bucket meanwhile, that hit is lost. So it is with all changes of the word.
         fn set_rank(&self, slot: usize, rank: u32) {
-            let (word, at) = (self.tags.passed.load(Relaxed), RANKS_AT as usize + 2 * slot);
+            let (word, at) = (self.tags.passed.load(Relaxed), RANKS_AT + 2 * slot);
             self.tags.passed.store(word & !(MAX_RANK << at) | rank << at, Release);
         }
 
-        /// Raises the rank of a pair that was hit, to `least` or more. Where another thread changes the word the hit is lost.
+        /// Counts a hit. Where another thread changes the word at the same time the hit is lost.
         #[inline]
-        fn raise_rank(&self, slot: u32, least: impl FnOnce() -> u32) {
+        fn raise_rank(&self, slot: usize) {
             let (word, at) = (self.tags.passed.load(Relaxed), RANKS_AT + 2 * slot);
-            let rank = word >> at & MAX_RANK;
-            if rank < MAX_RANK {
-                let raised = word + (((rank + 1).max(least()) - rank) << at);
-                let _ = self.tags.passed.compare_exchange(word, raised, Relaxed, Relaxed);
+            if word >> at & MAX_RANK < MAX_RANK {
+                let _ = self.tags.passed.compare_exchange(word, word + (1 << at), Relaxed, Relaxed);
             }
         }
 
@@ -3865,21 +3882,23 @@ mod hash {
     #[derive(Clone, Copy)]
     struct Group<'b> {
         buckets: &'b [Bucket],
-        /// The number of the first one in its segment.
+        /// The number of the first slot in the segment.
         first: usize,
     }
 
     impl<'b> Group<'b> {
         /// The so many buckets that this one stands among.
         fn around(buckets: &'b [Bucket], at: usize, many: usize) -> Self {
-            let (many, first) = (many.min(buckets.len()), at / many * many);
-            Self { buckets: &buckets[first..first + many], first }
+            let first = at / many * many;
+            let end = (first + many).min(buckets.len());
+            Self { buckets: &buckets[first..end], first: first * SLOTS }
         }
 
         fn pairs(self) -> u32 {
             self.buckets.iter().map(|bucket| bucket.taken_slots().count_ones()).sum()
         }
 
+        /// The slot behind the newest pair in a steady group, behind the last victim in a lively one.
         fn hand(self) -> usize {
             let part = |bucket: &Bucket| (bucket.tags.passed.load(Relaxed) >> HAND_AT & 3) as usize;
             self.buckets.iter().rev().fold(0, |hand, bucket| hand << 2 | part(bucket))
@@ -3888,43 +3907,50 @@ mod hash {
         fn set_hand(self, hand: usize) {
             for (at, bucket) in self.buckets.iter().enumerate() {
                 let (word, part) = (bucket.tags.passed.load(Relaxed), (hand >> (2 * at) & 3) as u32);
-                if word >> HAND_AT & 3 != part {
-                    bucket.tags.passed.store(word & !(3 << HAND_AT) | part << HAND_AT, Release);
-                }
+                bucket.tags.passed.store(word & !(3 << HAND_AT) | part << HAND_AT, Release);
             }
         }
 
-        /// The slot whose pair is to go, counted from the group's first, but not that of this slot of the segment.
-        fn victim(self, way: &Way, kept: Option<usize>) -> Option<usize> {
+        fn lower_rank(self, slot: usize, by: u32) {
+            let (bucket, slot) = (&self.buckets[slot / SLOTS], slot % SLOTS);
+            bucket.set_rank(slot, bucket.rank(slot).saturating_sub(by));
+        }
+
+        /// The slot of the segment whose pair is to go. It is never `kept`.
+        fn victim(self, way: usize, kept: usize, seed: usize) -> Option<usize> {
+            let slots = self.buckets.len() * SLOTS;
             let taken =
                 self.buckets.iter().rev().fold(0_u64, |all, b| all << SLOTS | u64::from(b.taken_slots()));
-            let (slots, hand) = (self.buckets.len() * SLOTS, self.hand());
-            let kept =
-                kept.and_then(|kept| kept.checked_sub(self.first * SLOTS)).filter(|&kept| kept < slots);
-            let taken = taken & !kept.map_or(0, |kept| 1 << kept);
+            let kept = kept.wrapping_sub(self.first);
+            let taken = taken & !if kept < slots { 1 << kept } else { 0 };
+            let from = |start: usize| {
+                let all = (0..slots).map(move |step| (start + step) % slots);
+                all.filter(move |&slot| taken >> slot & 1 != 0)
+            };
+            let rank = |slot: usize| self.buckets[slot / SLOTS].rank(slot % SLOTS);
+            let (hand, newest) = (self.hand(), (self.hand() + slots - 1) % slots);
+            let judged = way == STEADY && taken >> newest & 1 != 0;
             let (mut victim, mut least) = (None, MAX_RANK + 1);
-            for step in 0..slots {
-                let at = (hand % slots + if way.newest { slots - 1 - step } else { step }) % slots;
-                if taken >> at & 1 != 0 {
-                    let rank = self.buckets[at / SLOTS].rank(at % SLOTS);
-                    if rank < least {
-                        (victim, least) = (Some(at), rank);
-                    }
-                    if rank == 0 {
-                        break;
-                    }
+            for slot in from(hand).filter(|&slot| !judged || slot != newest) {
+                if rank(slot) < least {
+                    (victim, least) = (Some(slot), rank(slot));
+                }
+                if least == 0 {
+                    break;
                 }
             }
-            if victim.is_some() && least > 0 {
-                for at in (0..slots).filter(|at| taken >> at & 1 != 0) {
-                    let bucket = &self.buckets[at / SLOTS];
-                    bucket.set_rank(at % SLOTS, bucket.rank(at % SLOTS).saturating_sub(least));
+            if judged && rank(newest) <= least {
+                if rank(newest) > 0 {
+                    from(seed).take(2).for_each(|slot| self.lower_rank(slot, 1));
                 }
+                victim = Some(newest);
+            } else if way == LIVELY && victim.is_some() {
+                if least > 0 {
+                    from(0).for_each(|slot| self.lower_rank(slot, least));
+                }
+                self.set_hand(victim? + 1);
             }
-            if let Some(at) = victim.filter(|_| !way.newest) {
-                self.set_hand(at + 1);
-            }
-            victim
+            Some(self.first + victim?)
         }
     }
 
@@ -3935,11 +3961,6 @@ mod hash {
         (class(record.len().div_ceil(UNIT)).1 * UNIT + blob).cast_signed()
     }
 
-    /// The bytes that a record of so long a key and value takes at most.
-    fn held_for(bytes: usize) -> usize {
-        RECORD_HEAD + bytes + EXPIRY_BYTES
-    }
-
     /// When the pair of a record expires, if ever.
     #[inline]
     fn expiry(record: Record<'_>) -> Option<u64> {
@@ -3948,59 +3969,58 @@ mod hash {
         (record.lengths()[1] & EXPIRES != 0).then(at)
     }
 
-    /// A write of a cache, under its shard's lock.
+    /// A thread's work on one segment of a cache, under the lock of its shard.
     struct Turn<'t, 'r> {
         index: &'t HashIndex,
         rules: &'t mut Rules<'r>,
-        held: LockedShard<'t>,
+        locked: LockedShard<'t>,
         segment: Segment,
         buckets: &'t [Bucket],
-        /// Where victims are looked for, and how.
-        group: Group<'t>,
-        way: &'static Way,
-        /// The slot in the segment whose pair must not go.
-        kept: Option<usize>,
+        /// The hash by which the segment was found.
         hash: Hash,
+        /// The slot in the segment whose pair must not go.
+        kept: usize,
     }
 
     impl Turn<'_, '_> {
         fn part(&mut self) -> &mut CacheShard {
-            // SAFETY: the lock is held, and this is all that leads there.
+            // SAFETY: L1. The lock is held, and nothing else leads there.
             unsafe { &mut *self.index.cached().shards[self.segment.shard()].0.get() }
         }
 
-        /// Counts a pair more, where pairs have a limit; how many there were.
-        fn count_pair(&self) -> usize {
-            let is_limited = self.rules.pairs < usize::MAX;
-            if is_limited { self.index.cached().pairs.fetch_add(1, Relaxed) } else { 0 }
-        }
-
-        fn uncount_pair(&self) {
-            if self.rules.pairs < usize::MAX {
-                self.index.cached().pairs.fetch_sub(1, Relaxed);
+        fn finish(self) {
+            let (index, due) = (self.index, self.locked.due);
+            drop(self);
+            if due {
+                index.advance();
             }
         }
 
-        /// Evicts what has to go before a record of so many bytes is written, for a new pair unless it `replaces` one.
-        fn make_room_for(&mut self, replaces: bool, bytes: usize) -> Tried<()> {
-            if !replaces && self.count_pair() >= self.rules.pairs && !self.evict() {
-                self.uncount_pair();
-                return Err(Box::new(self.index.heap.memory.refused(bytes)));
-            }
-            let mut left = MOST_EVICTED;
-            while self.part().full && self.part().spare < bytes.cast_signed() && left > 0 && self.evict() {
-                left -= 1;
-            }
-            Ok(())
+        fn is_splitting(&self) -> bool {
+            ptr::eq(self.locked.shard.splitting.load(Relaxed), self.segment.entry)
         }
 
-        /// Evicts a pair of the group, or else of the segment; whether there was one.
-        fn evict(&mut self) -> bool {
-            let (group, way) = self.fuller_group();
-            let first = group.first * SLOTS;
-            let victim = group.victim(way, self.kept).map(|at| first + at).or_else(|| {
-                let taken = |at: usize| self.buckets[at / SLOTS].taken_slots() >> (at % SLOTS) & 1 != 0;
-                (0..self.buckets.len() * SLOTS).find(|&at| Some(at) != self.kept && taken(at))
+        fn home(&self) -> usize {
+            (self.hash.home() / BUCKET) & (self.buckets.len() - 1)
+        }
+
+        fn way(&self, bucket: usize) -> (usize, bool) {
+            self.index.way(self.hash, bucket, self.buckets.len())
+        }
+
+        /// Evicts a pair of the group of so many buckets, or else of the segment. Returns whether there was one.
+        fn evict(&mut self, many: usize) -> bool {
+            let mut group = Group::around(self.buckets, self.home(), many);
+            // Another group loses the pair if it has more of them: so all groups come to have the same share.
+            let other = (self.hash.0 >> 20) as usize % self.buckets.len();
+            let other = Group::around(self.buckets, other, many);
+            if many > 1 && other.pairs() > group.pairs() + 1 {
+                group = other;
+            }
+            let way = self.way(group.first / SLOTS).0;
+            let victim = group.victim(way, self.kept, self.hash.0 as usize >> 24).or_else(|| {
+                let is_taken = |at: usize| self.buckets[at / SLOTS].taken_slots() >> (at % SLOTS) & 1 != 0;
+                (0..self.buckets.len() * SLOTS).find(|&at| at != self.kept && is_taken(at))
             });
             if let Some(at) = victim {
                 self.take_out(at, Some(Cause::Size));
@@ -4008,200 +4028,242 @@ mod hash {
             victim.is_some()
         }
 
-        /// The pair's group, or another one of the segment if it has more pairs: so all come to have the same share.
-        fn fuller_group(&self) -> (Group<'_>, &'static Way) {
-            let at = (self.hash.0 >> 20) as usize % self.buckets.len();
-            let other = Group::around(self.buckets, at, GROUP_BUCKETS);
-            if self.group.buckets.len() < GROUP_BUCKETS || other.pairs() <= self.group.pairs() + 1 {
-                return (self.group, self.way);
+        /// Evicts the largest pair of the segment.
+        fn evict_largest(&mut self) -> bool {
+            let shard = self.locked.shard;
+            let mut largest = None;
+            for at in 0..self.buckets.len() * SLOTS {
+                let (bucket, slot) = (&self.buckets[at / SLOTS], at % SLOTS);
+                if bucket.taken_slots() >> slot & 1 != 0 {
+                    let bytes = held_bytes(shard.record(bucket.refs[slot].load(Relaxed)));
+                    largest = largest.max(Some((bytes, at)));
+                }
             }
-            (other, &WAYS[self.index.way_at(at, self.hash).0])
+            if let Some((_, at)) = largest {
+                self.take_out(at, Some(Cause::Size));
+            }
+            largest.is_some()
         }
 
-        /// Takes the pair of a slot out of the index.
+        /// Takes out what has expired, and finds when the next pair of the segment expires. Evicts nothing.
+        fn sweep(&mut self) -> bool {
+            let (shard, buckets, now) = (self.locked.shard, self.buckets, self.rules.now);
+            let reference = |at: usize| buckets[at / SLOTS].refs[at % SLOTS].load(Relaxed);
+            let is_taken = |at: usize| buckets[at / SLOTS].taken_slots() >> (at % SLOTS) & 1 != 0;
+            let slots = buckets.len() * SLOTS;
+            for at in 0..slots {
+                let ahead = at + SLOTS;
+                if ahead < slots && is_taken(ahead) {
+                    prefetch_batch(shard.address(reference(ahead)));
+                }
+                if is_taken(at) {
+                    match expiry(shard.record(reference(at))) {
+                        Some(expires) if expires <= now => self.take_out(at, Some(Cause::Expired)),
+                        Some(expires) => self.index.cached().expires_at(expires),
+                        None => {}
+                    }
+                }
+            }
+            false
+        }
+
+        /// Takes the pair of a slot out of the index: because it was evicted or has expired, or at the caller's wish.
         fn take_out(&mut self, at: usize, why: Option<Cause>) {
-            let (at, slot) = (at / SLOTS, at % SLOTS);
-            let (index, shard, bucket) = (self.index, self.held.shard, &self.buckets[at]);
+            let (index, shard) = (self.index, self.locked.shard);
+            let (bucket, slot) = (&self.buckets[at / SLOTS], at % SLOTS);
             let reference = bucket.refs[slot].load(Relaxed);
             let record = shard.record(reference);
             let hash = index.hash(record.parts().0);
-            self.goes(record, hash, why);
+            self.count_out(record, hash, why);
             bucket.flip_tag(slot, hash.tag());
             bucket.set_rank(slot, 0);
-            let steps = at.wrapping_sub(hash.home() / BUCKET) & (self.buckets.len() - 1);
+            let steps = (at / SLOTS).wrapping_sub(hash.home() / BUCKET) & (self.buckets.len() - 1);
             self.segment.count_steps(hash, steps, false);
             let len = shard.len.load(Relaxed) - 1;
             shard.len.store(len, Relaxed);
-            if len == self.held.state().empty_at {
+            if len == self.locked.state().empty_at {
                 index.emptied.store(true, Relaxed);
             }
-            self.uncount_pair();
-            index.retire_record(&mut self.held, reference, record);
-            index.free_unread(shard, self.held.lane(), 2);
+            if self.rules.pairs < usize::MAX {
+                index.cached().pairs.fetch_sub(1, Relaxed);
+            }
+            index.retire_record(&mut self.locked, reference, record);
+            index.free_unread(shard, self.locked.lane(), 2);
         }
 
-        /// Counts and tells that a pair is on its way out.
-        fn goes(&mut self, record: Record<'_>, hash: Hash, why: Option<Cause>) {
-            let ((key, value), expires) = (record.parts(), expiry(record));
-            let is_over = expires.is_some_and(|at| at <= self.rules.now);
+        /// Counts a record that is on its way out, and tells why.
+        fn count_out(&mut self, record: Record<'_>, hash: Hash, why: Option<Cause>) {
+            let (key, value) = record.parts();
+            let is_over = expiry(record).is_some_and(|at| at <= self.rules.now);
             let part = self.part();
             part.spare += held_bytes(record);
             let Some(why) = why.map(|why| if is_over { Cause::Expired } else { why }) else { return };
-            if why == Cause::Size {
-                part.counts[1] += 1;
-                if let Some((ghost, mark)) = part.ghost(hash) {
-                    *ghost = mark;
-                }
-            } else {
-                part.counts[2] += 1;
+            part.counts[if why == Cause::Size { 1 } else { 2 }] += 1;
+            if let (Cause::Size, Some((ghost, mark))) = (why, part.ghost(hash)) {
+                *ghost = mark;
             }
             if let Some(gone) = &mut self.rules.gone {
                 gone.push((key.to_vec(), value.to_vec(), why));
             }
         }
 
-        /// Puts the record of a key in its place, instead of the `old` one if there is one.
-        fn put(&mut self, place: Location, hash: Hash, reference: u32, rank: u32, old: Option<Record<'_>>) {
-            let (slot, steps, shard) = (usize::from(place.slot), usize::from(place.steps), self.held.shard);
-            // SAFETY: the lock keeps the segment.
-            let bucket = unsafe { self.segment.bucket(hash, steps) };
-            let before = bucket.refs[slot].load(Relaxed);
-            bucket.refs[slot].store(reference, Release);
+        /// Does what `decide` says with the pair at the key's place.
+        fn change(
+            &mut self,
+            location: Location,
+            key: &[u8],
+            decide: &mut DecideCached<'_, '_>,
+        ) -> Tried<bool> {
+            let (index, shard, hash) = (self.index, self.locked.shard, self.hash);
+            let (bucket, slot) = (self.home() + usize::from(location.steps), usize::from(location.slot));
+            let at = (bucket & (self.buckets.len() - 1)) * SLOTS + slot;
+            let bucket = &self.buckets[at / SLOTS];
+            self.kept = at;
+            let reference = bucket.refs[slot].load(Relaxed);
+            let old = location.taken.then(|| shard.record(reference));
+            let seen = old.map(|record| (record.parts().1, expiry(record)));
+            let live = seen.filter(|(_, expires)| expires.is_none_or(|at| at > self.rules.now));
+            let (change, expires) =
+                decide(live.map(|(value, _)| value), live.and_then(|(_, expires)| expires))?;
+            let value = match change {
+                Change::Set(value) => value,
+                Change::Delete if live.is_some() => {
+                    self.take_out(at, None);
+                    return Ok(true);
+                }
+                _ => return Ok(false),
+            };
+            let needed = RECORD_HEAD + key.len() + value.len() + EXPIRY_BYTES;
+            let rank = if location.taken { 0 } else { self.first_rank() };
+            self.make_room(location.taken, needed)?;
+            let new = index
+                .add_record(&mut self.locked, key, &value, expires)
+                .inspect_err(|_| self.refused(location.taken, needed))? as u32;
+            bucket.refs[slot].store(new, Release);
             if let Some(record) = old {
-                return self.index.retire_record(&mut self.held, before, record);
+                self.count_out(record, hash, live.is_none().then_some(Cause::Expired));
+                index.retire_record(&mut self.locked, reference, record);
+            } else {
+                shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
+                self.segment.count_steps(hash, location.steps.into(), true);
+                bucket.flip_tag(slot, hash.tag());
+                bucket.set_rank(slot, rank);
+                let group = Group::around(self.buckets, self.home(), GROUP_BUCKETS);
+                let place = at.wrapping_sub(group.first);
+                if place < group.buckets.len() * SLOTS && self.way(at / SLOTS).0 == STEADY {
+                    group.set_hand(place + 1);
+                }
             }
-            shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
-            self.segment.count_steps(hash, steps, true);
-            bucket.flip_tag(slot, hash.tag());
-            bucket.set_rank(slot, rank);
-            let at = (hash.home() / BUCKET + steps) & (self.buckets.len() - 1);
-            if self.way.newest
-                && let Some(at) = at.checked_sub(self.group.first).filter(|&at| at < self.group.buckets.len())
-            {
-                self.group.set_hand(at * SLOTS + slot + 1);
+            let held = held_bytes(shard.record(new));
+            let part = self.part();
+            part.spare = if part.full { part.spare - held } else { 0 };
+            part.counts[0] += 1;
+            if let Some(at) = expires {
+                index.cached().expires_at(at);
             }
+            Ok(true)
         }
 
         /// The rank with which a new pair begins. Counts it as a miss.
-        fn first_rank(&mut self, hash: Hash) -> u32 {
-            let index = self.index;
-            let pairs = self.held.shard.len.load(Relaxed).max(0).cast_unsigned();
-            let way = self.way;
-            let part = self.part();
-            part.remember(pairs, &index.heap.memory);
-            let again = part.ghost(hash).is_some_and(|(ghost, mark)| *ghost == mark);
-            if let (way, true) = index.way(hash) {
-                index.cached().duel.count(way, 1500 + pairs, index.directory().depth() < 3);
+        fn first_rank(&mut self) -> u32 {
+            let (index, hash) = (self.index, self.hash);
+            let pairs = self.locked.shard.len.load(Relaxed).max(0).cast_unsigned();
+            let (way, tries) = self.way(self.home());
+            if tries {
+                index.cached().count_miss(way, 500 + pairs / GROUPS);
             }
-            if again { way.again } else { way.new }
+            let part = self.part();
+            part.extend_ghosts(pairs, &index.heap.memory);
+            let returns = part.ghost(hash).is_some_and(|(ghost, mark)| *ghost == mark);
+            if returns { RETURN_RANK[way] } else { 0 }
         }
 
-        /// Takes out what has expired in the next bucket of the shard's round, if anything may have.
-        fn sweep(&mut self) {
-            let now = self.rules.now;
-            if !self.rules.expires || self.part().due > now {
-                return;
+        /// Evicts what has to go before a record of so many bytes is written, for a new pair unless it `replaces` one.
+        fn make_room(&mut self, replaces: bool, bytes: usize) -> Tried<()> {
+            let (index, limit) = (self.index, self.rules.pairs);
+            if !replaces && limit < usize::MAX {
+                // Counted before the look, so that threads that come together each find the other's.
+                let pairs = &index.cached().pairs;
+                if pairs.fetch_add(1, Relaxed) >= limit && !self.evict(GROUP_BUCKETS) {
+                    pairs.fetch_sub(1, Relaxed);
+                    return Err(Box::new(index.heap.memory.refused(bytes)));
+                }
             }
-            let (index, shard, own) = (self.index, self.held.shard, self.segment);
-            let (from, at) = (self.part().from, self.part().bucket);
-            let directory = index.directory();
-            let segment = directory.segment(Hash(from));
-            let is_its = |segment: Segment| segment.shard() == own.shard();
-            if HashIndex::splits(shard, segment) {
-                return;
-            }
-            // SAFETY: the lock keeps the segments of its shard.
-            let buckets = if is_its(segment) { unsafe { segment.buckets() } } else { &[] };
-            let Some(bucket) = buckets.get(at) else {
-                let end = if buckets.is_empty() { 0 } else { directory.span(segment, Hash(from)).end };
-                let next = (end > 0 && end < directory.len()).then(|| directory.first_hash(end));
-                let next = next.filter(|&next| is_its(directory.segment(Hash(next))));
+            for _ in 0..MAX_EVICTED {
                 let part = self.part();
-                if next.is_none() {
-                    // The round ends, or begins in a new shard.
-                    (part.due, part.next_due) = (part.next_due, u64::MAX);
+                if !part.full || part.spare >= bytes.cast_signed() || !self.evict(GROUP_BUCKETS) {
+                    break;
                 }
-                part.from = next.unwrap_or(HashIndex::first_hash_of(own.shard()));
-                return part.bucket = 0;
-            };
+            }
+            if bytes > MAX_RECORD && index.heap.memory.left() < bytes {
+                let shard = self.locked.shard;
+                for lane in &mut self.locked.state().lanes {
+                    index.free_unread(shard, lane, MAX_EVICTED);
+                }
+            }
+            Ok(())
+        }
+
+        /// Evicts more, as there was no memory for a record. What goes now is free only once nobody reads it.
+        #[cold]
+        fn refused(&mut self, replaces: bool, bytes: usize) {
+            let refused = self.rules.refused.min(4);
             let part = self.part();
-            if at > 0 && part.segment != segment.entry.addr() {
-                // A split has moved pairs to where the round has been: another one is due.
-                part.next_due = 0;
+            part.full = true;
+            let wanted = part.spare + (bytes << refused).cast_signed();
+            while self.part().spare < wanted && self.evict(GROUP_BUCKETS) {}
+            if !replaces && self.rules.pairs < usize::MAX {
+                self.index.cached().pairs.fetch_sub(1, Relaxed);
             }
-            (part.bucket, part.segment) = (at + 1, segment.entry.addr());
-            (self.segment, self.buckets) = (segment, buckets);
-            let mut slots = bucket.taken_slots();
-            while slots != 0 {
-                let slot = slots.trailing_zeros() as usize;
-                match expiry(shard.record(bucket.refs[slot].load(Relaxed))) {
-                    Some(expires) if expires <= now => self.take_out(at * SLOTS + slot, Some(Cause::Expired)),
-                    Some(expires) => self.part().next_due = self.part().next_due.min(expires),
-                    None => {}
-                }
-                slots &= slots - 1;
-            }
-            let next = buckets.get(at + 1).map_or(0, Bucket::taken_slots);
-            (0..SLOTS).filter(|slot| next >> slot & 1 != 0).for_each(|slot| {
-                prefetch_batch(shard.address(buckets[at + 1].refs[slot].load(Relaxed)));
-            });
         }
     }
 
-    /// What a cache's write does with a pair, and when it is to expire.
-    pub(super) type CacheChange<V> = (Change<V>, Option<u64>);
-
     impl HashIndex {
-        /// Makes this the index of a cache.
-        pub(super) fn for_cache(mut self) -> Self {
-            self.cache = Some(Box::default());
-            self
-        }
-
         #[inline]
         fn cached(&self) -> &CacheParts {
             self.cache.as_ref().expect("it is the index of a cache")
         }
 
-        /// The way that a key's group takes, and whether it is one that always tries it.
-        #[inline]
-        fn way(&self, hash: Hash) -> (usize, bool) {
-            self.way_at(hash.home() / BUCKET, hash)
-        }
-
-        /// The same of the group of a bucket in the segment that a hash leads to.
-        fn way_at(&self, bucket: usize, hash: Hash) -> (usize, bool) {
-            let duel = &self.cached().duel;
-            let round = duel.round.load(Relaxed) as usize / ROUNDS;
-            let group = bucket / GROUP_BUCKETS + round;
-            if hash.top(2) == round / 4 % 4 && group.is_multiple_of(4) {
-                return (group / 4 % WAYS.len(), true);
+        /// The way of the group of a bucket, and whether the group tries it whatever the others do. Segments that are not full
+        /// have too few groups to spare.
+        fn way(&self, hash: Hash, bucket: usize, buckets: usize) -> (usize, bool) {
+            let parts = self.cached();
+            let turn = parts.rounds.load(Relaxed) / ROUNDS;
+            // Of many segments a half or a quarter tries.
+            let bits = (self.directory().depth() / 2).saturating_sub(1).min(2);
+            if buckets == BUCKETS && hash.top(bits) == turn / GROUPS % (1 << bits) {
+                match (bucket / GROUP_BUCKETS + turn) % GROUPS {
+                    0 => return (STEADY, true),
+                    group if group == GROUPS / 2 => return (LIVELY, true),
+                    _ => {}
+                }
             }
-            (duel.best.load(Relaxed) as usize, false)
+            (parts.way.load(Relaxed), false)
         }
 
         /// The value of `key` and when it expires, unless it has. The pair's rank rises if the look-up `counts`.
-        #[inline]
+        #[cfg_attr(not(target_family = "wasm"), inline)]
+        #[cfg_attr(target_family = "wasm", inline(never))]
         pub(super) fn get_cached(
             &self,
             key: &[u8],
             counts: bool,
-            now: impl Fn() -> u64,
+            clock: &Clock,
         ) -> Option<(Body<'_>, Option<u64>)> {
             let hash = self.hash(key);
             let segment = self.directory().segment(hash);
             for steps in 0..segment.len() {
-                // SAFETY: the caller's pin keeps the segment.
+                // SAFETY: E1. The caller's pin keeps the segment.
                 let bucket = unsafe { segment.bucket(hash, steps) };
                 if bucket.slots_with(hash.tag()) != 0
                     && let Some((slot, record)) = bucket.find(self.shard(segment), hash.tag(), key)
                 {
                     let (value, expires) = (record.body(), expiry(record));
-                    if expires.is_some_and(|at| at <= now()) {
+                    if expires.is_some_and(|at| at <= clock.now()) {
                         return None;
                     }
                     if counts {
-                        bucket.raise_rank(slot, || WAYS[self.way(hash).0].hit);
+                        bucket.raise_rank(slot as usize);
                     }
                     return Some((value, expires));
                 }
@@ -4218,9 +4280,7 @@ mod hash {
             from: u64,
             mut read: impl FnMut(&[u8], Body<'_>, Option<u64>),
         ) -> Option<u64> {
-            self.walk_records(from, |record| {
-                read(record.parts().0, record.body(), expiry(record));
-            })
+            self.walk_records(from, |record| read(record.parts().0, record.body(), expiry(record)))
         }
 
         /// How many writes, evictions and expirations there were.
@@ -4228,8 +4288,8 @@ mod hash {
             let mut sum = [0; 3];
             for number in 0..SHARDS {
                 let Some(shard) = self.shard_at(number) else { continue };
-                let _held = shard.lock.lock();
-                // SAFETY: the lock is held.
+                let _locked = shard.lock.lock();
+                // SAFETY: L1. The lock is held.
                 let counts = unsafe { &*self.cached().shards[number].0.get() }.counts;
                 sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
             }
@@ -4241,198 +4301,96 @@ mod hash {
             epoch::advance(&self.heap.memory);
         }
 
-        fn splits(shard: &Shard, segment: Segment) -> bool {
-            ptr::eq(shard.splitting.load(Relaxed), segment.entry)
+        /// Locks the segment that a hash leads to. `None` where that has just changed.
+        fn turn<'t, 'r>(&'t self, rules: &'t mut Rules<'r>, hash: Hash) -> Option<Turn<'t, 'r>> {
+            let segment = self.directory().segment(hash);
+            // SAFETY: E1. The caller's pin keeps the segment.
+            let buckets = unsafe { segment.buckets() };
+            prefetch(&raw const buckets[(hash.home() / BUCKET) & (buckets.len() - 1)]);
+            let locked = self.shard(segment).lock();
+            let turn = Turn { index: self, rules, locked, segment, buckets, hash, kept: usize::MAX };
+            (self.directory().segment(hash) == segment).then_some(turn)
         }
 
         /// Does what `decide` says, which is asked once and sees the pair's value and time unless it has expired.
         /// `None` where the caller is to try again. Where there was no memory, pairs went: they make room once no reader
         /// can be in them.
-        #[cfg_attr(target_family = "wasm", expect(clippy::modulo_one, reason = "there is one shard there"))]
-        pub(super) fn change_cached<V: AsRef<[u8]>>(
+        pub(super) fn change_cached(
             &self,
             rules: &mut Rules<'_>,
             key: &[u8],
-            decide: &mut impl FnMut(Option<&[u8]>, Option<u64>) -> Tried<CacheChange<V>>,
+            decide: &mut DecideCached<'_, '_>,
         ) -> Option<Tried<bool>> {
             let hash = self.hash(key);
-            let directory = self.directory();
-            if directory.is_none() {
+            if self.directory().is_none() {
                 return match decide(None, None) {
                     Ok((Change::Set(_), _)) => self.start().err().map(Err),
                     other => Some(other.map(|_| false)),
                 };
             }
-            let segment = directory.segment(hash);
-            let shard = self.shard(segment);
-            // SAFETY: the caller's pin keeps the segment.
-            prefetch(unsafe { segment.bucket(hash, 0) });
-            // SAFETY: as above.
-            let (buckets, way) = (unsafe { segment.buckets() }, &WAYS[self.way(hash).0]);
-            let home = (hash.home() / BUCKET) & (buckets.len() - 1);
-            let group = Group::around(buckets, home, GROUP_BUCKETS);
-            let held = shard.lock();
-            if self.directory().segment(hash) != segment {
-                return None;
-            }
-            let Some(place) = segment.locate(shard, hash, key) else {
-                let full = self.grow(held, segment, hash).err()?;
-                let (held, group) = (shard.lock(), Group::around(buckets, home, 1));
-                let mut turn =
-                    Turn { index: self, rules, held, segment, buckets, group, way, kept: None, hash };
-                let still = self.directory().segment(hash) == segment && !Self::splits(shard, segment);
-                return (still && !turn.evict()).then_some(Err(full));
+            let mut turn = self.turn(rules, hash)?;
+            let Some(location) = turn.segment.locate(turn.locked.shard, hash, key) else {
+                let Turn { locked, segment, rules, .. } = turn;
+                let refused = self.grow(locked, segment, hash).err()?;
+                // There is no memory to grow, so a pair of the home bucket makes room.
+                let mut turn = self.turn(rules, hash)?;
+                let evicted = turn.is_splitting() || turn.evict(1);
+                turn.finish();
+                return (!evicted).then_some(Err(refused));
             };
-            let mut turn = Turn { index: self, rules, held, segment, buckets, group, way, kept: None, hash };
-            let changed = turn.change(place, hash, key, decide);
-            let (due, writes) = (turn.held.due, turn.part().counts[0] as usize);
-            let Turn { held, rules, .. } = turn;
-            drop(held);
-            if due {
-                self.advance();
-            }
-            if rules.expires && writes.is_multiple_of(SWEPT) {
-                self.sweep(rules, (segment.shard() + writes / SWEPT) % SHARDS);
+            let changed = turn.change(location, key, decide);
+            let writes = turn.part().counts[0] as usize;
+            turn.finish();
+            if rules.expires && writes.is_multiple_of(BUCKETS) {
+                self.sweep(rules);
             }
             Some(changed)
         }
 
-        /// Takes out what has expired in the next buckets of a shard's round. Writes do so for all shards in turn.
-        fn sweep(&self, rules: &mut Rules<'_>, number: usize) {
-            let Some(shard) = self.shard_at(number) else { return };
-            let held = shard.lock();
-            let segment = self.directory().segment(Hash(Self::first_hash_of(number)));
-            // Else it is being made, or the table emptied.
-            if self.directory().is_none() || segment.shard() != number {
+        /// Sweeps the segment at `from`, or evicts its largest pair. Returns whether there was one, and where the next segment begins.
+        fn visit(&self, rules: &mut Rules<'_>, from: u64, sweeps: bool) -> (bool, Option<u64>) {
+            let hash = Hash(from);
+            if self.directory().is_none() {
+                return (false, None);
+            }
+            let Some(mut turn) = self.turn(rules, hash).filter(|turn| !turn.is_splitting()) else {
+                return (false, Some(from));
+            };
+            let evicted = if sweeps { turn.sweep() } else { turn.evict_largest() };
+            let directory = self.directory();
+            let end = directory.span(turn.segment, hash).end;
+            turn.finish();
+            (evicted, (end < directory.len()).then(|| directory.first_hash(end)))
+        }
+
+        /// Takes out what has expired in the next segment, if anything may have. A sweep of all segments begins when the pair is due
+        /// that expires first.
+        fn sweep(&self, rules: &mut Rules<'_>) {
+            let parts = self.cached();
+            if parts.due.load(Relaxed) > rules.now {
                 return;
             }
-            // SAFETY: the lock keeps the segment.
-            let buckets = unsafe { segment.buckets() };
-            let group = Group::around(buckets, 0, 1);
-            let mut turn = Turn {
-                index: self,
-                rules,
-                held,
-                segment,
-                buckets,
-                group,
-                way: &WAYS[0],
-                kept: None,
-                hash: Hash(0),
-            };
-            for _ in 0..SWEPT {
-                turn.sweep();
-            }
-            let due = turn.held.due;
-            drop(turn);
-            if due {
-                self.advance();
+            let Ok(mut from) = parts.sweep_at.try_lock() else { return };
+            let next = self.visit(rules, *from, true).1;
+            *from = next.unwrap_or(0);
+            if next.is_none() {
+                parts.due.store(parts.next_due.swap(u64::MAX, Relaxed), Relaxed);
+                // A pair that was written meanwhile may be known to one of the two alone.
+                parts.due.fetch_min(parts.next_due.load(Relaxed), Relaxed);
             }
         }
 
-        /// The least hash that leads to a shard.
-        #[cfg_attr(
-            target_family = "wasm",
-            expect(clippy::unnecessary_min_or_max, reason = "there is one shard there")
-        )]
-        fn first_hash_of(shard: usize) -> u64 {
-            (shard as u64) << (64 - SHARD_BITS.max(1))
-        }
-
-        /// A new record, which may end with the time at which its pair expires.
-        fn add_expiring(
-            &self,
-            held: &mut LockedShard<'_>,
-            key: &[u8],
-            value: &[u8],
-            expires: Option<u64>,
-        ) -> Tried<usize> {
-            let bytes = RECORD_HEAD + key.len() + value.len() + EXPIRY_BYTES;
-            let large = bytes > MAX_RECORD;
-            if large && self.heap.memory.left() < bytes {
-                let shard = held.shard;
-                for lane in &mut held.state().lanes {
-                    self.free_unread(shard, lane, MOST_EVICTED);
+        /// Evicts the largest pair of the next segment that has one, where evicting beside the new pair's home has not helped.
+        #[cold]
+        pub(super) fn evict_anywhere(&self, rules: &mut Rules<'_>) {
+            let at = &self.cached().victim_at;
+            for _ in 0..64 {
+                let (evicted, next) = self.visit(rules, at.load(Relaxed), false);
+                at.store(next.unwrap_or(0), Relaxed);
+                if evicted {
+                    break;
                 }
             }
-            let Some(at) = expires else { return self.add_record(held, key, value) };
-            let blob = if large { Some(self.heap.add_blob(key, value)?) } else { None };
-            let bytes = if large { BLOB_RECORD + EXPIRY_BYTES } else { bytes };
-            let (reference, record) = self.take_record(held, bytes).inspect_err(|_| {
-                if let Some(blob) = blob {
-                    // SAFETY: the blob was made above and is not known to anybody.
-                    unsafe { self.heap.free_blob(blob) };
-                }
-            })?;
-            // SAFETY: the record has room for the lengths, the key and the value or an address, and the time, and is ours.
-            unsafe {
-                let body = record.add(RECORD_HEAD);
-                if let Some(blob) = blob {
-                    record.cast::<[u16; 2]>().write([BLOB, EXPIRES]);
-                    body.cast::<*const Blob>().write_unaligned(blob);
-                } else {
-                    record.cast::<[u16; 2]>().write([key.len() as u16, value.len() as u16 | EXPIRES]);
-                    body.copy_from_nonoverlapping(key.as_ptr(), key.len());
-                    body.add(key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
-                }
-                record.add(bytes - EXPIRY_BYTES).cast::<u64>().write_unaligned(at);
-            }
-            Ok(reference as usize)
-        }
-    }
-
-    impl Turn<'_, '_> {
-        /// As `HashIndex::change_cached`, at the key's place.
-        fn change<V: AsRef<[u8]>>(
-            &mut self,
-            place: Location,
-            hash: Hash,
-            key: &[u8],
-            decide: &mut impl FnMut(Option<&[u8]>, Option<u64>) -> Tried<CacheChange<V>>,
-        ) -> Tried<bool> {
-            let bucket = (hash.home() / BUCKET + usize::from(place.steps)) & (self.buckets.len() - 1);
-            let slot = usize::from(place.slot);
-            self.kept = place.taken.then_some(bucket * SLOTS + slot);
-            let reference = self.buckets[bucket].refs[slot].load(Relaxed);
-            let old = place.taken.then(|| self.held.shard.record(reference));
-            let seen = old.map(|record| (record.parts().1, expiry(record)));
-            let now = self.rules.now;
-            let live = seen.filter(|(_, expires)| expires.is_none_or(|at| at > now));
-            let (change, expires) =
-                decide(live.map(|(value, _)| value), live.and_then(|(_, expires)| expires))?;
-            let value = match change {
-                Change::Set(value) => value,
-                Change::Delete if live.is_some() => {
-                    self.take_out(bucket * SLOTS + slot, self.rules.evicts.then_some(Cause::Size));
-                    return Ok(true);
-                }
-                _ => return Ok(false),
-            };
-            let value = value.as_ref();
-            self.make_room_for(place.taken, held_for(key.len() + value.len()))?;
-            let rank = if place.taken { 0 } else { self.first_rank(hash) };
-            let new = self.index.add_expiring(&mut self.held, key, value, expires).inspect_err(|_| {
-                // What goes now is free only in a while, so from time to time one more has to.
-                self.part().full = true;
-                let more = held_for(key.len() + value.len()) << self.rules.refused.min(4);
-                let wanted = self.part().spare + more.cast_signed();
-                while self.part().spare < wanted && self.evict() {}
-                if !place.taken {
-                    self.uncount_pair();
-                }
-            })?;
-            if let Some(record) = old {
-                self.goes(record, hash, live.is_none().then_some(Cause::Expired));
-            }
-            self.put(place, hash, new as u32, rank, old);
-            let bytes = held_bytes(self.held.shard.record(new as u32));
-            let part = self.part();
-            part.spare = if part.full { part.spare - bytes } else { 0 };
-            part.counts[0] += 1;
-            if let Some(at) = expires {
-                (part.due, part.next_due) = (part.due.min(at), part.next_due.min(at));
-            }
-            Ok(true)
         }
     }
 }
@@ -7295,7 +7253,8 @@ pub struct Store {
 struct StoreInner {
     tables: Mutex<BTreeMap<String, Table>>,
     /// Locked after the tables.
-    caches: Mutex<BTreeMap<String, Cache>>,
+    /// By name. Few, so that a list is enough.
+    caches: Mutex<Vec<Cache>>,
     memory: Arc<Memory>,
     clock: Arc<Clock>,
 }
@@ -7328,13 +7287,13 @@ impl Store {
     pub fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
         options.check_names(name)?;
         let mut tables = lock(&self.inner.tables);
-        if lock(&self.inner.caches).contains_key(name) {
+        if self.find_cache(name).is_some() {
             return Err(Error::NameInUse { name: name.into(), by: "cache" });
         }
         let table = match tables.entry(name.into()) {
             Entry::Occupied(table) => table.into_mut(),
             Entry::Vacant(_) if !options.create => return Err(Error::NoTable { name: name.into() }),
-            Entry::Vacant(place) => place.insert(Table::new(name, options, &self.inner.memory)?),
+            Entry::Vacant(place) => place.insert(Table::new(name, options, &self.inner.memory, false)?),
         };
         table.needs(options.index)?;
         options.check_codecs(table)?;
@@ -7569,12 +7528,12 @@ macro_rules! with_index {
 }
 
 impl Table {
-    fn new(name: &str, options: TableOptions<'_>, memory: &Arc<Memory>) -> Result<Self> {
+    fn new(name: &str, options: TableOptions<'_>, memory: &Arc<Memory>, is_cache: bool) -> Result<Self> {
         let (keys, values) = options.codecs();
         memory.allot(TableInner::bytes(name, (keys, values))).map_err(|error| *error)?;
         let own = || Arc::clone(memory);
         let pairs = match options.index {
-            Index::Hash => Pairs::Hash(Shared::new(hash::HashIndex::new(own(), hashing()), own())),
+            Index::Hash => Pairs::Hash(Shared::new(hash::HashIndex::new(own(), hashing(), is_cache), own())),
             Index::Sorted => Pairs::Sorted(Shared::new(sorted::SortedIndex::new(own()), own())),
         };
         let codecs = [keys.into(), values.into()];
@@ -8234,6 +8193,10 @@ impl CacheOptions {
     pub fn codecs(self, keys: &str, values: &str) -> Self {
         Self { codecs: [keys.into(), values.into()], ..self }
     }
+
+    fn table(&self) -> TableOptions<'_> {
+        TableOptions::new(Index::Hash).keys(&self.codecs[0]).values(&self.codecs[1])
+    }
 }
 
 impl fmt::Debug for CacheOptions {
@@ -8271,6 +8234,12 @@ pub struct CacheStats {
 #[derive(Default)]
 struct Clock(OnceLock<AssertUnwindSafe<Box<dyn Fn() -> u64 + Send + Sync>>>);
 
+impl Clock {
+    fn now(&self) -> u64 {
+        self.0.get().map_or(0, |now| (now.0)())
+    }
+}
+
 /// A set of pairs of bounded size, which drops pairs instead of refusing writes, and whose pairs may expire.
 ///
 /// ```
@@ -8304,8 +8273,6 @@ struct CacheInner {
     expires: AtomicBool,
     counts: [Line<[AtomicU64; 2]>; COUNTING],
     flights: Mutex<BTreeMap<Vec<u8>, Arc<Flight>>>,
-    /// Where `evict_anywhere` goes on.
-    next_victim: AtomicU64,
 }
 
 /// A value that one thread computes and others wait for: `None` where it failed.
@@ -8332,16 +8299,6 @@ impl Drop for Landing<'_> {
     }
 }
 
-impl Flight {
-    fn wait(&self) -> Option<Arc<[u8]>> {
-        let mut landed = lock(&self.landed);
-        while !landed.0 {
-            landed = self.changed.wait(landed).unwrap_or_else(PoisonError::into_inner);
-        }
-        landed.1.clone()
-    }
-}
-
 impl Store {
     /// Gives the caches of this store their clock: milliseconds since any fixed time, since 1970 where a dump is to be
     /// loaded by another process. It is read at every use of a pair that may expire, so it should be quick. Whether there
@@ -8354,65 +8311,62 @@ impl Store {
     ///
     /// Fails where a table has the name, the name is not 1 to 255 bytes long, the cache has other codecs, or its capacity is
     /// less than what an empty one takes: some 20 KiB natively. What a cache holds counts towards the store's memory limit.
-    #[expect(clippy::needless_pass_by_value, reason = "options are made for the call")]
     pub fn cache(&self, name: &str, options: CacheOptions) -> Result<Cache> {
-        let [keys, values] = &options.codecs;
-        let table = TableOptions::new(Index::Hash).keys(keys).values(values);
-        table.check_names(name)?;
+        options.table().check_names(name)?;
         let tables = lock(&self.inner.tables);
         if tables.contains_key(name) {
             return Err(Error::NameInUse { name: name.into(), by: "table" });
         }
         let mut caches = lock(&self.inner.caches);
-        if let Some(cache) = caches.get(name) {
-            table.check_codecs(&cache.inner.table)?;
+        if let Some(cache) = caches.iter().find(|cache| cache.name() == name) {
+            options.table().check_codecs(&cache.inner.table)?;
             return Ok(cache.clone());
         }
-        let cache = Cache::new(name, table, &options, &self.inner)?;
-        caches.insert(name.into(), cache.clone());
+        let cache = Cache::new(name, options, &self.inner)?;
+        let place = caches.partition_point(|other| other.name() < name);
+        caches.insert(place, cache.clone());
         Ok(cache)
     }
 
     /// The cache called `name`, if there is one.
     pub fn find_cache(&self, name: &str) -> Option<Cache> {
-        lock(&self.inner.caches).get(name).cloned()
+        lock(&self.inner.caches).iter().find(|cache| cache.name() == name).cloned()
     }
 
     /// All caches, by name.
     pub fn caches(&self) -> Vec<Cache> {
-        lock(&self.inner.caches).values().cloned().collect()
+        lock(&self.inner.caches).clone()
     }
 
     /// Removes a cache and its pairs; whether it was there. Writes by its handles fail from then on.
     pub fn drop_cache(&self, name: &str) -> bool {
-        lock(&self.inner.caches).remove(name).is_some_and(|cache| {
-            cache.inner.table.inner.dropped.store(true, Release);
-            cache.inner.table.renew();
-            true
-        })
+        let mut caches = lock(&self.inner.caches);
+        let Some(at) = caches.iter().position(|cache| cache.name() == name) else { return false };
+        let cache = caches.remove(at);
+        drop(caches);
+        cache.inner.table.inner.dropped.store(true, Release);
+        cache.inner.table.renew();
+        true
     }
 }
 
 impl Cache {
-    fn new(name: &str, table: TableOptions<'_>, options: &CacheOptions, store: &StoreInner) -> Result<Self> {
+    fn new(name: &str, options: CacheOptions, store: &StoreInner) -> Result<Self> {
         let memory = Memory { parent: Some(Arc::clone(&store.memory)), ..Memory::default() };
         memory.limit.store(options.bytes, Relaxed);
         let memory = Arc::new(memory);
         memory.allot(Self::OWN_BYTES).map_err(|error| *error)?;
-        let table = Table::new(name, table, &memory).inspect_err(|_| memory.release(Self::OWN_BYTES))?;
+        let table = Table::new(name, options.table(), &memory, true)
+            .inspect_err(|_| memory.release(Self::OWN_BYTES))?;
         let inner = CacheInner {
             table,
-            options: options.clone(),
+            options,
             clock: Arc::clone(&store.clock),
             expires: AtomicBool::new(false),
             counts: Default::default(),
             flights: Mutex::default(),
-            next_victim: AtomicU64::new(0),
         };
-        let cache = Self { inner: Arc::new(inner) };
-        let table = cache.index().get_arc();
-        cache.index().replace(&table, table.anew().for_cache());
-        Ok(cache)
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// What a cache counts for itself.
@@ -8425,17 +8379,13 @@ impl Cache {
         }
     }
 
-    /// The present, where anything may expire.
-    fn now(&self) -> u64 {
-        self.inner.clock.0.get().map_or(0, |now| (now.0)())
-    }
-
     /// When a pair expires that is written now to live so long.
     fn expiry(&self, ttl: Option<Duration>) -> Result<Option<u64>> {
         let Some(ttl) = ttl.filter(|&ttl| ttl < Duration::MAX) else { return Ok(None) };
         let now = self.inner.clock.0.get().ok_or(Error::NoClock)?.0();
         self.inner.expires.store(true, Relaxed);
-        let millis = u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+        let millis =
+            ttl.as_secs().saturating_mul(1000).saturating_add(ttl.subsec_nanos().div_ceil(1_000_000).into());
         Ok(Some(now.saturating_add(millis)))
     }
 
@@ -8454,7 +8404,7 @@ impl Cache {
     #[inline]
     fn read<T>(&self, key: &[u8], counts: bool, read: impl FnOnce(Body<'_>, Option<u64>) -> T) -> Option<T> {
         let pinned = self.inner.table.pin();
-        let found = self.index().get(&pinned).get_cached(key, counts, || self.now());
+        let found = self.index().get(&pinned).get_cached(key, counts, &self.inner.clock);
         if counts {
             self.count(found.is_some());
         }
@@ -8490,7 +8440,7 @@ impl Cache {
 
     /// How long the pair is still shown: `Some(None)` where it does not expire, `None` where the key is absent.
     pub fn ttl(&self, key: impl AsRef<[u8]>) -> Option<Option<Duration>> {
-        let left = |at: u64| Duration::from_millis(at.saturating_sub(self.now()));
+        let left = |at: u64| Duration::from_millis(at.saturating_sub(self.inner.clock.now()));
         self.read(key.as_ref(), false, |_, expires| expires.map(left))
     }
 
@@ -8498,58 +8448,53 @@ impl Cache {
 
     /// Adds the pair where the key is absent; whether it was.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(key.as_ref(), value.as_ref(), self.inner.options.ttl, |is_there| !is_there)
+        self.write(key.as_ref(), value.as_ref(), self.inner.options.ttl, Write::Insert)
     }
 
     /// Replaces the value where the key is present; whether it was. The pair's time to live begins anew.
     pub fn replace(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(key.as_ref(), value.as_ref(), self.inner.options.ttl, |is_there| is_there)
+        self.write(key.as_ref(), value.as_ref(), self.inner.options.ttl, Write::Replace)
     }
 
     /// Gives the key this value, present or not.
     pub fn upsert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write(key.as_ref(), value.as_ref(), self.inner.options.ttl, |_| true)
+        self.write(key.as_ref(), value.as_ref(), self.inner.options.ttl, Write::Upsert)
     }
 
     /// As [`insert`](Self::insert), to live so long; for ever with `Duration::MAX`.
     pub fn insert_for(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<bool> {
-        self.write(key.as_ref(), value.as_ref(), Some(ttl), |is_there| !is_there)
+        self.write(key.as_ref(), value.as_ref(), Some(ttl), Write::Insert)
     }
 
     /// As [`replace`](Self::replace), to live so long.
     pub fn replace_for(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<bool> {
-        self.write(key.as_ref(), value.as_ref(), Some(ttl), |is_there| is_there)
+        self.write(key.as_ref(), value.as_ref(), Some(ttl), Write::Replace)
     }
 
     /// As [`upsert`](Self::upsert), to live so long.
     pub fn upsert_for(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<bool> {
-        self.write(key.as_ref(), value.as_ref(), Some(ttl), |_| true)
+        self.write(key.as_ref(), value.as_ref(), Some(ttl), Write::Upsert)
     }
 
-    fn write(
-        &self,
-        key: &[u8],
-        value: &[u8],
-        ttl: Option<Duration>,
-        wants: impl Fn(bool) -> bool,
-    ) -> Result<bool> {
+    fn write(&self, key: &[u8], value: &[u8], ttl: Option<Duration>, write: Write) -> Result<bool> {
         check_value(value)?;
         let expires = self.expiry(ttl)?;
-        self.change(key, &mut |old: Option<&[u8]>, _| {
-            Ok((if wants(old.is_some()) { Change::Set(value) } else { Change::Keep }, expires))
+        self.change(key, &mut |old, _| {
+            let takes_effect = write.takes_effect(old.is_some());
+            Ok((if takes_effect { Change::Set(value.into()) } else { Change::Keep }, expires))
         })
     }
 
     /// Removes the pair; whether it was there.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.change(key.as_ref(), &mut |_, _| Ok((Change::<&[u8]>::Delete, None)))
+        self.change(key.as_ref(), &mut |_, _| Ok((Change::Delete, None)))
     }
 
     /// Lets the pair live so long from now on, or as the cache's pairs do by default; whether the key was there.
     pub fn touch(&self, key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool> {
         let expires = self.expiry(ttl.or(self.inner.options.ttl))?;
-        self.change(key.as_ref(), &mut |old: Option<&[u8]>, _| {
-            Ok((old.map_or(Change::Keep, |value| Change::Set(value.to_vec())), expires))
+        self.change(key.as_ref(), &mut |old, _| {
+            Ok((old.map_or(Change::Keep, |value| Change::Set(value.to_vec().into())), expires))
         })
     }
 
@@ -8560,16 +8505,18 @@ impl Cache {
         let mut change = Some(change);
         // What it returned, and for which value, in case that room must be made first.
         let mut answer: Option<(Option<Vec<u8>>, Change)> = None;
-        self.change(key.as_ref(), &mut |old: Option<&[u8]>, expires| {
+        self.change(key.as_ref(), &mut |old, expires| {
             if let Some(change) = change.take() {
                 answer = Some((old.map(<[u8]>::to_vec), change(old)));
             }
             let given = answer.as_ref().filter(|(seen, _)| seen.as_deref() == old);
             let (_, change) = given.ok_or_else(|| self.inner.table.inner.memory.refused(0))?;
-            if let Change::Set(value) = change {
-                check_value(value)?;
-            }
-            Ok((change.clone(), if old.is_some() { expires } else { anew }))
+            let change = match change {
+                Change::Set(value) => Change::Set(check_value(value).map(|()| value.clone().into())?),
+                Change::Delete => Change::Delete,
+                Change::Keep => Change::Keep,
+            };
+            Ok((change, if old.is_some() { expires } else { anew }))
         })
     }
 
@@ -8578,97 +8525,72 @@ impl Cache {
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
         let anew = self.expiry(self.inner.options.ttl)?;
         let mut sum = by;
-        self.change(key.as_ref(), &mut |old: Option<&[u8]>, expires| {
+        self.change(key.as_ref(), &mut |old, expires| {
             sum = old.map_or(Ok(by), |text| incremented(text, by))?;
-            Ok((Change::Set(Decimal::new(sum)), if old.is_some() { expires } else { anew }))
+            let text = Decimal::new(sum).as_ref().to_vec();
+            Ok((Change::Set(text.into()), if old.is_some() { expires } else { anew }))
         })?;
         Ok(sum)
     }
 
     /// The one way in which pairs change. Where there was no room it evicts and asks `decide` again.
-    fn change<V: AsRef<[u8]>>(
-        &self,
-        key: &[u8],
-        decide: &mut impl FnMut(Option<&[u8]>, Option<u64>) -> Tried<hash::CacheChange<V>>,
-    ) -> Result<bool> {
+    fn change(&self, key: &[u8], decide: &mut hash::DecideCached<'_, '_>) -> Result<bool> {
         /// How often room is made for one pair.
         const TURNS: u32 = 24;
         check_key(key)?;
-        let (mut refused, mut turns, mut gone) = (0, 0, Vec::new());
+        let options = &self.inner.options;
+        let (mut turns, mut gone) = (0, Vec::new());
         let expires = self.inner.expires.load(Relaxed);
+        let mut rules = hash::Rules {
+            now: if expires { self.inner.clock.now() } else { 0 },
+            pairs: options.pairs,
+            expires,
+            refused: 0,
+            gone: options.listener.is_some().then_some(&mut gone),
+        };
         let done = loop {
             let pinned = self.inner.table.pin();
             let index = self.index().get(&pinned);
-            let mut rules = hash::Rules {
-                now: if expires { self.now() } else { 0 },
-                pairs: self.inner.options.pairs,
-                expires,
-                refused,
-                evicts: false,
-                gone: self.inner.options.listener.is_some().then_some(&mut gone),
-            };
             let changed = index.change_cached(&mut rules, key, &mut |old, at| {
                 self.inner.table.check_not_dropped()?;
                 decide(old, at)
             });
             let emptied = index.emptied.load(Relaxed) && index.emptied.swap(false, Relaxed);
-            drop(pinned);
             match changed {
-                Some(Err(error)) if matches!(*error, Error::MemoryLimit { .. }) && refused < TURNS => {
-                    refused += 1;
+                Some(Err(error)) if matches!(*error, Error::MemoryLimit { .. }) && rules.refused < TURNS => {
+                    rules.refused += 1;
+                    let is_hard = rules.refused > 2 || options.pairs < usize::MAX;
+                    if is_hard {
+                        index.evict_anywhere(&mut rules);
+                    }
+                    drop(pinned);
                     self.index().tidy();
-                    if refused > 2 || self.inner.options.pairs < usize::MAX {
-                        self.evict_anywhere(&mut rules);
+                    if is_hard {
                         self.inner.table.make_room();
                     } else {
                         self.index().get_arc().pass_time();
                     }
                 }
                 Some(done) => {
+                    drop(pinned);
                     if emptied {
                         self.inner.table.renew_if_empty();
                     }
                     break done;
                 }
                 None => {
+                    drop(pinned);
                     self.index().tidy();
                     wait(&mut turns);
                 }
             }
         };
-        if let Some(listener) = &self.inner.options.listener {
+        if let Some(listener) = &options.listener {
             for (key, value, why) in &gone {
                 (listener.0)(key, value, *why);
             }
         }
         done.map_err(|error| *error)
-    }
-
-    /// Evicts the largest pair of the next segment in turn, where those around the new pair's home leave too little room.
-    #[cold]
-    fn evict_anywhere(&self, rules: &mut hash::Rules<'_>) {
-        let pinned = self.inner.table.pin();
-        let index = self.index().get(&pinned);
-        let mut largest: Option<(usize, Vec<u8>)> = None;
-        let mut from = self.inner.next_victim.load(Relaxed);
-        // From the last segment it goes on to the first.
-        for _ in 0..64 {
-            let next = index.walk_cached(from, |key, value, _| {
-                let len = value.bytes().len();
-                if largest.as_ref().is_none_or(|(most, _)| *most < len) {
-                    largest = Some((len, key.into()));
-                }
-            });
-            from = next.unwrap_or(0);
-            if largest.is_some() {
-                break;
-            }
-        }
-        self.inner.next_victim.store(from, Relaxed);
-        if let Some((_, key)) = largest {
-            rules.evicts = true;
-            let _ = index.change_cached::<&[u8]>(rules, &key, &mut |_, _| Ok((Change::Delete, None)));
-        }
     }
 
     /// The value of `key`, or else the one that `compute` gives, which is written to the cache. Of threads that ask for the
@@ -8682,36 +8604,43 @@ impl Cache {
         compute: impl FnOnce() -> std::result::Result<V, E>,
     ) -> std::result::Result<Vec<u8>, E> {
         let key = key.as_ref();
+        let mut landing = match self.take_off(key) {
+            Ok(value) => return Ok(value),
+            Err(landing) => landing,
+        };
+        let value = compute()?;
+        let value = value.as_ref();
+        match self.write(key, value, ttl.or(self.inner.options.ttl), Write::Upsert) {
+            Err(error) if !matches!(error, Error::MemoryLimit { .. }) => return Err(error.into()),
+            _ => landing.value = Some(value.into()),
+        }
+        Ok(value.to_vec())
+    }
+
+    /// The value of `key`, from the cache or from another thread that computes it, or else the duty to compute it.
+    fn take_off<'c>(&'c self, key: &'c [u8]) -> std::result::Result<Vec<u8>, Landing<'c>> {
         loop {
             if let Some(value) = self.select(key) {
                 return Ok(value);
             }
-            let flight = match lock(&self.inner.flights).entry(key.into()) {
-                Entry::Occupied(other) => Err(Arc::clone(other.get())),
-                Entry::Vacant(place) => Ok(Arc::clone(place.insert(Arc::default()))),
-            };
-            let flight = match flight {
-                Ok(flight) => flight,
-                Err(other) => match other.wait() {
-                    Some(value) => return Ok(value.to_vec()),
-                    None => continue,
-                },
-            };
-            let mut landing = Landing { cache: self, key, flight, value: None };
-            // Another thread may have landed between the look-up and the flight.
-            if let Some(value) = self.peek(key) {
+            let mut flights = lock(&self.inner.flights);
+            let Some(other) = flights.get(key).map(Arc::clone) else {
+                let flight = Arc::clone(flights.entry(key.into()).or_default());
+                drop(flights);
+                let mut landing = Landing { cache: self, key, flight, value: None };
+                // Another thread may have landed between the look-up and the flight.
+                let Some(value) = self.peek(key) else { return Err(landing) };
                 landing.value = Some(value.as_slice().into());
                 return Ok(value);
+            };
+            drop(flights);
+            let mut landed = lock(&other.landed);
+            while !landed.0 {
+                landed = other.changed.wait(landed).unwrap_or_else(PoisonError::into_inner);
             }
-            let value = compute()?;
-            let written = self.write(key, value.as_ref(), ttl.or(self.inner.options.ttl), |_| true);
-            if let Err(error) = written
-                && !matches!(error, Error::MemoryLimit { .. })
-            {
-                return Err(error.into());
+            if let Some(value) = &landed.1 {
+                return Ok(value.to_vec());
             }
-            landing.value = Some(value.as_ref().into());
-            return Ok(value.as_ref().to_vec());
         }
     }
 
@@ -8786,7 +8715,7 @@ impl Cache {
     /// Shows `read` some of the pairs and how long they still live: those from `from` on, where a walk of all begins with 0.
     /// Returns from where to go on, as [`Table::walk`].
     pub fn walk(&self, from: u64, mut read: impl FnMut(&[u8], &[u8], Option<Duration>)) -> Option<u64> {
-        let now = self.now();
+        let now = self.inner.clock.now();
         self.walk_bodies(from, |key, value, expires| {
             let left = expires.map(|at| Duration::from_millis(at.saturating_sub(now)));
             if left != Some(Duration::ZERO) {

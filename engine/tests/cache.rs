@@ -164,7 +164,7 @@ fn a_byte_capacity_is_met_and_never_passed() {
             let taken = cache.memory() * 100 / capacity;
             // A small cache of large values lacks some of them.
             assert!(
-                capacity < 1_000_000 || taken >= 95,
+                capacity < 1_000_000 || taken >= if cfg!(twindex_tiny) { 90 } else { 95 },
                 "{taken} % of {capacity} with {shortest} to {longest}"
             );
             assert!(cache.stats().evictions > 0);

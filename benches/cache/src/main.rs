@@ -1,6 +1,7 @@
-//! Hit ratios of Twindex's cache and of other libraries' on made traces and on those of files.
+//! Hit ratios, throughput and memory of Twindex's cache and of other libraries'.
 
 mod peers;
+mod shared;
 mod trace;
 
 use clap::Parser;
@@ -8,7 +9,7 @@ use peers::{Cache, Lru, MiniMoka, Moka, QuickCache, Twindex};
 use std::path::PathBuf;
 use trace::Trace;
 
-/// Replays traces over caches: on a miss the pair is inserted. Prints hits in percent.
+/// Prints million operations a second, bytes an entry, and the hits of traces in percent: on a miss the pair is inserted.
 #[derive(Parser)]
 struct Options {
     /// A trace's file in one of libCacheSim's formats, by its name: oracleGeneral, .csv, .txt; or .lis. May be repeated.
@@ -17,6 +18,14 @@ struct Options {
     /// Only the files, not the made traces.
     #[arg(long)]
     no_made: bool,
+    /// No throughput and no memory.
+    #[arg(long)]
+    no_speed: bool,
+    /// No hit ratios.
+    #[arg(long)]
+    no_hits: bool,
+    #[arg(long, hide = true)]
+    memory_of: Option<String>,
 }
 
 fn ratio(trace: &Trace, cache: &mut dyn Cache) -> f64 {
@@ -30,6 +39,18 @@ fn ratio(trace: &Trace, cache: &mut dyn Cache) -> f64 {
 
 fn main() -> std::io::Result<()> {
     let options = Options::parse();
+    if let Some(name) = &options.memory_of {
+        return shared::print_memory_of(name);
+    }
+    if !options.no_speed {
+        shared::print_throughput();
+        println!();
+        shared::print_memory()?;
+        println!();
+    }
+    if options.no_hits {
+        return Ok(());
+    }
     let mut traces = if options.no_made { Vec::new() } else { Trace::made() };
     for path in &options.trace {
         traces.push(Trace::read(path)?);

@@ -118,6 +118,11 @@ pub(super) mod atomic {
                     schedule();
                     sound(self.0.fetch_sub(by, order))
                 }
+
+                pub(crate) fn fetch_min(&self, value: $value, order: Ordering) -> $value {
+                    schedule();
+                    sound(self.0.fetch_min(value, order))
+                }
             }
         };
     }
