@@ -250,3 +250,57 @@ fn a_follower_at_its_memory_limit_says_so_and_goes_on_once_there_is_less() {
     store.compact().unwrap();
     until("it goes on", || copy.stats().follow_error.is_none() && seen.is_empty());
 }
+
+/// Whatever takes the place of its file, a follower keeps what it has or shows what is there, and goes on once the file is back.
+#[cfg(unix)]
+#[test]
+fn a_follower_and_a_feed_survive_anything_in_the_place_of_their_file() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    let store = Store::open(&path).unwrap();
+    let users = store.table("users", Index::Hash).unwrap();
+    for key in 0..1000_u32 {
+        users.insert(key.to_be_bytes(), "1").unwrap();
+    }
+    store.close().unwrap();
+    let good = fs::read(&path).unwrap();
+    let copy = follower(&path);
+    let mut feed = copy.changes(copy.position().unwrap()).unwrap();
+    let write = |bytes: &[u8]| fs::write(&path, bytes).unwrap();
+    let mut dump = Vec::new();
+    twindex_durable::twindex::Store::new().dump(&mut dump).unwrap();
+    let mut flipped = good.clone();
+    flipped[2000] ^= 1;
+    let cases: [(&str, &str, &dyn Fn()); 11] = [
+        ("a pipe", "TWINDEX_IO", &|| {
+            let made = std::process::Command::new("mkfifo").arg(&path).status();
+            assert!(made.unwrap().success());
+        }),
+        ("a folder", "TWINDEX_IO", &|| fs::create_dir(&path).unwrap()),
+        ("a device", "TWINDEX_IO", &|| std::os::unix::fs::symlink("/dev/zero", &path).unwrap()),
+        ("itself", "TWINDEX_IO", &|| std::os::unix::fs::symlink("app.twx", &path).unwrap()),
+        ("zeros", "TWINDEX_CORRUPT", &|| write(&[0; 5000])),
+        ("a text", "TWINDEX_CORRUPT", &|| write(b"hello")),
+        ("a part of a header", "TWINDEX_CORRUPT", &|| write(&good[..10])),
+        ("nothing in it", "", &|| write(b"")),
+        ("half of it", "", &|| write(&good[..good.len() / 2])),
+        ("a changed byte in what was read", "", &|| write(&flipped)),
+        ("a dump", "", &|| write(&dump)),
+    ];
+    for (what, code, put) in cases {
+        fs::remove_file(&path).unwrap();
+        put();
+        let refreshed = copy.refresh();
+        assert_eq!(refreshed.as_ref().err().map_or("", Error::code), code, "{what}: {refreshed:?}");
+        if !code.is_empty() {
+            assert_eq!(feed.poll().unwrap_err().code(), code, "{what}");
+            assert_eq!(copy.find_table("users").unwrap().unwrap().len(), 1000, "{what}");
+        }
+        let removed = if path.is_dir() { fs::remove_dir(&path) } else { fs::remove_file(&path) };
+        removed.unwrap();
+        write(&good);
+        copy.refresh().unwrap();
+        assert_eq!(copy.find_table("users").unwrap().unwrap().len(), 1000, "{what}");
+        assert!(feed.poll().unwrap().is_none(), "{what}");
+    }
+}
