@@ -1,9 +1,11 @@
 """Stores that keep up with the process that writes their file."""
 
 import errno
+import random
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -135,3 +137,53 @@ def test_a_follower_that_is_closed_says_so(tmp_path: Path) -> None:
                 use()
         with pytest.raises(twindex.ReadOnlyError), twindex.open(path, read_only=True) as other:
             other.flush()
+
+
+def test_threads_close_stores_and_feeds_in_the_middle(tmp_path: Path) -> None:
+    path = tmp_path / "app.twx"
+    store = twindex.open(path)
+    table = store.table("t", values="int")
+    table["one"] = 0
+    ended = threading.Event()
+    wrong: list[object] = []
+
+    def read() -> None:
+        while not ended.is_set():
+            copy = twindex.open(path, read_only=True)
+            copy.follow()
+            try:
+                changes = copy.changes()
+            except twindex.PositionGoneError:
+                # A compaction came in between.
+                continue
+            closing = threading.Timer(0.01, random.choice([copy.close, changes.close]))
+            closing.start()
+            try:
+                for batch in changes:
+                    values = [change.value for change in batch.changes]
+                    if len(values) != 2 or values[0] != values[1]:
+                        wrong.append(batch)
+                    copy.refresh()
+                    copy.stats()
+                copy.close()
+            except twindex.ClosedError:
+                pass
+            closing.join()
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for number in range(3000):
+        with store.batch() as batch:
+            batch.upsert(table, "one", number)
+            batch.upsert(table, "two", number)
+        if number % 1000 == 0:
+            store.compact()
+    ended.set()
+    for reader in readers:
+        reader.join(60)
+        assert not reader.is_alive()
+    assert wrong == []
+    store.close()
+    with twindex.open(path) as again:
+        assert dict(again.table("t", values="int")) == {"one": 2999, "two": 2999}
