@@ -102,13 +102,16 @@ pub(crate) struct Catalogue {
     age: Duration,
     known: Mutex<HashMap<String, Weak<State>>>,
     /// When it was last read, or is being read.
-    looked: Mutex<Instant>,
+    looked: AtomicU64,
+    /// When this client connected: times are milliseconds since then.
+    connected: Instant,
 }
 
 impl Catalogue {
     pub(crate) fn new(router: Arc<Router>, namespace: &str, partitions: u16, age: Duration) -> Self {
         let names = Names::new(namespace);
-        Self { router, names, partitions, age, known: Mutex::default(), looked: Mutex::new(Instant::now()) }
+        let (looked, connected) = (AtomicU64::new(0), Instant::now());
+        Self { router, names, partitions, age, known: Mutex::default(), looked, connected }
     }
 
     async fn call(&self, function: &str, arguments: &[&[u8]], kind: Kind) -> Result<Value> {
@@ -164,7 +167,7 @@ impl Catalogue {
     pub(crate) async fn list(&self) -> Result<Vec<(String, Described)>> {
         // Only what was known before the servers are asked can be missing from the answer because it was dropped.
         let known: Vec<Arc<State>> = lock(&self.known).values().filter_map(Weak::upgrade).collect();
-        *lock(&self.looked) = Instant::now();
+        self.looked.store(self.millis(Instant::now()), Relaxed);
         let tables = self.names.catalogue();
         let mut cmd = redis::cmd("HGETALL");
         cmd.arg(&tables[..]);
@@ -187,14 +190,23 @@ impl Catalogue {
         Ok(tables)
     }
 
+    fn millis(&self, now: Instant) -> u64 {
+        u64::try_from(now.saturating_duration_since(self.connected).as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// Reads the catalogue beside what else goes on, if it was not read lately.
     pub(crate) fn look(self: &Arc<Self>) {
-        {
-            let mut looked = lock(&self.looked);
-            if looked.elapsed() < self.age {
-                return;
-            }
-            *looked = Instant::now();
+        self.look_at(Instant::now());
+    }
+
+    /// The same, where the caller has the time.
+    pub(crate) fn look_at(self: &Arc<Self>, now: Instant) {
+        let now = self.millis(now);
+        let looked = self.looked.load(Relaxed);
+        let is_due = u128::from(now.saturating_sub(looked)) >= self.age.as_millis();
+        // Of those who see that it is due, one goes.
+        if !is_due || self.looked.compare_exchange(looked, now, Relaxed, Relaxed).is_err() {
+            return;
         }
         let catalogue = self.clone();
         tokio::spawn(async move {

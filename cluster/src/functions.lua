@@ -46,11 +46,26 @@ local function remove(keys, key)
   return removed
 end
 
-register('insert', each(2, function(keys, args, i)
-  if redis.call('HSETNX', keys[1], args[i], args[i + 1]) == 0 then return 0 end
-  redis.call('ZADD', keys[2], 0, args[i])
-  return 1, true
-end))
+-- Puts keys into the order, all by one command.
+local function enter(order, fields)
+  local scored = {}
+  for i, field in ipairs(fields) do
+    scored[2 * i - 1], scored[2 * i] = 0, field
+  end
+  if #fields > 0 then redis.call('ZADD', order, unpack(scored)) end
+end
+
+register('insert', function(keys, args)
+  local answers, written = {}, {}
+  for i = 1, #args, 2 do
+    local is_new = redis.call('HSETNX', keys[1], args[i], args[i + 1])
+    answers[#answers + 1] = is_new
+    if is_new == 1 then written[#written + 1] = args[i] end
+  end
+  enter(keys[2], written)
+  tell(keys[1], written)
+  return answers
+end)
 
 register('replace', each(2, function(keys, args, i)
   if redis.call('HEXISTS', keys[1], args[i]) == 0 then return 0 end
@@ -58,10 +73,16 @@ register('replace', each(2, function(keys, args, i)
   return 1, true
 end))
 
-register('upsert', each(2, function(keys, args, i)
-  put(keys, args[i], args[i + 1])
-  return 1, true
-end))
+register('upsert', function(keys, args)
+  local answers, written = {}, {}
+  for i = 1, #args, 2 do
+    answers[#answers + 1], written[#written + 1] = 1, args[i]
+  end
+  redis.call('HSET', keys[1], unpack(args))
+  enter(keys[2], written)
+  tell(keys[1], written)
+  return answers
+end)
 
 register('delete', each(1, function(keys, args, i)
   local removed = remove(keys, args[i])

@@ -82,6 +82,33 @@ struct Pending {
     target: Option<(Address, bool)>,
 }
 
+impl Pending {
+    /// Whether the server is to be told first that it was redirected there this once.
+    fn asks(&self) -> bool {
+        matches!(self.target, Some((_, true)))
+    }
+
+    /// Takes its command back from those that were sent, if it is among them.
+    fn returned<'c>(mut self, sent: &mut impl Iterator<Item = &'c Cmd>) -> Self {
+        if self.asks() {
+            sent.next();
+        }
+        if let Some(cmd) = sent.next() {
+            self.op.cmd = cmd.clone();
+        }
+        self
+    }
+
+    /// Leaves its command with those that were sent.
+    fn passed<'c>(self, sent: &mut impl Iterator<Item = &'c Cmd>) -> Self {
+        if self.asks() {
+            sent.next();
+        }
+        sent.next();
+        self
+    }
+}
+
 /// What became of a command that was sent.
 enum Fate {
     Done(usize, Reply),
@@ -321,18 +348,7 @@ impl Router {
 
     /// Sends each server its commands.
     async fn send(&self, pending: Vec<Pending>, kind: Kind) -> Result<Vec<Fate>> {
-        let mut fates = Vec::new();
-        let mut groups: HashMap<Address, Vec<Pending>> = HashMap::new();
-        for one in pending {
-            let owner = match &one.target {
-                Some((target, _)) => Some(target.clone()),
-                None => self.owner(one.op.slot),
-            };
-            match owner {
-                Some(owner) => groups.entry(owner).or_default().push(one),
-                None => fates.push(Fate::Again(one, Some("no server has the slot".into()))),
-            }
-        }
+        let (groups, mut fates) = self.grouped(pending);
         let mut groups = groups.into_iter();
         if groups.len() == 1
             && let Some((server, group)) = groups.next()
@@ -345,6 +361,30 @@ impl Router {
             fates.extend(fate?);
         }
         Ok(fates)
+    }
+
+    /// The commands of each server, and what has none.
+    fn grouped(&self, pending: Vec<Pending>) -> (Vec<(Address, Vec<Pending>)>, Vec<Fate>) {
+        let topology = read(&self.topology);
+        let (mut redirected, mut fates) = (HashMap::<Address, Vec<Pending>>::new(), Vec::new());
+        let mut of_masters: Vec<Vec<Pending>> = Vec::new();
+        for one in pending {
+            match (&one.target, topology.place(one.op.slot)) {
+                (Some((target, _)), _) => redirected.entry(target.clone()).or_default().push(one),
+                (None, Some((place, _))) => {
+                    if of_masters.len() <= place {
+                        of_masters.resize_with(place + 1, Vec::new);
+                    }
+                    of_masters[place].push(one);
+                }
+                (None, None) => fates.push(Fate::Again(one, Some("no server has the slot".into()))),
+            }
+        }
+        let of_masters = of_masters.into_iter().filter_map(|group| {
+            let owner = topology.owner(group.first()?.op.slot)?.clone();
+            Some((owner, group))
+        });
+        (of_masters.chain(redirected).collect(), fates)
     }
 
     async fn send_to(&self, server: &Address, mut group: Vec<Pending>, kind: Kind) -> Result<Vec<Fate>> {
@@ -378,26 +418,27 @@ impl Router {
         &self,
         server: &Address,
         link: &Link,
-        group: Vec<Pending>,
+        mut group: Vec<Pending>,
         kind: Kind,
     ) -> Result<Vec<Fate>> {
         let confirms = self.replicas > 0 && kind != Kind::Read;
-        let is_one = group.len() == 1 && !matches!(group[0].target, Some((_, true))) && !confirms;
-        let answers = if is_one {
+        let mut pipeline = Pipeline::with_capacity(group.len() + usize::from(confirms));
+        let answers = if group.len() == 1 && !group[0].asks() && !confirms {
             link.send(&group[0].op.cmd).await.map(|value| vec![value])
         } else {
-            let mut pipeline = Pipeline::with_capacity(group.len());
-            for one in &group {
-                if matches!(one.target, Some((_, true))) {
+            for one in &mut group {
+                if one.asks() {
                     pipeline.add_command(redis::cmd("ASKING"));
                 }
-                pipeline.add_command(one.op.cmd.clone());
+                // It comes back if it is sent again.
+                pipeline.add_command(std::mem::replace(&mut one.op.cmd, Cmd::new()));
             }
             if confirms {
                 pipeline.add_command(self.confirmation());
             }
             link.send_all(&pipeline).await
         };
+        let mut sent = pipeline.cmd_iter();
         let mut answers = match answers {
             Ok(answers) => answers.into_iter(),
             Err(error) if kind == Kind::Write => {
@@ -406,17 +447,22 @@ impl Router {
             }
             Err(error) => {
                 let reason: Arc<str> = format!("{}: {error}", server.text()).into();
-                let again = |one| Fate::Again(Pending { target: None, ..one }, Some(reason.clone()));
+                let again = |one: Pending| {
+                    let one = one.returned(&mut sent);
+                    Fate::Again(Pending { target: None, ..one }, Some(reason.clone()))
+                };
                 return Ok(group.into_iter().map(again).collect());
             }
         };
         let mut fates = Vec::with_capacity(group.len());
         let mut knows_functions = false;
         for one in group {
-            if matches!(one.target, Some((_, true))) {
+            if one.asks() {
                 answers.next();
             }
             let value = answers.next().ok_or_else(|| Error::unexpected("answer to every command"))?;
+            let is_refused = matches!(value, Value::ServerError(_));
+            let one = if is_refused { one.returned(&mut sent) } else { one.passed(&mut sent) };
             fates.push(match &value {
                 Value::ServerError(error) => {
                     let refusal = Refusal::of(error, server);

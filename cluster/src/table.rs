@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::Value;
 use twindex::{Change, Index, MAX_KEY_BYTES};
@@ -13,7 +13,7 @@ use crate::catalogue::State;
 use crate::cursor::{Cursor, Scan};
 use crate::error::{Error, Result};
 use crate::names::Layout;
-use crate::near::{Miss, Near};
+use crate::near::{Found, Miss, Near};
 use crate::pairs::{Put, Swap};
 use crate::router::{Kind, Op, Reply, refused};
 use crate::shared::Shared;
@@ -359,7 +359,31 @@ impl Table {
 
     /// The value of a key, where it is present.
     pub async fn select(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        only(self.select_many(&[key]).await?)
+        if let Some(found) = self.select_kept(key.as_ref())? {
+            return Ok(found);
+        }
+        // In a box, so that what is found near does not pay for the size of this.
+        only(Box::pin(self.select_many(&[key])).await?)
+    }
+
+    /// What the near cache has of a key, where it has something.
+    fn select_kept(&self, key: &[u8]) -> Result<Option<Found>> {
+        let Some(near) = &self.shared.near else { return Ok(None) };
+        let now = Instant::now();
+        self.shared.check_open()?;
+        self.shared.catalogue.look_at(now);
+        if self.state.is_dropped() {
+            return Ok(None);
+        }
+        let prefix = &self.state.layout.prefix;
+        let length = prefix.len() + key.len();
+        let mut buffer = [0; 128];
+        let Some(whole) = buffer.get_mut(..length) else {
+            return Ok(near.peek(&self.state.layout.key(key), now));
+        };
+        whole[..prefix.len()].copy_from_slice(prefix);
+        whole[prefix.len()..].copy_from_slice(key);
+        Ok(near.peek(whole, now))
     }
 
     /// [`select`](Self::select) for each key.
@@ -381,6 +405,9 @@ impl Table {
                 missed.push((place, key, miss));
                 None
             }));
+        }
+        if missed.is_empty() {
+            return Ok(values);
         }
         if self.is_hash() {
             self.keep_pairs(&layout, missed, &mut values).await?;

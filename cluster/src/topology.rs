@@ -85,7 +85,13 @@ impl Topology {
 
     /// The master of a slot, where one is known.
     pub(crate) fn owner(&self, slot: u16) -> Option<&Address> {
-        self.masters.get(usize::from(*self.owners.get(usize::from(slot))?))
+        self.place(slot).map(|(_, master)| master)
+    }
+
+    /// The master of a slot with its place among all, where one is known.
+    pub(crate) fn place(&self, slot: u16) -> Option<(usize, &Address)> {
+        let place = usize::from(*self.owners.get(usize::from(slot))?);
+        self.masters.get(place).map(|master| (place, master))
     }
 
     /// Follows a redirection.

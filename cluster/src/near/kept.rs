@@ -18,7 +18,7 @@ const SHARDS: usize = 16;
 const OVERHEAD: usize = 144;
 
 /// A value, or that there is none.
-pub(super) type Found = Option<Vec<u8>>;
+pub(crate) type Found = Option<Vec<u8>>;
 
 /// Stands for a read under way. What is written meanwhile takes it away, and with it the right to keep what was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +75,14 @@ impl Kept {
         let ticket = Ticket(self.tickets.fetch_add(1, Relaxed));
         shard.reading.insert(key.to_vec(), ticket);
         Err(ticket)
+    }
+
+    /// What is kept for a key, if anything is.
+    pub(super) fn peek(&self, key: &[u8], now: Instant) -> Option<Found> {
+        let mut shard = lock(self.shard(key));
+        let entry = shard.entries.get_mut(key).filter(|entry| now < entry.until)?;
+        entry.was_used = true;
+        Some(entry.found.clone())
     }
 
     /// Keeps what was read, if its ticket is still good.

@@ -22,7 +22,8 @@ use std::time::{Duration, Instant};
 
 use redis::{PushInfo, PushKind, Value};
 
-use self::kept::{Found, Kept, Ticket};
+pub(crate) use self::kept::Found;
+use self::kept::{Kept, Ticket};
 use crate::locks::{lock, read, write};
 use crate::names::{Layout, Partition};
 use crate::topology::Address;
@@ -127,6 +128,13 @@ impl Near {
                 Err(Miss { near: self, key: key.to_vec(), ticket })
             }
         }
+    }
+
+    /// What is kept for a key, where something is: a look that takes no ticket.
+    pub(crate) fn peek(&self, key: &[u8], now: Instant) -> Option<Found> {
+        let found = self.kept.peek(key, now)?;
+        self.hits.fetch_add(1, Relaxed);
+        Some(found)
     }
 
     /// A key was written.

@@ -9,8 +9,8 @@ use crate::checks::made::python::{install, only_file};
 use crate::checks::rust::cargo_test;
 use crate::checks::suite::Suite;
 use crate::run::{Log, command};
-use crate::setup::{Venv, npm};
-use crate::steps::{Failed, Job, Steps, checks};
+use crate::setup::{Venv, npm, works};
+use crate::steps::{Failed, Job, NotRun, Steps, checks};
 use crate::workspace::Workspace;
 
 /// What the tests of the packages find their servers by: a URL, and of those with TLS two URLs and a file.
@@ -27,7 +27,19 @@ pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
             log.run(cargo.args(["test", "--package=twindex-cli", "--features=cluster", "--test=transfer"]))
         });
     });
-    cargo_test("cluster", "twindex-cluster", suite).into_iter().chain([transfers, python, node]).collect()
+    let valkey = checks(|steps| steps.check("cluster: Valkey", |log| valkey(suite, log)));
+    let others = [transfers, python, node, valkey];
+    cargo_test("cluster", "twindex-cluster", suite).into_iter().chain(others).collect()
+}
+
+/// The verbs and the near cache on the other servers, where there are some. Debian 12 has none.
+fn valkey(suite: &Suite, log: &mut Log) -> Result<()> {
+    if !works("valkey-server", &["--version"]) {
+        return Err(NotRun("there is no valkey-server".into()).into());
+    }
+    let mut cargo = command("cargo", suite.workspace().root());
+    cargo.args(["test", "--package=twindex-cluster", "--test=vectors", "--test=tables", "--test=near"]);
+    log.run(cargo.env("TWINDEX_SERVER", "valkey"))
 }
 
 /// Runs the tests of a package, which find servers of their own.

@@ -11,5 +11,5 @@ pub(crate) use instruments::{Fuzzer, Miri, Sanitizer};
 pub(crate) use node::{npm, npm_ci, npm_ci_unbuilt};
 pub(crate) use python::{Interpreter, Venv};
 pub(crate) use runtimes::Runtime;
-pub(crate) use tools::{Tool, output, require};
+pub(crate) use tools::{Tool, output, require, works};
 pub(crate) use wasm_target::{WasmTarget, require_wasi};

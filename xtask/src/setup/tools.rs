@@ -103,7 +103,7 @@ pub(super) fn version_of(text: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-fn works(program: &str, arguments: &[&str]) -> bool {
+pub(crate) fn works(program: &str, arguments: &[&str]) -> bool {
     output(program, arguments).is_some()
 }
 

@@ -1,0 +1,355 @@
+//! Cluster stores beside redis-rs doing the same by hand, on three masters with a replica each that this starts on
+//! loopback: `cargo run --release --package twindex-cluster-bench`.
+//!
+//! Each figure of ours stands beside one of theirs that was measured in turn with it.
+
+#![allow(clippy::cast_precision_loss, reason = "counts here are far below 2 to the 52nd")]
+
+mod costs;
+mod hand;
+mod measure;
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::try_join_all;
+use redis::Cmd;
+use twindex_cluster::{Index, Options, Store, Table};
+use twindex_servers::{Cluster, Result};
+
+use crate::hand::Hand;
+use crate::measure::{Times, row};
+
+/// How many pairs the tables have.
+const PAIRS: usize = 200_000;
+
+/// A key and a value of 16 bytes.
+fn pair(number: usize) -> (Vec<u8>, Vec<u8>) {
+    // Spread over the whole range, each number once.
+    let key = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (format!("{key:016x}").into_bytes(), format!("{number:016}").into_bytes())
+}
+
+fn main() -> Result<()> {
+    let servers = Cluster::start(3, 1)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let store = Options::new().connect(&servers.url()).await?;
+        let hand = Hand::connect(&servers).await?;
+        println!("| what | Twindex | redis-rs by hand | ratio | unit |\n|---|---|---|---|---|");
+        let (hash, sorted) = load(&servers, &store, &hand).await?;
+        single_verbs(&hash, &sorted, &hand).await?;
+        batches(&hash, &hand).await?;
+        scans(&servers, &sorted, &hand).await?;
+        near(&servers).await?;
+        costs::print(&servers, &hash, &sorted).await
+    })
+}
+
+fn memory(servers: &Cluster) -> Result<f64> {
+    let mut sum = 0.0;
+    for server in &servers.servers()[..3] {
+        sum += server.info("used_memory")?.and_then(|text| text.trim().parse::<f64>().ok()).unwrap_or(0.0);
+    }
+    Ok(sum)
+}
+
+/// Loads the tables, beside the same by hand.
+async fn load(servers: &Cluster, store: &Store, hand: &Hand) -> Result<(Table, Table)> {
+    let pairs: Vec<_> = (0..PAIRS).map(pair).collect();
+    let mut seconds = Vec::new();
+    for name in ["", "warm"] {
+        let started = Instant::now();
+        for some in pairs.chunks(10_000) {
+            let set = |(key, value): &(Vec<u8>, Vec<u8>)| {
+                let key = [b"hand", name.as_bytes(), b":", &key[..]].concat();
+                let mut cmd = redis::cmd("SET");
+                cmd.arg(&key[..]).arg(&value[..]);
+                (key, cmd)
+            };
+            hand.by_node(some.iter().map(set).collect()).await?;
+        }
+        seconds.push(started.elapsed().as_secs_f64());
+    }
+    let theirs = seconds[1];
+    let mut tables = Vec::new();
+    for index in [Index::Hash, Index::Sorted] {
+        let table = store.table(index.name(), index).await?;
+        let before = memory(servers)?;
+        let started = Instant::now();
+        for some in pairs.chunks(10_000) {
+            table.upsert_many(some).await?;
+        }
+        let ours = started.elapsed().as_secs_f64();
+        let per_million = 1e6 / PAIRS as f64;
+        row(&format!("load a million pairs, {index}"), ours * per_million, theirs * per_million, "s");
+        let bytes = (memory(servers)? - before) / PAIRS as f64;
+        println!("| memory a pair of 16 + 16, {index} | {bytes:.0} | | | bytes |");
+        tables.push(table);
+    }
+    let sorted = tables.pop().ok_or("no table")?;
+    Ok((tables.pop().ok_or("no table")?, sorted))
+}
+
+/// Makes the command that does by hand what a verb does.
+type Call<'c> = Box<dyn Fn(usize) -> Cmd + 'c>;
+
+async fn single_verbs(hash: &Table, sorted: &Table, hand: &Hand) -> Result<()> {
+    let rounds = 5000;
+    let set = |key: Vec<u8>, value: Vec<u8>| {
+        let mut cmd = redis::cmd("SET");
+        cmd.arg(key).arg(value);
+        cmd
+    };
+    let get = |key: Vec<u8>| {
+        let mut cmd = redis::cmd("GET");
+        cmd.arg(key);
+        cmd
+    };
+    // A partition of theirs is of two keys in one slot, as ours are.
+    let function = |number: usize| {
+        let (key, value) = pair(number);
+        let mut cmd = redis::cmd("FCALL");
+        let tag = number % 16;
+        cmd.arg("twindex_1_upsert").arg(2).arg(format!("{{{tag}}}pairs")).arg(format!("{{{tag}}}order"));
+        cmd.arg(key).arg(value);
+        cmd
+    };
+    let verbs: [(&str, &Table, Call<'_>); 3] = [
+        (
+            "upsert, hash: SET",
+            hash,
+            Box::new(|number| {
+                let (key, value) = pair(number);
+                set([b"hand:", &key[..]].concat(), value)
+            }),
+        ),
+        ("select, hash: GET", hash, Box::new(|number| get([b"hand:", &pair(number).0[..]].concat()))),
+        ("upsert, sorted: FCALL", sorted, Box::new(function)),
+    ];
+    for (name, table, command) in verbs {
+        let reads = name.starts_with("select");
+        let ours = async |number: usize| -> Result<()> {
+            let (key, value) = pair(number * 7 % PAIRS);
+            if reads {
+                table.select(&key).await?;
+            } else {
+                table.upsert(&key, &value).await?;
+            }
+            Ok(())
+        };
+        let mut medians = [Vec::new(), Vec::new()];
+        let mut rates = [Vec::new(), Vec::new()];
+        for _ in 0..3 {
+            medians[0].push(Times::of(rounds / 3, ours).await?.median());
+            let theirs = async |number: usize| -> Result<()> {
+                let mut connection = hand.cluster.clone();
+                command(number * 7 % PAIRS).query_async::<redis::Value>(&mut connection).await?;
+                Ok(())
+            };
+            medians[1].push(Times::of(rounds / 3, theirs).await?.median());
+            rates[0].push(rate(async |number| ours(number).await).await?);
+            rates[1].push(rate(async |number| theirs(number).await).await?);
+        }
+        let middle = |mut of: Vec<f64>| {
+            of.sort_by(f64::total_cmp);
+            of[1]
+        };
+        let [one, two] = medians.map(middle);
+        row(&format!("{name}, one at a time"), one, two, "us");
+        let [one, two] = rates.map(middle);
+        row(&format!("{name}, 50 at once"), one, two, "thousand a second");
+    }
+    Ok(())
+}
+
+/// How many thousand calls a second 50 tasks make.
+async fn rate(call: impl AsyncFn(usize) -> Result<()>) -> Result<f64> {
+    let started = Instant::now();
+    let each = 300;
+    let tasks = (0..50).map(|task| {
+        let call = &call;
+        async move {
+            for number in 0..each {
+                call(task * each + number).await?;
+            }
+            Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+        }
+    });
+    try_join_all(tasks).await?;
+    Ok(50.0 * each as f64 / started.elapsed().as_secs_f64() / 1000.0)
+}
+
+async fn batches(hash: &Table, hand: &Hand) -> Result<()> {
+    let chosen = |round: usize| (0..1000).map(move |number| pair((round * 1000 + number * 13) % PAIRS));
+    let mut times = [const { Vec::new() }; 6];
+    for round in 0..60 {
+        let pairs: Vec<_> = chosen(round).collect();
+        let keys: Vec<&Vec<u8>> = pairs.iter().map(|pair| &pair.0).collect();
+        let command = |(key, value): &(Vec<u8>, Vec<u8>), writes: bool| {
+            let key = [b"hand:", &key[..]].concat();
+            let mut cmd = redis::cmd(if writes { "SET" } else { "GET" });
+            cmd.arg(&key[..]);
+            if writes {
+                cmd.arg(&value[..]);
+            }
+            (key, cmd)
+        };
+        let started = Instant::now();
+        hash.select_many(&keys).await?;
+        times[0].push(started.elapsed());
+        let started = Instant::now();
+        hand.by_node(pairs.iter().map(|pair| command(pair, false)).collect()).await?;
+        times[1].push(started.elapsed());
+        let started = Instant::now();
+        hand.one_by_one(pairs.iter().map(|pair| command(pair, false).1).collect()).await?;
+        times[2].push(started.elapsed());
+        let started = Instant::now();
+        hash.upsert_many(&pairs).await?;
+        times[3].push(started.elapsed());
+        let started = Instant::now();
+        hand.by_node(pairs.iter().map(|pair| command(pair, true)).collect()).await?;
+        times[4].push(started.elapsed());
+        let started = Instant::now();
+        hand.one_by_one(pairs.iter().map(|pair| command(pair, true).1).collect()).await?;
+        times[5].push(started.elapsed());
+    }
+    let [reads, reads_by_node, reads_alone, writes, writes_by_node, writes_alone] =
+        times.map(|times| Times::from(times).median() / 1000.0);
+    row("1,000 reads, redis-rs by node", reads, reads_by_node, "ms");
+    row("1,000 reads, redis-rs one by one", reads, reads_alone, "ms");
+    row("1,000 writes, redis-rs by node", writes, writes_by_node, "ms");
+    row("1,000 writes, redis-rs one by one", writes, writes_alone, "ms");
+    Ok(())
+}
+
+/// Calls of functions so far.
+fn calls(servers: &Cluster) -> Result<f64> {
+    let mut sum = 0.0;
+    for server in servers.servers() {
+        let line = server.info("cmdstat_fcall")?.unwrap_or_default();
+        let calls = line.split([',', '=']).nth(1).and_then(|text| text.parse::<f64>().ok());
+        sum += calls.unwrap_or(0.0);
+    }
+    Ok(sum)
+}
+
+async fn scans(servers: &Cluster, sorted: &Table, hand: &Hand) -> Result<()> {
+    let before = calls(servers)?;
+    let rounds = 1000;
+    let times = Times::of(rounds, async |number| {
+        let from = pair(number * 31 % PAIRS).0;
+        sorted.scan(&from[..]..)?.limit(100).all().await?;
+        Ok(())
+    })
+    .await?;
+    let trips = (calls(servers)? - before) / (rounds + rounds / 10) as f64 / 16.0;
+    println!("| 100 pairs of a sorted table, 16 partitions | {:.2} | | | ms |", times.median() / 1000.0);
+    println!("| round trips of each | {trips:.2} | | | |");
+    let mut seconds = [f64::INFINITY; 2];
+    for _ in 0..3 {
+        let started = Instant::now();
+        let mut scan = sorted.scan(..)?;
+        let mut count = 0;
+        loop {
+            let pairs = scan.next_many(1000).await?;
+            if pairs.is_empty() {
+                break;
+            }
+            count += pairs.len();
+        }
+        assert_eq!(count, PAIRS);
+        seconds[0] = seconds[0].min(started.elapsed().as_secs_f64());
+        let started = Instant::now();
+        assert_eq!(unmerged(servers, hand).await?, PAIRS);
+        seconds[1] = seconds[1].min(started.elapsed().as_secs_f64());
+    }
+    let [ours, theirs] = seconds.map(|seconds| PAIRS as f64 / seconds / 1e6);
+    row("whole scan; redis-rs: pages of all partitions, unmerged", ours, theirs, "million pairs a second");
+    Ok(())
+}
+
+/// All pairs of the sorted table by pages of 1,024, all partitions at once, in no order: what a scan costs without merging.
+async fn unmerged(servers: &Cluster, hand: &Hand) -> Result<usize> {
+    let mut names = Vec::new();
+    for server in &servers.servers()[..3] {
+        names.extend(server.command::<Vec<String>>(&["KEYS", "tw~sorted:*:pairs"])?);
+    }
+    let read = names.into_iter().map(|pairs| async move {
+        let order = pairs.replace("}:pairs", "}:order");
+        let (mut from, mut count) = (b"-".to_vec(), 0);
+        loop {
+            let mut cmd = redis::cmd("FCALL");
+            cmd.arg("twindex_1_page").arg(2).arg(&pairs).arg(&order).arg(&from[..]).arg("+").arg(0).arg(1024);
+            let mut connection = hand.cluster.clone();
+            let (keys, _): (Vec<Vec<u8>>, Vec<Vec<u8>>) = cmd.query_async(&mut connection).await?;
+            count += keys.len();
+            match keys.last() {
+                Some(last) if keys.len() == 1024 => from = [b"(", &last[..]].concat(),
+                _ => return Ok::<usize, redis::RedisError>(count),
+            }
+        }
+    });
+    Ok(try_join_all(read).await?.into_iter().sum())
+}
+
+async fn near(servers: &Cluster) -> Result<()> {
+    let store = Options::new().near_cache(256 << 20).connect(&servers.url()).await?;
+    let writer = Options::new().connect(&servers.url()).await?;
+    let memory = twindex::Store::new();
+    let own = memory.cache("own", twindex::CacheOptions::bytes(256 << 20))?;
+    for index in [Index::Hash, Index::Sorted] {
+        let (table, other) = (store.table("near", index).await?, writer.table("near", index).await?);
+        while store.near_stats().is_none_or(|stats| stats.servers < 3) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        let mut times = Vec::new();
+        for round in 0..1000 {
+            let told = |store: &Store| store.near_stats().map_or(0, |stats| stats.invalidations);
+            let (key, before) = (format!("key{}", round % 50), told(&store));
+            let started = Instant::now();
+            other.upsert(&key, "value").await?;
+            while told(&store) == before {
+                tokio::task::yield_now().await;
+            }
+            times.push(started.elapsed());
+        }
+        let times = Times::from(times);
+        println!(
+            "| a write until its invalidation arrives, {index}: median, 99 % | {:.2}, {:.2} | | | ms |",
+            times.median() / 1000.0,
+            times.percentile(99) / 1000.0
+        );
+        let keys: Vec<Vec<u8>> = (0..1000).map(|number| pair(number).0).collect();
+        for key in &keys {
+            other.upsert(key, "0123456789abcdef").await?;
+            own.upsert(key, "0123456789abcdef")?;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        for key in &keys {
+            table.select(key).await?;
+        }
+        let rounds = 300;
+        let mut best = [f64::INFINITY; 2];
+        for _ in 0..5 {
+            let started = Instant::now();
+            for _ in 0..rounds {
+                for key in &keys {
+                    std::hint::black_box(table.select(key).await?);
+                }
+            }
+            best[0] = best[0].min(started.elapsed().as_secs_f64());
+            let started = Instant::now();
+            for _ in 0..rounds {
+                for key in &keys {
+                    std::hint::black_box(own.select(key));
+                }
+            }
+            best[1] = best[1].min(started.elapsed().as_secs_f64());
+        }
+        let [ours, theirs] = best.map(|seconds| seconds * 1e9 / (rounds * keys.len()) as f64);
+        row(&format!("a hit of the near cache, {index}; beside it our own cache"), ours, theirs, "ns");
+        writer.drop_table("near").await?;
+    }
+    Ok(())
+}
