@@ -49,7 +49,7 @@ fn follow(core: &Weak<Core>) {
                 }
                 Err(error) => Some(error.to_string()),
             };
-            note(home, error)
+            note(home, error.as_deref())
         };
         if has_failed {
             // A file with more than fits into memory is read anew each time.
@@ -59,13 +59,13 @@ fn follow(core: &Weak<Core>) {
 }
 
 /// Notes what went wrong, if anything, and tells of it once; whether something did.
-fn note(home: &Home, error: Option<String>) -> bool {
+fn note(home: &Home, error: Option<&str>) -> bool {
     let mut last = lock(&home.following.error);
-    if *last != error {
-        if let Some(error) = &error {
+    if last.as_deref() != error {
+        if let Some(error) = error {
             Notice::FollowFailed(error).tell(&home.path);
         }
-        last.clone_from(&error);
+        *last = error.map(str::to_owned);
     }
     error.is_some()
 }
