@@ -11,8 +11,8 @@ use twindex_codec::int;
 use super::content::{Content, encode_bytes, encode_text, integer, make_text};
 use super::custom::Custom;
 use super::encoded::Encoded;
-use super::object;
-use super::{OBJECT, tuple};
+use super::object::{self, OBJECT};
+use super::tuple;
 use crate::error::{self, Result, shown};
 use crate::objects;
 

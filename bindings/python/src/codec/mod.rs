@@ -24,9 +24,6 @@ use crate::error::{self, Result};
 /// What keys and values of a new table are, unless told.
 pub(crate) const DEFAULT_CODEC: &str = "str";
 
-/// What a cache may have for keys and values besides: any object.
-pub(crate) const OBJECT: &str = "object";
-
 /// How a table is seen.
 #[derive(Clone)]
 pub(crate) struct Codecs {

@@ -15,6 +15,9 @@ use crate::error::{self, Result};
 use crate::objects;
 use crate::room::with_room;
 
+/// What a cache may have for keys and values besides: any object.
+pub(super) const OBJECT: &str = "object";
+
 /// The first byte of a pickle.
 const PICKLE: u8 = 0x80;
 /// The first bytes of values that need no pickle.

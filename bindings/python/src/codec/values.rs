@@ -10,7 +10,7 @@ use super::content::{Content, encode_bytes, encode_text, integer, make_text};
 use super::custom::Custom;
 use super::encoded::Encoded;
 use super::foreign::Format;
-use super::{OBJECT, object};
+use super::object::{self, OBJECT};
 use crate::error::{self, Result};
 use crate::objects;
 
