@@ -13,6 +13,7 @@
 
 import type {
   BaseStore,
+  Cache,
   Cursor,
   DELETE,
   Host,
@@ -27,10 +28,16 @@ import type {
 
 export type {
   BufferLike,
+  Cache,
+  CacheFetchOptions,
+  CacheOptions,
+  CacheStats,
+  CacheWriteOptions,
   Codec,
   Cursor,
   CustomCodec,
   ErrorCode,
+  FetchMethod,
   Index,
   Input,
   KeyCodec,
@@ -52,6 +59,10 @@ declare module './src/shared/types.js' {
   interface Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
     /** The store that it is of. */
     readonly store: Store
+  }
+  interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> {
+    /** The store that it is of; `undefined` for one that `new Cache()` made. */
+    readonly store: Store | undefined
   }
 }
 
@@ -106,6 +117,7 @@ export interface Recovery {
 /** The classes over one instance of the module. Instances share nothing. */
 export interface Twindex {
   readonly Store: typeof Store
+  readonly Cache: typeof Cache
   readonly Table: typeof Table
   readonly Cursor: typeof Cursor
   readonly TwindexError: typeof TwindexError

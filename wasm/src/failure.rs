@@ -13,7 +13,7 @@ pub(crate) const ENCODING: &str = "TWINDEX_ENCODING";
 pub(crate) const MEMORY_LIMIT: &str = "TWINDEX_MEMORY_LIMIT";
 
 /// The code of error number `n` stands at position `n - 1`. New ones are added at the end, none is moved.
-const CODES: [&str; 18] = [
+const CODES: [&str; 20] = [
     "TWINDEX_KEY_TOO_LONG",
     "TWINDEX_VALUE_TOO_LARGE",
     "TWINDEX_TABLE_NAME",
@@ -32,6 +32,8 @@ const CODES: [&str; 18] = [
     "TWINDEX_WRONG_CODEC",
     "TWINDEX_CODEC_NAME",
     "TWINDEX_NO_TABLE",
+    "TWINDEX_NAME_IN_USE",
+    "TWINDEX_NO_CLOCK",
 ];
 
 /// The number of any code that the engine has and this list has not.

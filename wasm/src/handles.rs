@@ -1,4 +1,4 @@
-//! Handles: the integers by which a host names stores, tables, cursors and iterators.
+//! Handles: the integers by which a host names stores, tables, caches, cursors and iterators.
 //!
 //! A handle is a slot's position and how often the slot was used before:
 //!
@@ -10,7 +10,7 @@
 //! A slot that has been used as often as the bits can tell is never used again, so no handle is given
 //! twice, and a closed one can always be told from an open one.
 
-use twindex::{Store, Table};
+use twindex::{Cache, Store, Table};
 
 use crate::failure::{Failed, Failure};
 use crate::iterator::Iterator;
@@ -24,6 +24,7 @@ const LAST_USE: u32 = (1 << 11) - 1;
 pub(crate) enum Object {
     Store(Store),
     Table { store: u32, table: Table },
+    Cache { store: u32, cache: Cache },
     Cursor { store: u32, cursor: Box<Steps> },
     Iterator { store: u32, iterator: Box<Iterator> },
 }
@@ -33,6 +34,7 @@ impl Object {
         match self {
             Self::Store(_) => "store",
             Self::Table { .. } => "table",
+            Self::Cache { .. } => "cache",
             Self::Cursor { .. } => "cursor",
             Self::Iterator { .. } => "iterator",
         }
@@ -41,9 +43,10 @@ impl Object {
     fn store(&self) -> Option<u32> {
         match self {
             Self::Store(_) => None,
-            Self::Table { store, .. } | Self::Cursor { store, .. } | Self::Iterator { store, .. } => {
-                Some(*store)
-            }
+            Self::Table { store, .. }
+            | Self::Cache { store, .. }
+            | Self::Cursor { store, .. }
+            | Self::Iterator { store, .. } => Some(*store),
         }
     }
 }
@@ -147,6 +150,13 @@ impl Handles {
         match self.object(handle)? {
             Object::Table { table, store } => Ok((table, *store)),
             other => Err(wrong_kind(handle, other, "table")),
+        }
+    }
+
+    pub(crate) fn cache(&mut self, handle: u32) -> Result<&Cache, Failed> {
+        match self.object(handle)? {
+            Object::Cache { cache, .. } => Ok(cache),
+            other => Err(wrong_kind(handle, other, "cache")),
         }
     }
 

@@ -1,6 +1,6 @@
-//! Iterators over every pair of a table.
+//! Iterators over every pair of a table or a cache.
 
-use twindex::{Cursor, Index, Table};
+use twindex::{Cache, CacheIter, Cursor, Index, Table, Value};
 
 use crate::answer::Output;
 use crate::block::{self, Items, Shape};
@@ -17,6 +17,8 @@ const PART_BYTES: usize = 256 * 1024;
 pub(crate) enum Iterator {
     Sorted(Cursor),
     Hash(Walk),
+    /// A cache, and a pair that did not fit into the last block.
+    Cache(CacheIter, Option<(Vec<u8>, Value)>),
 }
 
 /// A way through a hash table, a part of it at a time.
@@ -40,6 +42,10 @@ impl Iterator {
         })
     }
 
+    pub(crate) fn of_cache(cache: &Cache) -> Self {
+        Self::Cache(cache.iter(), None)
+    }
+
     /// Pushes the next pairs, up to `count` or until they are `bytes` long: how many there were.
     pub(crate) fn push_block(
         &mut self,
@@ -50,6 +56,21 @@ impl Iterator {
         match self {
             Self::Sorted(cursor) => Way::Up.push_block(cursor, output, count, bytes),
             Self::Hash(walk) => walk.push_block(output, count, bytes),
+            Self::Cache(all, left) => {
+                let mut pairs = 0;
+                while pairs < count
+                    && output.len() < bytes
+                    && let Some((key, value)) = left.take().or_else(|| all.next_shared())
+                {
+                    if let Err(error) = block::push_pair(output, &key, &value) {
+                        *left = Some((key, value));
+                        // It comes first in the next block.
+                        return if pairs > 0 { Ok(pairs) } else { Err(error) };
+                    }
+                    pairs += 1;
+                }
+                Ok(pairs)
+            }
         }
     }
 }

@@ -24,6 +24,7 @@ export class Core {
 
   #answer
   #inputBytes = 0
+  #now = 0
 
   constructor(instance) {
     this.exports = instance.exports
@@ -60,6 +61,13 @@ export class Core {
     const code = decoder.decode(this.bytes.subarray(at + 8, codeEnd))
     const text = decoder.decode(this.bytes.subarray(codeEnd, codeEnd + this.view.getUint32(at + 4, true)))
     return makeError(code, text)
+  }
+
+  /** Gives caches the time, where it is another than last time. */
+  tick() {
+    const now = Date.now()
+    if (now !== this.#now) this.exports.twindex_set_time(now)
+    this.#now = now
   }
 
   // --- bytes in

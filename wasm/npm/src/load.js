@@ -1,5 +1,6 @@
 // How a module becomes classes.
 
+import { cacheClass } from './cache.js'
 import { Core } from './core.js'
 import { Cursor } from './cursor.js'
 import { TwindexError } from './shared/errors.js'
@@ -25,11 +26,14 @@ export function loader(own) {
 }
 
 async function classes(source, base) {
-  const Store = storeClass(await instantiate(source, base))
+  const core = await instantiate(source, base)
+  const Cache = cacheClass(core)
+  const Store = storeClass(core, Cache)
   // Loaded when it is needed, which is seldom.
   const verify = () => import('./verify.js')
   return {
     Store,
+    Cache,
     Table,
     Cursor,
     TwindexError,

@@ -1,5 +1,6 @@
 // Stores.
 
+import { cacheClass, openCache } from './cache.js'
 import { placed } from './codecs.js'
 import { Block, PAIRS } from './many.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs, text } from './shared/codecs.js'
@@ -8,7 +9,7 @@ import { ASYNC_DISPOSE, DISPOSE, INSPECT, INTERNAL } from './shared/internal.js'
 import { readBoolean, readLimit, readOptions, readString, TABLE } from './shared/options.js'
 import { viewBytes } from './shared/views.js'
 import { openTable } from './table.js'
-import { putBytes, putText } from './text.js'
+import { putBytes, putText, putTexts } from './text.js'
 
 const NO_LIMIT = 2n ** 64n - 1n
 
@@ -28,24 +29,14 @@ export function loadStore(core, source, limit) {
   return core.status(core.exports.twindex_load(core.input, length, limitBits(limit)))
 }
 
-/** Writes texts into the input buffer, one behind the other: their places. */
-function putTexts(core, texts) {
-  const places = []
-  let end = 0
-  for (const [what, each] of Object.entries(texts)) {
-    const length = putText(core, end, each, what)
-    places.push([end, length])
-    end += length
-  }
-  return places.flatMap(([start, length]) => [core.input + start, length])
-}
-
-/** The class of the stores of one instance of the module. */
-export function storeClass(core) {
+/** The class of the stores of one instance of the module, and of its caches. */
+export function storeClass(core, Cache = cacheClass(core)) {
   return class Store {
     #handle
     #limit
     #closed = false
+    /** What is being computed for caches, by their names. */
+    #flights = new Map()
 
     constructor(options, handle, limit) {
       if (options === INTERNAL) {
@@ -99,6 +90,22 @@ export function storeClass(core) {
       core.status(core.exports.twindex_tables(this.#handle))
       const block = new Block(core)
       return Array.from({ length: core.answerCount }, () => block.pair(names, PAIRS))
+    }
+
+    cache(name, options) {
+      readString(name, "a cache's name")
+      return openCache(Cache, core, this, this.#handle, name, options, this.#flights)
+    }
+
+    caches() {
+      core.status(core.exports.twindex_caches(this.#handle))
+      const block = new Block(core)
+      return Array.from({ length: core.answerCount }, () => block.pair(names, PAIRS)[0])
+    }
+
+    dropCache(name) {
+      const length = putText(core, 0, readString(name, "a cache's name"), "cache's name")
+      return core.status(core.exports.twindex_drop_cache(this.#handle, core.input, length)) === 1
     }
 
     dropTable(name) {

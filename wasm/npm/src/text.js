@@ -21,3 +21,15 @@ export function putBytes(core, offset, bytes) {
   core.bytes.set(bytes, core.input + offset)
   return length
 }
+
+/** Writes texts into the input buffer, one behind the other: their places. */
+export function putTexts(core, texts) {
+  const places = []
+  let end = 0
+  for (const [what, each] of Object.entries(texts)) {
+    const length = putText(core, end, each, what)
+    places.push([end, length])
+    end += length
+  }
+  return places.flatMap(([start, length]) => [core.input + start, length])
+}

@@ -100,7 +100,7 @@ export class Walk {
   next() {
     if (this.#table === undefined) return { value: undefined, done: true }
     // What was read before the store was closed is not given either.
-    if (this.#table.store.closed) throw makeError('TWINDEX_CLOSED', 'the store is closed')
+    if (this.#table.store?.closed) throw makeError('TWINDEX_CLOSED', 'the store is closed')
     if (this.#block === undefined || this.#block.isEmpty) {
       const count = Math.min(this.#count, this.#left)
       this.#block = count === 0 ? undefined : this.#blocks.next(count, this.#block)

@@ -1,5 +1,6 @@
 //! Every function that a host can call.
 
+mod cache;
 mod error;
 mod many;
 mod memory;

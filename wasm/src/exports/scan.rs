@@ -97,13 +97,18 @@ extern "C" fn twindex_scan(
     })
 }
 
-/// Opens an iterator over every pair of a table, in the order of the keys where it is sorted: its handle.
+/// Opens an iterator over every pair of a table, in the order of the keys where it is sorted, or of a cache: its handle.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_iter(table: u32) -> i32 {
     call(|state| {
         reserve::ensure_object()?;
-        let (table, store) = state.handles.table_and_store(table)?;
-        let iterator = Box::new(Iterator::new(table)?);
+        let (iterator, store) = if let Object::Cache { cache, store } = state.handles.object(table)? {
+            (Iterator::of_cache(cache), *store)
+        } else {
+            let (table, store) = state.handles.table_and_store(table)?;
+            (Iterator::new(table)?, store)
+        };
+        let iterator = Box::new(iterator);
         state.handles.open_as_status(Object::Iterator { store, iterator })
     })
 }

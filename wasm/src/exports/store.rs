@@ -81,11 +81,14 @@ extern "C" fn twindex_table_with(
     })
 }
 
-/// Answers with the names of the codecs of a table's keys and values, as a packed pair.
+/// Answers with the names of the codecs of the keys and values of a table or a cache, as a packed pair.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_codecs(table: u32) -> i32 {
     call(|state| {
-        let (keys, values) = state.handles.table(table)?.codecs();
+        let (keys, values) = match state.handles.object(table)? {
+            Object::Cache { cache, .. } => cache.codecs(),
+            _ => state.handles.table(table)?.codecs(),
+        };
         let output = state.output.start();
         block::push_pair(output, keys.as_bytes(), values.as_bytes())?;
         output.finish(1);

@@ -3,6 +3,7 @@
 use twindex::Table;
 
 use crate::buffers::Place;
+use crate::handles::Object;
 use crate::read::read;
 use crate::state::call;
 use crate::{answer, reserve};
@@ -125,20 +126,26 @@ extern "C" fn twindex_compare_and_swap(
     })
 }
 
-/// Answers with the number of pairs.
+/// Answers with the number of pairs of a table or a cache.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_len(table: u32) -> i32 {
     call(|state| {
-        answer::set_count(state.handles.table(table)?.len());
+        answer::set_count(match state.handles.object(table)? {
+            Object::Cache { cache, .. } => cache.len(),
+            _ => state.handles.table(table)?.len(),
+        });
         Ok(0)
     })
 }
 
-/// Removes all pairs and returns their memory.
+/// Removes all pairs of a table or a cache and returns their memory.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_clear(table: u32) -> i32 {
     call(|state| {
-        state.handles.table(table)?.clear()?;
+        match state.handles.object(table)? {
+            Object::Cache { cache, .. } => cache.clear()?,
+            _ => state.handles.table(table)?.clear()?,
+        }
         Ok(0)
     })
 }

@@ -66,4 +66,19 @@ exports! {
     scan = "twindex_scan" (u32, u32, u32, u32, u32, u32, u32, u32, u32, u32);
     iter = "twindex_iter" (u32);
     iter_next_many = "twindex_iter_next_many" (u32, u32, u32);
+    set_time = "twindex_set_time" (f64);
+    cache = "twindex_cache" (u32, u32, u32, u32, u32, u32, u32, f64, f64, f64);
+    caches = "twindex_caches" (u32);
+    drop_cache = "twindex_drop_cache" (u32, u32, u32);
+    cache_figures = "twindex_cache_figures" (u32);
+    cache_insert = "twindex_cache_insert" (u32, u32, u32, u32, u32, f64);
+    cache_replace = "twindex_cache_replace" (u32, u32, u32, u32, u32, f64);
+    cache_upsert = "twindex_cache_upsert" (u32, u32, u32, u32, u32, f64);
+    cache_delete = "twindex_cache_delete" (u32, u32, u32);
+    cache_select = "twindex_cache_select" (u32, u32, u32);
+    cache_peek = "twindex_cache_peek" (u32, u32, u32);
+    cache_ttl = "twindex_cache_ttl" (u32, u32, u32);
+    cache_touch = "twindex_cache_touch" (u32, u32, u32, f64);
+    cache_increment = "twindex_cache_increment" (u32, u32, u32, i64);
+    cache_compare_and_swap = "twindex_cache_compare_and_swap" (u32, u32, u32, u32, u32, u32, u32);
 }

@@ -1,5 +1,6 @@
 //! The core module under wasmtime, through its exports alone.
 
+mod caches;
 mod exports;
 mod guest;
 mod hostile;

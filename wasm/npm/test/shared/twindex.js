@@ -1,3 +1,3 @@
 import { load } from 'twindex-wasm'
 
-export const { Store, Table, Cursor, TwindexError, DELETE, KEEP } = await load()
+export const { Cache, Store, Table, Cursor, TwindexError, DELETE, KEEP } = await load()

@@ -1,0 +1,288 @@
+// Caches: pairs of bounded size, which may expire.
+
+import { like, readAmount } from './amounts.js'
+import { placed } from './codecs.js'
+import { ABSENT } from './core.js'
+import { Block, KEYS, PAIRS, VALUES } from './many.js'
+import { CacheLike, needsSize, readCache, readTtl, readWrite } from './shared/cache.js'
+import { DEFAULT_CODEC, readCodecs, rememberedCodecs, text } from './shared/codecs.js'
+import { INTERNAL } from './shared/internal.js'
+import { alter } from './shared/table.js'
+import { putTexts } from './text.js'
+import { TableBlocks, Walk } from './walk.js'
+
+/** Stands for the time to live of the cache. */
+const OWN_TTL = -1
+/** What `new Cache()` has for values, unless told: lru-cache's users put objects there. */
+const OWN_VALUES = 'msgpack'
+const OWN_NAME = 'cache'
+const NO_LIMIT = 2n ** 64n - 1n
+
+const FIGURES = [
+  'size',
+  'memory',
+  'max',
+  'maxSize',
+  'ttl',
+  'hits',
+  'misses',
+  'writes',
+  'evictions',
+  'expirations',
+]
+
+const names = { keys: placed(text), values: placed(text) }
+
+/** Opens the cache of this name in a store, by the store's handle. */
+function open(core, store, name, { max = 0, maxSize = 0, ttl = OWN_TTL, ...named }) {
+  const { twindex_cache, twindex_codecs, twindex_close } = core.exports
+  const isNew = max > 0 || maxSize > 0
+  const codec = (given) => given?.name ?? (isNew ? DEFAULT_CODEC : '')
+  const places = (keys, values) =>
+    putTexts(core, { "cache's name": name, 'codec of the keys': keys, 'codec of the values': values })
+  core.tick()
+  // One that is there keeps its codecs where none are named.
+  let handle = core.status(
+    twindex_cache(store, ...places(named.keys?.name ?? '', named.values?.name ?? ''), 0, 0, OWN_TTL),
+  )
+  if (handle === 0) {
+    if (!isNew) throw needsSize()
+    handle = core.status(
+      twindex_cache(store, ...places(codec(named.keys), codec(named.values)), max, maxSize, ttl),
+    )
+  }
+  try {
+    core.status(twindex_codecs(handle))
+    const remembered = new Block(core).pair(names, PAIRS)
+    const { keys, values } = rememberedCodecs(name, named, remembered)
+    return { handle, name, names: remembered, codecs: { keys: placed(keys), values: placed(values) } }
+  } catch (error) {
+    twindex_close(handle)
+    throw error
+  }
+}
+
+/** A cache in a store of its own. */
+function openOwn(core, options) {
+  const read = readCache(options, 'a cache')
+  const own = core.status(core.exports.twindex_store_new(NO_LIMIT))
+  try {
+    const codecs = readCodecs({ keys: read.keys, values: read.values ?? OWN_VALUES })
+    return { ...open(core, own, OWN_NAME, { ...read, ...codecs }), own, flights: new Map(), read }
+  } catch (error) {
+    core.exports.twindex_close(own)
+    throw error
+  }
+}
+
+/** What the caches of all instances of the module are. */
+class BaseCache extends CacheLike {
+  #core
+  #handle
+  #store
+  #name
+  #names
+  #codecs
+  #keys
+  #values
+
+  constructor(core, store, { handle, own, name, names, codecs, flights, read }) {
+    super(flights, read.fetchMethod)
+    this.#core = core
+    this.#handle = handle
+    this.#store = store
+    this.#name = name
+    this.#names = names
+    this.#codecs = codecs
+    this.#keys = codecs.keys
+    this.#values = codecs.values
+    // With a store of its own, the cache closes too.
+    core.forgotten.register(this, own ?? handle)
+  }
+
+  get store() {
+    return this.#store
+  }
+
+  get name() {
+    return this.#name
+  }
+
+  get codecs() {
+    const [keys, values] = this.#names
+    return { keys, values }
+  }
+
+  get size() {
+    this.#core.status(this.#core.exports.twindex_len(this.#handle))
+    return this.#core.answerCount
+  }
+
+  figures() {
+    const core = this.#core
+    core.status(core.exports.twindex_cache_figures(this.#handle))
+    const figure = (at) => Number(core.view.getBigInt64(core.answerAt + 8 * at, true))
+    return Object.fromEntries(FIGURES.map((name, at) => [name, figure(at) < 0 ? undefined : figure(at)]))
+  }
+
+  keyItem(key) {
+    return this.#keys.toItem(key, 'key')
+  }
+
+  // --- verbs: see table.js
+
+  insert(key, value, options) {
+    return this.#write(this.#core.exports.twindex_cache_insert, key, value, options)
+  }
+
+  replace(key, value, options) {
+    return this.#write(this.#core.exports.twindex_cache_replace, key, value, options)
+  }
+
+  upsert(key, value, options) {
+    return this.#write(this.#core.exports.twindex_cache_upsert, key, value, options)
+  }
+
+  #write(verb, key, value, options) {
+    const core = this.#core
+    const ttl = readWrite(options) ?? OWN_TTL
+    const keyItem = this.#keys.toItem(key, 'key')
+    const valueItem = this.#values.toItem(value, 'value')
+    this.landed(keyItem)
+    core.tick()
+    const k = this.#keys.write(core, 0, keyItem, 'key')
+    const v = this.#values.write(core, k, valueItem, 'value')
+    return core.status(verb(this.#handle, core.input, k, core.input + k, v, ttl)) === 1
+  }
+
+  /** Calls a verb on one key; the status. */
+  #call(verb, key, ...rest) {
+    return this.#callWith(verb, this.#keys.toItem(key, 'key'), ...rest)
+  }
+
+  #callWith(verb, item, ...rest) {
+    const core = this.#core
+    core.tick()
+    const length = this.#keys.write(core, 0, item, 'key')
+    return core.status(verb(this.#handle, core.input, length, ...rest))
+  }
+
+  delete(key) {
+    const item = this.#keys.toItem(key, 'key')
+    this.landed(item)
+    return this.#callWith(this.#core.exports.twindex_cache_delete, item) === 1
+  }
+
+  select(key) {
+    return this.#read(this.#call(this.#core.exports.twindex_cache_select, key))
+  }
+
+  peek(key) {
+    return this.#read(this.#call(this.#core.exports.twindex_cache_peek, key))
+  }
+
+  #read(status) {
+    const core = this.#core
+    return status === 0 ? undefined : this.#values.read(core.bytes, core.answerAt, core.answerLength, 'value')
+  }
+
+  contains(key) {
+    return this.#call(this.#core.exports.twindex_cache_ttl, key) === 1
+  }
+
+  getRemainingTTL(key) {
+    if (this.#call(this.#core.exports.twindex_cache_ttl, key) === 0) return 0
+    const left = Number(this.#core.answerInteger)
+    return left < 0 ? Number.POSITIVE_INFINITY : left
+  }
+
+  touch(key, ttl) {
+    const lifetime = readTtl(ttl) ?? OWN_TTL
+    return this.#call(this.#core.exports.twindex_cache_touch, key, lifetime) === 1
+  }
+
+  increment(key, by = 1) {
+    const item = this.#keys.toItem(key, 'key')
+    this.#callWith(this.#core.exports.twindex_cache_increment, item, readAmount(by))
+    return like(by, this.#core.answerInteger)
+  }
+
+  compareAndSwap(key, expected, value) {
+    const values = this.#values
+    const toItem = (given) => (values.isNone(given) ? undefined : values.toItem(given, 'value'))
+    return this.#swap(this.#keys.toItem(key, 'key'), toItem(expected), toItem(value))
+  }
+
+  alter(key, change) {
+    const item = this.#keys.own(this.#keys.toItem(key, 'key'))
+    return alter(
+      this.#values,
+      change,
+      () => this.#keep(item),
+      (seen, next) => this.#swap(item, seen, next),
+    )
+  }
+
+  #keep(item) {
+    const core = this.#core
+    if (this.#callWith(core.exports.twindex_cache_select, item) === 0) return undefined
+    return this.#values.keep(core.bytes, core.answerAt, core.answerLength, 'value')
+  }
+
+  #swap(key, expected, value) {
+    const core = this.#core
+    const put = (item, offset) => (item === undefined ? 0 : this.#values.write(core, offset, item, 'value'))
+    core.tick()
+    const k = this.#keys.write(core, 0, key, 'key')
+    const e = put(expected, k)
+    const v = put(value, k + e)
+    const lengthOf = (item, length) => (item === undefined ? ABSENT : length)
+    const status = core.exports.twindex_cache_compare_and_swap(
+      ...[this.#handle, core.input, k],
+      ...[core.input + k, lengthOf(expected, e)],
+      ...[core.input + k + e, lengthOf(value, v)],
+    )
+    return core.status(status) === 1
+  }
+
+  clear() {
+    this.landed()
+    this.#core.status(this.#core.exports.twindex_clear(this.#handle))
+  }
+
+  // --- the face of a Map, as far as it is not CacheLike's
+
+  entries() {
+    return this.#walk(PAIRS)
+  }
+
+  keys() {
+    return this.#walk(KEYS)
+  }
+
+  values() {
+    return this.#walk(VALUES)
+  }
+
+  #walk(want) {
+    this.#core.tick()
+    return new Walk(this, new TableBlocks(this.#core, this.#handle), this.#codecs, want)
+  }
+}
+
+/** The class of the caches of one instance of the module. */
+export function cacheClass(core) {
+  return class Cache extends BaseCache {
+    constructor(options, store, opened = openOwn(core, options)) {
+      super(core, options === INTERNAL ? store : undefined, opened)
+    }
+  }
+}
+
+/** The cache of this name in a store. `flights` has what is being computed, by name of the cache. */
+export function openCache(Cache, core, store, handle, name, options, flights) {
+  const read = readCache(options, 'a cache')
+  const opened = open(core, handle, name, { ...read, ...readCodecs(read) })
+  if (!flights.has(name)) flights.set(name, new Map())
+  return new Cache(INTERNAL, store, { ...opened, flights: flights.get(name), read })
+}

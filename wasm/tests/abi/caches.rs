@@ -1,0 +1,172 @@
+//! Runs the published file of what caches do alike, `conformance/caches.json`, against the module, whose clock stands where
+//! the file puts it.
+
+use serde_json::{Value, json};
+
+use crate::guest::{ABSENT, Fallible, Guest};
+
+/// What stands for the time to live of the cache.
+const OWN: f64 = -1.0;
+
+#[test]
+fn every_case_of_the_file_holds() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../conformance/caches.json");
+    let text = std::fs::read(path).expect("the file is there");
+    let file: Value = serde_json::from_slice(&text).expect("the file is JSON");
+    let cases = file["cases"].as_array().expect("the file has cases");
+    assert!(!cases.is_empty());
+    for case in cases {
+        let mut runner = Runner::new(&case["options"]);
+        for step in case["steps"].as_array().expect("a case has steps") {
+            let outcome = runner.run(step);
+            let context = || format!("{}: {step:.300} gave {outcome:.300?}", case["name"]);
+            let expect = &step["expect"];
+            match (&outcome, expect["error"].as_str()) {
+                (Err(error), Some(code)) => assert_eq!(error.code, code, "{}", context()),
+                (Ok(outcome), None) => match expect["most"].as_i64() {
+                    Some(most) => {
+                        let left = outcome.as_i64().expect("a time");
+                        assert!(left > 0 && left <= most, "{}", context());
+                    }
+                    None => assert!(*outcome == plain(step, expect), "{}", context()),
+                },
+                _ => panic!("{}", context()),
+            }
+        }
+    }
+}
+
+/// An expectation with its bytes as lists of numbers.
+fn plain(step: &Value, expect: &Value) -> Value {
+    match (step["do"].as_str(), expect) {
+        (Some("ttl" | "stats" | "caches"), expect) => expect.clone(),
+        (_, Value::String(_) | Value::Object(_)) => bytes(expect).into(),
+        (_, Value::Array(list)) => list.iter().map(|item| plain(step, item)).collect(),
+        (_, other) => other.clone(),
+    }
+}
+
+fn bytes(value: &Value) -> Vec<u8> {
+    let Some(digits) = value["repeat"].as_str() else {
+        return value.as_str().expect("a text").as_bytes().to_vec();
+    };
+    let once = (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16));
+    let once: Vec<u8> = once.collect::<Result<_, _>>().expect("hex");
+    once.repeat(value["times"].as_u64().expect("a count") as usize)
+}
+
+/// The time to live that a step says, if it does.
+fn ttl(step: &Value) -> f64 {
+    step.get("ttl").map_or(OWN, |ttl| ttl.as_f64().unwrap_or(f64::INFINITY))
+}
+
+struct Runner {
+    guest: Guest,
+    store: u32,
+    cache: u32,
+    now: f64,
+}
+
+impl Runner {
+    fn new(options: &Value) -> Self {
+        let mut guest = Guest::new();
+        let store = guest.store_new(None).expect("a store");
+        let size = |name: &str| options[name].as_f64().unwrap_or(0.0);
+        let mut runner = Self { guest, store, cache: 0, now: 1_000_000.0 };
+        runner.advance(0.0);
+        assert_eq!(runner.open(0.0, 0.0, OWN).expect("no error"), 0, "there is no cache yet");
+        runner.cache = runner.open(size("max"), size("bytes"), ttl(options)).expect("a cache");
+        let again = runner.open(0.0, 0.0, OWN).expect("it is there");
+        assert!(again > 0 && again != runner.cache);
+        runner.guest.close(again).expect("a handle of its own");
+        runner
+    }
+
+    fn open(&mut self, pairs: f64, bytes: f64, ttl: f64) -> Fallible<u32> {
+        let guest = &mut self.guest;
+        let [(name, n), (keys, k), (values, v)] = guest.put([b"c", b"", b""]);
+        let call = (self.store, name, n, keys, k, values, v, pairs, bytes, ttl);
+        let status = guest.exports.cache.call(&mut guest.store, call);
+        guest.check(status).map(i32::cast_unsigned)
+    }
+
+    fn advance(&mut self, millis: f64) {
+        self.now += millis;
+        let status = self.guest.exports.set_time.call(&mut self.guest.store, (self.now,));
+        assert_eq!(self.guest.check(status).expect("no error"), 0);
+    }
+
+    fn run(&mut self, step: &Value) -> Fallible<Value> {
+        let verb = step["do"].as_str().expect("a step has a verb");
+        if verb == "advance" {
+            self.advance(step["ms"].as_f64().expect("a time"));
+            return Ok(Value::Null);
+        }
+        let text = |name: &str| step[name].as_str().unwrap_or_default();
+        let optional = |name: &str| Some(&step[name]).filter(|value| !value.is_null()).map(bytes);
+        let (key, value) = (optional("key").unwrap_or_default(), optional("value").unwrap_or_default());
+        let (expected, new) = (optional("expected"), optional("new"));
+        let Self { guest, store, cache, .. } = self;
+        let pieces: [&[u8]; 5] = [
+            &key,
+            &value,
+            expected.as_deref().unwrap_or_default(),
+            new.as_deref().unwrap_or_default(),
+            text("name").as_bytes(),
+        ];
+        let [(key, k), (value, v), (was, w), (next, n), (name, m)] = guest.put(pieces);
+        let (w, n) = (if expected.is_some() { w } else { ABSENT }, if new.is_some() { n } else { ABSENT });
+        let Guest { exports, store: memory, .. } = guest;
+        let pair = (*cache, key, k, value, v, ttl(step));
+        let status = match verb {
+            "insert" => exports.cache_insert.call(memory, pair),
+            "replace" => exports.cache_replace.call(memory, pair),
+            "upsert" => exports.cache_upsert.call(memory, pair),
+            "select" => exports.cache_select.call(memory, (*cache, key, k)),
+            "peek" => exports.cache_peek.call(memory, (*cache, key, k)),
+            "contains" | "ttl" => exports.cache_ttl.call(memory, (*cache, key, k)),
+            "delete" => exports.cache_delete.call(memory, (*cache, key, k)),
+            "increment" => {
+                let by = step["by"].as_i64().expect("an amount");
+                exports.cache_increment.call(memory, (*cache, key, k, by))
+            }
+            "compare_and_swap" => {
+                exports.cache_compare_and_swap.call(memory, (*cache, key, k, was, w, next, n))
+            }
+            "touch" => exports.cache_touch.call(memory, (*cache, key, k, ttl(step))),
+            "len" => exports.len.call(memory, (*cache,)),
+            "stats" => exports.cache_figures.call(memory, (*cache,)),
+            "clear" => exports.clear.call(memory, (*cache,)),
+            "caches" => exports.caches.call(memory, (*store,)),
+            "drop_cache" => exports.drop_cache.call(memory, (*store, name, m)),
+            "table" => return guest.table(*store, text("name").as_bytes(), "hash").map(|_| Value::Null),
+            "iter" => {
+                let mut pairs = guest.iterate(*cache, 2)?;
+                pairs.sort();
+                return Ok(pairs.into_iter().map(|(key, value)| json!([key, value])).collect());
+            }
+            other => panic!("no such step: {other}"),
+        };
+        let status = guest.check(status)?;
+        Ok(match verb {
+            "select" | "peek" if status == 1 => guest.answer_bytes().into(),
+            "select" | "peek" => Value::Null,
+            "ttl" if status == 0 => Value::Null,
+            "ttl" if guest.answer_number() < 0 => "ever".into(),
+            "ttl" | "increment" | "len" => guest.answer_number().into(),
+            "clear" => Value::Null,
+            "caches" => {
+                let names = guest.answered_pairs().into_iter();
+                names.map(|(name, _)| String::from_utf8(name).expect("a name is text")).collect()
+            }
+            "stats" => {
+                let figures = guest.answer_bytes().as_chunks::<8>().0;
+                let counts: Vec<_> = figures.iter().map(|figure| i64::from_le_bytes(*figure)).collect();
+                let names = ["hits", "misses", "writes", "evictions", "expirations"];
+                let named = names.into_iter().zip(&counts[5..]);
+                named.map(|(name, &count)| (name.to_owned(), Value::from(count))).collect()
+            }
+            _ => (status == 1).into(),
+        })
+    }
+}
