@@ -3753,13 +3753,14 @@ mod hash {
 
     /// What the index of a cache has beside that of a table.
     struct CacheParts {
-        /// How many pairs there are, where they have a limit.
-        pairs: AtomicUsize,
-        /// The way that most groups follow, the misses of the groups that try each, and the comparisons made so far.
+        /// The way that most groups follow, and the comparisons made so far.
         way: AtomicUsize,
-        misses: [AtomicUsize; 2],
-        tried: AtomicUsize,
         rounds: AtomicUsize,
+        /// Misses of the groups that try each way, and how many since the last comparison.
+        misses: Line<[AtomicUsize; 2]>,
+        tried: AtomicUsize,
+        /// How many pairs there are, where they have a limit.
+        pairs: Line<AtomicUsize>,
         /// No pair expires before `due`. A sweep of all segments finds that time for the `next` sweep.
         due: AtomicU64,
         next_due: AtomicU64,
@@ -3787,9 +3788,9 @@ mod hash {
     impl Default for CacheParts {
         fn default() -> Self {
             Self {
-                pairs: AtomicUsize::new(0),
+                pairs: Line::default(),
                 way: AtomicUsize::new(STEADY),
-                misses: Default::default(),
+                misses: Line::default(),
                 tried: AtomicUsize::new(0),
                 rounds: AtomicUsize::new(0),
                 due: AtomicU64::new(u64::MAX),
@@ -3809,14 +3810,17 @@ mod hash {
                 counter.store(sum, Relaxed);
                 sum
             };
-            add(&self.misses[way], 8);
+            let Line(misses) = &self.misses;
+            add(&misses[way], 8);
             if add(&self.tried, 1) >= between {
                 self.tried.store(0, Relaxed);
                 self.rounds.store(self.rounds.load(Relaxed).wrapping_add(1), Relaxed);
-                let [steady, lively] = [0, 1].map(|way: usize| self.misses[way].load(Relaxed));
+                let [steady, lively] = [0, 1].map(|way: usize| misses[way].load(Relaxed));
                 // Groups differ by chance, and it costs more to be lively where steady is right than the other way round.
                 self.way.store(usize::from(lively < steady - steady / 32), Relaxed);
-                self.misses.iter().for_each(|misses| misses.store(misses.load(Relaxed) / 8 * 7, Relaxed));
+                for misses in misses {
+                    misses.store(misses.load(Relaxed) / 8 * 7, Relaxed);
+                }
             }
         }
 
@@ -3980,6 +3984,9 @@ mod hash {
         hash: Hash,
         /// The slot in the segment whose pair must not go.
         kept: usize,
+        /// How many pairs more there are than the cache has counted. A pair that replaces another is not counted, since threads
+        /// share the counter.
+        uncounted: isize,
     }
 
     impl Turn<'_, '_> {
@@ -3990,6 +3997,9 @@ mod hash {
 
         fn finish(self) {
             let (index, due) = (self.index, self.locked.due);
+            if self.uncounted != 0 && self.rules.pairs < usize::MAX {
+                index.cached().pairs.0.fetch_add(self.uncounted.cast_unsigned(), Relaxed);
+            }
             drop(self);
             if due {
                 index.advance();
@@ -4084,9 +4094,7 @@ mod hash {
             if len == self.locked.state().empty_at {
                 index.emptied.store(true, Relaxed);
             }
-            if self.rules.pairs < usize::MAX {
-                index.cached().pairs.fetch_sub(1, Relaxed);
-            }
+            self.uncounted -= 1;
             index.retire_record(&mut self.locked, reference, record);
             index.free_unread(shard, self.locked.lane(), 2);
         }
@@ -4181,11 +4189,17 @@ mod hash {
         /// Evicts what has to go before a record of so many bytes is written, for a new pair unless it `replaces` one.
         fn make_room(&mut self, replaces: bool, bytes: usize) -> Tried<()> {
             let (index, limit) = (self.index, self.rules.pairs);
-            if !replaces && limit < usize::MAX {
-                // Counted before the look, so that threads that come together each find the other's.
-                let pairs = &index.cached().pairs;
-                if pairs.fetch_add(1, Relaxed) >= limit && !self.evict(GROUP_BUCKETS) {
-                    pairs.fetch_sub(1, Relaxed);
+            if !replaces {
+                let pairs = &index.cached().pairs.0;
+                // Counted before it is there, and the count is looked at again, as other threads count too.
+                let has_room = limit == usize::MAX
+                    || pairs.load(Relaxed) < limit && {
+                        self.uncounted -= 1;
+                        pairs.fetch_add(1, Relaxed) < limit
+                    };
+                self.uncounted += 1;
+                if !has_room && !self.evict(GROUP_BUCKETS) {
+                    self.uncounted -= 1;
                     return Err(Box::new(index.heap.memory.refused(bytes)));
                 }
             }
@@ -4212,8 +4226,8 @@ mod hash {
             part.full = true;
             let wanted = part.spare + (bytes << refused).cast_signed();
             while self.part().spare < wanted && self.evict(GROUP_BUCKETS) {}
-            if !replaces && self.rules.pairs < usize::MAX {
-                self.index.cached().pairs.fetch_sub(1, Relaxed);
+            if !replaces {
+                self.uncounted -= 1;
             }
         }
     }
@@ -4308,7 +4322,8 @@ mod hash {
             let buckets = unsafe { segment.buckets() };
             prefetch(&raw const buckets[(hash.home() / BUCKET) & (buckets.len() - 1)]);
             let locked = self.shard(segment).lock();
-            let turn = Turn { index: self, rules, locked, segment, buckets, hash, kept: usize::MAX };
+            let turn =
+                Turn { index: self, rules, locked, segment, buckets, hash, kept: usize::MAX, uncounted: 0 };
             (self.directory().segment(hash) == segment).then_some(turn)
         }
 
@@ -8272,7 +8287,8 @@ struct CacheInner {
     /// Whether a pair was ever given a time to live.
     expires: AtomicBool,
     counts: [Line<[AtomicU64; 2]>; COUNTING],
-    flights: Mutex<BTreeMap<Vec<u8>, Arc<Flight>>>,
+    /// What is being computed, by key. No longer than there are threads.
+    flights: Mutex<Vec<(Vec<u8>, Arc<Flight>)>>,
 }
 
 /// A value that one thread computes and others wait for: `None` where it failed.
@@ -8293,7 +8309,7 @@ struct Landing<'c> {
 
 impl Drop for Landing<'_> {
     fn drop(&mut self) {
-        lock(&self.cache.inner.flights).remove(self.key);
+        lock(&self.cache.inner.flights).retain(|(key, _)| key != self.key);
         *lock(&self.flight.landed) = (true, self.value.take());
         self.flight.changed.notify_all();
     }
@@ -8624,8 +8640,10 @@ impl Cache {
                 return Ok(value);
             }
             let mut flights = lock(&self.inner.flights);
-            let Some(other) = flights.get(key).map(Arc::clone) else {
-                let flight = Arc::clone(flights.entry(key.into()).or_default());
+            let other = flights.iter().find(|(other, _)| other == key).map(|(_, flight)| Arc::clone(flight));
+            let Some(other) = other else {
+                let flight = Arc::<Flight>::default();
+                flights.push((key.into(), Arc::clone(&flight)));
                 drop(flights);
                 let mut landing = Landing { cache: self, key, flight, value: None };
                 // Another thread may have landed between the look-up and the flight.

@@ -47,6 +47,8 @@ fn main() -> std::io::Result<()> {
         println!();
         shared::print_memory()?;
         println!();
+        shared::print_pauses().map_err(std::io::Error::other)?;
+        println!();
     }
     if options.no_hits {
         return Ok(());

@@ -5,8 +5,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::Zipf;
 use std::hint::black_box;
-use std::sync::Mutex;
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use std::{env, fs, io, process, thread};
 
 type Bytes = Box<[u8]>;
@@ -19,7 +20,7 @@ trait Shared: Sync {
 
 impl Shared for twindex::Cache {
     fn get(&self, key: &[u8]) -> Option<Bytes> {
-        self.select_with(key, Into::into)
+        self.select_with(key, |value| value.into())
     }
 
     fn put(&self, key: &[u8], value: &[u8]) {
@@ -59,7 +60,7 @@ impl Shared for mini_moka::sync::Cache<Bytes, Bytes> {
 
 impl Shared for Mutex<schnellru::LruMap<Bytes, Bytes>> {
     fn get(&self, key: &[u8]) -> Option<Bytes> {
-        self.lock().expect("no thread panics").get(key).cloned()
+        self.lock().expect("no thread panics").get(&Bytes::from(key)).cloned()
     }
 
     fn put(&self, key: &[u8], value: &[u8]) {
@@ -89,7 +90,7 @@ fn bytes(number: u64) -> [u8; 16] {
 }
 
 const CAPACITY: usize = 100_000;
-const OPERATIONS: usize = 500_000;
+const OPERATIONS: usize = 200_000;
 
 /// Million operations a second of all threads together. Where a key is absent its pair is inserted.
 fn throughput(cache: &dyn Shared, keys: &[Vec<u64>]) -> f64 {
@@ -177,4 +178,55 @@ fn resident() -> io::Result<usize> {
     let statm = fs::read_to_string("/proc/self/statm")?;
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok());
     pages.map(|pages| pages * 4096).ok_or_else(|| io::Error::other("statm has no second number"))
+}
+
+/// Prints how long writes take that evict, and writes beside which ten million expired pairs go.
+pub fn print_pauses() -> twindex::Result<()> {
+    println!("| writes | number | median | 99.99 % | longest | |\n|---|---|---|---|---|---|");
+    let cache = twindex::Store::new().cache("cache", twindex::CacheOptions::bytes(64 << 20))?;
+    for number in 0..PAIRS {
+        cache.upsert(bytes(number), [0; 64])?;
+    }
+    let mut times = Vec::new();
+    for number in PAIRS..3 * PAIRS {
+        let begin = Instant::now();
+        cache.upsert(bytes(number), [0; 64])?;
+        times.push(begin.elapsed());
+    }
+    print_times("each evicts", times, &format!("{} of {} bytes held", cache.memory(), 64 << 20));
+
+    let (store, now) = (twindex::Store::new(), Arc::new(AtomicU64::new(1)));
+    let clock = Arc::clone(&now);
+    let _ = store.set_clock(move || clock.load(Relaxed));
+    let cache = store.cache("cache", twindex::CacheOptions::bytes(2 << 30))?;
+    for number in 0..10 * PAIRS {
+        cache.upsert_for(bytes(number), [0; 16], Duration::from_millis(1000))?;
+    }
+    now.store(2000, Relaxed);
+    let (held, all) = (cache.memory(), Instant::now());
+    let mut times = Vec::new();
+    while cache.stats().expirations < 10 * PAIRS && times.len() < 10_000_000 {
+        for _ in 0..10_000 {
+            let key = bytes(times.len() as u64 % 100_000 + 100 * PAIRS);
+            let begin = Instant::now();
+            cache.upsert_for(key, [0; 16], Duration::from_millis(1000))?;
+            times.push(begin.elapsed());
+        }
+    }
+    let (took, left) = (all.elapsed().as_secs_f64(), cache.memory());
+    let what = format!("all gone after {took:.1} s; {} of {} MB still held", left >> 20, held >> 20);
+    print_times("beside 10 M expired pairs", times, &what);
+    Ok(())
+}
+
+fn print_times(what: &str, mut times: Vec<Duration>, note: &str) {
+    times.sort_unstable();
+    let at = |part: f64| times[(times.len() as f64 * part) as usize].as_nanos() as f64 / 1e3;
+    let longest = times[times.len() - 1].as_nanos() as f64 / 1e3;
+    println!(
+        "| {what} | {} | {:.1} us | {:.1} us | {longest:.0} us | {note} |",
+        times.len(),
+        at(0.5),
+        at(0.9999)
+    );
 }
