@@ -80,6 +80,8 @@ pub(super) fn pytest_under(
     let needed = [
         "--constraint=requirements-dev.txt",
         "cachetools",
+        "django",
+        "dogpile.cache",
         "flask",
         "hypothesis",
         "msgpack",

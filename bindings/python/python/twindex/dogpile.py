@@ -1,0 +1,50 @@
+"""A backend of dogpile.cache: `make_region().configure("twindex", arguments={"maxsize": 10_000})`.
+
+Importing this module registers it. Arguments are those of `twindex.Cache`: `capacity` or `maxsize`, and `ttl`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dogpile.cache.api import NO_VALUE, CacheBackend
+from dogpile.cache import register_backend
+
+from ._twindex import Cache
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+class TwindexBackend(CacheBackend):
+    """The pairs of one region, which are pickled."""
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._cache: Cache[str, Any] = Cache(**arguments, keys="str", values="pickle")
+
+    def get(self, key: str) -> Any:
+        """The key's value, or `NO_VALUE`."""
+        return self._cache.get(key, NO_VALUE)
+
+    def get_multi(self, keys: Iterable[str]) -> list[Any]:
+        """The value of each key, or `NO_VALUE`."""
+        return [self._cache.get(key, NO_VALUE) for key in keys]
+
+    def set(self, key: str, value: Any) -> None:
+        """Set the value."""
+        self._cache[key] = value
+
+    def set_multi(self, mapping: Mapping[str, Any]) -> None:
+        """Set each value."""
+        self._cache.upsert_many(mapping)
+
+    def delete(self, key: str) -> None:
+        """Remove the pair, if it is there."""
+        self._cache.delete(key)
+
+    def delete_multi(self, keys: Iterable[str]) -> None:
+        """Remove each pair, if it is there."""
+        self._cache.delete_many(keys)
+
+
+register_backend("twindex", "twindex.dogpile", "TwindexBackend")  # type: ignore[no-untyped-call]
