@@ -66,7 +66,12 @@ impl Reply {
 }
 
 pub(crate) fn refused(error: &ServerError) -> Error {
-    Error::Refused { reason: text_of(error) }
+    let reason = text_of(error);
+    let lowered = reason.to_lowercase();
+    if lowered.contains("unknown command") && (lowered.contains("fcall") || lowered.contains("function")) {
+        return Error::Refused { reason: format!("{reason}. It must know functions: Redis 7 and Valkey do") };
+    }
+    Error::Refused { reason }
 }
 
 fn text_of(error: &ServerError) -> String {

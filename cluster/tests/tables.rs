@@ -164,6 +164,32 @@ async fn passwords_and_users_are_taken_from_the_url() -> Result<()> {
     Ok(())
 }
 
+/// As Redis 6 does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_functions_is_told_of() -> Result<()> {
+    let server = Server::start(&["--rename-command", "FCALL", ""])?;
+    let store = connect(&server.url(), "old").await;
+    let error = store.table("t", Index::Hash).await.expect_err("it has no functions");
+    assert_eq!(error.code(), "TWINDEX_REFUSED");
+    assert!(error.to_string().contains("Redis 7 and Valkey"), "{error}");
+    Ok(())
+}
+
+/// A new master, or a server on which somebody removed all functions, does not know ours.
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_that_are_gone_are_loaded_again() -> Result<()> {
+    let server = Server::start(&[])?;
+    let store = connect(&server.url(), "again").await;
+    let table = store.table("t", Index::Sorted).await?;
+    for round in 0..5_u8 {
+        server.command::<()>(&["FUNCTION", "FLUSH"])?;
+        assert!(table.insert([round], "1").await?);
+        server.command::<()>(&["FUNCTION", "FLUSH"])?;
+        assert_eq!(table.scan(..)?.all().await?.len(), usize::from(round) + 1);
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_server_refuses_says_why() -> Result<()> {
     let server = Server::start(&["--maxmemory", "3mb", "--maxmemory-policy", "noeviction"])?;
