@@ -1,10 +1,10 @@
-#!lua name=twindex_1
+#!lua name=twindex_2
 
 -- What Twindex does inside a server, in one step each. Values go through as bytes.
 -- A sorted table's partition is two keys: KEYS[1] a HASH of its pairs, KEYS[2] a ZSET of its keys in their order.
 
 local function register(name, callback, flags)
-  redis.register_function{function_name = 'twindex_1_' .. name, callback = callback, flags = flags or {}}
+  redis.register_function{function_name = 'twindex_2_' .. name, callback = callback, flags = flags or {}}
 end
 
 -- Says which keys of a partition were written, on the channel that is called as its HASH is: each behind its length in two

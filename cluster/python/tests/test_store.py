@@ -10,6 +10,7 @@ import threading
 import time
 from datetime import timedelta
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import twindex
@@ -65,9 +66,13 @@ def test_times_to_live(url: str, namespace: str) -> None:
         users.insert("cy", "1", ttl="1")
 
 
-def test_a_near_cache_shows_what_others_write(url: str, namespace: str) -> None:
+@pytest.mark.parametrize("index", ["hash", "sorted"])
+def test_a_near_cache_shows_what_others_write(
+    url: str, namespace: str, index: Literal["hash", "sorted"]
+) -> None:
     near = twindex.connect(url, namespace=namespace, near_cache=1 << 20)
-    users, others = near.table("users"), twindex.connect(url, namespace=namespace).table("users")
+    users = near.table("users", index=index)
+    others = twindex.connect(url, namespace=namespace).table("users", index=index)
     others["ada"] = "1"
     deadline = time.monotonic() + 10
     while near.near_stats["hits"] < 100 and time.monotonic() < deadline:
