@@ -5222,8 +5222,8 @@ mod sorted {
             (0..self.count()).map(|at| self.rest(at)).collect()
         }
 
-        fn children(self) -> Vec<Child> {
-            (0..=self.count()).map(|at| Child(self.child(at).load(Acquire))).collect()
+        fn children(self) -> Vec<Child<'g>> {
+            (0..=self.count()).map(|at| Child::of(self.child(at))).collect()
         }
 
         /// How many separators are less than `key`, or, with `or_equal`, not greater.
@@ -5258,29 +5258,33 @@ mod sorted {
 
     // --- children
 
-    /// A child: a leaf, or with the lowest bit set an inner node.
+    /// A child, which is there for `'g` as a node is: a leaf, or with the lowest bit set an inner node.
     #[derive(Clone, Copy, PartialEq, Eq)]
-    #[repr(transparent)]
-    struct Child(*mut u8);
+    struct Child<'g>(*mut u8, PhantomData<&'g u8>);
 
     enum Node<'g> {
         Leaf(Leaf<'g>),
         Inner(Inner<'g>),
     }
 
-    impl Child {
-        fn of_leaf(leaf: Leaf<'_>) -> Self {
-            Self(leaf.base())
-        }
-
-        fn of_inner(inner: Inner<'_>) -> Self {
-            Self(inner.base().map_addr(|address| address | 1))
-        }
-
-        /// # Safety
-        /// The child is one of the tree's and is not freed within `'g`.
+    impl<'g> Child<'g> {
+        /// What a word leads to.
         #[inline]
-        unsafe fn node<'g>(self) -> Node<'g> {
+        fn of(word: &'g AtomicPtr<u8>) -> Self {
+            Self(word.load(Acquire), PhantomData)
+        }
+
+        fn of_leaf(leaf: Leaf<'g>) -> Self {
+            Self(leaf.base(), PhantomData)
+        }
+
+        fn of_inner(inner: Inner<'g>) -> Self {
+            Self(inner.base().map_addr(|address| address | 1), PhantomData)
+        }
+
+        /// The node. Only the root's word may be null, for which callers look.
+        #[inline]
+        fn node(self) -> Node<'g> {
             let block = self.0.map_addr(|address| address & !1);
             // SAFETY: S4. A child is not null.
             let block = unsafe { NonNull::new_unchecked(block) };
@@ -5292,14 +5296,18 @@ mod sorted {
         }
 
         /// The child's block, to be freed.
-        ///
-        /// # Safety
-        /// As for `node`.
-        unsafe fn retired(self) -> Retired {
-            // SAFETY: S4, the caller's promise.
-            match unsafe { self.node() } {
+        fn retired(self) -> Retired {
+            match self.node() {
                 Node::Leaf(leaf) => Retired::Block(leaf.head.cast(), leaf.size.into()),
                 Node::Inner(inner) => Retired::Block(inner.head.cast(), inner.size as usize),
+            }
+        }
+
+        /// The leaves that this leads to, or some that were replaced meanwhile.
+        fn each_leaf(self, each: &mut impl FnMut(Leaf<'g>)) {
+            match self.node() {
+                Node::Leaf(leaf) => each(leaf),
+                Node::Inner(inner) => inner.children().into_iter().for_each(|child| child.each_leaf(each)),
             }
         }
 
@@ -5334,7 +5342,7 @@ mod sorted {
     type Edge<'g> = Option<(Inner<'g>, usize)>;
 
     /// The second of two nodes that replace one, and the separator before it.
-    type Sibling = (Vec<u8>, Child);
+    type Sibling<'g> = (Vec<u8>, Child<'g>);
 
     /// The word that leads to a node: the root, or the child with this number of an inner node. Locked, so that it can be led to
     /// another node.
@@ -5375,16 +5383,15 @@ mod sorted {
         /// The leaf to which the children lead that `choose` names on the way.
         #[inline(always)]
         fn descend<'g>(&'g self, mut choose: impl FnMut(Inner<'g>) -> usize) -> Option<Leaf<'g>> {
-            let mut at = Child(self.root.load(Acquire));
+            let mut at = Child::of(&self.root);
             if at.0.is_null() {
                 return None;
             }
             loop {
-                // SAFETY: E1, S2. The pin keeps what the tree led to.
-                match unsafe { at.node() } {
+                match at.node() {
                     Node::Leaf(leaf) => return Some(leaf),
                     Node::Inner(inner) => {
-                        at = Child(inner.child(choose(inner)).load(Acquire));
+                        at = Child::of(inner.child(choose(inner)));
                         at.prefetch();
                     }
                 }
@@ -5433,14 +5440,13 @@ mod sorted {
 
         /// The leaves that a group of keys belongs to.
         fn leaves<'k>(&self, keys: &(impl Iterator<Item = &'k [u8]> + Clone)) -> [Option<Leaf<'_>>; GROUP] {
-            let mut nodes = [Child(self.root.load(Acquire)); GROUP];
+            let mut nodes = [Child::of(&self.root); GROUP];
             let mut inner_left = !nodes[0].0.is_null();
             while inner_left {
                 inner_left = false;
                 for (node, key) in nodes.iter_mut().zip(keys.clone()) {
-                    // SAFETY: E1, as in `descend`.
-                    if let Node::Inner(inner) = unsafe { node.node() } {
-                        *node = Child(inner.child(inner.child_of(key, true)).load(Acquire));
+                    if let Node::Inner(inner) = node.node() {
+                        *node = Child::of(inner.child(inner.child_of(key, true)));
                         node.prefetch();
                         inner_left = true;
                     }
@@ -5927,8 +5933,8 @@ mod sorted {
                 if first >= parent.count() {
                     continue;
                 }
-                // SAFETY: S4. While it is locked, what it leads to is in the tree.
-                let Node::Leaf(other) = (unsafe { Child(parent.child(other).load(Acquire)).node() }) else {
+                // S4: while it is locked, what it leads to is in the tree.
+                let Node::Leaf(other) = Child::of(parent.child(other)).node() else {
                     continue;
                 };
                 // What a leaf holds is only consistent under its lock.
@@ -5975,15 +5981,15 @@ mod sorted {
         // --- leading the tree to other leaves
 
         /// Locks the word that leads to a node, which the tree leads to for `key`, and which the caller has locked.
-        fn lock_link(&self, key: &[u8], node: Child) -> Link<'_> {
+        fn lock_link(&self, key: &[u8], node: Child<'_>) -> Link<'_> {
             loop {
-                let (mut parent, mut at) = (None, Child(self.root.load(Acquire)));
+                let (mut parent, mut at) = (None, Child::of(&self.root));
                 while at != node {
-                    // SAFETY: E1. A tree that leads to the node is not empty.
-                    let Node::Inner(inner) = (unsafe { at.node() }) else { break };
+                    // A tree that leads to the node is not empty.
+                    let Node::Inner(inner) = at.node() else { break };
                     let child = inner.child_of(key, true);
                     parent = Some((inner, child));
-                    at = Child(inner.child(child).load(Acquire));
+                    at = Child::of(inner.child(child));
                 }
                 let state = parent.map_or(&self.top, |(inner, _)| inner.state());
                 if let Some(locked) = LockedNode::wait((), state) {
@@ -6037,13 +6043,13 @@ mod sorted {
 
         /// An inner node with a separator more, which stands before the one at `at`, and two children in place of one; or two such
         /// nodes and what separates them. The caller has locked the old one.
-        fn grown(
-            &self,
-            node: Inner<'_>,
+        fn grown<'g>(
+            &'g self,
+            node: Inner<'g>,
             at: usize,
             separator: &[u8],
-            [low, high]: [Child; 2],
-        ) -> Tried<(Child, Option<Sibling>)> {
+            [low, high]: [Child<'g>; 2],
+        ) -> Tried<(Child<'g>, Option<Sibling<'g>>)> {
             let (mut rests, mut children) = (node.rests(), node.children());
             // Seldom the new separator lacks a part of the node's prefix, which is then a part of the rests.
             let (prefix, cut) = node.prefix().split_at(common(node.prefix(), separator));
@@ -6122,7 +6128,7 @@ mod sorted {
         }
 
         /// An inner node whose separators are a prefix and these rests.
-        fn new_inner(&self, prefix: &[u8], rests: &[&[u8]], children: &[Child]) -> Tried<Child> {
+        fn new_inner(&self, prefix: &[u8], rests: &[&[u8]], children: &[Child<'_>]) -> Tried<Child<'_>> {
             let count = rests.len();
             // They are in order, so what the first and the last share all share.
             let more = common(rests[0], rests[count - 1]);
@@ -6190,9 +6196,8 @@ mod sorted {
             unsafe { self.heap.free(&mut self.heap.space(), made) };
         }
 
-        fn discard_nodes(&self, nodes: &[Child]) {
-            // SAFETY: M1. The tree never led to them, so nobody else knows them.
-            self.discard(nodes.iter().map(|node| unsafe { node.retired() }));
+        fn discard_nodes(&self, nodes: &[Child<'_>]) {
+            self.discard(nodes.iter().map(|node| node.retired()));
         }
 
         fn discard_leaf(&self, leaf: Leaf<'_>) {
@@ -6200,9 +6205,8 @@ mod sorted {
         }
 
         /// Frees nodes to which the tree does not lead any more, once no reader is left in them: E2.
-        fn retire_nodes(&self, nodes: impl IntoIterator<Item = Child>) {
-            // SAFETY: E1. Their memory is whole.
-            self.heap.retire(nodes.into_iter().map(|node| unsafe { node.retired() }));
+        fn retire_nodes<'g>(&self, nodes: impl IntoIterator<Item = Child<'g>>) {
+            self.heap.retire(nodes.into_iter().map(Child::retired));
         }
 
         /// As the hash index's `collect`.
@@ -6217,13 +6221,12 @@ mod sorted {
             }
             // Against others that close it: each would wait for the other's leaves.
             let _top = LockedNode::wait((), &self.top);
-            let root = Child(self.root.load(Acquire));
+            let root = Child::of(&self.root);
             if root.0.is_null() {
                 return false;
             }
             let mut leaves = Vec::new();
-            // SAFETY: E1. The caller is pinned.
-            unsafe { each_leaf(root, &mut |leaf| leaves.push(leaf)) };
+            root.each_leaf(&mut |leaf| leaves.push(leaf));
             // Whoever holds a leaf now reads this afterwards, and tries again.
             self.emptied.store(true, Relaxed);
             let locked = leaves.iter().map(|leaf| leaf.try_lock().filter(|_| leaf.count() == 0));
@@ -6238,33 +6241,15 @@ mod sorted {
 
     impl Drop for SortedIndex {
         fn drop(&mut self) {
-            let root = Child(*self.root.get_mut());
+            let root = Child::of(&self.root);
             let mut space = self.heap.space();
             let mut values: Vec<Retired> = space.limbo.drain().collect();
             if self.heap.blob_bytes.load(Relaxed) > 0 && !root.0.is_null() {
-                // SAFETY: S4. The tree is whole and exclusively ours.
-                unsafe { each_leaf(root, &mut |leaf| values.extend(leaf.out_of_line())) };
+                root.each_leaf(&mut |leaf| values.extend(leaf.out_of_line()));
             }
             values.retain(|retired| matches!(retired, Retired::Blob(_)));
             // SAFETY: S6, B1. Each blob has one slot or was retired once, and nobody reads it any more.
             unsafe { self.heap.free(&mut space, values) };
-        }
-    }
-
-    /// The leaves that the tree leads to, or some that were replaced meanwhile.
-    ///
-    /// # Safety
-    /// Nothing that the tree leads to is freed within `'g`.
-    unsafe fn each_leaf<'g>(node: Child, each: &mut impl FnMut(Leaf<'g>)) {
-        // SAFETY: E1, the caller's promise.
-        match unsafe { node.node() } {
-            Node::Leaf(leaf) => each(leaf),
-            Node::Inner(inner) => {
-                for child in inner.children() {
-                    // SAFETY: E1, one level down.
-                    unsafe { each_leaf(child, each) };
-                }
-            }
         }
     }
 

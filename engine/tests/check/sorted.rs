@@ -15,7 +15,7 @@ struct Met {
 impl SortedIndex {
     pub(in super::super) fn check(&self) {
         let mut met = Met::default();
-        let root = Child(self.root.load(Acquire));
+        let root = Child::of(&self.root);
         if !root.0.is_null() {
             check_node(root, None, None, &mut met);
         }
@@ -37,9 +37,8 @@ impl SortedIndex {
 }
 
 /// Checks what is below a child whose keys are between two fences.
-fn check_node(node: Child, lower: Option<&[u8]>, upper: Option<&[u8]>, met: &mut Met) {
-    // SAFETY: nobody writes, so the tree keeps its nodes.
-    match unsafe { node.node() } {
+fn check_node(node: Child<'_>, lower: Option<&[u8]>, upper: Option<&[u8]>, met: &mut Met) {
+    match node.node() {
         Node::Leaf(leaf) => leaf.check(lower, upper, met),
         Node::Inner(inner) => {
             let separators = inner.check(lower, upper, met);
