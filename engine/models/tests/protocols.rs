@@ -375,7 +375,7 @@ fn a_ref_leads_to_a_whole_record() {
     mirrors(
         "
         bucket.refs[slot].store(new as u32, Release);
-        if taken {
+        if let Some(record) = record {
         ",
     );
     mirrors("let record = shard.record(self.first(slots).load(Acquire));");
