@@ -87,5 +87,5 @@ pub(crate) fn deny(workspace: &Workspace, log: &mut Log) -> Result<()> {
         return Err(NotRun("cargo-deny is missing: cargo install --locked cargo-deny".into()).into());
     }
     let mut cargo = command("cargo", workspace.root());
-    log.run(cargo.args(["deny", "--offline", "--all-features", "check", "bans", "licenses", "sources"]))
+    log.run(cargo.args(["deny", "--locked", "check", "bans", "licenses", "sources"]))
 }

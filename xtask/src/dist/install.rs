@@ -20,6 +20,11 @@ pub(crate) struct Files {
     pub(crate) wasm: Vec<PathBuf>,
 }
 
+/// The test of the vectors, and what it reads.
+pub(super) const PYTHON_VECTORS: [&str; 2] =
+    ["bindings/python/tests/test_vectors.py", "conformance/vectors.json"];
+pub(super) const NODE_VECTORS: [&str; 2] = ["bindings/node/test/vectors.test.js", "conformance/vectors.json"];
+
 /// The README's examples.
 pub(crate) struct Examples {
     pub(crate) python: String,
@@ -81,8 +86,7 @@ fn python(
     let constraint =
         format!("--constraint={}", workspace.path("bindings/python/requirements-dev.txt").display());
     venv.install(folder, &[&constraint, "pytest"], log)?;
-    let tests = ["bindings/python/tests/test_vectors.py", "conformance/vectors.json"];
-    let tests = copy_tests(folder, &tests, workspace)?;
+    let tests = copy_tests(folder, &PYTHON_VECTORS, workspace)?;
     log.run(without_rust(
         venv.module("pytest", folder).args(["--quiet", "-p", "no:cacheprovider"]).arg(tests),
     ))
@@ -122,8 +126,7 @@ impl Project {
             let classes = workspace.path("wasm/npm/test/shared/twindex.js");
             std::fs::copy(&classes, alias.join("twindex.js")).context("copying the classes")?;
         }
-        let tests = ["bindings/node/test/vectors.test.js", "conformance/vectors.json"];
-        let vectors = copy_tests(&folder, &tests, workspace)?;
+        let vectors = copy_tests(&folder, &NODE_VECTORS, workspace)?;
         let path = folder.join("example.mjs");
         std::fs::write(&path, example)?;
         Ok(Self { folder, example: path, vectors })
@@ -145,7 +148,7 @@ impl Project {
 }
 
 /// Copies files to where they are in the checkout, so that the first finds the others.
-fn copy_tests(folder: &Path, names: &[&str], workspace: &Workspace) -> Result<PathBuf> {
+pub(super) fn copy_tests(folder: &Path, names: &[&str], workspace: &Workspace) -> Result<PathBuf> {
     for name in names {
         let to = folder.join(name);
         std::fs::create_dir_all(to.parent().context("a file lies in a folder")?)?;

@@ -2,6 +2,7 @@
 //! materials and checksums; and checks and installs what it made.
 
 mod bill;
+mod emulated;
 mod inspect;
 mod install;
 mod native;
@@ -26,6 +27,9 @@ use crate::build::require_tools;
 use crate::setup::Venv;
 use crate::steps::{Failed, Steps};
 use crate::workspace::Workspace;
+
+/// What an emulator can run.
+const EMULATED: &str = "aarch64-unknown-linux-gnu";
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
@@ -76,10 +80,15 @@ impl Dist {
             steps.must("dist: bill of materials", |log| bill::write(self, log))?;
         }
         self.inspect(&targets, options.natives_only, steps);
-        if !options.natives_only && targets.contains(&host) {
+        if !options.natives_only {
             let examples = steps.must("dist: the README's examples", |_| Examples::read(&self.workspace))?;
-            let files = steps.must("dist: what is installed", |_| self.files(host))?;
-            install(&files, &examples, &self.workspace, steps);
+            if targets.contains(&host) {
+                let files = steps.must("dist: what is installed", |_| self.files(host))?;
+                install(&files, &examples, &self.workspace, steps);
+            }
+            if targets.iter().any(|target| target.triple == EMULATED && *target != host) {
+                emulated::install(self, &examples, steps);
+            }
         }
         steps.must("dist: checksums", |_| sums::write(&self.folder))
     }
