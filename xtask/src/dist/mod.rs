@@ -42,6 +42,9 @@ pub(crate) struct Options {
     /// Without link-time optimisation, to try it out: not to be published
     #[arg(long)]
     quick: bool,
+    /// Makes nothing: checks and installs what an earlier run has made
+    #[arg(long, conflicts_with_all = ["natives_only", "quick"])]
+    check: bool,
 }
 
 /// Makes all of it, in `target/dist`.
@@ -50,7 +53,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let workspace = Workspace::find()?;
     let mut steps = Steps::new();
     let dist = Dist {
-        folder: workspace.empty_folder("dist")?,
+        folder: if options.check { workspace.target("dist") } else { workspace.empty_folder("dist")? },
         tools: Venv::at(workspace.target("venv-dist")),
         workspace,
         quick: options.quick,
@@ -73,9 +76,11 @@ impl Dist {
             self.tools.make(log)?;
             self.tools.install(self.workspace.root(), &["-r", "xtask/dist/requirements.txt"], log)
         })?;
-        let natives = self.natives(&targets, steps)?;
-        self.pack_natives(&natives, steps)?;
-        if !options.natives_only {
+        if !options.check {
+            let natives = self.natives(&targets, steps)?;
+            self.pack_natives(&natives, steps)?;
+        }
+        if !options.check && !options.natives_only {
             self.portable(steps)?;
             steps.must("dist: bill of materials", |log| bill::write(self, log))?;
         }

@@ -54,6 +54,8 @@ impl Dist {
             let mut maturin = self.paced(self.tool("maturin", &self.workspace.path(package)));
             maturin.args(["build", "--release", "--locked", "--target", target.triple, "--out"]);
             maturin.arg(&self.folder);
+            // Its linker is another script than that of `cargo zigbuild`: in one folder each would compile everything anew.
+            maturin.env("CARGO_TARGET_DIR", self.workspace.target("dist-wheels"));
             if let Some(tag) = target.wheel {
                 maturin.args(["--zig", "--compatibility", tag]);
             }
