@@ -166,7 +166,8 @@ fn faults(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
 }
 
 fn kills(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
-    let mut cargo = round.seeded(cargo_test(workspace, "--release --package=twindex-durable --test=kill"));
+    let mut cargo = round
+        .seeded(cargo_test(workspace, "--release --package=twindex-durable --test=kill --test=follow_kills"));
     cargo.env("TWINDEX_KILLS", "100");
     Ok(cargo)
 }

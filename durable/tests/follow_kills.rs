@@ -1,0 +1,198 @@
+//! One process that writes and four that follow it, any of which is killed at any moment.
+//!
+//! The test starts itself again as these processes. Whenever a follower looks, it sees all batches up to one of them, and none
+//! behind it. `TWINDEX_KILLS` says how many are killed.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::tempdir;
+use twindex_durable::twindex::Index;
+use twindex_durable::{Changes, Durability, Effect, Error, Options, Position, Store, Table};
+
+const ROLE: &str = "TWINDEX_FOLLOW_ROLE";
+const KILLS: &str = "TWINDEX_KILLS";
+const FOLLOWERS: usize = 4;
+
+/// What a process does until it is killed; nothing where it was not started as one.
+#[test]
+fn a_process_that_is_killed() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let (role, path) = role.split_once(' ').unwrap();
+    match role {
+        "follower" => follow(path.as_ref()),
+        "feed" => read_the_feed(path.as_ref()),
+        durability => write(path.as_ref(), durability.parse().unwrap()),
+    }
+}
+
+fn start(role: &str, path: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["a_process_that_is_killed", "--exact", "--nocapture", "--test-threads=1"])
+        .env(ROLE, format!("{role} {}", path.display()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .unwrap()
+}
+
+fn number(value: Option<Vec<u8>>) -> u64 {
+    value.map_or(0, |value| u64::from_be_bytes(value.try_into().unwrap()))
+}
+
+/// Writes batches, each with its number in three places, and says each that was acknowledged.
+fn write(path: &Path, durability: Durability) {
+    let store = Options::new().durability(durability).open(path).unwrap();
+    let (last, twin) =
+        (store.table("last", Index::Hash).unwrap(), store.table("twin", Index::Sorted).unwrap());
+    let history = store.table("history", Index::Sorted).unwrap();
+    for batch_number in number(last.select("n").unwrap()) + 1.. {
+        let bytes = batch_number.to_be_bytes();
+        let mut batch = store.batch();
+        batch.upsert(&last, "n", bytes).unwrap();
+        batch.insert(&history, bytes, vec![7; fastrand::usize(..2000)]).unwrap();
+        batch.upsert(&twin, "n", bytes).unwrap();
+        batch.commit().unwrap();
+        std::io::stdout().write_all(format!("\n@{batch_number}\n").as_bytes()).unwrap();
+        match batch_number % 100 {
+            50 => store.compact().unwrap(),
+            75 => {
+                store.drop_table("other").unwrap();
+                store.table("other", Index::Hash).unwrap();
+            }
+            _ => thread::sleep(Duration::from_micros(fastrand::u64(..500))),
+        }
+    }
+}
+
+/// A follower, once there is a file.
+fn opened(path: &Path) -> Store {
+    loop {
+        match Options::new().read_only(true).open(path) {
+            Err(Error::Io { .. }) => thread::sleep(Duration::from_millis(1)),
+            opened => return opened.unwrap(),
+        }
+    }
+}
+
+/// The number of the last batch, when all up to it are there as a whole, and none behind it.
+fn view(store: &Store) -> u64 {
+    let table = |name| -> Option<Table> { store.find_table(name).unwrap() };
+    let value = |name| number(table(name).and_then(|table| table.select("n").unwrap()));
+    let (last, twin) = (value("last"), value("twin"));
+    let history = table("history");
+    let newest = history.as_ref().and_then(|history| {
+        let mut cursor = history.cursor(..).unwrap();
+        cursor.scan_desc_next().map(|(key, _)| number(Some(key.to_vec())))
+    });
+    assert_eq!((last, last), (twin, history.map_or(0, |history| history.len() as u64)), "half of a batch");
+    assert_eq!(last, newest.unwrap_or(0), "another batch than the last");
+    last
+}
+
+fn follow(path: &Path) {
+    let store = opened(path);
+    let mut last = view(&store);
+    loop {
+        store.refresh().unwrap();
+        let seen = view(&store);
+        assert!(seen >= last, "it went back from {last} to {seen}");
+        last = seen;
+        thread::sleep(Duration::from_micros(fastrand::u64(..3000)));
+    }
+}
+
+/// Reads the feed from where a copy is, and again from another copy where that was compacted away.
+fn read_the_feed(path: &Path) {
+    loop {
+        let copy = opened(path);
+        let (mut last, position) = (view(&copy), copy.position());
+        let Ok(position): Result<Position, Error> = position else { continue };
+        let mut feed = match Changes::open(path, position) {
+            Err(Error::PositionGone { .. }) => continue,
+            feed => feed.unwrap(),
+        };
+        loop {
+            let batch = match feed.wait(Some(Duration::from_millis(fastrand::u64(..50)))) {
+                Err(Error::PositionGone { .. }) | Ok(None) => break,
+                batch => batch.unwrap().unwrap(),
+            };
+            let numbers: Vec<u64> = batch
+                .changes
+                .iter()
+                .filter_map(|change| match &change.effect {
+                    Effect::Put { key, value } if key == b"n" => Some(number(Some(value.clone()))),
+                    _ => None,
+                })
+                .collect();
+            if !numbers.is_empty() {
+                last += 1;
+                assert_eq!(numbers, [last, last], "half of a batch, or another than the next");
+            }
+        }
+    }
+}
+
+#[test]
+fn whoever_is_killed_followers_see_whole_batches_up_to_one() {
+    let kills = std::env::var(KILLS).map_or(12, |kills| kills.parse().expect("TWINDEX_KILLS: a number"));
+    let folder = tempdir().unwrap();
+    for durability in ["everysec", "always"] {
+        let path = folder.path().join(format!("{durability}.twx"));
+        let acknowledged = Arc::new(AtomicU64::new(0));
+        let start_writer = || {
+            let mut child = start(durability, &path);
+            let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+            let acknowledged = Arc::clone(&acknowledged);
+            let listening = thread::spawn(move || {
+                for line in lines.map_while(Result::ok) {
+                    if let Some(said) = line.strip_prefix('@') {
+                        acknowledged.store(said.parse().unwrap(), Relaxed);
+                    }
+                }
+            });
+            (child, listening)
+        };
+        let (mut writer, mut listening) = start_writer();
+        let role = |at: usize| if at < FOLLOWERS - 1 { "follower" } else { "feed" };
+        let mut followers: Vec<Child> = (0..FOLLOWERS).map(|at| start(role(at), &path)).collect();
+        // However slow the machine is, something is written before anybody is killed.
+        while acknowledged.load(Relaxed) == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        for _ in 0..kills {
+            thread::sleep(Duration::from_millis(fastrand::u64(..300)));
+            for follower in &mut followers {
+                assert_eq!(follower.try_wait().unwrap(), None, "a follower ended: see what it said");
+            }
+            match fastrand::usize(..=FOLLOWERS) {
+                FOLLOWERS => {
+                    writer.kill().unwrap();
+                    writer.wait().unwrap();
+                    listening.join().unwrap();
+                    let (last, next) = (acknowledged.load(Relaxed), view(&opened(&path)));
+                    assert!((last..=last + 1).contains(&next), "{next} is there, {last} was said");
+                    (writer, listening) = start_writer();
+                }
+                at => {
+                    followers[at].kill().unwrap();
+                    followers[at].wait().unwrap();
+                    followers[at] = start(role(at), &path);
+                }
+            }
+        }
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        listening.join().unwrap();
+        for follower in &mut followers {
+            assert_eq!(follower.try_wait().unwrap(), None, "a follower ended: see what it said");
+            follower.kill().unwrap();
+            follower.wait().unwrap();
+        }
+    }
+}
