@@ -22,7 +22,7 @@
 //! # }
 //! # impl Worker for MyWorker {
 //! #     fn insert(&mut self, _: &[u8], _: &[u8]) -> Fallible<bool> { Ok(true) }
-//! #     fn update(&mut self, _: &[u8], _: &[u8]) -> Fallible<bool> { Ok(true) }
+//! #     fn replace(&mut self, _: &[u8], _: &[u8]) -> Fallible<bool> { Ok(true) }
 //! #     fn select<R>(&mut self, _: &[u8], _: impl FnOnce(&[u8]) -> R) -> Fallible<Option<R>> { Ok(None) }
 //! #     fn open(&mut self, _: &[u8]) -> Fallible { Ok(()) }
 //! #     fn scan_asc_next<R>(&mut self, _: impl FnOnce(&[u8], &[u8]) -> R) -> Fallible<Option<R>> { Ok(None) }

@@ -60,7 +60,7 @@ impl Worker for Thread {
         Ok(self.table.insert(key, value)?)
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
         Ok(self.table.replace(key, value)?)
     }
 

@@ -53,7 +53,7 @@ pub trait Worker {
     fn insert(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool>;
 
     /// Replaces the value of a key; whether it was there.
-    fn update(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool>;
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool>;
 
     /// Shows the key's value to `read`; `None` where the key is absent.
     fn select<R>(&mut self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Fallible<Option<R>>;
@@ -203,7 +203,7 @@ impl<H: Host> Rounds<'_, H> {
         self.time(self.lists.read, move |worker, list, positions| {
             for (number, key) in list.pairs(positions) {
                 fill_value(number + 1, &mut value);
-                if !worker.update(key, &value)? {
+                if !worker.replace(key, &value)? {
                     return Err(format!("update of {} found nothing", key.escape_ascii()).into());
                 }
             }

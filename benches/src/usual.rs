@@ -74,7 +74,7 @@ impl Worker for Owner<'_> {
         }
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
         let old = match self {
             Self::Hash(map) => map.get_mut(key),
             Self::Sorted(map) => map.get_mut(key),

@@ -68,7 +68,7 @@ impl Worker for ModelWorker<'_> {
         Ok(absent)
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
         let pairs = self.pairs.get_mut();
         if self.fault == Fault::LosesUpdate && pairs.keys().next().is_some_and(|first| first == key) {
             return Ok(false);

@@ -62,7 +62,7 @@ impl Worker for &mut Running {
         Ok(self.guest.insert(self.table, key, value)?)
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
         Ok(self.guest.replace(self.table, key, value)?)
     }
 

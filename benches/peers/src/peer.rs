@@ -47,7 +47,7 @@ pub(crate) trait Session {
     fn insert(&mut self, key: &[u8], value: &[u8]) -> bool;
 
     /// Replaces the value of a key that is present; whether it was.
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool;
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool;
 
     /// Removes a pair; whether it was there.
     fn delete(&mut self, key: &[u8]) -> bool;

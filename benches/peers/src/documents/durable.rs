@@ -111,7 +111,7 @@ impl Session for &Table {
         Table::insert(self, key, value).expect("the log is written")
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         Table::replace(self, key, value).expect("the log is written")
     }
 
@@ -207,7 +207,7 @@ impl Session for &Lmdb {
         self.insert_many(&[(key, value)]) == 1
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         self.write(|txn| self.pairs.put(txn, key, value)).expect("LMDB puts");
         true
     }

@@ -58,7 +58,7 @@ fn update(session: &mut impl Session, list: &KeyList, positions: std::ops::Range
     let mut value = [0; BYTES];
     for (number, key) in list.pairs(positions) {
         fill_value(number + by, &mut value);
-        assert!(session.update(key, &value), "{} is not there", key.escape_ascii());
+        assert!(session.replace(key, &value), "{} is not there", key.escape_ascii());
     }
 }
 

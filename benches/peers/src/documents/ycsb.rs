@@ -272,7 +272,7 @@ fn carry_out(session: &mut impl Session, kind: Kind, number: u32, key: &[u8], va
     if kind != Kind::Read {
         fill_value(number, value);
         let took_effect =
-            if kind == Kind::Insert { session.insert(key, value) } else { session.update(key, value) };
+            if kind == Kind::Insert { session.insert(key, value) } else { session.replace(key, value) };
         assert!(took_effect, "{} of {} took no effect", kind.name(), key.escape_ascii());
     }
 }
@@ -469,7 +469,7 @@ mod tests {
             true
         }
 
-        fn update(&mut self, _: &[u8], _: &[u8]) -> bool {
+        fn replace(&mut self, _: &[u8], _: &[u8]) -> bool {
             true
         }
 

@@ -32,7 +32,7 @@ impl Session for &mut Blart {
         self.0.try_insert(key.into(), value.into()).expect("no key is the start of another").is_none()
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         self.0.get_mut(key).map(|old| replace(old, value)).is_some()
     }
 

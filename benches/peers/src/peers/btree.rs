@@ -31,7 +31,7 @@ impl Session for &mut BTree {
         self.0.insert(key.into(), value.into()).is_none()
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         self.0.get_mut(key).map(|old| replace(old, value)).is_some()
     }
 

@@ -36,7 +36,7 @@ impl Session for &BTreeRwLock {
         self.0.write().insert(owned_key, owned_value).is_none()
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         self.0.write().get_mut(key).map(|old| replace(old, value)).is_some()
     }
 

@@ -30,7 +30,7 @@ impl Session for &Dashmap {
         self.0.insert(key.into(), value.into()).is_none()
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         self.0.get_mut(key).map(|mut old| replace(&mut old, value)).is_some()
     }
 

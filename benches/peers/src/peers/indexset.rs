@@ -31,7 +31,7 @@ impl Session for &mut Indexset {
         self.map.insert(key.into(), value.into()).is_none()
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         self.map.insert(key.into(), value.into()).is_some()
     }
 

@@ -124,7 +124,7 @@ impl Session for Transaction<'_> {
         }
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         self.write(|pairs, txn| pairs.put(txn, key, value)).expect("LMDB puts");
         true
     }

@@ -51,7 +51,7 @@ impl Session for Pinned<'_> {
         self.tree.insert_with_guard(key, value.into(), &self.guard).is_none()
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         let updated = self.tree.insert_with_guard(key, value.into(), &self.guard).is_some();
         self.count_removed();
         updated

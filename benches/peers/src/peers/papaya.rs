@@ -52,7 +52,7 @@ impl Session for Pinned<'_> {
         self.map.insert(key.into(), value.into(), &self.guard).is_none()
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         let updated = self.map.update(key.into(), |_| value.into(), &self.guard).is_some();
         self.count_removed();
         updated

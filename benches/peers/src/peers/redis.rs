@@ -84,7 +84,7 @@ impl Session for Strings {
         true
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         run::<Option<()>>(cmd("SET").arg(key).arg(value).arg("XX"), &mut self.0).is_some()
     }
 
@@ -122,7 +122,7 @@ impl Session for Members {
         run::<u64>(cmd("ZADD").arg(SET).arg(0).arg(Self::member(key, value)), &mut self.0) == 1
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         self.delete(key) && self.insert(key, value)
     }
 
@@ -161,8 +161,8 @@ impl Session for Records {
         run_all::<(u64,)>(&commands, &mut self.0.0) == (1,)
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
-        self.0.update(key, value)
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
+        self.0.replace(key, value)
     }
 
     fn delete(&mut self, key: &[u8]) -> bool {
@@ -207,7 +207,7 @@ impl Session for Lists {
     }
 
     /// Never: a list has no keys.
-    fn update(&mut self, _key: &[u8], _value: &[u8]) -> bool {
+    fn replace(&mut self, _key: &[u8], _value: &[u8]) -> bool {
         false
     }
 

@@ -30,7 +30,7 @@ impl Session for &Scc {
         self.0.insert_sync(key.into(), value.into()).is_ok()
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         self.0.update_sync(key, |_, old| replace(old, value)).is_some()
     }
 

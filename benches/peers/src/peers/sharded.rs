@@ -48,7 +48,7 @@ impl Session for &Sharded {
         self.shard(key).write().insert(owned_key, owned_value).is_none()
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         self.shard(key).write().get_mut(key).map(|old| replace(old, value)).is_some()
     }
 

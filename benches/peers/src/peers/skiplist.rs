@@ -33,7 +33,7 @@ impl Session for &Skiplist {
         true
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         self.0.insert(key.into(), value.into());
         true
     }

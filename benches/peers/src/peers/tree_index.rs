@@ -31,7 +31,7 @@ impl Session for &TreeIndex {
         self.0.insert_sync(key.into(), value.into()).is_ok()
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         self.0.upsert_sync(key.into(), value.into());
         true
     }

@@ -45,7 +45,7 @@ impl Session for &Table {
         Table::insert(self, key, value).expect("there is no memory limit")
     }
 
-    fn update(&mut self, key: &[u8], value: &[u8]) -> bool {
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
         Table::replace(self, key, value).expect("there is no memory limit")
     }
 

@@ -39,7 +39,7 @@ pub(crate) fn point<P: Peer>(task: &Task, updates: u8) -> Vec<Figure> {
         for ((number, key), &is_update) in requests.pairs(group.clone()).zip(&is_update[group]) {
             if is_update {
                 fill_value(number, &mut value);
-                assert!(session.update(key, &value), "{} is not there", key.escape_ascii());
+                assert!(session.replace(key, &value), "{} is not there", key.escape_ascii());
             } else {
                 check(session.select(key, |value| is_value_start(number, value_bytes, value)), key);
             }
