@@ -71,6 +71,8 @@ test('the packages have what they need, and nothing else', () => {
     'index.d.ts',
     'level.js',
     'keyv.d.ts',
+    'unstorage.d.ts',
+    'express-session.d.ts',
     'lib/native.js',
     'lib/shared/codecs.js',
     'lib/shared/types.d.ts',

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dogpile.cache.api import NO_VALUE, CacheBackend
 from dogpile.cache import register_backend
+from dogpile.cache.api import NO_VALUE, CacheBackend
 
 from ._twindex import Cache
 

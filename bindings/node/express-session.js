@@ -1,0 +1,1 @@
+export { sessionStore } from './lib/express-session.js'

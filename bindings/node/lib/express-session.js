@@ -1,0 +1,86 @@
+// A store of express-session. Its base class comes with the package, which the program passes.
+
+import { rangeError, typeError } from './shared/errors.js'
+import { readOptions } from './shared/options.js'
+import { KEEP } from './shared/table.js'
+import { Store } from './store.js'
+
+const OPTIONS = ['store', 'name', 'max', 'maxSize', 'ttl']
+/** How long a session is kept whose cookie ends with the browser. */
+const DAY = 86_400_000
+
+/** Calls back later, as stores do. */
+const answer = (done, act) => {
+  let result
+  try {
+    result = act()
+  } catch (error) {
+    if (done) setImmediate(done, error)
+    return
+  }
+  if (done) setImmediate(done, null, result)
+}
+
+/** The class of stores over `session`, which is what express-session exports. */
+export function sessionStore(session) {
+  if (typeof session?.Store !== 'function')
+    throw typeError('sessionStore takes the package express-session', session)
+  return class TwindexStore extends session.Store {
+    #cache
+    #ttl
+
+    constructor(options) {
+      super(options)
+      const read = readOptions(options, 'a session store', OPTIONS)
+      const { store = new Store(), name = 'sessions', max, maxSize, ttl = DAY } = read
+      if (!(store instanceof Store)) throw typeError('a store is a Store', store)
+      if (max === undefined && maxSize === undefined) throw rangeError('a session store has max or maxSize')
+      this.#cache = store.cache(name, { max, maxSize, ttl, values: 'json' })
+      this.#ttl = ttl
+    }
+
+    /** A session is kept as long as its cookie. */
+    #lifetime({ cookie }) {
+      const left = cookie?.expires ? new Date(cookie.expires) - Date.now() : this.#ttl
+      return Math.max(1, left)
+    }
+
+    get(id, done) {
+      answer(done, () => this.#cache.get(id))
+    }
+
+    set(id, data, done) {
+      // What a session has of its own class is not kept.
+      answer(done, () => {
+        this.#cache.upsert(id, JSON.parse(JSON.stringify(data)), { ttl: this.#lifetime(data) })
+      })
+    }
+
+    touch(id, data, done) {
+      answer(done, () => {
+        this.#cache.alter(id, (kept) =>
+          kept === undefined ? KEEP : { ...kept, cookie: JSON.parse(JSON.stringify(data.cookie)) },
+        )
+        this.#cache.touch(id, this.#lifetime(data))
+      })
+    }
+
+    destroy(id, done) {
+      answer(done, () => {
+        this.#cache.delete(id)
+      })
+    }
+
+    all(done) {
+      answer(done, () => Object.fromEntries(this.#cache))
+    }
+
+    length(done) {
+      answer(done, () => [...this.#cache.keys()].length)
+    }
+
+    clear(done) {
+      answer(done, () => this.#cache.clear())
+    }
+  }
+}

@@ -1,0 +1,52 @@
+// A driver of unstorage, in memory: `createStorage({ driver: twindexDriver({ maxSize: 64e6 }) })`. All threads have one where the
+// store is shared.
+
+import { rangeError, typeError } from './shared/errors.js'
+import { readOptions } from './shared/options.js'
+import { Store } from './store.js'
+
+const OPTIONS = ['store', 'name', 'max', 'maxSize', 'ttl', 'base']
+
+/** unstorage gives a time to live in seconds. */
+const lifetime = (options) => (options?.ttl > 0 ? { ttl: options.ttl * 1000 } : undefined)
+
+export function twindexDriver(options) {
+  const read = readOptions(options, 'an unstorage driver', OPTIONS)
+  const { store = new Store(), name = 'unstorage', max, maxSize, ttl, base = '' } = read
+  if (!(store instanceof Store)) throw typeError('a store is a Store', store)
+  if (typeof base !== 'string') throw typeError('a base is a string', base)
+  if (max === undefined && maxSize === undefined) throw rangeError('an unstorage driver has max or maxSize')
+  const cache = store.cache(name, { max, maxSize, ttl, values: 'bytes' })
+  const nameOf = (key) => (base === '' ? key : `${base}:${key}`)
+  const start = base === '' ? '' : `${base}:`
+  const keysFrom = (from) => [...cache.keys()].filter((key) => key.startsWith(start + from))
+  return {
+    name: 'twindex',
+    options,
+    getInstance: () => cache,
+    hasItem: (key) => cache.has(nameOf(key)),
+    getItem: (key) => cache.get(nameOf(key))?.toString() ?? null,
+    getItemRaw: (key) => cache.get(nameOf(key)) ?? null,
+    setItem(key, value, given) {
+      cache.set(nameOf(key), Buffer.from(value), lifetime(given))
+    },
+    setItemRaw(key, value, given) {
+      cache.set(nameOf(key), typeof value === 'string' ? Buffer.from(value) : value, lifetime(given))
+    },
+    removeItem(key) {
+      cache.delete(nameOf(key))
+    },
+    getKeys: (from = '') => keysFrom(from).map((key) => key.slice(start.length)),
+    getMeta(key) {
+      const left = cache.getRemainingTTL(nameOf(key))
+      return left > 0 && Number.isFinite(left) ? { ttl: left / 1000 } : {}
+    },
+    clear(from = '') {
+      if (start + from === '') cache.clear()
+      else cache.deleteMany(keysFrom(from))
+    },
+    dispose() {
+      if (options?.store === undefined) store.closeSync()
+    },
+  }
+}

@@ -1,0 +1,60 @@
+// The driver for unstorage and the store for express-session, as those packages call them.
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { Store } from 'twindex'
+import { sessionStore } from 'twindex/express-session'
+import { twindexDriver } from 'twindex/unstorage'
+
+test('a driver of unstorage', async () => {
+  const store = new Store()
+  const driver = twindexDriver({ store, maxSize: 1e6, base: 'app' })
+  driver.setItem('a:b', 'text')
+  driver.setItemRaw('raw', new Uint8Array([0, 255]))
+  assert.deepEqual(
+    [driver.hasItem('a:b'), driver.getItem('a:b'), driver.getItem('none')],
+    [true, 'text', null],
+  )
+  assert.deepEqual(driver.getItemRaw('raw'), Buffer.from([0, 255]))
+  assert.deepEqual(driver.getKeys().sort(), ['a:b', 'raw'])
+  assert.deepEqual(driver.getKeys('a:'), ['a:b'])
+  driver.setItem('short', 'x', { ttl: 0.01 })
+  assert.ok((driver.getMeta('short').ttl ?? 0) <= 0.01)
+  while (driver.getItem('short') !== null) await sleep(1)
+  const other = twindexDriver({ store, maxSize: 1e6, base: 'other' })
+  other.setItem('a', 'kept')
+  driver.removeItem('raw')
+  driver.clear('a:')
+  assert.deepEqual([driver.getKeys(), other.getItem('a')], [[], 'kept'])
+  driver.dispose()
+  assert.equal(store.closed, false)
+  assert.throws(() => twindexDriver({}), { code: 'TWINDEX_RANGE' })
+  assert.throws(() => twindexDriver({ max: 1, store: 1 }), { code: 'TWINDEX_TYPE' })
+})
+
+test('a store of express-session', async () => {
+  const TwindexStore = sessionStore({ Store: EventEmitter })
+  const sessions = new TwindexStore({ max: 100 })
+  const call = (name, ...given) => promisify(sessions[name].bind(sessions))(...given)
+  const cookie = { expires: new Date(Date.now() + 60_000), path: '/' }
+  await call('set', 'one', { cookie, user: 'ada', toJSON: undefined })
+  assert.equal((await call('get', 'one')).user, 'ada')
+  assert.equal((await call('get', 'one')).cookie.expires, cookie.expires.toJSON())
+  assert.equal(await call('get', 'none'), undefined)
+  await call('set', 'brief', { cookie: { expires: new Date(Date.now() + 10) } })
+  while ((await call('get', 'brief')) !== undefined) await sleep(1)
+  assert.equal(await call('length'), 1)
+  const later = { ...cookie, expires: new Date(Date.now() + 120_000) }
+  await call('touch', 'one', { cookie: later })
+  assert.equal((await call('get', 'one')).cookie.expires, later.expires.toJSON())
+  await call('touch', 'none', { cookie })
+  assert.deepEqual(Object.keys(await call('all')), ['one'])
+  await call('destroy', 'one')
+  assert.equal(await call('length'), 0)
+  await assert.rejects(call('set', 1, { cookie }), { code: 'TWINDEX_TYPE' })
+  await call('clear')
+  assert.throws(() => new TwindexStore(), { code: 'TWINDEX_RANGE' })
+  assert.throws(() => sessionStore(1), { code: 'TWINDEX_TYPE' })
+})

@@ -1,0 +1,4 @@
+import { twindexDriver } from './lib/unstorage.js'
+
+export { twindexDriver }
+export default twindexDriver
