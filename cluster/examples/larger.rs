@@ -5,6 +5,14 @@
 //! time that was measured, which varies as an exponential does by half. Operations come at random, at half of what the
 //! masters can do. Replicas and clients have cores of their own.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "counts here are small, and never negative"
+)]
+
 use std::fmt::Write as _;
 
 /// Microseconds of processor time, from benches/results/2026-11-24-cluster.md. That of a write includes its replica's.
