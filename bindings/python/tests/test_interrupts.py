@@ -176,12 +176,15 @@ def test_a_long_call_heeds_signals_within_a_fifth_of_a_second(name: str) -> None
         moments.append(time.process_time())
         raise InterruptError
 
-    with signals(whole / 2, 0, interrupt):
-        try:
-            call()
-        except InterruptError:
-            ended = time.process_time()
-        else:
-            pytest.fail("nothing was raised")
+    # Now and then a call takes much less than it did the first time.
+    for share in (2, 4, 8):
+        with signals(whole / share, 0, interrupt):
+            try:
+                call()
+            except InterruptError:
+                ended = time.process_time()
+                break
+    else:
+        pytest.fail("nothing was raised")
     # What had been made until then is freed by now.
     assert ended - moments[-1] < SOON
