@@ -3928,12 +3928,21 @@ mod hash {
             let kept = kept.wrapping_sub(self.first);
             let taken = taken & !if kept < slots { 1 << kept } else { 0 };
             let from = |start: usize| {
-                let all = (0..slots).map(move |step| (start + step) % slots);
-                all.filter(move |&slot| taken >> slot & 1 != 0)
+                let start = start % slots;
+                let mut rest = (taken >> start | taken << (slots - start)) & (u64::MAX >> (64 - slots));
+                std::iter::from_fn(move || {
+                    let slot = start + rest.trailing_zeros() as usize;
+                    let is_one = rest != 0;
+                    rest &= rest.wrapping_sub(1);
+                    is_one.then(|| if slot < slots { slot } else { slot - slots })
+                })
             };
             let rank = |slot: usize| self.buckets[slot / SLOTS].rank(slot % SLOTS);
             let (hand, newest) = (self.hand(), (self.hand() + slots - 1) % slots);
             let judged = way == STEADY && taken >> newest & 1 != 0;
+            if judged && rank(newest) == 0 {
+                return Some(self.first + newest);
+            }
             let (mut victim, mut least) = (None, MAX_RANK + 1);
             for slot in from(hand).filter(|&slot| !judged || slot != newest) {
                 if rank(slot) < least {
@@ -3944,9 +3953,7 @@ mod hash {
                 }
             }
             if judged && rank(newest) <= least {
-                if rank(newest) > 0 {
-                    from(seed).take(2).for_each(|slot| self.lower_rank(slot, 1));
-                }
+                from(seed).take(2).for_each(|slot| self.lower_rank(slot, 1));
                 victim = Some(newest);
             } else if way == LIVELY && victim.is_some() {
                 if least > 0 {
