@@ -893,6 +893,11 @@ mod epoch {
         (0..3).for_each(|_| advance(memory));
     }
 
+    /// Whether a reader has been in the store for a while, so that nothing that was retired meanwhile is freed.
+    pub(super) fn is_held(memory: &Memory) -> bool {
+        memory.safe.0.load(Relaxed) + 16 < NOW.load(Relaxed)
+    }
+
     /// What was unlinked and may still be in use, oldest first, each with an epoch after which no reader can find it.
     pub(super) struct Limbo<T>(VecDeque<(u64, T)>);
 
@@ -8541,10 +8546,20 @@ impl Cache {
         Ok(sum)
     }
 
+    /// Whether there will be room for what took the cache to `needed` bytes: it is small, so others are just quicker to take
+    /// what is freed, or a reader keeps what was evicted.
+    fn will_fit(&self, needed: usize) -> bool {
+        let memory = &self.inner.table.inner.memory;
+        let (limit, used) = (memory.limit.load(Relaxed), memory.used.load(Relaxed));
+        epoch::is_held(memory) || limit < usize::MAX && needed.saturating_sub(used) <= limit / 4
+    }
+
     /// The one way in which pairs change. Where there was no room it evicts and asks `decide` again.
     fn change(&self, key: &[u8], decide: &mut hash::DecideCached<'_, '_>) -> Result<bool> {
         /// How often room is made for one pair.
-        const TURNS: u32 = 24;
+        const EVICTIONS: u32 = 24;
+        /// How often it is waited for after that.
+        const WAITS: u32 = 2_000;
         check_key(key)?;
         let options = &self.inner.options;
         let (mut turns, mut gone) = (0, Vec::new());
@@ -8565,13 +8580,19 @@ impl Cache {
             });
             let emptied = index.emptied.load(Relaxed) && index.emptied.swap(false, Relaxed);
             match changed {
-                Some(Err(error)) if matches!(*error, Error::MemoryLimit { .. }) && rules.refused < TURNS => {
+                Some(Err(error))
+                    if let Error::MemoryLimit { needed, .. } = *error
+                        && (rules.refused < EVICTIONS || rules.refused < WAITS && self.will_fit(needed)) =>
+                {
                     rules.refused += 1;
                     let is_hard = rules.refused > 2 || options.pairs < usize::MAX;
-                    if is_hard {
+                    if is_hard && (rules.refused <= EVICTIONS || rules.refused.is_multiple_of(64)) {
                         index.evict_anywhere(&mut rules);
                     }
                     drop(pinned);
+                    if rules.refused > EVICTIONS / 2 {
+                        (0..8).for_each(|_| sync::yield_now());
+                    }
                     self.index().tidy();
                     if is_hard {
                         self.inner.table.make_room();

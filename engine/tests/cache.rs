@@ -282,6 +282,30 @@ fn after_a_failed_computation_another_one_runs() {
     assert!(!small.contains("key"));
 }
 
+/// With more threads than processors a cache refused pairs of which it could hold hundreds: a thread that is interrupted while it is
+/// pinned keeps what others evict.
+#[test]
+#[cfg_attr(miri, ignore = "it takes too long there")]
+fn threads_are_not_refused_what_fits() {
+    let (store, now) = clocked();
+    let cache = store.cache("c", CacheOptions::bytes(300_000)).unwrap();
+    thread::scope(|scope| {
+        for thread in 0..8_u64 {
+            let (cache, now) = (&cache, &now);
+            scope.spawn(move || {
+                for round in 0..2_000 {
+                    let key = (round * (thread + 7) % 500).to_string();
+                    let value = key.repeat(200);
+                    cache.select_with(&key, |found| assert_eq!(found, value.as_bytes()));
+                    let ttl = if round % 5 == 0 { millis(1) } else { Duration::MAX };
+                    now.fetch_add(round & 1, SeqCst);
+                    assert!(cfg!(twindex_tiny) || cache.upsert_for(&key, &value, ttl).unwrap());
+                }
+            });
+        }
+    });
+}
+
 /// Nothing expired is ever shown, a value is always that of its key, and the byte limit holds at every moment.
 #[test]
 fn threads_meet_nothing_expired_and_no_limit_is_passed() {
