@@ -1,9 +1,9 @@
 //! The class `NativeBatch`.
 
-use napi::Result;
 use napi::bindgen_prelude::{BigInt, Env, PromiseRaw, Uint8Array};
+use napi::{Error, Result, Status};
 use napi_derive::napi;
-use twindex_cluster::{Batch, Error};
+use twindex_cluster::Batch;
 
 use crate::answer::{answer, refused};
 use crate::table::{NativeTable, amount};
@@ -12,13 +12,18 @@ use crate::table::{NativeTable, amount};
 #[napi]
 pub struct NativeBatch(Option<Batch>);
 
+fn ended() -> Error {
+    Error::new(Status::GenericFailure, "TWINDEX_CLOSED\nthe batch has ended")
+}
+
 impl NativeBatch {
     pub(crate) fn new(batch: Batch) -> Self {
         Self(Some(batch))
     }
 
     fn add(&mut self, add: impl FnOnce(&mut Batch) -> twindex_cluster::Result<()>) -> Result<()> {
-        self.0.as_mut().ok_or(Error::Closed).and_then(add).map_err(|error| refused(&error))
+        let batch = self.0.as_mut().ok_or_else(ended)?;
+        add(batch).map_err(|error| refused(&error))
     }
 }
 
@@ -58,7 +63,7 @@ impl NativeBatch {
 
     #[napi]
     pub fn commit<'e>(&mut self, env: &'e Env) -> Result<PromiseRaw<'e, Vec<bool>>> {
-        let batch = self.0.take().ok_or(Error::Closed);
-        answer(env, async move { batch?.commit().await })
+        let batch = self.0.take().ok_or_else(ended)?;
+        answer(env, async move { batch.commit().await })
     }
 }

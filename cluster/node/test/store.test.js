@@ -66,7 +66,7 @@ test('batches are done in one slot', async () => {
   assert.equal(batch.size, 3)
   assert.deepEqual(await batch.commit(), [true, true, false])
   assert.deepEqual(await users.selectMany(['{ada}age', '{ada}visits']), [36, 1])
-  await assert.rejects(batch.commit(), { code: 'TWINDEX_CLOSED' })
+  await assert.rejects(batch.commit(), { code: 'TWINDEX_CLOSED', message: /the batch has ended/ })
   const took = await store.batch((filled) => {
     filled.upsert(log, 'b', '2').replace(log, 'a', '1')
   })

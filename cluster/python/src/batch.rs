@@ -4,10 +4,10 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use twindex_cluster::{Error, Result};
+use twindex_cluster::Result;
 
 use crate::answer::{Mode, answer};
-use crate::error::raised;
+use crate::error::{ended, raised};
 use crate::table::Table;
 
 type Bytes = PyBackedBytes;
@@ -31,8 +31,8 @@ impl Batch {
         add: impl FnOnce(&mut twindex_cluster::Batch) -> Result<()>,
     ) -> PyResult<()> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let added = inner.as_mut().ok_or(Error::Closed).and_then(add);
-        added.map_err(|error| raised(py, &error))
+        let batch = inner.as_mut().ok_or_else(|| ended(py))?;
+        add(batch).map_err(|error| raised(py, &error))
     }
 }
 
@@ -65,8 +65,8 @@ impl Batch {
 
     fn commit(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let batch = self.inner.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let batch = batch.ok_or(Error::Closed);
-        answer(py, self.mode, None, async move { batch?.commit().await })
+        let batch = batch.ok_or_else(|| ended(py))?;
+        answer(py, self.mode, None, async move { batch.commit().await })
     }
 
     fn __len__(&self) -> usize {

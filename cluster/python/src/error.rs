@@ -13,6 +13,14 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
     made.map_or_else(|failure| failure, PyErr::from_value)
 }
 
+/// A use of a batch that was committed.
+pub(crate) fn ended(py: Python<'_>) -> PyErr {
+    let class = py.import("twindex.errors").and_then(|errors| errors.getattr("ClosedError"));
+    class
+        .and_then(|class| class.call1(("the batch has ended",)))
+        .map_or_else(|failure| failure, PyErr::from_value)
+}
+
 /// A use of a store in another process than the one that connected it.
 pub(crate) fn forked(py: Python<'_>) -> PyErr {
     let message = "the store belongs to the process that this one was forked from; connect in this process";

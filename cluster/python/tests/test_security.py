@@ -46,7 +46,11 @@ def test_who_is_not_let_in_is_told_why(secure: Secure, place: int) -> None:
     with pytest.raises(twindex_cluster.RefusedError, match="NOAUTH"):
         twindex.connect(url.replace("default:secret@", ""), tls_authority=authority)
     with pytest.raises(twindex_cluster.UrlError, match="no certificate"):
-        twindex.connect(url, tls_authority=b"what")
+        twindex.connect(url, tls_authority="what")
+    with pytest.raises(twindex.ArgumentTypeError, match="PEM"):
+        twindex.connect(url, tls_authority=7)
+    with pytest.raises(twindex.ArgumentTypeError, match="a pair"):
+        twindex.connect(url, tls_identity=authority)
 
 
 @pytest.mark.parametrize("place", [0, 1], ids=["cluster", "server"])

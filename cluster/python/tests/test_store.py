@@ -108,7 +108,7 @@ def test_batches_are_done_in_one_slot(url: str, namespace: str) -> None:
             batch.delete(users, "{ada}none")
             assert len(batch) == 3
         assert users.select_many(["{ada}age", "{ada}visits"]) == [36, 1]
-        with pytest.raises(twindex.ClosedError):
+        with pytest.raises(twindex.ClosedError, match="the batch has ended"):
             batch.commit()
         batch = store.batch()
         batch.upsert(log, "b", "2")

@@ -298,9 +298,31 @@ def connecting(url, options, awaits, then):
     if not 1 <= options["partitions"] <= MAX_PARTITIONS:
         msg = f"partitions must be 1 to {MAX_PARTITIONS}, not {options['partitions']}"
         raise OptionError(msg)
+    if options["tls_authority"] is not None:
+        options["tls_authority"] = pem("tls_authority", options["tls_authority"])
+    if options["tls_identity"] is not None:
+        options["tls_identity"] = identity(options["tls_identity"])
     for name in ("timeout", "connect_timeout", "patience", "catalogue_age", "longest_life"):
         options[name] = span(options[name])
     return connect(url, options, awaits, then)
+
+
+def pem(what, given):
+    """Certificates or a key as bytes."""
+    if isinstance(given, str):
+        return given.encode()
+    if not isinstance(given, bytes):
+        msg = f"{what} must be PEM as bytes or str, not {type(given).__name__}: {given!r}"
+        raise ArgumentTypeError(msg)
+    return given
+
+
+def identity(given):
+    """A certificate and its key."""
+    if not isinstance(given, tuple) or len(given) != 2:
+        msg = f"tls_identity must be a pair of a certificate and its key, not {type(given).__name__}"
+        raise ArgumentTypeError(msg)
+    return pem("tls_identity", given[0]), pem("tls_identity", given[1])
 
 
 def span(seconds):

@@ -27,8 +27,8 @@ async def connect(
     catalogue_age: _Time = 1,
     partitions: int = 16,
     replicas: int = 0,
-    tls_authority: bytes | None = None,
-    tls_identity: tuple[bytes, bytes] | None = None,
+    tls_authority: bytes | str | None = None,
+    tls_identity: tuple[bytes | str, bytes | str] | None = None,
 ) -> Store: ...
 
 class Batch:
