@@ -174,7 +174,7 @@ fn the_shell_sees_what_another_process_writes() {
         .unwrap();
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(shell.stdout.take().unwrap()));
     let mut stdin = shell.stdin.take().unwrap();
-    let mut ask = || {
+    let mut ask = |stdin: &mut std::process::ChildStdin| {
         stdin.write_all(b"get log now\n").unwrap();
         lines.next().unwrap().unwrap()
     };
@@ -182,9 +182,8 @@ fn the_shell_sees_what_another_process_writes() {
     for value in ["1", "2"] {
         log.upsert("now", value).unwrap();
         writer.flush().unwrap();
-        assert_eq!(ask(), value);
+        assert_eq!(ask(&mut stdin), value);
     }
-    drop(ask);
     drop(stdin);
     assert!(shell.wait().unwrap().success());
 }
@@ -249,7 +248,7 @@ mod by_hand {
                 }
                 match self.screen.recv_timeout(Duration::from_mins(5)) {
                     Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
-                    Err(_) => panic!("{text:?} did not come after {:?}", self.seen),
+                    Err(error) => panic!("{error}: {text:?} did not come after {:?}", self.seen),
                 }
             }
         }

@@ -114,31 +114,33 @@ impl Runner {
             new.as_deref().unwrap_or_default(),
             text("name").as_bytes(),
         ];
-        let [(key, k), (value, v), (was, w), (next, n), (name, m)] = guest.put(pieces);
-        let (w, n) = (if expected.is_some() { w } else { ABSENT }, if new.is_some() { n } else { ABSENT });
+        // Each is an address and a length.
+        let [key, value, was, next, name] = guest.put(pieces);
+        let was_len = if expected.is_some() { was.1 } else { ABSENT };
+        let next_len = if new.is_some() { next.1 } else { ABSENT };
         let Guest { exports, store: memory, .. } = guest;
-        let pair = (*cache, key, k, value, v, ttl(step));
+        let pair = (*cache, key.0, key.1, value.0, value.1, ttl(step));
         let status = match verb {
             "insert" => exports.cache_insert.call(memory, pair),
             "replace" => exports.cache_replace.call(memory, pair),
             "upsert" => exports.cache_upsert.call(memory, pair),
-            "select" => exports.cache_select.call(memory, (*cache, key, k)),
-            "peek" => exports.cache_peek.call(memory, (*cache, key, k)),
-            "contains" | "ttl" => exports.cache_ttl.call(memory, (*cache, key, k)),
-            "delete" => exports.cache_delete.call(memory, (*cache, key, k)),
+            "select" => exports.cache_select.call(memory, (*cache, key.0, key.1)),
+            "peek" => exports.cache_peek.call(memory, (*cache, key.0, key.1)),
+            "contains" | "ttl" => exports.cache_ttl.call(memory, (*cache, key.0, key.1)),
+            "delete" => exports.cache_delete.call(memory, (*cache, key.0, key.1)),
             "increment" => {
                 let by = step["by"].as_i64().expect("an amount");
-                exports.cache_increment.call(memory, (*cache, key, k, by))
+                exports.cache_increment.call(memory, (*cache, key.0, key.1, by))
             }
-            "compare_and_swap" => {
-                exports.cache_compare_and_swap.call(memory, (*cache, key, k, was, w, next, n))
-            }
-            "touch" => exports.cache_touch.call(memory, (*cache, key, k, ttl(step))),
+            "compare_and_swap" => exports
+                .cache_compare_and_swap
+                .call(memory, (*cache, key.0, key.1, was.0, was_len, next.0, next_len)),
+            "touch" => exports.cache_touch.call(memory, (*cache, key.0, key.1, ttl(step))),
             "len" => exports.len.call(memory, (*cache,)),
             "stats" => exports.cache_figures.call(memory, (*cache,)),
             "clear" => exports.clear.call(memory, (*cache,)),
             "caches" => exports.caches.call(memory, (*store,)),
-            "drop_cache" => exports.drop_cache.call(memory, (*store, name, m)),
+            "drop_cache" => exports.drop_cache.call(memory, (*store, name.0, name.1)),
             "table" => return guest.table(*store, text("name").as_bytes(), "hash").map(|_| Value::Null),
             "iter" => {
                 let mut pairs = guest.iterate(*cache, 2)?;
@@ -150,11 +152,10 @@ impl Runner {
         let status = guest.check(status)?;
         Ok(match verb {
             "select" | "peek" if status == 1 => guest.answer_bytes().into(),
-            "select" | "peek" => Value::Null,
+            "select" | "peek" | "clear" => Value::Null,
             "ttl" if status == 0 => Value::Null,
             "ttl" if guest.answer_number() < 0 => "ever".into(),
             "ttl" | "increment" | "len" => guest.answer_number().into(),
-            "clear" => Value::Null,
             "caches" => {
                 let names = guest.answered_pairs().into_iter();
                 names.map(|(name, _)| String::from_utf8(name).expect("a name is text")).collect()
@@ -162,9 +163,11 @@ impl Runner {
             "stats" => {
                 let figures = guest.answer_bytes().as_chunks::<8>().0;
                 let counts: Vec<_> = figures.iter().map(|figure| i64::from_le_bytes(*figure)).collect();
-                let names = ["hits", "misses", "writes", "evictions", "expirations"];
-                let named = names.into_iter().zip(&counts[5..]);
-                named.map(|(name, &count)| (name.to_owned(), Value::from(count))).collect()
+                ["hits", "misses", "writes", "evictions", "expirations"]
+                    .into_iter()
+                    .zip(&counts[5..])
+                    .map(|(name, &count)| (name.to_owned(), Value::from(count)))
+                    .collect()
             }
             _ => (status == 1).into(),
         })
