@@ -53,6 +53,8 @@ enum Row {
     Reopen,
     /// Eight writers, batches of 256 pairs of 100 bytes
     Batches,
+    /// Batches that are done all or not at all beside `upsert_many` of the same: 256 messages of 100 bytes in order
+    Atomic,
     /// One writer, one pair at a time
     Single,
     /// One writer and eight, each write on disk before the next
@@ -85,6 +87,7 @@ fn main() {
             Row::Metadata => bench.metadata(),
             Row::Reopen => bench.reopen(),
             Row::Batches => bench.batches(),
+            Row::Atomic => bench.atomic(),
             Row::Single => bench.single(),
             Row::Commits => bench.commits(),
             Row::Large => bench.large(),
@@ -214,6 +217,72 @@ impl Bench {
             });
             self.tell(format!("8 writers, batches of {BATCH} x 100 B, {durability}"), per_second(rate));
         }
+    }
+
+    /// Each writer appends to a list of its own in one sorted table: the number of the list and that of the message. All
+    /// rounds are of both forms in turn, each over a store of its own.
+    fn atomic(&mut self) {
+        for durability in [None, Some(Durability::None), Some(Durability::EverySec), Some(Durability::Always)]
+        {
+            if durability.is_some_and(|durability| self.durabilities(&[durability]).is_empty()) {
+                continue;
+            }
+            for writers in [1, 2, 8] {
+                let mut rates = Vec::new();
+                let ratio = self.median(|| {
+                    let measured = [false, true].map(|atomic| self.append(durability, writers, atomic));
+                    rates.push(measured);
+                    measured[1] / measured[0]
+                });
+                let median = |at: usize| {
+                    let mut all: Vec<f64> = rates.iter().map(|both| both[at]).collect();
+                    all.sort_by(f64::total_cmp);
+                    per_second(all[all.len() / 2])
+                };
+                let result = format!("{ratio:.2}x: {} beside {}", median(1), median(0));
+                let store =
+                    durability.map_or("in memory".into(), |durability| format!("in a file, {durability}"));
+                self.tell(format!("{writers} writers, atomic batches beside upsert_many, {store}"), result);
+            }
+        }
+    }
+
+    /// How many messages a second are appended, until there are [`pairs`](Arguments::pairs).
+    fn append(&self, durability: Option<Durability>, writers: usize, atomic: bool) -> f64 {
+        const BATCH: u64 = 256;
+        let store = durability.map_or_else(Store::new, |durability| self.open(durability));
+        let table = store.table("t", Index::Sorted).expect("the disk works");
+        let part = if durability == Some(Durability::Always) { 4 } else { 1 };
+        let each = (self.arguments.pairs / writers / part) as u64 / BATCH * BATCH;
+        let start = Barrier::new(writers + 1);
+        let append = |list: u64| {
+            let message = [7; 100];
+            start.wait();
+            for first in (0..each).step_by(BATCH as usize) {
+                let keys: [[u8; 8]; BATCH as usize] =
+                    std::array::from_fn(|at| (list << 48 | (first + at as u64)).to_be_bytes());
+                let pairs = keys.each_ref().map(|key| (&key[..], &message[..]));
+                if atomic {
+                    let mut batch = store.batch();
+                    for (key, value) in pairs {
+                        batch.upsert(&table, key, value).expect("the table is the store's");
+                    }
+                    batch.commit().expect("the disk works");
+                } else {
+                    table.upsert_many(&pairs).expect("the disk works");
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let append = &append;
+            let threads: Vec<_> = (0..writers as u64).map(|list| scope.spawn(move || append(list))).collect();
+            start.wait();
+            let begun = Instant::now();
+            for thread in threads {
+                thread.join().expect("no writer panics");
+            }
+            (each * writers as u64) as f64 / begun.elapsed().as_secs_f64()
+        })
     }
 
     fn single(&mut self) {

@@ -1,9 +1,11 @@
 //! Writes that are done all or not at all.
 
-use std::io;
+use std::cell::Cell;
 use std::sync::{Arc, PoisonError};
+use std::{io, mem};
 
-use twindex::dump::Operation;
+use twindex::Write;
+use twindex::dump::{Operation, Operations};
 
 use crate::compact;
 use crate::core::{Core, Logged};
@@ -33,9 +35,21 @@ use crate::table::Table;
 #[must_use = "a batch does nothing until it is committed"]
 pub struct Batch {
     handle: Arc<Handle>,
+    /// The tables of its steps, each once.
+    tables: Vec<Table>,
     steps: Vec<Step>,
     expected: Vec<Expected>,
+    /// The keys and values of the steps, as the log has them if each step takes effect.
+    operations: Operations,
 }
+
+thread_local! {
+    /// Memory of the last batch that this thread let go of: to make it grow again takes as long as to write to it.
+    static SPARE: Cell<(Vec<Step>, Operations)> = Cell::default();
+}
+
+/// More than this is not kept.
+const SPARE_BYTES: usize = 1 << 16;
 
 /// What a key is to have, or `None` where it is to be absent.
 #[derive(Debug)]
@@ -45,30 +59,69 @@ struct Expected {
     value: Option<Vec<u8>>,
 }
 
+/// A write. Its key is so long and begins there in the operations, and its value follows.
 #[derive(Debug)]
 struct Step {
-    table: Table,
+    table: u32,
+    key: u16,
+    value: u32,
+    at: usize,
     verb: Verb,
-    key: Vec<u8>,
-    value: Vec<u8>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verb {
-    Insert,
-    Replace,
-    Upsert,
+    Write(Write),
     Delete,
-    /// By so much; the sum is the step's value then.
+    /// By so much; once it is done, the sum.
     Increment(i64),
 }
 
-/// What undoes a step: its number, and the key's value before it.
-type Undo = (usize, Option<Vec<u8>>);
+impl Verb {
+    /// Whether it gives the key the step's value.
+    fn sets(self) -> bool {
+        matches!(self, Self::Write(_))
+    }
+}
+
+/// What the steps did, and what undoes it.
+struct Done {
+    /// Whether each of the first steps took effect.
+    took: Vec<bool>,
+    /// What keys had that were there.
+    before: Before,
+}
+
+/// The values that keys had before steps.
+#[derive(Default)]
+struct Before {
+    /// The step, where the value is in `bytes`, and how long it is.
+    places: Vec<(usize, usize, usize)>,
+    bytes: Vec<u8>,
+}
+
+impl Before {
+    fn keep(&mut self, step: usize, value: &[u8]) -> twindex::Result<()> {
+        self.bytes.try_reserve(value.len()).map_err(io::Error::from)?;
+        self.places.try_reserve(1).map_err(io::Error::from)?;
+        self.places.push((step, self.bytes.len(), value.len()));
+        self.bytes.extend_from_slice(value);
+        Ok(())
+    }
+
+    /// Once the places are in order.
+    fn of(&self, step: usize) -> Option<&[u8]> {
+        let found = self.places.binary_search_by_key(&step, |place| place.0).ok()?;
+        let (_, at, len) = self.places[found];
+        Some(&self.bytes[at..at + len])
+    }
+}
 
 impl Batch {
     pub(crate) fn new(handle: Arc<Handle>) -> Self {
-        Self { handle, steps: Vec::new(), expected: Vec::new() }
+        // A thread that is about to end has none any more.
+        let (steps, operations) = SPARE.try_with(Cell::take).unwrap_or_default();
+        Self { handle, tables: Vec::new(), steps, expected: Vec::new(), operations }
     }
 
     /// The number of writes in it.
@@ -83,17 +136,17 @@ impl Batch {
 
     /// Adds the pair where the key is absent.
     pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.add(table, Verb::Insert, key.as_ref(), value.as_ref())
+        self.add(table, Verb::Write(Write::Insert), key.as_ref(), value.as_ref())
     }
 
     /// Replaces the value where the key is present.
     pub fn replace(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.add(table, Verb::Replace, key.as_ref(), value.as_ref())
+        self.add(table, Verb::Write(Write::Replace), key.as_ref(), value.as_ref())
     }
 
     /// Gives the key this value, present or not.
     pub fn upsert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.add(table, Verb::Upsert, key.as_ref(), value.as_ref())
+        self.add(table, Verb::Write(Write::Upsert), key.as_ref(), value.as_ref())
     }
 
     /// Removes the pair.
@@ -119,10 +172,54 @@ impl Batch {
     }
 
     fn add(&mut self, table: &Table, verb: Verb, key: &[u8], value: &[u8]) -> Result<()> {
+        /// What an operation takes beside its key and value, at most.
+        const HEAD: usize = 16;
         table.check_pair(&self.handle, key, value)?;
+        let number = self.number_of(table)?;
         self.steps.try_reserve(1).map_err(io::Error::from).map_err(twindex::Error::from)?;
-        self.steps.push(Step { table: table.clone(), verb, key: copied(key)?, value: copied(value)? });
+        self.operations.reserve(HEAD + key.len() + value.len())?;
+        let operation = match verb {
+            Verb::Delete => Operation::Delete(key),
+            _ => Operation::Put(key, value),
+        };
+        self.operations.push(table.id, operation);
+        let at = self.operations.payload().len() - key.len() - value.len();
+        // Lengths that were checked.
+        self.steps.push(Step { table: number, key: key.len() as u16, value: value.len() as u32, at, verb });
         Ok(())
+    }
+
+    /// The number of the table among those of the steps. Most steps are of the same table as the one before.
+    fn number_of(&mut self, table: &Table) -> Result<u32> {
+        let is_it = |own: &Table| own.is_same(table);
+        if let Some(last) = self.steps.last()
+            && is_it(&self.tables[last.table as usize])
+        {
+            return Ok(last.table);
+        }
+        if let Some(number) = self.tables.iter().position(is_it) {
+            return Ok(number as u32);
+        }
+        self.tables.try_reserve(1).map_err(io::Error::from).map_err(twindex::Error::from)?;
+        self.tables.push(table.clone());
+        Ok(self.tables.len() as u32 - 1)
+    }
+
+    /// The key of a step.
+    #[inline]
+    fn key(&self, step: &Step) -> &[u8] {
+        &self.operations.payload()[step.at..][..step.key.into()]
+    }
+
+    /// The value of a step.
+    #[inline]
+    fn value(&self, step: &Step) -> &[u8] {
+        &self.operations.payload()[step.at + usize::from(step.key)..][..step.value as usize]
+    }
+
+    #[inline]
+    fn table(&self, step: &Step) -> &Table {
+        &self.tables[step.table as usize]
     }
 
     /// Does all of them: whether each took effect.
@@ -132,23 +229,20 @@ impl Batch {
     pub fn commit(mut self) -> Result<Vec<bool>> {
         let handle = Arc::clone(&self.handle);
         let core = &handle.0;
-        let bytes = self.steps.iter().map(|step| step.key.len() + step.value.len()).sum();
-        let logged = handle.before_write(bytes)?;
+        let logged = handle.before_write(self.operations.payload().len())?;
         let _not_while_saved =
             core.home.as_ref().map(|home| home.batches.read().unwrap_or_else(PoisonError::into_inner));
         let stripes = logged.map_or_else(|| core.gate.close(), |logged| &logged.stripes);
-        let held = stripes.hold_many(self.keys(stripes)?);
+        let held = stripes.hold_many(self.stripes(stripes)?);
         self.check_expected()?;
         let took = self.apply(core)?;
         let Some(Logged { log, .. }) = logged.filter(|_| took.contains(&true)) else { return Ok(took) };
-        let written = log.append(|log| {
-            for (step, _) in self.steps.iter().zip(&took).filter(|(_, took)| **took) {
-                match step.verb {
-                    Verb::Delete => log.push(step.table.id, Operation::Delete(&step.key)),
-                    _ => log.push(step.table.id, Operation::Put(&step.key, &step.value)),
-                }
-            }
-        })?;
+        let is_ready = |(step, took): (&Step, &bool)| *took && !matches!(step.verb, Verb::Increment(_));
+        let written = if self.steps.iter().zip(&took).all(is_ready) {
+            log.append_made(&mut self.operations)?
+        } else {
+            log.append(|log| self.log_what_took(log, &took))?
+        };
         drop(held);
         if log.is_due() {
             compact::in_background(core);
@@ -157,12 +251,23 @@ impl Batch {
         Ok(took)
     }
 
+    fn log_what_took(&self, log: &mut Operations, took: &[bool]) {
+        for (step, _) in self.steps.iter().zip(took).filter(|(_, took)| **took) {
+            let (id, key) = (self.table(step).id, self.key(step));
+            match step.verb {
+                Verb::Delete => log.push(id, Operation::Delete(key)),
+                Verb::Increment(sum) => log.push(id, Operation::Put(key, sum.to_string().as_bytes())),
+                Verb::Write(_) => log.push(id, Operation::Put(key, self.value(step))),
+            }
+        }
+    }
+
     /// The locks of all keys that it writes or expects something of.
-    fn keys(&self, stripes: &Stripes) -> twindex::Result<Vec<usize>> {
-        let mut keys = room(self.steps.len() + self.expected.len())?;
-        keys.extend(self.steps.iter().map(|step| stripes.of(step.table.id, &step.key)));
-        keys.extend(self.expected.iter().map(|expected| stripes.of(expected.table.id, &expected.key)));
-        Ok(keys)
+    fn stripes(&self, stripes: &Stripes) -> twindex::Result<Vec<usize>> {
+        let mut all = room(self.steps.len() + self.expected.len())?;
+        all.extend(self.steps.iter().map(|step| stripes.of(self.table(step).id, self.key(step))));
+        all.extend(self.expected.iter().map(|expected| stripes.of(expected.table.id, &expected.key)));
+        Ok(all)
     }
 
     fn check_expected(&self) -> Result<()> {
@@ -183,43 +288,105 @@ impl Batch {
         Err(Error::Unexpected { failed: failed.into_iter().map(|(number, _)| number).collect(), table, key })
     }
 
+    /// Does the steps in memory, or none of them: whether each took effect.
     fn apply(&mut self, core: &Core) -> Result<Vec<bool>> {
-        let mut done: Vec<Undo> = room(self.steps.len())?;
-        let mut took = room(self.steps.len())?;
-        for (number, step) in self.steps.iter_mut().enumerate() {
-            let before = step.table.in_memory().select(&step.key);
-            match step.apply() {
-                Ok(yes) => {
-                    if yes {
-                        done.push((number, before));
-                    }
-                    took.push(yes);
-                }
-                Err(error) => {
-                    self.undo(core, done);
-                    return Err(error.into());
-                }
+        let count = self.steps.len();
+        let mut done = Done { took: room(count)?, before: Before::default() };
+        while done.took.len() < count {
+            let at = done.took.len();
+            let applied = if self.steps[at].verb.sets() {
+                self.apply_run(at, &mut done)
+            } else {
+                self.apply_group(at, &mut done)
+            };
+            if let Err(error) = applied {
+                self.undo(core, done);
+                return Err(error.into());
             }
         }
-        Ok(took)
+        Ok(done.took)
+    }
+
+    /// Does the steps from `from` on that set values in one table.
+    fn apply_run(&self, from: usize, done: &mut Done) -> twindex::Result<()> {
+        let steps = &self.steps[from..];
+        let is_of_run = |step: &&Step| step.table == steps[0].table && step.verb.sets();
+        let run = steps.iter().take_while(is_of_run);
+        let mut pairs = room(run.clone().count())?;
+        pairs.extend(run.map(|step| (self.key(step), self.value(step))));
+        let Done { took, before } = done;
+        let mut kept = Ok(());
+        let wants = |at: usize, old: Option<&[u8]>| {
+            let takes_effect =
+                matches!(steps[at].verb, Verb::Write(write) if write.takes_effect(old.is_some()));
+            if takes_effect
+                && kept.is_ok()
+                && let Some(old) = old
+            {
+                kept = before.keep(from + at, old);
+            }
+            takes_effect && kept.is_ok()
+        };
+        self.table(&steps[0]).in_memory().write_each(&pairs, took, wants)?;
+        kept
+    }
+
+    /// Does the next few of the steps from `from` on that delete or increment in one table.
+    fn apply_group(&mut self, from: usize, done: &mut Done) -> twindex::Result<()> {
+        /// So many cache misses overlap.
+        const GROUP: usize = 16;
+        let Self { tables, steps, operations, .. } = self;
+        let steps = &mut steps[from..];
+        let first = steps[0].table;
+        let is_of_group = |step: &&Step| step.table == first && !step.verb.sets();
+        let count = steps.iter().take(GROUP).take_while(is_of_group).count();
+        let mut keys = [&[][..]; GROUP];
+        for (key, step) in keys.iter_mut().zip(&steps[..count]) {
+            *key = &operations.payload()[step.at..][..step.key.into()];
+        }
+        let table = tables[first as usize].in_memory();
+        table.prefetch(&keys[..count]);
+        for (step, key) in steps[..count].iter_mut().zip(keys) {
+            let number = done.took.len();
+            table.select_with(key, |old| done.before.keep(number, old)).transpose()?;
+            done.took.push(match &mut step.verb {
+                Verb::Increment(number) => {
+                    *number = table.increment(key, *number)?;
+                    true
+                }
+                _ => table.delete(key)?,
+            });
+        }
+        Ok(())
     }
 
     /// Gives keys back what they had. They fit before, but on the way there the old values need room beside the
     /// new ones, so the limit is out of force meanwhile.
-    fn undo(&self, core: &Core, done: Vec<Undo>) {
+    fn undo(&self, core: &Core, done: Done) {
+        let Done { took, mut before } = done;
+        before.places.sort_unstable();
         let limit = core.engine.memory_limit();
         core.engine.set_memory_limit(None);
-        for (number, before) in done.into_iter().rev() {
-            let step = &self.steps[number];
-            let table = step.table.in_memory();
-            let undone = match before {
-                Some(value) => table.upsert(&step.key, value),
-                None => table.delete(&step.key),
+        for (number, step) in self.steps[..took.len()].iter().enumerate().rev().filter(|(at, _)| took[*at]) {
+            let (table, key) = (self.table(step).in_memory(), self.key(step));
+            let undone = match before.of(number) {
+                Some(value) => table.upsert(key, value),
+                None => table.delete(key),
             };
             // It fails only where the table was dropped, and then there is nothing to undo.
             drop(undone);
         }
         core.engine.set_memory_limit(limit);
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        let (mut steps, mut operations) = (mem::take(&mut self.steps), mem::take(&mut self.operations));
+        steps.clear();
+        steps.shrink_to(SPARE_BYTES / size_of::<Step>());
+        operations.clear(SPARE_BYTES);
+        let _ = SPARE.try_with(|spare| spare.set((steps, operations)));
     }
 }
 
@@ -235,20 +402,4 @@ fn room<T>(count: usize) -> twindex::Result<Vec<T>> {
     let mut all = Vec::new();
     all.try_reserve_exact(count).map_err(io::Error::from)?;
     Ok(all)
-}
-
-impl Step {
-    fn apply(&mut self) -> twindex::Result<bool> {
-        let table = self.table.in_memory();
-        match self.verb {
-            Verb::Insert => table.insert(&self.key, &self.value),
-            Verb::Replace => table.replace(&self.key, &self.value),
-            Verb::Upsert => table.upsert(&self.key, &self.value),
-            Verb::Delete => table.delete(&self.key),
-            Verb::Increment(by) => {
-                self.value = table.increment(&self.key, by)?.to_string().into();
-                Ok(true)
-            }
-        }
-    }
 }

@@ -463,7 +463,13 @@ impl Log {
         fill(&mut operations);
         let written = self.append_made(&mut operations);
         let _ = OPERATIONS.try_with(|own| own.set(Some(operations)));
-        let written = written?;
+        written
+    }
+
+    /// Appends these operations, in one record, as `append` does.
+    #[inline]
+    pub(crate) fn append_made(&self, operations: &mut Operations) -> Result<u64> {
+        let written = self.put_in_order(operations)?;
         // The buffer of many writes that are acknowledged together stays short enough for the memory that is kept back.
         if written.saturating_sub(self.handed.load(Acquire)) >= LONG_BUFFER {
             self.hand_over(written)?;
@@ -472,7 +478,7 @@ impl Log {
     }
 
     #[inline]
-    fn append_made(&self, operations: &mut Operations) -> Result<u64> {
+    fn put_in_order(&self, operations: &mut Operations) -> Result<u64> {
         let mut tail = lock(&self.tail);
         self.check()?;
         if tail.closed {

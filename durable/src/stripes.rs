@@ -31,11 +31,13 @@ impl Stripes {
         Self { locks, hasher: foldhash::fast::RandomState::default() }
     }
 
-    /// Which lock is that of a key. Tables share them.
+    /// Which lock is that of a key. Tables share them, and so do keys that differ in the last byte alone: the keys of a batch
+    /// often follow each other, and 256 locks take as long as a third of what is done under them.
     #[inline]
     pub(crate) fn of(&self, table: u32, key: &[u8]) -> usize {
+        let start = &key[..key.len().saturating_sub(1)];
         let hash =
-            self.hasher.hash_one(key).wrapping_add(u64::from(table).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            self.hasher.hash_one(start).wrapping_add(u64::from(table).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         (hash >> (64 - COUNT.trailing_zeros())) as usize
     }
 
@@ -46,6 +48,7 @@ impl Stripes {
 
     /// Holds each of them, which may be named more than once.
     pub(crate) fn hold_many(&self, mut stripes: Vec<usize>) -> Vec<Held<'_>> {
+        stripes.dedup();
         stripes.sort_unstable();
         stripes.dedup();
         stripes.into_iter().map(|stripe| self.hold(stripe)).collect()

@@ -486,6 +486,12 @@ impl Table {
 
     // --- for batches
 
+    /// Whether both are the same table of the same store.
+    #[inline]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.id == other.id && Arc::ptr_eq(&self.handle, &other.handle)
+    }
+
     pub(crate) fn check_pair(&self, handle: &Arc<Handle>, key: &[u8], value: &[u8]) -> Result<()> {
         if !Arc::ptr_eq(handle, &self.handle) {
             return Err(Error::ForeignTable { table: self.name().into() });

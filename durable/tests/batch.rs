@@ -1,5 +1,6 @@
 //! Batches: all or nothing, only if what they expect is so, and no other writer in between.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::thread;
@@ -188,6 +189,119 @@ fn transfer(store: &Store, accounts: &Table, from: &str, to: &str, amount: i64) 
             Err(Error::Unexpected { .. }) => {}
             Err(error) => panic!("{error}"),
         }
+    }
+}
+
+type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn pairs_of(table: &Table) -> Pairs {
+    table.iter().unwrap().map(|(key, value)| (key, value.clone())).collect()
+}
+
+/// Batches of all sizes, in order and not, with keys that come more than once, against a model. Of those that fail somewhere
+/// nothing is left: an integer overflows in some, others meet the memory limit.
+#[test]
+fn batches_do_all_or_nothing_whatever_is_in_them() {
+    let (_folder, stores) = stores();
+    for (what, store, path) in stores {
+        let mut random = fastrand::Rng::with_seed(25);
+        let (rounds, mut failed) = (if what == "always" { 40_u8 } else { 60 }, [0; 2]);
+        let tables =
+            [Index::Hash, Index::Sorted].map(|index| store.table(&index.to_string(), index).unwrap());
+        let mut models = [Pairs::new(), Pairs::new()];
+        let mut next = 0_u64;
+        for round in 0..rounds {
+            let (mut after, mut took) = (models.clone(), Vec::new());
+            let mut batch = store.batch();
+            let mut fits = true;
+            for _ in 0..1 << random.u32(..6) {
+                let at = random.usize(..2);
+                let (table, model) = (&tables[at], &mut after[at]);
+                // Runs of new keys in order are written otherwise than single ones.
+                let ascends = random.u8(..4) > 0;
+                for _ in 0..if ascends { 1 << random.u32(..7) } else { 1 } {
+                    next += 1;
+                    let key = if ascends { next } else { random.u64(..next) }.to_be_bytes();
+                    let old = model.get(&key[..]).cloned();
+                    let most = if random.u8(..50) == 0 { 9999 } else { 40 };
+                    let value = vec![round; random.usize(..most)];
+                    let verb = random.u8(..if ascends { 3 } else { 5 });
+                    match verb {
+                        0 => batch.insert(table, key, &value).unwrap(),
+                        1 => batch.replace(table, key, &value).unwrap(),
+                        2 => batch.upsert(table, key, &value).unwrap(),
+                        3 => batch.delete(table, key).unwrap(),
+                        _ => {
+                            let by = if random.bool() { i64::MAX / 2 } else { i64::MIN / 2 };
+                            let counter = [&b"counter"[..], &[key[7] % 2]].concat();
+                            batch.increment(table, &counter, by).unwrap();
+                            let old = model.get(&counter).map_or(0, |text| parsed(text));
+                            fits &= old.checked_add(by).is_some();
+                            model.insert(counter, old.wrapping_add(by).to_string().into());
+                            took.push(true);
+                            continue;
+                        }
+                    }
+                    took.push([old.is_none(), old.is_some(), true, old.is_some()][usize::from(verb)]);
+                    if took.last() == Some(&true) {
+                        drop(if verb == 3 {
+                            model.remove(&key[..])
+                        } else {
+                            model.insert(key.into(), value)
+                        });
+                    }
+                }
+            }
+            let is_limited = random.u8(..3) == 0;
+            if is_limited {
+                store.set_memory_limit(Some(store.memory() + random.usize(..20_000)));
+            }
+            match batch.commit() {
+                Ok(done) => {
+                    assert!(fits && done == took, "{what}, round {round}");
+                    models = after;
+                }
+                Err(error) => {
+                    let code = error.code();
+                    assert!(
+                        !fits && code == "TWINDEX_OVERFLOW" || is_limited && code == "TWINDEX_MEMORY_LIMIT",
+                        "{error}"
+                    );
+                    failed[usize::from(code == "TWINDEX_OVERFLOW")] += 1;
+                }
+            }
+            store.set_memory_limit(None);
+            for (table, model) in tables.iter().zip(&models) {
+                assert!(pairs_of(table) == *model, "{what}, round {round}, {}", table.name());
+            }
+        }
+        assert!(failed.iter().all(|&count| count > 0), "{failed:?} failed for each reason");
+        let store = again(&store, path.as_ref());
+        for (table, model) in tables.iter().zip(&models) {
+            assert!(pairs_of(&store.table(table.name(), table.index()).unwrap()) == *model, "{what}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_done_where_a_table_in_the_middle_is_dropped() {
+    let (_folder, stores) = stores();
+    for (_, store, path) in stores {
+        let [first, dropped, last] =
+            ["first", "dropped", "last"].map(|name| store.table(name, Index::Sorted).unwrap());
+        first.upsert("000", "old").unwrap();
+        let mut batch = store.batch();
+        for table in [&first, &dropped, &last] {
+            for number in 0..100 {
+                batch.upsert(table, format!("{number:03}"), "new").unwrap();
+            }
+        }
+        store.drop_table("dropped").unwrap();
+        assert_eq!(batch.commit().unwrap_err().code(), "TWINDEX_TABLE_DROPPED");
+        let store = again(&store, path.as_ref());
+        let pairs = |name| pairs_of(&store.table(name, Index::Sorted).unwrap());
+        assert_eq!(pairs("first"), Pairs::from([(b"000".to_vec(), b"old".to_vec())]));
+        assert_eq!(pairs("last"), Pairs::new());
     }
 }
 

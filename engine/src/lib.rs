@@ -3088,14 +3088,14 @@ mod hash {
 
         // --- writing many
 
-        /// Writes each pair and notes in `took` whether that took effect, shard by shard, so that a lock is taken once for many
-        /// pairs, and equal keys in turn. Returns the positions that remain, in that order, where it cannot go on.
+        /// Writes each pair that `wants` wants and notes in `took` whether it did, shard by shard, so that a lock is taken once
+        /// for many pairs, and equal keys in turn. Returns the positions that remain, in that order, where it cannot go on.
         pub(super) fn write_many(
             &self,
-            write: Write,
             pairs: &[KeyValue<'_>],
             took: &mut [bool],
             may_write: impl Fn() -> bool,
+            wants: &mut impl Wants,
         ) -> Vec<u32> {
             /// How many pairs ahead a bucket is prefetched.
             const LOOKAHEAD: usize = 8;
@@ -3123,7 +3123,7 @@ mod hash {
                         prefetch(unsafe { directory.segment(soon).bucket(soon, 0) });
                     }
                     let (key, value) = pairs[at as usize];
-                    let decide = &mut |old: Option<&[u8]>| Ok(write.change(old, value));
+                    let decide = &mut |old: Option<&[u8]>| Ok(set_if(wants(at as usize, old), value));
                     match segment.locate(shard, hash, key) {
                         None => full = Some((segment, hash)),
                         Some(location) => {
@@ -5536,23 +5536,23 @@ mod sorted {
             Some(changed)
         }
 
-        /// Writes the first of a group of pairs, and adds to `took` whether that took effect. They go down the tree side by
-        /// side. Where it ends, `change` knows what to do.
+        /// Writes the first of a group of pairs that `wants` wants, and adds to `took` whether it did. They go down the tree side
+        /// by side. Where it ends, `change` knows what to do.
         pub(super) fn write_group(
             &self,
-            write: Write,
             pairs: &[KeyValue<'_>],
             took: &mut Vec<bool>,
             may_write: impl Fn() -> bool,
+            wants: &mut impl Wants,
         ) {
             let leaves = self.leaves(&pairs.iter().map(|&(key, _)| key));
             leaves.iter().zip(pairs).filter_map(|(leaf, _)| *leaf).for_each(Leaf::prefetch_floor);
-            for (leaf, (key, value)) in leaves.into_iter().zip(pairs) {
+            for (at, (leaf, &(key, value))) in leaves.into_iter().zip(pairs).enumerate() {
                 let Some(leaf) = leaf else { return };
                 let decide = &mut |old: Option<&[u8]>| {
                     // The caller finds out itself.
                     let dropped = || Error::TableDropped { table: String::new() };
-                    if may_write() { Ok(write.change(old, value)) } else { Err(dropped().into()) }
+                    if may_write() { Ok(set_if(wants(at, old), value)) } else { Err(dropped().into()) }
                 };
                 // S2: it is the key's leaf as long as it was not replaced.
                 let Some(Ok(changed)) = self.change_at(leaf, None, key, decide) else { return };
@@ -5563,10 +5563,10 @@ mod sorted {
         /// As `write_group`, for keys that ascend, leaf by leaf. It ends where a leaf gets few of them.
         pub(super) fn write_run(
             &self,
-            write: Write,
             pairs: &[KeyValue<'_>],
             took: &mut Vec<bool>,
             may_write: impl Fn() -> bool,
+            wants: &mut impl Wants,
         ) {
             let mut rest = pairs;
             while let Some(&(first, _)) = rest.first()
@@ -5582,7 +5582,8 @@ mod sorted {
                     let mut search = leaf.search(leaf.count(), key, true);
                     let far = (at + leaf.count()).min(here - 1);
                     search.far = (far >= at + IN_ORDER).then(|| rest[far].0);
-                    let decide = &mut |old: Option<&[u8]>| Ok(write.change(old, value));
+                    let number = pairs.len() - rest.len() + at;
+                    let decide = &mut |old: Option<&[u8]>| Ok(set_if(wants(number, old), value));
                     let Ok(changed) = self.change_in(&mut locked, search, decide) else { return };
                     took.push(changed);
                     done += 1;
@@ -7480,11 +7481,16 @@ impl Write {
             Self::Upsert => true,
         }
     }
+}
 
-    #[inline]
-    fn change<'v>(self, old: Option<&[u8]>, value: &'v [u8]) -> Change<&'v [u8]> {
-        if self.takes_effect(old.is_some()) { Change::Set(value) } else { Change::Keep }
-    }
+/// Whether the pair at this position is to be written where its key has this value.
+trait Wants: FnMut(usize, Option<&[u8]>) -> bool {}
+
+impl<F: FnMut(usize, Option<&[u8]>) -> bool> Wants for F {}
+
+#[inline]
+fn set_if(wanted: bool, value: &[u8]) -> Change<&[u8]> {
+    if wanted { Change::Set(value) } else { Change::Keep }
 }
 
 // --- the table
@@ -7744,7 +7750,7 @@ impl Table {
     pub fn write(&self, write: Write, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         let (key, value) = (key.as_ref(), value.as_ref());
         check_value(value)?;
-        let decide = |old: Option<&[u8]>| Ok(write.change(old, value));
+        let decide = |old: Option<&[u8]>| Ok(set_if(write.takes_effect(old.is_some()), value));
         // A module for WebAssembly is downloaded: only the fast one has a copy of the indexes' writing for these verbs alone.
         if SMALL { self.change(key, true, decide) } else { self.change_at_once(key, true, decide) }
     }
@@ -7874,45 +7880,77 @@ impl Table {
             // Asked once more, a caller's type may answer with other bytes: what is written is what is checked here.
             let group: Vec<_> = group.iter().map(slices).collect();
             group.iter().copied().try_for_each(check)?;
-            self.write_batch(write, &group, &mut results)?;
+            self.write_slices(write, &group, &mut results)?;
         }
         Ok(results)
     }
 
-    /// `write` for each pair, many at a time; adds to `results`.
-    fn write_batch(&self, write: Write, pairs: &[KeyValue<'_>], results: &mut Vec<bool>) -> Result<()> {
+    /// [`write`](Self::write) for so many pairs whose lengths are checked; adds to `results`.
+    fn write_slices(&self, write: Write, pairs: &[KeyValue<'_>], results: &mut Vec<bool>) -> Result<()> {
+        self.write_batch(pairs, results, &mut |_, old| write.takes_effect(old.is_some()))
+    }
+
+    /// Gives each key its value where `wants` it, which is told the pair's position and the key's value under the key's lock, and
+    /// is asked again where room had to be made first. Adds to `took` whether it did.
+    ///
+    /// Where it fails, `took` says which of the first pairs are written; the others are not.
+    #[doc(hidden)]
+    pub fn write_each(
+        &self,
+        pairs: &[(&[u8], &[u8])],
+        took: &mut Vec<bool>,
+        mut wants: impl FnMut(usize, Option<&[u8]>) -> bool,
+    ) -> Result<()> {
+        pairs.iter().try_for_each(|(key, value)| check_key(key).and_then(|()| check_value(value)))?;
+        for (number, group) in pairs.chunks(BATCH).enumerate() {
+            let wants = &mut |at, old: Option<&[u8]>| wants(number * BATCH + at, old);
+            self.write_batch(group, took, wants)?;
+        }
+        Ok(())
+    }
+
+    /// As [`write_each`](Self::write_each), for so many pairs whose lengths are checked.
+    fn write_batch(
+        &self,
+        pairs: &[KeyValue<'_>],
+        results: &mut Vec<bool>,
+        wants: &mut impl Wants,
+    ) -> Result<()> {
         /// With fewer pairs, too few are of one shard to write a hash table shard by shard.
         const GROUP: usize = tuned(64, 4);
         let before = results.len();
-        let write_one = |&(key, value): &KeyValue<'_>| self.write(write, key, value);
         let may_write = || !self.is_dropped();
         match &self.inner.pairs {
+            // A module for WebAssembly is downloaded: there, one copy of the indexes' writing does.
+            _ if cfg!(target_family = "wasm") => self.write_in_turn(pairs, results, wants)?,
             Pairs::Hash(index) if pairs.len() >= GROUP => {
                 results.resize(before + pairs.len(), false);
                 let took = &mut results[before..];
-                let mut left = index.get(&self.pin()).write_many(write, pairs, took, may_write);
+                let mut left = index.get(&self.pin()).write_many(pairs, took, may_write, wants);
                 // The first pair that fails makes the error. Those before it are written.
                 left.sort_unstable();
                 for at in left {
-                    took[at as usize] = write_one(&pairs[at as usize])?;
+                    took[at as usize] = self.write_one(pairs, at as usize, wants)?;
                 }
             }
-            Pairs::Hash(_) => results.append(&mut self.each(pairs, |(key, _)| key, write_one)?),
+            Pairs::Hash(_) => self.write_in_turn(pairs, results, wants)?,
             Pairs::Sorted(index) => {
                 let ascend = pairs.is_sorted_by(|one, next| one.0 <= next.0);
-                while let rest = &pairs[results.len() - before..]
+                while let from = results.len() - before
+                    && let rest = &pairs[from..]
                     && !rest.is_empty()
                 {
                     let done = results.len();
+                    let wants = &mut |at, old: Option<&[u8]>| wants(from + at, old);
                     if ascend {
-                        index.get(&self.pin()).write_run(write, rest, results, may_write);
+                        index.get(&self.pin()).write_run(rest, results, may_write, wants);
                     }
                     if results.len() == done {
                         let group = &rest[..rest.len().min(sorted::GROUP)];
-                        index.get(&self.pin()).write_group(write, group, results, may_write);
+                        index.get(&self.pin()).write_group(group, results, may_write, wants);
                     }
                     if results.len() == done {
-                        results.push(write_one(&rest[0])?);
+                        results.push(self.write_one(rest, 0, wants)?);
                     }
                 }
                 // As in `attempt`: a thread that deleted the last pair may have met a leaf that was locked here.
@@ -7925,6 +7963,25 @@ impl Table {
             }
         }
         Ok(())
+    }
+
+    fn write_in_turn(
+        &self,
+        pairs: &[KeyValue<'_>],
+        results: &mut Vec<bool>,
+        wants: &mut impl Wants,
+    ) -> Result<()> {
+        let mut positions = 0..;
+        let write_next =
+            |_: &KeyValue<'_>| self.write_one(pairs, positions.next().unwrap_or_default(), wants);
+        self.each_into(results, pairs, |(key, _)| key, write_next)
+    }
+
+    /// Writes the pair at a position by itself, where `wants` it.
+    #[inline]
+    fn write_one(&self, pairs: &[KeyValue<'_>], at: usize, wants: &mut impl Wants) -> Result<bool> {
+        let (key, value) = pairs[at];
+        self.change(key, true, |old| Ok(set_if(wants(at, old), value)))
     }
 
     /// [`delete`](Self::delete) for each key: whether each took effect.
@@ -7966,11 +8023,23 @@ impl Table {
         &self,
         items: &[I],
         key: impl Fn(&I) -> &[u8],
-        mut verb: impl FnMut(&I) -> Result<T>,
+        verb: impl FnMut(&I) -> Result<T>,
     ) -> Result<Vec<T>> {
+        let mut results = Vec::with_capacity(items.len());
+        self.each_into(&mut results, items, key, verb)?;
+        Ok(results)
+    }
+
+    /// As `each`, adding to `results`, which has those of the first items where one fails.
+    fn each_into<I, T>(
+        &self,
+        results: &mut Vec<T>,
+        items: &[I],
+        key: impl Fn(&I) -> &[u8],
+        mut verb: impl FnMut(&I) -> Result<T>,
+    ) -> Result<()> {
         const GROUP: usize = 16;
         items.iter().try_for_each(|item| check_key(key(item)))?;
-        let mut results = Vec::with_capacity(items.len());
         for group in items.chunks(GROUP) {
             let mut keys = [&[][..]; GROUP];
             keys.iter_mut().zip(group).for_each(|(to, item)| *to = key(item));
@@ -7979,7 +8048,7 @@ impl Table {
                 results.push(verb(item)?);
             }
         }
-        Ok(results)
+        Ok(())
     }
 
     /// Prefetches what verbs on these keys will need, so that the cache misses overlap.
@@ -9644,6 +9713,17 @@ pub mod dump {
             }
             self.bytes.extend_from_slice(first);
             self.bytes.extend_from_slice(second);
+        }
+
+        /// Makes room for so many bytes of operations.
+        pub fn reserve(&mut self, bytes: usize) -> Result<()> {
+            Ok(self.bytes.try_reserve(bytes).map_err(std::io::Error::from)?)
+        }
+
+        /// What was pushed.
+        #[inline]
+        pub fn payload(&self) -> &[u8] {
+            &self.bytes[HEAD_BYTES..]
         }
 
         /// Puts the place behind this record before what was pushed.
