@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there 
 # How many seconds of the processor's time may go by until a signal is heeded: so the test holds on a busy machine too.
 SOON = 0.2
 # And how many a call takes at least, so that one that does not heed signals is found.
-LONG = 0.5
+LONG = 0.3
 
 Call = Callable[[], object]
 

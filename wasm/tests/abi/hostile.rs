@@ -249,11 +249,12 @@ fn call_anything(guest: &mut Guest, name: &str, arguments: &[u64]) -> Result<(),
         .zip(arguments)
         .map(|(ty, argument)| match ty {
             ValType::I64 => Val::I64(argument.cast_signed()),
+            ValType::F64 => Val::F64(*argument),
             _ => Val::I32((*argument as u32).cast_signed()),
         })
         .collect();
     let mut results = [Val::I32(0)];
-    let returned = function.call(&mut guest.store, &arguments, &mut results);
+    let returned = function.call(&mut guest.store, &arguments, &mut results[..ty.results().len()]);
     prop_assert!(returned.is_ok(), "{name}{arguments:?} trapped: {returned:?}");
     let status = results[0].unwrap_i32();
     let refused = status < 0 && !matches!(name, "twindex_alloc" | "twindex_answer");
