@@ -1,0 +1,422 @@
+"""A writer and a reader of store files, made from docs/file-format.md alone.
+
+They show that the document is exact: twindex reads what this writes, and this reads what twindex writes.
+So this takes nothing from twindex, and does not look at how twindex does it.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+from zlib import crc32
+
+MAGIC = b"\x89TWX\r\n\x1a\n"
+HEADER = 24
+HEAD = 12
+TABLE, PAIRS, END, LOG, SYNCED = range(1, 6)
+PUT, DELETE, CREATE, DROP, CLEAR, POSITION = range(6)
+BLOCK = 64 * 1024
+
+Item: TypeAlias = "bytes | str | int | float | tuple[Item, ...] | None"
+
+Content: TypeAlias = tuple[str, str, str, list[tuple[bytes, bytes]]]
+"""A table's index, its codecs, and its pairs in order."""
+
+
+class DamagedError(Exception):
+    """The bytes are no store file."""
+
+
+@dataclass
+class Table:
+    id: int
+    name: str
+    index: str
+    keys: str
+    values: str
+    pairs: dict[bytes, bytes] = field(default_factory=dict)
+
+    def entry(self) -> bytes:
+        keys, values = self.keys.encode(), self.values.encode()
+        index = ["hash", "sorted"].index(self.index)
+        return bytes([index, len(keys)]) + keys + bytes([len(values)]) + values + self.name.encode()
+
+    def content(self) -> Content:
+        return self.index, self.keys, self.values, sorted(self.pairs.items())
+
+
+# Writing
+
+
+def int_key(number: int) -> bytes:
+    return (number + 2**63).to_bytes(8, "big")
+
+
+def tuple_key(*items: Item) -> bytes:
+    return b"".join(map(item_key, items))
+
+
+def item_key(item: Item) -> bytes:
+    match item:
+        case None:
+            return b"\x01"
+        case bytes():
+            return b"\x02" + item.replace(b"\0", b"\0\xff") + b"\0"
+        case str():
+            return b"\x03" + item.encode().replace(b"\0", b"\0\xff") + b"\0"
+        case tuple():
+            return b"\x05" + tuple_key(*item) + b"\0"
+        case int():
+            length = (abs(item).bit_length() + 7) // 8
+            size = abs(item).to_bytes(length, "big")
+            return bytes([0x14 + length]) + size if item >= 0 else bytes([0x14 - length]) + inverted(size)
+    if item >= 2**63:
+        return b"\x1d" + struct.pack(">d", item)
+    if item < -(2**63):
+        return b"\x0b" + inverted(struct.pack(">d", item))
+    lower = math.floor(item)
+    if item == lower:
+        return item_key(lower) + b"\x1e"
+    if lower >= 0:
+        return item_key(lower) + b"\x1f" + struct.pack(">d", item - lower)
+    return item_key(lower) + b"\x1f" + inverted(struct.pack(">d", lower + 1 - item))
+
+
+def inverted(content: bytes) -> bytes:
+    return bytes(byte ^ 0xFF for byte in content)
+
+
+def varint(number: int) -> bytes:
+    written = bytearray()
+    while number > 0x7F:
+        written.append(number & 0x7F | 0x80)
+        number >>= 7
+    written.append(number)
+    return bytes(written)
+
+
+def sums(salt: int, offset: int, head: bytes, payload: bytes) -> tuple[int, int]:
+    """Both checksums of a record, of whose head the kind and the length are given."""
+    check = crc32(struct.pack("<QQ", salt, offset) + head)
+    return check & 0xFFFF, crc32(payload, check)
+
+
+class Step(NamedTuple):
+    """How a key comes of the one before: so many bytes are cut off its end, and the rest follows."""
+
+    cut: int
+    rest: bytes
+    shared: int
+    value: bytes
+
+
+def steps(pairs: Iterable[tuple[bytes, bytes]]) -> Iterator[Step]:
+    last = b""
+    for key, value in pairs:
+        shared = 0
+        while shared < min(len(last), len(key)) and last[shared] == key[shared]:
+            shared += 1
+        yield Step(len(last) - shared, key[shared:], shared, value)
+        last = key
+
+
+def pack_pairs(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """The tokens of a record's pairs: as few as can be found by trying all references."""
+    row = list(steps(pairs))
+    packed = bytearray()
+    at = 0
+    while at < len(row):
+        step = row[at]
+        near = range(1, min(8, at) + 1)
+        counts = [same_steps(row, at, distance) for distance in near]
+        count = max(counts, default=0)
+        alike = [
+            distance
+            for distance in near
+            if (row[at - distance].cut, len(row[at - distance].rest)) == (step.cut, len(step.rest))
+        ]
+        if count or alike:
+            distance = near[counts.index(count)] if count else alike[0]
+            group = row[at : at + max(count, 1)]
+            lengths = [len(referred.value) for referred in row[at - distance : at - distance + len(group)]]
+            same_lengths = lengths == [len(pair.value) for pair in group]
+            packed.append(0x80 | same_lengths << 6 | distance - 1 << 3 | count)
+            for pair in group:
+                packed += b"" if same_lengths else varint(len(pair.value))
+                packed += b"" if count else pair.rest
+                packed += pair.value
+            at += len(group)
+        else:
+            before = row[at - 1] if at else Step(0, b"", 0, b"")
+            same_value = len(step.value) == len(before.value)
+            same_key = step.cut == len(step.rest)
+            packed.append(same_value << 6 | same_key << 5 | min(step.shared, 31))
+            packed += varint(step.shared - 31) if step.shared >= 31 else b""
+            packed += b"" if same_key else varint(len(step.rest))
+            packed += b"" if same_value else varint(len(step.value))
+            packed += step.rest + step.value
+            at += 1
+    return bytes(packed)
+
+
+def same_steps(row: list[Step], at: int, distance: int) -> int:
+    """How many pairs from here on, of seven, take the steps of those so far before them."""
+    count = 0
+    while count < 7 and at + count < len(row) and row[at + count][:2] == row[at + count - distance][:2]:
+        count += 1
+    return count
+
+
+def operation(what: int, table: int) -> bytes:
+    return bytes([what | min(table, 31) << 3]) + (varint(table - 31) if table >= 31 else b"")
+
+
+def put(table: int, key: bytes, value: bytes) -> bytes:
+    return operation(PUT, table) + varint(len(key)) + varint(len(value)) + key + value
+
+
+def delete(table: int, key: bytes) -> bytes:
+    return operation(DELETE, table) + varint(len(key)) + key
+
+
+def create(table: Table) -> bytes:
+    entry = table.entry()
+    return operation(CREATE, table.id) + varint(len(entry)) + entry
+
+
+def drop(table: int) -> bytes:
+    return operation(DROP, table)
+
+
+def clear(table: int) -> bytes:
+    return operation(CLEAR, table)
+
+
+def position(session: int, sequence: int) -> bytes:
+    return operation(POSITION, 0) + struct.pack("<QQ", session, sequence)
+
+
+class Writer:
+    """A file as far as it is written, in `content`."""
+
+    def __init__(self, salt: int) -> None:
+        header = MAGIC + struct.pack("<IQ", 1, salt)
+        self.salt = salt
+        self.content = bytearray(header + struct.pack("<I", crc32(header)))
+
+    def record(self, kind: int, payload: bytes) -> None:
+        head = bytes([kind]) + len(payload).to_bytes(5, "little")
+        check, crc = sums(self.salt, len(self.content), head, payload)
+        self.content += head + struct.pack("<HI", check, crc) + payload
+
+    def dump(self, tables: Iterable[Table]) -> None:
+        count = 0
+        for table in tables:
+            self.record(TABLE, varint(table.id) + varint(len(table.pairs)) + table.entry())
+            block: list[tuple[bytes, bytes]] = []
+            size = 0
+            for key, value in table.pairs.items():
+                block.append((key, value))
+                size += len(key) + len(value)
+                if size >= BLOCK:
+                    self.record(PAIRS, varint(table.id) + pack_pairs(block))
+                    block, size = [], 0
+            if block:
+                self.record(PAIRS, varint(table.id) + pack_pairs(block))
+            count += len(table.pairs)
+        self.record(END, struct.pack("<Q", count))
+
+    def log(self, *operations: bytes) -> None:
+        self.record(LOG, b"".join(operations))
+
+    def synced(self) -> None:
+        self.record(SYNCED, struct.pack("<Q", len(self.content)))
+
+
+# Reading
+
+
+class Input:
+    """Bytes that are taken from the front."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self.at = 0
+
+    def take(self, length: int) -> bytes:
+        taken = self.content[self.at : self.at + length]
+        if len(taken) < length:
+            raise DamagedError(f"{length} bytes are not there")
+        self.at += length
+        return taken
+
+    def byte(self) -> int:
+        return self.take(1)[0]
+
+    def u64(self) -> int:
+        return int.from_bytes(self.take(8), "little")
+
+    def varint(self) -> int:
+        number = 0
+        for place in range(9):
+            byte = self.byte()
+            number |= (byte & 0x7F) << 7 * place
+            if byte < 0x80:
+                return number
+        raise DamagedError("a varint of more than nine bytes")
+
+    def rest(self) -> bytes:
+        return self.take(len(self.content) - self.at)
+
+    def __bool__(self) -> bool:
+        return self.at < len(self.content)
+
+
+def unpack_pairs(packed: Input) -> Iterator[tuple[bytes, bytes]]:
+    key, value_length = b"", 0
+    row: list[Step] = []
+    while packed:
+        token = packed.byte()
+        if token & 0x80:
+            distance, count = (token >> 3 & 7) + 1, token & 7
+            for _ in range(max(count, 1)):
+                referred = row[-distance]
+                value_length = len(referred.value) if token & 0x40 else packed.varint()
+                rest = referred.rest if count else packed.take(len(referred.rest))
+                shared = len(key) - referred.cut
+                key = key[:shared] + rest
+                row.append(Step(referred.cut, rest, shared, packed.take(value_length)))
+                yield key, row[-1].value
+        else:
+            shared = token & 31
+            shared += packed.varint() if shared == 31 else 0
+            length = len(key) - shared if token & 0x20 else packed.varint()
+            value_length = value_length if token & 0x40 else packed.varint()
+            rest = packed.take(length)
+            row.append(Step(len(key) - shared, rest, shared, packed.take(value_length)))
+            key = key[:shared] + rest
+            yield key, row[-1].value
+
+
+class Reader:
+    """What is in a file. `torn` is where it is torn, if it is."""
+
+    def __init__(self, content: bytes | bytearray) -> None:
+        self.content = bytes(content)
+        self.tables: dict[int, Table] = {}
+        self.kinds: list[int] = []
+        self.operations = 0
+        self.torn: int | None = None
+        header = Input(self.content)
+        if header.take(8) != MAGIC or header.take(4) != b"\1\0\0\0":
+            raise DamagedError("no store file of version 1")
+        self.salt = header.u64()
+        if header.take(4) != struct.pack("<I", crc32(content[:20])):
+            raise DamagedError("the header's checksum")
+        self.position = self.salt, 0
+        self.read_log(self.read_dump())
+
+    def by_name(self) -> dict[str, Content]:
+        return {table.name: table.content() for table in self.tables.values()}
+
+    def record(self, offset: int) -> tuple[int, Input] | None:
+        """The kind and the payload of the record that is here, unless there is no valid one."""
+        head = self.content[offset : offset + 6]
+        length = int.from_bytes(head[1:], "little")
+        given = self.content[offset + 6 : offset + HEAD]
+        if len(given) < 6 or not TABLE <= head[0] <= SYNCED:
+            return None
+        check, crc = struct.unpack("<HI", given)
+        if sums(self.salt, offset, head, b"")[0] != check:
+            return None
+        payload = self.content[offset + HEAD : offset + HEAD + length]
+        if len(payload) < length or sums(self.salt, offset, head, payload)[1] != crc:
+            return None
+        return head[0], Input(payload)
+
+    def read_dump(self) -> int:
+        """Returns where the log starts."""
+        offset, count = HEADER, 0
+        while True:
+            record = self.record(offset)
+            if record is None:
+                raise DamagedError(f"no valid record at {offset} of the dump")
+            kind, payload = record
+            self.kinds.append(kind)
+            offset += HEAD + len(payload.content)
+            if kind == TABLE:
+                number, _hint = payload.varint(), payload.varint()
+                self.create(number, payload)
+            elif kind == PAIRS:
+                pairs = self.tables[payload.varint()].pairs
+                for key, value in unpack_pairs(payload):
+                    if key in pairs:
+                        raise DamagedError(f"the key {key!r} comes twice")
+                    pairs[key] = value
+                    count += 1
+            elif kind == END:
+                if payload.u64() != count:
+                    raise DamagedError("the number of pairs")
+                return offset
+            else:
+                raise DamagedError(f"a record of kind {kind} in the dump")
+
+    def create(self, number: int, entry: Input) -> None:
+        index = ["hash", "sorted"][entry.byte()]
+        keys = entry.take(entry.byte()).decode()
+        values = entry.take(entry.byte()).decode()
+        table = Table(number, entry.rest().decode(), index, keys, values)
+        if number in self.tables or table.name in self.by_name():
+            raise DamagedError(f"the table {table.name!r} or its id {number} comes twice")
+        self.tables[number] = table
+
+    def read_log(self, offset: int) -> None:
+        while self.content[offset:].strip(b"\0"):
+            record = self.record(offset)
+            if record is None:
+                self.tear(offset)
+                return
+            kind, payload = record
+            self.kinds.append(kind)
+            offset += HEAD + len(payload.content)
+            if kind == LOG:
+                session, sequence = self.position
+                self.position = session, sequence + 1
+                while payload:
+                    self.operate(payload)
+            elif kind != SYNCED:
+                raise DamagedError(f"a record of kind {kind} in the log")
+
+    def tear(self, offset: int) -> None:
+        for behind in range(offset + 1, len(self.content)):
+            record = self.record(behind)
+            if record is not None and record[0] == SYNCED and record[1].u64() > offset:
+                raise DamagedError(f"no valid record at {offset} of the log")
+        self.torn = offset
+
+    def operate(self, payload: Input) -> None:
+        head = payload.byte()
+        what, number = head & 7, head >> 3
+        number += payload.varint() if number == 31 else 0
+        self.operations += what != POSITION
+        if what == POSITION:
+            self.position = payload.u64(), payload.u64()
+        elif what == CREATE:
+            self.create(number, Input(payload.take(payload.varint())))
+        elif number not in self.tables:
+            raise DamagedError(f"no table has the id {number}")
+        elif what == PUT:
+            lengths = payload.varint(), payload.varint()
+            key, value = map(payload.take, lengths)
+            self.tables[number].pairs[key] = value
+        elif what == DELETE:
+            self.tables[number].pairs.pop(payload.take(payload.varint()), None)
+        elif what == DROP:
+            del self.tables[number]
+        elif what == CLEAR:
+            self.tables[number].pairs.clear()
+        else:
+            raise DamagedError(f"operation {what}")
