@@ -22,7 +22,15 @@ const folder = mkdtempSync(join(tmpdir(), 'twindex-docs-'))
 after(() => rmSync(folder, { recursive: true }))
 mkdirSync(join(folder, 'node_modules'))
 symlinkSync(root, join(folder, 'node_modules/twindex'), 'junction')
-for (const name of ['keyv', 'express', '@nestjs', 'reflect-metadata', '@types']) {
+for (const name of [
+  'keyv',
+  'express',
+  'express-session',
+  'unstorage',
+  '@nestjs',
+  'reflect-metadata',
+  '@types',
+]) {
   symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name), 'junction')
 }
 
