@@ -4258,7 +4258,7 @@ mod hash {
             // Of many segments a half or a quarter tries.
             let bits = (self.directory().depth() / 2).saturating_sub(1).min(2);
             if buckets == BUCKETS && hash.top(bits) == turn / GROUPS % (1 << bits) {
-                match (bucket / GROUP_BUCKETS + turn) % GROUPS {
+                match (bucket / GROUP_BUCKETS + turn).rem_euclid(GROUPS) {
                     0 => return (STEADY, true),
                     group if group == GROUPS / 2 => return (LIVELY, true),
                     _ => {}
