@@ -54,7 +54,7 @@ pub(crate) fn picture(comparisons: &[Comparison], work: &str, ground: Ground) ->
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {}\" font-family=\"system-ui, sans-serif\" \
          font-size=\"13\" fill=\"{text}\" role=\"img\"><title>Twindex beside what programs use today</title>\n",
-        bottom + 40.0,
+        bottom + 58.0,
     );
     for (row, aspect) in Aspect::ALL.into_iter().enumerate() {
         let middle = HEAD + ROW * (row as f64 + 0.5);
@@ -92,12 +92,13 @@ pub(crate) fn picture(comparisons: &[Comparison], work: &str, ground: Ground) ->
             "<path d=\"M{mark:.1} {HEAD}V{bottom}\" stroke=\"{line}\" stroke-dasharray=\"3 3\"/>"
         );
     }
-    let _ = writeln!(
-        svg,
-        "<text x=\"0\" y=\"{:.0}\" fill=\"{quiet}\">How many times as fast, or as small, one thread. The dashed line is what is used \
-         today. {work}</text>\n</svg>",
-        bottom + 28.0,
-    );
+    let caption =
+        "How many times as fast, or as small, with one thread. The dashed line is what is used today.";
+    for (line, words) in [caption, work].into_iter().enumerate() {
+        let at = bottom + 28.0 + 18.0 * line as f64;
+        let _ = writeln!(svg, "<text x=\"0\" y=\"{at:.0}\" fill=\"{quiet}\">{words}</text>");
+    }
+    svg.push_str("</svg>\n");
     svg
 }
 
