@@ -2,8 +2,11 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -25,9 +28,19 @@ pub(crate) fn command(program: impl AsRef<OsStr>, folder: &Path) -> Command {
 #[derive(Default)]
 pub(crate) struct Log {
     text: String,
+    /// How long one command may take; without it, as long as it likes.
+    limit: Option<Duration>,
 }
 
+/// How long the output of a command that has ended is waited for. A process that it left behind may hold it open.
+const LEFT_BEHIND: Duration = Duration::from_secs(20);
+
 impl Log {
+    /// A log whose commands are killed after `limit`, with all that they started.
+    pub(crate) fn within(limit: Option<Duration>) -> Self {
+        Self { text: String::new(), limit }
+    }
+
     /// All of it, each command line before its output.
     pub(crate) fn text(&self) -> &str {
         &self.text
@@ -41,20 +54,20 @@ impl Log {
 
     /// Runs a command to its end; an exit code other than 0 is an error.
     pub(crate) fn run(&mut self, command: &mut Command) -> Result<()> {
-        let (mut reader, writer) = std::io::pipe()?;
+        let (reader, writer) = std::io::pipe()?;
         command.stdout(writer.try_clone()?).stderr(writer);
-        self.run_captured(command, &mut reader)
+        self.run_captured(command, reader)
     }
 
     /// As [`run`](Self::run), with its progress shown on the terminal where there is one.
     pub(crate) fn run_shown(&mut self, command: &mut Command) -> Result<()> {
-        let (mut reader, writer) = std::io::pipe()?;
+        let (reader, writer) = std::io::pipe()?;
         if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
             command.stdout(writer).stderr(Stdio::inherit());
         } else {
             command.stdout(writer.try_clone()?).stderr(writer);
         }
-        self.run_captured(command, &mut reader)
+        self.run_captured(command, reader)
     }
 
     /// As [`run`](Self::run): what it wrote to standard output.
@@ -68,20 +81,131 @@ impl Log {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    fn run_captured(&mut self, command: &mut Command, reader: &mut impl std::io::Read) -> Result<()> {
+    fn run_captured(&mut self, command: &mut Command, mut reader: std::io::PipeReader) -> Result<()> {
         self.note(&shown(command));
+        if self.limit.is_some() {
+            group::lead(command);
+        }
         let mut child = command.spawn().with_context(|| cannot_start(command))?;
         // The command holds ends of the pipe too: the reader would wait for them for ever.
         command.stdout(Stdio::null()).stderr(Stdio::null());
+        let (sender, pieces) = mpsc::channel::<Vec<u8>>();
+        std::thread::spawn(move || {
+            let mut piece = vec![0; 1 << 16];
+            while let Ok(read @ 1..) = reader.read(&mut piece) {
+                if sender.send(piece[..read].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
         let mut printed = Vec::new();
-        reader.by_ref().read_to_end(&mut printed)?;
+        let ended = wait(&mut child, &pieces, self.limit, &mut printed);
         self.note(&String::from_utf8_lossy(&printed));
-        let status = child.wait()?;
-        if !status.success() {
-            bail!("{} failed: {status}", shown(command));
+        match ended? {
+            End::Exited(status) if status.success() => Ok(()),
+            End::Exited(status) => bail!("{} failed: {status}", shown(command)),
+            End::Killed(running) => bail!("{} did not end in time; running were:\n{running}", shown(command)),
+            End::LeftBehind(running) => {
+                bail!("{} ended, but what it started still holds its output:\n{running}", shown(command))
+            }
         }
-        Ok(())
     }
+}
+
+/// How a command ended.
+enum End {
+    Exited(ExitStatus),
+    /// The limit was reached; with the processes that ran.
+    Killed(String),
+    /// It ended within a limit, but not what it had started.
+    LeftBehind(String),
+}
+
+/// Collects what a command prints until it and, where there is a limit, all that it started have ended.
+fn wait(
+    child: &mut Child,
+    pieces: &mpsc::Receiver<Vec<u8>>,
+    limit: Option<Duration>,
+    printed: &mut Vec<u8>,
+) -> Result<End> {
+    let started = Instant::now();
+    let mut exited: Option<(ExitStatus, Instant)> = None;
+    loop {
+        match pieces.recv_timeout(Duration::from_millis(100)) {
+            Ok(piece) => printed.extend(piece),
+            Err(RecvTimeoutError::Disconnected) if exited.is_none() => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(_) => {}
+        }
+        let is_closed = matches!(
+            pieces.try_recv().map(|piece| printed.extend(piece)),
+            Err(mpsc::TryRecvError::Disconnected)
+        );
+        if exited.is_none() {
+            exited = child.try_wait()?.map(|status| (status, Instant::now()));
+        }
+        let ended = match (exited, limit) {
+            (Some((status, _)), _) if is_closed => return Ok(End::Exited(status)),
+            (Some((_, at)), Some(_)) if at.elapsed() > LEFT_BEHIND => End::LeftBehind,
+            (_, Some(limit)) if started.elapsed() > limit => End::Killed,
+            _ => continue,
+        };
+        let running = group::processes(child);
+        group::kill(child);
+        child.kill().ok();
+        child.wait()?;
+        return Ok(ended(running));
+    }
+}
+
+/// A command and all that it starts.
+#[cfg(unix)]
+mod group {
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Child, Command, Stdio};
+
+    /// Puts what the command starts into a group of its own, which can be killed as a whole.
+    /// Not on a terminal: Ctrl-C there ends one group, and must end all.
+    pub(super) fn lead(command: &mut Command) {
+        if !std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+            command.process_group(0);
+        }
+    }
+
+    /// The processes of the group, as `ps` shows them.
+    pub(super) fn processes(child: &Child) -> String {
+        let listed = Command::new("ps").args(["-e", "-o", "pgid=,pid=,ppid=,etime=,args="]).output();
+        let group = child.id().to_string();
+        let of_group = |line: &&str| line.split_whitespace().next() == Some(&*group);
+        listed.map_or_else(
+            |error| format!("ps: {error}"),
+            |output| {
+                let text = String::from_utf8_lossy(&output.stdout);
+                text.lines().filter(of_group).collect::<Vec<_>>().join("\n")
+            },
+        )
+    }
+
+    pub(super) fn kill(child: &Child) {
+        let group = format!("-{}", child.id());
+        // Where there is no such group the command itself is killed next.
+        let _ended = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+    }
+}
+
+/// A command; what it starts in its turn is not known.
+#[cfg(not(unix))]
+mod group {
+    use std::process::{Child, Command};
+
+    pub(super) fn lead(_: &mut Command) {}
+
+    pub(super) fn processes(_: &Child) -> String {
+        String::new()
+    }
+
+    pub(super) fn kill(_: &Child) {}
 }
 
 fn cannot_start(command: &Command) -> String {
@@ -100,4 +224,32 @@ pub(crate) fn shown(command: &Command) -> String {
         let _ = write!(line, " {}", word.to_string_lossy());
     }
     line
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = command("sh", Path::new("."));
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn a_command_that_does_not_end_is_killed_with_what_it_started() {
+        let mut log = Log::within(Some(Duration::from_millis(300)));
+        let error = log.run(&mut shell("echo begun; sleep 1000 & sleep 1000")).unwrap_err().to_string();
+        assert!(error.contains("did not end in time"), "{error}");
+        assert!(log.text().contains("begun"));
+    }
+
+    #[test]
+    fn all_that_a_command_prints_is_kept() {
+        let mut log = Log::within(Some(Duration::from_mins(1)));
+        log.run(&mut shell("seq 1 100000; exit 0")).unwrap();
+        assert!(log.text().contains("\n1\n") && log.text().contains("\n100000\n"));
+        let error = log.run(&mut shell("exit 3")).unwrap_err().to_string();
+        assert!(error.contains('3'), "{error}");
+    }
 }

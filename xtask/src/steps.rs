@@ -44,6 +44,8 @@ struct All {
     started: Instant,
     done: Mutex<Vec<Step>>,
     screen: Screen,
+    /// How long one command of a step may take.
+    limit: Option<Duration>,
 }
 
 /// How many jobs run side by side: what takes long, such as linking, Miri and pytest, keeps one core busy.
@@ -97,8 +99,14 @@ impl End {
 }
 
 impl Steps {
+    /// Steps that may take as long as they like.
     pub(crate) fn new() -> Self {
-        Self(Arc::new(All { started: Instant::now(), done: Mutex::default(), screen: Screen::find() }))
+        Self::within(None)
+    }
+
+    /// Steps whose commands are killed after `limit`, and then fail.
+    pub(crate) fn within(limit: Option<Duration>) -> Self {
+        Self(Arc::new(All { started: Instant::now(), done: Mutex::default(), screen: Screen::find(), limit }))
     }
 
     /// Runs a step on which later ones rest: where it fails they cannot run.
@@ -107,9 +115,9 @@ impl Steps {
         name: &str,
         body: impl FnOnce(&mut Log) -> Result<T>,
     ) -> Result<T, Failed> {
-        let All { done, screen, .. } = &*self.0;
+        let All { done, screen, limit, .. } = &*self.0;
         let started = Instant::now();
-        let mut log = Log::default();
+        let mut log = Log::within(*limit);
         let result = screen.while_running(name, || body(&mut log));
         let step = Step { name: name.into(), end: End::of(&result), time: started.elapsed() };
         let Step { end, time, .. } = step;

@@ -20,6 +20,7 @@ mod wasm;
 mod xtask;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -107,6 +108,9 @@ impl Room {
     }
 }
 
+/// How long a command of the suite may take. The slowest, the tests of all crates, takes eight minutes with its builds.
+const LIMIT: Duration = Duration::from_mins(20);
+
 /// Builds the documentation site.
 pub(crate) fn build_docs() -> Result<ExitCode> {
     require(Room::Docs.tools())?;
@@ -129,7 +133,7 @@ pub(crate) fn run(rooms: &[Room]) -> Result<ExitCode> {
         jobs.push(rust::cargo_test_of_all(&suite));
     }
     jobs.extend(rooms.iter().flat_map(|room| room.jobs(&suite)));
-    let steps = Steps::new();
+    let steps = Steps::within(Some(LIMIT));
     steps.side_by_side(jobs);
     println!("{}\n{}", steps.summary(), steps.slowest());
     let (passed, failed, not_run) = (steps.passed(), steps.failed(), steps.not_run());
