@@ -6,8 +6,8 @@ use redis::Commands as _;
 use twindex_cluster::{Error, Index, Options, Table};
 use twindex_servers::{Cluster, Result, Server};
 
-async fn tables(url: &str, replicas: u32) -> Result<[Table; 2]> {
-    let options = Options::new().replicas(replicas).timeout(Duration::from_millis(500));
+async fn tables(url: &str, replicas: u32, timeout: Duration) -> Result<[Table; 2]> {
+    let options = Options::new().replicas(replicas).timeout(timeout);
     let store = options.patience(Duration::from_secs(30)).connect(url).await?;
     Ok([store.table("h", Index::Hash).await?, store.table("s", Index::Sorted).await?])
 }
@@ -29,7 +29,7 @@ fn replica_of(cluster: &Cluster, key: &str) -> Result<(usize, redis::Connection)
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_that_returns_is_on_the_replica() -> Result<()> {
     let cluster = Cluster::start(3, 1)?;
-    let [hash, sorted] = tables(&cluster.url(), 1).await?;
+    let [hash, sorted] = tables(&cluster.url(), 1, Duration::from_secs(20)).await?;
     let (_, mut replica) = replica_of(&cluster, "tw:h:1:{k}a")?;
     for number in 0..200_i64 {
         hash.upsert("{k}a", number.to_string()).await?;
@@ -60,8 +60,9 @@ async fn a_write_that_returns_is_on_the_replica() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_that_too_few_replicas_have_says_so_and_is_done() -> Result<()> {
     let cluster = Cluster::start(3, 1)?;
-    let [hash, sorted] = tables(&cluster.url(), 1).await?;
-    hash.insert("{k}a", "before").await?;
+    let [patient, _] = tables(&cluster.url(), 1, Duration::from_secs(20)).await?;
+    let [hash, sorted] = tables(&cluster.url(), 1, Duration::from_millis(500)).await?;
+    patient.insert("{k}a", "before").await?;
     let (place, _) = replica_of(&cluster, "tw:h:1:{k}a")?;
     cluster.servers()[place].pause()?;
     let started = Instant::now();
@@ -78,7 +79,7 @@ async fn a_write_that_too_few_replicas_have_says_so_and_is_done() -> Result<()> 
     }
     assert!((5..30).contains(&done), "{done} of 30");
     cluster.servers()[place].resume()?;
-    assert!(hash.upsert("{k}a", "again").await?);
+    assert!(patient.upsert("{k}a", "again").await?);
 
     let alone = Server::start(&[])?;
     let options = Options::new().replicas(2).timeout(Duration::from_millis(100));

@@ -8,7 +8,7 @@ import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { Changes, changes, open, openSync, Store } from 'twindex'
-import { remote } from './remote.js'
+import { remote, until } from './processes.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'twindex-changes-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -88,7 +88,7 @@ test('another process is followed by a store that is open for reading, over comp
     await writer.tell('set', 'ada', String(value))
     if (value % 3 === 0) await writer.tell('compact')
     // What is written behind a compaction is in the old file no more, so it is to be read before the next one.
-    if (value % 3 === 0) while (!seen.includes(`ada=${value}`)) await new Promise(setImmediate)
+    if (value % 3 === 0) await until('it was read', () => seen.includes(`ada=${value}`))
   }
   await writer.kill()
   const again = await remote(path)

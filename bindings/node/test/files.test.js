@@ -1,6 +1,5 @@
 // Stores in files: durability, batches, promises, locks, damage, and what a process leaves that ends in any way.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,6 +9,7 @@ import { after, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { check, checkSync, open, openSync, recover, recoverSync, Store } from 'twindex'
+import { start } from './processes.js'
 
 const ALL = ['none', 'everysec', 'always']
 const folder = mkdtempSync(join(tmpdir(), 'twindex-files-'))
@@ -283,9 +283,7 @@ test('a worker that is ended while it writes lets go of the file, and leaves no 
 
 test('another process is told who has the file', async () => {
   const path = newPath()
-  const child = spawn(process.execPath, [here('./children/holder.js'), path], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
+  const child = start([here('./children/holder.js'), path])
   await once(child.stdout, 'data')
   const isInUse = {
     code: 'TWINDEX_IN_USE',
@@ -306,8 +304,8 @@ test('another process is told who has the file', async () => {
 
 /** Runs the writer; the last number that it has said. */
 async function write(path, durability, end) {
-  const child = spawn(process.execPath, [here('./children/writer.js'), path, durability, end], {
-    stdio: ['ignore', 'pipe', end === 'throw' ? 'ignore' : 'inherit'],
+  const child = start([here('./children/writer.js'), path, durability, end], {
+    stdio: ['ignore', 'pipe', end === 'throw' ? 'ignore' : 'pipe'],
   })
   let last = -1
   for await (const line of createInterface(child.stdout)) {

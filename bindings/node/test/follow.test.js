@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { open, openSync, recoverSync, Store } from 'twindex'
-import { remote, until } from './remote.js'
+import { remote, until } from './processes.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'twindex-follow-'))
 after(() => rmSync(folder, { recursive: true }))

@@ -1,14 +1,30 @@
-// Another process with a store, and how a test talks to it.
+// Other processes, and how a test talks to one that has a store.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const script = fileURLToPath(new URL('./children/remote.js', import.meta.url))
 
+const running = new Set()
+after(() => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
+/** Starts a program in Node. It is killed when the tests of the file are over, if it still runs then. */
+export function start(args, options = {}) {
+  // Its errors go through a pipe of our own: a process that held the runner's output would keep it waiting.
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe'], ...options })
+  child.stderr?.pipe(process.stderr, { end: false })
+  running.add(child)
+  child.once('exit', () => running.delete(child))
+  return child
+}
+
 /** A process that has the file at `path` open, and does what it is told. */
 export async function remote(path, durability = 'everysec') {
-  const child = spawn(process.execPath, [script, path, durability], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = start([script, path, durability])
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
   await lines.next()
   const exit = once(child, 'exit')
