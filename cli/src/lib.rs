@@ -162,22 +162,16 @@ enum Command {
     Push {
         /// The store's file
         file: PathBuf,
-        /// The servers, such as redis://host:7000,other:7000, or rediss:// for TLS
-        url: String,
-        /// What the keys in the servers begin with; `tw` unless told
-        #[arg(long)]
-        namespace: Option<String>,
+        #[command(flatten)]
+        servers: transfer::Servers,
     },
     /// Brings the tables of a Valkey or Redis Cluster, or of one server, into a file, which may be new
     #[cfg(feature = "cluster")]
     Pull {
-        /// The servers, such as redis://host:7000,other:7000, or rediss:// for TLS
-        url: String,
+        #[command(flatten)]
+        servers: transfer::Servers,
         /// The store's file
         file: PathBuf,
-        /// What the keys in the servers begin with; `tw` unless told
-        #[arg(long)]
-        namespace: Option<String>,
     },
 }
 
@@ -209,9 +203,9 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
         Command::Changes { file, from, follow } => commands::changes(&file, from.as_deref(), follow),
         Command::Compact { file } => commands::compact(&file, limit),
         #[cfg(feature = "cluster")]
-        Command::Push { file, url, namespace } => transfer::push(&file, limit, &url, namespace.as_deref()),
+        Command::Push { file, servers } => transfer::push(&file, limit, &servers),
         #[cfg(feature = "cluster")]
-        Command::Pull { url, file, namespace } => transfer::pull(&url, &file, limit, namespace.as_deref()),
+        Command::Pull { servers, file } => transfer::pull(&servers, &file, limit),
     };
     done.unwrap_or_else(Failure::report)
 }

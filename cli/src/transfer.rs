@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use indicatif::{HumanCount, ProgressBar};
 use twindex_cluster::{Error, Options, blocking};
 use twindex_durable::twindex::{Index, TableOptions};
@@ -153,13 +154,47 @@ fn conclude(table: &str, moved: &Moved, there: Sum) -> Result<(), Failure> {
         .map_err(|error| to_stdout(&error))
 }
 
-fn connect(url: &str, namespace: Option<&str>) -> Result<blocking::Store, Failure> {
-    let options = namespace.map_or_else(Options::new, |namespace| Options::new().namespace(namespace));
-    Ok(options.connect_blocking(url)?)
+/// Where the cluster is, and how it knows us.
+#[derive(Debug, Args)]
+pub(crate) struct Servers {
+    /// The servers, such as redis://user:password@host:7000,other:7000, or rediss:// for TLS
+    url: String,
+    /// What the keys in the servers begin with; `tw` unless told
+    #[arg(long)]
+    namespace: Option<String>,
+    /// The certificate authority to trust, in PEM form; those of the system unless told
+    #[arg(long, value_name = "FILE")]
+    cacert: Option<PathBuf>,
+    /// The certificate to show the servers, in PEM form
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// The key of that certificate
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
 }
 
-pub(crate) fn push(path: &Path, limit: Option<usize>, url: &str, namespace: Option<&str>) -> Done {
-    let (store, cluster) = (read(path, limit)?, connect(url, namespace)?);
+impl Servers {
+    fn connect(&self) -> Result<blocking::Store, Failure> {
+        let mut options = Options::new();
+        if let Some(namespace) = &self.namespace {
+            options = options.namespace(namespace);
+        }
+        if let Some(authority) = &self.cacert {
+            options = options.tls_authority(&pem(authority)?);
+        }
+        if let (Some(certificate), Some(key)) = (&self.cert, &self.key) {
+            options = options.tls_identity(&pem(certificate)?, &pem(key)?);
+        }
+        Ok(options.connect_blocking(&self.url)?)
+    }
+}
+
+fn pem(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| Failure::Other(format!("cannot read {}: {error}", path.display())))
+}
+
+pub(crate) fn push(path: &Path, limit: Option<usize>, servers: &Servers) -> Done {
+    let (store, cluster) = (read(path, limit)?, servers.connect()?);
     for table in store.tables()? {
         let (keys, values) = table.codecs();
         let options = TableOptions::new(table.index()).keys(keys).values(values);
@@ -177,8 +212,8 @@ pub(crate) fn push(path: &Path, limit: Option<usize>, url: &str, namespace: Opti
     Ok(OK)
 }
 
-pub(crate) fn pull(url: &str, path: &Path, limit: Option<usize>, namespace: Option<&str>) -> Done {
-    let (cluster, store): (_, Store) = (connect(url, namespace)?, open(path, limit, false)?);
+pub(crate) fn pull(servers: &Servers, path: &Path, limit: Option<usize>) -> Done {
+    let (cluster, store): (_, Store) = (servers.connect()?, open(path, limit, false)?);
     let lengths: BTreeMap<String, u64> = cluster
         .tables()?
         .iter()

@@ -8,7 +8,7 @@ use std::process::{Command, Output, exit};
 use tempfile::tempdir;
 use twindex_durable::Store;
 use twindex_durable::twindex::{Index, TableOptions};
-use twindex_servers::Cluster;
+use twindex_servers::{Certificates, Cluster, Server};
 
 /// What the tool is told, where this program runs as the tool.
 const ARGUMENTS: &str = "TWINDEX_TEST_ARGUMENTS";
@@ -70,4 +70,29 @@ fn a_store_goes_into_a_cluster_and_comes_back() {
     assert!(log == pairs.iter().map(bytes).collect::<Vec<_>>());
     assert!(back.find_table("empty").unwrap().unwrap().is_empty());
     expect(&twindex(&["pull", "http://x", file]), 1, "redis://");
+}
+
+#[test]
+fn servers_that_want_certificates_are_spoken_to() {
+    let folder = tempdir().unwrap();
+    let (file, back) = (folder.path().join("app.twx"), folder.path().join("back.twx"));
+    let (file, back) = (file.to_str().unwrap(), back.to_str().unwrap());
+    let store = Store::open(file).unwrap();
+    store.table("users", Index::Hash).unwrap().insert("ada", "1815").unwrap();
+    store.close().unwrap();
+    let certificates = Certificates::make().unwrap();
+    let server = Server::start_tls(&certificates, true, &["--requirepass", "secret"]).unwrap();
+    let url = &format!("rediss://:secret@{}", server.tls_host().unwrap());
+    let [cert, key] = certificates.identity();
+    let [cacert, cert, key] =
+        [certificates.authority(), cert, key].map(|path| path.to_str().unwrap().to_owned());
+    let known = ["--cacert", &cacert, "--cert", &cert, "--key", &key];
+    let run = |words: &[&str]| twindex(&[words, &known].concat());
+    expect(&run(&["push", file, url]), 0, "table users: 1 pairs, 1 of them written now");
+    expect(&run(&["pull", url, back]), 0, "table users: 1 pairs, 1 of them written now");
+    // Without them, with half of them, and with some that are not there.
+    expect(&twindex(&["push", file, url]), 1, "certificate");
+    expect(&twindex(&["push", file, url, "--cert", &cert]), 2, "--key");
+    expect(&twindex(&["push", file, url, "--cacert", "none.pem"]), 1, "none.pem");
+    expect(&twindex(&["push", file, "redis://127.0.0.1:1", "--cacert", &cacert]), 1, "rediss://");
 }
