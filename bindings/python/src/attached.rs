@@ -1,42 +1,76 @@
-//! Data that only the thread that runs the interpreter touches.
-
-use std::cell::{Cell, UnsafeCell};
+//! Data that one thread at a time touches while it runs the interpreter.
 
 use pyo3::prelude::*;
 
-/// A lock without atomics, which cost more than what an iterator does for a pair.
-///
-/// The interpreter's own lock keeps other threads away; `busy` keeps the same thread from coming back in the middle.
-#[derive(Default)]
-pub(crate) struct Attached<T> {
-    busy: Cell<bool>,
-    data: UnsafeCell<T>,
-}
+pub(crate) use self::lock::Attached;
 
-// SAFETY: the module declares that it needs the interpreter's lock, and `with` asks for proof that the thread has it.
-unsafe impl<T: Send> Sync for Attached<T> {}
+/// The interpreter's lock keeps other threads away. A lock of our own would cost more than what an iterator does for a pair.
+#[cfg(not(feature = "free-threaded"))]
+mod lock {
+    use std::cell::{Cell, UnsafeCell};
 
-impl<T> Attached<T> {
-    pub(crate) fn new(data: T) -> Self {
-        Self { busy: Cell::new(false), data: UnsafeCell::new(data) }
+    use super::Python;
+
+    /// A lock without atomics.
+    ///
+    /// The interpreter's own lock keeps other threads away; `busy` keeps the same thread from coming back in the middle.
+    #[derive(Default)]
+    pub(crate) struct Attached<T> {
+        busy: Cell<bool>,
+        data: UnsafeCell<T>,
     }
 
-    /// Shows the data to `body`, which must not run Python code or let go of the interpreter.
-    ///
-    /// # Panics
-    /// Where it did.
-    #[inline]
-    pub(crate) fn with<R>(&self, _: Python<'_>, body: impl FnOnce(&mut T) -> R) -> R {
-        struct Busy<'a>(&'a Cell<bool>);
-        impl Drop for Busy<'_> {
-            #[inline]
-            fn drop(&mut self) {
-                self.0.set(false);
-            }
+    // SAFETY: the module declares that it needs the interpreter's lock, and `with` asks for proof that the thread has it.
+    unsafe impl<T: Send> Sync for Attached<T> {}
+
+    impl<T> Attached<T> {
+        pub(crate) fn new(data: T) -> Self {
+            Self { busy: Cell::new(false), data: UnsafeCell::new(data) }
         }
-        assert!(!self.busy.replace(true), "an iterator was used while it was being used");
-        let _end = Busy(&self.busy);
-        // SAFETY: nobody else has come past `busy`.
-        body(unsafe { &mut *self.data.get() })
+
+        /// Shows the data to `body`, which must not run Python code or let go of the interpreter.
+        ///
+        /// # Panics
+        /// Where it did.
+        #[inline]
+        pub(crate) fn with<R>(&self, _: Python<'_>, body: impl FnOnce(&mut T) -> R) -> R {
+            struct Busy<'a>(&'a Cell<bool>);
+            impl Drop for Busy<'_> {
+                #[inline]
+                fn drop(&mut self) {
+                    self.0.set(false);
+                }
+            }
+            assert!(!self.busy.replace(true), "an iterator was used while it was being used");
+            let _end = Busy(&self.busy);
+            // SAFETY: nobody else has come past `busy`.
+            body(unsafe { &mut *self.data.get() })
+        }
+    }
+}
+
+/// The interpreter has no lock: several threads may use one iterator at once.
+#[cfg(feature = "free-threaded")]
+mod lock {
+    use std::sync::{Mutex, PoisonError};
+
+    use pyo3::sync::MutexExt;
+
+    use super::Python;
+
+    /// A lock that lets the interpreter go on while it is waited for.
+    #[derive(Default)]
+    pub(crate) struct Attached<T>(Mutex<T>);
+
+    impl<T> Attached<T> {
+        pub(crate) fn new(data: T) -> Self {
+            Self(Mutex::new(data))
+        }
+
+        /// Shows the data to `body`, which must not run Python code or let go of the interpreter.
+        #[inline]
+        pub(crate) fn with<R>(&self, py: Python<'_>, body: impl FnOnce(&mut T) -> R) -> R {
+            body(&mut self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner))
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Objects with memory of their own that Python code can change: `bytearray`, `memoryview`, `mmap`, arrays.
 
 use std::marker::PhantomData;
+#[cfg(not(feature = "free-threaded"))]
 use std::slice;
 
 use pyo3::exceptions::PyMemoryError;
@@ -49,12 +50,26 @@ impl<'py> Buffer<'py> {
         let count = most.min(self.len());
         let mut copy = with_room(count)?;
         if count > 0 {
-            // SAFETY: the object promises so many bytes here. Nobody changes them meanwhile: that takes the interpreter's lock,
-            // which this thread has.
-            copy.extend_from_slice(unsafe { slice::from_raw_parts(self.view.buf.cast::<u8>(), count) });
+            append(&mut copy, self.view.buf.cast(), count);
         }
         Ok(copy)
     }
+}
+
+/// Appends the bytes of an object, which promises so many.
+#[cfg(not(feature = "free-threaded"))]
+fn append(copy: &mut Vec<u8>, start: *mut u8, count: usize) {
+    // SAFETY: they are there. Nobody changes them meanwhile: that takes the interpreter's lock, which this thread has.
+    copy.extend_from_slice(unsafe { slice::from_raw_parts(start, count) });
+}
+
+/// The same where another thread may write to them: each byte is one that was there at some time.
+#[cfg(feature = "free-threaded")]
+fn append(copy: &mut Vec<u8>, start: *mut u8, count: usize) {
+    use std::sync::atomic::{AtomicU8, Ordering};
+    // SAFETY: they are there, and an atomic needs no more than a byte's alignment.
+    let byte = |at| unsafe { AtomicU8::from_ptr(start.add(at)) };
+    copy.extend((0..count).map(|at| byte(at).load(Ordering::Relaxed)));
 }
 
 impl Drop for Buffer<'_> {

@@ -9,11 +9,12 @@ use std::ptr;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::arena::Arena;
 use crate::codec::{Encoded, KeyCodec};
-use crate::error::{self, Result};
+use crate::error::{self, Failure, Result};
 use crate::interrupts::{AT_ONCE, Interrupts};
 use crate::objects::{content, prefetch};
 use crate::room::{gather, with_room};
@@ -124,13 +125,10 @@ pub(crate) fn each_pair<'py>(
 ) -> Result<()> {
     let (py, len) = (dict.py(), dict.len());
     let mut interrupts = Interrupts::default();
-    let (mut at, mut key, mut value) = (0, ptr::null_mut(), ptr::null_mut());
-    // SAFETY: the dict is valid, and so are the places to write to. It may change between two calls: then the next one gives
-    // a pair that is there then, or none.
-    while unsafe { ffi::PyDict_Next(dict.as_ptr(), &raw mut at, &raw mut key, &raw mut value) } != 0 {
-        // SAFETY: both are objects that the dict holds.
-        let (key, value) =
-            unsafe { (Bound::from_borrowed_ptr(py, key), Bound::from_borrowed_ptr(py, value)) };
+    let mut at = 0;
+    // Where the interpreter has no lock, the section keeps the pair in the dict until it has references of its own.
+    let mut next = || with_critical_section(dict, || next_pair(dict, &mut at));
+    while let Some((key, value)) = next() {
         show(key, value)?;
         interrupts.item(py)?;
         if dict.len() != len {
@@ -138,6 +136,19 @@ pub(crate) fn each_pair<'py>(
         }
     }
     Ok(())
+}
+
+/// The pair at a position of a dict, and moves on. Nobody may change the dict meanwhile.
+fn next_pair<'py>(
+    dict: &Bound<'py, PyDict>,
+    at: &mut ffi::Py_ssize_t,
+) -> Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let (py, mut key, mut value) = (dict.py(), ptr::null_mut(), ptr::null_mut());
+    // SAFETY: the dict is valid, and so are the places to write to. The dict may have changed since the last call: then this
+    // one gives a pair that is there now, or none.
+    let found = unsafe { ffi::PyDict_Next(dict.as_ptr(), at, &raw mut key, &raw mut value) } != 0;
+    // SAFETY: both are objects that the dict holds.
+    found.then(|| unsafe { (Bound::from_borrowed_ptr(py, key), Bound::from_borrowed_ptr(py, value)) })
 }
 
 /// The items of a list, a tuple or anything else to iterate over.
@@ -183,20 +194,20 @@ fn each_block<'py>(
     let py = list.py();
     let mut lent = with_room(list.len().min(AT_ONCE))?;
     let mut from = 0;
-    while from < list.len() {
+    let mut block = || {
         let to = list.len().min(from + AT_ONCE);
         lent.clear();
-        // SAFETY: the positions are in the list, and nothing drops a reference that was not counted. The module is loaded
-        // only where one thread at a time runs the interpreter, so the list stays as it is until Python code runs.
+        // SAFETY: the positions are in the list, and nothing drops a reference that was not counted. Until Python code runs
+        // the list stays as it is: the interpreter's lock keeps other threads away, or the section around this block.
         lent.extend((from..to).map(|at| unsafe {
             let item = ffi::PyList_GetItem(list.as_ptr(), at.cast_signed());
             ManuallyDrop::new(Bound::from_owned_ptr(py, item))
         }));
-        if !show(&lent)? {
-            break;
-        }
-        py.check_signals()?;
         from = to;
+        Ok::<_, Failure>(show(&lent)? && to < list.len())
+    };
+    while with_critical_section(list, &mut block)? {
+        py.check_signals()?;
     }
     Ok(())
 }

@@ -13,7 +13,8 @@ mod table;
 use pyo3::prelude::*;
 
 /// The native module behind the package `twindex_cluster`.
-#[pymodule(gil_used = true)]
+#[cfg_attr(not(feature = "free-threaded"), pymodule(gil_used = true))]
+#[cfg_attr(feature = "free-threaded", pymodule(gil_used = false))]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<batch::Batch>()?;

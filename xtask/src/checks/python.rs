@@ -7,11 +7,11 @@ use anyhow::Result;
 use crate::bench::Host;
 use crate::checks::circles;
 use crate::checks::made::python::{Package, WHEEL, install, only_file};
-use crate::checks::rust::smoke;
+use crate::checks::rust::{DENY, smoke};
 use crate::checks::suite::Suite;
-use crate::run::Log;
+use crate::run::{Log, command};
 use crate::setup::{Interpreter, Venv};
-use crate::steps::{Job, Steps};
+use crate::steps::{Job, Steps, checks};
 use crate::workspace::Workspace;
 
 pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
@@ -29,7 +29,25 @@ pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
             Ok(())
         })
     });
-    std::iter::once(first).chain(others).collect()
+    let free_threaded = checks(|steps| {
+        steps.check("python: clippy for free-threaded Python", |log| log.run(&mut free_threaded(workspace)?));
+    });
+    [first, free_threaded].into_iter().chain(others).collect()
+}
+
+/// What the compiler says of the packages as an interpreter without a global lock has them. It needs no such interpreter, but
+/// what it makes of the dependencies is of no use to others.
+fn free_threaded(workspace: &Workspace) -> Result<Command> {
+    const INTERPRETER: &str = "implementation=CPython\nversion=3.14\nbuild_flags=Py_GIL_DISABLED\n";
+    let folder = workspace.target("free-threaded");
+    std::fs::create_dir_all(&folder)?;
+    let described = folder.join("interpreter.txt");
+    std::fs::write(&described, INTERPRETER)?;
+    let mut cargo = command("cargo", workspace.root());
+    cargo.args(["clippy", "--locked", "--package=twindex-python", "--package=twindex-cluster-python"]);
+    cargo.args(["--features=twindex-python/free-threaded,twindex-cluster-python/free-threaded"]);
+    cargo.args(DENY).env("PYO3_CONFIG_FILE", described).env("CARGO_TARGET_DIR", folder);
+    Ok(cargo)
 }
 
 fn test(package: &Package, workspace: &Workspace, steps: &mut Steps) {
