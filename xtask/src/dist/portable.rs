@@ -31,10 +31,13 @@ impl Dist {
 
     /// As `cargo publish` would upload them.
     fn crates(&self, log: &mut Log) -> Result<()> {
-        let mut cargo = command("cargo", self.workspace.root());
-        cargo.args(["publish", "--dry-run", "--locked"]);
         // Each is compiled from what is in it.
-        log.run(cargo.args(self.quick.then_some("--no-verify")).args(crates()))?;
+        let mut package = command("cargo", self.workspace.root());
+        package.args(["package", "--locked"]).args(self.quick.then_some("--no-verify"));
+        log.run(package.args(crates()))?;
+        // This asks more of their manifests, but keeps no files.
+        let mut publish = command("cargo", self.workspace.root());
+        log.run(publish.args(["publish", "--dry-run", "--no-verify", "--locked"]).args(crates()))?;
         for name in CRATES {
             let file = format!("{name}-{}.crate", env!("CARGO_PKG_VERSION"));
             copy(&self.workspace.target("package").join(&file), &self.folder.join(&file))?;
