@@ -2107,11 +2107,11 @@ mod hash {
         refs: [const { AtomicU32::new(0) }; SLOTS],
     };
 
-    /// A directory, which the caller's pin or lock keeps.
+    /// A directory. E1: whoever makes one has a pin or a lock that keeps it for `'d`, or is alone with it.
     #[derive(Clone, Copy)]
-    struct Directory(*const DirectoryHead);
+    struct Directory<'d>(*const DirectoryHead, PhantomData<&'d Entry>);
 
-    impl Directory {
+    impl<'d> Directory<'d> {
         const NONE: *const DirectoryHead = &raw const NO_DIRECTORY;
 
         fn bytes_for(depth: u32) -> usize {
@@ -2131,21 +2131,19 @@ mod hash {
             1 << self.depth()
         }
 
-        /// # Safety
-        /// `at` is less than the `len` of this directory.
-        #[inline]
-        unsafe fn entry(self, at: usize) -> *const Entry {
-            // SAFETY: R1. A directory of depth d has 2^d entries.
-            unsafe { self.0.byte_add(ENTRIES_AT).cast::<Entry>().add(at) }
+        #[inline(always)]
+        fn entries(self) -> &'d [Entry] {
+            // SAFETY: E1, R1. A directory of depth d has 2^d entries.
+            unsafe { slice::from_raw_parts(self.0.byte_add(ENTRIES_AT).cast(), self.len()) }
         }
 
         /// The segment that a hash leads to.
         #[inline(always)]
-        fn segment(self, hash: Hash) -> Segment {
-            // SAFETY: E1. A hash that is shifted so far is an entry's number.
+        fn segment(self, hash: Hash) -> Segment<'d> {
+            // SAFETY: E1, R1. A hash that is shifted so far is an entry's number.
             unsafe {
-                let entry = self.entry((hash.0 >> ((*self.0).shift & 63)) as usize);
-                Segment { entry: (*entry).load(Acquire), mask: (*self.0).mask }
+                let entry = self.entries().get_unchecked((hash.0 >> ((*self.0).shift & 63)) as usize);
+                Segment { entry: entry.load(Acquire), mask: (*self.0).mask, there: PhantomData }
             }
         }
 
@@ -2155,9 +2153,8 @@ mod hash {
         }
 
         /// Which entries lead to a segment. The caller holds the segment's lock, so that they stay: H2.
-        fn span(self, segment: Segment, hash: Hash) -> Range<usize> {
-            // SAFETY: E1. Only entries of this directory are read.
-            let leads_there = |&at: &usize| unsafe { (*self.entry(at)).load(Relaxed) } == segment.entry;
+        fn span(self, segment: Segment<'_>, hash: Hash) -> Range<usize> {
+            let leads_there = |&at: &usize| self.entries()[at].load(Relaxed) == segment.entry;
             let at = hash.top(self.depth());
             let before = (0..at).rev().take_while(leads_there).count();
             at - before..at + (at..self.len()).take_while(leads_there).count()
@@ -2166,15 +2163,17 @@ mod hash {
 
     // --- segments
 
-    /// A segment with its shard's number, and the mask that keeps an offset within its buckets.
+    /// A segment with its shard's number, and the mask that keeps an offset within its buckets. E1, H2: whoever makes one has
+    /// a pin or a lock that keeps it for `'s`, or is alone with it.
     #[derive(Clone, Copy, PartialEq, Eq)]
-    struct Segment {
+    struct Segment<'s> {
         entry: *mut u8,
         mask: u32,
+        there: PhantomData<&'s Bucket>,
     }
 
     /// Where a key leads: its hash, segment and home bucket.
-    type Home<'i> = (Hash, Segment, &'i Bucket);
+    type Home<'i> = (Hash, Segment<'i>, &'i Bucket);
 
     /// Where a pair is or could be. Small enough to be passed in a register.
     #[derive(Clone, Copy)]
@@ -2186,11 +2185,11 @@ mod hash {
         taken: bool,
     }
 
-    impl Segment {
+    impl<'s> Segment<'s> {
         fn new(block: NonNull<u8>, buckets: usize, shard: usize) -> Self {
             debug_assert!(shard < SHARDS);
             let entry = block.as_ptr().map_addr(|address| address | shard);
-            Self { entry, mask: ((buckets - 1) * BUCKET) as u32 }
+            Self { entry, mask: ((buckets - 1) * BUCKET) as u32, there: PhantomData }
         }
 
         #[inline]
@@ -2216,30 +2215,23 @@ mod hash {
         }
 
         /// The bucket so many steps from a hash's home.
-        ///
-        /// # Safety
-        /// The caller's pin or lock keeps the segment.
         #[inline]
-        unsafe fn bucket<'s>(self, hash: Hash, steps: usize) -> &'s Bucket {
+        fn bucket(self, hash: Hash, steps: usize) -> &'s Bucket {
             let offset = hash.home().wrapping_add(steps * BUCKET) & self.mask as usize;
-            // SAFETY: E1. The mask keeps within the segment's buckets.
+            // SAFETY: E1, R1. The mask keeps within the segment's buckets.
             unsafe { &*self.first().byte_add(offset) }
         }
 
         /// All its buckets.
-        ///
-        /// # Safety
-        /// As for `bucket`.
-        unsafe fn buckets<'s>(self) -> &'s [Bucket] {
-            // SAFETY: E1. It has so many.
+        fn buckets(self) -> &'s [Bucket] {
+            // SAFETY: E1, R1. It has so many.
             unsafe { slice::from_raw_parts(self.first(), self.len()) }
         }
 
         /// The refs in the segment, whose records are prefetched. The caller keeps it from changing.
         fn refs(self, shard: &Shard) -> Vec<u32> {
             let mut refs = Vec::with_capacity(self.len() * SLOTS);
-            // SAFETY: E1, H2.
-            for bucket in unsafe { self.buckets() } {
+            for bucket in self.buckets() {
                 let mut taken = !bucket.free_slots() & ((1 << SLOTS) - 1);
                 while taken != 0 {
                     let reference = bucket.first(taken).load(Relaxed);
@@ -2257,8 +2249,7 @@ mod hash {
             if ptr::eq(shard.splitting.load(Relaxed), self.entry) {
                 return None;
             }
-            // SAFETY: H2. The lock keeps the segment.
-            let bucket = unsafe { self.bucket(hash, 0) };
+            let bucket = self.bucket(hash, 0);
             let found =
                 |slots: u32, taken| Some(Location { slot: slots.trailing_zeros() as u8, steps: 0, taken });
             let (slots, free) = (bucket.slots_with(hash.tag()), bucket.free_slots());
@@ -2280,8 +2271,7 @@ mod hash {
         fn locate_slowly(self, shard: &Shard, hash: Hash, key: &[u8]) -> Option<Location> {
             let mut free = None;
             for steps in 0..self.len() {
-                // SAFETY: H2.
-                let bucket = unsafe { self.bucket(hash, steps) };
+                let bucket = self.bucket(hash, steps);
                 let at = |slot: u32, taken| Some(Location { slot: slot as u8, steps: steps as u8, taken });
                 if let Some((slot, _)) = bucket.find(shard, hash.tag(), key) {
                     return at(slot, true);
@@ -2300,20 +2290,17 @@ mod hash {
 
         /// Counts a pair at so many steps from home in the buckets that it passed.
         fn count_steps(self, hash: Hash, steps: usize, more: bool) {
-            for step in 0..steps {
-                // SAFETY: H2. The lock keeps the segment.
-                unsafe { self.bucket(hash, step) }.count_passed(more);
-            }
+            (0..steps).for_each(|step| self.bucket(hash, step).count_passed(more));
         }
     }
 
     /// A segment that is being filled and that nobody else knows yet, with how many slots of each bucket are taken.
-    struct NewSegment {
-        segment: Segment,
+    struct NewSegment<'s> {
+        segment: Segment<'s>,
         taken: [u8; BUCKETS],
     }
 
-    impl NewSegment {
+    impl NewSegment<'_> {
         fn new(space: &mut Space, buckets: usize, shard: usize) -> Tried<Self> {
             let block = space.take(buckets * BUCKET)?;
             // SAFETY: M1. The block has room for the buckets, and a bucket of zeros is an empty one.
@@ -2817,13 +2804,13 @@ mod hash {
 
         /// The caller's pin or lock keeps it.
         #[inline]
-        fn directory(&self) -> Directory {
-            Directory(self.directory.load(Acquire))
+        fn directory(&self) -> Directory<'_> {
+            Directory(self.directory.load(Acquire), PhantomData)
         }
 
         /// The shard of a segment of this index.
         #[inline]
-        fn shard(&self, segment: Segment) -> &Shard {
+        fn shard(&self, segment: Segment<'_>) -> &Shard {
             // SAFETY: H4. A segment is reachable only after its shard is in the table. Both live as long as the index.
             unsafe { &*(*self.shards.load(Acquire).add(segment.shard())).load(Acquire) }
         }
@@ -2840,8 +2827,7 @@ mod hash {
         #[inline(always)]
         fn find(&self, hash: Hash, key: &[u8]) -> Option<Record<'_>> {
             let segment = self.directory().segment(hash);
-            // SAFETY: E1. The pin keeps the segment.
-            let home = unsafe { segment.bucket(hash, 0) };
+            let home = segment.bucket(hash, 0);
             let slots = home.slots_with(hash.tag());
             if slots != 0 {
                 let record = self.shard(segment).record(home.first(slots).load(Acquire));
@@ -2857,10 +2843,9 @@ mod hash {
         /// As `find`, where the first slot with the key's tag, if there is one, has another key.
         #[cold]
         #[inline(never)]
-        fn find_beyond(&self, segment: Segment, hash: Hash, key: &[u8]) -> Option<Record<'_>> {
+        fn find_beyond(&self, segment: Segment<'_>, hash: Hash, key: &[u8]) -> Option<Record<'_>> {
             for steps in 0..segment.len() {
-                // SAFETY: E1. The pin keeps the segment.
-                let bucket = unsafe { segment.bucket(hash, steps) };
+                let bucket = segment.bucket(hash, steps);
                 match bucket.find(self.shard(segment), hash.tag(), key) {
                     None if bucket.passed() != 0 => {}
                     // H3: beyond a bucket that nothing passed the key is not.
@@ -2898,8 +2883,7 @@ mod hash {
             for (home, key) in homes.iter_mut().zip(keys) {
                 let hash = self.hash(key.as_ref());
                 let segment = self.directory().segment(hash);
-                // SAFETY: E1. The pin keeps the segment.
-                let bucket = unsafe { segment.bucket(hash, 0) };
+                let bucket = segment.bucket(hash, 0);
                 prefetch_batch(bucket);
                 *home = Some((hash, segment, bucket));
             }
@@ -2910,7 +2894,7 @@ mod hash {
         /// bucket: one in thirty keys shares its tag with another pair there.
         #[inline(always)]
         fn records(&self, homes: &[Option<Home<'_>>; GROUP]) -> [Option<Record<'_>>; GROUP] {
-            let first = |segment: Segment, bucket: &Bucket, hash: Hash| {
+            let first = |segment: Segment<'_>, bucket: &Bucket, hash: Hash| {
                 let (mut first, mut slots) = (None, bucket.slots_with(hash.tag()));
                 while slots != 0 {
                     let record = self.shard(segment).record(bucket.first(slots).load(Acquire));
@@ -2927,14 +2911,12 @@ mod hash {
                 let Some((hash, segment, bucket)) = *home else { continue };
                 *record = first(segment, bucket, hash);
                 if record.is_none() && bucket.passed() != 0 {
-                    // SAFETY: E1. The pin keeps the segment.
-                    prefetch_batch(unsafe { segment.bucket(hash, 1) });
+                    prefetch_batch(segment.bucket(hash, 1));
                 }
             }
             for (record, home) in records.iter_mut().zip(homes).filter(|(record, _)| record.is_none()) {
                 let Some((hash, segment, _)) = home.filter(|(.., home)| home.passed() != 0) else { continue };
-                // SAFETY: E1. The pin keeps the segment.
-                *record = first(segment, unsafe { segment.bucket(hash, 1) }, hash);
+                *record = first(segment, segment.bucket(hash, 1), hash);
             }
             records
         }
@@ -3001,8 +2983,7 @@ mod hash {
             let segment = directory.segment(hash);
             let shard = self.shard(segment);
             // It comes while the lock does, which nothing overtakes.
-            // SAFETY: E1. The pin keeps the segment.
-            prefetch(unsafe { segment.bucket(hash, 0) });
+            prefetch(segment.bucket(hash, 0));
             let mut locked = shard.lock();
             // H2: only a segment that the directory leads to may change.
             if self.directory().segment(hash) != segment {
@@ -3042,7 +3023,7 @@ mod hash {
         fn change_at<V: AsRef<[u8]>>(
             &self,
             location: Location,
-            segment: Segment,
+            segment: Segment<'_>,
             locked: &mut LockedShard<'_>,
             hash: Hash,
             key: &[u8],
@@ -3051,8 +3032,7 @@ mod hash {
             let shard = locked.shard;
             let Location { slot, steps, taken } = location;
             let (slot, steps) = (usize::from(slot), usize::from(steps));
-            // SAFETY: H2. The lock keeps the segment.
-            let bucket = unsafe { segment.bucket(hash, steps) };
+            let bucket = segment.bucket(hash, steps);
             let old = bucket.refs[slot].load(Relaxed);
             let record = taken.then(|| shard.record(old));
             match decide(record.map(|record| record.parts().1))? {
@@ -3119,8 +3099,7 @@ mod hash {
                     && ptr::eq(self.shard(segment), shard)
                 {
                     if let Some(&(soon, _)) = order.get(done + LOOKAHEAD) {
-                        // SAFETY: E1. The pin keeps the segment.
-                        prefetch(unsafe { directory.segment(soon).bucket(soon, 0) });
+                        prefetch(directory.segment(soon).bucket(soon, 0));
                     }
                     let (key, value) = pairs[at as usize];
                     let decide = &mut |old: Option<&[u8]>| Ok(set_if(wants(at as usize, old), value));
@@ -3441,23 +3420,23 @@ mod hash {
         }
 
         /// Puts a directory in place that leads each hash `to` a segment. They are all of one size.
-        fn install_directory(
-            &self,
+        fn install_directory<'i>(
+            &'i self,
             space: &mut Space,
             depth: u32,
-            to: &dyn Fn(Hash) -> Segment,
+            to: &dyn Fn(Hash) -> Segment<'i>,
         ) -> Tried<()> {
             let old = self.directory();
             let block = space.take(Directory::bytes_for(depth))?;
             let head = block.as_ptr().cast::<DirectoryHead>();
-            let directory = Directory(head);
+            let directory = Directory(head, PhantomData);
             // SAFETY: M1. The block has room for the head and so many entries, and nobody else knows it.
             unsafe {
                 (&raw mut (*head).shift).write(64 - depth);
                 (&raw mut (*head).mask).write(to(Hash(0)).mask);
-                for at in 0..directory.len() {
-                    (*directory.entry(at)).store(to(Hash(directory.first_hash(at))).entry, Release);
-                }
+            }
+            for (at, entry) in directory.entries().iter().enumerate() {
+                entry.store(to(Hash(directory.first_hash(at))).entry, Release);
             }
             self.directory.store(head, Release);
             if !old.is_none() {
@@ -3469,7 +3448,7 @@ mod hash {
 
         /// Replaces a full segment by a larger one or by two.
         #[cold]
-        fn grow(&self, locked: LockedShard<'_>, segment: Segment, hash: Hash) -> Tried<()> {
+        fn grow(&self, locked: LockedShard<'_>, segment: Segment<'_>, hash: Hash) -> Tried<()> {
             let shard = locked.shard;
             if !shard.splitting.load(Relaxed).is_null() {
                 drop(locked);
@@ -3495,7 +3474,7 @@ mod hash {
         }
 
         /// Replaces a segment by two. Its lock is not held while refs move: H2.
-        fn split(&self, locked: LockedShard<'_>, segment: Segment, hash: Hash) -> Tried<()> {
+        fn split(&self, locked: LockedShard<'_>, segment: Segment<'_>, hash: Hash) -> Tried<()> {
             let shard = locked.shard;
             let directory = self.directory();
             let depth = directory.depth() - directory.span(segment, hash).len().ilog2() + 1;
@@ -3565,7 +3544,7 @@ mod hash {
             Ok(())
         }
 
-        fn two_segments(&self, shards: [usize; 2]) -> Tried<[NewSegment; 2]> {
+        fn two_segments(&self, shards: [usize; 2]) -> Tried<[NewSegment<'_>; 2]> {
             let mut space = self.heap.space();
             let low = NewSegment::new(&mut space, BUCKETS, shards[0])?;
             let high = NewSegment::new(&mut space, BUCKETS, shards[1])
@@ -3575,7 +3554,7 @@ mod hash {
         }
 
         /// Shows `each` every ref of a segment with the hash of its key. The caller keeps it from changing.
-        fn each_ref(&self, segment: Segment, shard: &Shard, mut each: impl FnMut(u32, Hash)) {
+        fn each_ref(&self, segment: Segment<'_>, shard: &Shard, mut each: impl FnMut(u32, Hash)) {
             let refs = segment.refs(shard);
             for (at, &reference) in refs.iter().enumerate() {
                 let (key, _) = shard.record(reference).parts();
@@ -3605,14 +3584,13 @@ mod hash {
         }
 
         /// Leads the entries of a segment to the two that take its place, each its half, and retires it.
-        fn set_entries(&self, old: Segment, hash: Hash, halves: [Segment; 2]) {
+        fn set_entries(&self, old: Segment<'_>, hash: Hash, halves: [Segment<'_>; 2]) {
             let mut space = self.heap.space();
             let directory = self.directory();
             let span = directory.span(old, hash);
             let middle = usize::midpoint(span.start, span.end);
             for at in span {
-                // SAFETY: E1. It is one of the directory's.
-                unsafe { (*directory.entry(at)).store(halves[usize::from(at >= middle)].entry, Release) };
+                directory.entries()[at].store(halves[usize::from(at >= middle)].entry, Release);
             }
             self.heap.retire_in(&mut space, [Retired::Block(old.block(), old.bytes())]);
         }
@@ -3665,7 +3643,7 @@ mod hash {
 
     impl Space {
         /// Takes back a new segment that nobody was led to.
-        fn give_segment(&mut self, segment: Segment) {
+        fn give_segment(&mut self, segment: Segment<'_>) {
             // SAFETY: M1. It was taken with these bytes, and nobody knows it.
             unsafe { self.give(segment.block(), segment.bytes()) };
         }
@@ -3990,7 +3968,7 @@ mod hash {
         index: &'t HashIndex,
         rules: &'t mut Rules<'r>,
         locked: LockedShard<'t>,
-        segment: Segment,
+        segment: Segment<'t>,
         buckets: &'t [Bucket],
         /// The hash by which the segment was found.
         hash: Hash,
@@ -4279,8 +4257,7 @@ mod hash {
             let hash = self.hash(key);
             let segment = self.directory().segment(hash);
             for steps in 0..segment.len() {
-                // SAFETY: E1. The caller's pin keeps the segment.
-                let bucket = unsafe { segment.bucket(hash, steps) };
+                let bucket = segment.bucket(hash, steps);
                 if bucket.slots_with(hash.tag()) != 0
                     && let Some((slot, record)) = bucket.find(self.shard(segment), hash.tag(), key)
                 {
@@ -4330,8 +4307,7 @@ mod hash {
         /// Locks the segment that a hash leads to. `None` where that has just changed.
         fn turn<'t, 'r>(&'t self, rules: &'t mut Rules<'r>, hash: Hash) -> Option<Turn<'t, 'r>> {
             let segment = self.directory().segment(hash);
-            // SAFETY: E1. The caller's pin keeps the segment.
-            let buckets = unsafe { segment.buckets() };
+            let buckets = segment.buckets();
             prefetch(&raw const buckets[(hash.home() / BUCKET) & (buckets.len() - 1)]);
             let locked = self.shard(segment).lock();
             let turn =

@@ -86,7 +86,7 @@ impl HashIndex {
     /// Checks a segment; how many pairs it has.
     fn check_segment(
         &self,
-        segment: Segment,
+        segment: Segment<'_>,
         prefix: Hash,
         depth: u32,
         found: &mut [Found; SHARDS],
@@ -99,8 +99,7 @@ impl HashIndex {
         let live = &mut found[number].live;
         let mut passed = vec![0; segment.len()];
         let mut keys = BTreeSet::new();
-        // SAFETY: nobody writes.
-        let buckets = unsafe { segment.buckets() };
+        let buckets = segment.buckets();
         for (at, bucket) in buckets.iter().enumerate() {
             let tags = [
                 bucket.tags.low.load(Relaxed).to_le_bytes(),
