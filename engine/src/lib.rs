@@ -5941,21 +5941,8 @@ mod sorted {
                 let Ok(leaf) = self.new_leaf(&runs, prefix_len, content + slack(content)) else {
                     return false;
                 };
-                let merged = if parent.count() == 1 {
-                    Child::of_leaf(leaf)
-                } else {
-                    let (mut rests, mut children) = (parent.rests(), parent.children());
-                    rests.remove(first);
-                    children.remove(first + 1);
-                    children[first] = Child::of_leaf(leaf);
-                    match self.new_inner(parent.prefix(), &rests, &children) {
-                        Ok(inner) => inner,
-                        Err(_refused) => {
-                            self.discard_leaf(leaf);
-                            return false;
-                        }
-                    }
-                };
+                let edited = self.edited(parent, first..first + 2, &[], &[Child::of_leaf(leaf)]);
+                let Ok((merged, _)) = edited.inspect_err(|_| self.discard_leaf(leaf)) else { return false };
                 let old = Child::of_inner(parent);
                 self.lock_link(key, old).place.store(merged.0, Release);
                 link.locked.mark_replaced();
@@ -6009,7 +5996,7 @@ mod sorted {
             while let Some((separator, high)) = split {
                 made.extend([low, high]);
                 let grown = match link.parent {
-                    Some((parent, at)) => self.grown(parent, at, &separator, [low, high]),
+                    Some((parent, at)) => self.edited(parent, at..at + 1, &[&separator], &[low, high]),
                     None => self.new_inner(&[], &[&separator], &[low, high]).map(|root| (root, None)),
                 };
                 (low, split) = grown.inspect_err(|_| self.discard_nodes(&made))?;
@@ -6030,26 +6017,30 @@ mod sorted {
             Ok(())
         }
 
-        /// An inner node with a separator more, which stands before the one at `at`, and two children in place of one; or two such
-        /// nodes and what separates them. The caller has locked the old one.
-        fn grown<'g>(
+        /// What takes the place of an inner node that gets these children, with `separators` between them, in place of some: a
+        /// node, or the only child that is left; or two nodes and what separates them. The caller has locked the old one.
+        fn edited<'g>(
             &'g self,
             node: Inner<'g>,
-            at: usize,
-            separator: &[u8],
-            [low, high]: [Child<'g>; 2],
+            replaced: Range<usize>,
+            separators: &[&[u8]],
+            new: &[Child<'g>],
         ) -> Tried<(Child<'g>, Option<Sibling<'g>>)> {
             let (mut rests, mut children) = (node.rests(), node.children());
-            // Seldom the new separator lacks a part of the node's prefix, which is then a part of the rests.
-            let (prefix, cut) = node.prefix().split_at(common(node.prefix(), separator));
+            let at = replaced.start;
+            // Seldom a new separator lacks a part of the node's prefix, which is then a part of the rests.
+            let shared = separators.iter().map(|separator| common(node.prefix(), separator)).min();
+            let (prefix, cut) = node.prefix().split_at(shared.unwrap_or(node.prefix().len()));
             let whole: Vec<Vec<u8>>;
             if !cut.is_empty() {
                 whole = rests.iter().map(|rest| [cut, rest].concat()).collect();
                 rests = whole.iter().map(Vec::as_slice).collect();
             }
-            rests.insert(at, &separator[prefix.len()..]);
-            children[at] = low;
-            children.insert(at + 1, high);
+            rests.splice(at..replaced.end - 1, separators.iter().map(|separator| &separator[prefix.len()..]));
+            children.splice(replaced, new.iter().copied());
+            if rests.is_empty() {
+                return Ok((children[0], None));
+            }
             if rests.len() <= FANOUT {
                 return Ok((self.new_inner(prefix, &rests, &children)?, None));
             }
@@ -7855,15 +7846,9 @@ impl Table {
         for group in pairs.chunks(BATCH) {
             // Asked once more, a caller's type may answer with other bytes: what is written is what is checked here.
             let group: Vec<_> = group.iter().map(slices).collect();
-            group.iter().copied().try_for_each(check)?;
-            self.write_slices(write, &group, &mut results)?;
+            self.write_each(&group, &mut results, |_, old| write.takes_effect(old.is_some()))?;
         }
         Ok(results)
-    }
-
-    /// [`write`](Self::write) for so many pairs whose lengths are checked; adds to `results`.
-    fn write_slices(&self, write: Write, pairs: &[KeyValue<'_>], results: &mut Vec<bool>) -> Result<()> {
-        self.write_batch(pairs, results, &mut |_, old| write.takes_effect(old.is_some()))
     }
 
     /// Gives each key its value where `wants` it, which is told the pair's position and the key's value under the key's lock, and
@@ -7897,9 +7882,7 @@ impl Table {
         let before = results.len();
         let may_write = || !self.is_dropped();
         match &self.inner.pairs {
-            // A module for WebAssembly is downloaded: there, one copy of the indexes' writing does.
-            _ if cfg!(target_family = "wasm") => self.write_in_turn(pairs, results, wants)?,
-            Pairs::Hash(index) if pairs.len() >= GROUP => {
+            Pairs::Hash(index) if pairs.len() >= GROUP && !cfg!(target_family = "wasm") => {
                 results.resize(before + pairs.len(), false);
                 let took = &mut results[before..];
                 let mut left = index.get(&self.pin()).write_many(pairs, took, may_write, wants);
@@ -7909,8 +7892,7 @@ impl Table {
                     took[at as usize] = self.write_one(pairs, at as usize, wants)?;
                 }
             }
-            Pairs::Hash(_) => self.write_in_turn(pairs, results, wants)?,
-            Pairs::Sorted(index) => {
+            Pairs::Sorted(index) if !cfg!(target_family = "wasm") => {
                 let ascend = pairs.is_sorted_by(|one, next| one.0 <= next.0);
                 while let from = results.len() - before
                     && let rest = &pairs[from..]
@@ -7937,20 +7919,15 @@ impl Table {
                     self.renew_if_empty();
                 }
             }
+            // So it is in WebAssembly too. A module is downloaded: there, one copy of the indexes' writing does.
+            _ => {
+                let mut positions = 0..pairs.len();
+                let write_next =
+                    |_: &KeyValue<'_>| self.write_one(pairs, positions.next().unwrap_or(0), wants);
+                self.each_into(results, pairs, |(key, _)| key, write_next)?;
+            }
         }
         Ok(())
-    }
-
-    fn write_in_turn(
-        &self,
-        pairs: &[KeyValue<'_>],
-        results: &mut Vec<bool>,
-        wants: &mut impl Wants,
-    ) -> Result<()> {
-        let mut positions = 0..;
-        let write_next =
-            |_: &KeyValue<'_>| self.write_one(pairs, positions.next().unwrap_or_default(), wants);
-        self.each_into(results, pairs, |(key, _)| key, write_next)
     }
 
     /// Writes the pair at a position by itself, where `wants` it.
