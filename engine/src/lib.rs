@@ -2725,7 +2725,7 @@ mod hash {
     // --- the index
 
     /// So many keys of a batch go through each step together.
-    const GROUP: usize = 32;
+    const KEYS_AT_ONCE: usize = 32;
 
     /// What a look-up needs comes first, so that it is in one cache line.
     #[repr(C)]
@@ -2862,7 +2862,7 @@ mod hash {
             keys: &[K],
             mut read: impl FnMut(usize, Option<&[u8]>),
         ) {
-            for (group, keys) in keys.chunks(GROUP).enumerate() {
+            for (group, keys) in keys.chunks(KEYS_AT_ONCE).enumerate() {
                 let homes = self.homes(keys);
                 let records = self.records(&homes);
                 for (at, (key, &record)) in keys.iter().zip(&records).enumerate() {
@@ -2871,15 +2871,15 @@ mod hash {
                     let record = record
                         .filter(|record| record.is_key(key))
                         .or_else(|| homes[at].and_then(|(hash, ..)| self.find(hash, key)));
-                    read(group * GROUP + at, record.map(|record| record.parts().1));
+                    read(group * KEYS_AT_ONCE + at, record.map(|record| record.parts().1));
                 }
             }
         }
 
         /// Where the keys of a group lead. Prefetches their buckets.
         #[inline(always)]
-        fn homes<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Home<'_>>; GROUP] {
-            let mut homes = [None; GROUP];
+        fn homes<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Home<'_>>; KEYS_AT_ONCE] {
+            let mut homes = [None; KEYS_AT_ONCE];
             for (home, key) in homes.iter_mut().zip(keys) {
                 let hash = self.hash(key.as_ref());
                 let segment = self.directory().segment(hash);
@@ -2893,7 +2893,7 @@ mod hash {
         /// The first record in each of these buckets, or the next, that may be the key's. Prefetches it and the others of the
         /// bucket: one in thirty keys shares its tag with another pair there.
         #[inline(always)]
-        fn records(&self, homes: &[Option<Home<'_>>; GROUP]) -> [Option<Record<'_>>; GROUP] {
+        fn records(&self, homes: &[Option<Home<'_>>; KEYS_AT_ONCE]) -> [Option<Record<'_>>; KEYS_AT_ONCE] {
             let first = |segment: Segment<'_>, bucket: &Bucket, hash: Hash| {
                 let (mut first, mut slots) = (None, bucket.slots_with(hash.tag()));
                 while slots != 0 {
@@ -2906,7 +2906,7 @@ mod hash {
                 }
                 first
             };
-            let mut records = [None; GROUP];
+            let mut records = [None; KEYS_AT_ONCE];
             for (record, home) in records.iter_mut().zip(homes) {
                 let Some((hash, segment, bucket)) = *home else { continue };
                 *record = first(segment, bucket, hash);
@@ -2923,7 +2923,7 @@ mod hash {
 
         /// Prefetches what the next verbs on these keys will need. Most writes are of keys that have no record yet.
         pub(super) fn prefetch(&self, keys: &[&[u8]]) {
-            for keys in keys.chunks(GROUP) {
+            for keys in keys.chunks(KEYS_AT_ONCE) {
                 let homes = self.homes(keys);
                 if cfg!(target_family = "wasm") {
                     let _records = self.records(&homes);
@@ -4464,7 +4464,7 @@ mod sorted {
     /// Values of pairs with more bytes than this are out of line, so that a leaf holds several.
     const MAX_CELL: usize = tuned(512, 64);
     /// Values with more bytes than this are blobs.
-    const MAX_BLOCK: usize = tuned(4096, 128);
+    const MAX_BLOCK_VALUE: usize = tuned(4096, 128);
     /// Most separators of an inner node: with 64, 10 million pairs need a fourth level, and a look-up 380 ns instead of 336.
     const FANOUT: usize = tuned(79, 3);
     const MAX_PREFIX: usize = tuned(255, 6);
@@ -5311,7 +5311,7 @@ mod sorted {
     // --- the index
 
     /// So many keys of a batch go down the tree side by side.
-    pub(super) const GROUP: usize = 16;
+    pub(super) const KEYS_AT_ONCE: usize = 16;
 
     pub(super) struct SortedIndex {
         /// Its number among all indexes, from 1 on. So a cursor knows the one that it remembers a leaf of, and keeps none.
@@ -5406,17 +5406,17 @@ mod sorted {
             keys: &[K],
             mut read: impl FnMut(usize, Option<&[u8]>),
         ) {
-            for (group, keys) in keys.chunks(GROUP).enumerate() {
+            for (group, keys) in keys.chunks(KEYS_AT_ONCE).enumerate() {
                 let leaves = self.leaves_and_cells(keys);
                 for (at, (leaf, key)) in leaves.into_iter().zip(keys).enumerate() {
                     let found = leaf.and_then(|leaf| Some(leaf.cell(leaf.find(key.as_ref())?).1));
-                    read(group * GROUP + at, found.map(Body::bytes));
+                    read(group * KEYS_AT_ONCE + at, found.map(Body::bytes));
                 }
             }
         }
 
         /// The leaves that a group of keys belongs to. Prefetches in each the line where its key's cell should be.
-        fn leaves_and_cells<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Leaf<'_>>; GROUP] {
+        fn leaves_and_cells<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Leaf<'_>>; KEYS_AT_ONCE] {
             let leaves = self.leaves(&keys.iter().map(AsRef::as_ref));
             for (leaf, key) in leaves.iter().zip(keys) {
                 if let Some(leaf) = leaf {
@@ -5427,8 +5427,11 @@ mod sorted {
         }
 
         /// The leaves that a group of keys belongs to.
-        fn leaves<'k>(&self, keys: &(impl Iterator<Item = &'k [u8]> + Clone)) -> [Option<Leaf<'_>>; GROUP] {
-            let mut nodes = [Child::of(&self.root); GROUP];
+        fn leaves<'k>(
+            &self,
+            keys: &(impl Iterator<Item = &'k [u8]> + Clone),
+        ) -> [Option<Leaf<'_>>; KEYS_AT_ONCE] {
+            let mut nodes = [Child::of(&self.root); KEYS_AT_ONCE];
             let mut inner_left = !nodes[0].0.is_null();
             while inner_left {
                 inner_left = false;
@@ -5464,7 +5467,7 @@ mod sorted {
 
         /// Prefetches what the next writes of these keys will need.
         pub(super) fn prefetch(&self, keys: &[&[u8]]) {
-            for keys in keys.chunks(GROUP) {
+            for keys in keys.chunks(KEYS_AT_ONCE) {
                 let _leaves = self.leaves_and_cells(keys);
             }
         }
@@ -6555,7 +6558,7 @@ mod sorted {
             value_len as u16
         } else if CELL_HEAD + key_len + ADDRESS > MAX_CELL {
             PAIR_BLOB
-        } else if value_len > MAX_BLOCK {
+        } else if value_len > MAX_BLOCK_VALUE {
             VALUE_BLOB
         } else {
             BLOCK + value_len as u16
@@ -6801,29 +6804,10 @@ mod sorted {
 
         // --- steps
 
-        /// Moves to the next pair, and copies its key, with `copy` its value too if that is in the cell. The key's length, and where
-        /// the value is.
+        /// Moves to the next pair of the same leaf if its value is in the cell, as most are, and copies key and value. Returns the
+        /// key's length.
         #[inline(always)]
-        pub(super) fn next<'g>(
-            &mut self,
-            index: &'g SortedIndex,
-            down: bool,
-            copy: bool,
-        ) -> Option<(usize, Body<'g>)> {
-            if !SMALL && let Some((key_len, value)) = self.next_at_once(index, down, copy) {
-                return Some((key_len, Body::Inline(value)));
-            }
-            self.next_slowly(index, down, copy)
-        }
-
-        /// As `next`, but only to a pair of the same leaf that has its value in the cell, which is what most are.
-        #[inline(always)]
-        pub(super) fn next_at_once<'g>(
-            &mut self,
-            index: &'g SortedIndex,
-            down: bool,
-            copy: bool,
-        ) -> Option<(usize, &'g [u8])> {
+        pub(super) fn next_at_once(&mut self, index: &SortedIndex, down: bool) -> Option<usize> {
             if self.left <= self.slow_at {
                 return None;
             }
@@ -6833,12 +6817,13 @@ mod sorted {
             if leaf.state().load(Acquire) != self.state {
                 return None;
             }
-            let key_len = self.put(leaf, slot, value, copy);
+            let key_len = self.put(leaf, slot, value, true);
             self.advance(down);
-            Some((key_len, value))
+            Some(key_len)
         }
 
-        /// As `next`, wherever the next pair is.
+        /// Moves to the next pair, wherever it is, and copies its key, with `copy` its value too if that is in the cell. Returns the
+        /// key's length, and where the value is.
         #[cold]
         #[inline(never)]
         pub(super) fn next_slowly<'g>(
@@ -6920,6 +6905,34 @@ mod sorted {
             }
         }
 
+        /// Shows `read` the pairs that `next_at_once` would come to, without their values copied, until `done` is `end` or `read`
+        /// returns false; whether it did not.
+        #[inline(always)]
+        pub(super) fn show(
+            &mut self,
+            index: &SortedIndex,
+            down: bool,
+            end: usize,
+            done: &mut usize,
+            read: &mut impl FnMut(&[u8], &[u8]) -> bool,
+        ) -> bool {
+            let Some(leaf) = self.current(index, down) else { return true };
+            for _ in 0..self.left.saturating_sub(self.slow_at).min(end - *done) {
+                let slot = leaf.slot_behind(self.at);
+                let Body::Inline(value) = leaf.cell(slot).1 else { break };
+                if leaf.state().load(Acquire) != self.state {
+                    break;
+                }
+                let key_len = self.put(leaf, slot, value, false);
+                self.advance(down);
+                *done += 1;
+                if !read(&self.bytes[..key_len], value) {
+                    return false;
+                }
+            }
+            true
+        }
+
         // --- prefetches, and pairs in blocks
 
         /// Prefetches the cells of the next pairs.
@@ -6957,7 +6970,7 @@ mod sorted {
 
         /// Moves over up to `limit` pairs and lays them behind what is `packed`, each with its lengths before it, 4 bytes each: those
         /// of one leaf that have their value there, as long as there is room, and none once all are `bytes` long. How many; where
-        /// there are none, `next` knows why.
+        /// there are none, a single step finds out why.
         #[inline]
         pub(super) fn pack(
             &mut self,
@@ -7878,11 +7891,11 @@ impl Table {
         wants: &mut impl Wants,
     ) -> Result<()> {
         /// With fewer pairs, too few are of one shard to write a hash table shard by shard.
-        const GROUP: usize = tuned(64, 4);
+        const MIN_BY_SHARD: usize = tuned(64, 4);
         let before = results.len();
         let may_write = || !self.is_dropped();
         match &self.inner.pairs {
-            Pairs::Hash(index) if pairs.len() >= GROUP && !cfg!(target_family = "wasm") => {
+            Pairs::Hash(index) if pairs.len() >= MIN_BY_SHARD && !cfg!(target_family = "wasm") => {
                 results.resize(before + pairs.len(), false);
                 let took = &mut results[before..];
                 let mut left = index.get(&self.pin()).write_many(pairs, took, may_write, wants);
@@ -7904,7 +7917,7 @@ impl Table {
                         index.get(&self.pin()).write_run(rest, results, may_write, wants);
                     }
                     if results.len() == done {
-                        let group = &rest[..rest.len().min(sorted::GROUP)];
+                        let group = &rest[..rest.len().min(sorted::KEYS_AT_ONCE)];
                         index.get(&self.pin()).write_group(group, results, may_write, wants);
                     }
                     if results.len() == done {
@@ -7936,6 +7949,8 @@ impl Table {
         let (key, value) = pairs[at];
         self.change(key, true, |old| Ok(set_if(wants(at, old), value)))
     }
+
+    // --- loops over many
 
     /// [`delete`](Self::delete) for each key: whether each took effect.
     pub fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
@@ -7991,10 +8006,10 @@ impl Table {
         key: impl Fn(&I) -> &[u8],
         mut verb: impl FnMut(&I) -> Result<T>,
     ) -> Result<()> {
-        const GROUP: usize = 16;
+        const PREFETCHED: usize = 16;
         items.iter().try_for_each(|item| check_key(key(item)))?;
-        for group in items.chunks(GROUP) {
-            let mut keys = [&[][..]; GROUP];
+        for group in items.chunks(PREFETCHED) {
+            let mut keys = [&[][..]; PREFETCHED];
             keys.iter_mut().zip(group).for_each(|(to, item)| *to = key(item));
             self.prefetch(&keys[..group.len()]);
             for item in group {
@@ -8890,9 +8905,9 @@ impl Cursor {
         let Pairs::Sorted(index) = &self.table.inner.pairs else { return None };
         let index = index.get(&pinned);
         let at_once =
-            if SMALL || self.large.is_some() { None } else { self.position.next_at_once(index, down, true) };
+            if SMALL || self.large.is_some() { None } else { self.position.next_at_once(index, down) };
         let key_len = match at_once {
-            Some((key_len, _)) => key_len,
+            Some(key_len) => key_len,
             None => Self::step_slowly(&mut self.position, &mut self.large, &self.table, index, down)?,
         };
         let (key, value) = self.position.bytes.split_at(key_len);
@@ -8951,17 +8966,27 @@ impl Cursor {
     #[doc(hidden)]
     pub fn steps(&mut self, down: bool, limit: usize, mut read: impl FnMut(&[u8], &[u8]) -> bool) -> usize {
         let Pairs::Sorted(index) = &self.table.inner.pairs else { return 0 };
-        for at in (0..limit).step_by(Self::PINNED) {
+        let mut done = 0;
+        while done < limit {
+            let end = limit.min(done + Self::PINNED);
             let pinned = self.table.pin();
             let index = index.get(&pinned);
-            for at in at..limit.min(at + Self::PINNED) {
-                let Some((key_len, place)) = self.position.next(index, down, false) else { return at };
-                if !read(&self.position.bytes[..key_len], place.bytes()) {
-                    return at + 1;
+            while done < end {
+                if !SMALL && !self.position.show(index, down, end, &mut done, &mut read) {
+                    return done;
+                }
+                if done < end {
+                    let Some((key_len, place)) = self.position.next_slowly(index, down, false) else {
+                        return done;
+                    };
+                    done += 1;
+                    if !read(&self.position.bytes[..key_len], place.bytes()) {
+                        return done;
+                    }
                 }
             }
         }
-        limit
+        done
     }
 
     /// [`scan_asc_next`](Self::scan_asc_next) up to `limit` times, each pair shown to `read`; how many
