@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use redis::{Cmd, Value};
 use twindex::{Index, TableOptions};
 
+use crate::clock;
 use crate::error::{Error, Result};
 use crate::locks::lock;
 use crate::names::{Layout, Names};
@@ -103,15 +104,13 @@ pub(crate) struct Catalogue {
     known: Mutex<HashMap<String, Weak<State>>>,
     /// When it was last read, or is being read.
     looked: AtomicU64,
-    /// When this client connected: times are milliseconds since then.
-    connected: Instant,
 }
 
 impl Catalogue {
     pub(crate) fn new(router: Arc<Router>, namespace: &str, partitions: u16, age: Duration) -> Self {
         let names = Names::new(namespace);
-        let (looked, connected) = (AtomicU64::new(0), Instant::now());
-        Self { router, names, partitions, age, known: Mutex::default(), looked, connected }
+        let looked = AtomicU64::new(clock::millis());
+        Self { router, names, partitions, age, known: Mutex::default(), looked }
     }
 
     async fn call(&self, function: &str, arguments: &[&[u8]], kind: Kind) -> Result<Value> {
@@ -167,7 +166,7 @@ impl Catalogue {
     pub(crate) async fn list(&self) -> Result<Vec<(String, Described)>> {
         // Only what was known before the servers are asked can be missing from the answer because it was dropped.
         let known: Vec<Arc<State>> = lock(&self.known).values().filter_map(Weak::upgrade).collect();
-        self.looked.store(self.millis(Instant::now()), Relaxed);
+        self.looked.store(clock::millis(), Relaxed);
         let tables = self.names.catalogue();
         let mut cmd = redis::cmd("HGETALL");
         cmd.arg(&tables[..]);
@@ -190,18 +189,9 @@ impl Catalogue {
         Ok(tables)
     }
 
-    fn millis(&self, now: Instant) -> u64 {
-        u64::try_from(now.saturating_duration_since(self.connected).as_millis()).unwrap_or(u64::MAX)
-    }
-
     /// Reads the catalogue beside what else goes on, if it was not read lately.
     pub(crate) fn look(self: &Arc<Self>) {
-        self.look_at(Instant::now());
-    }
-
-    /// The same, where the caller has the time.
-    pub(crate) fn look_at(self: &Arc<Self>, now: Instant) {
-        let now = self.millis(now);
+        let now = clock::millis();
         let looked = self.looked.load(Relaxed);
         let is_due = u128::from(now.saturating_sub(looked)) >= self.age.as_millis();
         // Of those who see that it is due, one goes.

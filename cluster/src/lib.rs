@@ -23,6 +23,7 @@
 mod batch;
 pub mod blocking;
 mod catalogue;
+mod clock;
 mod cursor;
 mod error;
 mod functions;

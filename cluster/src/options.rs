@@ -102,8 +102,8 @@ impl Options {
         self
     }
 
-    /// Keeps this many bytes of pairs in the process. The servers say which of them were written to. 0, the default, keeps
-    /// none.
+    /// Keeps this many bytes of pairs in the process. The servers say which of them were written to. Fewer than
+    /// 64 KiB count as 64 KiB; 0, the default, keeps none.
     #[must_use]
     pub fn near_cache(mut self, bytes: usize) -> Self {
         self.near_cache = bytes;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use redis::Value;
 use twindex::{Change, Index, MAX_KEY_BYTES};
@@ -369,9 +369,8 @@ impl Table {
     /// What the near cache has of a key, where it has something.
     fn select_kept(&self, key: &[u8]) -> Result<Option<Found>> {
         let Some(near) = &self.shared.near else { return Ok(None) };
-        let now = Instant::now();
         self.shared.check_open()?;
-        self.shared.catalogue.look_at(now);
+        self.shared.catalogue.look();
         if self.state.is_dropped() {
             return Ok(None);
         }
@@ -379,11 +378,11 @@ impl Table {
         let length = prefix.len() + key.len();
         let mut buffer = [0; 128];
         let Some(whole) = buffer.get_mut(..length) else {
-            return Ok(near.peek(&self.state.layout.key(key), now));
+            return Ok(near.find(&self.state.layout.key(key)));
         };
         whole[..prefix.len()].copy_from_slice(prefix);
         whole[prefix.len()..].copy_from_slice(key);
-        Ok(near.peek(whole, now))
+        Ok(near.find(whole))
     }
 
     /// [`select`](Self::select) for each key.

@@ -220,11 +220,13 @@ async fn rows_of_one_partition_are_not_mixed_up() -> Result<()> {
         shows(&table, written, Some("changed")).await;
         eventually("the others are kept", || async {
             let before = hits(&store);
-            for key in keys.iter().filter(|key| *key != written) {
+            let others = keys.iter().filter(|key| *key != written);
+            for key in others.clone() {
                 let value = table.select(key).await.expect("a read");
                 assert_eq!(value.as_deref(), Some([round].as_slice()));
             }
-            hits(&store) - before == keys.len() as u64 - 1
+            // With the table before it the longest is longer than a key of a cache may be.
+            hits(&store) - before == others.filter(|key| key.len() < 60_000).count() as u64
         })
         .await;
     }

@@ -8231,7 +8231,8 @@ impl CacheOptions {
 
     /// What is told of each pair that was evicted or has expired: its key, its value and why.
     ///
-    /// It runs in the thread whose write took the pair out, after that write, while no lock is held.
+    /// It runs in the thread whose write took the pair out, after that write, while no lock is held. A listener that owns a
+    /// handle of its own store keeps that store until [`Store::drop_cache`].
     #[must_use]
     pub fn eviction_listener(self, listener: impl Fn(&[u8], &[u8], Cause) + Send + Sync + 'static) -> Self {
         Self { listener: Some(Arc::new(AssertUnwindSafe(Box::new(listener)))), ..self }

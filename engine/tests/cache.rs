@@ -246,6 +246,8 @@ fn a_listener_is_told_what_goes_and_why() {
     now.fetch_add(5, SeqCst);
     cache.upsert("x", "z").unwrap();
     assert_eq!(told.lock().unwrap().pop(), Some((b"x".to_vec(), b"y".to_vec(), Cause::Expired)));
+    // The listener holds the store, and the store the cache with its listener: one of them must go.
+    assert!(store.drop_cache("c"));
 }
 
 #[test]

@@ -1,21 +1,19 @@
-//! The pairs that are kept in the process: so many bytes of them, the least used ones go first.
+//! The pairs that are kept in the process: a cache of so many bytes, which drops what matters least.
 
-use std::collections::VecDeque;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
-
-use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::hash::BuildHasher as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
+use foldhash::fast::RandomState;
+use twindex::{Cache, CacheOptions, Store};
+
+use crate::clock;
 use crate::locks::lock;
 
-/// As many threads as this look things up at once.
+/// As many threads as this wait for answers at once without waiting for each other.
 const SHARDS: usize = 16;
-
-/// What an entry takes beside its key, which is held twice, and its value.
-const OVERHEAD: usize = 144;
 
 /// A value, or that there is none.
 pub(crate) type Found = Option<Vec<u8>>;
@@ -24,202 +22,215 @@ pub(crate) type Found = Option<Vec<u8>>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket(u64);
 
-#[derive(Debug)]
-struct Entry {
-    found: Found,
-    until: Instant,
-    was_used: bool,
-}
-
-#[derive(Debug, Default)]
-struct Shard {
-    entries: HashMap<Vec<u8>, Entry, RandomState>,
-    /// The keys in the order in which their turn comes to go. A key that is gone already is passed over.
-    order: VecDeque<Vec<u8>>,
-    reading: HashMap<Vec<u8>, Ticket, RandomState>,
-    bytes: usize,
-}
+type Reading = HashMap<Vec<u8>, Ticket, RandomState>;
 
 /// A bounded set of entries, each for at most so long.
+///
+/// A value is followed by `THERE`, and a key that has none by `ABSENT` alone. Entries come and go under the lock of their key's
+/// tickets; they are looked up without it.
 #[derive(Debug)]
 pub(super) struct Kept {
-    shards: [Mutex<Shard>; SHARDS],
+    entries: Cache,
+    reading: [Mutex<Reading>; SHARDS],
     hasher: RandomState,
-    /// For each shard.
-    capacity: usize,
     tickets: AtomicU64,
 }
 
+const ABSENT: u8 = 0;
+const THERE: u8 = 1;
+
 impl Kept {
-    pub(super) fn new(bytes: usize) -> Self {
-        let shards = std::array::from_fn(|_| Mutex::default());
-        Self { shards, hasher: RandomState::default(), capacity: bytes / SHARDS, tickets: AtomicU64::new(0) }
+    pub(super) fn new(bytes: usize) -> Result<Self, twindex::Error> {
+        let store = Store::new();
+        store.set_clock(clock::millis);
+        Ok(Self {
+            entries: store.cache("near", CacheOptions::bytes(bytes))?,
+            reading: Default::default(),
+            hasher: RandomState::default(),
+            tickets: AtomicU64::new(0),
+        })
     }
 
-    fn shard(&self, key: &[u8]) -> &Mutex<Shard> {
-        &self.shards[self.hasher.hash_one(key) as usize % SHARDS]
+    fn reading(&self, key: &[u8]) -> &Mutex<Reading> {
+        &self.reading[self.hasher.hash_one(key) as usize % SHARDS]
     }
 
     /// What is kept for a key; or a ticket for the one who reads it now.
     pub(super) fn get(&self, key: &[u8]) -> Result<Found, Ticket> {
-        let mut shard = lock(self.shard(key));
-        if let Some(entry) = shard.entries.get_mut(key)
-            && Instant::now() < entry.until
-        {
-            entry.was_used = true;
-            return Ok(entry.found.clone());
+        if let Some(found) = self.find(key) {
+            return Ok(found);
         }
-        if let Some(ticket) = shard.reading.get(key) {
+        let mut reading = lock(self.reading(key));
+        if let Some(ticket) = reading.get(key) {
             return Err(*ticket);
         }
         let ticket = Ticket(self.tickets.fetch_add(1, Relaxed));
-        shard.reading.insert(key.to_vec(), ticket);
+        reading.insert(key.to_vec(), ticket);
         Err(ticket)
     }
 
     /// What is kept for a key, if anything is.
-    pub(super) fn peek(&self, key: &[u8], now: Instant) -> Option<Found> {
-        let mut shard = lock(self.shard(key));
-        let entry = shard.entries.get_mut(key).filter(|entry| now < entry.until)?;
-        entry.was_used = true;
-        Some(entry.found.clone())
+    pub(super) fn find(&self, key: &[u8]) -> Option<Found> {
+        let mut value = self.entries.select(key)?;
+        Some((value.pop() == Some(THERE)).then_some(value))
     }
 
-    /// Keeps what was read, if its ticket is still good.
-    pub(super) fn put(&self, key: &[u8], ticket: Ticket, found: &Found, until: Instant) {
-        let mut shard = lock(self.shard(key));
-        if shard.reading.get(key) != Some(&ticket) {
+    /// Keeps what was read for so long, if its ticket is still good.
+    pub(super) fn put(&self, key: &[u8], ticket: Ticket, found: &Found, life: Duration) {
+        let mut reading = lock(self.reading(key));
+        if reading.get(key) != Some(&ticket) {
             return;
         }
-        shard.reading.remove(key);
-        shard.remove(key);
-        shard.bytes += size(key, found);
-        shard.entries.insert(key.to_vec(), Entry { found: found.clone(), until, was_used: false });
-        shard.order.push_back(key.to_vec());
-        shard.shrink(self.capacity);
+        reading.remove(key);
+        let entry = match found {
+            Some(value) => [value, &[THERE][..]].concat(),
+            None => vec![ABSENT],
+        };
+        // The clock may be late when the entry is looked up.
+        let life = life.saturating_sub(Duration::from_millis(clock::LATE));
+        if self.entries.upsert_for(key, entry, life).is_err() {
+            // There is no room for it. An older one may be there.
+            self.remove(key);
+        }
     }
 
     /// Gives a ticket back: what was read is not to be kept.
     pub(super) fn give_back(&self, key: &[u8], ticket: Ticket) {
-        let mut shard = lock(self.shard(key));
-        if shard.reading.get(key) == Some(&ticket) {
-            shard.reading.remove(key);
+        let mut reading = lock(self.reading(key));
+        if reading.get(key) == Some(&ticket) {
+            reading.remove(key);
         }
     }
 
     /// Forgets a key, also what is being read of it.
     pub(super) fn forget(&self, key: &[u8]) {
-        let mut shard = lock(self.shard(key));
-        shard.reading.remove(key);
-        shard.remove(key);
+        let mut reading = lock(self.reading(key));
+        reading.remove(key);
+        self.remove(key);
+    }
+
+    fn remove(&self, key: &[u8]) {
+        if self.entries.delete(key).is_err() && self.entries.contains(key) {
+            self.clear_entries();
+        }
     }
 
     /// Keeps nothing of what is being read now.
     pub(super) fn doom(&self) {
-        for shard in &self.shards {
-            lock(shard).reading.clear();
+        for reading in &self.reading {
+            lock(reading).clear();
         }
     }
 
     /// Forgets everything.
     pub(super) fn clear(&self) {
-        for shard in &self.shards {
-            *lock(shard) = Shard::default();
-        }
+        self.doom();
+        self.clear_entries();
     }
 
-    /// How many entries there are, and how many bytes they take about.
+    fn clear_entries(&self) {
+        // That fails for a cache that was dropped alone, and this one never is.
+        let _done = self.entries.clear();
+    }
+
+    /// How many entries there are, and how many bytes they take.
     pub(super) fn size(&self) -> (usize, usize) {
-        self.shards
-            .iter()
-            .map(lock)
-            .fold((0, 0), |(entries, bytes), shard| (entries + shard.entries.len(), bytes + shard.bytes))
-    }
-}
-
-impl Shard {
-    fn remove(&mut self, key: &[u8]) {
-        if let Some(entry) = self.entries.remove(key) {
-            self.bytes -= size(key, &entry.found);
-        }
+        (self.entries.len(), self.entries.memory())
     }
 
-    fn shrink(&mut self, capacity: usize) {
-        // Keys in the order that are gone take memory too.
-        while self.bytes > capacity || self.order.len() > 2 * self.entries.len() + 16 {
-            let Some(key) = self.order.pop_front() else { return };
-            match self.entries.get_mut(&key) {
-                Some(entry) if entry.was_used && self.bytes <= 2 * capacity => {
-                    entry.was_used = false;
-                    self.order.push_back(key);
-                }
-                Some(_) => self.remove(&key),
-                None => {}
-            }
-        }
+    /// How many look-ups found something.
+    pub(super) fn hits(&self) -> u64 {
+        self.entries.stats().hits
     }
-}
-
-fn size(key: &[u8], found: &Found) -> usize {
-    2 * key.len() + found.as_ref().map_or(0, Vec::len) + OVERHEAD
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+
+    const MINUTE: Duration = Duration::from_mins(1);
 
     fn put(kept: &Kept, key: &[u8], value: &[u8]) {
         let ticket = kept.get(key).expect_err("not there yet");
-        kept.put(key, ticket, &Some(value.to_vec()), Instant::now() + Duration::from_mins(1));
+        kept.put(key, ticket, &Some(value.to_vec()), MINUTE);
     }
 
     #[test]
     fn what_was_invalidated_while_it_was_read_is_not_kept() {
-        let kept = Kept::new(1 << 20);
+        let kept = Kept::new(1 << 20).unwrap();
         let ticket = kept.get(b"a").expect_err("nothing is there");
         kept.forget(b"a");
-        kept.put(b"a", ticket, &Some(b"old".to_vec()), Instant::now() + Duration::from_mins(1));
+        kept.put(b"a", ticket, &Some(b"old".to_vec()), MINUTE);
         let second = kept.get(b"a").expect_err("nothing was kept");
         assert_ne!(ticket, second);
         kept.doom();
-        kept.put(b"a", second, &None, Instant::now() + Duration::from_mins(1));
+        kept.put(b"a", second, &None, MINUTE);
         assert!(kept.get(b"a").is_err());
         kept.clear();
         put(&kept, b"a", b"1");
         assert_eq!(kept.get(b"a"), Ok(Some(b"1".to_vec())));
+        kept.clear();
+        assert_eq!(kept.find(b"a"), None);
+    }
+
+    #[test]
+    fn that_there_is_nothing_is_kept_too() {
+        let kept = Kept::new(1 << 20).unwrap();
+        let ticket = kept.get(b"a").expect_err("nothing is there");
+        kept.put(b"a", ticket, &None, MINUTE);
+        assert_eq!(kept.find(b"a"), Some(None));
+        kept.forget(b"a");
+        put(&kept, b"a", b"");
+        assert_eq!(kept.find(b"a"), Some(Some(Vec::new())));
     }
 
     #[test]
     fn nothing_outlives_its_time() {
-        let kept = Kept::new(1 << 20);
+        let kept = Kept::new(1 << 20).unwrap();
         let ticket = kept.get(b"a").expect_err("nothing is there");
-        kept.put(b"a", ticket, &Some(b"1".to_vec()), Instant::now());
+        kept.put(b"a", ticket, &Some(b"1".to_vec()), Duration::ZERO);
         assert!(kept.get(b"a").is_err());
     }
 
     #[test]
     fn it_stays_within_its_bytes_and_keeps_what_is_used() {
         let capacity = 1 << 20;
-        let kept = Kept::new(capacity);
+        let kept = Kept::new(capacity).unwrap();
         put(&kept, b"used", b"1");
+        let mut kept_long = 0;
         for number in 0..50_000_u32 {
             put(&kept, &number.to_be_bytes(), &[0; 100]);
-            assert!(kept.get(b"used").is_ok(), "after {number}");
+            match kept.get(b"used") {
+                Ok(_) => kept_long += 1,
+                Err(ticket) => kept.put(b"used", ticket, &Some(b"1".to_vec()), MINUTE),
+            }
+            assert!(kept.size().1 <= capacity, "after {number}");
         }
         let (entries, bytes) = kept.size();
-        assert!(bytes <= capacity && bytes > capacity / 2, "{entries} entries, {bytes} bytes");
+        assert!(
+            bytes > capacity / 2 && kept_long > 49_000,
+            "{entries} entries, {bytes} bytes, {kept_long} hits"
+        );
+    }
+
+    #[test]
+    fn what_is_too_large_is_not_kept_and_takes_the_old_one_away() {
+        let kept = Kept::new(1 << 20).unwrap();
+        put(&kept, b"a", b"1");
+        kept.forget(b"a");
+        put(&kept, b"a", &vec![0; 2 << 20]);
+        assert_eq!(kept.find(b"a"), None);
     }
 
     #[test]
     fn keys_that_come_and_go_take_no_memory() {
-        let kept = Kept::new(1 << 20);
-        for _ in 0..10_000 {
+        let kept = Kept::new(1 << 20).unwrap();
+        let empty = kept.size().1;
+        for _ in 0..100_000 {
             put(&kept, b"a", b"1");
             kept.forget(b"a");
         }
-        assert_eq!(kept.size(), (0, 0));
-        assert!(lock(kept.shard(b"a")).order.len() < 32);
+        let (entries, bytes) = kept.size();
+        assert!(entries == 0 && bytes < empty + (64 << 10), "{entries} entries, {bytes} bytes");
     }
 }

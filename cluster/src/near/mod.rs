@@ -18,7 +18,7 @@ pub(crate) mod listener;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, RwLock, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use redis::{PushInfo, PushKind, Value};
 
@@ -42,7 +42,7 @@ pub struct NearStats {
     pub emptied: u64,
     /// How many pairs are kept.
     pub pairs: usize,
-    /// How many bytes they take, about.
+    /// How many bytes they take.
     pub bytes: usize,
     /// How many servers are being listened to.
     pub servers: usize,
@@ -74,7 +74,7 @@ impl Miss<'_> {
             partition.is_none_or(|partition| channels.contains(partition.channel()))
         };
         if heard.get(server).is_some_and(is_told) {
-            self.near.kept.put(&self.key, self.ticket, found, Instant::now() + life);
+            self.near.kept.put(&self.key, self.ticket, found, life);
         }
     }
 }
@@ -95,34 +95,29 @@ pub(crate) struct Near {
     wanted: Mutex<HashMap<Vec<u8>, Weak<Layout>>>,
     /// Told whenever more are wanted.
     more: tokio::sync::Notify,
-    hits: AtomicU64,
     misses: AtomicU64,
     invalidations: AtomicU64,
     emptied: AtomicU64,
 }
 
 impl Near {
-    pub(crate) fn new(bytes: usize, longest_life: Duration) -> Self {
-        Self {
-            kept: Kept::new(bytes),
+    pub(crate) fn new(bytes: usize, longest_life: Duration) -> Result<Self, twindex::Error> {
+        Ok(Self {
+            kept: Kept::new(bytes)?,
             longest_life,
             heard: RwLock::default(),
             wanted: Mutex::default(),
             more: tokio::sync::Notify::new(),
-            hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             invalidations: AtomicU64::new(0),
             emptied: AtomicU64::new(0),
-        }
+        })
     }
 
     /// What is kept for a key, or the right to keep what is read now.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Found, Miss<'_>> {
         match self.kept.get(key) {
-            Ok(found) => {
-                self.hits.fetch_add(1, Relaxed);
-                Ok(found)
-            }
+            Ok(found) => Ok(found),
             Err(ticket) => {
                 self.misses.fetch_add(1, Relaxed);
                 Err(Miss { near: self, key: key.to_vec(), ticket })
@@ -131,10 +126,8 @@ impl Near {
     }
 
     /// What is kept for a key, where something is: a look that takes no ticket.
-    pub(crate) fn peek(&self, key: &[u8], now: Instant) -> Option<Found> {
-        let found = self.kept.peek(key, now)?;
-        self.hits.fetch_add(1, Relaxed);
-        Some(found)
+    pub(crate) fn find(&self, key: &[u8]) -> Option<Found> {
+        self.kept.find(key)
     }
 
     /// A key was written.
@@ -248,7 +241,7 @@ impl Near {
     pub(crate) fn stats(&self) -> NearStats {
         let (pairs, bytes) = self.kept.size();
         NearStats {
-            hits: self.hits.load(Relaxed),
+            hits: self.kept.hits(),
             misses: self.misses.load(Relaxed),
             invalidations: self.invalidations.load(Relaxed),
             emptied: self.emptied.load(Relaxed),
