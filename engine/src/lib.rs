@@ -6916,8 +6916,13 @@ mod sorted {
             done: &mut usize,
             read: &mut impl FnMut(&[u8], &[u8]) -> bool,
         ) -> bool {
+            let most = self.left.saturating_sub(self.slow_at).min(end - *done);
+            // Among large values there are none, and each step would look at the leaf in vain.
+            if most == 0 {
+                return true;
+            }
             let Some(leaf) = self.current(index, down) else { return true };
-            for _ in 0..self.left.saturating_sub(self.slow_at).min(end - *done) {
+            for _ in 0..most {
                 let slot = leaf.slot_behind(self.at);
                 let Body::Inline(value) = leaf.cell(slot).1 else { break };
                 if leaf.state().load(Acquire) != self.state {
