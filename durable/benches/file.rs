@@ -6,7 +6,8 @@
 #![allow(clippy::cast_precision_loss, reason = "rates are not that precise")]
 
 use std::hint::black_box;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,9 @@ struct Arguments {
     /// Leave the log to grow, instead of compacting it meanwhile
     #[arg(long)]
     compact_by_hand: bool,
+    /// Only open this file, and print how long that took and which memory it needed
+    #[arg(long, hide = true)]
+    only_open: Option<PathBuf>,
     /// What `cargo bench` adds
     #[arg(long, hide = true)]
     bench: bool,
@@ -51,6 +55,8 @@ enum Row {
     Metadata,
     /// Open a file of pairs with values of 1 KB
     Reopen,
+    /// Open a file of pairs of 16 and 16 bytes in a new process: from a dump, and from a log
+    Open,
     /// Eight writers, batches of 256 pairs of 100 bytes
     Batches,
     /// Batches that are done all or not at all beside `upsert_many` of the same: 256 messages of 100 bytes in order
@@ -74,6 +80,9 @@ struct Bench {
 
 fn main() {
     let arguments = Arguments::parse();
+    if let Some(path) = &arguments.only_open {
+        return only_open(path);
+    }
     let temporary = tempfile::tempdir().expect("a folder for temporary files");
     let folder = arguments.folder.clone().unwrap_or_else(|| temporary.path().to_owned());
     let rows =
@@ -86,6 +95,7 @@ fn main() {
             Row::Dump => bench.dump(),
             Row::Metadata => bench.metadata(),
             Row::Reopen => bench.reopen(),
+            Row::Open => bench.open_anew(),
             Row::Batches => bench.batches(),
             Row::Atomic => bench.atomic(),
             Row::Single => bench.single(),
@@ -201,6 +211,47 @@ impl Bench {
         drop((store, table));
         let open = self.median(|| timed(|| drop(Store::open(&path).expect("it was just saved"))));
         self.tell(format!("open {pairs} pairs of 1 KB"), seconds(open));
+    }
+
+    /// Each round is a new process, whose memory is that of the store and of opening it alone.
+    fn open_anew(&mut self) {
+        const BATCH: usize = 256;
+        let path = self.path();
+        for index in [Index::Hash, Index::Sorted] {
+            for (from, batch, is_dump) in [
+                ("the dump", BATCH, true),
+                ("a log of batches of 256", BATCH, false),
+                ("a log of single writes", 1, false),
+            ] {
+                self.write_file(index, batch, is_dump);
+                let mut opened: Vec<_> =
+                    (0..self.arguments.rounds.max(1)).map(|_| opened_elsewhere(&path)).collect();
+                opened.sort_by(|a, b| a[0].total_cmp(&b[0]));
+                let [time, store, most] = opened[opened.len() / 2];
+                let (times, store) = (most / store, store / 1e6);
+                self.tell(
+                    format!("open {} pairs of 16/16, {index}, from {from}", self.arguments.pairs),
+                    format!("{time:.3} s, at most {times:.2}x the {store:.0} MB of the store"),
+                );
+            }
+        }
+    }
+
+    /// A file of pairs that were written in batches: all in the dump, or all in the log.
+    fn write_file(&self, index: Index, batch: usize, is_dump: bool) {
+        let mut rng = Rng::with_seed(1);
+        let _ = std::fs::remove_file(self.path());
+        let options = Options::new().durability(Durability::EverySec).compact_by_hand(true);
+        let store = options.open(self.path()).expect("the folder can be written to");
+        let table = store.table("t", index).expect("the disk works");
+        for _ in 0..self.arguments.pairs / batch {
+            let pairs: Vec<_> = (0..batch).map(|_| (hex(&mut rng), hex(&mut rng))).collect();
+            table.upsert_many(&pairs).expect("the disk works");
+        }
+        if is_dump {
+            store.compact().expect("the disk works");
+        }
+        store.close().expect("the disk works");
     }
 
     fn batches(&mut self) {
@@ -371,6 +422,34 @@ impl Bench {
             threads.into_iter().map(|thread| thread.join().expect("no writer panics")).sum()
         })
     }
+}
+
+/// Opens the file, and prints the seconds, the store's memory and the most that the process had, in bytes.
+fn only_open(path: &Path) {
+    let begun = Instant::now();
+    let store = Options::new().compact_by_hand(true).open(path).expect("it was just written");
+    let time = begun.elapsed().as_secs_f64();
+    let memory = store.stats().memory;
+    println!("{time} {memory} {}", most_resident());
+}
+
+/// The most memory that this process had at once, or 0 where the system does not tell.
+fn most_resident() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = most.and_then(|most| most.trim().strip_suffix(" kB"));
+    kib.map_or(0.0, |kib| 1024.0 * kib.parse::<f64>().expect("a number of kB"))
+}
+
+/// The same numbers from a process that does only that.
+fn opened_elsewhere(path: &Path) -> [f64; 3] {
+    let program = std::env::current_exe().expect("the system knows this program");
+    let output = Command::new(program).arg("--only-open").arg(path).output().expect("it starts again");
+    let numbers: Vec<f64> = String::from_utf8_lossy(&output.stdout)
+        .split_whitespace()
+        .map(|number| number.parse().expect("a number"))
+        .collect();
+    numbers.try_into().expect("three numbers")
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> Duration {
