@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tempfile::tempdir;
 use twindex_durable::twindex::Index;
@@ -31,15 +31,37 @@ fn a_process_that_is_killed() {
     }
 }
 
-fn start(role: &str, path: &Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["a_process_that_is_killed", "--exact", "--nocapture", "--test-threads=1"])
-        .env(ROLE, format!("{role} {}", path.display()))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::inherit())
-        .spawn()
-        .unwrap()
+/// A process that ends with this at the latest, also where the test fails.
+struct Running(Child);
+
+impl Running {
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
+    }
 }
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(role: &str, path: &Path) -> Running {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["a_process_that_is_killed", "--exact", "--nocapture", "--test-threads=1"]);
+    command.env(ROLE, format!("{role} {}", path.display()));
+    Running(command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap())
+}
+
+/// How long something is waited for that a slow machine takes a second for.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn number(value: Option<Vec<u8>>) -> u64 {
     value.map_or(0, |value| u64::from_be_bytes(value.try_into().unwrap()))
@@ -72,9 +94,10 @@ fn write(path: &Path, durability: Durability) {
 
 /// A follower, once there is a file.
 fn opened(path: &Path) -> Store {
+    let begun = Instant::now();
     loop {
         match Options::new().read_only(true).open(path) {
-            Err(Error::Io { .. }) => thread::sleep(Duration::from_millis(1)),
+            Err(Error::Io { .. }) if begun.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(1)),
             opened => return opened.unwrap(),
         }
     }
@@ -147,7 +170,7 @@ fn whoever_is_killed_followers_see_whole_batches_up_to_one() {
         let acknowledged = Arc::new(AtomicU64::new(0));
         let start_writer = || {
             let mut child = start(durability, &path);
-            let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+            let lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
             let acknowledged = Arc::clone(&acknowledged);
             let listening = thread::spawn(move || {
                 for line in lines.map_while(Result::ok) {
@@ -160,39 +183,37 @@ fn whoever_is_killed_followers_see_whole_batches_up_to_one() {
         };
         let (mut writer, mut listening) = start_writer();
         let role = |at: usize| if at < FOLLOWERS - 1 { "follower" } else { "feed" };
-        let mut followers: Vec<Child> = (0..FOLLOWERS).map(|at| start(role(at), &path)).collect();
+        let mut followers: Vec<Running> = (0..FOLLOWERS).map(|at| start(role(at), &path)).collect();
         // However slow the machine is, something is written before anybody is killed.
+        let begun = Instant::now();
         while acknowledged.load(Relaxed) == 0 {
+            assert!(begun.elapsed() < PATIENCE && !writer.has_ended(), "the writer says nothing");
             thread::sleep(Duration::from_millis(1));
         }
         for _ in 0..kills {
             thread::sleep(Duration::from_millis(fastrand::u64(..300)));
             for follower in &mut followers {
-                assert_eq!(follower.try_wait().unwrap(), None, "a follower ended: see what it said");
+                assert!(!follower.has_ended(), "a follower ended: see what it said");
             }
             match fastrand::usize(..=FOLLOWERS) {
                 FOLLOWERS => {
-                    writer.kill().unwrap();
-                    writer.wait().unwrap();
+                    writer.kill();
                     listening.join().unwrap();
                     let (last, next) = (acknowledged.load(Relaxed), view(&opened(&path)));
                     assert!((last..=last + 1).contains(&next), "{next} is there, {last} was said");
                     (writer, listening) = start_writer();
                 }
                 at => {
-                    followers[at].kill().unwrap();
-                    followers[at].wait().unwrap();
+                    followers[at].kill();
                     followers[at] = start(role(at), &path);
                 }
             }
         }
-        writer.kill().unwrap();
-        writer.wait().unwrap();
+        writer.kill();
         listening.join().unwrap();
         for follower in &mut followers {
-            assert_eq!(follower.try_wait().unwrap(), None, "a follower ended: see what it said");
-            follower.kill().unwrap();
-            follower.wait().unwrap();
+            assert!(!follower.has_ended(), "a follower ended: see what it said");
+            follower.kill();
         }
     }
 }

@@ -124,7 +124,7 @@ fn kill_again_and_again(path: &Path, durability: Durability, rounds: u32) {
         });
         // However slow the machine is, all of them come to write in the first round. Later ones may end sooner.
         if round == 0 {
-            wait.recv().expect("the process counts until it is killed");
+            wait.recv_timeout(Duration::from_mins(2)).expect("the process counts until it is killed");
         }
         std::thread::sleep(Duration::from_millis(200 + u64::from(fastrand::u16(..400))));
         child.kill().unwrap();

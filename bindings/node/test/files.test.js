@@ -106,6 +106,30 @@ for (const durability of ALL) {
   })
 }
 
+test('money is moved between accounts by several threads, and not made', async () => {
+  for (const path of [undefined, newPath()]) {
+    const shared = 'accounts of all threads'
+    const store = path === undefined ? new Store({ shared }) : openSync(path)
+    const accounts = store.table('accounts', { values: 'int' })
+    for (let number = 0; number < 5; number++) accounts.set(`account ${number}`, 100)
+    const workers = Array.from(
+      { length: 3 },
+      () => new Worker(here('./workers/payer.js'), { workerData: { path, shared, payments: 300 } }),
+    )
+    // Afterwards the sum is what it was.
+    const ends = await Promise.all(workers.map((worker) => once(worker, 'exit')))
+    assert.deepEqual(ends, [[0], [0], [0]])
+    const amounts = [...accounts.values()]
+    assert.equal(
+      amounts.reduce((sum, amount) => sum + amount),
+      500,
+    )
+    assert.ok(amounts.every((amount) => amount >= 0))
+    assert.ok(amounts.some((amount) => amount !== 100))
+    await store.close()
+  }
+})
+
 test('a batch is done only if what it expects is so', async () => {
   for (const store of [new Store(), openSync(newPath())]) {
     const accounts = store.table('accounts', { values: 'int' })
