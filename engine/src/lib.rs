@@ -8356,9 +8356,8 @@ impl Drop for Landing<'_> {
 }
 
 impl Store {
-    /// Gives the caches of this store their clock: milliseconds since any fixed time, since 1970 where a dump is to be
-    /// loaded by another process. It is read at every use of a pair that may expire, so it should be quick. Whether there
-    /// was none yet; the first one stays.
+    /// Gives the caches of this store their clock: milliseconds since any fixed time. It is read at every use of a pair that
+    /// may expire, so it should be quick. Whether there was none yet; the first one stays.
     pub fn set_clock(&self, now: impl Fn() -> u64 + Send + Sync + 'static) -> bool {
         self.inner.clock.0.set(AssertUnwindSafe(Box::new(now))).is_ok()
     }

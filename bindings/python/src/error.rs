@@ -5,6 +5,7 @@ use std::io;
 
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyMemoryError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use twindex_codec::Excerpt;
@@ -293,6 +294,12 @@ pub(crate) fn missing(key: &Bound<'_, PyAny>) -> Failure {
 }
 
 impl Failure {
+    /// The same, raised from nothing: what was handled when it was raised is not shown with it.
+    pub(crate) fn without_context(self, py: Python<'_>) -> Result<Self> {
+        self.0.value(py).setattr(intern!(py, "__suppress_context__"), true)?;
+        Ok(self)
+    }
+
     /// The same, raised from `cause`.
     pub(crate) fn caused_by(self, py: Python<'_>, cause: PyErr) -> Self {
         self.0.set_cause(py, Some(cause));

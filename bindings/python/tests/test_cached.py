@@ -195,3 +195,64 @@ def test_cachetools_takes_it() -> None:
     owner = Owner()
     assert (owner.double(3), owner.double(3)) == (6, 6)
     assert calls.count(3) == 1
+
+
+def test_a_cache_is_a_mapping_as_those_of_cachetools_are() -> None:
+    cache: twindex.Cache[Any, Any] = twindex.Cache(maxsize=2)
+    assert (cache.maxsize, cache.currsize, len(cache)) == (2, 0, 0)
+    cache.update({1: 1, 2: 2})
+    assert (cache.currsize, cache[1], cache[2]) == (2, 1, 2)
+    cache.update({1: "a", 2: "b"})
+    assert (cache.currsize, cache[1], cache[2]) == (2, "a", "b")
+    for number in range(3, 100):
+        cache[number] = number
+        assert cache[number] == number
+        assert len(cache) == cache.currsize <= 2
+    del cache[99]
+    with pytest.raises(KeyError):
+        del cache[99]
+    assert cache.pop(99, None) is None
+    with pytest.raises(KeyError):
+        cache.pop(99)
+    cache.clear()
+    cache.update({1: 1, 2: 2})
+    assert {cache.popitem(), cache.popitem()} == {(1, 1), (2, 2)}
+    try:
+        raise ValueError
+    except ValueError:
+        with pytest.raises(KeyError) as error:
+            cache.popitem()
+    assert error.value.__cause__ is None
+    assert error.value.__suppress_context__
+    small: twindex.Cache[Any, Any] = twindex.Cache(capacity=100_000)
+    assert small.currsize == small.memory > 0
+    with pytest.raises(ValueError, match="100000"):
+        small[1] = bytes(200_000)
+    assert 1 not in small
+
+
+def test_a_subclass_says_what_an_absent_key_is() -> None:
+    class Squares(twindex.Cache[int, int]):
+        def __missing__(self, key: int) -> int:
+            if key < 0:
+                raise KeyError(key)
+            self[key] = key * key
+            return key * key
+
+    squares = Squares(maxsize=2)
+    assert isinstance(squares, twindex.Cache)
+    assert (squares[3], squares[4], len(squares)) == (9, 16, 2)
+    assert squares[5] == 25
+    assert (len(squares), 5 in squares) == (2, True)
+    with pytest.raises(KeyError, match="-1"):
+        squares[-1]
+    # Nothing else asks for it.
+    assert (squares.get(7), squares.get(7, 1), squares.pop(7, None), 7 in squares) == (None, 1, None, False)
+    assert (squares.select(7), squares.setdefault(7, 2), squares[7]) == (None, 2, 2)
+    with pytest.raises(KeyError):
+        squares.pop(8)
+    with pytest.raises(KeyError):
+        twindex.Cache(maxsize=1)[1]
+    # What the subclass has of its own is not in the way.
+    squares.name_of_it = "squares"  # type: ignore[attr-defined]
+    assert squares.name_of_it == "squares"  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 use redis::{Client, Connection, FromRedisValue};
@@ -28,12 +29,22 @@ pub struct Server {
     folder: TempDir,
 }
 
-/// A port that nobody listens on.
+/// A port that nobody listens on, and that nobody in this process was given before.
 ///
 /// # Errors
-/// Where the system has none.
+/// Where there is none.
 pub(crate) fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+    // One that the system would choose may be given to a connection of anybody before the server has it. Systems choose from
+    // 32,768 on.
+    const PORTS: std::ops::Range<u32> = 10_000..32_000;
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    // Processes begin at different places.
+    let mut ports = PORTS.map(|_| {
+        let place = std::process::id().wrapping_mul(7919).wrapping_add(GIVEN.fetch_add(1, Relaxed));
+        (PORTS.start + place % (PORTS.end - PORTS.start)) as u16
+    });
+    let free = ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    free.ok_or_else(|| format!("no port of {PORTS:?} is free").into())
 }
 
 /// The server program that there is: Valkey's where `TWINDEX_SERVER` says so, else Redis's.

@@ -19,7 +19,7 @@ from typing import (
 )
 
 from _typeshed import StrOrBytesPath, StrPath, SupportsItems
-from typing_extensions import Buffer, TypeVar
+from typing_extensions import Buffer, TypeVar, disjoint_base
 
 from ._changes import Change
 from ._codecs import Codec
@@ -697,7 +697,7 @@ class Table(MutableMapping[_K, _V], Generic[_K, _V, _KeyIn_contra, _ValueIn_cont
     __hash__: ClassVar[None]  # type: ignore[assignment]
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
 
-@final
+@disjoint_base
 class Cache(MutableMapping[_CK, _CV], Generic[_CK, _CV, _CKIn_contra, _CVIn_contra]):
     def __new__(
         cls,
@@ -717,6 +717,8 @@ class Cache(MutableMapping[_CK, _CV], Generic[_CK, _CV, _CKIn_contra, _CVIn_cont
     def capacity(self) -> int | None: ...
     @property
     def maxsize(self) -> int | None: ...
+    @property
+    def currsize(self) -> int: ...
     @property
     def default_ttl(self) -> float | None: ...
     @property

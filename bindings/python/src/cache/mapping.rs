@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::IntoPyObjectExt;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 
@@ -33,10 +34,22 @@ impl Cache {
     }
 }
 
+/// What `cache[key]` is where the key is absent: a subclass may say, as those of `dict` do.
+#[cold]
+fn absent<'py>(cache: &Bound<'py, Cache>, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    match cache.get_type().getattr_opt(intern!(key.py(), "__missing__"))? {
+        Some(missing) => Ok(missing.call1((cache, key))?),
+        None => Err(error::missing(key)),
+    }
+}
+
 #[pymethods]
 impl Cache {
-    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        self.find(key)?.ok_or_else(|| error::missing(key))
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        match slf.get().find(key)? {
+            Some(value) => Ok(value),
+            None => absent(slf, key),
+        }
     }
 
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<()> {
@@ -116,7 +129,8 @@ impl Cache {
             let walk =
                 |from: u64, keys: &mut Vec<Vec<u8>>| cache.walk(from, |key, _, _| keys.push(key.to_vec()));
             let Some(key) = self.popping.with(py, |popping| popping.any_key(walk)) else {
-                return Err(error::missing(&"the cache is empty".into_bound_py_any(py)?));
+                let empty = error::missing(&"the cache is empty".into_bound_py_any(py)?);
+                return Err(empty.without_context(py)?);
             };
             let object = self.codecs.keys.decode(py, &key)?;
             if let Some(value) = self.take(py, &key)? {

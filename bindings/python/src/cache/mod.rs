@@ -49,7 +49,9 @@ pub(crate) use self::options::{CacheArguments, Capacity, Sizes, Ttl};
 /// Keys and values have codecs as those of tables do. "object", the default here, takes any object: str, bytes, int, float,
 /// None and tuples of them as keys by what they are, other keys by what they pickle to. 1, 1.0 and True are three keys.
 /// What you get of a cache is always a copy, so changing it changes nothing in the cache.
-#[pyclass(frozen, mapping, weakref, generic, module = "twindex")]
+///
+/// A subclass with a method `__missing__(key)` says what `cache[key]` is where the key is absent, as with `dict`.
+#[pyclass(frozen, subclass, mapping, weakref, generic, module = "twindex")]
 pub(crate) struct Cache {
     store: Arc<Shared>,
     engine: Inherited<twindex::Cache>,
@@ -204,6 +206,13 @@ impl Cache {
     #[getter]
     fn maxsize(&self) -> Option<usize> {
         self.engine.capacity_pairs()
+    }
+
+    /// How much of `maxsize` or of `capacity` is in use: the number of pairs, or `memory`.
+    #[getter]
+    fn currsize(&self) -> Result<usize> {
+        let cache = self.open()?;
+        Ok(if cache.capacity_pairs().is_some() { cache.len() } else { cache.memory() })
     }
 
     /// How many seconds a pair is shown where its write says nothing else, or None for ever.
