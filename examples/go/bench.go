@@ -75,7 +75,7 @@ func twindexRow(engine *twindex.Engine, index string, keys, shuffled [][]byte) {
 			for _, key := range keys[from:min(from+batch, len(keys))] {
 				pairs = append(pairs, twindex.Pair{Key: key, Value: key})
 			}
-			_, err := table.InsertMany(pairs)
+			_, err := table.WriteMany("insert", pairs)
 			check(err)
 		}
 	})

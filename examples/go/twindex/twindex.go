@@ -33,10 +33,10 @@ type Engine struct {
 	mutex     sync.Mutex
 	ctx       context.Context
 	runtime   wazero.Runtime
-	module    api.Module
+	memory    api.Memory
 	functions map[string]api.Function
-	cell      uint32 // where the module says what a call answers
-	buffer    uint32 // where arguments go
+	cell      uint32 // the address where the module says what a call answers
+	buffer    uint32 // the address where bytes of arguments go
 	room      uint32 // the size of that
 	stack     [16]uint64
 }
@@ -48,136 +48,177 @@ func New(ctx context.Context, wasm []byte, secret uint64) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{ctx: ctx, runtime: runtime, module: module, functions: map[string]api.Function{}}
+	e := &Engine{ctx: ctx, runtime: runtime, memory: module.Memory(), functions: map[string]api.Function{}}
 	for name := range module.ExportedFunctionDefinitions() {
 		e.functions[name] = module.ExportedFunction(name)
 	}
-	if err := e.start(secret); err != nil {
+	version, err := e.raw("twindex_abi_version")
+	if err == nil && version != 1 {
+		err = fmt.Errorf("version %d of the interface, not 1", version)
+	}
+	if err == nil {
+		var cell int32
+		cell, err = e.raw("twindex_answer")
+		e.cell = uint32(cell)
+	}
+	if err == nil {
+		_, err = e.raw("twindex_seed", number(secret))
+	}
+	if err != nil {
 		runtime.Close(ctx)
 		return nil, err
 	}
 	return e, nil
 }
 
-func (e *Engine) start(secret uint64) error {
-	if version, err := e.raw("twindex_abi_version"); err != nil || version != 1 {
-		return fmt.Errorf("not version 1 of the interface: %d, %w", version, err)
-	}
-	cell, err := e.raw("twindex_answer")
-	e.cell = uint32(cell)
-	if err == nil {
-		_, err = e.raw("twindex_seed", secret)
-	}
-	return err
-}
-
 // Close ends the instance and all its stores.
 func (e *Engine) Close() error { return e.runtime.Close(e.ctx) }
 
-// raw calls a function and gives what it returns.
-func (e *Engine) raw(name string, arguments ...uint64) (int32, error) {
-	copy(e.stack[:], arguments)
-	if err := e.functions[name].CallWithStack(e.ctx, e.stack[:]); err != nil {
-		return 0, err
-	}
-	return int32(e.stack[0]), nil
+// argument is a number, or bytes that are copied into the module's memory.
+type argument struct {
+	number  uint64
+	bytes   []byte
+	isBytes bool
 }
 
-// put copies bytes into the module's memory, one after another, and appends the address and the length of each to the
-// arguments.
-func (e *Engine) put(arguments []uint64, all ...[]byte) ([]uint64, error) {
+func number(number uint64) argument { return argument{number: number} }
+
+// maybe stands for an absent value where it is nil.
+func maybe(bytes []byte) argument { return argument{bytes: bytes, isBytes: true} }
+
+// some has no bytes where it is nil.
+func some(bytes []byte) argument { return maybe(present(bytes)) }
+
+func present(bytes []byte) []byte {
+	if bytes == nil {
+		return []byte{}
+	}
+	return bytes
+}
+
+// raw calls a function and gives its status, whatever that means.
+func (e *Engine) raw(name string, arguments ...argument) (int32, error) {
 	total := uint32(1)
-	for _, bytes := range all {
-		total += uint32(len(bytes))
+	for _, each := range arguments {
+		total += uint32(len(each.bytes))
 	}
 	if total > e.room {
-		if e.buffer != 0 {
-			if _, err := e.raw("twindex_free", uint64(e.buffer)); err != nil {
-				return nil, err
-			}
-			e.buffer, e.room = 0, 0
+		if err := e.grow(2 * total); err != nil {
+			return 0, err
 		}
-		address, err := e.raw("twindex_alloc", uint64(total)*2)
-		if err != nil {
-			return nil, err
-		}
-		if address == 0 {
-			return nil, e.lastError()
-		}
-		e.buffer, e.room = uint32(address), total*2
 	}
-	address := e.buffer
-	for _, bytes := range all {
-		if bytes == nil {
-			arguments = append(arguments, uint64(address), absent)
-			continue
+	stack, address := e.stack[:0], e.buffer
+	for _, each := range arguments {
+		switch {
+		case !each.isBytes:
+			stack = append(stack, each.number)
+		case each.bytes == nil:
+			stack = append(stack, uint64(address), absent)
+		default:
+			e.memory.Write(address, each.bytes)
+			stack = append(stack, uint64(address), uint64(len(each.bytes)))
+			address += uint32(len(each.bytes))
 		}
-		e.module.Memory().Write(address, bytes)
-		arguments = append(arguments, uint64(address), uint64(len(bytes)))
-		address += uint32(len(bytes))
 	}
-	return arguments, nil
+	err := e.functions[name].CallWithStack(e.ctx, e.stack[:])
+	return int32(e.stack[0]), err
 }
 
-// call calls a function with numbers and then bytes, and lets read see what it answers.
-func (e *Engine) call(name string, numbers []uint64, bytes [][]byte, after []uint64, read func(answer)) (int32, error) {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	arguments, err := e.put(append(make([]uint64, 0, 16), numbers...), bytes...)
-	if err != nil {
-		return 0, err
+// grow gives the bytes of arguments another buffer.
+func (e *Engine) grow(room uint32) error {
+	if e.buffer != 0 {
+		e.stack[0] = uint64(e.buffer)
+		if err := e.functions["twindex_free"].CallWithStack(e.ctx, e.stack[:]); err != nil {
+			return err
+		}
+		e.buffer, e.room = 0, 0
 	}
-	status, err := e.raw(name, append(arguments, after...)...)
-	if err != nil {
-		return 0, err
+	e.stack[0] = uint64(room)
+	if err := e.functions["twindex_alloc"].CallWithStack(e.ctx, e.stack[:]); err != nil {
+		return err
 	}
-	if status < 0 {
-		return 0, e.lastError()
+	if e.stack[0] == 0 {
+		return e.lastError()
 	}
-	if read != nil {
-		read(e.answered(status))
-	}
-	return status, nil
+	e.buffer, e.room = uint32(e.stack[0]), room
+	return nil
 }
 
-// answer is what a call says beside its status. The bytes are the module's, until the next call.
-type answer struct {
-	status int32
-	bytes  []byte
-	number int64
-}
-
-func (e *Engine) answered(status int32) answer {
-	cell, _ := e.module.Memory().Read(e.cell, 16)
-	address, length := binary.LittleEndian.Uint32(cell), binary.LittleEndian.Uint32(cell[4:])
-	bytes, _ := e.module.Memory().Read(address, length)
-	return answer{status, bytes, int64(binary.LittleEndian.Uint64(cell[8:]))}
+// checked is raw with a status that tells of an error as one. The mutex is locked.
+func (e *Engine) checked(name string, arguments []argument) (int32, error) {
+	status, err := e.raw(name, arguments...)
+	if err == nil && status < 0 {
+		err = e.lastError()
+	}
+	return status, err
 }
 
 func (e *Engine) lastError() error {
-	if _, err := e.raw("twindex_last_error"); err != nil {
+	if err := e.functions["twindex_last_error"].CallWithStack(e.ctx, e.stack[:]); err != nil {
 		return err
 	}
-	pair := pairs(e.answered(1).bytes)[0]
+	pair := pairs(e.answer())[0]
 	return &Error{Code: string(pair.Key), Text: string(pair.Value)}
+}
+
+// answer copies the bytes that the last call answered with.
+func (e *Engine) answer() []byte {
+	cell, _ := e.memory.Read(e.cell, 8)
+	bytes, _ := e.memory.Read(binary.LittleEndian.Uint32(cell), binary.LittleEndian.Uint32(cell[4:]))
+	return append([]byte{}, bytes...)
+}
+
+// status does a call whose answer is its status.
+func (e *Engine) status(name string, arguments ...argument) (uint64, error) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	status, err := e.checked(name, arguments)
+	return uint64(status), err
+}
+
+// number does a call that answers with a number.
+func (e *Engine) number(name string, arguments ...argument) (int64, error) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	if _, err := e.checked(name, arguments); err != nil {
+		return 0, err
+	}
+	number, _ := e.memory.ReadUint64Le(e.cell + 8)
+	return int64(number), nil
+}
+
+// bytes does a call that answers with bytes where its status is this one: nil where it is another.
+func (e *Engine) bytes(status int32, name string, arguments ...argument) ([]byte, error) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	if found, err := e.checked(name, arguments); err != nil || found != status {
+		return nil, err
+	}
+	return e.answer(), nil
 }
 
 // Pair is a key and a value.
 type Pair struct{ Key, Value []byte }
 
-// pairs copies packed pairs out of the module's memory.
+// pairs does a call that answers with a packed block.
+func (e *Engine) pairs(name string, arguments ...argument) ([]Pair, error) {
+	block, err := e.bytes(0, name, arguments...)
+	return pairs(block), err
+}
+
+// pairs are those of a packed block.
 func pairs(block []byte) (found []Pair) {
-	block = append([]byte(nil), block...)
 	for len(block) > 0 {
-		key, value := binary.LittleEndian.Uint32(block), binary.LittleEndian.Uint32(block[4:])
+		key, end := binary.LittleEndian.Uint32(block), binary.LittleEndian.Uint32(block[4:])
+		end += key
 		block = block[8:]
-		found = append(found, Pair{block[:key:key], block[key : key+value : key+value]})
-		block = block[key+value:]
+		found = append(found, Pair{block[:key:key], block[key:end:end]})
+		block = block[end:]
 	}
 	return found
 }
 
-// pack appends an item of a block: the lengths, then the bytes.
+// pack appends an item to a block: the lengths, then the bytes.
 func pack(block []byte, item ...[]byte) []byte {
 	for _, bytes := range item {
 		length := uint32(len(bytes))
@@ -190,77 +231,4 @@ func pack(block []byte, item ...[]byte) []byte {
 		block = append(block, bytes...)
 	}
 	return block
-}
-
-// Store is a set of tables.
-type Store struct {
-	engine *Engine
-	handle uint64
-}
-
-// NewStore makes an empty store.
-func (e *Engine) NewStore(memoryLimit uint64) (*Store, error) {
-	handle, err := e.call("twindex_store_new", []uint64{memoryLimit}, nil, nil, nil)
-	return &Store{e, uint64(handle)}, err
-}
-
-// Load makes a store of a dump, which any language may have made.
-func (e *Engine) Load(dump []byte, memoryLimit uint64) (*Store, error) {
-	handle, err := e.call("twindex_load", nil, [][]byte{present(dump)}, []uint64{memoryLimit}, nil)
-	return &Store{e, uint64(handle)}, err
-}
-
-// Dump gives the whole store as bytes.
-func (s *Store) Dump() (dump []byte, err error) {
-	_, err = s.engine.call("twindex_dump", []uint64{s.handle}, nil, nil, func(a answer) {
-		dump = append([]byte{}, a.bytes...)
-	})
-	return dump, err
-}
-
-// Memory gives the bytes that the store takes.
-func (s *Store) Memory() (bytes int64, err error) {
-	_, err = s.engine.call("twindex_memory", []uint64{s.handle}, nil, nil, func(a answer) { bytes = a.number })
-	return bytes, err
-}
-
-// SetMemoryLimit bounds the bytes that the store takes.
-func (s *Store) SetMemoryLimit(bytes uint64) error {
-	_, err := s.engine.call("twindex_set_memory_limit", []uint64{s.handle, bytes}, nil, nil, nil)
-	return err
-}
-
-// Tables gives the names of all tables, each with its index.
-func (s *Store) Tables() (tables []Pair, err error) {
-	_, err = s.engine.call("twindex_tables", []uint64{s.handle}, nil, nil, func(a answer) {
-		tables = pairs(a.bytes)
-	})
-	return tables, err
-}
-
-// DropTable tells whether there was such a table.
-func (s *Store) DropTable(name string) (bool, error) {
-	status, err := s.engine.call("twindex_drop_table", []uint64{s.handle}, [][]byte{[]byte(name)}, nil, nil)
-	return status == 1, err
-}
-
-// Close frees the store's memory.
-func (s *Store) Close() error {
-	_, err := s.engine.call("twindex_close", []uint64{s.handle}, nil, nil, nil)
-	return err
-}
-
-// Table opens or creates a table. The index is "hash" or "sorted".
-func (s *Store) Table(name, index string) (*Table, error) {
-	text := [][]byte{[]byte(name), []byte(index)}
-	handle, err := s.engine.call("twindex_table", []uint64{s.handle}, text, nil, nil)
-	return &Table{s.engine, uint64(handle)}, err
-}
-
-// present turns no bytes into none of them, which is not the same as an absent value.
-func present(bytes []byte) []byte {
-	if bytes == nil {
-		return []byte{}
-	}
-	return bytes
 }

@@ -357,10 +357,7 @@ func (r *runner) many(table *Table, s step) (any, error) {
 		for _, list := range lists {
 			pairs = append(pairs, Pair{list[0], list[1]})
 		}
-		verbs := map[any]func([]Pair) ([]bool, error){
-			"insert_many": table.InsertMany, "replace_many": table.ReplaceMany, "upsert_many": table.UpsertMany,
-		}
-		return outcomes(verbs[s["do"]](pairs))
+		return outcomes(table.WriteMany(strings.TrimSuffix(text(s["do"]), "_many"), pairs))
 	case "increment_many":
 		var amounts []Amount
 		for _, item := range s["amounts"].([]any) {
@@ -391,11 +388,8 @@ func (r *runner) many(table *Table, s step) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch s["do"] {
-	case "delete_many":
-		return outcomes(table.DeleteMany(keys))
-	case "contains_many":
-		return outcomes(table.ContainsMany(keys))
+	if s["do"] != "select_many" {
+		return outcomes(table.ForMany(strings.TrimSuffix(text(s["do"]), "_many"), keys))
 	}
 	values, err := table.SelectMany(keys)
 	found := []any{}
