@@ -5,9 +5,6 @@ import com.dylibso.chicory.runtime.ExportFunction;
 import com.dylibso.chicory.runtime.Instance;
 import com.dylibso.chicory.runtime.Memory;
 import com.dylibso.chicory.wasm.Parser;
-import java.io.ByteArrayOutputStream;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -43,6 +40,16 @@ public final class Engine {
         byte[] bytes() {
             return memory.readBytes(address, length);
         }
+
+        List<Pair> pairs() {
+            List<Pair> pairs = new ArrayList<>();
+            for (Block block = new Block(bytes()); block.hasMore(); ) {
+                int key = block.length();
+                int value = block.length();
+                pairs.add(new Pair(block.bytes(key), block.bytes(value)));
+            }
+            return pairs;
+        }
     }
 
     /** A key and a value. */
@@ -75,82 +82,81 @@ public final class Engine {
         return (int) functions.computeIfAbsent(name, instance::export).apply(arguments)[0];
     }
 
-    /** Calls a function with numbers, then bytes, then more numbers, and gives what is made of its answer. */
-    synchronized <T> T call(
-            String name, long[] before, byte[][] bytes, long[] after, Function<Answer, T> read) {
-        long[] arguments = new long[before.length + 2 * bytes.length + after.length];
-        System.arraycopy(before, 0, arguments, 0, before.length);
-        put(arguments, before.length, bytes);
-        System.arraycopy(after, 0, arguments, before.length + 2 * bytes.length, after.length);
-        return read.apply(finish(raw(name, arguments)));
-    }
-
-    /** The same for a range between two numbers and others. */
-    synchronized <T> T call(
-            String name, long table, Range range, long[] after, Function<Answer, T> read) {
-        long[] ends = new long[4];
-        put(ends, 0, range.from().key(), range.to().key());
-        long[] arguments = new long[7 + after.length];
-        long[] first = {table, range.from().kind(), ends[0], ends[1], range.to().kind(), ends[2], ends[3]};
-        System.arraycopy(first, 0, arguments, 0, first.length);
-        System.arraycopy(after, 0, arguments, first.length, after.length);
-        return read.apply(finish(raw(name, arguments)));
-    }
-
-    private Answer finish(int status) {
-        if (status < 0) {
-            raw("twindex_last_error");
-            Pair error = pairs(answered(1).bytes()).get(0);
-            throw new TwindexException(text(error.key), text(error.value));
+    /**
+     * Calls a function, and gives what is made of its answer. An argument is a number, or bytes, which are copied into the module's
+     * memory; null stands for an absent value.
+     */
+    synchronized <T> T call(String name, Function<Answer, T> read, Object... arguments) {
+        int total = 1;
+        int words = 0;
+        for (Object argument : arguments) {
+            total += argument instanceof byte[] bytes ? bytes.length : 0;
+            words += argument instanceof Number ? 1 : 2;
         }
-        return answered(status);
+        makeRoom(total);
+        long[] passed = new long[words];
+        int address = buffer;
+        int at = 0;
+        for (Object argument : arguments) {
+            if (argument instanceof Number number) {
+                passed[at++] = number.longValue();
+                continue;
+            }
+            byte[] bytes = (byte[]) argument;
+            passed[at++] = address;
+            passed[at++] = bytes == null ? ABSENT : bytes.length;
+            if (bytes != null) {
+                memory.write(address, bytes);
+                address += bytes.length;
+            }
+        }
+        int status = raw(name, passed);
+        if (status < 0) {
+            throw lastError();
+        }
+        return read.apply(answered(status));
+    }
+
+    /** The same for a function that says all by its status. */
+    int call(String name, Object... arguments) {
+        return call(name, Answer::status, arguments);
+    }
+
+    /** A buffer for the bytes of arguments. */
+    private void makeRoom(int total) {
+        if (total <= room) {
+            return;
+        }
+        if (buffer != 0) {
+            raw("twindex_free", buffer);
+            room = 0;
+        }
+        buffer = raw("twindex_alloc", 2L * total);
+        if (buffer == 0) {
+            throw lastError();
+        }
+        room = 2 * total;
+    }
+
+    private TwindexException lastError() {
+        raw("twindex_last_error");
+        Pair error = answered(1).pairs().get(0);
+        return new TwindexException(text(error.key), text(error.value));
     }
 
     private Answer answered(int status) {
         return new Answer(status, memory, memory.readInt(cell), memory.readInt(cell + 4), memory.readLong(cell + 8));
     }
 
-    /** Copies bytes into the module's memory, one after another: the address and the length of each. */
-    private void put(long[] arguments, int position, byte[]... all) {
-        int total = 1;
-        for (byte[] bytes : all) {
-            total += bytes == null ? 0 : bytes.length;
-        }
-        if (total > room) {
-            if (buffer != 0) {
-                raw("twindex_free", buffer);
-                room = 0;
-            }
-            buffer = raw("twindex_alloc", 2L * total);
-            if (buffer == 0) {
-                finish(-1);
-            }
-            room = 2 * total;
-        }
-        int address = buffer;
-        for (byte[] bytes : all) {
-            arguments[position++] = address;
-            arguments[position++] = bytes == null ? ABSENT : bytes.length;
-            if (bytes != null) {
-                memory.write(address, bytes);
-                address += bytes.length;
-            }
-        }
-    }
-
     /** An empty store. */
     public Store newStore(long memoryLimit) {
-        return new Store(this, call("twindex_store_new", new long[] {memoryLimit}, NONE, NUMBERS, Answer::status));
+        return new Store(this, call("twindex_store_new", memoryLimit));
     }
 
     /** A store of a dump, which any language may have made. */
     public Store load(byte[] dump, long memoryLimit) {
-        return new Store(
-                this, call("twindex_load", NUMBERS, new byte[][] {dump}, new long[] {memoryLimit}, Answer::status));
+        return new Store(this, call("twindex_load", dump, memoryLimit));
     }
-
-    static final byte[][] NONE = {};
-    static final long[] NUMBERS = {};
 
     static String text(byte[] bytes) {
         return new String(bytes, StandardCharsets.UTF_8);
@@ -158,84 +164,5 @@ public final class Engine {
 
     static byte[] bytes(String text) {
         return text.getBytes(StandardCharsets.UTF_8);
-    }
-
-    /** The pairs of a block. */
-    static List<Pair> pairs(byte[] block) {
-        List<Pair> pairs = new ArrayList<>();
-        for (Reader reader = new Reader(block); reader.hasMore(); ) {
-            int key = reader.length();
-            int value = reader.length();
-            pairs.add(new Pair(reader.bytes(key), reader.bytes(value)));
-        }
-        return pairs;
-    }
-
-    /** Reads the items of a block. */
-    static final class Reader {
-        private final ByteBuffer block;
-
-        Reader(byte[] block) {
-            this.block = ByteBuffer.wrap(block).order(ByteOrder.LITTLE_ENDIAN);
-        }
-
-        boolean hasMore() {
-            return block.hasRemaining();
-        }
-
-        int length() {
-            return block.getInt();
-        }
-
-        long number() {
-            return block.getLong();
-        }
-
-        byte[] bytes(int length) {
-            if (length == ABSENT) {
-                return null;
-            }
-            byte[] bytes = new byte[length];
-            block.get(bytes);
-            return bytes;
-        }
-    }
-
-    /** Writes the items of a block: the lengths, then the bytes. */
-    static final class Packer {
-        private final ByteArrayOutputStream block = new ByteArrayOutputStream();
-
-        void item(byte[]... item) {
-            for (byte[] bytes : item) {
-                length(bytes);
-            }
-            for (byte[] bytes : item) {
-                bytes(bytes);
-            }
-        }
-
-        void length(byte[] bytes) {
-            little(bytes == null ? ABSENT : bytes.length, 4);
-        }
-
-        void number(long number) {
-            little(number, 8);
-        }
-
-        void bytes(byte[] bytes) {
-            if (bytes != null) {
-                block.writeBytes(bytes);
-            }
-        }
-
-        private void little(long number, int size) {
-            for (int at = 0; at < size; at++) {
-                block.write((int) (number >>> (8 * at)));
-            }
-        }
-
-        byte[] packed() {
-            return block.toByteArray();
-        }
     }
 }

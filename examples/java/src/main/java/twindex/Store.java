@@ -7,48 +7,46 @@ import twindex.Engine.Pair;
 /** A set of tables. */
 public final class Store implements AutoCloseable {
     private final Engine engine;
-    private final long[] handle;
+    private final int handle;
 
     Store(Engine engine, int handle) {
         this.engine = engine;
-        this.handle = new long[] {handle};
+        this.handle = handle;
     }
 
     /** Opens or creates a table. The index is "hash" or "sorted". */
     public Table table(String name, String index) {
-        byte[][] texts = {Engine.bytes(name), Engine.bytes(index)};
-        return new Table(engine, engine.call("twindex_table", handle, texts, Engine.NUMBERS, Answer::status));
+        return new Table(engine, engine.call("twindex_table", handle, Engine.bytes(name), Engine.bytes(index)));
     }
 
     /** The names of all tables, each with its index. */
     public List<Pair> tables() {
-        return engine.call("twindex_tables", handle, Engine.NONE, Engine.NUMBERS, answer -> Engine.pairs(answer.bytes()));
+        return engine.call("twindex_tables", Answer::pairs, handle);
     }
 
     /** Whether there was such a table. */
     public boolean dropTable(String name) {
-        byte[][] texts = {Engine.bytes(name)};
-        return engine.call("twindex_drop_table", handle, texts, Engine.NUMBERS, Answer::status) == 1;
+        return engine.call("twindex_drop_table", handle, Engine.bytes(name)) == 1;
     }
 
     /** The bytes that the store takes. */
     public long memory() {
-        return engine.call("twindex_memory", handle, Engine.NONE, Engine.NUMBERS, Answer::number);
+        return engine.call("twindex_memory", Answer::number, handle);
     }
 
     /** Bounds the bytes that the store takes. */
     public void setMemoryLimit(long bytes) {
-        engine.call("twindex_set_memory_limit", handle, Engine.NONE, new long[] {bytes}, Answer::status);
+        engine.call("twindex_set_memory_limit", handle, bytes);
     }
 
     /** The whole store as bytes. */
     public byte[] dump() {
-        return engine.call("twindex_dump", handle, Engine.NONE, Engine.NUMBERS, Answer::bytes);
+        return engine.call("twindex_dump", Answer::bytes, handle);
     }
 
     /** Frees the store's memory. */
     @Override
     public void close() {
-        engine.call("twindex_close", handle, Engine.NONE, Engine.NUMBERS, Answer::status);
+        engine.call("twindex_close", handle);
     }
 }

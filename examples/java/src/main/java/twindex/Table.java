@@ -7,9 +7,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.function.Supplier;
 import twindex.Engine.Answer;
-import twindex.Engine.Packer;
 import twindex.Engine.Pair;
-import twindex.Engine.Reader;
 import twindex.Range.Bound;
 
 /** Pairs under one index. Verbs that write tell whether they took effect. */
@@ -18,15 +16,18 @@ public final class Table {
     private static final long BLOCK = 1 << 16;
 
     private final Engine engine;
-    private final long[] handle;
+    private final int handle;
 
     Table(Engine engine, int handle) {
         this.engine = engine;
-        this.handle = new long[] {handle};
+        this.handle = handle;
     }
 
     private boolean verb(String name, byte[]... bytes) {
-        return engine.call(name, handle, bytes, Engine.NUMBERS, Answer::status) == 1;
+        Object[] arguments = new Object[bytes.length + 1];
+        arguments[0] = handle;
+        System.arraycopy(bytes, 0, arguments, 1, bytes.length);
+        return engine.call(name, arguments) == 1;
     }
 
     /** Writes only where the key is absent. */
@@ -66,98 +67,92 @@ public final class Table {
 
     /** The value, or null where the key is absent. */
     public byte[] select(byte[] key) {
-        return engine.call("twindex_select", handle, new byte[][] {key}, Engine.NUMBERS,
-                answer -> answer.status() == 1 ? answer.bytes() : null);
+        return engine.call(
+                "twindex_select", answer -> answer.status() == 1 ? answer.bytes() : null, handle, key);
     }
 
     /** Adds to a decimal number, which is 0 where the key is absent: the sum. */
     public long increment(byte[] key, long by) {
-        return engine.call("twindex_increment", handle, new byte[][] {key}, new long[] {by}, Answer::number);
+        return engine.call("twindex_increment", Answer::number, handle, key, by);
     }
 
     /** The number of pairs. */
     public long size() {
-        return engine.call("twindex_len", handle, Engine.NONE, Engine.NUMBERS, Answer::number);
+        return engine.call("twindex_len", Answer::number, handle);
     }
 
     /** The verb {@code insert}, {@code replace} or {@code upsert} for many pairs, with one call of the module. */
     public List<Boolean> writeMany(String verb, List<Pair> pairs) {
-        Packer packer = new Packer();
-        pairs.forEach(pair -> packer.item(pair.key(), pair.value()));
-        return many("twindex_" + verb + "_many", packer);
+        Block block = new Block();
+        pairs.forEach(pair -> block.item(pair.key(), pair.value()));
+        return many(verb, block);
     }
 
     /** The verb {@code delete} or {@code contains} for many keys. */
     public List<Boolean> forMany(String verb, List<byte[]> keys) {
-        return many("twindex_" + verb + "_many", packed(keys));
+        return many(verb, packed(keys));
     }
 
     /** {@link #compareAndSwap} for many: a key, what is expected and the value each. */
     public List<Boolean> compareAndSwapMany(List<byte[][]> swaps) {
-        Packer packer = new Packer();
-        swaps.forEach(packer::item);
-        return many("twindex_compare_and_swap_many", packer);
+        Block block = new Block();
+        swaps.forEach(block::item);
+        return many("compare_and_swap", block);
     }
 
-    private static Packer packed(List<byte[]> keys) {
-        Packer packer = new Packer();
-        keys.forEach(key -> packer.item(new byte[][] {key}));
-        return packer;
+    private static Block packed(List<byte[]> keys) {
+        Block block = new Block();
+        keys.forEach(key -> block.item(new byte[][] {key}));
+        return block;
     }
 
-    private List<Boolean> many(String name, Packer block) {
-        return engine.call(name, handle, new byte[][] {block.packed()}, Engine.NUMBERS, answer -> {
-            List<Boolean> outcomes = new ArrayList<>();
-            for (byte outcome : answer.bytes()) {
-                outcomes.add(outcome == 1);
-            }
-            return outcomes;
-        });
+    private List<Boolean> many(String verb, Block block) {
+        byte[] outcomes = engine.call("twindex_" + verb + "_many", Answer::bytes, handle, block.packed());
+        List<Boolean> done = new ArrayList<>();
+        for (byte outcome : outcomes) {
+            done.add(outcome == 1);
+        }
+        return done;
     }
 
     /** The value of each key, or null where it is absent. */
     public List<byte[]> selectMany(List<byte[]> keys) {
-        byte[][] block = {packed(keys).packed()};
-        return engine.call("twindex_select_many", handle, block, Engine.NUMBERS, answer -> {
-            List<byte[]> values = new ArrayList<>();
-            for (Reader reader = new Reader(answer.bytes()); reader.hasMore(); ) {
-                values.add(reader.bytes(reader.length()));
-            }
-            return values;
-        });
+        byte[] found = engine.call("twindex_select_many", Answer::bytes, handle, packed(keys).packed());
+        List<byte[]> values = new ArrayList<>();
+        for (Block block = new Block(found); block.hasMore(); ) {
+            values.add(block.bytes(block.length()));
+        }
+        return values;
     }
 
     /** {@link #increment} for many keys, by as many amounts: the sums. */
     public List<Long> incrementMany(List<byte[]> keys, List<Long> amounts) {
-        Packer packer = new Packer();
+        Block block = new Block();
         for (int at = 0; at < keys.size(); at++) {
-            packer.length(keys.get(at));
-            packer.number(amounts.get(at));
-            packer.bytes(keys.get(at));
+            block.number(keys.get(at).length, 4).number(amounts.get(at), 8).bytes(keys.get(at));
         }
-        byte[][] block = {packer.packed()};
-        return engine.call("twindex_increment_many", handle, block, Engine.NUMBERS, answer -> {
-            List<Long> sums = new ArrayList<>();
-            for (Reader reader = new Reader(answer.bytes()); reader.hasMore(); ) {
-                sums.add(reader.number());
-            }
-            return sums;
-        });
+        byte[] answer = engine.call("twindex_increment_many", Answer::bytes, handle, block.packed());
+        List<Long> sums = new ArrayList<>();
+        for (Block rest = new Block(answer); rest.hasMore(); ) {
+            sums.add(rest.number());
+        }
+        return sums;
     }
 
     /** The pairs of a range in the order of their keys, or in reverse. Sees what is written meanwhile. */
     public Iterable<Pair> scan(Range range, boolean reverse) {
         return () -> new Blocks(new Supplier<>() {
-            private Range rest = range;
+            private Bound from = range.from();
+            private Bound to = range.to();
 
             @Override
             public List<Pair> get() {
-                long[] numbers = {reverse ? 1 : 0, Engine.ABSENT, BLOCK};
-                List<Pair> pairs = engine.call(
-                        "twindex_scan", handle[0], rest, numbers, answer -> Engine.pairs(answer.bytes()));
+                List<Pair> pairs = engine.call("twindex_scan", Answer::pairs,
+                        handle, from.kind(), from.key(), to.kind(), to.key(), reverse ? 1 : 0, Engine.ABSENT, BLOCK);
                 if (!pairs.isEmpty()) {
                     Bound last = Bound.excluding(pairs.get(pairs.size() - 1).key());
-                    rest = reverse ? new Range(rest.from(), last) : new Range(last, rest.to());
+                    from = reverse ? from : last;
+                    to = reverse ? last : to;
                 }
                 return pairs;
             }
@@ -167,12 +162,12 @@ public final class Table {
     /** Every pair of a table, of either index. */
     public Iterable<Pair> all() {
         return () -> {
-            long[] iterator = {engine.call("twindex_iter", handle, Engine.NONE, Engine.NUMBERS, Answer::status)};
+            int iterator = engine.call("twindex_iter", handle);
             return new Blocks(() -> {
-                List<Pair> pairs = engine.call("twindex_iter_next_many", iterator, Engine.NONE,
-                        new long[] {Engine.ABSENT, BLOCK}, answer -> Engine.pairs(answer.bytes()));
+                List<Pair> pairs = engine.call(
+                        "twindex_iter_next_many", Answer::pairs, iterator, Engine.ABSENT, BLOCK);
                 if (pairs.isEmpty()) {
-                    engine.call("twindex_close", iterator, Engine.NONE, Engine.NUMBERS, Answer::status);
+                    engine.call("twindex_close", iterator);
                 }
                 return pairs;
             });
@@ -209,17 +204,20 @@ public final class Table {
 
     /** A position in a range of a sorted table, at first before its first pair and after its last. */
     public Cursor cursor(Range range) {
-        return new Cursor(engine, engine.call("twindex_cursor", handle[0], range, Engine.NUMBERS, Answer::status));
+        Bound from = range.from();
+        Bound to = range.to();
+        return new Cursor(
+                engine, engine.call("twindex_cursor", handle, from.kind(), from.key(), to.kind(), to.key()));
     }
 
     /** Holds no lock, and stays valid whatever is written. */
     public static final class Cursor implements AutoCloseable {
         private final Engine engine;
-        private final long[] handle;
+        private final int handle;
 
         Cursor(Engine engine, int handle) {
             this.engine = engine;
-            this.handle = new long[] {handle};
+            this.handle = handle;
         }
 
         /** The next pair upwards, or null at the end. */
@@ -244,17 +242,16 @@ public final class Table {
 
         @Override
         public void close() {
-            engine.call("twindex_close", handle, Engine.NONE, Engine.NUMBERS, Answer::status);
+            engine.call("twindex_close", handle);
         }
 
         private Pair next(String name) {
-            return engine.call(name, handle, Engine.NONE, Engine.NUMBERS,
-                    answer -> answer.status() == 1 ? Engine.pairs(answer.bytes()).get(0) : null);
+            return engine.call(
+                    name, answer -> answer.status() == 1 ? answer.pairs().get(0) : null, handle);
         }
 
         private List<Pair> nextMany(String name, int count) {
-            return engine.call(name, handle, Engine.NONE, new long[] {count, Engine.ABSENT},
-                    answer -> Engine.pairs(answer.bytes()));
+            return engine.call(name, Answer::pairs, handle, count, Engine.ABSENT);
         }
     }
 }
