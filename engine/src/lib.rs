@@ -3840,6 +3840,8 @@ mod hash {
         }
     }
 
+    // --- ranks, and the groups of buckets that compete
+
     impl Bucket {
         fn rank(&self, slot: usize) -> u32 {
             self.tags.passed.load(Relaxed) >> (RANKS_AT + 2 * slot) & MAX_RANK
@@ -3962,6 +3964,8 @@ mod hash {
         let at = || unsafe { record.at.add(record.len() - EXPIRY_BYTES).cast::<u64>().read_unaligned() };
         (record.lengths()[1] & EXPIRES != 0).then(at)
     }
+
+    // --- the turn of a write: pairs go, and one changes
 
     /// A thread's work on one segment of a cache, under the lock of its shard.
     struct Turn<'t, 'r> {
@@ -4162,6 +4166,8 @@ mod hash {
             Ok(true)
         }
 
+        // --- the rank of a new pair, and room for it
+
         /// The rank with which a new pair begins. Counts it as a miss.
         fn first_rank(&mut self) -> u32 {
             let (index, hash) = (self.index, self.hash);
@@ -4221,6 +4227,8 @@ mod hash {
             }
         }
     }
+
+    // --- what a cache does to its index
 
     impl HashIndex {
         #[inline]
@@ -7091,6 +7099,8 @@ mod sorted {
 // Store
 // ---------------------------------------------------------------------------------------------------
 
+// --- what a table is made with
+
 /// The kind of index that a table has, chosen when the table is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Index {
@@ -8285,6 +8295,8 @@ pub struct CacheStats {
     pub expirations: u64,
 }
 
+// --- the clock, and the cache itself
+
 /// The time in milliseconds, from whatever the host counts from.
 #[derive(Default)]
 struct Clock(OnceLock<AssertUnwindSafe<Box<dyn Fn() -> u64 + Send + Sync>>>);
@@ -8588,6 +8600,8 @@ impl Cache {
         Ok(sum)
     }
 
+    // --- making room
+
     /// Whether there will be room for what took the cache to `needed` bytes: it is small, so others are just quicker to take
     /// what is freed, or a reader keeps what was evicted.
     fn will_fit(&self, needed: usize) -> bool {
@@ -8663,6 +8677,8 @@ impl Cache {
         }
         done.map_err(|error| *error)
     }
+
+    // --- computing what is absent
 
     /// The value of `key`, or else the one that `compute` gives, which is written to the cache. Of threads that ask for the
     /// same key one computes, and the others wait; where it fails, another one computes.
