@@ -466,7 +466,7 @@ fn a_slot_leads_to_a_whole_cell() {
 #[test]
 fn a_directory_leads_to_whole_segments() {
     mirrors("self.directory.store(head, Release);");
-    mirrors("Directory(self.directory.load(Acquire))");
+    mirrors("Directory(self.directory.load(Acquire), PhantomData)");
     model(|| {
         let directory = Arc::new((AtomicUsize::new(0), [Bytes::new(1), Bytes::new(0)]));
         let reader = {
