@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::place::{Dist, PYTHON, archive, copy};
+use super::place::{Dist, PYTHON, archive, copy, files};
 use super::portable;
 use super::target::Target;
 use crate::run::{Log, command};
@@ -60,6 +60,28 @@ impl Dist {
                 maturin.args(["--zig", "--compatibility", tag]);
             }
             log.run(dynamic(target, &mut maturin))?;
+        }
+        if target.is_musl() { self.name_musl(target, log) } else { Ok(()) }
+    }
+
+    /// Has the wheels for musl ask for its library by the name that it has on all such systems. zig's name for it works there
+    /// too, but auditwheel does not know it.
+    fn name_musl(&self, target: &Target, log: &mut Log) -> Result<()> {
+        let library = format!("libc.musl-{}.so.1", target.machine());
+        let tag = format!("{}_{}.whl", target.wheel.unwrap_or_default(), target.machine());
+        let is_for_it = |wheel: &PathBuf| wheel.to_string_lossy().ends_with(&tag);
+        for wheel in files(&self.folder)?.into_iter().filter(is_for_it) {
+            let parts = self.workspace.empty_folder("dist-musl")?;
+            log.run(self.tool("wheel", &parts).arg("unpack").arg(&wheel))?;
+            for unpacked in files(&parts)? {
+                let folders = files(&unpacked)?.into_iter().filter(|path| path.is_dir());
+                let inside = folders.map(|folder| files(&folder)).collect::<Result<Vec<_>>>()?.concat();
+                let modules = inside.iter().filter(|path| path.extension().is_some_and(|end| end == "so"));
+                let mut patchelf = self.tool("patchelf", &parts);
+                log.run(patchelf.args(["--replace-needed", "libc.so", &library]).args(modules))?;
+                let mut pack = self.tool("wheel", &parts);
+                log.run(pack.args(["pack", "--dest-dir"]).arg(&self.folder).arg(&unpacked))?;
+            }
         }
         Ok(())
     }
