@@ -8,6 +8,9 @@ use twindex_servers::{Cluster, Secure};
 
 use crate::setup::{Tool, require};
 
+/// The port of the first server, where it is free: the one that the README's example names.
+const FIRST_PORT: u16 = 7000;
+
 #[derive(Args)]
 pub(crate) struct Options {
     /// A cluster of three masters and one server that speak TLS and want a password; shows both URLs, and the file of the
@@ -25,7 +28,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         println!("{}\n{}", servers.urls().join("\n"), servers.authority().display());
         wait()?;
     } else {
-        let cluster = Cluster::start(3, 1).map_err(failed)?;
+        let cluster = Cluster::start_from(FIRST_PORT, 3, 1).map_err(failed)?;
         println!("{}", cluster.url());
         wait()?;
     }

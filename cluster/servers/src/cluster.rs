@@ -1,5 +1,7 @@
 //! A cluster of servers.
 
+use std::net::TcpListener;
+
 use crate::certificates::Certificates;
 use crate::server::{Server, free_port};
 use crate::waiting::{Result, wait_until};
@@ -37,6 +39,27 @@ impl Cluster {
     ) -> Result<Self> {
         let count = masters * (1 + replicas);
         let servers = (0..count).map(|_| start_one(certificates, settings)).collect::<Result<Vec<_>>>()?;
+        Self::join(masters, servers)
+    }
+
+    /// As [`start`](Self::start), on these ports and those after them, or on any where one of them is taken.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub fn start_from(first: u16, masters: usize, replicas: usize) -> Result<Self> {
+        let ports = first..first + u16::try_from(masters * (1 + replicas))?;
+        if ports.clone().any(|port| TcpListener::bind(("127.0.0.1", port)).is_err()) {
+            return Self::start(masters, replicas);
+        }
+        let servers = ports.map(|port| {
+            let bus = free_port()?.to_string();
+            Server::start_on(port, &clustered(&bus))
+        });
+        Self::join(masters, servers.collect::<Result<_>>()?)
+    }
+
+    /// Makes a cluster of servers, of which the first are the masters.
+    fn join(masters: usize, servers: Vec<Server>) -> Result<Self> {
         let cluster = Self { servers };
         for (place, master) in cluster.servers[..masters].iter().enumerate() {
             master.command::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &(place + 1).to_string()])?;
@@ -173,16 +196,7 @@ impl Cluster {
 
 fn start_one(certificates: Option<&Certificates>, settings: &[&str]) -> Result<Server> {
     let bus = free_port()?.to_string();
-    let mut all = vec![
-        "--cluster-enabled",
-        "yes",
-        "--cluster-port",
-        &bus,
-        "--cluster-node-timeout",
-        NODE_TIMEOUT,
-        "--cluster-config-file",
-        "nodes.conf",
-    ];
+    let mut all = clustered(&bus);
     all.extend(settings);
     match certificates {
         Some(certificates) => {
@@ -192,6 +206,13 @@ fn start_one(certificates: Option<&Certificates>, settings: &[&str]) -> Result<S
         }
         None => Server::start(&all),
     }
+}
+
+/// What a server of a cluster is told, with the port at which the others speak to it.
+fn clustered(bus: &str) -> Vec<&str> {
+    let files = ["--cluster-config-file", "nodes.conf"];
+    let times = ["--cluster-node-timeout", NODE_TIMEOUT];
+    [["--cluster-enabled", "yes"], ["--cluster-port", bus], times, files].concat()
 }
 
 fn id(server: &Server) -> Result<String> {

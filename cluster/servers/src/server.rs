@@ -61,7 +61,12 @@ impl Server {
     /// # Errors
     /// Where it cannot be started or does not answer.
     pub fn start(settings: &[&str]) -> Result<Self> {
-        let mut server = Self::prepare(settings)?;
+        Self::start_on(free_port()?, settings)
+    }
+
+    /// As [`start`](Self::start), on this port.
+    pub(crate) fn start_on(port: u16, settings: &[&str]) -> Result<Self> {
+        let mut server = Self::prepare(port, settings)?;
         server.run()?;
         Ok(server)
     }
@@ -75,7 +80,7 @@ impl Server {
         wants_certificates: bool,
         settings: &[&str],
     ) -> Result<Self> {
-        let mut server = Self::prepare(settings)?;
+        let mut server = Self::prepare(free_port()?, settings)?;
         let port = free_port()?;
         server.tls_port = Some(port);
         server.arguments.extend(certificates.settings(port, wants_certificates));
@@ -83,8 +88,8 @@ impl Server {
         Ok(server)
     }
 
-    fn prepare(settings: &[&str]) -> Result<Self> {
-        let (port, folder) = (free_port()?, tempfile::tempdir()?);
+    fn prepare(port: u16, settings: &[&str]) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
         let port_text = port.to_string();
         let directory = folder.path().display().to_string();
         let mut arguments: Vec<String> = [
