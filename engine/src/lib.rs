@@ -9896,7 +9896,8 @@ pub mod dump {
             self.position
         }
 
-        fn find(&self, id: u32) -> Option<&Table> {
+        /// The table under this id.
+        pub fn find(&self, id: u32) -> Option<&Table> {
             self.tables.get(&id)?.as_ref()
         }
 
