@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -89,18 +90,16 @@ impl Log {
         let mut child = command.spawn().with_context(|| cannot_start(command))?;
         // The command holds ends of the pipe too: the reader would wait for them for ever.
         command.stdout(Stdio::null()).stderr(Stdio::null());
-        let (sender, pieces) = mpsc::channel::<Vec<u8>>();
-        std::thread::spawn(move || {
+        let printed = Arc::new(Mutex::new(Vec::new()));
+        let all = Arc::clone(&printed);
+        let reader = std::thread::spawn(move || {
             let mut piece = vec![0; 1 << 16];
             while let Ok(read @ 1..) = reader.read(&mut piece) {
-                if sender.send(piece[..read].to_vec()).is_err() {
-                    break;
-                }
+                locked(&all).extend_from_slice(&piece[..read]);
             }
         });
-        let mut printed = Vec::new();
-        let ended = wait(&mut child, &pieces, self.limit, &mut printed);
-        self.note(&String::from_utf8_lossy(&printed));
+        let ended = wait(&mut child, &reader, self.limit);
+        self.note(&String::from_utf8_lossy(&locked(&printed)));
         match ended? {
             End::Exited(status) if status.success() => Ok(()),
             End::Exited(status) => bail!("{} failed: {status}", shown(command)),
@@ -121,27 +120,13 @@ enum End {
     LeftBehind(String),
 }
 
-/// Collects what a command prints until it and, where there is a limit, all that it started have ended.
-fn wait(
-    child: &mut Child,
-    pieces: &mpsc::Receiver<Vec<u8>>,
-    limit: Option<Duration>,
-    printed: &mut Vec<u8>,
-) -> Result<End> {
+/// Waits until a command has ended and nothing holds its output any more.
+fn wait(child: &mut Child, reader: &JoinHandle<()>, limit: Option<Duration>) -> Result<End> {
     let started = Instant::now();
     let mut exited: Option<(ExitStatus, Instant)> = None;
     loop {
-        match pieces.recv_timeout(Duration::from_millis(100)) {
-            Ok(piece) => printed.extend(piece),
-            Err(RecvTimeoutError::Disconnected) if exited.is_none() => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            Err(_) => {}
-        }
-        let is_closed = matches!(
-            pieces.try_recv().map(|piece| printed.extend(piece)),
-            Err(mpsc::TryRecvError::Disconnected)
-        );
+        // What the command printed is whole once its output is closed, which may be before it has ended or after.
+        let is_closed = reader.is_finished();
         if exited.is_none() {
             exited = child.try_wait()?.map(|status| (status, Instant::now()));
         }
@@ -149,7 +134,10 @@ fn wait(
             (Some((status, _)), _) if is_closed => return Ok(End::Exited(status)),
             (Some((_, at)), Some(_)) if at.elapsed() > LEFT_BEHIND => End::LeftBehind,
             (_, Some(limit)) if started.elapsed() > limit => End::Killed,
-            _ => continue,
+            _ => {
+                std::thread::sleep(Duration::from_millis(10));
+                continue;
+            }
         };
         let running = group::processes(child);
         group::kill(child);
@@ -206,6 +194,11 @@ mod group {
     }
 
     pub(super) fn kill(_: &Child) {}
+}
+
+/// A thread that panics poisons nothing: what it panicked for fails the whole run.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn cannot_start(command: &Command) -> String {

@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 use std::io::IsTerminal as _;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use crate::run::Log;
+use crate::run::{Log, locked};
 
 /// A step failed; its output has been shown.
 #[derive(Clone, Copy, Debug)]
@@ -203,11 +203,6 @@ fn table_of(steps: &[Step]) -> Table {
 
 fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
-}
-
-/// A step that panics poisons nothing: it fails the whole run.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Where lines are shown: below them, on a terminal, a spinner for each running step.

@@ -200,7 +200,8 @@ def test_a_forked_process_is_told_to_connect_itself(url: str, namespace: str) ->
 
 
 def test_without_the_package_it_is_named() -> None:
-    script = "import sys; sys.modules['twindex_cluster'] = None; import twindex; twindex.connect('redis://x')"
+    nothing_found = "from importlib import metadata; metadata.entry_points = lambda **_: ()"
+    script = f"{nothing_found}; import twindex; twindex.connect('redis://x')"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert "pip install twindex-cluster" in ran.stderr
 
