@@ -153,6 +153,7 @@ fn a_byte_capacity_is_met_and_never_passed() {
             let store = Store::new();
             let cache = store.cache("c", CacheOptions::bytes(capacity)).unwrap();
             let mut seed = 7_u64;
+            let mut taken = Vec::new();
             for number in 0..3 * (capacity / (longest + 60)) as u64 {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let length = shortest + (seed >> 33) as usize % (longest - shortest + 1);
@@ -160,12 +161,16 @@ fn a_byte_capacity_is_met_and_never_passed() {
                 // Among tiny blocks a large value may find no room that others have left.
                 assert!(cfg!(twindex_tiny) || written.unwrap());
                 assert!(cache.memory() <= capacity && store.memory() >= cache.memory());
+                if cache.stats().evictions > 0 {
+                    taken.push(cache.memory() * 100 / capacity);
+                }
             }
-            let taken = cache.memory() * 100 / capacity;
-            // A small cache of large values lacks some of them.
+            let (mean, least) = (taken.iter().sum::<usize>() / taken.len(), *taken.iter().min().unwrap());
+            // A small cache of large values lacks some of them, and at some moments more than at others.
+            let wanted = if cfg!(twindex_tiny) { 90 } else { 95 };
             assert!(
-                capacity < 1_000_000 || taken >= if cfg!(twindex_tiny) { 90 } else { 95 },
-                "{taken} % of {capacity} with {shortest} to {longest}"
+                capacity < 1_000_000 || mean >= wanted && least >= wanted - 5,
+                "{mean} % and at least {least} % of {capacity} with {shortest} to {longest}"
             );
             assert!(cache.stats().evictions > 0);
             let kept = cache.len() * (48 + usize::midpoint(shortest, longest)) * 100 / capacity;
