@@ -222,11 +222,16 @@ def test_closing_the_store_ends_a_thread_that_waits(path: Path) -> None:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no such signals")
 def test_a_signal_ends_the_waiting(store: twindex.Store) -> None:
     changes = store.changes()
+    # A shell lets what it runs in the background ignore this signal.
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.05, _thread.interrupt_main)
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        next(changes)
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            next(changes)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, earlier)
 
 
 def test_others_run_while_it_waits(store: twindex.Store) -> None:
