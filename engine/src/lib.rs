@@ -1161,22 +1161,21 @@ type Region = (NonNull<u8>, Layout);
 #[derive(Clone, Copy)]
 enum Retired {
     Block(NonNull<u8>, usize),
-    Blob(*const Blob),
+    Blob(Blob),
 }
 
 impl Retired {
     fn address(self) -> *const u8 {
         match self {
             Self::Block(block, _) => block.as_ptr(),
-            Self::Blob(blob) => blob.cast(),
+            Self::Blob(blob) => blob.0.as_ptr().cast(),
         }
     }
 
     fn size(self) -> usize {
         match self {
             Self::Block(_, size) => size,
-            // SAFETY: B1. It is still owned by its index.
-            Self::Blob(blob) => unsafe { Blob::size(blob) },
+            Self::Blob(blob) => blob.size(),
         }
     }
 }
@@ -1529,32 +1528,30 @@ impl Heap {
     }
 
     /// A new blob.
-    fn add_blob(&self, key: &[u8], value: &[u8]) -> Tried<*const Blob> {
+    fn add_blob(&self, key: &[u8], value: &[u8]) -> Tried<Blob> {
         let layout =
             Blob::layout(key.len(), value.len()).ok_or_else(|| self.memory.refused(isize::MAX as usize))?;
-        let blob = self.memory.allocate(layout)?.cast::<Blob>();
+        let blob = self.memory.allocate(layout)?.cast::<BlobHead>();
         self.blob_bytes.fetch_add(layout.size(), Relaxed);
         // SAFETY: B1. The layout has room for the header, the key and the value, in this order.
         unsafe {
-            blob.write(Blob { owners: AtomicUsize::new(1), key_len: key.len(), value_len: value.len() });
+            blob.write(BlobHead { owners: AtomicUsize::new(1), key_len: key.len(), value_len: value.len() });
             let bytes = blob.add(1).cast::<u8>().as_ptr();
             bytes.copy_from_nonoverlapping(key.as_ptr(), key.len());
             bytes.add(key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
         }
-        Ok(blob.as_ptr())
+        Ok(Blob(blob))
     }
 
-    /// Gives up the index's share of a blob.
+    /// Ends the index's ownership of a blob.
     ///
     /// # Safety
     /// `blob` came from `add_blob` of this object, and nobody finds it in the index any more.
     #[inline(never)]
-    unsafe fn free_blob(&self, blob: *const Blob) {
+    unsafe fn free_blob(&self, blob: Blob) {
+        self.blob_bytes.fetch_sub(blob.size(), Relaxed);
         // SAFETY: B1. The index has owned it until now.
-        unsafe {
-            self.blob_bytes.fetch_sub(Blob::size(blob), Relaxed);
-            Blob::disown(blob, &self.memory);
-        }
+        unsafe { blob.disown(&self.memory) };
     }
 }
 
@@ -1563,11 +1560,17 @@ const WORTH_RETURNING: usize = tuned(64 << 10, 1);
 
 // --- blobs and values
 
-/// A value too large to stand in an index, with its key where that is too: an allocation of its own, written once.
+/// A value too large for an index, with its key if that is too large as well: an allocation of its own, written once.
 ///
-/// Its index owns it until it is retired and no reader is left. Cursors and [`Value`]s own it too while they show it.
+/// Its index owns it until it is retired and no reader is left. A cursor and a [`Value`] own it too while they show it.
+/// B1: whoever has a `Blob` owns it, or has a pin or a lock that keeps an owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+struct Blob(NonNull<BlobHead>);
+
+/// The key and the value follow it.
 #[repr(C)]
-struct Blob {
+struct BlobHead {
     owners: AtomicUsize,
     key_len: usize,
     value_len: usize,
@@ -1575,53 +1578,37 @@ struct Blob {
 
 impl Blob {
     fn layout(key_len: usize, value_len: usize) -> Option<Layout> {
-        let bytes = size_of::<Self>().checked_add(key_len)?.checked_add(value_len)?;
-        Layout::from_size_align(bytes, align_of::<Self>()).ok()
+        let bytes = size_of::<BlobHead>().checked_add(key_len)?.checked_add(value_len)?;
+        Layout::from_size_align(bytes, align_of::<BlobHead>()).ok()
+    }
+
+    fn head<'b>(self) -> &'b BlobHead {
+        // SAFETY: B1.
+        unsafe { self.0.as_ref() }
     }
 
     /// The key and the value.
-    ///
-    /// # Safety
-    /// `blob` has an owner throughout `'b`.
-    unsafe fn parts<'b>(blob: *const Self) -> (&'b [u8], &'b [u8]) {
+    fn parts<'b>(self) -> (&'b [u8], &'b [u8]) {
+        let &BlobHead { key_len, value_len, .. } = self.head();
         // SAFETY: B1. `add_blob` wrote a header and that many bytes behind it.
-        unsafe {
-            let bytes = blob.add(1).cast::<u8>();
-            let (key_len, value_len) = ((*blob).key_len, (*blob).value_len);
-            (slice::from_raw_parts(bytes, key_len), slice::from_raw_parts(bytes.add(key_len), value_len))
-        }
+        unsafe { slice::from_raw_parts(self.0.as_ptr().add(1).cast(), key_len + value_len) }.split_at(key_len)
     }
 
     /// The bytes of the whole allocation.
-    ///
-    /// # Safety
-    /// As for `parts`.
-    unsafe fn size(blob: *const Self) -> usize {
-        // SAFETY: B1.
-        unsafe { size_of::<Self>() + (*blob).key_len + (*blob).value_len }
+    fn size(self) -> usize {
+        size_of::<BlobHead>() + self.head().key_len + self.head().value_len
     }
 
-    /// Adds an owner.
-    ///
-    /// # Safety
-    /// As for `parts`.
-    unsafe fn share(blob: *const Self) {
-        // SAFETY: B1.
-        unsafe { &*blob }.owners.fetch_add(1, Relaxed);
-    }
-
-    /// Removes an owner, and with the last one the blob.
+    /// Removes an owner. The last one frees the blob.
     ///
     /// # Safety
     /// The blob came from `Heap::add_blob` with this memory, and the owner does not use it any more.
-    unsafe fn disown(blob: *const Self, memory: &Memory) {
-        // SAFETY: B1. The caller still owns it, so it says with which layout it was allocated.
-        unsafe {
-            if (*blob).owners.fetch_sub(1, AcqRel) == 1 {
-                let layout =
-                    Self::layout((*blob).key_len, (*blob).value_len).expect("it was allocated with it");
-                memory.free(NonNull::new_unchecked(blob.cast_mut().cast()), layout);
-            }
+    unsafe fn disown(self, memory: &Memory) {
+        // Read before the owner is gone, for whom alone the blob is kept.
+        let layout = Self::layout(self.head().key_len, self.head().value_len);
+        if self.head().owners.fetch_sub(1, AcqRel) == 1 {
+            // SAFETY: B1. It was allocated with this layout, and this was its last owner.
+            unsafe { memory.free(self.0.cast(), layout.expect("it was allocated with it")) };
         }
     }
 }
@@ -1631,7 +1618,7 @@ impl Blob {
 enum Body<'v> {
     Inline(&'v [u8]),
     Block(NonNull<u8>, usize),
-    Blob(*const Blob),
+    Blob(Blob),
 }
 
 /// The first word of a block is not the value's: M2.
@@ -1646,8 +1633,7 @@ impl<'v> Body<'v> {
             Body::Block(block, bytes) => unsafe {
                 slice::from_raw_parts(block.as_ptr().add(BLOCK_HEAD), bytes - BLOCK_HEAD)
             },
-            // SAFETY: B1. The same holds for its blob.
-            Body::Blob(blob) => unsafe { Blob::parts(blob) }.1,
+            Body::Blob(blob) => blob.parts().1,
         }
     }
 
@@ -1665,8 +1651,7 @@ impl<'v> Body<'v> {
         Value(match self {
             Body::Inline(_) | Body::Block(..) => Kept::Copy(self.bytes().into()),
             Body::Blob(blob) => {
-                // SAFETY: B1, as above.
-                unsafe { Blob::share(blob) };
+                blob.head().owners.fetch_add(1, Relaxed);
                 Kept::Blob { blob, memory: Arc::clone(memory) }
             }
         })
@@ -1678,7 +1663,7 @@ pub struct Value(Kept);
 
 enum Kept {
     Copy(Box<[u8]>),
-    Blob { blob: *const Blob, memory: Arc<Memory> },
+    Blob { blob: Blob, memory: Arc<Memory> },
 }
 
 // SAFETY: B1. The bytes never change, and the count of a blob's owners is atomic.
@@ -1700,8 +1685,7 @@ impl Deref for Value {
     fn deref(&self) -> &[u8] {
         match &self.0 {
             Kept::Copy(bytes) => bytes,
-            // SAFETY: B1. This is one of its owners.
-            Kept::Blob { blob, .. } => unsafe { Blob::parts(*blob) }.1,
+            Kept::Blob { blob, .. } => blob.parts().1,
         }
     }
 }
@@ -1735,7 +1719,7 @@ impl Drop for Value {
     fn drop(&mut self) {
         if let Kept::Blob { blob, memory } = &self.0 {
             // SAFETY: B1. This was one of its owners, and the memory is its store's.
-            unsafe { Blob::disown(*blob, memory) };
+            unsafe { blob.disown(memory) };
         }
     }
 }
@@ -2348,7 +2332,7 @@ mod hash {
     /// The bit of the value length that says that the record ends with the time at which the pair expires.
     const EXPIRES: u16 = 1 << 15;
     const EXPIRY_BYTES: usize = size_of::<u64>();
-    const BLOB_RECORD: usize = RECORD_HEAD + size_of::<*const Blob>();
+    const BLOB_RECORD: usize = RECORD_HEAD + size_of::<Blob>();
     /// The class of records so long that they are prefetched before they are taken: 64 bytes.
     const LONG: usize = 16;
 
@@ -2376,18 +2360,17 @@ mod hash {
         }
 
         #[inline]
-        fn blob(self) -> Option<*const Blob> {
+        fn blob(self) -> Option<Blob> {
             let is_blob = self.lengths()[0] == BLOB;
             // SAFETY: H1. There its address follows the lengths.
-            is_blob.then(|| unsafe { self.at.add(RECORD_HEAD).cast::<*const Blob>().read_unaligned() })
+            is_blob.then(|| unsafe { self.at.add(RECORD_HEAD).cast::<Blob>().read_unaligned() })
         }
 
         /// The key and the value.
         #[inline]
         fn parts(self) -> (&'r [u8], &'r [u8]) {
             if let Some(blob) = self.blob() {
-                // SAFETY: B1. The record's pair owns it.
-                return unsafe { Blob::parts(blob) };
+                return blob.parts();
             }
             let [key, value] = self.lengths().map(usize::from);
             self.bytes(key + (value & !usize::from(EXPIRES))).split_at(key)
@@ -3215,7 +3198,7 @@ mod hash {
             // SAFETY: M1. The record has room for the lengths, an address and the time, and is ours.
             unsafe {
                 record.cast::<[u16; 2]>().write([BLOB, flag]);
-                record.add(RECORD_HEAD).cast::<*const Blob>().write_unaligned(blob);
+                record.add(RECORD_HEAD).cast::<Blob>().write_unaligned(blob);
                 if let Some(at) = expires {
                     record.add(BLOB_RECORD).cast::<u64>().write_unaligned(at);
                 }
@@ -3380,8 +3363,7 @@ mod hash {
             let (bytes, blob) = (record.len(), record.blob());
             let class = class(bytes.div_ceil(UNIT)).0 as u8;
             locked.lane().limbo.push(Removed { reference, class, owns_blob: blob.is_some() });
-            // SAFETY: B1. It is whole until the record is free.
-            let bytes = bytes.max(64) + blob.map_or(0, |blob| unsafe { Blob::size(blob) });
+            let bytes = bytes.max(64) + blob.map_or(0, Blob::size);
             // Threads that share the lane may lose what they count at the same time. That does no harm.
             let removed = &self.removed(locked.lane).bytes;
             let sum = removed.load(Relaxed) + bytes;
@@ -3952,9 +3934,7 @@ mod hash {
 
     /// The bytes of memory that a record takes, with its blob.
     fn held_bytes(record: Record<'_>) -> isize {
-        // SAFETY: B1. The record's pair owns it.
-        let blob = record.blob().map_or(0, |blob| unsafe { Blob::size(blob) });
-        (class(record.len().div_ceil(UNIT)).1 * UNIT + blob).cast_signed()
+        (class(record.len().div_ceil(UNIT)).1 * UNIT + record.blob().map_or(0, Blob::size)).cast_signed()
     }
 
     /// When the pair of a record expires, if ever.
@@ -4489,7 +4469,7 @@ mod sorted {
     const BLOCK: u16 = 1 << 15;
     const VALUE_BLOB: u16 = u16::MAX - 1;
     const PAIR_BLOB: u16 = u16::MAX;
-    const ADDRESS: usize = size_of::<*const Blob>();
+    const ADDRESS: usize = size_of::<Blob>();
 
     // --- leaves
 
@@ -4763,12 +4743,12 @@ mod sorted {
                     return (slice::from_raw_parts(bytes, rest), Body::Inline(value));
                 }
                 if code == PAIR_BLOB {
-                    let blob = bytes.cast::<*const Blob>().read_unaligned();
-                    return (&Blob::parts(blob).0[usize::from(self.prefix_len) + 4..], Body::Blob(blob));
+                    let blob = bytes.cast::<Blob>().read_unaligned();
+                    return (&blob.parts().0[usize::from(self.prefix_len) + 4..], Body::Blob(blob));
                 }
                 let address = bytes.add(rest);
                 let value = if code == VALUE_BLOB {
-                    Body::Blob(address.cast::<*const Blob>().read_unaligned())
+                    Body::Blob(address.cast::<Blob>().read_unaligned())
                 } else {
                     Body::Block(
                         address.cast::<NonNull<u8>>().read_unaligned(),
@@ -6484,8 +6464,8 @@ mod sorted {
         {
             let (rest, tail) = self.parts();
             if self.code() == PAIR_BLOB {
-                // SAFETY: S6, B1. The pair is live, so its blob is.
-                return unsafe { Blob::parts(tail.as_ptr().cast::<*const Blob>().read_unaligned()) }.0;
+                // SAFETY: S6. The pair is live, so its blob is.
+                return unsafe { tail.as_ptr().cast::<Blob>().read_unaligned() }.parts().0;
             }
             let head = self.slot.head().to_be_bytes();
             let mut len = 0;
@@ -6975,7 +6955,7 @@ mod sorted {
                         .step_by(64)
                         .take(lines)
                         .for_each(|at| prefetch(block.as_ptr().wrapping_add(at))),
-                    Body::Blob(blob) => prefetch(blob),
+                    Body::Blob(blob) => prefetch(blob.0.as_ptr()),
                     Body::Inline(_) => {}
                 }
             }

@@ -509,7 +509,7 @@ fn a_lock_has_one_holder_at_a_time() {
 /// `Blob::disown`: the last owner frees the blob after all others have read it.
 #[test]
 fn a_blob_is_freed_after_its_last_reader() {
-    mirrors("if (*blob).owners.fetch_sub(1, AcqRel) == 1 {");
+    mirrors("if self.head().owners.fetch_sub(1, AcqRel) == 1 {");
     model(|| {
         let blob = Arc::new((AtomicUsize::new(2), Bytes::new(1)));
         let read_and_disown = |blob: &(AtomicUsize, Bytes)| {

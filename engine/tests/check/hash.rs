@@ -90,7 +90,7 @@ impl HashIndex {
         prefix: Hash,
         depth: u32,
         found: &mut [Found; SHARDS],
-        blobs: &mut Vec<*const Blob>,
+        blobs: &mut Vec<Blob>,
     ) -> usize {
         let number = segment.shard();
         let open = SHARD_BITS.saturating_sub(depth);
@@ -141,7 +141,7 @@ impl Shard {
         &self,
         state: &ShardState,
         found: &Found,
-        blobs: &mut Vec<*const Blob>,
+        blobs: &mut Vec<Blob>,
         records: &mut Vec<(usize, usize)>,
     ) {
         let mut pieces: Vec<(u32, usize)> =

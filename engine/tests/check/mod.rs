@@ -69,16 +69,9 @@ impl Space {
 
 impl Heap {
     /// Checks that these are all blobs, each owned once.
-    pub(super) fn check_blobs(&self, mut owned: Vec<*const Blob>) {
-        // SAFETY: whoever owns a blob keeps it.
-        let bytes = |&blob: &*const Blob| unsafe {
-            Blob::layout((*blob).key_len, (*blob).value_len).expect("it was allocated with it").size()
-        };
-        assert_eq!(
-            self.blob_bytes.load(Relaxed),
-            owned.iter().map(bytes).sum::<usize>(),
-            "every blob has an owner"
-        );
+    pub(super) fn check_blobs(&self, mut owned: Vec<Blob>) {
+        let bytes: usize = owned.iter().map(|blob| blob.size()).sum();
+        assert_eq!(self.blob_bytes.load(Relaxed), bytes, "every blob has an owner");
         owned.sort_unstable();
         assert!(owned.is_sorted_by(|one, next| one < next), "no blob has two owners");
     }

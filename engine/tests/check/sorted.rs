@@ -9,7 +9,7 @@ struct Met {
     keys: Vec<Vec<u8>>,
     /// Nodes by address, with their sizes.
     blocks: Vec<(usize, usize)>,
-    blobs: Vec<*const Blob>,
+    blobs: Vec<Blob>,
 }
 
 impl SortedIndex {
@@ -99,8 +99,7 @@ impl Leaf<'_> {
                 Body::Inline(_) => {}
                 Body::Block(block, bytes) => met.blocks.push((block.addr().get(), bytes)),
                 Body::Blob(blob) => {
-                    // SAFETY: S6.
-                    let in_blob = unsafe { Blob::parts(blob) }.0;
+                    let in_blob = blob.parts().0;
                     assert!(in_blob == key || in_blob.is_empty(), "a blob has its slot's key, or none");
                     met.blobs.push(blob);
                 }
