@@ -1992,6 +1992,10 @@ mod hash {
             self.slots_with(0)
         }
 
+        fn taken_slots(&self) -> u32 {
+            !self.free_slots() & ((1 << SLOTS) - 1)
+        }
+
         /// The ref of the first of these slots.
         #[inline]
         fn first(&self, slots: u32) -> &AtomicU32 {
@@ -2216,7 +2220,7 @@ mod hash {
         fn refs(self, shard: &Shard) -> Vec<u32> {
             let mut refs = Vec::with_capacity(self.len() * SLOTS);
             for bucket in self.buckets() {
-                let mut taken = !bucket.free_slots() & ((1 << SLOTS) - 1);
+                let mut taken = bucket.taken_slots();
                 while taken != 0 {
                     let reference = bucket.first(taken).load(Relaxed);
                     prefetch_batch(shard.address(reference));
@@ -3843,10 +3847,6 @@ mod hash {
                 let _ = self.tags.passed.compare_exchange(word, word + (1 << at), Relaxed, Relaxed);
             }
         }
-
-        fn taken_slots(&self) -> u32 {
-            !self.free_slots() & ((1 << SLOTS) - 1)
-        }
     }
 
     /// The buckets whose pairs compete. The shard's lock is held.
@@ -4572,6 +4572,18 @@ mod sorted {
         }
     }
 
+    /// Words of a leaf's block, each of them a slot. S1: callers stay below the count, or below the cells.
+    #[derive(Clone, Copy)]
+    struct Words<'g>(*const AtomicU64, PhantomData<&'g AtomicU64>);
+
+    impl<'g> Words<'g> {
+        #[inline(always)]
+        fn at(self, at: usize) -> &'g AtomicU64 {
+            // SAFETY: S1, S2. The slots stand behind the prefix, in the leaf's block.
+            unsafe { &*self.0.add(at) }
+        }
+    }
+
     /// A key after its leaf's prefix, as slots and cells hold it.
     #[derive(Clone, Copy)]
     struct Suffix<'k> {
@@ -4689,17 +4701,21 @@ mod sorted {
             self.count.load(Acquire).into()
         }
 
-        /// Where the slots begin. Loops ask once, as the compiler may not move that beyond an atomic load.
+        /// The words of the block from this byte on.
         #[inline]
-        fn slot_words(self) -> *const AtomicU64 {
-            // SAFETY: S2. Slots stand behind the prefix.
-            unsafe { self.base().add(self.slots.into()).cast() }
+        fn words(self, from: usize) -> Words<'g> {
+            Words(self.base().wrapping_add(from).cast(), PhantomData)
+        }
+
+        /// The slots. Loops ask once: the compiler may not move the question beyond an atomic load.
+        #[inline]
+        fn slots(self) -> Words<'g> {
+            self.words(self.slots.into())
         }
 
         #[inline]
         fn slot_word(self, at: usize) -> &'g AtomicU64 {
-            // SAFETY: S1. Callers stay below the count, or below the cells.
-            unsafe { &*self.slot_words().add(at) }
+            self.slots().at(at)
         }
 
         #[inline]
@@ -4707,11 +4723,10 @@ mod sorted {
             Slot(self.slot_word(at).load(Acquire))
         }
 
-        /// The slot that is so many words behind the leaf's first.
+        /// The slot at this word of the block.
         #[inline]
         fn slot_behind(self, words: usize) -> Slot {
-            // SAFETY: S1, as in `slot_word`.
-            Slot(unsafe { &*self.base().cast::<AtomicU64>().add(words) }.load(Acquire))
+            Slot(self.words(0).at(words).load(Acquire))
         }
 
         #[inline]
@@ -4779,10 +4794,8 @@ mod sorted {
             if count == 0 {
                 return 0;
             }
-            let slots = self.slot_words();
-            let least = u64::from(head) << 32;
-            // SAFETY: S1, as in `slot_word`.
-            let less = |at| unsafe { &*slots.add(at) }.load(Acquire) < least;
+            let (slots, least) = (self.slots(), u64::from(head) << 32);
+            let less = |at| slots.at(at).load(Acquire) < least;
             // Which way it goes cannot be predicted, and a mispredicted branch costs more than all the steps. How many steps
             // there are can be, if it is always the same.
             let step = |(at, left)| {
@@ -4936,13 +4949,8 @@ mod sorted {
         /// that slots shift.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn put(self, at: usize, slot: Slot) {
-            let count = self.count();
-            let slots = self.slot_words();
-            // SAFETY: S2. Only the lock's holder stores slots.
-            let load = |at| unsafe { &*slots.add(at) }.load(Relaxed);
-            // SAFETY: S2.
-            let store = |at, slot| unsafe { &*slots.add(at) }.store(slot, Release);
-            (at..count).rev().for_each(|at| store(at + 1, load(at)));
+            let (count, slots) = (self.count(), self.slots());
+            (at..count).rev().for_each(|at| slots.at(at + 1).store(slots.at(at).load(Relaxed), Release));
             self.slot_word(at).store(slot.0, Release);
             self.most.store(self.most.load(Relaxed).max(count as u16 + 1), Relaxed);
             self.count.store(count as u16 + 1, Release);
@@ -4950,12 +4958,8 @@ mod sorted {
 
         /// Takes a slot out, while `state` says that slots shift.
         fn remove(self, at: usize) {
-            let count = self.count();
-            let slots = self.slot_words();
-            for moved in at + 1..count {
-                // SAFETY: S2, as in `put`.
-                unsafe { (*slots.add(moved - 1)).store((*slots.add(moved)).load(Relaxed), Release) };
-            }
+            let (count, slots) = (self.count(), self.slots());
+            (at + 1..count).for_each(|at| slots.at(at - 1).store(slots.at(at).load(Relaxed), Release));
             self.count.store(count as u16 - 1, Release);
         }
 
@@ -4989,7 +4993,7 @@ mod sorted {
         /// The pairs, on their way into another leaf. The caller has the lock, and changes no slot meanwhile.
         fn run(self) -> Run<'g> {
             // SAFETY: S1, S2. Only the lock's holder stores slots.
-            let slots: &[Slot] = unsafe { slice::from_raw_parts(self.slot_words().cast(), self.count()) };
+            let slots: &[Slot] = unsafe { slice::from_raw_parts(self.slots().0.cast(), self.count()) };
             let free = self.floor.load(Relaxed) + self.garbage.load(Relaxed);
             let bytes = usize::from(self.size - free) + size_of_val(slots);
             Run { prefix: self.prefix(), slots, base: self.base(), bytes }
@@ -4998,7 +5002,7 @@ mod sorted {
         /// Puts pairs behind the others. Their run may have a shorter prefix. The leaf is ours and has room.
         fn append(self, run: Run<'_>) {
             let more = usize::from(self.prefix_len).checked_sub(run.prefix.len());
-            let (count, slots) = (self.count(), self.slot_words());
+            let (count, slots) = (self.count(), self.slots());
             self.most.store((count + run.slots.len()) as u16, Relaxed);
             self.count.store((count + run.slots.len()) as u16, Relaxed);
             // From here on a copy may write more than it has to.
@@ -5010,8 +5014,7 @@ mod sorted {
                     }
                     _ => pair.write_anew(self),
                 };
-                // SAFETY: S2, as in `put`.
-                unsafe { (*slots.add(count + at)).store(slot.0, Relaxed) };
+                slots.at(count + at).store(slot.0, Relaxed);
             }
         }
 
@@ -5818,15 +5821,14 @@ mod sorted {
             let floor = usize::from(leaf.floor.load(Relaxed));
             let cells = usize::from(leaf.size) - floor;
             let further = u64::from(fresh.size).wrapping_sub(leaf.size.into());
-            // SAFETY: S1, M1. All cells go from the end of one block to the end of another, which has room for them and the slots
-            // and is ours.
+            // SAFETY: S1, M1. All cells go from the end of one block to the end of another, which has room for them and is ours.
             unsafe {
                 let to = fresh.base().add(fresh.take_cell(cells));
                 to.copy_from_nonoverlapping(leaf.base().add(floor), cells);
-                let to = fresh.slot_words().cast_mut().cast::<Slot>();
-                for (at, slot) in slots.iter().enumerate() {
-                    to.add(at).write(Slot(slot.0.wrapping_add(further)));
-                }
+            }
+            let to = fresh.slots();
+            for (at, slot) in slots.iter().enumerate() {
+                to.at(at).store(slot.0.wrapping_add(further), Relaxed);
             }
             fresh.garbage.store(leaf.garbage.load(Relaxed), Relaxed);
             fresh.most.store(slots.len() as u16, Relaxed);
@@ -6800,14 +6802,21 @@ mod sorted {
                 return None;
             }
             let leaf = self.current(index, down)?;
+            Some(self.step(leaf, down, true)?.0)
+        }
+
+        /// Moves to the next pair of the leaf, with `copy` and a copy of its value. Returns the key's length and the value. `None` where
+        /// the value is not in the cell, or the leaf has changed.
+        #[inline(always)]
+        fn step<'g>(&mut self, leaf: Leaf<'g>, down: bool, copy: bool) -> Option<(usize, &'g [u8])> {
             let slot = leaf.slot_behind(self.at);
             let Body::Inline(value) = leaf.cell(slot).1 else { return None };
             if leaf.state().load(Acquire) != self.state {
                 return None;
             }
-            let key_len = self.put(leaf, slot, value, true);
+            let key_len = self.put(leaf, slot, value, copy);
             self.advance(down);
-            Some(key_len)
+            Some((key_len, value))
         }
 
         /// Moves to the next pair, wherever it is, and copies its key, with `copy` its value too if that is in the cell. Returns the
@@ -6911,13 +6920,7 @@ mod sorted {
             }
             let Some(leaf) = self.current(index, down) else { return true };
             for _ in 0..most {
-                let slot = leaf.slot_behind(self.at);
-                let Body::Inline(value) = leaf.cell(slot).1 else { break };
-                if leaf.state().load(Acquire) != self.state {
-                    break;
-                }
-                let key_len = self.put(leaf, slot, value, false);
-                self.advance(down);
+                let Some((key_len, value)) = self.step(leaf, down, false) else { break };
                 *done += 1;
                 if !read(&self.bytes[..key_len], value) {
                     return false;
