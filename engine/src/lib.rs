@@ -1591,7 +1591,10 @@ impl Blob {
     fn parts<'b>(self) -> (&'b [u8], &'b [u8]) {
         let &BlobHead { key_len, value_len, .. } = self.head();
         // SAFETY: B1. `add_blob` wrote a header and that many bytes behind it.
-        unsafe { slice::from_raw_parts(self.0.as_ptr().add(1).cast(), key_len + value_len) }.split_at(key_len)
+        unsafe {
+            let bytes = self.0.as_ptr().add(1).cast::<u8>();
+            (slice::from_raw_parts(bytes, key_len), slice::from_raw_parts(bytes.add(key_len), value_len))
+        }
     }
 
     /// The bytes of the whole allocation.
