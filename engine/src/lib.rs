@@ -62,8 +62,8 @@
 // thread's own, and to the count of owners of a large value that it keeps. What it is shown is whole. Growth never stops
 // the table. A pair costs little more than its bytes.
 //
-// One thing a reader may wait for: in a sorted table, a look-up that finds nothing and a scan that enters a leaf wait while
-// a writer shifts slots in that leaf. That is at most some hundred words, but the writer may be interrupted there.
+// A reader waits in one case. In a sorted table, a look-up that finds nothing and a scan that enters a leaf wait while a
+// writer shifts slots in that leaf. The writer shifts at most some hundred words, but the system may interrupt it there.
 //
 // One rule makes that sound in Rust: bytes are written once, published by an atomic word, and never changed while a
 // reader could see them. Every word that threads share and change is an atomic.
@@ -175,7 +175,7 @@ use sync::atomic::{
 };
 use sync::{Condvar, Mutex, MutexGuard};
 
-/// What threads share and wait by. A model of their interleavings puts its own in the place of these.
+/// Atomics, locks and thread-locals. The models of interleavings replace them by their own.
 #[cfg(not(twindex_shuttle))]
 mod sync {
     pub(super) use std::hint::spin_loop;
@@ -192,7 +192,8 @@ mod sync;
 #[path = "../tests/check/mod.rs"]
 mod check;
 
-/// The measured value of a constant, or one so small that tests meet every split, merge and growth all the time.
+/// The measured value of a constant. Some tests take the tiny one instead: with it every few writes split, merge or grow
+/// something.
 const fn tuned(measured: usize, tiny: usize) -> usize {
     if cfg!(twindex_tiny) { tiny } else { measured }
 }
@@ -412,8 +413,8 @@ impl From<io::Error> for Error {
     }
 }
 
-/// A result as it goes from hand to hand within the engine: in registers. One of the size of an [`Error`] would
-/// go through memory, and to read it there at once waits for all stores before it: 40 % of an insert's time.
+/// The result of the engine's own functions. It is returned in registers. A result that holds a whole [`Error`] is returned
+/// in memory, and reading it there waits for all earlier stores: that took 40 % of an insert's time.
 type Tried<T> = std::result::Result<T, Box<Error>>;
 
 /// The start of some bytes, as text that is safe to print.
@@ -423,7 +424,7 @@ fn excerpt(bytes: &[u8]) -> String {
     format!("{}{dots}", shown.escape_ascii())
 }
 
-/// The error that a write of this key would give for its length. For callers that do something before they write.
+/// Fails as a write of this key would, if it is too long. For callers that do something else before they write.
 pub fn check_key(key: &[u8]) -> Result<()> {
     if key.len() > MAX_KEY_BYTES {
         return Err(Error::KeyTooLong { len: key.len(), start: excerpt(key) });
@@ -431,7 +432,7 @@ pub fn check_key(key: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The error that a write of this value would give for its length, as [`check_key`].
+/// Fails as a write of this value would, if it is too large.
 pub fn check_value(value: &[u8]) -> Result<()> {
     if value.len() as u64 > MAX_VALUE_BYTES {
         return Err(Error::ValueTooLarge { len: value.len() as u64 });
@@ -449,10 +450,10 @@ mod platform {
     use super::sync::atomic::Ordering::Acquire;
     use super::sync::atomic::{AtomicU32, AtomicU64};
 
-    /// Whether this is the small WebAssembly module. It is downloaded, so it has one way where others have a fast one too.
+    /// Whether this is the small WebAssembly module. Programs download it, so it leaves out the fast paths that others have.
     pub(super) const SMALL: bool = cfg!(all(target_family = "wasm", not(target_feature = "simd128")));
 
-    /// Whether memory is grown ahead of need. WebAssembly has one thread, which would wait for it all the same.
+    /// Whether regions are allocated before they are needed. WebAssembly has one thread, which would have to wait anyway.
     pub(super) const FETCHES_REGIONS: bool = !cfg!(target_family = "wasm");
 
     /// Prefetches one cache line.
@@ -472,7 +473,8 @@ mod platform {
         let _ = at;
     }
 
-    /// Prefetches one of many lines in a row. WebAssembly has no prefetch, but a processor overlaps as many plain loads.
+    /// Prefetches one of several lines. WebAssembly has no prefetch. There a plain load takes its place, and the processor
+    /// overlaps several of them.
     #[inline(always)]
     pub(super) fn prefetch_batch<T>(at: *const T) {
         #[cfg(target_arch = "wasm32")]
@@ -575,7 +577,8 @@ mod platform {
 
     // --- pages
 
-    /// Asks for a huge page where `huge`, and brings the pages at once: touched one by one they take four times as long.
+    /// Brings all pages of a region at once: touched one by one they take four times as long. With `huge` it first asks for
+    /// a huge page.
     #[cfg(all(target_os = "linux", not(miri)))]
     pub(super) fn populate(region: *mut u8, bytes: usize, huge: bool) {
         const PAGE: usize = 4096;
@@ -601,7 +604,7 @@ mod platform {
     #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
     pub(super) type Hashing = foldhash::quality::RandomState;
 
-    /// How the keys of a new hash table are hashed: by a random secret, so nobody can choose keys that collide.
+    /// How a new hash table hashes its keys: with a random secret, so that nobody can choose keys that collide.
     #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
     pub(super) fn hashing() -> Hashing {
         Hashing::default()
@@ -610,7 +613,7 @@ mod platform {
     #[cfg(all(target_family = "wasm", target_os = "unknown"))]
     pub(super) type Hashing = foldhash::quality::SeedableRandomState;
 
-    /// A module without imports has no randomness but what its host gives it.
+    /// A module without imports has no random numbers, so its host gives it a secret.
     #[cfg(all(target_family = "wasm", target_os = "unknown"))]
     pub(super) static SEED: std::sync::OnceLock<foldhash::SharedSeed> = std::sync::OnceLock::new();
 
@@ -644,8 +647,8 @@ mod platform {
             -1
         }
 
-        /// Whether `light` is enough for a reader. The first call registers the process, which takes 10 us, or 8 to 14 ms
-        /// once there are threads. It comes with the first store, so that no write waits for it.
+        /// Whether readers need no more than `light`. The first call registers the process. That takes 10 us, or 8 to 14 ms
+        /// if the process has more threads. The first store makes that call, so no write waits for it.
         pub(in super::super) fn has_light() -> bool {
             static ANSWER: OnceLock<bool> = OnceLock::new();
             !MEMBARRIER || *ANSWER.get_or_init(|| membarrier(REGISTER) == 0)
@@ -662,7 +665,7 @@ mod platform {
             if MEMBARRIER && has_light() { compiler_fence(SeqCst) } else { fence(SeqCst) }
         }
 
-        /// Runs a full fence on every other thread of the process; whether it did.
+        /// Runs a full fence on every other thread of the process. Returns whether it did.
         pub(in super::super) fn heavy() -> bool {
             fence(SeqCst);
             !(MEMBARRIER && has_light()) || membarrier(FENCE) == 0
@@ -670,8 +673,8 @@ mod platform {
     }
 }
 
-/// Gives hash tables a secret of the host's. Only then can nobody choose keys that collide. Returns false once there is a
-/// table, when it is too late.
+/// Gives hash tables a secret that the host has chosen at random. Without one, somebody could choose keys that collide.
+/// Returns false if there is a table already: then it is too late.
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
 #[doc(hidden)]
 pub fn seed_hashing(secret: u64) -> bool {
@@ -682,12 +685,12 @@ pub fn seed_hashing(secret: u64) -> bool {
 // Reclamation
 // ---------------------------------------------------------------------------------------------------
 
-/// When unlinked memory may be used again: once every thread that could have seen it has moved on.
+/// Decides when unlinked memory may be used again: once no thread can still be reading it.
 ///
-/// A reader *pins* the epoch for its store before it follows the first shared pointer, and unpins after its last use. A slow
-/// reader keeps what its own store unlinks, and nothing of other stores. A writer unlinks memory and puts it into a
-/// [`Limbo`], which hands it out again once no pinned thread can reach it. A pin must be visible before the reader's first
-/// load, which usually takes a fence per read. On Linux the writer has that fence run on every core, so a pin is two stores.
+/// A reader *pins* the epoch for its store before it follows the first shared pointer, and unpins after its last use. A
+/// writer unlinks memory and puts it into a [`Limbo`], which returns it once no pinned thread can reach it. So a slow
+/// reader delays reuse in its own store, and in no other. A pin must be visible before the reader's first load. That
+/// usually takes a fence for each read. On Linux the writer instead runs that fence on every core, so a pin is two stores.
 mod epoch {
     use super::Memory;
     use super::platform::barrier;
@@ -711,7 +714,7 @@ mod epoch {
     /// The number of the next new slot.
     static NUMBER: AtomicUsize = AtomicUsize::new(1);
 
-    /// Where one thread announces its pin. Two cache lines, as processors fetch them in pairs.
+    /// Where one thread announces its pin. It takes two cache lines, because processors fetch lines in pairs.
     #[repr(align(128))]
     struct Slot {
         /// The epoch it is pinned in, or 0.
@@ -719,7 +722,7 @@ mod epoch {
         /// The address of the `Memory` of the store it reads in, or 0 for more than one store.
         store: AtomicUsize,
         taken: AtomicBool,
-        /// What the guard of a nested pin resets.
+        /// The word that the guard of a nested pin resets.
         nested: AtomicU64,
         next: *const Slot,
         number: usize,
@@ -728,7 +731,7 @@ mod epoch {
     // SAFETY: E1. `next` points to a slot, which lives for ever. The rest is atomics.
     unsafe impl Sync for Slot {}
 
-    /// A thread's slot, given back when the thread ends.
+    /// The slot that a thread has taken. It is given back when the thread ends.
     struct Seat(Cell<Option<&'static Slot>>);
 
     impl Drop for Seat {
@@ -740,11 +743,11 @@ mod epoch {
         }
     }
 
-    /// Stands for no slot. It is always pinned, so the fast path needs no test of its own for it.
+    /// Stands for no slot. It is always pinned, so the fast path needs no test for it.
     static NO_SLOT: Slot = Slot::new(u64::MAX, ptr::null(), 0);
 
     thread_local! {
-        /// The thread's slot, where it has a seat and its pins need at most a light fence.
+        /// The thread's slot, if it has a seat and its pins need at most a light fence.
         static OWN: Cell<&'static Slot> = const { Cell::new(&NO_SLOT) };
         static SEAT: Seat = const { Seat(Cell::new(None)) };
     }
@@ -791,14 +794,14 @@ mod epoch {
 
     // --- pins
 
-    /// While this lives, nothing of the store that the thread can reach is freed. Pins nest.
+    /// A pin. While it lives, nothing is freed that the thread can reach in the store. Pins nest.
     pub(super) struct Guard {
-        /// What becomes 0 when the pin ends.
+        /// The word that becomes 0 when the pin ends.
         word: &'static AtomicU64,
         not_send: PhantomData<*const ()>,
     }
 
-    /// Starts what E1 asks for.
+    /// Begins a pin: E1.
     #[inline(always)]
     pub(super) fn pin(memory: &Memory) -> Guard {
         let store = ptr::from_ref(memory).addr();
@@ -821,7 +824,7 @@ mod epoch {
             slot.pin(store)
         } else {
             if slot.store.load(Relaxed) != store {
-                // The outer pin holds for all stores until it ends.
+                // From now until it ends, the outer pin holds for all stores.
                 slot.store.store(0, Release);
             }
             Guard { word: &slot.nested, not_send: PhantomData }
@@ -857,15 +860,15 @@ mod epoch {
         }
     }
 
-    /// A small number that no other living thread has, or 0 before the first pin and where pins need a fence.
+    /// A small number that no other living thread has. It is 0 before the thread's first pin, and wherever pins need a fence.
     pub(super) fn lane() -> usize {
         OWN.try_with(|own| own.get().number).unwrap_or(0)
     }
 
     // --- epochs and limbo
 
-    /// Ends the present epoch, and raises `Memory::safe` to that of the store's oldest reader. With other threads running this
-    /// takes microseconds, so nobody calls it with a lock held.
+    /// Ends the present epoch, and raises `Memory::safe` to the epoch of the store's oldest reader. While other threads run
+    /// this takes microseconds, so no caller holds a lock.
     pub(super) fn advance(memory: &Memory) {
         let now = NOW.load(SeqCst);
         // Either a reader's pin is seen below, or the reader sees all that was unlinked before this.
@@ -882,23 +885,23 @@ mod epoch {
                 oldest = oldest.min(pinned);
             }
         }
-        // Items marked with an epoch before `now` were seen as unlinked by the barrier. Those marked `now` may have been unlinked
-        // in the epoch before, without a barrier since.
-        // The thread sanitizer does not know `fetch_max`: it would not see that readers come before what is freed.
+        // The barrier has made visible that items marked with an earlier epoch than `now` are unlinked. Items marked `now`
+        // may have been unlinked in the epoch before, and no barrier has run since. The thread sanitizer does not know
+        // `fetch_max`: it would not see that readers come before what is freed.
         let _ = memory.safe.0.try_update(AcqRel, Relaxed, |safe| Some(safe.max(oldest.min(now))));
     }
 
-    /// Advances so far that all that was retired before can be freed, unless a reader, perhaps the caller, is in it.
+    /// Advances until all that was retired before can be freed, unless a reader is in it. That may be the caller itself.
     pub(super) fn advance_far(memory: &Memory) {
         (0..3).for_each(|_| advance(memory));
     }
 
-    /// Whether a reader has been in the store for a while, so that nothing that was retired meanwhile is freed.
+    /// Whether a reader has been in the store for many epochs. Then nothing that was retired since can be freed.
     pub(super) fn is_held(memory: &Memory) -> bool {
         memory.safe.0.load(Relaxed) + 16 < NOW.load(Relaxed)
     }
 
-    /// What was unlinked and may still be in use, oldest first, each with an epoch after which no reader can find it.
+    /// What was unlinked and may still be in use, oldest first. Each item has the epoch after which no reader can find it.
     pub(super) struct Limbo<T>(VecDeque<(u64, T)>);
 
     impl<T> Default for Limbo<T> {
@@ -908,7 +911,7 @@ mod epoch {
     }
 
     impl<T> Limbo<T> {
-        /// Takes something that is unlinked already: E2.
+        /// Adds an item. It is unlinked already: E2.
         pub(super) fn push(&mut self, item: T) {
             barrier::before_now();
             // The next epoch may begin before others see that it is unlinked, but not the one after it.
@@ -919,7 +922,7 @@ mod epoch {
             self.0.front().map(|(_, item)| item)
         }
 
-        /// Takes the oldest out, if calls of `advance` have shown that no thread can reach it any more: E2.
+        /// Removes and returns the oldest item, if `advance` has shown that no thread can reach it any more: E2.
         #[inline]
         pub(super) fn pop(&mut self, memory: &Memory) -> Option<T> {
             let safe = memory.safe.0.load(Acquire);
@@ -946,15 +949,15 @@ mod epoch {
 // Memory
 // ---------------------------------------------------------------------------------------------------
 
-/// What the tables of a store hold together, and the most they may: M3.
+/// How many bytes the tables of a store hold together, and how many they may hold: M3.
 struct Memory {
     used: AtomicUsize,
     limit: AtomicUsize,
     /// The memory of the store of a cache, of which this is a part.
     parent: Option<Arc<Memory>>,
-    /// What was retired in an epoch before this one can be reached by no reader of the store. Only grows.
+    /// No reader of the store can reach what was retired in an earlier epoch than this. It only grows.
     safe: Line<AtomicU64>,
-    /// What threads have removed from hash tables since they last advanced the epoch.
+    /// For each lane of threads, what they have removed from hash tables since they last advanced the epoch.
     removed: [Line<hash::RemovedBytes>; hash::LANES],
 }
 
@@ -984,7 +987,7 @@ impl Memory {
         parent.reserve(bytes).inspect_err(|_| _ = self.used.fetch_sub(bytes, Relaxed))
     }
 
-    /// The error where `bytes` more are refused: by the system, if they are within the limit.
+    /// The error for `bytes` more that were refused. If they are within the limit, the system refused them.
     #[cold]
     fn refused(&self, bytes: usize) -> Error {
         let (limit, used) = (self.limit.load(Relaxed), self.used.load(Relaxed));
@@ -992,7 +995,7 @@ impl Memory {
         Error::MemoryLimit { limit: (needed > limit).then_some(limit), needed }
     }
 
-    /// The bytes that are left up to the limit.
+    /// How many bytes more the limit allows.
     fn left(&self) -> usize {
         let own = self.limit.load(Relaxed).saturating_sub(self.used.load(Relaxed));
         self.parent.as_ref().map_or(own, |parent| own.min(parent.left()))
@@ -1016,14 +1019,14 @@ impl Memory {
         })
     }
 
-    /// Counts bytes for what has no way to fail. A WebAssembly module would end where its memory does, so there it first tries
-    /// whether they can be had.
+    /// Counts bytes for an allocation that cannot report a failure. A WebAssembly module would abort there, so it first
+    /// tries to allocate as much.
     fn allot(&self, bytes: usize) -> Tried<()> {
         if !cfg!(target_family = "wasm") {
             return self.reserve(bytes);
         }
         let (region, layout) = Space::new_region(self, bytes)?;
-        // The optimiser sees through neither call: it drops the pair, or with link-time optimisation a part of it.
+        // Without this the optimiser removes both calls, or with link-time optimisation one of them.
         let region = std::hint::black_box(region);
         // SAFETY: M1. It was allocated with this layout.
         unsafe { alloc::dealloc(region.as_ptr(), layout) };
@@ -1050,7 +1053,7 @@ impl Lock {
     fn lock(&self) -> Locked<'_> {
         let mut waited = 0;
         while self.0.compare_exchange_weak(0, 1, Acquire, Relaxed).is_err() {
-            // Only reads: to try would take the cache line away from the lock's holder.
+            // It only reads. A try to lock would take the cache line away from the lock's holder.
             while self.0.load(Relaxed) != 0 {
                 wait(&mut waited);
             }
@@ -1075,8 +1078,8 @@ fn wait(turns: &mut u32) {
     if turns.is_multiple_of(64) { sync::yield_now() } else { sync::spin_loop() }
 }
 
-/// Locks a mutex. A waiter spins first: most locks are held for a microsecond, and waking a thread takes dozens.
-/// A panic in a caller's closure poisons a lock, but the closure runs before anything is changed.
+/// Locks a mutex. A waiter spins first: most locks are held for a microsecond, and waking a thread takes dozens of them. A
+/// poisoned lock is used all the same: the closure that panicked ran before anything was changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     let mut turns = 0;
     while turns < 4096 && !cfg!(target_family = "wasm") {
@@ -1091,13 +1094,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 // --- size classes
 
-/// Classes of sizes in units, of 64 bytes in a [`Space`] and of 4 in a shard: each size to 64 units, then 32 steps a doubling to
-/// 1,024.
+/// The number of size classes. Sizes count in units: 64 bytes in a [`Space`], 4 bytes in a shard. Each size up to 64 units
+/// has a class. From there to 1,024 units each doubling has 32.
 const CLASSES: usize = 64 + 32 * 4 + 1;
 
 const _: () = assert!(CLASSES <= 1 << u8::BITS);
 
-/// The class of so many units, and the units that it really gives.
+/// The smallest class that holds so many units, and how many it has.
 fn class(units: usize) -> (usize, usize) {
     if units <= 64 {
         return (units, units);
@@ -1116,7 +1119,7 @@ fn class_units(class: usize) -> usize {
     (64 << doubling) + steps * (2 << doubling)
 }
 
-/// The classes of few pieces that have so many units together.
+/// The classes of pieces that together have exactly so many units: as few pieces as possible.
 fn classes_of(mut units: usize) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let wanted = units.min(class_units(CLASSES - 1));
@@ -1129,35 +1132,35 @@ fn classes_of(mut units: usize) -> impl Iterator<Item = usize> {
 
 // --- blocks
 
-/// The blocks of one index, carved from large regions and kept for reuse by size, and what waits to become free.
+/// The blocks of one index, and what waits to be freed. Blocks are cut from large regions, and free ones are kept by size.
 ///
-/// A region of 2 MiB asks for a huge page, which is worth a quarter to a third of the time of every cache miss. Blocks are cut
-/// but never joined, so a remembered block keeps its first word: M2.
+/// A region of 2 MiB asks for a huge page, which makes every cache miss a quarter to a third shorter. Blocks are cut but
+/// never joined, so the first word of a block stays where it is: M2.
 struct Space {
     memory: Arc<Memory>,
-    /// The first free block of each class, or null: as many as the largest class that was ever free.
+    /// The first free block of each class, or null. It is as long as the largest class that was ever free.
     free: Vec<*mut u8>,
-    /// The bytes of free blocks that would do for any leaf.
+    /// The bytes of the free blocks that are large enough for any leaf.
     reserved: usize,
-    /// The rest of the current region.
+    /// Where the rest of the current region begins, and its bytes.
     bump: *mut u8,
     left: usize,
-    /// The region after this one, if it is there already, and whether a thread is allocating it.
+    /// The next region, if it is allocated already, and whether a thread is allocating it now.
     next: Option<Region>,
     coming: bool,
     regions: Vec<Region>,
     bytes: usize,
-    /// Whether the index has been shut because it was empty.
+    /// Whether the index is closed to writers, because it was empty.
     closed: bool,
     limbo: epoch::Limbo<Retired>,
-    /// What has come into the limbo since `maintain` was last due.
+    /// How much has come into the limbo since `maintain` was last due.
     limbo_items: usize,
     limbo_bytes: usize,
 }
 
 type Region = (NonNull<u8>, Layout);
 
-/// Memory that the index does not lead to any more: a block and its size, or a blob.
+/// Memory that no pointer in the index leads to any more: a block and its size, or a blob.
 #[derive(Clone, Copy)]
 enum Retired {
     Block(NonNull<u8>, usize),
@@ -1189,7 +1192,8 @@ impl Space {
     const LARGEST: usize = tuned(64 << 10, 1024);
     /// Blocks are aligned to this and have a multiple of it.
     const UNIT: usize = 64;
-    /// Free memory that only replaced leaves may use, at most. Free blocks of any leaf's size count for it.
+    /// So much free memory is reserved, at most, for leaves that replace others. Free blocks that are large enough for any
+    /// leaf count towards it.
     const RESERVE: usize = tuned(256 << 10, 2048);
     const ANY_LEAF: usize = tuned(8192, 512);
     /// `maintain` is due after so many retired items, or once they are a thirty-second of the index between these bounds.
@@ -1230,8 +1234,8 @@ impl Space {
         if bytes > Self::LARGEST { bytes } else { Self::class(bytes).1 }
     }
 
-    /// A block of at least `bytes`, and its size. A free one may be a quarter too large: else blocks of sizes that are out of
-    /// use would lie idle for ever.
+    /// A block of at least `bytes`, and its size. It takes a free block that is up to a quarter too large. Otherwise blocks
+    /// of sizes that nobody asks for any more would never be used again.
     fn take_about(&mut self, bytes: usize) -> Tried<(NonNull<u8>, usize)> {
         let (least, size) = Self::class(bytes);
         let fits = |class: &usize| Self::class_size(*class) <= bytes + bytes / 4;
@@ -1255,8 +1259,7 @@ impl Space {
             let larger = (class + 1..self.free.len()).find_map(|class| Some((class, self.pop(class)?)));
             self.file_rest();
             if let Some((class, block)) = larger {
-                // Its rest is carved up next.
-                // SAFETY: M1. The block is larger than `size`.
+                // Its rest is carved up next. SAFETY: M1. The block is larger than `size`.
                 self.bump = unsafe { block.as_ptr().add(size) };
                 self.left = Self::class_size(class) - size;
                 return Ok(block);
@@ -1277,22 +1280,22 @@ impl Space {
 
     // --- the current region and free lists
 
-    /// Whether leaves could still be replaced. What a table needs for more pairs it takes only then: else near the memory
-    /// limit pairs could not be replaced.
+    /// Fails if there would be too little memory left to replace leaves. A table that needs memory for more pairs asks this
+    /// first, so that near the memory limit pairs can still be replaced.
     fn may_grow(&self) -> Tried<()> {
         let reserve = (self.bytes / 16).min(Self::RESERVE);
         let left = self.memory.left().saturating_add(self.left + self.reserved);
         if left >= reserve { Ok(()) } else { Err(Box::new(self.memory.refused(reserve))) }
     }
 
-    /// Brings the first region, for this block alone.
+    /// Allocates the first region, with room for this block alone.
     fn begin(&mut self, bytes: usize) -> Tried<()> {
         let (region, layout) = self.bring(bytes)?;
         (self.bump, self.left) = (region.as_ptr(), layout.size());
         Ok(())
     }
 
-    /// Takes a block that fits off the current region.
+    /// Cuts a block off the current region, which has room for it.
     fn carve(&mut self, size: usize) -> NonNull<u8> {
         let block = NonNull::new(self.bump).expect("there is room in a region");
         // SAFETY: M1. At least `size` bytes are left, so this stays within the region or at its end.
@@ -1303,7 +1306,7 @@ impl Space {
         block
     }
 
-    /// Files the rest of the current region as free blocks.
+    /// Turns the rest of the current region into free blocks.
     fn file_rest(&mut self) {
         for class in classes_of(self.left / Self::UNIT) {
             let block = self.carve(Self::class_size(class));
@@ -1311,7 +1314,7 @@ impl Space {
         }
     }
 
-    /// Files a free block. It names the next one of its class behind its first word.
+    /// Adds a free block to its list. Behind its first word it holds the address of the next one.
     fn push(&mut self, block: NonNull<u8>, class: usize) {
         if self.free.len() <= class {
             self.free.resize(class + 1, ptr::null_mut());
@@ -1334,7 +1337,7 @@ impl Space {
         Some(block)
     }
 
-    /// Where a free block names the next one of its class.
+    /// Where a free block holds the address of the next one.
     fn next_of(block: NonNull<u8>) -> NonNull<*mut u8> {
         // SAFETY: R1. A block has 64 bytes or more.
         unsafe { block.add(size_of::<AtomicU64>()).cast() }
@@ -1348,8 +1351,8 @@ impl Space {
         (grown.next_power_of_two() / 2).clamp(Self::MIN_REGION, Self::HUGE_PAGE)
     }
 
-    /// Whether a thread should allocate the next region now. The current one lasts for some dozen leaves; earlier would only
-    /// take memory.
+    /// Whether it is time to allocate the next region. The current one still has room for some dozen leaves. An earlier
+    /// allocation would only take memory.
     fn ends(&self) -> bool {
         let bytes = self.next_bytes();
         let due = platform::FETCHES_REGIONS && bytes > Self::LARGEST && self.left < bytes / 16;
@@ -1398,12 +1401,12 @@ impl Space {
         }
     }
 
-    /// Queues what nobody can find any more; whether `maintain` is due.
+    /// Queues what nobody can find any more. Returns whether `maintain` is due.
     fn retire(&mut self, retired: Retired) -> bool {
         self.limbo_items += 1;
         self.limbo_bytes += retired.size();
         self.limbo.push(retired);
-        // In a small index an advance of the epoch would cost more than the memory that waits.
+        // In a small index, advancing the epoch costs more than the waiting memory is worth.
         let threshold = (self.bytes / 32).clamp(Self::COLLECT_FROM, Self::COLLECT_AT);
         let is_due = self.limbo_items >= Self::COLLECT_ITEMS || self.limbo_bytes >= threshold;
         if is_due {
@@ -1428,9 +1431,9 @@ impl Drop for Space {
 struct Heap {
     memory: Arc<Memory>,
     blob_bytes: AtomicUsize,
-    /// Whether so much was retired, or so little of a region is left, that `maintain` is due.
+    /// Whether `maintain` is due: much was retired, or the current region is nearly used up.
     due: AtomicBool,
-    /// In a line of its own: every search reads what stands before it.
+    /// It has a cache line of its own, since every search reads the fields before it.
     space: Line<Mutex<Space>>,
 }
 
@@ -1448,7 +1451,7 @@ impl Heap {
         self.space().bytes + self.blob_bytes.load(Relaxed)
     }
 
-    /// Notes that `maintain` is due if the current region ends.
+    /// Makes `maintain` due if the current region is nearly used up.
     fn check_end(&self, space: &Space) {
         if space.ends() {
             self.due.store(true, Relaxed);
@@ -1484,7 +1487,7 @@ impl Heap {
         }
     }
 
-    /// Frees what no reader can be in any more; whether there was any.
+    /// Frees what no reader can be in any more. Returns whether there was any.
     fn free_unread(&self, space: &mut Space) -> bool {
         let mut any = false;
         while let Some(retired) = space.limbo.pop(&self.memory) {
@@ -1502,7 +1505,7 @@ impl Heap {
         }
     }
 
-    /// Frees what no reader is in, and allocates the next region if it is time. The caller holds no lock: both take long.
+    /// Frees what no reader is in, and allocates the next region if it is time. Both take long, so the caller holds no lock.
     #[cold]
     fn maintain(&self) {
         epoch::advance(&self.memory);
@@ -1521,7 +1524,7 @@ impl Heap {
         space.next = region.ok().map(|region| space.own(region));
     }
 
-    /// Frees all that no reader can be in any more; whether there was any.
+    /// Advances the epoch, and frees all that no reader can be in any more. Returns whether there was any.
     fn collect(&self) -> bool {
         epoch::advance_far(&self.memory);
         self.free_unread(&mut self.space())
@@ -1555,7 +1558,7 @@ impl Heap {
     }
 }
 
-/// An emptied table returns its memory from so many bytes on; less is soon used again.
+/// An emptied table returns its memory if it has so many bytes. Less is soon used again.
 const WORTH_RETURNING: usize = tuned(64 << 10, 1);
 
 // --- blobs and values
@@ -1616,7 +1619,7 @@ impl Blob {
     }
 }
 
-/// A value where it lies: in its record or cell, behind the first word of a block of this many bytes, or in a blob.
+/// Where a value is: in its record or cell, in a block of so many bytes behind the first word, or in a blob.
 #[derive(Clone, Copy)]
 enum Body<'v> {
     Inline(&'v [u8]),
@@ -1624,7 +1627,7 @@ enum Body<'v> {
     Blob(Blob),
 }
 
-/// The first word of a block is not the value's: M2.
+/// The bytes of a block before its value. The first word stays an atomic: M2.
 const BLOCK_HEAD: usize = size_of::<AtomicU64>();
 
 impl<'v> Body<'v> {
@@ -1640,7 +1643,7 @@ impl<'v> Body<'v> {
         }
     }
 
-    /// What is retired with the pair, if the value is out of line.
+    /// What has to be retired with the pair: its value, if that is out of line.
     fn out_of_line(self) -> Option<Retired> {
         match self {
             Body::Inline(_) => None,
@@ -1649,7 +1652,7 @@ impl<'v> Body<'v> {
         }
     }
 
-    /// The value, to outlive the pin.
+    /// The value in a form that outlives the pin.
     fn keep(self, memory: &Arc<Memory>) -> Value {
         Value(match self {
             Body::Inline(_) | Body::Block(..) => Kept::Copy(self.bytes().into()),
@@ -1661,7 +1664,7 @@ impl<'v> Body<'v> {
     }
 }
 
-/// A value that stays as it was, whatever becomes of its pair. See [`Table::select_shared`].
+/// A value that never changes, whatever becomes of its pair. See [`Table::select_shared`].
 pub struct Value(Kept);
 
 enum Kept {
@@ -1737,8 +1740,8 @@ impl fmt::Debug for Value {
 // What both indexes use
 // ---------------------------------------------------------------------------------------------------
 
-/// How a change of an absent key ends after the index has tried to grow: with another attempt, or, where that failed and the
-/// change needs room, with the error.
+/// How a change of an absent key goes on after the index has tried to grow. If it has grown, the caller tries again. If
+/// not, a change that needs room ends with the error.
 #[cold]
 fn without_room<V>(grown: Tried<()>, decide: &mut impl Decide<V>) -> Option<Tried<bool>> {
     let refused = grown.err()?;
@@ -1748,11 +1751,11 @@ fn without_room<V>(grown: Tried<()>, decide: &mut impl Decide<V>) -> Option<Trie
     })
 }
 
-/// A number that threads count up and down: a word, and once it is `spread` words in cache lines of their own.
+/// A number that threads count up and down. It is one word. After `spread` it has more words, in cache lines of their own.
 #[derive(Default)]
 struct Counter {
     first: AtomicIsize,
-    /// Those that one thread each writes, and those that the other threads share.
+    /// First the words that one thread each writes, then those that all other threads share.
     others: OnceLock<Box<[[Line<AtomicIsize>; Self::STRIPES]; 2]>>,
 }
 
@@ -1764,7 +1767,7 @@ impl Counter {
         let all = match self.others.get().map(|others| &**others) {
             None => &self.first,
             Some([own, shared]) => match own.get(lane.wrapping_sub(1)) {
-                // One thread writes it, so no locked addition is needed.
+                // Only this thread writes it, so it needs no locked addition.
                 Some(Line(own)) => return own.store(own.load(Relaxed) + by, Relaxed),
                 None => &shared[lane % Self::STRIPES].0,
             },
@@ -1772,7 +1775,7 @@ impl Counter {
         all.fetch_add(by, Relaxed);
     }
 
-    /// For tables so large that 512 bytes more do not matter.
+    /// Adds the words. For tables that are so large that 512 bytes more do not matter.
     fn spread(&self) {
         if !cfg!(target_family = "wasm") {
             self.others.get_or_init(Box::default);
@@ -1786,10 +1789,10 @@ impl Counter {
     }
 }
 
-/// Whether two byte strings are equal. Short ones are compared word by word without a call.
+/// Whether two byte strings are equal. It compares short ones word by word, without a call.
 #[inline(always)]
 fn same_bytes(a: &[u8], b: &[u8]) -> bool {
-    /// Whether the first and the last `N` bytes are the same. They may overlap.
+    /// Whether both begin and end with the same `N` bytes. The two parts may overlap.
     #[inline(always)]
     fn same_ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
         (a.first_chunk::<N>() == b.first_chunk()) & (a.last_chunk::<N>() == b.last_chunk())
@@ -1805,7 +1808,7 @@ fn same_bytes(a: &[u8], b: &[u8]) -> bool {
         }
 }
 
-/// How many bytes both begin with.
+/// How many of their first bytes are the same.
 fn common(one: &[u8], two: &[u8]) -> usize {
     let mut len = 0;
     for (a, b) in one.as_chunks::<8>().0.iter().zip(two.as_chunks::<8>().0) {
@@ -1818,7 +1821,7 @@ fn common(one: &[u8], two: &[u8]) -> usize {
     len + one[len..].iter().zip(&two[len..]).take_while(|(a, b)| a == b).count()
 }
 
-/// The first bytes of `bytes` as a number that orders like them.
+/// The first 4 bytes as a number. These numbers have the order of the bytes.
 #[inline(always)]
 fn head4(bytes: &[u8]) -> u32 {
     if let Some(head) = bytes.first_chunk() {
@@ -1827,7 +1830,7 @@ fn head4(bytes: &[u8]) -> u32 {
     bytes.iter().zip([24, 16, 8]).fold(0, |head, (&byte, shift)| head | u32::from(byte) << shift)
 }
 
-/// An index that readers follow while writers may put another in its place: T1. What readers follow comes first.
+/// An index that readers use while writers may replace it by another: T1. The field that readers need comes first.
 #[repr(C)]
 struct Shared<T> {
     now: AtomicPtr<T>,
@@ -1857,7 +1860,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Puts `next` in the place of `one`, unless another thread has put something there; whether it did.
+    /// Replaces `one` by `next`, unless another thread has replaced it already. Returns whether it did.
     fn replace(&self, one: &Arc<T>, next: T) -> bool {
         let next = Arc::into_raw(Arc::new(next)).cast_mut();
         let Ok(old) = self.now.compare_exchange(Arc::as_ptr(one).cast_mut(), next, AcqRel, Relaxed) else {
@@ -1868,7 +1871,7 @@ impl<T> Shared<T> {
         let mut limbo = lock(&self.old);
         // SAFETY: T1. `now` owned a count of it, which is ours since the swap.
         limbo.push(unsafe { Arc::from_raw(old) });
-        // Readers are in it for less than a microsecond, unless they were interrupted there.
+        // Most readers leave it within a microsecond. Only one that was interrupted there takes longer.
         for _ in 0..100 {
             self.free_unread(&mut limbo);
             if limbo.is_empty() {
@@ -1884,7 +1887,7 @@ impl<T> Shared<T> {
         while old.pop(&self.memory).is_some() {}
     }
 
-    /// Drops what was replaced while readers were in it, once they are gone.
+    /// Drops indexes that were replaced while readers were in them, if the readers are gone.
     fn tidy(&self) {
         if let Ok(mut old) = self.old.try_lock()
             && !old.is_empty()
@@ -1907,8 +1910,8 @@ impl<T> Drop for Shared<T> {
 
 /// Pairs found by the hash of their key.
 ///
-/// The hash's top bits choose an entry of the directory and with it a segment. Its low byte is the tag. The bits above that
-/// choose the home bucket in the segment.
+/// The top bits of a hash choose an entry of the directory, which leads to a segment. The low byte is the tag. The bits
+/// above the tag choose the home bucket in the segment.
 ///
 /// ```text
 ///  directory                segment: 64 buckets, 4 KiB      bucket: one cache line
@@ -1920,9 +1923,9 @@ impl<T> Drop for Shared<T> {
 ///  record, in its shard's blocks:  key length u16 · value length u16 · key · value
 /// ```
 ///
-/// A pair whose home bucket is full goes to the next bucket with room, and every bucket that it passed counts it. A count is at
-/// most the slots of `MAX_STEPS` buckets, so it fits 16 bits. A segment in which a pair would stand too far from home is split:
-/// two new ones take its refs and its entries of the directory, while readers of the old one still find all that was in it.
+/// A pair whose home bucket is full goes to the next bucket with room, and every bucket on the way counts it as passed. If
+/// a pair would be too far from its home, its segment is split: two new segments take over its refs and its entries of the
+/// directory. Readers that are still in the old segment find all that was in it.
 ///
 /// The life of one insert: hash the key; find its segment by the directory; lock the segment's shard; check that the directory
 /// still leads there; find a free slot near the home bucket; write the record; store its ref; count the pair; count it in the
@@ -1950,34 +1953,37 @@ mod hash {
     #[path = "hash.rs"]
     mod check;
 
-    /// Records of a shard are numbered in units of 4 bytes by 32 bits, so each holds up to 16 GiB. One thread needs one.
+    /// A ref has 32 bits and counts units of 4 bytes, so a shard holds up to 16 GiB. WebAssembly has one thread, for which
+    /// one shard is enough.
     const SHARD_BITS: u32 = if cfg!(target_family = "wasm") { 0 } else { tuned(6, 2) as u32 };
     const SHARDS: usize = 1 << SHARD_BITS;
 
     /// Slots of a bucket. The layout has room for 12.
     const SLOTS: usize = tuned(12, 3);
-    /// Buckets of a full segment, of the first one, and the factor by which a smaller one grows.
+    /// The buckets of a full segment and of the first one, and the factor by which a smaller one grows.
     const BUCKETS: usize = tuned(64, 4);
     const FIRST_BUCKETS: usize = 1;
     const GROWTH: usize = tuned(4, 2);
-    /// A full segment is split where a pair would stand further than this from home. With 4, 6 and 8 that is at 81, 86 and
-    /// 89 % of its slots; of 400 simulated segments 5 % were below 73, 77 and 82.
+    /// A full segment is split if a pair would be further than this from its home. In a simulation of 400 segments, limits
+    /// of 4, 6 and 8 split them on average with 81, 86 and 89 % of their slots taken. Of the segments 5 % were split below
+    /// 73, 77 and 82 %.
     const MAX_STEPS: usize = tuned(7, 2);
-    /// The pairs of a segment that `reserve` splits before it is full, so that few are split once more.
+    /// `reserve` splits segments until each has at most so many pairs to expect. They are not yet full then, so few are
+    /// split once more.
     const RESERVED_PAIRS: usize = BUCKETS * SLOTS * 4 / 5;
     /// The bytes of a bucket.
     const BUCKET: usize = size_of::<Bucket>();
 
     // --- buckets
 
-    /// How many pairs a bucket can count past it. A bucket that has reached this keeps it.
+    /// The most passed pairs that a bucket can count. A count that has reached this stays there.
     const MANY: u32 = (1 << 6) - 1;
 
     #[repr(C, align(64))]
     struct Bucket {
-        /// A tag a slot, 0 where it is free, and a word. In its low bits that counts the pairs that found no room here on their
-        /// way from their home bucket, up to `MANY`. In a cache the bits above are 2 of the group's hand and 2 a slot, the
-        /// pair's rank.
+        /// The tag of each slot, 0 if the slot is free, and a word. The low bits of the word count the pairs that passed:
+        /// they found no room here on the way from their home bucket. In a cache, the bits above them hold 2 bits of the
+        /// group's hand, and for each slot the pair's rank of 2 bits.
         tags: Tags,
         refs: [AtomicU32; SLOTS],
     }
@@ -2033,7 +2039,7 @@ mod hash {
             self.tags.passed.load(Acquire) & MANY
         }
 
-        /// Counts one more pair past this bucket, or one less. A reader's rank that comes in between is lost.
+        /// Counts one more passed pair, or one less. If a reader raises a rank at the same time, that is lost.
         fn count_passed(&self, more: bool) {
             let word = self.tags.passed.load(Relaxed);
             let count = word & MANY;
@@ -2044,7 +2050,7 @@ mod hash {
         }
     }
 
-    /// A hash whose low byte is not 0, so that it can be a tag.
+    /// The hash of a key. Its low byte is not 0, so that it can be a tag.
     #[derive(Clone, Copy)]
     struct Hash(u64);
 
@@ -2054,7 +2060,8 @@ mod hash {
             self.0 as u8
         }
 
-        /// The offset of the home bucket in bytes, before it is cut to whole buckets and the segment's size.
+        /// The offset of the home bucket in bytes. The segment's mask still has to cut it to whole buckets and to the
+        /// segment's size.
         #[inline]
         fn home(self) -> usize {
             self.0 as usize >> (u8::BITS - BUCKET.ilog2())
@@ -2076,18 +2083,18 @@ mod hash {
     /// How a directory begins. It has two entries or more.
     #[repr(C)]
     struct DirectoryHead {
-        /// How far a hash is shifted down to get the number of its entry: 64 less the directory's depth.
+        /// A hash that is shifted down by this is the number of its entry. It is 64 less the directory's depth.
         shift: u32,
-        /// The mask of each segment. Only the first segments have fewer buckets than `BUCKETS`.
+        /// The mask of all its segments. Only the first segments of a table have fewer than `BUCKETS` buckets.
         mask: u32,
         entries: [Entry; 2],
     }
 
     const ENTRIES_AT: usize = std::mem::offset_of!(DirectoryHead, entries);
-    /// Only chosen hash collisions would lead to so many segments.
+    /// No table gets so deep, unless somebody has chosen keys whose hashes collide.
     const MAX_DEPTH: u32 = 31;
 
-    /// The directory of a table without pairs, so that no reader asks whether there is one.
+    /// The directory of a table without pairs. It saves readers the question whether there is one.
     static NO_DIRECTORY: DirectoryHead = DirectoryHead {
         shift: 63,
         mask: 0,
@@ -2143,7 +2150,7 @@ mod hash {
             (at as u64) << (64 - self.depth())
         }
 
-        /// Which entries lead to a segment. The caller holds the segment's lock, so that they stay: H2.
+        /// Which entries lead to a segment. The caller holds its lock, so they do not change: H2.
         fn span(self, segment: Segment<'_>, hash: Hash) -> Range<usize> {
             let leads_there = |&at: &usize| self.entries()[at].load(Relaxed) == segment.entry;
             let at = hash.top(self.depth());
@@ -2166,13 +2173,13 @@ mod hash {
     /// Where a key leads: its hash, segment and home bucket.
     type Home<'i> = (Hash, Segment<'i>, &'i Bucket);
 
-    /// Where a pair is or could be. Small enough to be passed in a register.
+    /// Where a pair is, or where it could be put. It is small enough for a register.
     #[derive(Clone, Copy)]
     struct Location {
         slot: u8,
         /// How far its bucket is from the key's home.
         steps: u8,
-        /// Whether the key's pair is there. Else it is the first free slot for it.
+        /// Whether the key's pair is in the slot. If not, it is the first free slot for it.
         taken: bool,
     }
 
@@ -2205,7 +2212,7 @@ mod hash {
             self.bytes() / BUCKET
         }
 
-        /// The bucket so many steps from a hash's home.
+        /// The bucket that is so many steps from a hash's home.
         #[inline]
         fn bucket(self, hash: Hash, steps: usize) -> &'s Bucket {
             let offset = hash.home().wrapping_add(steps * BUCKET) & self.mask as usize;
@@ -2219,7 +2226,7 @@ mod hash {
             unsafe { slice::from_raw_parts(self.first(), self.len()) }
         }
 
-        /// The refs in the segment, whose records are prefetched. The caller keeps it from changing.
+        /// All refs of the segment. Prefetches their records. The caller sees to it that the segment does not change.
         fn refs(self, shard: &Shard) -> Vec<u32> {
             let mut refs = Vec::with_capacity(self.len() * SLOTS);
             for bucket in self.buckets() {
@@ -2234,7 +2241,8 @@ mod hash {
             refs
         }
 
-        /// Where `key` is or could be, for the holder of the shard's lock. `None` where the segment must grow first, or is growing.
+        /// Where `key` is, or where it could be put. The caller holds the shard's lock. `None` if the segment must grow
+        /// first, or is growing.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn locate(self, shard: &Shard, hash: Hash, key: &[u8]) -> Option<Location> {
             if ptr::eq(shard.splitting.load(Relaxed), self.entry) {
@@ -2257,7 +2265,7 @@ mod hash {
             self.locate_slowly(shard, hash, key)
         }
 
-        /// As `locate`, where a first look at the home bucket does not tell.
+        /// As `locate`, if the first slots of the home bucket do not tell.
         #[inline(never)]
         fn locate_slowly(self, shard: &Shard, hash: Hash, key: &[u8]) -> Option<Location> {
             let mut free = None;
@@ -2271,7 +2279,7 @@ mod hash {
                     free = at(bucket.free_slots().trailing_zeros(), false)
                         .filter(|free| free.slot < SLOTS as u8);
                 }
-                // H3: beyond this bucket the key is not.
+                // H3: the key is in no bucket after this one.
                 if bucket.passed() == 0 && (free.is_some() || steps > MAX_STEPS) {
                     break;
                 }
@@ -2279,13 +2287,13 @@ mod hash {
             free
         }
 
-        /// Counts a pair at so many steps from home in the buckets that it passed.
+        /// Counts a pair in the buckets that it passed, so many from its home, or no longer counts it.
         fn count_steps(self, hash: Hash, steps: usize, more: bool) {
             (0..steps).for_each(|step| self.bucket(hash, step).count_passed(more));
         }
     }
 
-    /// A segment that is being filled and that nobody else knows yet, with how many slots of each bucket are taken.
+    /// A segment that is being filled, which nobody else knows yet, and how many slots of each bucket are taken.
     struct NewSegment<'s> {
         segment: Segment<'s>,
         taken: [u8; BUCKETS],
@@ -2299,7 +2307,8 @@ mod hash {
             Ok(Self { segment: Segment::new(block, buckets, shard), taken: [0; BUCKETS] })
         }
 
-        /// Puts a ref into the first free slot from its home. It has more slots than the old segment had pairs.
+        /// Puts a ref into the first free slot from its home on. There is one: the segment has more slots than the old one
+        /// had pairs.
         #[inline]
         fn put(&mut self, hash: Hash, reference: u32) {
             let mut offset = hash.home() & self.segment.mask as usize;
@@ -2325,22 +2334,22 @@ mod hash {
     // --- records
 
     const UNIT: usize = 4;
-    /// On 32 bits a ref is an address in units, and the table of a shard's blocks stays empty.
+    /// With addresses of 32 bits, a ref is an address in units, and a shard's table of blocks stays empty.
     const REFS_ARE_ADDRESSES: bool = cfg!(target_arch = "wasm32");
-    /// Elsewhere it is a block's number above this many bits of units.
+    /// Otherwise a ref has the unit within the block in so many low bits, and the block's number above them.
     const BLOCK_UNITS_BITS: u32 = tuned(14, 8) as u32;
     const MAX_BLOCK: usize = UNIT << BLOCK_UNITS_BITS;
     const MIN_BLOCK: usize = tuned(512, 64);
     const RECORD_HEAD: usize = 4;
-    /// Larger pairs are blobs: above this their own allocation's header no longer matters.
+    /// Larger pairs are blobs. For them the header of an allocation of their own hardly matters.
     const MAX_RECORD: usize = tuned(4096, 300);
-    /// The key length that stands for a blob. Inline keys are shorter.
+    /// As a record's length of the key, this means that the pair is in a blob. Keys in records are shorter.
     const BLOB: u16 = u16::MAX;
-    /// The bit of the value length that says that the record ends with the time at which the pair expires.
+    /// This bit of the length of the value means that the record ends with the time at which the pair expires.
     const EXPIRES: u16 = 1 << 15;
     const EXPIRY_BYTES: usize = size_of::<u64>();
     const BLOB_RECORD: usize = RECORD_HEAD + size_of::<Blob>();
-    /// The class of records so long that they are prefetched before they are taken: 64 bytes.
+    /// Records of this class and longer ones are prefetched before they are used again: 64 bytes.
     const LONG: usize = 16;
 
     /// A record. H1: whoever makes one has its ref from a slot, under a pin or a lock that lasts for `'r`, or is alone with it. So it
@@ -2352,7 +2361,7 @@ mod hash {
     }
 
     impl<'r> Record<'r> {
-        /// The length of the key, or `BLOB`, and of the value, with `EXPIRES` where that is so.
+        /// The length of the key, or `BLOB`, and the length of the value, with `EXPIRES` if the pair expires.
         #[inline(always)]
         fn lengths(self) -> [u16; 2] {
             // SAFETY: H1. Each record begins with them.
@@ -2413,20 +2422,20 @@ mod hash {
 
     // --- shards and their lanes of free records
 
-    /// The records of the segments whose hashes begin with its bits. What an insert needs is in the first line: half of the
-    /// time it comes from another core.
+    /// One lock, and the records of the segments whose hashes begin with its bits. All that an insert needs is in the first
+    /// cache line, which often comes from another core.
     #[repr(C, align(64))]
     struct Shard {
         lock: Lock,
-        /// Pairs inserted less pairs removed here. What a split moved stays counted where it came in.
+        /// Pairs inserted here less pairs removed here. A pair that a split moved to another shard stays counted here.
         len: AtomicIsize,
-        /// The blocks' addresses, by number. A longer table replaces it as they become more.
+        /// The table of the blocks' addresses, by number. When it is full, a longer one replaces it.
         blocks: AtomicPtr<AtomicPtr<u8>>,
-        /// The segment that a thread is splitting without the lock, or null. Changes under the lock.
+        /// The segment that a thread is splitting without the lock, or null. It changes under the lock.
         splitting: AtomicPtr<u8>,
         /// The index's table of shards while this is the only one.
         alone: AtomicPtr<Shard>,
-        /// The first table of blocks, in a line that is read anyway.
+        /// The first table of blocks. It is in a cache line that is read anyway.
         first_blocks: [AtomicPtr<u8>; FIRST_BLOCKS],
         state: UnsafeCell<ShardState>,
     }
@@ -2435,31 +2444,32 @@ mod hash {
     #[repr(C)]
     #[derive(Default)]
     struct ShardState {
-        /// The shard's `len` where its segments have no pairs.
+        /// What `len` is when the shard's segments have no pairs.
         empty_at: isize,
         block_count: usize,
         block_capacity: usize,
-        /// A thread that has removed so many bytes of records advances the epoch.
+        /// A thread advances the epoch once it has removed so many bytes of records.
         collect_threshold: usize,
-        /// The join under way, and after how many more freed records the next one begins.
+        /// The join that is under way, and after how many freed records the next one begins.
         joining: Option<Box<Joining>>,
         join_at: u32,
         lanes: [Lane; LANES],
     }
 
-    /// The blocks that the first table of a shard and the next one have room for.
+    /// How many blocks the first table of a shard has room for, and how many the second.
     const FIRST_BLOCKS: usize = 2;
     const NEXT_BLOCKS: usize = 8;
 
-    /// Threads take records from lanes of their own and free them there, so that the lines of records stay in one cache.
+    /// Each thread takes records from its own lane and frees them there, so that their cache lines stay on one core.
     pub(super) const LANES: usize = if cfg!(target_family = "wasm") { 1 } else { tuned(4, 2) };
 
-    /// A thread advances the epoch once it has removed a sixteenth of the store, between these bounds.
+    /// A thread advances the epoch once it has removed a sixteenth of the store, but at least and at most so many bytes.
     const COLLECT_FROM: usize = tuned(16 << 10, 256);
     const COLLECT_AT: usize = tuned(128 << 10, 256);
 
-    /// A join begins once so many records became free. A write that found no room joins this many at a time until a record fits,
-    /// which takes some 0.1 ms, but at most so often. One that found room goes on with a join by a few.
+    /// A join begins once so many records have become free. While one is under way, each write that needs a refill joins
+    /// some records. If it finds no room then, it joins more at a time, at most so often, until a record fits. Each of
+    /// these turns takes some 0.1 ms.
     const JOIN_FROM: u32 = tuned(64, 4) as u32;
     const JOIN_SOME: usize = tuned(256, 4);
     const JOIN_AT_A_TIME: usize = tuned(2048, 8);
@@ -2470,12 +2480,12 @@ mod hash {
     #[repr(align(64))]
     #[derive(Default)]
     struct Lane {
-        /// Free units from which records are cut: the rest of its newest block, or of a free record.
+        /// The free units from which records are cut: the rest of the newest block, or of a large free record.
         bump: u32,
         bump_end: u32,
-        /// For each class the ref of a free record, or 0. A free record begins with the ref of the next one.
+        /// For each class the ref of the first free record, or 0. A free record begins with the ref of the next one.
         free: Option<Box<[u32; CLASSES]>>,
-        /// Of its blocks.
+        /// The bytes of its blocks.
         bytes: usize,
         /// The class of the record that was taken last.
         last: u32,
@@ -2484,7 +2494,7 @@ mod hash {
         limbo: epoch::Limbo<Removed>,
     }
 
-    /// A record that was removed from the index, with what freeing it needs: by then it has left the cache.
+    /// A record that was removed from the index, with all that freeing it needs: by then its lines have left the cache.
     struct Removed {
         reference: u32,
         class: u8,
@@ -2507,7 +2517,7 @@ mod hash {
             self.freed = self.freed.wrapping_add(1);
         }
 
-        /// Files free units that lie side by side as few records.
+        /// Turns free units that are side by side into free records, as few as possible.
         fn file(&mut self, shard: &Shard, mut reference: u32, units: u32) {
             for class in classes_of(units as usize) {
                 self.push(shard, class, reference);
@@ -2515,15 +2525,15 @@ mod hash {
             }
         }
 
-        /// Takes the shortest free record of this class or a larger one to cut records from.
+        /// Takes the shortest free record of this class or a larger one. Records can be cut from it.
         fn cut(&mut self, shard: &Shard, class: usize) -> Option<Range<u32>> {
             let class = class + self.free.as_ref()?[class..].iter().position(|&top| top != 0)?;
             let reference = self.pop(shard, class)?;
             Some(reference..reference + class_units(class) as u32)
         }
 
-        /// The lines of the record that the next pair will probably take, if it is long. They are prefetched while the bucket
-        /// and the old record come.
+        /// The cache lines of the record that the next pair will probably use, if that is long. They are prefetched while
+        /// the bucket and the old record are on their way.
         #[inline]
         fn next_lines(&self, shard: &Shard) -> impl Iterator<Item = *const u8> + use<> {
             let mut next = (ptr::null(), 0);
@@ -2539,17 +2549,17 @@ mod hash {
         }
     }
 
-    /// Free records on their way to be joined with neighbours of their shard. Else memory of sizes that are out of use would lie
-    /// idle for ever.
+    /// Free records that are being joined with their neighbours in the shard. Without that, memory of sizes that nobody
+    /// asks for any more would never be used again.
     struct Joining {
         /// How many free lists are still to be taken.
         lists: usize,
-        /// Refs and units of the records that were taken, by block.
+        /// The refs and units of the records that were taken from the lists, by block.
         taken: Vec<Vec<(u32, u32)>>,
     }
 
     impl Joining {
-        /// Adds a free record, if there is memory for that.
+        /// Adds a free record. Fails if there is no memory for that.
         fn add(&mut self, reference: u32, units: u32) -> std::result::Result<(), TryReserveError> {
             let blocks = self.taken.len().max((reference >> BLOCK_UNITS_BITS) as usize + 1);
             self.taken.try_reserve(blocks - self.taken.len())?;
@@ -2623,7 +2633,7 @@ mod hash {
         shard: &'s Shard,
         /// The thread's number, which says its lane.
         lane: usize,
-        /// Whether so much was removed that the epoch is to be advanced once the lock is given up.
+        /// Whether the epoch is to be advanced once the lock is given up, as much was removed.
         due: bool,
         _locked: Locked<'s>,
     }
@@ -2641,7 +2651,7 @@ mod hash {
             &mut lanes[lane % lanes.len()]
         }
 
-        /// A table of the shard's blocks with room for so many.
+        /// A copy of the shard's table of blocks, with room for so many.
         fn copy_blocks(&mut self, space: &mut Space, capacity: usize) -> Tried<*mut AtomicPtr<u8>> {
             let table = self.shard.blocks.load(Relaxed);
             let copy = space.take(capacity * ENTRY)?.cast();
@@ -2652,16 +2662,16 @@ mod hash {
             Ok(copy.as_ptr())
         }
 
-        /// Takes a free record of this class or a larger one from the lane, or else from another: what one thread frees
-        /// another may need.
+        /// Takes a free record of this class or a larger one from the thread's lane, or else from another lane. One thread
+        /// may need what another has freed.
         fn cut(&mut self, class: usize) -> Option<Range<u32>> {
             let shard = self.shard;
             let own = self.lane().cut(shard, class);
             own.or_else(|| self.state().lanes.iter_mut().find_map(|lane| lane.cut(shard, class)))
         }
 
-        /// Joins up to `budget` free records with their neighbours, if enough became free since the last time. The rest waits
-        /// for the next call, so that no write takes long. Whether it did anything.
+        /// Joins up to `budget` free records with their neighbours, if enough have become free since the last join. The
+        /// rest waits for the next call, so that no write takes long. Returns whether it did anything.
         fn join(&mut self, mut budget: usize) -> bool {
             if SMALL {
                 return false;
@@ -2680,7 +2690,7 @@ mod hash {
                 }
             };
             while budget > 0 && joining.lists > 0 {
-                // The largest last, as one of them may fit meanwhile.
+                // The largest come last, as one of them may be used meanwhile.
                 let taken = LANES * CLASSES - joining.lists;
                 #[allow(clippy::modulo_one, reason = "a target without threads has one lane")]
                 let (class, lane) = (taken / LANES, taken % LANES);
@@ -2722,13 +2732,13 @@ mod hash {
     pub(super) struct HashIndex {
         hasher: Hashing,
         directory: AtomicPtr<DirectoryHead>,
-        /// The shards by number: a table of `SHARDS`, or of one as long as there is only one.
+        /// The table of shards, by number. It has `SHARDS` entries, or one as long as there is one shard.
         shards: AtomicPtr<AtomicPtr<Shard>>,
-        /// Whether a shard has become empty lately, so that all may be.
+        /// Whether a shard has become empty. Then the whole table may be.
         pub(super) emptied: AtomicBool,
         /// The lock of its space guards the directory too.
         heap: Heap,
-        /// Where this is the index of a cache.
+        /// What the index of a cache has more.
         cache: Option<Box<CacheParts>>,
     }
 
@@ -2778,7 +2788,7 @@ mod hash {
             (0..SHARDS).filter_map(|number| self.shard_at(number))
         }
 
-        /// The shard of this number, if it is there.
+        /// The shard with this number, if there is one.
         fn shard_at(&self, number: usize) -> Option<&Shard> {
             let table = self.shards.load(Acquire);
             // SAFETY: H4. A table and its shards live as long as the index. The first shard is there as soon as a table is, and
@@ -2830,7 +2840,8 @@ mod hash {
             self.find_beyond(segment, hash, key)
         }
 
-        /// As `find`, where the first slot with the key's tag, if there is one, has another key.
+        /// As `find`, if the first slot with the key's tag has another key, or there is none and pairs have passed the home
+        /// bucket.
         #[cold]
         #[inline(never)]
         fn find_beyond(&self, segment: Segment<'_>, hash: Hash, key: &[u8]) -> Option<Record<'_>> {
@@ -2845,8 +2856,8 @@ mod hash {
             None
         }
 
-        /// Shows `read` each key's value. Groups of keys go through each step together, so that their cache misses overlap: 32
-        /// at a time cost little more than one.
+        /// Shows `read` each key's value. Groups of keys go through each step together, so that their cache misses overlap.
+        /// 32 misses at a time take little longer than one.
         pub(super) fn get_many<K: AsRef<[u8]>>(
             &self,
             keys: &[K],
@@ -2857,7 +2868,7 @@ mod hash {
                 let records = self.records(&homes);
                 for (at, (key, &record)) in keys.iter().zip(&records).enumerate() {
                     let key = key.as_ref();
-                    // Where that is not it, another pair has the tag, or the home bucket was full.
+                    // Another record may have the tag, or the key may be beyond the next bucket.
                     let record = record
                         .filter(|record| record.is_key(key))
                         .or_else(|| homes[at].and_then(|(hash, ..)| self.find(hash, key)));
@@ -2866,7 +2877,7 @@ mod hash {
             }
         }
 
-        /// Where the keys of a group lead. Prefetches their buckets.
+        /// Where each key of a group leads. Prefetches the buckets.
         #[inline(always)]
         fn homes<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Home<'_>>; KEYS_AT_ONCE] {
             let mut homes = [None; KEYS_AT_ONCE];
@@ -2880,8 +2891,8 @@ mod hash {
             homes
         }
 
-        /// The first record in each of these buckets, or the next, that may be the key's. Prefetches it and the others of the
-        /// bucket: one in thirty keys shares its tag with another pair there.
+        /// For each key the first record with its tag, in the home bucket or the next one. Prefetches all records with the
+        /// tag: one key in thirty shares it with another pair of the bucket.
         #[inline(always)]
         fn records(&self, homes: &[Option<Home<'_>>; KEYS_AT_ONCE]) -> [Option<Record<'_>>; KEYS_AT_ONCE] {
             let first = |segment: Segment<'_>, bucket: &Bucket, hash: Hash| {
@@ -2889,7 +2900,7 @@ mod hash {
                 while slots != 0 {
                     let record = self.shard(segment).record(bucket.first(slots).load(Acquire));
                     prefetch_batch(record.at);
-                    // Most records are shorter than a line, but reach into the next.
+                    // Most records are shorter than a cache line, but many reach into the next one.
                     prefetch_batch(record.at.wrapping_add(32));
                     first = first.or(Some(record));
                     slots &= slots - 1;
@@ -2921,8 +2932,8 @@ mod hash {
             }
         }
 
-        /// Shows `read` the pairs of the segment at `from` whose hashes are not less than it. Returns where the next segment
-        /// begins, or `None` after the last.
+        /// Shows `read` the pairs of the segment at `from` whose hashes are not less than `from`. Returns where the next
+        /// segment begins, or `None` after the last one.
         pub(super) fn walk(&self, from: u64, mut read: impl FnMut(&[u8], Body<'_>)) -> Option<u64> {
             self.walk_records(from, |record| read(record.parts().0, record.body()))
         }
@@ -2956,9 +2967,9 @@ mod hash {
 
         // --- writing; callers are pinned
 
-        /// Does with the pair under `key` what `decide` says, which is asked once and sees its value under the shard's lock;
-        /// whether a pair was written or removed. `None`, with `decide` not asked yet, where the index has just grown or closed
-        /// and the caller is to try again.
+        /// Does with the pair of `key` what `decide` says. `decide` sees its value under the shard's lock, and is asked
+        /// once. Returns whether a pair was written or removed. `None` if the index has just grown or closed: then `decide`
+        /// was not asked, and the caller tries again.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         pub(super) fn change<V: AsRef<[u8]>>(
             &self,
@@ -2972,7 +2983,7 @@ mod hash {
             }
             let segment = directory.segment(hash);
             let shard = self.shard(segment);
-            // It comes while the lock does, which nothing overtakes.
+            // The bucket comes at the same time as the lock, which no later load overtakes.
             prefetch(segment.bucket(hash, 0));
             let mut locked = shard.lock();
             // H2: only a segment that the directory leads to may change.
@@ -2992,8 +3003,8 @@ mod hash {
             Some(changed)
         }
 
-        /// Advances the epoch, unless another thread has since the caller's last time. With others running that takes
-        /// microseconds and disturbs them, so no lock is held.
+        /// Advances the epoch, unless another thread has done so since the caller's last time. While others run that takes
+        /// microseconds and disturbs them, so the caller holds no lock.
         #[cold]
         fn advance(&self) {
             let safe = || self.heap.memory.safe.0.load(Relaxed);
@@ -3040,7 +3051,7 @@ mod hash {
                 }
                 Change::Delete => {
                     let Some(record) = record else { return Ok(false) };
-                    // H1: its ref stays for readers that have seen the tag.
+                    // H1: the ref stays, for readers that have seen the tag.
                     bucket.flip_tag(slot, hash.tag());
                     segment.count_steps(hash, steps, false);
                     let len = shard.len.load(Relaxed) - 1;
@@ -3058,8 +3069,9 @@ mod hash {
 
         // --- writing many
 
-        /// Writes each pair that `wants` wants and notes in `took` whether it did, shard by shard, so that a lock is taken once
-        /// for many pairs, and equal keys in turn. Returns the positions that remain, in that order, where it cannot go on.
+        /// Writes each pair that `wants` accepts, and stores in `took` whether it did. It goes shard by shard, so that it
+        /// takes a lock once for many pairs. Pairs with equal keys stay in their order. Returns the positions of the pairs
+        /// that it could not reach.
         pub(super) fn write_many(
             &self,
             pairs: &[KeyValue<'_>],
@@ -3115,8 +3127,8 @@ mod hash {
             order[done..].iter().map(|&(_, at)| at).collect()
         }
 
-        /// The pairs' hashes and positions, by shard, and those of one shard as they came. Begins with the shard of the first, so
-        /// that threads do not go from shard to shard together.
+        /// The hash and the position of each pair, sorted by shard. Those of one shard stay in their order. The shard of
+        /// the first pair comes first, so that several threads do not go through the shards side by side.
         fn by_shard(&self, pairs: &[KeyValue<'_>]) -> Vec<(Hash, u32)> {
             let hashes: Vec<Hash> = pairs.iter().map(|(key, _)| self.hash(key)).collect();
             let first = hashes.first().map_or(0, |hash| hash.top(SHARD_BITS));
@@ -3137,12 +3149,12 @@ mod hash {
             order
         }
 
-        /// Whether the index is empty, holds memory worth returning, and was shut to writers for that.
+        /// Closes the index to writers if it is empty and holds memory that is worth returning. Returns whether it did.
         pub(super) fn close_if_empty(&self) -> bool {
             if self.len() > 0 || self.bytes() < WORTH_RETURNING {
                 return false;
             }
-            // In ascending order: a split makes its new shard above its own, whose lock it holds.
+            // In ascending order: a split holds its shard's lock and makes a shard with a higher number.
             let mut locked = Vec::new();
             for number in 0..SHARDS {
                 locked.extend(self.shard_at(number).map(|shard| shard.lock.lock()));
@@ -3159,8 +3171,8 @@ mod hash {
 
         // --- making and freeing records
 
-        /// A new record, which ends with the time at which its pair expires, if it does: its ref, as a word so that the result is
-        /// passed in registers.
+        /// Writes a new record, with the time at which its pair expires, if it does. Returns its ref, as a word, so that
+        /// the result is passed in registers.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn add_record(
             &self,
@@ -3213,7 +3225,7 @@ mod hash {
             Ok(reference as usize)
         }
 
-        /// Room for a record: one that was removed, or else a piece of what the lane cuts up.
+        /// Room for a record: a removed or free one, or else a new one, cut off the lane's free units.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn take_record(&self, locked: &mut LockedShard<'_>, bytes: usize) -> Tried<(u32, *mut u8)> {
             let (class, units) = class(bytes.div_ceil(UNIT));
@@ -3230,13 +3242,13 @@ mod hash {
             let reference = lane.bump;
             lane.bump += units as u32;
             let record = shard.address(reference).cast_mut();
-            // The next lock, like any atomic exchange, waits until what was written before is in the cache.
+            // The next lock waits until all earlier writes are in the cache, as any atomic exchange does.
             prefetch(record.wrapping_add(units * UNIT + 64));
             Ok((reference, record))
         }
 
-        /// The oldest removed record, if it is of this class and nobody reads it any more, or a free one. For each record that
-        /// comes into the limbo two come out, so that none stays.
+        /// The oldest removed record, if it has this class and nobody reads it any more, or a free record. For each record
+        /// that comes into the limbo two are taken out, so that none stays for ever.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn reuse(&self, shard: &Shard, lane: &mut Lane, class: usize) -> Option<u32> {
             for _ in 0..2 {
@@ -3249,7 +3261,7 @@ mod hash {
             lane.pop(shard, class)
         }
 
-        /// Takes out of a lane's limbo the oldest record, if nobody reads it any more, and frees its blob.
+        /// Takes the oldest record out of a lane's limbo, if nobody reads it any more, and frees its blob.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn unread(&self, shard: &Shard, lane: &mut Lane) -> Option<Removed> {
             let unread = lane.limbo.pop(&self.heap.memory)?;
@@ -3268,7 +3280,7 @@ mod hash {
             Some(unread)
         }
 
-        /// Frees up to `most` of the records that wait in a lane's limbo; whether there was any.
+        /// Frees up to `most` of the records that wait in a lane's limbo. Returns whether there was any.
         #[inline]
         fn free_unread(&self, shard: &Shard, lane: &mut Lane, most: usize) -> bool {
             let mut freed = 0;
@@ -3283,7 +3295,7 @@ mod hash {
 
         // --- room for records
 
-        /// Brings the lane room for a record of a class: a free one of this class or a larger one, or else a block.
+        /// Gives the lane free units for a record of a class: a free record of this class or a larger one, or else a new block.
         #[cold]
         fn refill(&self, locked: &mut LockedShard<'_>, class: usize) -> Tried<()> {
             let shard = locked.shard;
@@ -3298,7 +3310,7 @@ mod hash {
             }
             let mut found = locked.cut(class);
             if found.is_none() {
-                // Those of a thread that is no more wait for others.
+                // The limbo of a thread that has ended waits for others to empty it.
                 for lane in &mut locked.state().lanes {
                     self.free_unread(shard, lane, 64);
                 }
@@ -3313,7 +3325,7 @@ mod hash {
             Ok(())
         }
 
-        /// Gives the shard another block, an eighth of what it has.
+        /// Gives the shard another block, an eighth as large as the lane's blocks together.
         #[cold]
         fn add_block(&self, locked: &mut LockedShard<'_>, at_least: usize) -> Tried<()> {
             let wanted = (locked.lane().bytes / 8 + 1).next_power_of_two() / 2;
@@ -3357,12 +3369,12 @@ mod hash {
             } else {
                 (number << BLOCK_UNITS_BITS) as u32
             };
-            // Ref 0 ends a list of free records.
+            // A ref of 0 ends a list of free records, so the first unit is not used.
             (lane.bump, lane.bump_end) = (first + u32::from(number == 0), first + (bytes / UNIT) as u32);
             Ok(())
         }
 
-        /// Frees a record whose ref was taken out of the index, with its blob, once no reader has it: E2.
+        /// Queues a record, with its blob, to be freed once no reader has it. Its ref was taken out of the index: E2.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn retire_record(&self, locked: &mut LockedShard<'_>, reference: u32, record: Record<'_>) {
             #[cfg(twindex_check)]
@@ -3371,7 +3383,7 @@ mod hash {
             let class = class(bytes.div_ceil(UNIT)).0 as u8;
             locked.lane().limbo.push(Removed { reference, class, owns_blob: blob.is_some() });
             let bytes = bytes.max(64) + blob.map_or(0, Blob::size);
-            // Threads that share the lane may lose what they count at the same time. That does no harm.
+            // Threads that share a lane may lose each other's counts. That does no harm.
             let removed = &self.removed(locked.lane).bytes;
             let sum = removed.load(Relaxed) + bytes;
             let due = sum >= locked.state().collect_threshold;
@@ -3379,7 +3391,7 @@ mod hash {
             locked.due |= due;
         }
 
-        /// Frees what no reader can be in any more; whether there was any.
+        /// Frees what no reader can be in any more. Returns whether there was any.
         pub(super) fn collect(&self) -> bool {
             let mut any = self.heap.collect();
             for shard in self.all_shards() {
@@ -3408,7 +3420,7 @@ mod hash {
             self.install_directory(&mut space, 1, &|_| first).inspect_err(|_| space.give_segment(first))
         }
 
-        /// Puts a directory in place that leads each hash `to` a segment. They are all of one size.
+        /// Makes a new directory the current one. It leads each hash `to` a segment. The segments are all of one size.
         fn install_directory<'i>(
             &'i self,
             space: &mut Space,
@@ -3468,7 +3480,7 @@ mod hash {
             let directory = self.directory();
             let depth = directory.depth() - directory.span(segment, hash).len().ilog2() + 1;
             self.deepen(depth)?;
-            // Of the first segments, the upper half gets a shard of its own.
+            // In a small table, the upper half of a segment gets a shard of its own.
             let number = if SHARDS == 1 || depth > SHARD_BITS {
                 segment.shard()
             } else {
@@ -3496,8 +3508,8 @@ mod hash {
             Ok(())
         }
 
-        /// Makes the shard that `moved` pairs of a segment of `low` go to. It knows the blocks that there are by the same
-        /// numbers, so their refs lead to the same records: H4.
+        /// Makes the shard to which `moved` pairs of the shard `low` go. It has the same blocks under the same numbers, so
+        /// their refs lead to the same records: H4.
         fn divide(&self, low: &mut LockedShard<'_>, number: usize, moved: usize) -> Tried<()> {
             let space = &mut self.heap.space();
             if ptr::eq(self.shards.load(Relaxed), &raw const low.shard.alone) {
@@ -3542,12 +3554,13 @@ mod hash {
             Ok([low, high])
         }
 
-        /// Shows `each` every ref of a segment with the hash of its key. The caller keeps it from changing.
+        /// Shows `each` every ref of a segment with the hash of its key. The caller sees to it that the segment does not
+        /// change.
         fn each_ref(&self, segment: Segment<'_>, shard: &Shard, mut each: impl FnMut(u32, Hash)) {
             let refs = segment.refs(shard);
             for (at, &reference) in refs.iter().enumerate() {
                 let (key, _) = shard.record(reference).parts();
-                // Where keys are long, most are. Prefetches the other lines of one that comes soon.
+                // If one key is long, most are. Prefetches the other lines of a record that comes soon.
                 let key_end = RECORD_HEAD + key.len();
                 if key_end > 64
                     && let Some(&soon) = refs.get(at + 4)
@@ -3559,7 +3572,7 @@ mod hash {
             }
         }
 
-        /// Makes the directory at least so deep.
+        /// Makes the directory at least so deep, by one level at a time.
         fn deepen(&self, depth: u32) -> Tried<()> {
             let mut space = self.heap.space();
             let old = self.directory();
@@ -3572,7 +3585,7 @@ mod hash {
             self.install_directory(&mut space, old.depth() + 1, &|hash| old.segment(hash))
         }
 
-        /// Leads the entries of a segment to the two that take its place, each its half, and retires it.
+        /// Leads the entries of a segment to the two that replace it, one half each, and retires it.
         fn set_entries(&self, old: Segment<'_>, hash: Hash, halves: [Segment<'_>; 2]) {
             let mut space = self.heap.space();
             let directory = self.directory();
@@ -3586,8 +3599,8 @@ mod hash {
 
         // --- reserving
 
-        /// That there is memory for the segments of so many pairs in all. To find out segment by segment would take all that the
-        /// system has.
+        /// Fails if there is no memory for the segments of so many pairs. `reserve` alone would find that out only after it
+        /// had taken all that the system has.
         pub(super) fn check_room(&self, pairs: usize) -> Tried<()> {
             let needed = (pairs / RESERVED_PAIRS).saturating_mul(BUCKETS * BUCKET);
             let bytes = needed.saturating_sub(self.bytes());
@@ -3595,22 +3608,22 @@ mod hash {
                 return Ok(());
             }
             let memory = &self.heap.memory;
-            // It is not counted, or others would meet the limit meanwhile.
+            // It is not counted: other threads would run into the limit meanwhile.
             let mut room: Vec<u8> = Vec::new();
             let fits = bytes <= memory.left() && room.try_reserve_exact(bytes).is_ok();
-            // The compiler would see that nothing comes of it, and not allocate.
+            // Without this the compiler would leave out the allocation.
             std::hint::black_box(&room);
             if fits { Ok(()) } else { Err(Box::new(memory.refused(bytes))) }
         }
 
-        /// Splits the segment at `from`, before it is full, if so many pairs in all need it. Returns where to go on. The caller
-        /// pins for each step anew, so that memory of split segments is used again.
+        /// Splits the segment at `from`, before it is full, if the table is to hold so many pairs. Returns where to go on.
+        /// The caller pins anew for each step, so that the memory of split segments is used again.
         pub(super) fn reserve(&self, pairs: usize, from: u64) -> Tried<Option<u64>> {
             let depth = (pairs / RESERVED_PAIRS).checked_ilog2().map_or(0, |bits| bits + 1);
             let directory = self.directory();
             if directory.is_none() {
                 self.start()?;
-                // If there is none even so, the index is being replaced.
+                // If there is still none, the index is being replaced.
                 return Ok((!self.directory().is_none()).then_some(from));
             }
             let hash = Hash(from);
@@ -3631,7 +3644,7 @@ mod hash {
     }
 
     impl Space {
-        /// Takes back a new segment that nobody was led to.
+        /// Takes back a new segment, to which no entry ever led.
         fn give_segment(&mut self, segment: Segment<'_>) {
             // SAFETY: M1. It was taken with these bytes, and nobody knows it.
             unsafe { self.give(segment.block(), segment.bytes()) };
@@ -4395,10 +4408,11 @@ mod hash {
 
 /// Pairs found by their key, and in the order of their keys.
 ///
-/// A tree whose leaves hold the pairs themselves. The slots of a leaf are in the order of the keys, its cells in the order in which
-/// they came. A new cell goes below the others, then the slots above its place move up by one. A leaf without room is replaced by a
-/// larger one, or by two. For one, that is a store to the node above. For two, a copy of that node, or two, replaces it in turn.
-/// Each node has a lock of its own for that, so writers meet only where they change the same node.
+/// A tree whose leaves hold the pairs themselves. The slots of a leaf are in the order of the keys, its cells in the order
+/// in which they came. A new cell goes below the others, then the slots above its place move up by one. A leaf without room
+/// is replaced by a larger one, or by two. One leaf takes a single store to the node above. Two leaves take a copy of that
+/// node with one more child, or two such nodes, and the copy replaces the node in the same way. Each node has its own lock,
+/// so writers wait for each other only if they change the same node.
 ///
 /// ```text
 /// leaf: head · prefix · slots, in order ──> ·      free      · <── cells
@@ -4438,37 +4452,39 @@ mod sorted {
     #[path = "sorted.rs"]
     mod check;
 
-    /// A leaf with more is split in two, but with few pairs it may have twice that.
+    /// A leaf with more bytes than `LEAF` is split in two. With no more than `FEW` pairs it may have twice as many.
     const LEAF: usize = tuned(4096, 256);
     const FEW: usize = tuned(32, 3);
     const MIN_LEAF: usize = tuned(256, 64);
-    /// What a table begins with, and its first region.
+    /// The size of a table's first leaf, and of its first region.
     const FIRST_LEAF: usize = tuned(512, 64);
-    /// Two leaves are merged if the new one has no more than this.
+    /// Two leaves are merged if the new one has no more bytes than this.
     const MERGED: usize = LEAF / 4 * 3;
-    /// Up to this size a leaf's prefix is computed anew whenever it grows.
+    /// Up to this size, a leaf that grows gets a new prefix each time.
     const SMALL_LEAF: usize = tuned(1024, 128);
     /// Keys are taken to come in order once so many did.
     const IN_ORDER: usize = tuned(8, 2);
-    /// A batch in order is written leaf by leaf if a leaf gets so many of its pairs.
+    /// A batch in order is written leaf by leaf, as long as each leaf gets at least so many of its pairs.
     const FEW_OF_RUN: usize = tuned(8, 2);
     /// Values of pairs with more bytes than this are out of line, so that a leaf holds several.
     const MAX_CELL: usize = tuned(512, 64);
     /// Values with more bytes than this are blobs.
     const MAX_BLOCK_VALUE: usize = tuned(4096, 128);
-    /// Most separators of an inner node: with 64, 10 million pairs need a fourth level, and a look-up 380 ns instead of 336.
+    /// The most separators of an inner node. With 64, 10 million pairs need a fourth level, and a look-up takes 380 ns
+    /// instead of 336.
     const FANOUT: usize = tuned(79, 3);
     const MAX_PREFIX: usize = tuned(255, 6);
-    /// A search in a leaf takes so many steps, enough for 128 pairs, even if fewer would do.
+    /// A search in a leaf takes so many steps, even if fewer would do. They are enough for 128 pairs.
     const SEARCH_STEPS: u32 = 7;
-    /// So many bytes a short copy reads and writes, more than it has to, so that it needs no call.
+    /// A short copy reads and writes so many bytes, more than it has to. So it needs no call.
     const OVER: usize = 32;
 
     const HEAD: usize = size_of::<LeafHead>();
     const SLOT: usize = size_of::<u64>();
     const CELL_HEAD: usize = 2;
-    /// A length code is the value's length; or this and the length, for a value in a block, whose address the cell has; or what
-    /// stands for a value in a blob; or for a pair in a blob.
+    /// The length code of a cell is the value's length if the cell holds the value. `BLOCK` plus the length means that the
+    /// value is in a block, `VALUE_BLOB` that it is in a blob, `PAIR_BLOB` that key and value are in a blob. The cell then
+    /// holds the address.
     const BLOCK: u16 = 1 << 15;
     const VALUE_BLOB: u16 = u16::MAX - 1;
     const PAIR_BLOB: u16 = u16::MAX;
@@ -4479,11 +4495,11 @@ mod sorted {
     /// The head of a leaf. Prefix, slots and cells follow in the same block.
     #[repr(C)]
     struct LeafHead {
-        /// The flags below, and above them a number that grows with every change.
+        /// The flags below. The bits above them are a number that grows with every change.
         state: AtomicU64,
         count: AtomicU16,
-        /// The most slots that there ever were: a reader may still be at the last. The lock's holder alone uses this and the
-        /// next two.
+        /// The most slots that the leaf ever had: a reader may still be at the last of them. Only the lock's holder uses
+        /// this and the next two.
         most: AtomicU16,
         /// Where the lowest cell begins.
         floor: AtomicU16,
@@ -4502,8 +4518,8 @@ mod sorted {
     const SHIFTING: u64 = 4;
     const CHANGED: u64 = 8;
 
-    /// A node with this head that is there for `'g`: whoever makes one promises that (E1, S2, S4). It is a pointer to the whole block,
-    /// as a reference would cover the head alone.
+    /// A node with this kind of head. Whoever makes an `At` sees to it that the node stays for `'g` (E1, S2, S4). It is a
+    /// pointer to the whole block: a reference would cover the head alone.
     struct At<'g, H> {
         head: NonNull<H>,
         there: PhantomData<&'g H>,
@@ -4543,7 +4559,7 @@ mod sorted {
         }
     }
 
-    /// What a slot says; see the drawing above.
+    /// The word of a slot. The drawing above shows its parts.
     #[derive(Clone, Copy)]
     #[repr(transparent)]
     struct Slot(u64);
@@ -4587,7 +4603,7 @@ mod sorted {
         }
     }
 
-    /// A key after its leaf's prefix, as slots and cells hold it.
+    /// The part of a key after its leaf's prefix, divided as slots and cells hold it.
     #[derive(Clone, Copy)]
     struct Suffix<'k> {
         head: u32,
@@ -4608,31 +4624,31 @@ mod sorted {
         }
     }
 
-    /// An address as it stands in a cell.
+    /// The bytes of an address, as a cell holds them.
     fn bytes_of(address: &*const u8) -> &[u8] {
         // SAFETY: R1. These are its bytes. They go nowhere but into cells.
         unsafe { slice::from_raw_parts(ptr::from_ref(address).cast(), ADDRESS) }
     }
 
-    /// Where a key's slot is and what it says, or where it would belong.
+    /// The place of a key's slot, and the slot; or the place where it would be.
     type Found = std::result::Result<(usize, Slot), usize>;
 
     /// A key in a leaf to which it belongs.
     #[derive(Clone, Copy)]
     struct Search<'k> {
         key: &'k [u8],
-        /// What of it comes after the leaf's prefix: all, if it lacks that.
+        /// The part after the leaf's prefix, or the whole key if it does not begin with that.
         suffix: Suffix<'k>,
         has_prefix: bool,
         found: Found,
-        /// The key of a batch in order that comes about a leaf after this one.
+        /// In a batch in order, the key that comes about one leaf later.
         far: Option<&'k [u8]>,
     }
 
     // --- prefixes
 
-    /// `key` after a node's prefix, or how it compares to all keys that begin with the prefix. `start` has the first 8 bytes of the
-    /// prefix.
+    /// The part of `key` after a node's prefix. If it does not begin with that, its order to all keys that do. `start` is
+    /// the first 8 bytes of the prefix.
     #[inline(always)]
     fn strip<'k, 'p>(
         key: &'k [u8],
@@ -4640,7 +4656,7 @@ mod sorted {
         len: usize,
         prefix: impl FnOnce() -> &'p [u8],
     ) -> std::result::Result<&'k [u8], Ordering> {
-        /// Which bytes of the word are of the prefix.
+        /// For each length of the prefix, a mask of its bytes in the word.
         const MASKS: [u64; 9] = {
             let mut masks = [u64::MAX; 9];
             let mut len = 0;
@@ -4659,7 +4675,7 @@ mod sorted {
         strip_slowly(key, prefix())
     }
 
-    /// The first 8 bytes of a key as they lie in memory. Those that it lacks may be anything.
+    /// The first 8 bytes of a key, as in memory. Of a shorter key, the other bytes may have any value.
     #[inline(always)]
     fn first_word(key: &[u8]) -> u64 {
         if let Some(word) = key.first_chunk() {
@@ -4675,7 +4691,7 @@ mod sorted {
         word.to_le()
     }
 
-    /// As `strip`, for longer prefixes, and for keys without the prefix.
+    /// As `strip`, for longer prefixes and for keys that do not begin with the prefix.
     #[inline(never)]
     fn strip_slowly<'k>(key: &'k [u8], prefix: &[u8]) -> std::result::Result<&'k [u8], Ordering> {
         match key.split_at_checked(prefix.len()) {
@@ -4684,7 +4700,7 @@ mod sorted {
         }
     }
 
-    /// The bytes of a prefix in a leaf: whole words, and at least one, which `strip` reads.
+    /// The bytes that a leaf has for its prefix: whole words, and at least the one that `strip` reads.
     fn prefix_room(len: usize) -> usize {
         len.max(1).next_multiple_of(size_of::<u64>())
     }
@@ -4692,7 +4708,7 @@ mod sorted {
     // --- reading a leaf
 
     impl<'g> Leaf<'g> {
-        /// The leaf's `state`: all that may be read of a leaf that is only remembered.
+        /// The leaf's `state`. Of a leaf that is only remembered, nothing else may be read.
         #[inline]
         fn state(self) -> &'g AtomicU64 {
             // SAFETY: S5, M2.
@@ -4738,7 +4754,8 @@ mod sorted {
             unsafe { slice::from_raw_parts(self.base().add(HEAD), self.prefix_len.into()) }
         }
 
-        /// What of a key stands in slot and cell, or on which side of all keys of this leaf it is.
+        /// The part of a key that slot and cell hold. If it lacks the leaf's prefix, on which side of all the leaf's keys
+        /// it is.
         #[cfg_attr(not(target_feature = "simd128"), inline)]
         #[cfg_attr(target_feature = "simd128", inline(always))]
         fn strip(self, key: &[u8]) -> std::result::Result<Suffix<'_>, Ordering> {
@@ -4747,7 +4764,7 @@ mod sorted {
             strip(key, start, self.prefix_len.into(), || self.prefix()).map(Suffix::new)
         }
 
-        /// The rest of a slot's key and where its value is.
+        /// The rest of a slot's key, and where its value is.
         #[inline]
         fn cell(self, slot: Slot) -> (&'g [u8], Body<'g>) {
             // SAFETY: S1. The slot's cell is whole and never changes.
@@ -4779,7 +4796,7 @@ mod sorted {
 
         // --- searching a leaf
 
-        /// The order of keys. Short ones have zeros in their head, so where all else is equal the length decides.
+        /// The order of keys. The heads of short keys end in zeros, so if all else is equal the length decides.
         fn cmp(self, slot: Slot, key: Suffix<'_>) -> Ordering {
             (slot.head().cmp(&key.head))
                 .then_with(|| self.cell(slot).0.cmp(key.rest))
@@ -4791,7 +4808,7 @@ mod sorted {
             slot.head() == key.head && slot.key_len() == key.len && same_bytes(self.cell(slot).0, key.rest)
         }
 
-        /// The first of `count` slots whose head is not less than `head`.
+        /// The first of `count` slots whose head is at least `head`.
         #[inline(always)]
         fn lower_bound(self, count: usize, head: u32) -> usize {
             if count == 0 {
@@ -4799,8 +4816,8 @@ mod sorted {
             }
             let (slots, least) = (self.slots(), u64::from(head) << 32);
             let less = |at| slots.at(at).load(Acquire) < least;
-            // Which way it goes cannot be predicted, and a mispredicted branch costs more than all the steps. How many steps
-            // there are can be, if it is always the same.
+            // No processor can predict which way a step goes, and a mispredicted branch costs more than all the steps. It
+            // can predict how many steps there are, if the number is always the same.
             let step = |(at, left)| {
                 let half = left / 2;
                 (select_unpredictable(less(at + half), at + half, at), left - half)
@@ -4812,7 +4829,7 @@ mod sorted {
             part.0 + usize::from(less(part.0))
         }
 
-        /// The place of `key`'s slot among the first `count`, and what it says; or where it would belong.
+        /// Finds the slot of `key` among the first `count`.
         #[inline(always)]
         fn seek(self, count: usize, key: Suffix<'_>) -> Found {
             let at = self.lower_bound(count, key.head);
@@ -4829,7 +4846,7 @@ mod sorted {
             self.seek_beyond(at, count, key)
         }
 
-        /// Where a key is among the first `count` slots.
+        /// Finds a key among the first `count` slots.
         #[inline(always)]
         fn search(self, count: usize, key: &[u8], from_ends: bool) -> Search<'_> {
             let stripped = self.strip(key);
@@ -4843,7 +4860,7 @@ mod sorted {
             Search { key, suffix, has_prefix: stripped.is_ok(), found, far: None }
         }
 
-        /// As `seek`, for a key that is most likely behind all others, or before.
+        /// As `seek`, for a key that is most likely behind all others or before them.
         #[inline(always)]
         fn seek_from_ends(self, count: usize, key: Suffix<'_>) -> Found {
             if count > 0 {
@@ -4857,7 +4874,7 @@ mod sorted {
             self.seek(count, key)
         }
 
-        /// As `seek`, from `at` on, where several keys have the same head.
+        /// As `seek`, from `at` on, for several keys with the same head.
         #[cold]
         fn seek_beyond(self, mut at: usize, mut end: usize, key: Suffix<'_>) -> Found {
             while at < end {
@@ -4895,7 +4912,7 @@ mod sorted {
             }
         }
 
-        /// Prefetches the cell that a look-up of a key will read. The slots should be there already.
+        /// Prefetches the cell that a look-up of a key will read. It reads the slots, so they should be in the cache already.
         #[inline]
         fn prefetch_cell(self, key: &[u8]) {
             let Ok(suffix) = self.strip(key) else { return };
@@ -4908,7 +4925,7 @@ mod sorted {
             }
         }
 
-        /// Prefetches where the next cell goes.
+        /// Prefetches the place of the next cell.
         #[inline]
         fn prefetch_floor(self) {
             prefetch(self.base().wrapping_add(usize::from(self.floor.load(Relaxed)).wrapping_sub(32)));
@@ -4922,7 +4939,7 @@ mod sorted {
             usize::from(self.floor.load(Relaxed)) - usize::from(self.slots) - slots
         }
 
-        /// The bytes that are not between slots and cells.
+        /// All bytes that are not between slots and cells.
         fn used(self) -> usize {
             usize::from(self.size) - self.room()
         }
@@ -4932,14 +4949,14 @@ mod sorted {
             if self.count.load(Relaxed) < self.most.load(Relaxed) { 0 } else { SLOT }
         }
 
-        /// Takes room for a cell below the others. The caller has checked that there is some.
+        /// Takes room for a cell below the others. The caller has checked that there is enough.
         fn take_cell(self, bytes: usize) -> usize {
             let at = usize::from(self.floor.load(Relaxed)) - bytes;
             self.floor.store(at as u16, Relaxed);
             at
         }
 
-        /// Writes a cell; where it is.
+        /// Writes a cell. Returns where it is.
         #[inline]
         fn add_cell(self, cell: Cell<'_>) -> usize {
             let at = self.take_cell(cell.len());
@@ -4948,8 +4965,8 @@ mod sorted {
             at
         }
 
-        /// Adds a slot before the one at `at`, where there is room. If others know the leaf, either `at` is its end or `state` says
-        /// that slots shift.
+        /// Adds a slot before the one at `at`. There is room for it. If others know the leaf, then `at` is its end, or
+        /// `state` says that slots shift.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn put(self, at: usize, slot: Slot) {
             let (count, slots) = (self.count(), self.slots());
@@ -4959,7 +4976,7 @@ mod sorted {
             self.count.store(count as u16 + 1, Release);
         }
 
-        /// Takes a slot out, while `state` says that slots shift.
+        /// Removes a slot, while `state` says that slots shift.
         fn remove(self, at: usize) {
             let (count, slots) = (self.count(), self.slots());
             (at + 1..count).for_each(|at| slots.at(at - 1).store(slots.at(at).load(Relaxed), Release));
@@ -4972,7 +4989,7 @@ mod sorted {
             cell_len(code, slot.key_len())
         }
 
-        /// Whether the pairs of these slots came one after the other, and were the last to come.
+        /// Whether the pairs of these slots came one after the other, and after all others.
         fn came_in_order(self, slots: impl DoubleEndedIterator<Item = usize>) -> bool {
             let mut floor = self.floor.load(Relaxed).into();
             slots.rev().map(|at| self.slot(at)).all(|slot| {
@@ -4993,7 +5010,7 @@ mod sorted {
             (0..self.count()).filter_map(move |at| self.cell(self.slot(at)).1.out_of_line())
         }
 
-        /// The pairs, on their way into another leaf. The caller has the lock, and changes no slot meanwhile.
+        /// All pairs, to be copied into another leaf. The caller has the lock, and changes no slot meanwhile.
         fn run(self) -> Run<'g> {
             // SAFETY: S1, S2. Only the lock's holder stores slots.
             let slots: &[Slot] = unsafe { slice::from_raw_parts(self.slots().0.cast(), self.count()) };
@@ -5002,13 +5019,13 @@ mod sorted {
             Run { prefix: self.prefix(), slots, base: self.base(), bytes }
         }
 
-        /// Puts pairs behind the others. Their run may have a shorter prefix. The leaf is ours and has room.
+        /// Copies pairs behind the others. The prefix of their run may be shorter. Nobody else knows the leaf, and it has room.
         fn append(self, run: Run<'_>) {
             let more = usize::from(self.prefix_len).checked_sub(run.prefix.len());
             let (count, slots) = (self.count(), self.slots());
             self.most.store((count + run.slots.len()) as u16, Relaxed);
             self.count.store((count + run.slots.len()) as u16, Relaxed);
-            // From here on a copy may write more than it has to.
+            // From this byte on, a copy may write more than it has to.
             let free = usize::from(self.floor.load(Relaxed)) - self.room() + OVER;
             for (at, pair) in run.pairs().enumerate() {
                 let slot = match more {
@@ -5021,7 +5038,7 @@ mod sorted {
             }
         }
 
-        /// Waits for the lock; `None` where the leaf was replaced.
+        /// Waits for the lock. `None` if the leaf was replaced.
         #[inline]
         fn lock(self) -> Option<LockedLeaf<'g>> {
             LockedNode::wait(self, self.state())
@@ -5035,7 +5052,7 @@ mod sorted {
 
     // --- the lock of a node
 
-    /// The lock of a node or of the root, and the state that it will leave.
+    /// The lock of a node or of the root, and the state that the node gets when it is given up.
     struct LockedNode<'l, N = ()> {
         node: N,
         state: &'l AtomicU64,
@@ -5045,7 +5062,7 @@ mod sorted {
     type LockedLeaf<'l> = LockedNode<'l, Leaf<'l>>;
 
     impl<'l, N: Copy> LockedNode<'l, N> {
-        /// Waits for the lock; `None` where the node was replaced.
+        /// Waits for the lock. `None` if the node was replaced.
         #[inline]
         fn wait(node: N, state: &'l AtomicU64) -> Option<Self> {
             let mut turns = 0;
@@ -5055,7 +5072,7 @@ mod sorted {
                     return locked;
                 }
                 if state.load(Relaxed) & REPLACED != 0 {
-                    // What replaced it is visible to who saw this.
+                    // Whoever has seen this also sees what replaced the node.
                     sync::atomic::fence(Acquire);
                     return None;
                 }
@@ -5069,11 +5086,11 @@ mod sorted {
             if next & (LOCKED | REPLACED) != 0 {
                 return None;
             }
-            // Made only where the lock was won: to drop one gives the lock up.
+            // It is made only if the lock was won, since dropping it gives the lock up.
             Self::if_unchanged(node, state, next)
         }
 
-        /// The lock of a node whose state is still this one.
+        /// The lock of a node, if its state is still `next`.
         #[inline]
         fn if_unchanged(node: N, state: &'l AtomicU64, next: u64) -> Option<Self> {
             let locked = state.compare_exchange(next, next | LOCKED, Acquire, Relaxed);
@@ -5084,13 +5101,13 @@ mod sorted {
             self.next += CHANGED;
         }
 
-        /// Tells readers that slots shift from now on, by `Release` stores.
+        /// Tells readers that slots shift from now on. The slots are then stored with `Release`.
         fn begin_shift(&mut self) {
             self.mark_changed();
             self.state.store(self.next | LOCKED | SHIFTING, Relaxed);
         }
 
-        /// Tells readers that slots do not shift any more.
+        /// Tells readers that the slots have shifted.
         fn end_shift(&self) {
             self.state.store(self.next | LOCKED, Release);
         }
@@ -5120,7 +5137,8 @@ mod sorted {
     /// Child `n` leads to the keys from separator `n - 1` on that are less than separator `n`.
     #[repr(C)]
     struct InnerHead {
-        /// S5. Not used here: a writer that locks the node would take its first line away from all that search in it.
+        /// S5. Inner nodes do not use it as their state: a writer that locks one would take its first cache line away from
+        /// all who search in it.
         first: AtomicU64,
         size: u32,
         count: u16,
@@ -5129,7 +5147,8 @@ mod sorted {
         start: u64,
         /// The last head of each row but one.
         lasts: [i32; ROWS - 1],
-        /// The first 4 bytes of each separator after the prefix as numbers. The unused ones, at least one, are `i32::MAX`.
+        /// The first 4 bytes of each separator after the prefix, as numbers. At least one of them is not used. Those are
+        /// `i32::MAX`.
         heads: [Row; ROWS],
     }
 
@@ -5146,13 +5165,14 @@ mod sorted {
 
     const _: () = assert!(FANOUT < ROW * ROWS);
 
-    /// A separator's head in the order of signed numbers, which is what SSE2 compares.
+    /// The head of a separator as a signed number in the same order, since SSE2 compares signed numbers.
     #[inline(always)]
     fn signed_head(bytes: &[u8]) -> i32 {
         (head4(bytes) ^ 1 << 31).cast_signed()
     }
 
-    /// Where the ends in an inner node of so many separators begin, and the bytes, which begin with the prefix.
+    /// Where the ends begin in an inner node with so many separators, and where the bytes begin. The prefix is the first of
+    /// the bytes.
     fn inner_parts(count: usize) -> (usize, usize) {
         let ends = CHILDREN + size_of::<AtomicPtr<u8>>() * (count + 1);
         (ends, ends + size_of::<u32>() * count)
@@ -5184,7 +5204,7 @@ mod sorted {
             }
         }
 
-        /// A separator after the prefix.
+        /// The part of a separator after the prefix.
         fn rest(self, at: usize) -> &'g [u8] {
             let (ends, bytes) = inner_parts(self.count());
             // SAFETY: S4. `count` ends stand behind the children, and behind them the bytes up to the last end.
@@ -5195,7 +5215,7 @@ mod sorted {
             }
         }
 
-        /// A separator: the prefix and the rest.
+        /// A separator in two parts: the prefix and the rest.
         fn separator(self, at: usize) -> [&'g [u8]; 2] {
             [self.prefix(), self.rest(at)]
         }
@@ -5208,7 +5228,7 @@ mod sorted {
             (0..=self.count()).map(|at| Child::of(self.child(at))).collect()
         }
 
-        /// How many separators are less than `key`, or, with `or_equal`, not greater.
+        /// How many separators are less than `key`. With `or_equal` it also counts one that is equal.
         #[cfg_attr(any(not(target_family = "wasm"), target_feature = "simd128"), inline(always))]
         fn child_of(self, key: &[u8], or_equal: bool) -> usize {
             let key = match strip(key, self.start, self.prefix_len.into(), || self.prefix()) {
@@ -5217,7 +5237,8 @@ mod sorted {
                 Err(_) => return self.count(),
             };
             let head = signed_head(key);
-            // First the row, then all of it at once: no step waits for another, and none has to be predicted.
+            // It finds the row, then compares all heads of the row at once. There is no branch to predict, and no step
+            // waits for another.
             let row = self.lasts.iter().map(|&last| u32::from(last < head)).sum::<u32>() as usize;
             let at = row * ROW + less_in_row(&self.heads[row].0, head);
             // SAFETY: S4. Not all heads are less, as the last of them is `i32::MAX`.
@@ -5225,7 +5246,7 @@ mod sorted {
             if found == head { self.child_among(at, key, or_equal) } else { at }
         }
 
-        /// As `child_of`, from `at` on, where separators have the key's head. Both are taken after the prefix.
+        /// As `child_of`, from `at` on, if separators have the key's head. `key` is the part after the prefix.
         #[cold]
         fn child_among(self, mut at: usize, key: &[u8], or_equal: bool) -> usize {
             let mut end = self.count();
@@ -5240,7 +5261,7 @@ mod sorted {
 
     // --- children
 
-    /// A child, which is there for `'g` as a node is: a leaf, or with the lowest bit set an inner node.
+    /// A pointer to a node, which stays for `'g`: to a leaf, or with the lowest bit set to an inner node.
     #[derive(Clone, Copy, PartialEq, Eq)]
     struct Child<'g>(*mut u8, PhantomData<&'g u8>);
 
@@ -5250,7 +5271,7 @@ mod sorted {
     }
 
     impl<'g> Child<'g> {
-        /// What a word leads to.
+        /// The node to which a word leads.
         #[inline]
         fn of(word: &'g AtomicPtr<u8>) -> Self {
             Self(word.load(Acquire), PhantomData)
@@ -5264,7 +5285,7 @@ mod sorted {
             Self(inner.base().map_addr(|address| address | 1), PhantomData)
         }
 
-        /// The node. Only the root's word may be null, for which callers look.
+        /// The node. Only the root's word may be null. The callers check that.
         #[inline]
         fn node(self) -> Node<'g> {
             let block = self.0.map_addr(|address| address & !1);
@@ -5277,7 +5298,7 @@ mod sorted {
             }
         }
 
-        /// The child's block, to be freed.
+        /// The node's block, to be freed.
         fn retired(self) -> Retired {
             match self.node() {
                 Node::Leaf(leaf) => Retired::Block(leaf.head.cast(), leaf.size.into()),
@@ -5285,7 +5306,7 @@ mod sorted {
             }
         }
 
-        /// The leaves that this leads to, or some that were replaced meanwhile.
+        /// Shows `each` every leaf below. Some may have been replaced meanwhile.
         fn each_leaf(self, each: &mut impl FnMut(Leaf<'g>)) {
             match self.node() {
                 Node::Leaf(leaf) => each(leaf),
@@ -5304,30 +5325,31 @@ mod sorted {
 
     // --- the index
 
-    /// So many keys of a batch go down the tree side by side.
+    /// So many keys of a batch go down the tree together.
     pub(super) const KEYS_AT_ONCE: usize = 16;
 
     pub(super) struct SortedIndex {
-        /// Its number among all indexes, from 1 on. So a cursor knows the one that it remembers a leaf of, and keeps none.
+        /// Its number among all indexes, from 1 on. A cursor remembers the number, so it does not have to keep the index.
         number: u64,
         /// Null before the first pair.
         root: AtomicPtr<u8>,
         len: Counter,
-        /// What a node's `state` is, for the root: S4.
+        /// The lock of the root, as `state` is of a node: S4.
         top: AtomicU64,
         heap: Heap,
-        /// Whether a leaf has become empty lately, so that all may be.
+        /// Whether a leaf has become empty. Then the whole table may be.
         pub(super) emptied: AtomicBool,
     }
 
-    /// The separator at a side of a leaf: in which node, and where. The last leaf of a side has none.
+    /// The separator at a side of a leaf: its node, and its number there. The first leaf has none at its lower side, the
+    /// last leaf none at its upper side.
     type Edge<'g> = Option<(Inner<'g>, usize)>;
 
     /// The second of two nodes that replace one, and the separator before it.
     type Sibling<'g> = (Vec<u8>, Child<'g>);
 
-    /// The word that leads to a node: the root, or the child with this number of an inner node. Locked, so that it can be led to
-    /// another node.
+    /// The word that leads to a node, locked, so that it can be changed. It is the root, or a child of an inner node, with
+    /// its number there.
     struct Link<'g> {
         locked: LockedNode<'g>,
         parent: Option<(Inner<'g>, usize)>,
@@ -5362,7 +5384,7 @@ mod sorted {
 
         // --- reading; callers are pinned
 
-        /// The leaf to which the children lead that `choose` names on the way.
+        /// Goes down the tree by the children that `choose` names. Returns the leaf.
         #[inline(always)]
         fn descend<'g>(&'g self, mut choose: impl FnMut(Inner<'g>) -> usize) -> Option<Leaf<'g>> {
             let mut at = Child::of(&self.root);
@@ -5386,7 +5408,7 @@ mod sorted {
             self.descend(|inner| inner.child_of(key, true))
         }
 
-        /// The value of `key`, which lives as long as the pin.
+        /// The value of `key`. It lives as long as the pin.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         #[cfg_attr(target_family = "wasm", inline(never))]
         pub(super) fn get(&self, key: &[u8]) -> Option<Body<'_>> {
@@ -5394,7 +5416,7 @@ mod sorted {
             Some(leaf.cell(leaf.find(key)?).1)
         }
 
-        /// Shows `read` each key's value. The keys of a group go down the tree side by side, so that their cache misses overlap.
+        /// Shows `read` each key's value. The keys of a group go down the tree together, so that their cache misses overlap.
         pub(super) fn get_many<K: AsRef<[u8]>>(
             &self,
             keys: &[K],
@@ -5409,7 +5431,7 @@ mod sorted {
             }
         }
 
-        /// The leaves that a group of keys belongs to. Prefetches in each the line where its key's cell should be.
+        /// The leaf of each key of a group. Prefetches the key's cell in it.
         fn leaves_and_cells<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Leaf<'_>>; KEYS_AT_ONCE] {
             let leaves = self.leaves(&keys.iter().map(AsRef::as_ref));
             for (leaf, key) in leaves.iter().zip(keys) {
@@ -5420,7 +5442,7 @@ mod sorted {
             leaves
         }
 
-        /// The leaves that a group of keys belongs to.
+        /// The leaf of each key of a group.
         fn leaves<'k>(
             &self,
             keys: &(impl Iterator<Item = &'k [u8]> + Clone),
@@ -5487,7 +5509,7 @@ mod sorted {
             self.change_at(leaf, hints, key, decide)
         }
 
-        /// As `change`, in the leaf that the key belongs to; `None` where it was replaced.
+        /// As `change`, in the key's leaf. `None` if that was replaced.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn change_at<V: AsRef<[u8]>>(
             &self,
@@ -5509,8 +5531,8 @@ mod sorted {
             Some(changed)
         }
 
-        /// Writes the first of a group of pairs that `wants` wants, and adds to `took` whether it did. They go down the tree side
-        /// by side. Where it ends, `change` knows what to do.
+        /// Writes each pair of a group that `wants` accepts, and adds to `took` whether it did. The keys go down the tree
+        /// together. It may stop at any pair. `change` can then write that one.
         pub(super) fn write_group(
             &self,
             pairs: &[KeyValue<'_>],
@@ -5523,17 +5545,18 @@ mod sorted {
             for (at, (leaf, &(key, value))) in leaves.into_iter().zip(pairs).enumerate() {
                 let Some(leaf) = leaf else { return };
                 let decide = &mut |old: Option<&[u8]>| {
-                    // The caller finds out itself.
+                    // The caller finds out itself that the table was dropped.
                     let dropped = || Error::TableDropped { table: String::new() };
                     if may_write() { Ok(set_if(wants(at, old), value)) } else { Err(dropped().into()) }
                 };
-                // S2: it is the key's leaf as long as it was not replaced.
+                // S2: until it is replaced, it is the key's leaf.
                 let Some(Ok(changed)) = self.change_at(leaf, None, key, decide) else { return };
                 took.push(changed);
             }
         }
 
-        /// As `write_group`, for keys that ascend, leaf by leaf. It ends where a leaf gets few of them.
+        /// As `write_group`, for keys in ascending order. It locks each leaf once for all its pairs. It also stops if a
+        /// leaf gets few of them.
         pub(super) fn write_run(
             &self,
             pairs: &[KeyValue<'_>],
@@ -5605,15 +5628,16 @@ mod sorted {
             Ok(true)
         }
 
-        /// Gives the key a new value, in the leaf where there is room, else in a new one. `tail` is the value or, where `code` says
-        /// so, an address.
+        /// Gives the key a new value, in this leaf if it has room, else in a new leaf. `tail` is the value, or the address
+        /// that `code` stands for.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn set(&self, locked: &mut LockedLeaf<'_>, search: Search<'_>, code: u16, tail: &[u8]) -> Tried<()> {
             let leaf = locked.node;
-            // Made where it is needed: one that is passed by its address would always be written to memory.
+            // A closure, so that the cell is made where it is needed. A cell that is passed by address would always be
+            // written to memory.
             let cell = || Cell::new(code, search.suffix, tail);
             let (slot, bytes) = (search.suffix.slot(), cell().len());
-            // A key without the leaf's prefix has no room in it.
+            // A key without the leaf's prefix never fits into it.
             let room = if search.has_prefix { leaf.room() } else { 0 };
             // A pair is counted before it can be found.
             if search.found.is_err() {
@@ -5644,7 +5668,7 @@ mod sorted {
             Ok(())
         }
 
-        /// As `set`, for a value that its cell has no room for.
+        /// As `set`, for a value that does not fit into a cell.
         #[cold]
         fn set_out_of_line(
             &self,
@@ -5658,7 +5682,7 @@ mod sorted {
             done.inspect_err(|_| self.discard([made]))
         }
 
-        /// Takes a slot out. Where that leaves much waste, the leaf is replaced.
+        /// Removes a slot. If that leaves much garbage, the leaf is replaced.
         fn delete(&self, locked: &mut LockedLeaf<'_>, key: &[u8], at: usize, slot: Slot) {
             let leaf = locked.node;
             locked.begin_shift();
@@ -5677,7 +5701,7 @@ mod sorted {
 
         // --- writing keys in order: the hints of a thread
 
-        /// As `change`, where the thread remembers the leaf.
+        /// As `change`, if the thread remembers the leaf.
         #[inline(never)]
         fn change_hinted<V: AsRef<[u8]>>(
             &self,
@@ -5690,7 +5714,7 @@ mod sorted {
                 hints.is_replaced.set(true);
                 return None;
             };
-            // S5: it is a block of this index whose first word is a state, whatever became of the leaf.
+            // S5: whatever became of the leaf, the first word of its block is still a state.
             let leaf = Leaf::new(block);
             let Some(mut locked) = LockedNode::if_unchanged(leaf, leaf.state(), hint.state.get()) else {
                 hint.heads.set(NO_HEADS);
@@ -5699,7 +5723,7 @@ mod sorted {
             let found = leaf.seek_from_ends(leaf.count(), suffix);
             let search = Search { key, suffix, has_prefix: true, found, far: None };
             let changed = self.change_in(&mut locked, search, decide);
-            // A closure that was asked may have written elsewhere.
+            // The closure may have written to another table, and so have changed the hint.
             if hint.leaf.get() == leaf.base() && hint.index.get() == self.number {
                 hint.state.set(locked.next);
                 if locked.is_replaced() {
@@ -5711,8 +5735,8 @@ mod sorted {
             Some(changed)
         }
 
-        /// Remembers the leaf at an end of which a write has put a pair, from the second such pair on, or the one that replaced a
-        /// remembered leaf.
+        /// Remembers the leaf after a write has put a pair at one of its ends. The first such pair of a leaf only leaves a
+        /// mark. The second one, or the first in a leaf that replaced a remembered one, makes a hint.
         #[cold]
         #[inline(never)]
         fn remember_leaf(&self, hints: &Hints, locked: &LockedLeaf<'_>, key: &[u8]) {
@@ -5725,7 +5749,7 @@ mod sorted {
             let hint = if hints.is_replaced.take() {
                 &hints.all[hints.last.get()]
             } else if let Some(hint) = hints.all.iter().find(is_of) {
-                // A leaf that others write to as well is not worth another search for its separators.
+                // Others write to this leaf too. It is not worth another search for its separators.
                 if hint.state.get() != ONE_PAIR {
                     return;
                 }
@@ -5742,12 +5766,12 @@ mod sorted {
                 high = if child < inner.count() { Some((inner, child)) } else { high };
                 child
             });
-            // A separator without the leaf's prefix is beyond all keys that have it.
+            // A separator that lacks the leaf's prefix is beyond all keys that have it.
             let fence = |edge: Edge<'_>| {
                 let (inner, at) = edge?;
                 inner.separator(at).concat().strip_prefix(prefix).map(head4)
             };
-            // A key with its very head may be on either side.
+            // A key with the same head as the separator may be on either side.
             let low = fence(low).map_or(Some(0), |head| head.checked_add(1));
             let high = fence(high).map_or(Some(u32::MAX), |head| head.checked_sub(1));
             if let (Some(low), Some(high)) = (low, high) {
@@ -5761,7 +5785,7 @@ mod sorted {
 
         // --- replacing leaves
 
-        /// Replaces a leaf without room for a pair by one, or two, that have the pair too.
+        /// Replaces a leaf that has no room for a pair by one leaf, or two, with the pair.
         #[inline(never)]
         fn make_room(&self, locked: &mut LockedLeaf<'_>, search: Search<'_>, cell: Cell<'_>) -> Tried<()> {
             let leaf = locked.node;
@@ -5783,28 +5807,29 @@ mod sorted {
                 let before = at + IN_ORDER <= count && leaf.came_in_order((at..at + IN_ORDER).rev());
                 let in_order = behind || before;
                 if size <= largest(count + 1) {
-                    // Most often all that is missing is room, and where keys come in order, more for those to come.
+                    // Most often a larger leaf is enough. If keys come in order, it gets room for those to come.
                     let size = if in_order { size.max(LEAF.min(2 * used)) } else { size };
                     let larger = self.resized(leaf, size)?;
                     larger.put(at, slot.with_cell(larger.add_cell(cell)));
                     return self.replace(locked, key, larger, None);
                 }
-                // They leave full leaves behind, and begin new ones.
+                // At an end of the leaf, the old leaf stays full, and the key begins a new one.
                 if in_order && (at == count || at == 0) {
-                    // What the key shares with one a quarter of a leaf away, those to come will most likely share too. The end of
-                    // the key, which is about to change, is in the slot anyway.
+                    // The next keys will most likely share with this one what it shares with a key a quarter of a leaf
+                    // away. The last 4 bytes are left out: they will change, and a slot has room for them anyway.
                     let mut room = KEY_ROOM;
                     let behind = all.pair(at.saturating_sub(1).abs_diff(count / 4)).key(&mut room);
                     let shared = common(key, search.far.unwrap_or(behind));
                     let prefix_len = shared.min(key.len().saturating_sub(4)).min(MAX_PREFIX);
                     let size = if search.far.is_some() { LEAF } else { SMALL_LEAF };
                     let fresh = self.new_leaf(&[new], prefix_len, size)?;
-                    // Whoever waits for the old leaf is to find out that it ends where the new one begins.
+                    // The old leaf is copied too. So whoever waits for its lock finds out that it now ends where the new
+                    // one begins.
                     let same = self.resized(leaf, leaf.used()).inspect_err(|_| self.discard_leaf(fresh))?;
                     let (low, high) = if at > 0 { (same, fresh) } else { (fresh, same) };
                     return self.replace(locked, key, low, Some(high));
                 }
-                // Other keys are before or behind them, which part from them here.
+                // In the middle of the leaf, the keys in order are parted from the others.
                 if !SMALL && in_order {
                     let (low, high) = all.split(at);
                     let [low, high] =
@@ -5817,7 +5842,7 @@ mod sorted {
             self.rebuild(locked, key, &[low, new, high])
         }
 
-        /// The same leaf with more room, or less.
+        /// A copy of a leaf with more room, or less.
         fn resized(&self, leaf: Leaf<'_>, size: usize) -> Tried<Leaf<'_>> {
             let fresh = self.empty_leaf(leaf.prefix(), size)?;
             let slots = leaf.run().slots;
@@ -5840,7 +5865,7 @@ mod sorted {
         }
 
         fn may_grow(&self) -> Tried<()> {
-            // Far from the limit nobody has to look at what is free.
+            // Far from the limit, what is free does not matter.
             if self.heap.memory.left() >= Space::RESERVE {
                 return Ok(());
             }
@@ -5850,12 +5875,13 @@ mod sorted {
         /// The size of a leaf with this content that replaces another.
         fn grown_size(&self, leaf: Leaf<'_>, content: usize) -> usize {
             let size = content + slack(content);
-            // The only leaf doubles, as small tables are to be quick too.
+            // If it is the only leaf it doubles, so that small tables are quick too.
             let alone = ptr::eq(self.root.load(Relaxed), leaf.base());
             if alone { size.max((2 * content).min(LEAF)) } else { size }
         }
 
-        /// Replaces a leaf by one, or two, with these pairs. One that lost pairs is merged with a neighbour if both are small.
+        /// Replaces a leaf by one leaf, or two, with these pairs. If it has lost pairs and is small, it is merged with a
+        /// neighbour that is small too.
         fn rebuild(&self, locked: &mut LockedLeaf<'_>, key: &[u8], runs: &[Run<'_>]) -> Tried<()> {
             let leaf = locked.node;
             let (prefix_len, content) = leaf_content(runs);
@@ -5865,7 +5891,7 @@ mod sorted {
             }
             let may_grow = self.may_grow();
             let same = content <= leaf.size.into();
-            // A leaf that begins a run has room that is still to be used.
+            // A leaf that was made for keys in order keeps its room for those to come.
             let least = if had_more { 0 } else { LEAF.min(leaf.size.into()) };
             let size =
                 if may_grow.is_err() && same { content } else { self.grown_size(leaf, content).max(least) };
@@ -5898,7 +5924,7 @@ mod sorted {
             self.replace(locked, key, low, Some(high))
         }
 
-        /// Replaces a leaf of which much is dead by a smaller one. Where memory is refused it stays as it is.
+        /// Replaces a leaf with much garbage by a smaller one. If memory is refused it stays as it is.
         #[cold]
         fn shrink(&self, locked: &mut LockedLeaf<'_>, key: &[u8]) {
             let runs = [locked.node.run()];
@@ -5910,7 +5936,7 @@ mod sorted {
 
         // --- merging leaves
 
-        /// Puts what a leaf is to have, and one of its neighbours, into one new leaf; whether it did.
+        /// Replaces a leaf, which is to have these pairs, and one of its neighbours by one new leaf. Returns whether it did.
         fn merge(&self, locked: &mut LockedLeaf<'_>, key: &[u8], runs: &[Run<'_>], content: usize) -> bool {
             let mut link = self.lock_link(key, Child::of_leaf(locked.node));
             let Some((parent, at)) = link.parent else { return false };
@@ -5918,13 +5944,13 @@ mod sorted {
                 if first >= parent.count() {
                     continue;
                 }
-                // S4: while it is locked, what it leads to is in the tree.
+                // S4: as long as the parent is locked, the nodes to which it leads are in the tree.
                 let Node::Leaf(other) = Child::of(parent.child(other)).node() else {
                     continue;
                 };
-                // What a leaf holds is only consistent under its lock.
+                // The numbers in a leaf's head agree with each other only under its lock.
                 let Some(mut other_locked) = other.try_lock() else { continue };
-                // Most neighbours hold far too much.
+                // Most neighbours are far too full.
                 if content + other.used() - usize::from(other.garbage.load(Relaxed)) > MERGED {
                     continue;
                 }
@@ -5952,12 +5978,12 @@ mod sorted {
 
         // --- leading the tree to other leaves
 
-        /// Locks the word that leads to a node, which the tree leads to for `key`, and which the caller has locked.
+        /// Locks the word that leads to a node. The caller has locked the node, and `key` leads to it.
         fn lock_link(&self, key: &[u8], node: Child<'_>) -> Link<'_> {
             loop {
                 let (mut parent, mut at) = (None, Child::of(&self.root));
                 while at != node {
-                    // A tree that leads to the node is not empty.
+                    // This does not happen: the node is in the tree.
                     let Node::Inner(inner) = at.node() else { break };
                     let child = inner.child_of(key, true);
                     parent = Some((inner, child));
@@ -5973,8 +5999,9 @@ mod sorted {
             }
         }
 
-        /// Leads the tree to what replaces a locked leaf: one, or two, of which each has a pair. For two the parent gets one more
-        /// child, and where that is one too many, it is split, and so on upwards. Where memory is refused, they are freed again.
+        /// Leads the tree to the leaf that replaces a locked one, or to the two that do. Each of two has a pair. For two,
+        /// the parent is replaced by a node with one more child. If that is one too many, it is split, and so on upwards.
+        /// If memory is refused, the new leaves are freed again.
         fn replace(
             &self,
             locked: &mut LockedLeaf<'_>,
@@ -6013,8 +6040,9 @@ mod sorted {
             Ok(())
         }
 
-        /// What takes the place of an inner node that gets these children, with `separators` between them, in place of some: a
-        /// node, or the only child that is left; or two nodes and what separates them. The caller has locked the old one.
+        /// A copy of an inner node, in which the children `new`, with `separators` between them, take the place of the
+        /// children `replaced`. Returns a node, or the child if only one is left, or two nodes and the separator between
+        /// them. The caller has locked the old node.
         fn edited<'g>(
             &'g self,
             node: Inner<'g>,
@@ -6024,7 +6052,8 @@ mod sorted {
         ) -> Tried<(Child<'g>, Option<Sibling<'g>>)> {
             let (mut rests, mut children) = (node.rests(), node.children());
             let at = replaced.start;
-            // Seldom a new separator lacks a part of the node's prefix, which is then a part of the rests.
+            // A new separator may lack the end of the node's prefix. That end then becomes a part of all rests. This
+            // happens seldom.
             let shared = separators.iter().map(|separator| common(node.prefix(), separator)).min();
             let (prefix, cut) = node.prefix().split_at(shared.unwrap_or(node.prefix().len()));
             let whole: Vec<Vec<u8>>;
@@ -6040,7 +6069,7 @@ mod sorted {
             if rests.len() <= FANOUT {
                 return Ok((self.new_inner(prefix, &rests, &children)?, None));
             }
-            // A split at the right edge leaves a full node behind, as in a leaf.
+            // A split at the right edge leaves a full node behind, as with leaves.
             let middle = if at + 1 == rests.len() { at - 1 } else { rests.len() / 2 };
             let left = self.new_inner(prefix, &rests[..middle], &children[..=middle])?;
             let right = self
@@ -6065,7 +6094,7 @@ mod sorted {
             Ok(())
         }
 
-        /// A leaf of at least `size` bytes that nobody else knows yet.
+        /// An empty leaf of at least `size` bytes, which nobody else knows yet.
         fn empty_leaf(&self, prefix: &[u8], size: usize) -> Tried<Leaf<'_>> {
             let (block, size) = {
                 let space = &mut self.heap.space();
@@ -6093,7 +6122,7 @@ mod sorted {
             Ok(Leaf::new(block))
         }
 
-        /// A leaf of at least `size` bytes with these pairs, whose keys share their first `prefix_len` bytes.
+        /// A leaf of at least `size` bytes with these pairs. All their keys begin with the same `prefix_len` bytes.
         fn new_leaf(&self, runs: &[Run<'_>], prefix_len: usize, size: usize) -> Tried<Leaf<'_>> {
             let mut room = KEY_ROOM;
             let leaf = self.empty_leaf(&nth_key(runs, 0, &mut room)[..prefix_len], size)?;
@@ -6103,10 +6132,10 @@ mod sorted {
             Ok(leaf)
         }
 
-        /// An inner node whose separators are a prefix and these rests.
+        /// An inner node. Each separator is the prefix and one of these rests.
         fn new_inner(&self, prefix: &[u8], rests: &[&[u8]], children: &[Child<'_>]) -> Tried<Child<'_>> {
             let count = rests.len();
-            // They are in order, so what the first and the last share all share.
+            // They are in order, so all of them share what the first and the last one share.
             let more = common(rests[0], rests[count - 1]);
             let prefix = [prefix, &rests[0][..more]].concat();
             let lengths = rests.iter().map(|rest| rest.len() - more);
@@ -6145,7 +6174,7 @@ mod sorted {
 
         // --- large values, and freeing
 
-        /// What of a pair with such a length code is out of line.
+        /// Makes the part of a pair that is out of line, as its length code says.
         fn new_value(&self, code: u16, key: &[u8], value: &[u8]) -> Tried<Retired> {
             if code == PAIR_BLOB || code == VALUE_BLOB {
                 let key = if code == PAIR_BLOB { key } else { &[] };
@@ -6166,7 +6195,7 @@ mod sorted {
             Ok(Retired::Block(block, bytes))
         }
 
-        /// Frees what was made for a change that failed.
+        /// Frees what was made for a change that then failed.
         fn discard(&self, made: impl IntoIterator<Item = Retired>) {
             // SAFETY: M1. Nobody else knows it.
             unsafe { self.heap.free(&mut self.heap.space(), made) };
@@ -6180,7 +6209,7 @@ mod sorted {
             self.discard_nodes(&[Child::of_leaf(leaf)]);
         }
 
-        /// Frees nodes to which the tree does not lead any more, once no reader is left in them: E2.
+        /// Queues nodes to which the tree no longer leads, to be freed once no reader is left in them: E2.
         fn retire_nodes<'g>(&self, nodes: impl IntoIterator<Item = Child<'g>>) {
             self.heap.retire(nodes.into_iter().map(Child::retired));
         }
@@ -6195,7 +6224,7 @@ mod sorted {
             if self.len() > 0 || self.bytes() < WORTH_RETURNING {
                 return false;
             }
-            // Against others that close it: each would wait for the other's leaves.
+            // Keeps out other threads that close the index: each would wait for the other's leaves.
             let _top = LockedNode::wait((), &self.top);
             let root = Child::of(&self.root);
             if root.0.is_null() {
@@ -6203,7 +6232,7 @@ mod sorted {
             }
             let mut leaves = Vec::new();
             root.each_leaf(&mut |leaf| leaves.push(leaf));
-            // Whoever holds a leaf now reads this afterwards, and tries again.
+            // Whoever has locked a leaf now will read this afterwards, and try again.
             self.emptied.store(true, Relaxed);
             let locked = leaves.iter().map(|leaf| leaf.try_lock().filter(|_| leaf.count() == 0));
             let Some(mut locked) = locked.collect::<Option<Vec<_>>>() else { return false };
@@ -6231,7 +6260,7 @@ mod sorted {
 
     // --- hints
 
-    /// A leaf at an end of which a thread has put pairs, so that the next one needs no way down the tree.
+    /// A leaf at an end of which a thread has put pairs. For the next such pair the thread need not go down the tree.
     struct Hint {
         /// The number of its index.
         index: super::Cell<u64>,
@@ -6239,33 +6268,34 @@ mod sorted {
         leaf: super::Cell<*mut u8>,
         /// The leaf's `state` as the thread has left it: S5.
         state: super::Cell<u64>,
-        /// The leaf's prefix. Keys that have it, and behind it a head from one of these to the other, belong there: S2.
+        /// The leaf's prefix, and a range of heads. A key belongs to the leaf if it begins with the prefix and its next 4
+        /// bytes are in the range: S2.
         prefix: super::Cell<([u8; HINTED_PREFIX], usize)>,
         heads: super::Cell<(u32, u32)>,
     }
 
-    /// The leaves that a thread writes to in order.
+    /// The leaves to which a thread writes keys in order.
     struct Hints {
         all: [Hint; HINTS],
-        /// The one that was found last, and the one that is forgotten next.
+        /// The hint that was found last, and the one that will be overwritten next.
         last: super::Cell<usize>,
         next: super::Cell<usize>,
-        /// Whether the thread has replaced the leaf of the one found last.
+        /// Whether the thread has replaced the leaf of the hint that it found last.
         is_replaced: super::Cell<bool>,
-        /// So many more keys without a hint, and nobody looks for one any more.
+        /// After so many more keys without a hint, the thread stops searching for hints.
         misses_left: super::Cell<u32>,
     }
 
-    /// So many streams of keys in order, as of one prefix each, are followed side by side. With four, five of them take 1,340
-    /// instructions an insert, with eight 581.
+    /// The hints of a thread. Each follows one stream of keys in order. With four hints, five streams take 1,340
+    /// instructions an insert, with eight hints 581.
     const HINTS: usize = 8;
-    /// After so many keys in a row without a hint, keys are in no order, and to look for one only costs.
+    /// After so many keys in a row without a hint, keys are taken to be in no order, and a search for hints would be in vain.
     const MISSES: u32 = 16;
-    /// The bytes of the longest prefix that a hint has room for.
+    /// The longest prefix that a hint has room for.
     const HINTED_PREFIX: usize = 32;
     /// A range without a head in it.
     const NO_HEADS: (u32, u32) = (1, 0);
-    /// In place of a state where a thread has put but one pair at an end of a leaf.
+    /// Stands in place of a state while the thread has put only one pair at an end of the leaf.
     const ONE_PAIR: u64 = 0;
 
     sync::thread_local! {
@@ -6292,14 +6322,14 @@ mod sorted {
             }
         }
 
-        /// The thread's own.
+        /// The hints of this thread.
         #[inline(always)]
         fn own<'h>() -> Option<&'h Self> {
             // SAFETY: L1. It is there until the thread ends. Callers do not keep it.
             HINTS_OF_THREAD.try_with(|own| unsafe { &*ptr::from_ref(own) }).ok()
         }
 
-        /// The one for a key, and what of the key comes after its leaf's prefix.
+        /// The hint for a key, and the part of the key after the leaf's prefix.
         #[inline]
         fn find<'k>(&self, index: u64, key: &'k [u8]) -> Option<(&Hint, Suffix<'k>)> {
             for at in self.last.get()..self.last.get() + HINTS {
@@ -6331,7 +6361,7 @@ mod sorted {
             self.heads.set(NO_HEADS);
         }
 
-        /// The key after the leaf's prefix, if it belongs there.
+        /// The part of the key after the leaf's prefix, if the key belongs to the leaf.
         #[inline]
         fn suffix<'k>(&self, key: &'k [u8]) -> Option<Suffix<'k>> {
             let (prefix, len) = self.prefix.get();
@@ -6344,7 +6374,7 @@ mod sorted {
 
     // --- cells and runs
 
-    /// A cell that is to be written: its length code, the rest of the key, and the value or an address.
+    /// A cell to be written: its length code, the rest of the key, and the value or an address.
     #[derive(Clone, Copy)]
     struct Cell<'c> {
         code: u16,
@@ -6378,8 +6408,8 @@ mod sorted {
         }
     }
 
-    /// Pairs next to each other on their way into a new leaf: the prefix that their keys lack, their slots, from where these count
-    /// cells, and the bytes of both. In front of a cell are `OVER` bytes that may be read.
+    /// Pairs side by side that are copied into a new leaf: the prefix that slots and cells leave out, the slots, the byte from
+    /// which they count their cells, and the bytes of slots and cells together. The `OVER` bytes before a cell may be read too.
     #[derive(Clone, Copy)]
     struct Run<'r> {
         prefix: &'r [u8],
@@ -6400,7 +6430,7 @@ mod sorted {
             self.pairs().nth(at).expect("it has such a slot")
         }
 
-        /// The bytes that the pairs take in a leaf with a prefix of `prefix_len`.
+        /// The bytes that the pairs take in a leaf whose prefix has `prefix_len` bytes.
         fn bytes(self, prefix_len: usize) -> usize {
             if prefix_len == self.prefix.len() {
                 return self.bytes;
@@ -6417,12 +6447,12 @@ mod sorted {
         }
     }
 
-    /// How many pairs these are.
+    /// How many pairs the runs have.
     fn count(runs: &[Run<'_>]) -> usize {
         runs.iter().map(|run| run.slots.len()).sum()
     }
 
-    /// The key of the pair with this number, if there are so many.
+    /// The key of the pair with this number. It is empty if there are not so many.
     fn nth_key<'k>(runs: &'k [Run<'k>], mut number: usize, room: &'k mut KeyRoom) -> &'k [u8] {
         for run in runs {
             if number < run.slots.len() {
@@ -6448,7 +6478,7 @@ mod sorted {
             unsafe { self.cell.cast::<u16>().read_unaligned() }
         }
 
-        /// The rest of the key, if it is here, and the value or an address.
+        /// The rest of the key, if the cell has it, and the value or an address.
         #[inline]
         fn parts(&self) -> (&'r [u8], &'r [u8]) {
             let [rest, tail] = cell_parts(self.code(), self.slot.key_len());
@@ -6456,13 +6486,13 @@ mod sorted {
             unsafe { slice::from_raw_parts(self.cell.add(CELL_HEAD), rest + tail) }.split_at(rest)
         }
 
-        /// The cell's length in a leaf with a prefix of `prefix_len`.
+        /// How long the cell is in a leaf whose prefix has `prefix_len` bytes.
         #[inline]
         fn cell_len(&self, prefix_len: usize) -> usize {
             cell_len(self.code(), self.prefix.len() + self.slot.key_len() - prefix_len)
         }
 
-        /// The whole key, put together in `room` unless it is in a blob.
+        /// The whole key. It is put together in `room`, unless a blob has it.
         fn key<'k>(&self, room: &'k mut KeyRoom) -> &'k [u8]
         where
             'r: 'k,
@@ -6481,14 +6511,14 @@ mod sorted {
             &room[..len]
         }
 
-        /// Writes the cell, which is no blob's, into a leaf that is ours and has a prefix longer by `more`; the slot for it. From
-        /// `free` on the leaf has no slots, nor within `OVER` bytes before.
+        /// Copies the cell into a leaf whose prefix is longer by `more`, and which nobody else knows. The key is not in a
+        /// blob. Returns the slot. From `OVER` bytes before `free` on, the leaf has no slots.
         #[inline]
         fn write(self, leaf: Leaf<'_>, more: usize, free: usize) -> Slot {
             let [rest, tail] = cell_parts(self.code(), self.slot.key_len());
             let mut slot = self.slot;
             if more > 0 {
-                // What the prefix has more leaves the head, into which the rest of the key moves up.
+                // The longer prefix takes bytes from the head. The first bytes of the rest move up into it.
                 let rest = self.parts().0;
                 let head = match more {
                     1..4 => slot.head() << (8 * more) | head4(rest) >> (32 - 8 * more),
@@ -6512,7 +6542,7 @@ mod sorted {
             slot.with_cell(at)
         }
 
-        /// As `write`, out of the whole key.
+        /// As `write`, for any prefix: it puts the key together and divides it anew.
         #[inline(never)]
         fn write_anew(&self, leaf: Leaf<'_>) -> Slot {
             let (code, mut room) = (self.code(), KEY_ROOM);
@@ -6523,12 +6553,12 @@ mod sorted {
 
     // --- sizes
 
-    /// Where a key is put together that is in parts, which is never longer than a cell.
+    /// Room to put a key together from its parts. Such a key is never longer than a cell.
     type KeyRoom = [u8; MAX_CELL];
 
     const KEY_ROOM: KeyRoom = [0; MAX_CELL];
 
-    /// The bytes of the rest of a key and of what follows it, in a cell with this length code.
+    /// In a cell with this length code, the bytes of the rest of the key, and of the value or address behind it.
     #[inline]
     fn cell_parts(code: u16, key_len: usize) -> [usize; 2] {
         let rest = key_len.saturating_sub(4);
@@ -6546,7 +6576,7 @@ mod sorted {
 
     /// The length code of a pair's cell.
     fn length_code(key_len: usize, value_len: usize) -> u16 {
-        // The whole key counts, as the leaf's prefix may become shorter.
+        // The whole key counts, because the leaf's prefix may become shorter.
         if CELL_HEAD + key_len + value_len <= MAX_CELL {
             value_len as u16
         } else if CELL_HEAD + key_len + ADDRESS > MAX_CELL {
@@ -6567,11 +6597,11 @@ mod sorted {
         first[..=common(last, first)].to_vec()
     }
 
-    /// The length of the prefix that a leaf with these pairs has, and the bytes that it needs.
+    /// How long the prefix of a leaf with these pairs is, and how many bytes the leaf needs.
     fn leaf_content(runs: &[Run<'_>]) -> (usize, usize) {
         let mut rooms = [KEY_ROOM; 2];
         let [first, last] = &mut rooms;
-        // They are in order, so what the first and the last share all share.
+        // They are in order, so all of them share what the first and the last one share.
         let count = count(runs);
         let shared =
             if count > 1 { common(nth_key(runs, 0, first), nth_key(runs, count - 1, last)) } else { 0 };
@@ -6580,7 +6610,8 @@ mod sorted {
         (prefix_len, HEAD + prefix_room(prefix_len) + bytes.sum::<usize>())
     }
 
-    /// The size of a leaf for so many bytes. Large ones go in large steps, so that few are replaced for a little room.
+    /// The size of a leaf for so many bytes. Large leaves have sizes in large steps, so that a leaf is seldom replaced for
+    /// a little room.
     fn leaf_size(bytes: usize) -> usize {
         let step = if bytes > SMALL_LEAF { 256 } else { 64 };
         bytes.max(MIN_LEAF).next_multiple_of(step)
@@ -6591,12 +6622,12 @@ mod sorted {
         if pairs <= FEW { 2 * LEAF } else { LEAF }
     }
 
-    /// The free bytes that a leaf begins with: more make writing quicker, fewer memory smaller.
+    /// The free bytes that a new leaf gets. With more of them writes are quicker, with fewer the table is smaller.
     fn slack(content: usize) -> usize {
         content / 8 + 64
     }
 
-    /// Splits pairs so that both halves have about as many bytes. Neither is empty.
+    /// Splits pairs into two halves of about as many bytes. Neither half is empty.
     fn split<'r>(runs: &[Run<'r>]) -> (Vec<Run<'r>>, Vec<Run<'r>>) {
         let size = |pair: Pair<'_>| SLOT + pair.cell_len(pair.prefix.len());
         let first = runs.iter().find_map(|run| run.pairs().next()).map_or(0, size);
@@ -6618,7 +6649,7 @@ mod sorted {
 
     // --- scanning
 
-    /// Whether a scan that goes on at `from` has passed `to`.
+    /// Whether a scan that continues at `from` has passed its bound `to`.
     fn beyond(from: &[u8], to: Bound<&[u8]>, down: bool) -> bool {
         match to {
             Bound::Unbounded => false,
@@ -6628,8 +6659,8 @@ mod sorted {
         }
     }
 
-    /// Copies the key of a pair after the prefix, with the first `tail` bytes of its cell: the rest of the key, and the value
-    /// behind it.
+    /// Copies the part of a pair's key after the prefix, and of the cell `tail` bytes: the rest of the key, and the value
+    /// if so many are asked for.
     ///
     /// # Safety
     /// There is room, and for `OVER` bytes more.
@@ -6641,7 +6672,7 @@ mod sorted {
             to.cast::<[u8; 4]>().write(slot.head().to_be_bytes());
             let (from, to) = (leaf.base().add(cell), to.add(slot.key_len().min(4)));
             if tail <= OVER && cell + OVER <= leaf.size.into() {
-                // In words: of two copies of different lengths the compiler makes one call.
+                // Two words are copied one by one. From two copies of different lengths the compiler would make one call.
                 for at in [0, OVER / 2] {
                     to.add(at).cast::<u128>().write_unaligned(from.add(at).cast::<u128>().read_unaligned());
                 }
@@ -6651,12 +6682,12 @@ mod sorted {
         }
     }
 
-    /// How many of a leaf's first `count` pairs are below a key; with `or_equal`, not above it.
+    /// How many of a leaf's first `count` pairs are below a key. With `or_equal` it also counts one with that key.
     fn pairs_below(leaf: Leaf<'_>, count: usize, key: &[u8], or_equal: bool) -> usize {
         leaf.search(count, key, false).found.map_or_else(|at| at, |(at, _)| at + usize::from(or_equal))
     }
 
-    /// The places of a leaf's first `count` pairs that are between two bounds.
+    /// Which of a leaf's first `count` pairs are between two bounds.
     fn pairs_between(leaf: Leaf<'_>, count: usize, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Range<usize> {
         let side = |bound, open, with| match bound {
             Bound::Unbounded => open,
@@ -6667,25 +6698,29 @@ mod sorted {
         first..side(upper, count, true).max(first)
     }
 
-    /// A large value is prefetched so many pairs before it is shown, and all of one that is to be copied just before.
+    /// The first lines of a large value are prefetched so many pairs before it is shown. If it is to be copied, all its
+    /// lines are prefetched one pair before.
     const LOOKAHEAD: usize = 8;
-    /// A scan prefetches so many cells of its first leaf at once: with all of them, one that stops after a pair took 570 instead of
-    /// 500 ns (values of 400 bytes: 1,000 and 700); with none, one of fifty 1,310 instead of 1,180. WebAssembly takes a whole leaf.
+    /// In its first leaf, a scan prefetches so many cells at a time. If it prefetched all, a scan of one pair would take
+    /// 570 instead of 500 ns, and 1,000 instead of 700 with values of 400 bytes. If it prefetched none, a scan of fifty
+    /// pairs would take 1,310 instead of 1,180 ns. In WebAssembly it prefetches all of a leaf.
     const CELLS: usize = if cfg!(target_family = "wasm") { LEAF } else { 16 };
-    /// Room for a pair that is all in its cell, and for what a short copy writes beyond.
+    /// Room for a pair whose value is in its cell, and for the bytes that a short copy writes beyond it.
     const ROOM: usize = MAX_CELL + OVER;
     /// The bytes of a packed pair before its key.
     const PAIR_HEAD: usize = 2 * size_of::<u32>();
 
-    /// So much room. Where it began at a page's end, each step would write across that, for 30 instead of 15 ns.
+    /// A buffer with that room. If it began just before the end of a page, each step would write across the page's end, and
+    /// take 30 ns instead of 15.
     fn pair_buffer() -> Vec<u8> {
         let buffer = Vec::<u8>::with_capacity(ROOM);
         let ends_page = !SMALL && buffer.as_ptr().addr() % 4096 > 4096 - 64;
-        // Another size, as the allocator may have many such places of this one: to try them all took 200 us with 100,000 cursors.
+        // It asks for another size. The allocator may have many places of the first size that are just as bad: with 100,000
+        // cursors, trying them all took 200 us.
         if ends_page { Vec::with_capacity(ROOM + 256) } else { buffer }
     }
 
-    /// Bytes that need no allocation if they are as few as most keys have.
+    /// A key, without an allocation if it is short, as most are.
     #[derive(Clone)]
     pub(super) enum Bytes {
         Short(u8, [u8; Self::SHORT]),
@@ -6723,32 +6758,35 @@ mod sorted {
 
     // --- cursors
 
-    /// Where a cursor is: on which key of which range, and which slots of a leaf come next for as long as the leaf has not changed.
+    /// Where a cursor is: its range, the key that it is on, and the slots of a leaf that come next, which count as long as
+    /// the leaf has not changed.
     pub(super) struct Position {
         pub(super) range: Bounds,
-        /// The key of the pair it is on, and behind it the value where that was copied.
+        /// The key of the pair that it is on, and behind it the value, if that was copied.
         pub(super) bytes: Vec<u8>,
-        /// The key's length, if it is on a pair.
+        /// The length of that key, if it is on a pair.
         on: Option<usize>,
         leaf: NonNull<LeafHead>,
         state: u64,
         /// The number of the leaf's index, or 0 where there is no leaf.
         index: u64,
         down: bool,
-        /// Where the next pair's slot is in the leaf, in words, and how many there are in its direction.
+        /// Which word of the leaf is the next pair's slot, and how many pairs there are from there on.
         at: usize,
         left: usize,
-        /// The separator behind the leaf, where the scan goes on there.
+        /// The separator behind the leaf, if the scan continues there.
         edge: Option<Bytes>,
-        /// A line of the leaf that is likely to be next, to be prefetched at the next step.
+        /// The line to be prefetched at the next step, of the leaf that is likely to come next.
         next_line: *const u8,
-        /// How many pairs are left when the next cells are to be prefetched.
+        /// Once only so many pairs are left in the leaf, the next cells are prefetched.
         prefetch_at: usize,
-        /// How many pairs are left when a step may be more than a plain one: that too, the next leaf, or a large value.
+        /// Once only so many are left, a step is not a plain one: it has to prefetch cells, or go to the next leaf, or show
+        /// a large value.
         slow_at: usize,
     }
 
-    // SAFETY: S5. `current` alone follows the leaf's pointer, to an atomic. Nobody follows the other.
+    // SAFETY: S5. Only `current` follows the pointer to the leaf, and only to an atomic. Nobody follows the pointer to the
+    // line.
     unsafe impl Send for Position {}
     // SAFETY: S5.
     unsafe impl Sync for Position {}
@@ -6772,24 +6810,24 @@ mod sorted {
             }
         }
 
-        /// The key of the pair it is on.
+        /// The key of the pair that it is on.
         #[inline]
         pub(super) fn on(&self) -> Option<&[u8]> {
             Some(&self.bytes[..self.on?])
         }
 
-        /// The leaf, if a new search in the tree would find nothing else.
+        /// The leaf, if it has not changed: a new search in the tree would find the same.
         #[inline(always)]
         fn current<'g>(&self, index: &'g SortedIndex, down: bool) -> Option<Leaf<'g>> {
             if self.index != index.number || self.down != down {
                 return None;
             }
             let leaf = Leaf::new(self.leaf.cast());
-            // S5. A writer that has the lock may have led the tree elsewhere.
+            // S5. A leaf that is locked does not count: its writer may have led the tree to another one.
             (leaf.state().load(Acquire) == self.state).then_some(leaf)
         }
 
-        /// Whether the leaf is as it was when pairs were last packed, in this direction.
+        /// Whether the leaf has not changed since pairs were last packed in this direction.
         #[inline]
         pub(super) fn is_unchanged(&self, index: &SortedIndex, down: bool) -> bool {
             self.current(index, down).is_some()
@@ -6797,8 +6835,8 @@ mod sorted {
 
         // --- steps
 
-        /// Moves to the next pair of the same leaf if its value is in the cell, as most are, and copies key and value. Returns the
-        /// key's length.
+        /// Moves to the next pair, if it is in the same leaf and its value is in the cell, as most are. Copies key and
+        /// value. Returns the key's length.
         #[inline(always)]
         pub(super) fn next_at_once(&mut self, index: &SortedIndex, down: bool) -> Option<usize> {
             if self.left <= self.slow_at {
@@ -6808,8 +6846,8 @@ mod sorted {
             Some(self.step(leaf, down, true)?.0)
         }
 
-        /// Moves to the next pair of the leaf, with `copy` and a copy of its value. Returns the key's length and the value. `None` where
-        /// the value is not in the cell, or the leaf has changed.
+        /// Moves to the next pair of the leaf and copies its key, with `copy` its value too. Returns the key's length and
+        /// the value. `None` if the value is not in the cell, or the leaf has changed.
         #[inline(always)]
         fn step<'g>(&mut self, leaf: Leaf<'g>, down: bool, copy: bool) -> Option<(usize, &'g [u8])> {
             let slot = leaf.slot_behind(self.at);
@@ -6822,8 +6860,8 @@ mod sorted {
             Some((key_len, value))
         }
 
-        /// Moves to the next pair, wherever it is, and copies its key, with `copy` its value too if that is in the cell. Returns the
-        /// key's length, and where the value is.
+        /// Moves to the next pair, wherever it is, and copies its key. With `copy` it copies the value too, if that is in
+        /// the cell. Returns the key's length, and where the value is.
         #[cold]
         #[inline(never)]
         pub(super) fn next_slowly<'g>(
@@ -6857,7 +6895,7 @@ mod sorted {
                 }
             }
             if !matches!(value, Body::Inline(_)) {
-                // The next one's value is most likely large too.
+                // The next value is most likely large too.
                 self.slow_at = usize::MAX;
                 let first = if fresh { 1 } else { LOOKAHEAD };
                 (first..=LOOKAHEAD).for_each(|ahead| self.prefetch_value(leaf, ahead, 1));
@@ -6876,7 +6914,7 @@ mod sorted {
             self.prefetch_next_leaf();
         }
 
-        /// Copies the key of a pair, and with `copy` its value, which is in the cell; the key's length.
+        /// Copies the key of a pair. With `copy` it copies the value too, which is in the cell. Returns the key's length.
         #[inline(always)]
         fn put(&mut self, leaf: Leaf<'_>, slot: Slot, value: &[u8], copy: bool) -> usize {
             let prefix_len = usize::from(leaf.prefix_len);
@@ -6888,7 +6926,7 @@ mod sorted {
                 copy_pair(leaf, slot, tail, self.bytes.as_mut_ptr().add(prefix_len));
                 self.bytes.set_len(prefix_len + in_head + tail);
             }
-            // Where the copy was short, the compiler leaves this test out.
+            // The compiler leaves out this test where the copy was short.
             if tail > OVER {
                 (0..tail / 64).for_each(|_| self.prefetch_next_leaf());
             }
@@ -6897,7 +6935,7 @@ mod sorted {
             key_len
         }
 
-        /// Makes room for the pairs of another leaf.
+        /// Empties the buffer for the pairs of another leaf.
         fn begin(&mut self) {
             self.bytes.clear();
             if self.bytes.capacity() < ROOM {
@@ -6905,8 +6943,8 @@ mod sorted {
             }
         }
 
-        /// Shows `read` the pairs that `next_at_once` would come to, without their values copied, until `done` is `end` or `read`
-        /// returns false; whether it did not.
+        /// Shows `read` the pairs that `next_at_once` would move to, without a copy of their values, until `done` is `end`
+        /// or `read` returns false. Returns false in that case.
         #[inline(always)]
         pub(super) fn show(
             &mut self,
@@ -6917,7 +6955,7 @@ mod sorted {
             read: &mut impl FnMut(&[u8], &[u8]) -> bool,
         ) -> bool {
             let most = self.left.saturating_sub(self.slow_at).min(end - *done);
-            // Among large values there are none, and each step would look at the leaf in vain.
+            // Among large values there are none. Without this test, each step would load the leaf's state in vain.
             if most == 0 {
                 return true;
             }
@@ -6945,14 +6983,14 @@ mod sorted {
             self.prefetch_at = self.left - count;
         }
 
-        /// Prefetches another line of the leaf that is likely to come next.
+        /// Prefetches one more line of the leaf that is likely to come next.
         #[inline]
         fn prefetch_next_leaf(&mut self) {
             prefetch(self.next_line);
             self.next_line = self.next_line.wrapping_add(64);
         }
 
-        /// Prefetches the first lines of a large value that comes after so many others.
+        /// Prefetches the first lines of the value that is so many pairs ahead, if it is large.
         fn prefetch_value(&self, leaf: Leaf<'_>, ahead: usize, lines: usize) {
             if ahead < self.left {
                 let at = if self.down { self.at - ahead } else { self.at + ahead };
@@ -6967,9 +7005,9 @@ mod sorted {
             }
         }
 
-        /// Moves over up to `limit` pairs and lays them behind what is `packed`, each with its lengths before it, 4 bytes each: those
-        /// of one leaf that have their value there, as long as there is room, and none once all are `bytes` long. How many; where
-        /// there are none, a single step finds out why.
+        /// Moves over up to `limit` pairs and appends them to `packed`. Before each pair are the lengths of key and value, 4
+        /// bytes each. It stops at the end of the leaf, at a value that is not in its cell, when the room is used up, and once
+        /// `packed` has `bytes` bytes. Returns how many pairs it moved over. If there were none, a single step finds out why.
         #[inline]
         pub(super) fn pack(
             &mut self,
@@ -7021,13 +7059,13 @@ mod sorted {
                 self.bytes.extend_from_slice(&packed[last.clone()]);
                 (self.on, self.at, self.left) = (Some(last.len()), at, self.left - done);
             } else if fresh {
-                // `bytes` is still of another leaf.
+                // `bytes` still begins with the prefix of another leaf.
                 self.index = 0;
             }
             done
         }
 
-        /// Finds the leaf of the next pair. S3: it waits while slots shift there.
+        /// Finds the leaf of the next pair, and its slot. S3: it waits while slots shift there.
         #[cold]
         fn seek<'g>(&mut self, index: &'g SortedIndex, down: bool) -> Option<(Leaf<'g>, Slot)> {
             let (lower, upper) = (as_slice(&self.range.0), as_slice(&self.range.1));
@@ -7058,7 +7096,7 @@ mod sorted {
                     wait(&mut turns);
                     continue;
                 }
-                // Where a bound is in this leaf, the scan ends here.
+                // If a bound of the range is in this leaf, the scan ends here.
                 let whole = if down { next.start == 0 } else { next.end == count };
                 let edge = edge.filter(|_| whole);
                 let next_leaf = edge
@@ -7069,7 +7107,7 @@ mod sorted {
                     (self.leaf, self.state, self.index) = (leaf.head, state & !LOCKED, index.number);
                     (self.at, self.left, self.prefetch_at) = (at, next.len(), 0);
                     (self.down, self.edge) = (down, edge);
-                    // In WebAssembly nothing prefetches the next leaf meanwhile.
+                    // In WebAssembly, steps do not prefetch the next leaf.
                     if passed.is_none() != cfg!(target_family = "wasm") {
                         self.prefetch_cells(leaf);
                     }
@@ -7127,7 +7165,7 @@ impl FromStr for Index {
 /// The codec of bytes that are shown as they are stored.
 pub const BYTES: &str = "bytes";
 
-/// How [`Store::table_with`] opens a table, and what a table that it creates is like.
+/// How [`Store::table_with`] opens a table, and what a new table is like.
 ///
 /// A codec says what the bytes of keys or values mean. The engine only remembers its name, so that every program and
 /// every language reads a table as it was written.
@@ -7143,7 +7181,7 @@ pub struct TableOptions<'n> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Codec<'n> {
     name: &'n str,
-    /// Whether a table that is there may have any other.
+    /// Whether a table that exists already may have any other codec.
     any: bool,
 }
 
@@ -7155,7 +7193,7 @@ impl Codec<'_> {
         Ok(())
     }
 
-    /// Checks this against what a table has. Its bytes may always be looked at.
+    /// Checks this codec against the one that a table has. Every table may be opened as plain bytes.
     fn check(self, table: &Table, of: &'static str, has: &str) -> Result<()> {
         if self.any || self.name == BYTES || self.name == has {
             return Ok(());
@@ -7246,8 +7284,7 @@ pub struct Store {
 #[derive(Default)]
 struct StoreInner {
     tables: Mutex<BTreeMap<String, Table>>,
-    /// Locked after the tables.
-    /// By name. Few, so that a list is enough.
+    /// Locked after the tables. By name. Few, so that a list is enough.
     caches: Mutex<Vec<Cache>>,
     memory: Arc<Memory>,
     clock: Arc<Clock>,
@@ -7276,8 +7313,7 @@ impl Store {
 
     /// As [`table`](Self::table), with the codecs of its keys and values, and only where it is there if so asked.
     ///
-    /// Also fails with [`Error::WrongCodec`] where the table has another codec than the one named, and with
-    /// [`Error::NoTable`].
+    /// Also fails with [`Error::WrongCodec`] where the table has another codec than the one named, and with [`Error::NoTable`].
     pub fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
         options.check_names(name)?;
         let mut tables = lock(&self.inner.tables);
@@ -7304,7 +7340,7 @@ impl Store {
         lock(&self.inner.tables).values().cloned().collect()
     }
 
-    /// Removes a table and its pairs; whether it was there.
+    /// Removes a table and its pairs. Returns whether it was there.
     ///
     /// Handles of it find nothing from then on, and their writes fail with [`Error::TableDropped`].
     pub fn drop_table(&self, name: &str) -> bool {
@@ -7392,10 +7428,10 @@ pub type Swap<'a, K> = (K, Option<&'a [u8]>, Option<&'a [u8]>);
 /// A key and its value, as they come in batches.
 type KeyValue<'p> = (&'p [u8], &'p [u8]);
 
-/// A batch is written in pieces of so many pairs: larger ones are no quicker.
+/// A batch is written in pieces of so many pairs. Larger pieces are no quicker.
 const BATCH: usize = tuned(4096, 40);
 
-/// A number as text, without an allocation.
+/// A number as decimal text, without an allocation.
 struct Decimal {
     bytes: [u8; 20],
     start: usize,
@@ -7412,7 +7448,7 @@ impl Decimal {
                 break;
             }
         }
-        // A sign stands there already.
+        // All bytes before the digits are minus signs.
         Self { bytes, start: start - usize::from(number < 0) }
     }
 }
@@ -7436,12 +7472,12 @@ fn incremented(text: &[u8], by: i64) -> Tried<i64> {
     value.checked_add(by).ok_or_else(|| Box::new(Error::Overflow { value, by }))
 }
 
-/// What a verb makes of a key's value.
+/// Says what a verb does with a pair. It is shown the key's value.
 trait Decide<V>: FnMut(Option<&[u8]>) -> Tried<Change<V>> {}
 
 impl<V, F: FnMut(Option<&[u8]>) -> Tried<Change<V>>> Decide<V> for F {}
 
-/// Which of the three verbs that give a key a value.
+/// One of the three verbs that give a key a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     /// [`Table::insert`].
@@ -7453,7 +7489,7 @@ pub enum Write {
 }
 
 impl Write {
-    /// Whether it takes effect, which depends on whether the key is there.
+    /// Whether the verb takes effect, depending on whether the key is there.
     #[inline]
     pub const fn takes_effect(self, is_there: bool) -> bool {
         match self {
@@ -7464,7 +7500,7 @@ impl Write {
     }
 }
 
-/// Whether the pair at this position is to be written where its key has this value.
+/// Says whether to write the pair at a position. It is shown the value that the key has.
 trait Wants: FnMut(usize, Option<&[u8]>) -> bool {}
 
 impl<F: FnMut(usize, Option<&[u8]>) -> bool> Wants for F {}
@@ -7484,7 +7520,7 @@ pub struct Table {
     inner: Arc<TableInner>,
 }
 
-/// What every verb needs comes first, so that it is in one cache line.
+/// The fields that every verb needs come first, so that they are in one cache line.
 #[repr(C)]
 struct TableInner {
     memory: Arc<Memory>,
@@ -7496,8 +7532,8 @@ struct TableInner {
 }
 
 impl TableInner {
-    /// What a table counts for itself: this, its index, of which the sorted one is the larger, its name here and in the
-    /// store, its codecs, and what the store's map and the allocations take around them.
+    /// What a table counts for itself: this struct, its index (of the two kinds the sorted one is larger), its name here
+    /// and in the store, its codecs, and what the store's map and the allocator take for them.
     fn bytes(name: &str, (keys, values): (&str, &str)) -> usize {
         736 + 2 * name.len() + keys.len() + values.len()
     }
@@ -7510,7 +7546,7 @@ impl Drop for TableInner {
     }
 }
 
-/// The pairs of a table under its index. Emptying a table puts a new index in place.
+/// The index of a table, with its pairs. A table that is emptied gets a new index.
 enum Pairs {
     Hash(Shared<hash::HashIndex>),
     Sorted(Shared<sorted::SortedIndex>),
@@ -7545,8 +7581,8 @@ impl Table {
         epoch::pin(&self.inner.memory)
     }
 
-    /// Puts an empty index in place: T1. It must be this thread's own: a thread that finds it then also sees what this one did
-    /// before, such as marking the table as dropped.
+    /// Replaces the index by an empty one: T1. It repeats that until the new index is the one that this thread made. So a
+    /// thread that finds it also sees what this thread did before, such as marking the table as dropped.
     fn renew(&self) {
         with_index!(self.inner.pairs, index => {
             let replace = |old: Arc<_>| index.replace(&old, old.anew());
@@ -7568,7 +7604,7 @@ impl Table {
         });
     }
 
-    /// Frees what was deleted or replaced and no reader can be in any more; whether there was any.
+    /// Frees what was deleted or replaced, if no reader can be in it any more. Returns whether there was any.
     #[cold]
     fn make_room(&self) -> bool {
         with_index!(self.inner.pairs, index => index.get_arc().collect())
@@ -7694,8 +7730,7 @@ impl Table {
         })
     }
 
-    /// Adds `by` to the value, a decimal integer in ASCII such as `-42`, and returns the sum. An absent
-    /// key counts as 0.
+    /// Adds `by` to the value, a decimal integer in ASCII such as `-42`, and returns the sum. An absent key counts as 0.
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
         let mut sum = by;
         self.change(key.as_ref(), true, |old| {
@@ -7732,12 +7767,12 @@ impl Table {
         let (key, value) = (key.as_ref(), value.as_ref());
         check_value(value)?;
         let decide = |old: Option<&[u8]>| Ok(set_if(write.takes_effect(old.is_some()), value));
-        // A module for WebAssembly is downloaded: only the fast one has a copy of the indexes' writing for these verbs alone.
+        // Programs download a WebAssembly module. Only the fast one has a copy of the write path for these verbs alone.
         if SMALL { self.change(key, true, decide) } else { self.change_at_once(key, true, decide) }
     }
 
-    /// Changes a pair as `decide` says; whether one was written or removed. All single writes go through here. Where there was no
-    /// room but deletes have left some, `decide` is asked `again`.
+    /// Changes a pair as `decide` says. Returns whether one was written or removed. All single writes go through here. If
+    /// memory was refused and deletes have left some, it asks `decide` once more, but only if `again` allows that.
     fn change<'v, V: AsRef<[u8]> + Into<Cow<'v, [u8]>>>(
         &self,
         key: &[u8],
@@ -7757,7 +7792,7 @@ impl Table {
         self.change_at_once(key, again, decide)
     }
 
-    /// As `change`. The first attempt is a straight line. It seldom needs another.
+    /// As `change`. The first attempt is inlined. It seldom needs another.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn change_at_once<V: AsRef<[u8]>>(
         &self,
@@ -7772,7 +7807,7 @@ impl Table {
         }
     }
 
-    /// Tries again after a first attempt.
+    /// Tries again after the first attempt.
     #[cold]
     #[inline(never)]
     fn insist<V: AsRef<[u8]>>(
@@ -7801,7 +7836,7 @@ impl Table {
         }
     }
 
-    /// One attempt of a change. `None` where the index grew or was replaced meanwhile.
+    /// One attempt of a change. `None` if the index grew or was replaced meanwhile.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn attempt<V: AsRef<[u8]>>(&self, key: &[u8], decide: &mut impl Decide<V>) -> Option<Tried<bool>> {
         let mut decide = |old: Option<&[u8]>| {
@@ -7851,24 +7886,25 @@ impl Table {
         }
         let check = |(key, value): KeyValue<'_>| check_key(key).and_then(|()| check_value(value));
         pairs.iter().map(slices).try_for_each(check)?;
-        // A module for WebAssembly is downloaded: there, one copy of the indexes' writing does.
+        // Programs download a WebAssembly module, so it has one copy of the write path.
         if cfg!(target_family = "wasm") {
             let write_one = |(key, value): &(K, V)| self.write(write, key, value);
             return self.each(pairs, |(key, _)| key.as_ref(), write_one);
         }
         let mut results = Vec::with_capacity(pairs.len());
         for group in pairs.chunks(BATCH) {
-            // Asked once more, a caller's type may answer with other bytes: what is written is what is checked here.
+            // Each key and value is taken from the caller's type once and then checked: asked again, the type might return
+            // other bytes.
             let group: Vec<_> = group.iter().map(slices).collect();
             self.write_each(&group, &mut results, |_, old| write.takes_effect(old.is_some()))?;
         }
         Ok(results)
     }
 
-    /// Gives each key its value where `wants` it, which is told the pair's position and the key's value under the key's lock, and
-    /// is asked again where room had to be made first. Adds to `took` whether it did.
+    /// Writes each pair that `wants` accepts, and adds to `took` whether it did. `wants` is shown the pair's position and,
+    /// under the key's lock, the key's value. It is asked again if room had to be made first.
     ///
-    /// Where it fails, `took` says which of the first pairs are written; the others are not.
+    /// If it fails, `took` says which pairs were written. Pairs beyond its end were not.
     #[doc(hidden)]
     pub fn write_each(
         &self,
@@ -7891,7 +7927,7 @@ impl Table {
         results: &mut Vec<bool>,
         wants: &mut impl Wants,
     ) -> Result<()> {
-        /// With fewer pairs, too few are of one shard to write a hash table shard by shard.
+        /// With fewer pairs it is not worth while to go shard by shard: too few are of the same one.
         const MIN_BY_SHARD: usize = tuned(64, 4);
         let before = results.len();
         let may_write = || !self.is_dropped();
@@ -7900,7 +7936,7 @@ impl Table {
                 results.resize(before + pairs.len(), false);
                 let took = &mut results[before..];
                 let mut left = index.get(&self.pin()).write_many(pairs, took, may_write, wants);
-                // The first pair that fails makes the error. Those before it are written.
+                // The first pair that fails gives the error. Those before it are written.
                 left.sort_unstable();
                 for at in left {
                     took[at as usize] = self.write_one(pairs, at as usize, wants)?;
@@ -7933,7 +7969,7 @@ impl Table {
                     self.renew_if_empty();
                 }
             }
-            // So it is in WebAssembly too. A module is downloaded: there, one copy of the indexes' writing does.
+            // WebAssembly comes here too, since its module has one copy of the write path.
             _ => {
                 let mut positions = 0..pairs.len();
                 let write_next =
@@ -7976,8 +8012,7 @@ impl Table {
         self.each(amounts, |(key, _)| key.as_ref(), |(key, by)| self.increment(key, *by))
     }
 
-    /// [`compare_and_swap`](Self::compare_and_swap) for each key, expected and new value: whether each
-    /// took effect.
+    /// [`compare_and_swap`](Self::compare_and_swap) for each key, expected and new value: whether each took effect.
     pub fn compare_and_swap_many<K: AsRef<[u8]>>(&self, swaps: &[Swap<'_, K>]) -> Result<Vec<bool>> {
         swaps.iter().try_for_each(|(_, _, new)| new.map_or(Ok(()), check_value))?;
         self.each(
@@ -7987,7 +8022,7 @@ impl Table {
         )
     }
 
-    /// Does `verb` with every item, once all keys are checked. Prefetches what it will need some items ahead.
+    /// Checks all keys, then does `verb` with every item. It prefetches some items ahead.
     fn each<I, T>(
         &self,
         items: &[I],
@@ -7999,7 +8034,7 @@ impl Table {
         Ok(results)
     }
 
-    /// As `each`, adding to `results`, which has those of the first items where one fails.
+    /// As `each`, but it appends to `results`. If an item fails, the results of those before it are there.
     fn each_into<I, T>(
         &self,
         results: &mut Vec<T>,
@@ -8020,13 +8055,13 @@ impl Table {
         Ok(())
     }
 
-    /// Prefetches what verbs on these keys will need, so that the cache misses overlap.
+    /// Prefetches what verbs on these keys will need, so that their cache misses overlap.
     #[doc(hidden)]
     pub fn prefetch(&self, keys: &[&[u8]]) {
         let pinned = self.pin();
         match &self.inner.pairs {
             Pairs::Hash(index) => index.get(&pinned).prefetch(keys),
-            // In WebAssembly each way down prefetches a whole leaf, which is as much as loads can.
+            // In WebAssembly, going down the tree already prefetches a whole leaf.
             Pairs::Sorted(_) if cfg!(target_family = "wasm") => {}
             Pairs::Sorted(index) => index.get(&pinned).prefetch(keys),
         }
@@ -8061,8 +8096,7 @@ impl Table {
         self.select_with(key, |_| ()).is_some()
     }
 
-    /// Shows `read` every key's position in `keys` and its value, or `None` where it is absent. The
-    /// positions come in order.
+    /// Shows `read` every key's position in `keys` and its value, or `None` where it is absent. The positions come in order.
     ///
     /// Look-ups overlap, so a value is one that the key had during the call: what `read` writes may show in
     /// those that follow or not.
@@ -8120,8 +8154,8 @@ impl Table {
     /// A pair that is there all the while comes exactly once. One that other threads write meanwhile may
     /// come or not. The next large values of a hash table, some hundreds, stay in memory until they have come.
     pub fn iter(&self) -> Iter {
-        /// Longer values are copied one by one. Shorter ones are copied in one piece with the pairs beside them, and again when it
-        /// is their turn: hundreds of small allocations, freed one at a time, take longer.
+        /// Values from this length on are copied one by one. The pairs with shorter ones are first copied into one buffer,
+        /// and each again when it is its turn. That is quicker than hundreds of small allocations at a time.
         const LARGE: usize = 1024;
         let Pairs::Hash(_) = &self.inner.pairs else {
             let copied = |(key, value): (_, Vec<u8>)| (key, Value(Kept::Copy(value.into())));
@@ -8149,8 +8183,8 @@ impl Table {
         Iter(Box::new(segments.flatten()))
     }
 
-    /// Shows `read` some pairs of a hash table where they lie. A first call begins at 0, the next where the last one ended. Returns
-    /// where the next pairs begin, if there are any.
+    /// Shows `read` some pairs of a hash table, without a copy. The first call begins at 0. Returns where the next call is
+    /// to begin, if there are more pairs.
     #[doc(hidden)]
     pub fn walk(&self, from: u64, mut read: impl FnMut(&[u8], &[u8])) -> Option<u64> {
         self.walk_bodies(from, |key, body| read(key, body.bytes()))
@@ -8183,7 +8217,7 @@ impl fmt::Debug for Table {
 
 /// The bounds of the keys that start with `prefix`, as [`Table::try_cursor`] takes them once borrowed.
 pub fn prefix_range(prefix: &[u8]) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
-    // The first key after all of them: the prefix without trailing 0xff, its last byte one higher.
+    // The first key behind all of them: the prefix without trailing 0xff bytes, with its last byte increased by one.
     let upper = prefix.iter().rposition(|&byte| byte != 0xff).map_or(Bound::Unbounded, |last| {
         let mut next = prefix[..=last].to_vec();
         next[last] += 1;
@@ -8878,12 +8912,12 @@ impl fmt::Debug for Cache {
 pub struct Cursor {
     table: Table,
     position: sorted::Position,
-    /// The value that was returned last, if it is too large to be copied.
+    /// The value that was returned last, if it is shared instead of copied.
     large: Option<Value>,
 }
 
 impl Cursor {
-    /// A reader pins anew after so many pairs, as a pin keeps what writers free.
+    /// A scan pins anew after so many pairs, because a pin delays the reuse of memory.
     const PINNED: usize = 256;
 
     fn new(table: Table, range: sorted::Bounds, on: Option<&[u8]>) -> Self {
@@ -8945,8 +8979,8 @@ impl Cursor {
         self.large.as_deref().unwrap_or_default()
     }
 
-    /// Moves over up to `limit` pairs and appends them to `packed`, each with its lengths before it. Stops once `packed` is `bytes`
-    /// long or has no room. Returns how many; where that is 0, the next single step finds out why.
+    /// Moves over up to `limit` pairs and appends them to `packed`, each with its lengths before it. Stops once `packed` is
+    /// `bytes` long or has no room. Returns how many. If that is 0, the next single step finds out why.
     #[doc(hidden)]
     pub fn pack(&mut self, down: bool, limit: usize, bytes: usize, packed: &mut Vec<u8>) -> usize {
         let pinned = self.table.pin();
@@ -8969,7 +9003,7 @@ impl Cursor {
         self.position = sorted::Position::new(range, Some(key));
     }
 
-    /// Shows `read` up to `limit` pairs where they lie, for as long as it returns true; how many there were.
+    /// Shows `read` up to `limit` pairs, without a copy, as long as it returns true. Returns how many there were.
     #[doc(hidden)]
     pub fn steps(&mut self, down: bool, limit: usize, mut read: impl FnMut(&[u8], &[u8]) -> bool) -> usize {
         let Pairs::Sorted(index) = &self.table.inner.pairs else { return 0 };
