@@ -47,6 +47,7 @@ mod options;
 mod paths;
 mod pause;
 mod position;
+mod replay;
 mod reserve;
 mod rewrite;
 #[cfg(test)]

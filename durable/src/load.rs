@@ -12,6 +12,7 @@ use crate::clock;
 use crate::disk::File;
 use crate::log::End;
 use crate::options::ProgressFn;
+use crate::replay::{Replay, threads};
 
 /// What a power cut left unfinished: bytes of the log that were never promised to be on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +31,6 @@ pub(crate) struct Found {
     pub(crate) torn: Option<Torn>,
 }
 
-/// More threads than this would wait for the one that reads.
-const MOST_THREADS: usize = 4;
 /// A file is read in pieces of at most this size, or of one record.
 const PIECE: usize = 1 << 20;
 /// A longer record is read once before memory is allocated for it, to see that it is all there.
@@ -61,9 +60,8 @@ pub(crate) fn load(
         return Ok(Found { loader, end: None, torn: None });
     }
     let mut log = LogReader::of_file(&**file, header.salt, len, dump);
-    log.replay(&mut loader, progress)?;
+    let position = position_in(log.replay(&mut loader, progress)?, header.salt);
     let torn = log.torn(has_writer)?;
-    let position = position_in(loader.position(), header.salt);
     let end = End { file: Arc::clone(file), salt: header.salt, at: log.at, dump, position };
     Ok(Found { loader, end: Some(end), torn })
 }
@@ -146,7 +144,7 @@ fn load_dump(
     let loader = RwLock::new(Loader::new(store));
     let (inserted, turn) = (Mutex::new(0), Condvar::new());
     let shared = Shared { file, salt, len, loader, next: Mutex::new(next), inserted, turn };
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    let threads = threads();
     // Small files are loaded before a thread has started.
     if threads == 1 || len < 4 << 20 {
         shared.work();
@@ -449,15 +447,17 @@ impl<'f> LogReader<'f> {
         Ok(false)
     }
 
-    fn replay(&mut self, loader: &mut Loader, progress: &mut ProgressFn) -> Result<()> {
+    /// Applies all records; the position behind the last.
+    fn replay(&mut self, loader: &mut Loader, progress: &mut ProgressFn) -> Result<Position> {
         let mut done = 0;
+        let mut replay = Replay::new(loader);
         loop {
             let offset = self.at;
-            let Some((kind, payload)) = self.record()? else { return Ok(()) };
+            let Some((kind, payload)) = self.record()? else { return replay.end() };
             if !kind.is_logged() {
                 return Err(Corrupt { offset, what: OUT_OF_PLACE });
             }
-            done += loader.record(kind, offset, payload)?;
+            done += replay.record(kind, offset, payload)?;
             if self.at >> 20 != offset >> 20 {
                 progress(Progress { pairs: done, bytes: self.at });
             }

@@ -1,0 +1,496 @@
+//! Replaying a log in groups of operations, by several threads.
+//!
+//! Nobody sees a store before all of its log is replayed, so only the result counts: within a group, the last operation of
+//! each key. A group's keys are divided among threads, and each thread uses the engine's verbs for many pairs.
+
+use std::collections::BTreeMap;
+use std::hash::BuildHasher;
+use std::{io, mem, thread};
+
+use foldhash::fast::FixedState;
+use twindex::dump::{Kind, Loader, Operation, Position};
+use twindex::{Index, Result, Table};
+
+/// More threads than this would wait for the one that reads.
+const MOST_THREADS: usize = 4;
+
+/// How many threads read a file.
+pub(crate) fn threads() -> usize {
+    thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+}
+
+/// What bounds a group, and who applies it.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    /// A longer record is a group of its own, so that it is not copied.
+    bytes: usize,
+    operations: usize,
+    threads: usize,
+    /// A table with fewer operations in a group gets them from one thread.
+    divided: usize,
+}
+
+/// The memory that a group may need in a store with a limit, for each of its bytes: more than the engine ever needs for
+/// short pairs. With less left the operations are applied one by one. Applied in another order, pairs that grow may come before others
+/// that shrink, and not fit meanwhile.
+const HEADROOM: usize = 16;
+
+/// A log on its way into a store.
+pub(crate) struct Replay<'l> {
+    loader: &'l mut Loader,
+    position: Position,
+    bounds: Bounds,
+    /// The payloads of the group's records.
+    bytes: Vec<u8>,
+    group: Group,
+}
+
+impl<'l> Replay<'l> {
+    pub(crate) fn new(loader: &'l mut Loader) -> Self {
+        let bounds = Bounds { bytes: 8 << 20, operations: 1 << 18, threads: threads(), divided: 1 << 12 };
+        Self::within(loader, bounds)
+    }
+
+    fn within(loader: &'l mut Loader, bounds: Bounds) -> Self {
+        let position = loader.position();
+        Self { loader, position, bounds, bytes: Vec::new(), group: Group::default() }
+    }
+
+    /// Takes the next record, which is at `offset`; how many operations it holds.
+    pub(crate) fn record(&mut self, kind: Kind, offset: u64, payload: &[u8]) -> Result<u64> {
+        if kind != Kind::Log {
+            return self.loader.record(kind, offset, payload);
+        }
+        self.position = self.position.after(payload);
+        if self.bytes.len() + payload.len() > self.bounds.bytes {
+            self.apply()?;
+        }
+        if self.bytes.is_empty() && !self.has_headroom(payload.len()) {
+            return self.loader.record(kind, offset, payload);
+        }
+        let Self { loader, bounds, bytes, group, .. } = self;
+        if payload.len() > bounds.bytes {
+            let count = group.take(loader, *bounds, offset, payload, 0)?;
+            group.apply(*bounds, payload)?;
+            return Ok(count);
+        }
+        let from = bytes.len();
+        bytes.try_reserve(payload.len()).map_err(io::Error::from)?;
+        bytes.extend_from_slice(payload);
+        group.take(loader, *bounds, offset, bytes, from)
+    }
+
+    /// Applies what was taken; the place behind the last record.
+    pub(crate) fn end(mut self) -> Result<Position> {
+        self.apply()?;
+        Ok(self.position)
+    }
+
+    fn apply(&mut self) -> Result<()> {
+        self.group.apply(self.bounds, &self.bytes)?;
+        self.bytes.clear();
+        Ok(())
+    }
+
+    /// Whether a group fits the memory limit in any order.
+    fn has_headroom(&self, payload: usize) -> bool {
+        let store = self.loader.store();
+        let needed = payload.max(self.bounds.bytes).saturating_mul(HEADROOM);
+        store.memory_limit().is_none_or(|limit| limit.saturating_sub(store.memory()) >= needed)
+    }
+}
+
+/// A put or a delete. The key begins there in the group's bytes, and is so long. A put's value follows it.
+#[derive(Clone, Copy)]
+struct Step {
+    at: usize,
+    value: u32,
+    key: u16,
+    is_put: bool,
+}
+
+impl Step {
+    #[inline]
+    fn key(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.at..][..self.key.into()]
+    }
+
+    #[inline]
+    fn pair(self, bytes: &[u8]) -> (&[u8], &[u8]) {
+        (self.key(bytes), &bytes[self.at + usize::from(self.key)..][..self.value as usize])
+    }
+}
+
+/// Puts and deletes that were not applied yet, by the ids of their tables, each in the order of the log.
+#[derive(Default)]
+struct Group {
+    tables: BTreeMap<u32, (Table, Vec<Step>)>,
+    count: usize,
+}
+
+impl Group {
+    /// Takes the operations of a record: all of `bytes` behind `from`. How many these are.
+    fn take(
+        &mut self,
+        loader: &mut Loader,
+        bounds: Bounds,
+        offset: u64,
+        bytes: &[u8],
+        from: usize,
+    ) -> Result<u64> {
+        let (mut rest, mut count) = (&bytes[from..], 0);
+        while !rest.is_empty() {
+            let before = rest;
+            let taken = Operation::take(&mut rest);
+            let (id, key, value) = match taken {
+                Some((id, Operation::Put(key, value))) if loader.find(id).is_some() => (id, key, Some(value)),
+                Some((id, Operation::Delete(key))) if loader.find(id).is_some() => (id, key, None),
+                // Any other comes after all that was taken, and so does what is wrong with it.
+                _ => {
+                    self.apply(bounds, bytes)?;
+                    let len = taken.map_or(before.len(), |_| before.len() - rest.len());
+                    count += loader.record(Kind::Log, offset, &before[..len])?;
+                    continue;
+                }
+            };
+            let value_len = value.map_or(0, <[u8]>::len);
+            let at = bytes.len() - rest.len() - value_len - key.len();
+            // Lengths that have so many bits in a log.
+            let step = Step { at, value: value_len as u32, key: key.len() as u16, is_put: value.is_some() };
+            self.push(loader, id, step)?;
+            count += 1;
+            if self.count >= bounds.operations {
+                self.apply(bounds, bytes)?;
+            }
+        }
+        Ok(count)
+    }
+
+    fn push(&mut self, loader: &Loader, id: u32, step: Step) -> Result<()> {
+        use std::collections::btree_map::Entry;
+        let (_, steps) = match self.tables.entry(id) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let Some(table) = loader.find(id) else { return Ok(()) };
+                entry.insert((table.clone(), Vec::new()))
+            }
+        };
+        steps.try_reserve(1).map_err(io::Error::from)?;
+        steps.push(step);
+        self.count += 1;
+        Ok(())
+    }
+
+    fn apply(&mut self, bounds: Bounds, bytes: &[u8]) -> Result<()> {
+        self.count = 0;
+        for (table, steps) in mem::take(&mut self.tables).into_values() {
+            Steps::new(&table, bytes, &steps, bounds).apply()?;
+        }
+        Ok(())
+    }
+}
+
+/// The steps of one table, divided by their keys.
+struct Steps<'g> {
+    table: &'g Table,
+    bytes: &'g [u8],
+    steps: &'g [Step],
+    /// Where sorted keys are divided: each part begins with one of these, but the first.
+    borders: Vec<&'g [u8]>,
+    parts: usize,
+    /// Whether the last step of each key is to be found, in the order of the keys.
+    in_order: bool,
+}
+
+impl<'g> Steps<'g> {
+    fn new(table: &'g Table, bytes: &'g [u8], steps: &'g [Step], bounds: Bounds) -> Self {
+        let mut parts = if steps.len() < bounds.divided { 1 } else { bounds.threads };
+        let mut borders = Vec::new();
+        let in_order = match table.index() {
+            // Equal keys are written in turn, unless some are deleted, which is done first.
+            Index::Hash => steps.iter().any(|step| step.is_put != steps[0].is_put),
+            Index::Sorted => !steps.is_sorted_by(|one, next| one.key(bytes) < next.key(bytes)),
+        };
+        if table.index() == Index::Sorted && parts > 1 {
+            let sample = sample(bytes, steps);
+            // Leaves that are filled from one end are fuller.
+            let is_behind = |last: &[u8]| sample.first().is_some_and(|first| last < *first);
+            let last =
+                table.try_cursor(..).ok().and_then(|mut cursor| Some(is_behind(cursor.scan_desc_next()?.0)));
+            if in_order && last == Some(false) {
+                borders.extend((1..parts).map(|part| sample[part * sample.len() / parts]));
+            } else {
+                parts = 1;
+            }
+        }
+        Self { table, bytes, steps, borders, parts, in_order }
+    }
+
+    fn apply(&self) -> Result<()> {
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..self.parts)
+                .map(|part| (part, thread::Builder::new().spawn_scoped(scope, move || self.apply_part(part))))
+                .collect();
+            let mut applied = self.apply_part(0);
+            for (part, other) in others {
+                let other = match other {
+                    Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                    // No thread can be had.
+                    Err(_) => self.apply_part(part),
+                };
+                applied = applied.and(other);
+            }
+            applied
+        })
+    }
+
+    fn apply_part(&self, part: usize) -> Result<()> {
+        /// So many are handed to the engine at once.
+        const AT_ONCE: usize = 4096;
+        let bytes = self.bytes;
+        let mut own: Vec<Step> =
+            self.steps.iter().copied().filter(|step| self.part_of(*step) == part).collect();
+        if self.in_order {
+            own = last_of_each(bytes, &own);
+        }
+        let (puts, deletes): (Vec<Step>, Vec<Step>) = own.into_iter().partition(|step| step.is_put);
+        for group in deletes.chunks(AT_ONCE) {
+            let keys: Vec<&[u8]> = group.iter().map(|step| step.key(bytes)).collect();
+            self.table.delete_many(&keys)?;
+        }
+        let mut took = Vec::new();
+        for group in puts.chunks(AT_ONCE) {
+            let pairs: Vec<_> = group.iter().map(|step| step.pair(bytes)).collect();
+            took.clear();
+            self.table.write_each(&pairs, &mut took, |_, _| true)?;
+        }
+        Ok(())
+    }
+
+    /// Which part a step belongs to.
+    #[inline]
+    fn part_of(&self, step: Step) -> usize {
+        if self.parts == 1 {
+            return 0;
+        }
+        let key = step.key(self.bytes);
+        match self.table.index() {
+            Index::Hash => FixedState::default().hash_one(key) as usize % self.parts,
+            Index::Sorted => self.borders.partition_point(|border| *border <= key),
+        }
+    }
+}
+
+/// Some of the keys, in order.
+fn sample<'g>(bytes: &'g [u8], steps: &[Step]) -> Vec<&'g [u8]> {
+    const SAMPLE: usize = 64;
+    let mut sample: Vec<_> =
+        steps.iter().step_by((steps.len() / SAMPLE).max(1)).map(|step| step.key(bytes)).collect();
+    sample.sort_unstable();
+    sample
+}
+
+/// The last step of each key, in the order of the keys.
+fn last_of_each(bytes: &[u8], steps: &[Step]) -> Vec<Step> {
+    let first = steps.first().map_or(&[][..], |step| step.key(bytes));
+    let mut shared = first.len();
+    for step in steps {
+        let key = step.key(bytes);
+        if !key.starts_with(&first[..shared]) {
+            shared = first.iter().zip(key).take_while(|(one, other)| one == other).count();
+        }
+    }
+    // Most keys differ in these bytes, which are compared at once, and in one cache line with others.
+    let head = |step: &Step| {
+        let rest = &step.key(bytes)[shared..];
+        let mut head = [0; 8];
+        let len = rest.len().min(8);
+        head[..len].copy_from_slice(&rest[..len]);
+        u64::from_be_bytes(head)
+    };
+    let key = |at: u32| steps[at as usize].key(bytes);
+    let mut order: Vec<(u64, u32)> = steps.iter().map(head).zip(0..).collect();
+    order.sort_unstable_by(|one, other| {
+        one.0.cmp(&other.0).then_with(|| key(one.1).cmp(key(other.1)).then(one.1.cmp(&other.1)))
+    });
+    order.dedup_by(|next, kept| {
+        let is_same = next.0 == kept.0 && key(next.1) == key(kept.1);
+        if is_same {
+            *kept = *next;
+        }
+        is_same
+    });
+    order.into_iter().map(|(_, at)| steps[at as usize]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use twindex::dump::{Operations, TableEntry};
+    use twindex::{Error, Store, TableOptions};
+
+    use super::*;
+
+    /// An operation of one of a few tables, by their ids.
+    #[derive(Clone, Debug)]
+    enum Made {
+        Put(u32, Vec<u8>, Vec<u8>),
+        Delete(u32, Vec<u8>),
+        Create(u32),
+        Drop(u32),
+        Clear(u32),
+        Position(u64),
+        /// A byte that begins no operation.
+        Damage,
+    }
+
+    fn made() -> impl Strategy<Value = Made> {
+        // Few keys, of which some begin with others and some with the same eight bytes.
+        let key = || {
+            let start = prop_oneof![Just(&b""[..]), Just(&b"\0"[..]), Just(&b"the same eight bytes"[..])];
+            (start, vec(0..3_u8, 0..3)).prop_map(|(start, end)| [start, &end].concat())
+        };
+        let id = || prop_oneof![20 => 0..4_u32, 1 => 30..33_u32];
+        let value = vec(any::<u8>(), 0..40);
+        prop_oneof![
+            60 => (id(), key(), value).prop_map(|(id, key, value)| Made::Put(id, key, value)),
+            30 => (id(), key()).prop_map(|(id, key)| Made::Delete(id, key)),
+            2 => id().prop_map(Made::Create),
+            1 => id().prop_map(Made::Drop),
+            2 => id().prop_map(Made::Clear),
+            1 => any::<u64>().prop_map(Made::Position),
+            1 => Just(Made::Damage),
+        ]
+    }
+
+    fn payload(record: &[Made]) -> Vec<u8> {
+        let mut operations = Operations::default();
+        let mut bytes = Vec::new();
+        for made in record {
+            let name = |id: &u32| format!("table {id}");
+            match made {
+                Made::Put(id, key, value) => operations.push(*id, Operation::Put(key, value)),
+                Made::Delete(id, key) => operations.push(*id, Operation::Delete(key)),
+                Made::Create(id) => {
+                    let index = if id % 2 == 0 { Index::Hash } else { Index::Sorted };
+                    let entry = TableEntry::new(&name(id), TableOptions::new(index)).name.to_owned();
+                    operations
+                        .push(*id, Operation::Create(TableEntry::new(&entry, TableOptions::new(index))));
+                }
+                Made::Drop(id) => operations.push(*id, Operation::Drop),
+                Made::Clear(id) => operations.push(*id, Operation::Clear),
+                Made::Position(sequence) => {
+                    operations.push(0, Operation::Position(Position { session: 7, sequence: *sequence }));
+                }
+                Made::Damage => {
+                    bytes.extend_from_slice(operations.payload());
+                    bytes.push(0xff);
+                    operations = Operations::default();
+                }
+            }
+        }
+        bytes.extend_from_slice(operations.payload());
+        bytes
+    }
+
+    /// A store with a table of each index, and for each record how many operations were done, or what was wrong.
+    type Replayed = (Loader, Vec<std::result::Result<u64, String>>, Position);
+
+    fn loader(limit: Option<usize>) -> Loader {
+        let store = Store::new();
+        store.set_memory_limit(limit);
+        let mut loader = Loader::new(store);
+        let first = [Made::Create(0), Made::Create(1)];
+        loader.record(Kind::Log, 0, &payload(&first)).unwrap();
+        loader
+    }
+
+    fn one_by_one(records: &[Vec<Made>]) -> Replayed {
+        let mut loader = loader(None);
+        let mut told = Vec::new();
+        for (record, offset) in records.iter().zip(10..) {
+            told.push(loader.record(Kind::Log, offset, &payload(record)).map_err(|error| error.to_string()));
+            if told.last().is_some_and(|told| told.is_err()) {
+                break;
+            }
+        }
+        let position = loader.position();
+        (loader, told, position)
+    }
+
+    fn in_groups(records: &[Vec<Made>], bounds: Bounds, limit: Option<usize>) -> Replayed {
+        let mut loader = loader(limit);
+        let mut told = Vec::new();
+        let mut replay = Replay::within(&mut loader, bounds);
+        for (record, offset) in records.iter().zip(10..) {
+            told.push(replay.record(Kind::Log, offset, &payload(record)).map_err(|error| error.to_string()));
+            if told.last().is_some_and(|told| told.is_err()) {
+                break;
+            }
+        }
+        let position = replay.end().unwrap();
+        (loader, told, position)
+    }
+
+    fn shown(loader: &Loader) -> Vec<(u32, String, Vec<(Vec<u8>, Vec<u8>)>)> {
+        loader
+            .tables()
+            .map(|(id, table)| {
+                let mut pairs: Vec<_> = table.iter().collect();
+                pairs.sort();
+                (id, table.name().to_owned(), pairs)
+            })
+            .collect()
+    }
+
+    proptest! {
+        /// Groups of any size leave what the operations one after the other leave, and find the same damage at the same place.
+        #[test]
+        fn groups_are_as_good_as_one_after_the_other(
+            records in vec(vec(made(), 0..12), 0..40),
+            bytes in prop_oneof![0..400_usize, Just(1 << 20)],
+            operations in prop_oneof![1..40_usize, Just(1 << 20)],
+            threads in 1..4_usize,
+            divided in 0..30_usize,
+            limit in prop_oneof![Just(None), (20_usize..30).prop_map(|bits| Some(1 << bits))],
+        ) {
+            let bounds = Bounds { bytes, operations, threads, divided };
+            let (expected, found) = (one_by_one(&records), in_groups(&records, bounds, limit));
+            prop_assert_eq!(&found.1, &expected.1);
+            prop_assert_eq!(shown(&found.0), shown(&expected.0));
+            if expected.1.iter().all(|told| told.is_ok()) {
+                prop_assert_eq!(found.2, expected.2);
+            }
+        }
+    }
+
+    /// Pairs that shrink make room for others that grow. In another order the others would not fit.
+    #[test]
+    fn within_a_limit_the_order_of_the_log_is_kept() {
+        const BIG: usize = 1 << 20;
+        let put = |key: u8, len: usize| Made::Put(1, vec![key], vec![7; len]);
+        let fill = [put(9, BIG), put(8, BIG)];
+        // The keys that grow come first in the order of keys.
+        let records: Vec<Vec<Made>> = (0..20)
+            .map(
+                |turn| {
+                    if turn % 2 == 0 { vec![put(9, 1), put(1, BIG)] } else { vec![put(1, 1), put(9, BIG)] }
+                },
+            )
+            .collect();
+        let mut loader = loader(None);
+        let store = loader.store().clone();
+        loader.record(Kind::Log, 5, &payload(&fill)).unwrap();
+        store.set_memory_limit(Some(store.memory() + BIG / 2));
+        let mut replay = Replay::new(&mut loader);
+        for (record, offset) in records.iter().zip(10..) {
+            assert_eq!(replay.record(Kind::Log, offset, &payload(record)).unwrap(), 2);
+        }
+        replay.end().unwrap();
+        // What does not fit in any order is refused.
+        let mut replay = Replay::new(&mut loader);
+        let refused = replay.record(Kind::Log, 99, &payload(&[put(1, BIG), put(2, BIG), put(3, BIG)]));
+        assert!(matches!(refused, Err(Error::MemoryLimit { .. })), "{refused:?}");
+    }
+}
