@@ -5,7 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
 use twindex::Error::{Corrupt, MemoryLimit};
-use twindex::dump::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Loader, Position, Progress, Unpacked};
+use twindex::dump::{
+    HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Loader, Position, Progress, Unpacked, synced_by,
+};
 use twindex::{Index, Result};
 
 use crate::clock;
@@ -573,7 +575,7 @@ impl<'f> LogReader<'f> {
         const START: [u8; 6] = [Kind::Synced as u8, 8, 0, 0, 0, 0];
         let (head, payload) = record.split_first_chunk().filter(|_| record.starts_with(&START))?;
         Head::decode(self.salt, offset, head)?.matches(payload).then_some(())?;
-        payload.try_into().ok().map(u64::from_le_bytes)
+        synced_by(offset, payload).ok()
     }
 
     /// Whether a record that was not whole is whole now.

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use twindex::Error::Corrupt;
-use twindex::dump::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Operation, Position, TableEntry};
+use twindex::dump::{
+    HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Operation, Position, TableEntry, synced_by,
+};
 use twindex::{Index, Result};
 
 use crate::disk::{Disk, File};
@@ -147,6 +149,9 @@ impl Tail {
             let Some((kind, payload)) = reader.record()? else { break };
             if !kind.is_logged() {
                 return Err(Corrupt { offset: at, what: "a record out of place" });
+            }
+            if kind == Kind::Synced {
+                synced_by(at, payload)?;
             }
             let mut flow = ControlFlow::Continue(());
             if kind == Kind::Log {

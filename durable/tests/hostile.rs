@@ -239,6 +239,41 @@ fn a_valid_record_of_zeros_is_bound_by_the_limit() {
     assert_eq!(check_within(&path, 2 * value, |_| {}).unwrap().damage, []);
 }
 
+/// Its checksum is right, so it was written so: by a program that is at fault. It was once taken for good.
+#[test]
+fn a_record_of_what_was_on_disk_is_not_believed_more_than_is_there() {
+    let _alone = alone();
+    let (_folder, path) = folder();
+    let start = Forged::new().with_empty_dump().0.len() as u64;
+    for (payload, what) in [
+        (Vec::new(), "eight bytes"),
+        (vec![0; 7], "eight bytes"),
+        (vec![0; 9], "eight bytes"),
+        ((start + 1).to_le_bytes().to_vec(), "more was on disk"),
+        (u64::MAX.to_le_bytes().to_vec(), "more was on disk"),
+    ] {
+        let whole = Forged::new().with_empty_dump().record(Kind::Synced, &start.to_le_bytes());
+        fs::write(&path, &whole.0).unwrap();
+        let follower = Options::new().read_only(true).open(&path).unwrap();
+        let is_it = |error: &Error, at: u64| {
+            error.to_string().contains(&format!("at byte {at}: ")) && error.to_string().contains(what)
+        };
+        let at = whole.0.len() as u64;
+        let later = if payload.len() == 8 { u64::MAX.to_le_bytes().to_vec() } else { payload.clone() };
+        fs::write(&path, whole.record(Kind::Synced, &later).0).unwrap();
+        let error = follower.refresh().unwrap_err();
+        assert!(is_it(&error, at), "{error}");
+        fs::write(&path, Forged::new().with_empty_dump().record(Kind::Synced, &payload).0).unwrap();
+        read_in_every_way(&path, |way, result, _| match (way, result) {
+            ("load" | "open", Err(error)) => assert!(is_it(&error, start), "{way}: {error}"),
+            ("load" | "open", Ok(())) => panic!("{way} took {payload:?} for good"),
+            (_, result) => result.unwrap(),
+        });
+        let damage = check(&path, |_| {}).unwrap().damage;
+        assert!(matches!(&damage[..], [one] if one.offset == start && one.what.contains(what)), "{damage:?}");
+    }
+}
+
 /// Each length of a file, that of a record and those within it, is raised as far as it goes, with checksums that are right.
 #[test]
 fn no_length_is_believed() {

@@ -9867,6 +9867,15 @@ pub mod dump {
         bytes
     }
 
+    /// How much was on disk when the record of that at `offset` was written: at most what comes before it.
+    pub fn synced_by(offset: u64, payload: &[u8]) -> Result<u64> {
+        match payload.try_into().map(u64::from_le_bytes) {
+            Ok(synced) if synced <= offset => Ok(synced),
+            Ok(_) => corrupt(offset, "a record says that more was on disk than comes before it"),
+            Err(_) => corrupt(offset, "a record of how much was on disk has not eight bytes"),
+        }
+    }
+
     // --- reading
 
     const BAD_TABLE: &str = "a table's id, name, index or codec is not valid, or the table comes twice";
@@ -9943,7 +9952,8 @@ pub mod dump {
                 }
                 Kind::Pairs => self.unpack(offset, payload)?.insert(),
                 Kind::Log => self.replay(offset, payload),
-                Kind::End | Kind::Synced => Ok(0),
+                Kind::Synced => synced_by(offset, payload).map(|_| 0),
+                Kind::End => Ok(0),
             }
         }
 
