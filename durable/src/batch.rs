@@ -11,6 +11,7 @@ use crate::compact;
 use crate::core::{Core, Logged};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
+use crate::memory::{copied, room};
 use crate::stripes::Stripes;
 use crate::table::Table;
 
@@ -85,6 +86,7 @@ impl Verb {
 }
 
 /// What the steps did, and what undoes it.
+#[derive(Default)]
 struct Done {
     /// Whether each of the first steps took effect.
     took: Vec<bool>,
@@ -226,16 +228,24 @@ impl Batch {
     ///
     /// Where one fails, as at the memory limit, none is done. Fails with [`Error::Unexpected`] where an
     /// [expectation](Self::expect) does not hold.
+    ///
+    /// Where the system has no memory even to undo it, a part stays in memory, and the error says so. The log ends then:
+    /// [`Error::LogFailed`]. The file has nothing of the batch.
     pub fn commit(mut self) -> Result<Vec<bool>> {
         let handle = Arc::clone(&self.handle);
         let core = &handle.0;
         let logged = handle.before_write(self.operations.payload().len())?;
-        let _not_while_saved =
+        let not_while_saved =
             core.home.as_ref().map(|home| home.batches.read().unwrap_or_else(PoisonError::into_inner));
         let stripes = logged.map_or_else(|| core.gate.close(), |logged| &logged.stripes);
         let held = stripes.hold_many(self.stripes(stripes)?);
         self.check_expected()?;
-        let took = self.apply(core)?;
+        // None begins before the locks are let go of.
+        let is_compacted = core.home.as_ref().is_some_and(|home| home.compaction.is_running());
+        let took = match self.apply() {
+            Ok(took) => took,
+            Err((error, done)) => return Err(self.give_up(core, done, error, is_compacted)),
+        };
         let Some(Logged { log, .. }) = logged.filter(|_| took.contains(&true)) else { return Ok(took) };
         let is_ready = |(step, took): (&Step, &bool)| *took && !matches!(step.verb, Verb::Increment(_));
         let written = if self.steps.iter().zip(&took).all(is_ready) {
@@ -243,7 +253,8 @@ impl Batch {
         } else {
             log.append(|log| self.log_what_took(log, &took))?
         };
-        drop(held);
+        // A compaction waits for both, and may be run here.
+        drop((held, not_while_saved));
         if log.is_due() {
             compact::in_background(core);
         }
@@ -288,10 +299,14 @@ impl Batch {
         Err(Error::Unexpected { failed: failed.into_iter().map(|(number, _)| number).collect(), table, key })
     }
 
-    /// Does the steps in memory, or none of them: whether each took effect.
-    fn apply(&mut self, core: &Core) -> Result<Vec<bool>> {
+    /// Does the steps in memory: whether each took effect. Where one fails, those before it are still done.
+    fn apply(&mut self) -> std::result::Result<Vec<bool>, (twindex::Error, Done)> {
         let count = self.steps.len();
-        let mut done = Done { took: room(count)?, before: Before::default() };
+        let mut done = Done::default();
+        match room(count) {
+            Ok(room) => done.took = room,
+            Err(error) => return Err((error, done)),
+        }
         while done.took.len() < count {
             let at = done.took.len();
             let applied = if self.steps[at].verb.sets() {
@@ -300,8 +315,7 @@ impl Batch {
                 self.apply_group(at, &mut done)
             };
             if let Err(error) = applied {
-                self.undo(core, done);
-                return Err(error.into());
+                return Err((error, done));
             }
         }
         Ok(done.took)
@@ -360,23 +374,68 @@ impl Batch {
         Ok(())
     }
 
+    /// Undoes what was done before a step failed; what the caller is told.
+    fn give_up(&self, core: &Core, mut done: Done, error: twindex::Error, is_compacted: bool) -> Error {
+        done.before.places.sort_unstable();
+        let undone = self.undo(core, &done);
+        let Some(Logged { log, .. }) = core.logged() else {
+            return match undone {
+                Ok(()) => error.into(),
+                Err(undoing) => twindex::Error::from(not_undone(&error, &undoing)).into(),
+            };
+        };
+        // A compaction may have read what was undone, so the new file's log is to tell what is true.
+        let told = match &undone {
+            Ok(()) if is_compacted && done.took.contains(&true) => {
+                log.append(|log| self.log_what_was(log, &done)).map(drop)
+            }
+            _ => Ok(()),
+        };
+        match (undone, told) {
+            (Ok(()), Ok(())) => error.into(),
+            // No later write may reach the file, which has nothing of the batch.
+            (Err(undoing), _) => log.fail(&not_undone(&error, &undoing)),
+            (_, Err(telling)) => log.fail(&not_undone(&error, &telling)),
+        }
+    }
+
     /// Gives keys back what they had. They fit before, but on the way there the old values need room beside the
-    /// new ones, so the limit is out of force meanwhile.
-    fn undo(&self, core: &Core, done: Done) {
-        let Done { took, mut before } = done;
-        before.places.sort_unstable();
+    /// new ones, so the limit is out of force meanwhile. Only the system may have no memory for them.
+    fn undo(&self, core: &Core, done: &Done) -> twindex::Result<()> {
         let limit = core.engine.memory_limit();
         core.engine.set_memory_limit(None);
-        for (number, step) in self.steps[..took.len()].iter().enumerate().rev().filter(|(at, _)| took[*at]) {
+        let mut all = Ok(());
+        for (number, step) in self.done(done).rev() {
             let (table, key) = (self.table(step).in_memory(), self.key(step));
-            let undone = match before.of(number) {
+            let undone = match done.before.of(number) {
                 Some(value) => table.upsert(key, value),
                 None => table.delete(key),
             };
-            // It fails only where the table was dropped, and then there is nothing to undo.
-            drop(undone);
+            match undone {
+                // There is nothing to undo in a table that was dropped.
+                Ok(_) | Err(twindex::Error::TableDropped { .. }) => {}
+                // The others are undone all the same.
+                Err(error) => all = all.and(Err(error)),
+            }
         }
         core.engine.set_memory_limit(limit);
+        all
+    }
+
+    /// The same for whoever reads the log.
+    fn log_what_was(&self, log: &mut Operations, done: &Done) {
+        for (number, step) in self.done(done).rev() {
+            let (id, key) = (self.table(step).id, self.key(step));
+            log.push(
+                id,
+                done.before.of(number).map_or(Operation::Delete(key), |old| Operation::Put(key, old)),
+            );
+        }
+    }
+
+    /// The steps that took effect, with their numbers.
+    fn done<'b>(&'b self, done: &'b Done) -> impl DoubleEndedIterator<Item = (usize, &'b Step)> {
+        self.steps[..done.took.len()].iter().enumerate().filter(|(at, _)| done.took[*at])
     }
 }
 
@@ -390,16 +449,9 @@ impl Drop for Batch {
     }
 }
 
-/// A copy, where there is memory for one.
-fn copied(bytes: &[u8]) -> twindex::Result<Vec<u8>> {
-    let mut copy = room(bytes.len())?;
-    copy.extend_from_slice(bytes);
-    Ok(copy)
-}
-
-/// An empty list with memory for so many.
-fn room<T>(count: usize) -> twindex::Result<Vec<T>> {
-    let mut all = Vec::new();
-    all.try_reserve_exact(count).map_err(io::Error::from)?;
-    Ok(all)
+fn not_undone(error: &twindex::Error, undoing: &dyn std::fmt::Display) -> io::Error {
+    let what = format!(
+        "a batch failed and could not be undone, so a part of it stays in memory: {error}; {undoing}"
+    );
+    io::Error::new(io::ErrorKind::OutOfMemory, what)
 }

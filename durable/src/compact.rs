@@ -7,8 +7,8 @@
 //! on disk; beyond that they wait until it has more, which is put on disk in chunks, so that no wait is long. The
 //! share is a half while the log is copied: who is ahead by `n` bytes is caught up with by copying `2 n` at most.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
 use std::{io, thread};
 
 use twindex::dump::Progress;
@@ -48,6 +48,8 @@ pub(crate) fn compact(
         new.begin_log(position)?;
         new.sync()?;
     }
+    // The dump may have a part of a batch that was under way. The log is to have all of it, or what undid it.
+    drop(home.batches.write().unwrap_or_else(PoisonError::into_inner));
     new.slow_down();
     let mut copied = from;
     let leader = loop {

@@ -49,7 +49,8 @@ pub(crate) struct Home {
     /// With `read_only`.
     pub(crate) follower: Option<Mutex<Follower>>,
     pub(crate) following: Following,
-    /// Batches hold it shared, and with `none` whoever saves holds it alone, so that no half of one is saved.
+    /// Batches hold it shared until they are in the log. Whoever saves holds it alone, with `none`, and else once the dump is
+    /// written: the file is to have no half of a batch.
     pub(crate) batches: RwLock<()>,
     pub(crate) compaction: Compaction,
     closed: AtomicBool,

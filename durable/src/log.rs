@@ -332,7 +332,7 @@ impl Log {
     }
 
     /// Ends the log for good: what the file holds from here on is not known.
-    fn fail(&self, error: &io::Error) -> Error {
+    pub(crate) fn fail(&self, error: &io::Error) -> Error {
         let reason = self.failed.get_or_init(|| {
             Notice::LogFailed(error).tell(&self.path);
             error.to_string().into()

@@ -1,0 +1,151 @@
+//! Batches that fail, and what is left of them: in memory, in the file, and where the system has no memory to undo them.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use tempfile::tempdir;
+use twindex_durable::twindex::Index;
+use twindex_durable::{Durability, Error, Options, Result, Store, Table};
+
+/// The system's allocator, which refuses large blocks when they were counted down.
+struct Refusing;
+
+/// How many large blocks there still are; `usize::MAX` for no end.
+static LARGE_LEFT: AtomicUsize = AtomicUsize::new(usize::MAX);
+const LARGE: usize = 512 << 10;
+
+// SAFETY: the system's allocator does all of it, or it is refused.
+unsafe impl GlobalAlloc for Refusing {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let count_down = |left: usize| if left == usize::MAX { None } else { Some(left.saturating_sub(1)) };
+        if layout.size() >= LARGE && LARGE_LEFT.fetch_update(Relaxed, Relaxed, count_down) == Ok(0) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller keeps the rules of this function, which are the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Refusing = Refusing;
+
+/// One test after the other: they share the count.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+const BIG: usize = 1 << 20;
+
+/// Gives a key another large value, and fails.
+fn fail_after_a_large_value(store: &Store, table: &Table, value: &[u8]) -> Result<Vec<bool>> {
+    let mut batch = store.batch();
+    batch.upsert(table, "large", value)?;
+    batch.increment(table, "text", 1)?;
+    batch.commit()
+}
+
+/// The old values were given back as far as there was memory for them, and nobody was told that others were not.
+#[test]
+fn a_batch_that_cannot_be_undone_says_so() {
+    let _alone = alone();
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    let mut stayed = [0; 2];
+    for (kind, stayed) in stayed.iter_mut().enumerate() {
+        for blocks in 0..20 {
+            let _ = fs::remove_file(&path);
+            let store = match kind {
+                0 => Store::new(),
+                _ => Options::new().durability(Durability::Always).open(&path).unwrap(),
+            };
+            let table = store.table("t", Index::Hash).unwrap();
+            table.upsert("large", vec![b'1'; BIG]).unwrap();
+            table.upsert("text", "no number").unwrap();
+            let value = vec![b'2'; BIG];
+            LARGE_LEFT.store(blocks, Relaxed);
+            let error = fail_after_a_large_value(&store, &table, &value);
+            LARGE_LEFT.store(usize::MAX, Relaxed);
+            let error = error.unwrap_err();
+            let is_undone = table.select("large").unwrap() == Some(vec![b'1'; BIG]);
+            let says_so = error.to_string().contains("could not be undone, so a part of it stays in memory");
+            assert_eq!(is_undone, !says_so, "{blocks} blocks: {error}");
+            *stayed += usize::from(says_so);
+            let next = table.upsert("next", "1");
+            if kind == 0 || is_undone {
+                next.unwrap();
+                continue;
+            }
+            // What is in memory is not what the file is to have, so nothing may be added to it.
+            assert!(matches!(error, Error::LogFailed { .. }), "{error}");
+            assert!(matches!(next, Err(Error::LogFailed { .. })), "{next:?}");
+            assert!(matches!(store.compact(), Err(Error::LogFailed { .. })));
+            drop((table, store));
+            let store = Store::open(&path).unwrap();
+            let table = store.table("t", Index::Hash).unwrap();
+            assert_eq!(table.select("large").unwrap(), Some(vec![b'1'; BIG]));
+            assert_eq!(table.len(), 2);
+        }
+    }
+    assert!(stayed.iter().all(|&stayed| stayed > 0), "no block was one that undoing needs: {stayed:?}");
+}
+
+/// A compaction that read a key while a batch had changed it wrote that value to the new file. The batch failed and was
+/// undone, but nothing in the file said so.
+#[test]
+fn a_compaction_keeps_nothing_of_a_batch_that_is_undone() {
+    const KEYS: u32 = 1000;
+    let _alone = alone();
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    let store = Options::new().durability(Durability::EverySec).compact_by_hand(true).open(&path).unwrap();
+    for index in [Index::Hash, Index::Sorted] {
+        let table = store.table(index.to_string().as_str(), index).unwrap();
+        for key in 0..KEYS {
+            table.upsert(key.to_be_bytes(), "true").unwrap();
+        }
+        table.upsert("text", "no number").unwrap();
+        let ended = AtomicBool::new(false);
+        let mut found = Vec::new();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ended.load(Relaxed) {
+                    let mut batch = store.batch();
+                    for key in 0..KEYS {
+                        batch.upsert(&table, key.to_be_bytes(), "false").unwrap();
+                    }
+                    // A key that comes twice, and one that was not there.
+                    batch.delete(&table, 7_u32.to_be_bytes()).unwrap();
+                    batch.upsert(&table, KEYS.to_be_bytes(), "false").unwrap();
+                    batch.increment(&table, "text", 1).unwrap();
+                    batch.commit().unwrap_err();
+                }
+            });
+            let compacted = (0..10).try_for_each(|_| {
+                store.compact()?;
+                let copy = Options::new().read_only(true).open(&path)?;
+                let table = copy.find_table(table.name())?.expect("it is there");
+                let wrong = (0..KEYS).find(|key| {
+                    table.select(key.to_be_bytes()).ok().flatten().as_deref() != Some(b"true".as_slice())
+                });
+                found.push((wrong, table.len()));
+                Ok::<_, Error>(())
+            });
+            ended.store(true, Relaxed);
+            compacted.unwrap();
+        });
+        assert_eq!(
+            found,
+            [(None, KEYS as usize + 1); 10],
+            "{index}: a key that is wrong, and how many pairs"
+        );
+    }
+}
