@@ -242,10 +242,11 @@ impl Batch {
         self.check_expected()?;
         // None begins before the locks are let go of.
         let is_compacted = core.home.as_ref().is_some_and(|home| home.compaction.is_running());
-        let took = match self.apply() {
-            Ok(took) => took,
-            Err((error, done)) => return Err(self.give_up(core, done, error, is_compacted)),
-        };
+        let mut done = Done::default();
+        if let Err(error) = self.apply(&mut done) {
+            return Err(self.give_up(core, done, error, is_compacted));
+        }
+        let took = done.took;
         let Some(Logged { log, .. }) = logged.filter(|_| took.contains(&true)) else { return Ok(took) };
         let is_ready = |(step, took): (&Step, &bool)| *took && !matches!(step.verb, Verb::Increment(_));
         let written = if self.steps.iter().zip(&took).all(is_ready) {
@@ -299,26 +300,14 @@ impl Batch {
         Err(Error::Unexpected { failed: failed.into_iter().map(|(number, _)| number).collect(), table, key })
     }
 
-    /// Does the steps in memory: whether each took effect. Where one fails, those before it are still done.
-    fn apply(&mut self) -> std::result::Result<Vec<bool>, (twindex::Error, Done)> {
-        let count = self.steps.len();
-        let mut done = Done::default();
-        match room(count) {
-            Ok(room) => done.took = room,
-            Err(error) => return Err((error, done)),
-        }
-        while done.took.len() < count {
+    /// Does the steps in memory. Where one fails, `done` has those before it.
+    fn apply(&mut self, done: &mut Done) -> twindex::Result<()> {
+        done.took = room(self.steps.len())?;
+        while done.took.len() < self.steps.len() {
             let at = done.took.len();
-            let applied = if self.steps[at].verb.sets() {
-                self.apply_run(at, &mut done)
-            } else {
-                self.apply_group(at, &mut done)
-            };
-            if let Err(error) = applied {
-                return Err((error, done));
-            }
+            if self.steps[at].verb.sets() { self.apply_run(at, done)? } else { self.apply_group(at, done)? }
         }
-        Ok(done.took)
+        Ok(())
     }
 
     /// Does the steps from `from` on that set values in one table.

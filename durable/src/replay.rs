@@ -194,7 +194,7 @@ impl Group {
 struct Steps<'g> {
     table: &'g Table,
     bytes: &'g [u8],
-    steps: &'g [Step],
+    all: &'g [Step],
     /// Where sorted keys are divided: each part begins with one of these, but the first.
     borders: Vec<&'g [u8]>,
     parts: usize,
@@ -223,7 +223,7 @@ impl<'g> Steps<'g> {
                 parts = 1;
             }
         }
-        Self { table, bytes, steps, borders, parts, in_order }
+        Self { table, bytes, all: steps, borders, parts, in_order }
     }
 
     fn apply(&self) -> Result<()> {
@@ -249,7 +249,7 @@ impl<'g> Steps<'g> {
         const AT_ONCE: usize = 4096;
         let bytes = self.bytes;
         let mut own: Vec<Step> =
-            self.steps.iter().copied().filter(|step| self.part_of(*step) == part).collect();
+            self.all.iter().copied().filter(|step| self.part_of(*step) == part).collect();
         if self.in_order {
             own = last_of_each(bytes, &own);
         }
@@ -411,7 +411,7 @@ mod tests {
         let mut told = Vec::new();
         for (record, offset) in records.iter().zip(10..) {
             told.push(loader.record(Kind::Log, offset, &payload(record)).map_err(|error| error.to_string()));
-            if told.last().is_some_and(|told| told.is_err()) {
+            if told.last().is_some_and(std::result::Result::is_err) {
                 break;
             }
         }
@@ -425,7 +425,7 @@ mod tests {
         let mut replay = Replay::within(&mut loader, bounds);
         for (record, offset) in records.iter().zip(10..) {
             told.push(replay.record(Kind::Log, offset, &payload(record)).map_err(|error| error.to_string()));
-            if told.last().is_some_and(|told| told.is_err()) {
+            if told.last().is_some_and(std::result::Result::is_err) {
                 break;
             }
         }
@@ -433,7 +433,10 @@ mod tests {
         (loader, told, position)
     }
 
-    fn shown(loader: &Loader) -> Vec<(u32, String, Vec<(Vec<u8>, Vec<u8>)>)> {
+    /// A table's id, name and pairs.
+    type Shown = (u32, String, Vec<(Vec<u8>, Vec<u8>)>);
+
+    fn shown(loader: &Loader) -> Vec<Shown> {
         loader
             .tables()
             .map(|(id, table)| {
@@ -459,7 +462,7 @@ mod tests {
             let (expected, found) = (one_by_one(&records), in_groups(&records, bounds, limit));
             prop_assert_eq!(&found.1, &expected.1);
             prop_assert_eq!(shown(&found.0), shown(&expected.0));
-            if expected.1.iter().all(|told| told.is_ok()) {
+            if expected.1.iter().all(std::result::Result::is_ok) {
                 prop_assert_eq!(found.2, expected.2);
             }
         }
