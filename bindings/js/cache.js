@@ -43,7 +43,7 @@ export function readCache(options, what) {
 export const needsSize = () => rangeError('a new cache needs a max in pairs, or a maxSize in bytes')
 
 /** What identifies a key among those that are being computed. */
-const nameOf = (item) => (typeof item === 'string' ? item : String.fromCharCode(...item))
+export const nameOf = (item) => (typeof item === 'string' ? item : String.fromCharCode(...item))
 
 /**
  * For a class that has the verbs, `entries`, `name`, `codecs`, `figures()` and `keyItem(key)`, what its codec makes of a key.
@@ -149,6 +149,11 @@ export class CacheLike extends MapLike {
       // What does not fit is computed all the same.
       if (error.code !== 'TWINDEX_MEMORY_LIMIT') throw error
     }
+  }
+
+  /** Whether anything is being computed. */
+  isComputing() {
+    return this.#flights.size > 0
   }
 
   /** What is being computed for this key, or for all, is not to be written any more. */

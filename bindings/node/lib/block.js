@@ -144,9 +144,10 @@ export class Items {
   #parts = []
   #last = undefined
 
-  /** Adds a key or value, once its codec has accepted it. */
-  add(codec, value, what) {
+  /** Adds a key or value, once its codec has accepted it, and shows it to `see`. */
+  add(codec, value, what, see) {
     const item = codec.toItem(value, what)
+    see?.(item)
     const { items } = this.#part()
     items.push(codec.isBytes ? this.#last.copy(item) : item)
   }

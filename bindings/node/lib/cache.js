@@ -4,9 +4,9 @@ import { takeAll } from './block.js'
 import { preventClone } from './clone.js'
 import { crossing, utf8 } from './codecs.js'
 import { EXPECTED, KEY, VALUE } from './crossing.js'
-import { takeSums } from './many.js'
+import { booleans, stageCachedKeys, stageCachedPairs, takeSums } from './many.js'
 import { native } from './native.js'
-import { CacheLike, needsSize, readCache, readTtl, readWrite } from './shared/cache.js'
+import { CacheLike, nameOf, needsSize, readCache, readTtl, readWrite } from './shared/cache.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs } from './shared/codecs.js'
 import { INTERNAL } from './shared/internal.js'
 import { alter } from './shared/table.js'
@@ -20,13 +20,16 @@ const {
   cachePeek: nativePeek,
   cacheReplace: nativeReplace,
   cacheSelect: nativeSelect,
+  cacheSelectMany: nativeSelectMany,
   cacheSize: nativeSize,
   cacheSwap: nativeSwap,
   cacheTouch: nativeTouch,
   cacheTtl: nativeTtl,
   cacheUpsert: nativeUpsert,
+  cacheUpsertMany: nativeUpsertMany,
   clearCache: nativeClear,
   deleteCached: nativeDelete,
+  deleteManyCached: nativeDeleteMany,
 } = native
 
 /** Of a cache's own store that number too. */
@@ -199,6 +202,34 @@ export class Cache extends CacheLike {
     const cross = (item, region) => (item === undefined ? undefined : this.#values.cross(item, region))
     const [before, crossed] = [cross(expected, EXPECTED), this.#keys.cross(name, KEY)]
     return nativeSwap(this.#handle, crossed, before, cross(next, VALUE))
+  }
+
+  // --- verbs on many: one call of the native half for up to 256 items, and one for the verb
+
+  upsertMany(pairs, options) {
+    const ttl = readWrite(options)
+    this.#stageWrite(stageCachedPairs, pairs)
+    return booleans(nativeUpsertMany(ttl))
+  }
+
+  selectMany(keys) {
+    stageCachedKeys(this.#handle, this.#codecs, keys)
+    nativeSelectMany()
+    return takeAll(this.#values)
+  }
+
+  deleteMany(keys) {
+    this.#stageWrite(stageCachedKeys, keys)
+    return booleans(nativeDeleteMany())
+  }
+
+  #stageWrite(stage, items) {
+    const names = this.isComputing() ? [] : undefined
+    const see = names === undefined ? undefined : (item) => names.push(nameOf(item))
+    stage(this.#handle, this.#codecs, items, see)
+    // What a generator of the user's began to compute meanwhile may be for any key.
+    if (names === undefined) this.landed()
+    else for (const name of names) this.landed(name)
   }
 
   clear() {

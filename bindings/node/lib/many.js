@@ -4,7 +4,7 @@ import { Items, takeAll } from './block.js'
 import { native } from './native.js'
 import { readIterable, readTuple } from './shared/options.js'
 
-const { begin: nativeBegin } = native
+const { begin: nativeBegin, beginCached: nativeBeginCached } = native
 
 /** What the native half calls the shapes of an item. */
 const KEYS = 0
@@ -18,20 +18,43 @@ function stage(handle, shape, items) {
   items.stage()
 }
 
-export function stageKeys(handle, { keys: codec }, keys) {
-  const items = new Items()
-  for (const key of readIterable(keys, 'the keys')) items.add(codec, key, 'key')
-  stage(handle, KEYS, items)
+/** The same for a cache. */
+function stageCached(handle, shape, items) {
+  nativeBeginCached(handle, shape)
+  items.stage()
 }
 
-export function stagePairs(handle, { keys, values }, pairs) {
+/** `see` is shown each key as its codec makes it. */
+function readKeys({ keys: codec }, keys, see) {
+  const items = new Items()
+  for (const key of readIterable(keys, 'the keys')) items.add(codec, key, 'key', see)
+  return items
+}
+
+function readPairs({ keys, values }, pairs, see) {
   const items = new Items()
   for (const pair of readIterable(pairs, 'the pairs')) {
     const [key, value] = readTuple(pair, 2, 'the pairs')
-    items.add(keys, key, 'key')
+    items.add(keys, key, 'key', see)
     items.add(values, value, 'value')
   }
-  stage(handle, PAIRS, items)
+  return items
+}
+
+export function stageKeys(handle, codecs, keys) {
+  stage(handle, KEYS, readKeys(codecs, keys))
+}
+
+export function stagePairs(handle, codecs, pairs) {
+  stage(handle, PAIRS, readPairs(codecs, pairs))
+}
+
+export function stageCachedKeys(handle, codecs, keys, see) {
+  stageCached(handle, KEYS, readKeys(codecs, keys, see))
+}
+
+export function stageCachedPairs(handle, codecs, pairs, see) {
+  stageCached(handle, PAIRS, readPairs(codecs, pairs, see))
 }
 
 export function stageAmounts(handle, { keys }, amounts) {

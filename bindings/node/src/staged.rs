@@ -13,11 +13,23 @@ use crate::memory::{collected, reserve};
 /// What has been staged.
 #[derive(Default)]
 pub(crate) struct Staged {
-    /// The number of the table that they are for.
-    pub(crate) table: u32,
+    pub(crate) target: Target,
     shape: &'static [Kind],
     bytes: Vec<u8>,
     items: Vec<Item>,
+}
+
+/// What the items are for, by its number.
+#[derive(Clone, Copy)]
+pub(crate) enum Target {
+    Table(u32),
+    Cache(u32),
+}
+
+impl Default for Target {
+    fn default() -> Self {
+        Self::Table(u32::MAX)
+    }
 }
 
 /// What an item is.
@@ -46,10 +58,10 @@ enum Item {
 type Pair<'s> = (&'s [u8], &'s [u8]);
 
 impl Staged {
-    /// Forgets what is there, for a table and one of the shapes.
-    pub(crate) fn begin(&mut self, table: u32, shape: u32) {
+    /// Forgets what is there, for a table or cache and one of the shapes.
+    pub(crate) fn begin(&mut self, target: Target, shape: u32) {
         self.clear();
-        self.table = table;
+        self.target = target;
         self.shape = SHAPES.get(shape as usize).copied().unwrap_or_default();
     }
 

@@ -19,7 +19,7 @@ use crate::js::{Js, Value};
 use crate::results::Results;
 use crate::shared::{Refusal, Shared};
 use crate::slab::Slab;
-use crate::staged::Staged;
+use crate::staged::{Staged, Target};
 use crate::walk::Walk;
 
 /// Something that belongs to a store, and how JavaScript sees its pairs.
@@ -74,6 +74,20 @@ impl State {
         let table = caches.get(cache).ok_or_else(Fault::closed)?;
         let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
         Ok(Parts { table, input, results, crossing })
+    }
+
+    /// What staging for a table or cache works with.
+    pub(crate) fn staging<'c>(&mut self, target: Target) -> Result<(&mut Input, Encodings), Fault<'c>> {
+        Ok(match target {
+            Target::Table(table) => {
+                let Parts { table, input, .. } = self.parts(table)?;
+                (input, table.encodings)
+            }
+            Target::Cache(cache) => {
+                let Parts { table, input, .. } = self.cache_parts(cache)?;
+                (input, table.encodings)
+            }
+        })
     }
 
     /// The crossing buffer.

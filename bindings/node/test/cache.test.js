@@ -93,6 +93,56 @@ test('every codec', () => {
   assert.deepEqual(own.codecs, { keys: 'int', values: 'iso-date' })
 })
 
+test('verbs on many: more than cross at once, of every kind of item', async () => {
+  const store = new Store()
+  const numbers = Array.from({ length: 1000 }, (_, n) => n)
+  const texts = store.cache('texts', { max: 2000 })
+  const bytes = store.cache('bytes', { max: 2000, keys: 'view', values: 'view' })
+  const key = (n) => Uint8Array.of(n >> 8, n)
+  assert.equal(texts.upsertMany(numbers.map((n) => [`k${n}`, `v${n}`])).length, 1000)
+  assert.ok(bytes.upsertMany(numbers.map((n) => [key(n), new Uint8Array(n)])).every(Boolean))
+  assert.deepEqual([texts.size, bytes.size], [1000, 1000])
+  assert.deepEqual(
+    texts.selectMany(numbers.map((n) => `k${n}`)),
+    numbers.map((n) => `v${n}`),
+  )
+  assert.deepEqual(
+    bytes.selectMany(numbers.map(key)).map((value) => value.length),
+    numbers,
+  )
+  assert.deepEqual(bytes.deleteMany([key(1), key(2000), key(1)]), [true, false, false])
+  assert.deepEqual([texts.upsertMany([]), texts.selectMany([]), texts.deleteMany([])], [[], [], []])
+  // All arguments are checked before the first write.
+  assert.throws(() => texts.upsertMany([['new', 'x'], ['other']]), code('TYPE'))
+  assert.throws(() => texts.upsertMany([['new', 'x']], { ttl: -1 }), code('RANGE'))
+  assert.equal(texts.has('new'), false)
+  // What is being computed is older than what is written meanwhile, also where the argument began it.
+  const first = texts.getOrCompute('first', () => 'computed')
+  let second
+  function* pairs() {
+    yield ['first', 'written']
+    second = texts.getOrCompute('second', () => 'computed')
+    yield ['second', 'written']
+  }
+  texts.upsertMany(pairs())
+  const third = texts.getOrCompute('third', () => 'computed')
+  texts.deleteMany(['third'])
+  assert.deepEqual(await Promise.all([first, second, third]), ['computed', 'computed', 'computed'])
+  assert.deepEqual(texts.selectMany(['first', 'second', 'third']), ['written', 'written', undefined])
+  // The same where nothing was being computed at first.
+  let later
+  function* lonely() {
+    yield ['later', 'written']
+    later = texts.getOrCompute('later', () => 'computed')
+  }
+  texts.upsertMany(lonely())
+  await later
+  assert.equal(texts.get('later'), 'written')
+  await store.close()
+  assert.throws(() => texts.upsertMany([['a', 'b']]), code('CLOSED'))
+  assert.throws(() => texts.selectMany(['a']), code('CLOSED'))
+})
+
 test('there are never more pairs than max, nor bytes than maxSize', () => {
   const pairs = new Cache({ max: 10 })
   const bytes = new Store().cache('c', { maxSize: 500_000, values: 'view' })

@@ -53,7 +53,7 @@ fn size(call: &Call<'_>, position: usize) -> Option<usize> {
 }
 
 #[allow(clippy::cast_sign_loss, reason = "lib/shared/cache.js has checked that it is not negative")]
-fn ttl(call: &Call<'_>, position: usize) -> Option<Duration> {
+pub(super) fn ttl(call: &Call<'_>, position: usize) -> Option<Duration> {
     let millis = call.js.get_f64(call.argument(position))?;
     Some(if millis.is_finite() { Duration::from_millis(millis.ceil() as u64) } else { Duration::MAX })
 }
