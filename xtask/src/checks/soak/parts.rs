@@ -83,15 +83,18 @@ impl Part {
     }
 }
 
-/// `cargo test` with these words after it.
+/// Optimised, but quickly built.
+const SOAK: &str = "--profile=soak";
+
+/// `cargo test` of optimised code with these words after it.
 fn cargo_test(workspace: &Workspace, words: &str) -> Command {
     let mut cargo = command("cargo", workspace.root());
-    cargo.arg("test").args(words.split(' '));
+    cargo.args(["test", SOAK]).args(words.split(' '));
     cargo
 }
 
 fn stress(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
-    let words = "--release --package=twindex --test=threads --test=model --test=memory --test=dump";
+    let words = "--package=twindex --test=threads --test=model --test=memory --test=dump";
     let mut cargo = round.seeded(cargo_test(workspace, words));
     cargo.env("TWINDEX_STRESS", "10");
     Ok(cargo)
@@ -99,7 +102,7 @@ fn stress(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
 
 fn checked(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
     let checker = "--cfg twindex_check";
-    let mut cargo = round.seeded(built_apart(workspace, "check", checker, &["test", "--release"]));
+    let mut cargo = round.seeded(built_apart(workspace, "check", checker, &["test", SOAK]));
     cargo.env("TWINDEX_STRESS", "5");
     Ok(cargo)
 }
@@ -157,32 +160,32 @@ fn fuzz(workspace: &Workspace, round: Round, log: &mut Log) -> Result<Command> {
 }
 
 fn codec(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
-    Ok(round.seeded(cargo_test(workspace, "--release --package=twindex-codec")))
+    Ok(round.seeded(cargo_test(workspace, "--package=twindex-codec")))
 }
 
 fn faults(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
-    let mut cargo = round.seeded(cargo_test(workspace, "--release --package=twindex-durable --lib"));
+    let mut cargo = round.seeded(cargo_test(workspace, "--package=twindex-durable --lib"));
     cargo.env("TWINDEX_FAULTS", "50");
     Ok(cargo)
 }
 
 fn kills(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
-    let mut cargo = round
-        .seeded(cargo_test(workspace, "--release --package=twindex-durable --test=kill --test=follow_kills"));
+    let mut cargo =
+        round.seeded(cargo_test(workspace, "--package=twindex-durable --test=kill --test=follow_kills"));
     cargo.env("TWINDEX_KILLS", "100");
     Ok(cargo)
 }
 
 /// The same files in each round: what differs is the machine's memory.
 fn hostile(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
-    let mut cargo = round.seeded(cargo_test(workspace, "--release --package=twindex-durable --test=hostile"));
+    let mut cargo = round.seeded(cargo_test(workspace, "--package=twindex-durable --test=hostile"));
     cargo.env("TWINDEX_HOSTILE", "1");
     Ok(cargo)
 }
 
 /// Connections dropped and slots moved under writers, ten times as often, and masters killed.
 fn cluster(workspace: &Workspace, _: Round, _: &mut Log) -> Result<Command> {
-    let mut cargo = cargo_test(workspace, "--release --package=twindex-cluster --test=failures --test=near");
+    let mut cargo = cargo_test(workspace, "--package=twindex-cluster --test=failures --test=near");
     cargo.env("TWINDEX_STRESS", "10");
     Ok(cargo)
 }
