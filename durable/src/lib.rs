@@ -20,7 +20,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`save`] and [`load`] write and read the file of a store that is in memory alone.
+//! [`save`] and [`load`] write and read the file of a store that is in memory alone, [`save_cache`] and [`read_cache`] that of a
+//! cache.
 
 mod batch;
 mod clock;
@@ -76,7 +77,7 @@ pub use crate::store::{Stats, Store};
 pub use crate::table::Table;
 pub use crate::tail::TableInfo;
 pub use crate::verify::{Damage, Recovery, Report, check, check_within, recover, recover_within};
-pub use crate::whole::{load, load_within, save};
+pub use crate::whole::{load, load_within, read_cache, save, save_cache};
 
 /// Opens the store in the file at `path`, or makes one: see [`Store::open`].
 pub fn open(path: impl AsRef<Path>) -> Result<Store> {

@@ -89,7 +89,7 @@ impl Read for FileReader<'_> {
 
 /// Whether memory may be allocated for the payload at `start`. A file may claim any length, and have it too where it has
 /// holes: memory is to follow what was really written.
-fn is_believed(file: &dyn File, start: u64, head: &Head) -> Result<bool> {
+pub(crate) fn is_believed(file: &dyn File, start: u64, head: &Head) -> Result<bool> {
     if head.length <= BELIEVED {
         return Ok(true);
     }

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use twindex::dump::{self, HEAD_BYTES, Kind, Operations, Position, Progress};
 
@@ -141,9 +141,19 @@ pub(crate) fn write_anew(
     tables: &[(u32, twindex::Table)],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<End> {
+    replace(disk, path, held, &mut |new| new.dump(tables, progress))
+}
+
+/// Puts the file that `fill` writes in the place of the one that is locked. Then the new one is.
+pub(crate) fn replace(
+    disk: &dyn Disk,
+    path: &Path,
+    held: &mut Option<Lock>,
+    fill: &mut dyn FnMut(&mut New<'_>) -> Result<()>,
+) -> Result<End> {
     let never = AtomicBool::new(false);
     let mut new = New::create(disk, path, held.as_ref(), &never)?;
-    new.dump(tables, progress)?;
+    fill(&mut new)?;
     new.sync()?;
     let folder = disk.folder(path).map_err(|error| Error::io(path, error))?;
     if !is_in_place(held.as_ref(), path)? {
@@ -274,6 +284,12 @@ impl<'d> New<'d> {
         let path = &self.beside;
         self.dump = written.map_err(|error| Error::of_file(path, error))?.bytes;
         Ok(())
+    }
+
+    pub(crate) fn dump_cache(&mut self, cache: &twindex::Cache) -> Result<()> {
+        let written = dump::write_cache(cache, SystemTime::now(), self, &mut |_| {});
+        let path = &self.beside;
+        written.map(drop).map_err(|error| Error::of_file(path, error))
     }
 
     /// Says, behind the dump, where the log that follows is in the store's history.

@@ -1,17 +1,17 @@
 //! Looking for damage in a file, and saving what is left.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use twindex::Index;
-use twindex::dump::{HEADER_BYTES, Header, Kind, Loader, Progress, VERSION};
+use twindex::dump::{CACHE_VERSION, HEADER_BYTES, Header, Kind, Loader, Progress, SavedCache, VERSION};
 
 use crate::disk::Disk;
 use crate::disk::real::RealDisk;
 use crate::error::{Error, Result};
 use crate::load::{LogReader, Torn};
 use crate::paths::resolve;
-use crate::whole::save;
+use crate::whole::{read_cache, save};
 
 /// Bytes of a file that are not what was written there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Damage {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// The version of the format.
+    /// The version of the format: 1 for a store, 2 for a cache.
     pub version: u32,
     /// The bytes of the file.
     pub bytes: u64,
@@ -64,9 +64,9 @@ const LEAST_LIMIT: u64 = 256 << 20;
 /// And for each byte of the file. Keys that share much are stored once and may take thousands of times as much memory.
 const LIMIT_PER_BYTE: u64 = 32;
 
-/// Reads the whole file at `path` and verifies every checksum, and that what is under it can be loaded.
+/// Reads the whole file at `path`, of a store or of a cache, and verifies every checksum, and that what is under it can be loaded.
 ///
-/// Fails with [`Error::Damaged`] where the file is not a store at all; any other damage is in the report. A file that needs
+/// Fails with [`Error::Damaged`] where the file is neither at all; any other damage is in the report. A file that needs
 /// more than 256 MiB of memory, and more than 32 bytes for each of its own on the disk, fails with
 /// [`MemoryLimit`](twindex::Error::MemoryLimit): the file may come from a stranger. [`check_within`] has another limit.
 pub fn check(path: impl AsRef<Path>, progress: impl FnMut(Progress)) -> Result<Report> {
@@ -81,7 +81,40 @@ pub fn check_within(
     mut progress: impl FnMut(Progress),
 ) -> Result<Report> {
     let path = &resolve(path.as_ref());
-    Ok(read(path, memory_limit, &mut progress).map_err(|error| Error::of_file(path, error))?.0)
+    let report = match read_cache(path) {
+        Err(twindex::Error::Corrupt { offset: 0 | 8, .. } | twindex::Error::Io(_)) => {
+            read(path, memory_limit, &mut progress).map(|(report, _)| report)
+        }
+        saved => check_cache(path, saved, memory_limit, &mut progress),
+    };
+    report.map_err(|error| Error::of_file(path, error))
+}
+
+/// Reads the file of a cache, of which the header was right, as far as it can be read.
+fn check_cache<R: Read>(
+    path: &Path,
+    saved: twindex::Result<SavedCache<R>>,
+    memory_limit: usize,
+    progress: &mut dyn FnMut(Progress),
+) -> twindex::Result<Report> {
+    let file = RealDisk.open(path, false)?;
+    let bytes = file.len()?;
+    let mut report = Report { version: CACHE_VERSION, bytes, dump_bytes: bytes, ..Report::default() };
+    let mut reader = LogReader::of_file(&*file, 0, bytes, HEADER_BYTES as u64).with_limit(memory_limit);
+    while reader.record()?.is_some() {
+        report.records += 1;
+    }
+    match saved.and_then(SavedCache::check) {
+        Ok(done) => {
+            (report.dump_pairs, report.dump_bytes) = (done.pairs, done.bytes);
+            progress(done);
+        }
+        Err(twindex::Error::Corrupt { offset, what }) => {
+            report.damage.push(Damage { offset, bytes: bytes - offset, what });
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(report)
 }
 
 /// Writes what can be saved of the file `from` to a new file `to`. The old one is left as it is.

@@ -1,19 +1,19 @@
-//! Whole stores, in memory, to files and from files.
+//! Whole stores and caches, in memory, to files and from files.
 
-use std::io;
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use twindex::dump::Progress;
-use twindex::{Error, Result, Store};
+use twindex::dump::{CACHE_VERSION, HEAD_BYTES, HEADER_BYTES, Head, Progress, SavedCache};
+use twindex::{Cache, Error, Result, Store};
 
-use crate::disk::Disk;
 use crate::disk::real::RealDisk;
+use crate::disk::{Disk, File};
 use crate::error::AtPath;
-use crate::load::load as load_file;
+use crate::load::{is_believed, load as load_file};
 use crate::options::ProgressFn;
 use crate::paths::resolve;
-use crate::rewrite::write_anew;
+use crate::rewrite::{New, replace};
 
 /// Writes the whole store to the file at `path`, which is replaced in one step once the new one is on disk.
 ///
@@ -21,23 +21,106 @@ use crate::rewrite::write_anew;
 /// is no regular file, or a [`Store`](crate::Store) has it open for writing. From its beginning to its end nobody else
 /// can open it for writing.
 pub fn save(store: &Store, path: impl AsRef<Path>) -> Result<()> {
-    save_to(store, &resolve(path.as_ref())).map_err(|error| match error {
+    save_to(store, &resolve(path.as_ref())).map_err(to_engine)
+}
+
+fn to_engine(error: crate::error::Error) -> Error {
+    match error {
         crate::error::Error::Engine(error) => error,
         crate::error::Error::Io { path, source } => {
             io::Error::new(source.kind(), AtPath { path, source }).into()
         }
         other => io::Error::new(io::ErrorKind::ResourceBusy, other.to_string()).into(),
-    })
+    }
 }
 
 /// [`save`], to a path that leads to no link.
 pub(crate) fn save_to(store: &Store, path: &Path) -> crate::error::Result<()> {
+    let tables = (0..).zip(store.tables()).collect::<Vec<_>>();
+    save_by(path, &mut |new| new.dump(&tables, &mut |_| {}))
+}
+
+fn save_by(
+    path: &Path,
+    fill: &mut dyn FnMut(&mut New<'_>) -> crate::error::Result<()>,
+) -> crate::error::Result<()> {
     /// One thread of this process after the other, so that none finds the file in use for that alone.
     static SAVING: Mutex<()> = Mutex::new(());
     let _one = SAVING.lock().unwrap_or_else(PoisonError::into_inner);
     let mut lock = RealDisk.lock(path, true)?;
-    let tables = (0..).zip(store.tables()).collect::<Vec<_>>();
-    write_anew(&RealDisk, path, &mut lock, &tables, &mut |_| {}).map(drop)
+    replace(&RealDisk, path, &mut lock, fill).map(drop)
+}
+
+/// Writes the cache, with the times at which its pairs expire, to the file at `path`. Replaces the file as [`save`] does, and
+/// fails as it does.
+///
+/// ```
+/// use std::time::SystemTime;
+/// use twindex_durable::twindex::{CacheOptions, Store};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("pages.twx");
+/// let pages = Store::new().cache("pages", CacheOptions::bytes(64 << 20))?;
+/// pages.upsert("/", "<h1>Hello")?;
+/// twindex_durable::save_cache(&pages, &path)?;
+///
+/// let saved = twindex_durable::read_cache(&path)?;
+/// let options = saved.options();
+/// let pages = saved.load(&Store::new(), "pages", options, SystemTime::now())?;
+/// assert_eq!(pages.select("/").as_deref(), Some(&b"<h1>Hello"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn save_cache(cache: &Cache, path: impl AsRef<Path>) -> Result<()> {
+    save_by(&resolve(path.as_ref()), &mut |new| new.dump_cache(cache)).map_err(to_engine)
+}
+
+/// The cache in the file at `path`, of which the beginning was read.
+///
+/// Fails with [`Error::Io`] where the file cannot be read, and with [`Error::Corrupt`] where it does not begin as that of a
+/// cache does.
+pub fn read_cache(path: impl AsRef<Path>) -> Result<SavedCache<Box<dyn Read + Send>>> {
+    let path = resolve(path.as_ref());
+    let open = || Ok(RealDisk.open(&path, false)?).and_then(|file| check_lengths(&*file).map(|()| file));
+    let file = open().map_err(|error| name_path(error, &path))?;
+    SavedCache::read(Box::new(BufReader::with_capacity(1 << 18, CacheFile { file, path, offset: 0 })))
+}
+
+/// That no record claims more memory than what was really written.
+fn check_lengths(file: &dyn File) -> Result<()> {
+    let (len, mut at, mut head) = (file.len()?, HEADER_BYTES as u64, [0; HEAD_BYTES]);
+    let mut version = [0; 4];
+    if file.read_at(8, &mut version)? < 4 || u32::from_le_bytes(version) != CACHE_VERSION {
+        return Ok(());
+    }
+    while file.read_at(at, &mut head)? == HEAD_BYTES
+        && let Some(found) = Head::decode(0, at, &head)
+    {
+        let start = at + HEAD_BYTES as u64;
+        if found.length > len.saturating_sub(start) || !is_believed(file, start, &found)? {
+            return Err(Error::Corrupt { offset: at, what: BAD_RECORD });
+        }
+        at = start + found.length;
+    }
+    Ok(())
+}
+
+const BAD_RECORD: &str = "a record is cut, or its checksum does not match";
+
+/// The file of a cache from the start to the end.
+struct CacheFile {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    offset: u64,
+}
+
+impl Read for CacheFile {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(self.offset, bytes);
+        let read =
+            read.map_err(|source| io::Error::new(source.kind(), AtPath { path: self.path.clone(), source }))?;
+        self.offset += read as u64;
+        Ok(read)
+    }
 }
 
 /// A store in memory from the file at `path`, as [`save`] or a [`Store`](crate::Store) wrote it.
@@ -86,6 +169,7 @@ mod tests {
     use twindex::Index;
 
     use super::*;
+    use crate::rewrite::write_anew;
 
     /// A process that opened the file while another saved to it went on in a file that was replaced: all that it had
     /// acknowledged was gone.

@@ -14,8 +14,8 @@ use tempfile::{TempDir, tempdir};
 use twindex_durable::twindex::dump::{
     self, HEAD_BYTES, HEADER_BYTES, Header, Kind, Operation, Operations, TableEntry,
 };
-use twindex_durable::twindex::{self, Index, TableOptions};
-use twindex_durable::{Error, Options, check, check_within, recover, recover_within};
+use twindex_durable::twindex::{self, CacheOptions, Index, TableOptions};
+use twindex_durable::{Error, Options, Store, check, check_within, recover, recover_within};
 
 // --- memory
 
@@ -108,14 +108,18 @@ impl Forged {
 
 /// A head that claims so many bytes. Its checksum of them is a guess.
 fn head(kind: Kind, length: u64, offset: u64) -> [u8; HEAD_BYTES] {
+    head_of(SALT, kind, length, offset)
+}
+
+fn head_of(salt: u64, kind: Kind, length: u64, offset: u64) -> [u8; HEAD_BYTES] {
     let mut head = [kind as u8, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4];
     head[1..6].copy_from_slice(&length.to_le_bytes()[..5]);
-    let sums = [SALT, offset].map(u64::to_le_bytes).concat();
+    let sums = [salt, offset].map(u64::to_le_bytes).concat();
     let sum = sums.iter().chain(&head[..6]).fold(!0_u32, |sum, byte| {
         (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ ((sum & 1) * 0xedb8_8320))
     });
     head[6..8].copy_from_slice(&(!sum as u16).to_le_bytes());
-    assert!(dump::Head::decode(SALT, offset, &head).is_some_and(|head| head.length == length));
+    assert!(dump::Head::decode(salt, offset, &head).is_some_and(|head| head.length == length));
     head
 }
 
@@ -355,4 +359,25 @@ fn many_tables_take_no_more_than_the_limit() {
         let (result, peak) = measured(|| check_within(&path, 64 * MIB, |_| {}));
         assert!(peak < 64 * MIB + SLACK, "check took {peak} bytes for {}: {result:?}", forged.0.len());
     }
+}
+
+/// A record of a cache that is a hole: it claims memory for nothing that was written.
+#[test]
+fn a_hole_in_a_cache_takes_no_memory() {
+    let _alone = alone();
+    let folder = tempdir().expect("a folder for temporary files");
+    let path = folder.path().join("cache.twx");
+    let cache = Store::new().in_memory().cache("c", CacheOptions::pairs(10)).unwrap();
+    twindex_durable::save_cache(&cache, &path).unwrap();
+    let whole = fs::metadata(&path).unwrap().len();
+    let file = File::options().write(true).open(&path).unwrap();
+    let end = whole - (HEAD_BYTES as u64 + 8);
+    let hole = if is_long() { 1 << 30 } else { 40 << 20_u64 };
+    file.write_all_at(&head_of(0, Kind::Pairs, hole, end), end).unwrap();
+    file.set_len(end + HEAD_BYTES as u64 + hole).unwrap();
+    let (refused, peak) = measured(|| twindex_durable::read_cache(&path).map(drop));
+    assert!(matches!(refused, Err(twindex::Error::Corrupt { offset, .. }) if offset == end), "{refused:?}");
+    assert!(peak < 8 * MIB, "{peak} bytes");
+    let (report, peak) = measured(|| check_within(&path, 64 * MIB, |_| {}));
+    assert!(report.is_ok_and(|report| report.damage.len() == 1) && peak < 8 * MIB, "{peak} bytes");
 }

@@ -167,7 +167,7 @@ use std::panic::AssertUnwindSafe;
 use std::ptr::{self, NonNull};
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock, PoisonError, TryLockError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use std::{fmt, slice};
 use sync::atomic::{
     AtomicBool, AtomicIsize, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
@@ -2241,6 +2241,15 @@ mod hash {
             refs
         }
 
+        /// The ranks of the pairs whose refs are above, in the same order.
+        fn ranks(self) -> Vec<u8> {
+            let taken = |bucket: &Bucket, slot| bucket.taken_slots() >> slot & 1 != 0;
+            let ranks = |bucket| {
+                (0..SLOTS).filter(move |&slot| taken(bucket, slot)).map(|slot| bucket.rank(slot) as u8)
+            };
+            self.buckets().iter().flat_map(ranks).collect()
+        }
+
         /// Where `key` is, or where it could be put. The caller holds the shard's lock. `None` if the segment must grow
         /// first, or is growing.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
@@ -2935,13 +2944,13 @@ mod hash {
         /// Shows `read` the pairs of the segment at `from` whose hashes are not less than `from`. Returns where the next
         /// segment begins, or `None` after the last one.
         pub(super) fn walk(&self, from: u64, mut read: impl FnMut(&[u8], Body<'_>)) -> Option<u64> {
-            self.walk_records(from, |record| read(record.parts().0, record.body()))
+            self.walk_records(from, |record, _| read(record.parts().0, record.body()))
         }
 
         /// As `walk`, with the records, which live as long as the caller's pin.
-        fn walk_records(&self, from: u64, mut read: impl FnMut(Record<'_>)) -> Option<u64> {
+        fn walk_records(&self, from: u64, mut read: impl FnMut(Record<'_>, u8)) -> Option<u64> {
             let hash = Hash(from);
-            let (shard, refs, span, directory) = loop {
+            let (shard, refs, ranks, span, directory) = loop {
                 let directory = self.directory();
                 if directory.is_none() {
                     return None;
@@ -2951,15 +2960,16 @@ mod hash {
                 let _locked = shard.lock.lock();
                 let directory = self.directory();
                 if directory.segment(hash) == segment {
-                    break (shard, segment.refs(shard), directory.span(segment, hash), directory);
+                    let ranks = if self.cache.is_some() { segment.ranks() } else { Vec::new() };
+                    break (shard, segment.refs(shard), ranks, directory.span(segment, hash), directory);
                 }
             };
             // Only after the table was emptied can a segment begin before `from`.
             let whole = from == directory.first_hash(span.start);
-            for reference in refs {
+            for (at, reference) in refs.into_iter().enumerate() {
                 let record = shard.record(reference);
                 if whole || self.hash(record.parts().0).0 >= from {
-                    read(record);
+                    read(record, ranks.get(at).copied().unwrap_or_default());
                 }
             }
             (span.end < directory.len()).then(|| directory.first_hash(span.end))
@@ -3464,6 +3474,7 @@ mod hash {
                 let mut larger = NewSegment::new(&mut space, segment.len() * GROWTH, segment.shard())?;
                 self.each_ref(segment, shard, |reference, hash| larger.put(hash, reference));
                 let larger = larger.segment;
+                self.copy_ranks(segment, shard, &|_| larger);
                 self.install_directory(&mut space, 1, &|_| larger)
                     .inspect_err(|_| space.give_segment(larger))?;
                 self.heap.retire_in(&mut space, [Retired::Block(segment.block(), segment.bytes())]);
@@ -3495,7 +3506,9 @@ mod hash {
                     halves[half].put(hash, reference);
                     moved += half;
                 });
-                halves.map(|half| half.segment)
+                let halves = halves.map(|half| half.segment);
+                self.copy_ranks(segment, shard, &|hash| halves[hash.top(depth) & 1]);
+                halves
             });
             let mut locked = shard.lock();
             shard.splitting.store(ptr::null_mut(), Relaxed);
@@ -3706,6 +3719,8 @@ mod hash {
         pub(super) expires: bool,
         /// How often the write was refused for want of memory.
         pub(super) refused: u32,
+        /// The rank that a new pair had when it was saved.
+        pub(super) rank: Option<u8>,
         /// Takes what is evicted or expires, where there is a listener.
         pub(super) gone: Option<&'c mut Vec<Gone>>,
     }
@@ -3715,6 +3730,13 @@ mod hash {
     /// What a write does with a pair, of which it is shown the value and the time of expiry. It says when the pair expires.
     pub(super) type DecideCached<'d, 'v> =
         dyn FnMut(Option<&[u8]>, Option<u64>) -> Tried<(Change<Cow<'v, [u8]>>, Option<u64>)> + 'd;
+
+    /// What a cache knows of a pair beside its value: when it expires, in milliseconds, and how it stands with the policy.
+    #[derive(Clone, Copy)]
+    pub(super) struct Standing {
+        pub(super) expires: Option<u64>,
+        pub(super) rank: u8,
+    }
 
     const MAX_RANK: u32 = 3;
     /// The rank of a pair that comes back soon after it was evicted: in steady and in lively groups.
@@ -4164,18 +4186,19 @@ mod hash {
 
         // --- the rank of a new pair, and room for it
 
-        /// The rank with which a new pair begins. Counts it as a miss.
+        /// The rank with which a new pair begins. Counts it as a miss, unless it is loaded.
         fn first_rank(&mut self) -> u32 {
             let (index, hash) = (self.index, self.hash);
             let pairs = self.locked.shard.len.load(Relaxed).max(0).cast_unsigned();
             let (way, tries) = self.way(self.home());
-            if tries {
+            let loaded = self.rules.rank;
+            if tries && loaded.is_none() {
                 index.cached().count_miss(way, 500 + pairs / GROUPS);
             }
             let part = self.part();
             part.extend_ghosts(pairs, &index.heap.memory);
             let returns = part.ghost(hash).is_some_and(|(ghost, mark)| *ghost == mark);
-            if returns { RETURN_RANK[way] } else { 0 }
+            loaded.map_or(if returns { RETURN_RANK[way] } else { 0 }, u32::from)
         }
 
         /// Evicts what has to go before a record of so many bytes is written, for a new pair unless it `replaces` one.
@@ -4281,13 +4304,15 @@ mod hash {
             None
         }
 
-        /// Shows `read` the pairs of a segment with their times, as `walk`.
+        /// Shows `read` the pairs of a segment with their standing, as `walk`.
         pub(super) fn walk_cached(
             &self,
             from: u64,
-            mut read: impl FnMut(&[u8], Body<'_>, Option<u64>),
+            mut read: impl FnMut(&[u8], Body<'_>, Standing),
         ) -> Option<u64> {
-            self.walk_records(from, |record| read(record.parts().0, record.body(), expiry(record)))
+            self.walk_records(from, |record, rank| {
+                read(record.parts().0, record.body(), Standing { expires: expiry(record), rank });
+            })
         }
 
         /// How many writes, evictions and expirations there were.
@@ -4306,6 +4331,21 @@ mod hash {
         /// Lets time pass for the limbos, so that what was evicted becomes free.
         pub(super) fn pass_time(&self) {
             epoch::advance(&self.heap.memory);
+        }
+
+        /// Gives the pairs of a cache's segment the ranks that they had in the one that it replaces, which the caller keeps from
+        /// changing.
+        fn copy_ranks<'s>(&self, old: Segment<'_>, shard: &Shard, new: &dyn Fn(Hash) -> Segment<'s>) {
+            let ranks = if self.cache.is_some() { old.ranks() } else { return };
+            for (reference, rank) in old.refs(shard).into_iter().zip(ranks).filter(|&(_, rank)| rank > 0) {
+                let hash = self.hash(shard.record(reference).parts().0);
+                let segment = new(hash);
+                let slot =
+                    |bucket: &Bucket| bucket.refs.iter().position(|other| other.load(Relaxed) == reference);
+                let mut places = (0..segment.len()).map(|steps| segment.bucket(hash, steps));
+                let found = places.find_map(|bucket| Some((bucket, slot(bucket)?)));
+                found.inspect(|(bucket, slot)| bucket.set_rank(*slot, rank.into()));
+            }
         }
 
         /// Locks the segment that a hash leads to. `None` where that has just changed.
@@ -8327,6 +8367,11 @@ impl Clock {
     }
 }
 
+/// Whole milliseconds, rounded up.
+fn millis(time: Duration) -> u64 {
+    time.as_secs().saturating_mul(1000).saturating_add(time.subsec_nanos().div_ceil(1_000_000).into())
+}
+
 /// A set of pairs of bounded size, which drops pairs instead of refusing writes, and whose pairs may expire.
 ///
 /// ```
@@ -8410,9 +8455,25 @@ impl Store {
             return Ok(cache.clone());
         }
         let cache = Cache::new(name, options, &self.inner)?;
-        let place = caches.partition_point(|other| other.name() < name);
-        caches.insert(place, cache.clone());
+        cache.enter(&mut caches);
         Ok(cache)
+    }
+
+    /// Adds a cache that was loaded, unless its name is in use.
+    fn add_cache(&self, cache: &Cache) -> Result<()> {
+        let name = cache.name();
+        let tables = lock(&self.inner.tables);
+        let mut caches = lock(&self.inner.caches);
+        Self::check_unused(name, tables.contains_key(name), &caches)?;
+        cache.enter(&mut caches);
+        Ok(())
+    }
+
+    fn check_unused(name: &str, by_table: bool, caches: &[Cache]) -> Result<()> {
+        if by_table || caches.iter().any(|other| other.name() == name) {
+            return Err(Error::NameInUse { name: name.into(), by: if by_table { "table" } else { "cache" } });
+        }
+        Ok(())
     }
 
     /// The cache called `name`, if there is one.
@@ -8456,6 +8517,12 @@ impl Cache {
         Ok(Self { inner: Arc::new(inner) })
     }
 
+    /// Takes its place among the caches of its store.
+    fn enter(&self, caches: &mut Vec<Self>) {
+        let place = caches.partition_point(|other| other.name() < self.name());
+        caches.insert(place, self.clone());
+    }
+
     /// What a cache counts for itself.
     const OWN_BYTES: usize = size_of::<CacheInner>() + hash::CACHE_BYTES;
 
@@ -8469,11 +8536,14 @@ impl Cache {
     /// When a pair expires that is written now to live so long.
     fn expiry(&self, ttl: Option<Duration>) -> Result<Option<u64>> {
         let Some(ttl) = ttl.filter(|&ttl| ttl < Duration::MAX) else { return Ok(None) };
+        self.expires_in(millis(ttl)).map(Some)
+    }
+
+    /// When a pair expires that is to live so many milliseconds from now on.
+    fn expires_in(&self, left: u64) -> Result<u64> {
         let now = self.inner.clock.0.get().ok_or(Error::NoClock)?.0();
         self.inner.expires.store(true, Relaxed);
-        let millis =
-            ttl.as_secs().saturating_mul(1000).saturating_add(ttl.subsec_nanos().div_ceil(1_000_000).into());
-        Ok(Some(now.saturating_add(millis)))
+        Ok(now.saturating_add(left))
     }
 
     fn count(&self, hit: bool) {
@@ -8632,6 +8702,16 @@ impl Cache {
 
     /// The one way in which pairs change. Where there was no room it evicts and asks `decide` again.
     fn change(&self, key: &[u8], decide: &mut hash::DecideCached<'_, '_>) -> Result<bool> {
+        self.change_or_load(key, None, decide)
+    }
+
+    /// As above, or with the rank of a pair that is loaded. What goes then was never shown, so the listener is not told.
+    fn change_or_load(
+        &self,
+        key: &[u8],
+        rank: Option<u8>,
+        decide: &mut hash::DecideCached<'_, '_>,
+    ) -> Result<bool> {
         /// How often room is made for one pair.
         const EVICTIONS: u32 = 24;
         /// How often it is waited for after that.
@@ -8645,7 +8725,8 @@ impl Cache {
             pairs: options.pairs,
             expires,
             refused: 0,
-            gone: options.listener.is_some().then_some(&mut gone),
+            rank,
+            gone: (options.listener.is_some() && rank.is_none()).then_some(&mut gone),
         };
         let done = loop {
             let pinned = self.inner.table.pin();
@@ -8825,8 +8906,8 @@ impl Cache {
     /// Returns from where to go on, as [`Table::walk`].
     pub fn walk(&self, from: u64, mut read: impl FnMut(&[u8], &[u8], Option<Duration>)) -> Option<u64> {
         let now = self.inner.clock.now();
-        self.walk_bodies(from, |key, value, expires| {
-            let left = expires.map(|at| Duration::from_millis(at.saturating_sub(now)));
+        self.walk_bodies(from, |key, value, standing| {
+            let left = standing.expires.map(|at| Duration::from_millis(at.saturating_sub(now)));
             if left != Some(Duration::ZERO) {
                 read(key, value.bytes(), left);
             }
@@ -8838,8 +8919,39 @@ impl Cache {
         CacheIter { cache: self.clone(), from: Some(0), keys: Vec::new() }
     }
 
-    fn walk_bodies(&self, from: u64, read: impl FnMut(&[u8], Body<'_>, Option<u64>)) -> Option<u64> {
+    fn walk_bodies(&self, from: u64, read: impl FnMut(&[u8], Body<'_>, hash::Standing)) -> Option<u64> {
         self.index().get(&self.inner.table.pin()).walk_cached(from, read)
+    }
+
+    // --- in a file
+
+    /// Writes the cache with the times at which its pairs expire, as [`dump::SavedCache`] reads it. `now` is the time of day.
+    ///
+    /// Pairs that other threads write meanwhile may be in it or not.
+    pub fn dump<W: io::Write + ?Sized>(&self, writer: &mut W, now: SystemTime) -> Result<()> {
+        dump::write_cache(self, now, writer, &mut |_| {}).map(drop)
+    }
+
+    /// Shows `read` pairs that have not expired, how many milliseconds they still live, and their ranks, as `walk`.
+    fn walk_to_save(&self, from: u64, mut read: impl FnMut(&[u8], &[u8], Option<u64>, u8)) -> Option<u64> {
+        let now = self.inner.clock.now();
+        self.walk_bodies(from, |key, value, standing| {
+            let left = standing.expires.map(|at| at.saturating_sub(now));
+            if left != Some(0) {
+                read(key, value.bytes(), left, standing.rank);
+            }
+        })
+    }
+
+    /// Takes a pair that was saved with this rank, to live so many milliseconds. A pair for which there is no room is dropped.
+    fn restore(&self, key: &[u8], value: &[u8], left: Option<u64>, rank: u8) -> Result<()> {
+        let expires = left.map(|left| self.expires_in(left)).transpose()?;
+        let restored =
+            self.change_or_load(key, Some(rank), &mut |_, _| Ok((Change::Set(value.into()), expires)));
+        match restored {
+            Err(Error::MemoryLimit { .. }) | Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -9144,16 +9256,20 @@ impl fmt::Debug for Iter {
 /// The chapter reads from top to bottom: a record's frame, `write` with a `Writer` of records, `Operations`, and for
 /// reading a `Loader`, which does what records say, and the pairs on their way into a table, `Unpacked`.
 pub mod dump {
+    use super::hash::Standing;
     use super::{
-        BTreeMap, Error, Index, MAX_KEY_BYTES, MAX_NAME_BYTES, Range, Read, Result, Store, Table,
-        TableOptions, common, head4,
+        BTreeMap, Cache, CacheOptions, Duration, Error, Index, MAX_KEY_BYTES, MAX_NAME_BYTES, Range, Read,
+        Result, Store, SystemTime, Table, TableOptions, common, head4, millis,
     };
     use std::io::Write;
+    use std::time::UNIX_EPOCH;
 
     /// Not text, and damaged by programs that change line ends.
     const MAGIC: [u8; 8] = *b"\x89TWX\r\n\x1a\n";
     /// The version of the format.
     pub const VERSION: u32 = 1;
+    /// The version of a file that holds a cache: releases that know nothing of these refuse it.
+    pub const CACHE_VERSION: u32 = 2;
     /// The bytes of a header.
     pub const HEADER_BYTES: usize = 24;
     /// The bytes of a record before its payload.
@@ -9257,21 +9373,35 @@ pub mod dump {
     impl Header {
         /// A header with this salt.
         pub fn encode(salt: u64) -> Vec<u8> {
-            let mut bytes = [&MAGIC[..], &VERSION.to_le_bytes(), &salt.to_le_bytes()].concat();
+            Self::encode_version(VERSION, salt)
+        }
+
+        fn encode_version(version: u32, salt: u64) -> Vec<u8> {
+            let mut bytes = [&MAGIC[..], &version.to_le_bytes(), &salt.to_le_bytes()].concat();
             bytes.extend(crc32(0, &bytes).to_le_bytes());
             bytes
         }
 
         /// Reads a header from a file's first bytes, of which there may be more.
         pub fn decode(bytes: &[u8]) -> Result<Self> {
+            Self::decode_version(bytes, VERSION)
+        }
+
+        fn decode_version(bytes: &[u8], version: u32) -> Result<Self> {
             let Some(bytes) = bytes.get(..HEADER_BYTES) else {
                 return corrupt(0, "it ends within the header");
             };
             if bytes[..8] != MAGIC {
                 return corrupt(0, "it does not begin as a Twindex file does");
             }
-            if number(&bytes[8..12]) != u64::from(VERSION) {
-                return corrupt(8, "a version that this release does not know");
+            let found = number(&bytes[8..12]) as u32;
+            if found != version {
+                let what = match found {
+                    VERSION => "it holds a store, not a cache",
+                    CACHE_VERSION => "it holds a cache, not a store",
+                    _ => "a version that this release does not know",
+                };
+                return corrupt(8, what);
             }
             let (bytes, crc) = bytes.split_at(HEADER_BYTES - 4);
             if number(crc) as u32 != crc32(0, bytes) {
@@ -9442,19 +9572,7 @@ pub mod dump {
         writer: &mut W,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Progress> {
-        let mut file = Writer {
-            out: writer,
-            salt,
-            progress,
-            done: Progress::default(),
-            bytes: Header::encode(salt),
-            start: HEADER_BYTES,
-            before: Vec::new(),
-            steps: Steps::default(),
-            prints: [0; STEPS],
-            open: None,
-            result: Ok(()),
-        };
+        let mut file = Writer::new(Header::encode(salt), salt, writer, progress);
         for (id, table) in tables {
             file.begin();
             push_varint(&mut file.bytes, (*id).into());
@@ -9463,11 +9581,59 @@ pub mod dump {
             file.close(Kind::Table);
             file.pairs(*id, table)?;
         }
+        file.end()
+    }
+
+    /// Writes a cache; how much that was. See [`Cache::dump`].
+    pub fn write_cache<W: Write + ?Sized>(
+        cache: &Cache,
+        now: SystemTime,
+        writer: &mut W,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Progress> {
+        let now = since_1970(now);
+        let header = Header::encode_version(CACHE_VERSION, 0);
+        let mut file = Writer::new(header, 0, writer, progress);
         file.begin();
-        file.bytes.extend(file.done.pairs.to_le_bytes());
-        file.close(Kind::End);
-        file.write()?;
-        Ok(file.done)
+        push_varint(&mut file.bytes, CACHE_ID.into());
+        push_varint(&mut file.bytes, cache.len() as u64);
+        let CacheOptions { bytes, pairs, ttl, .. } = cache.inner.options;
+        let size = |size: usize| if size == usize::MAX { NONE } else { size as u64 };
+        for number in [size(bytes), size(pairs), ttl.map_or(NONE, millis), now] {
+            file.bytes.extend(number.to_le_bytes());
+        }
+        file.bytes.extend(TableEntry::of(&cache.inner.table).encode());
+        file.close(Kind::Table);
+        let mut next = Some(0);
+        while let Some(from) = next {
+            next = cache.walk_to_save(from, |key, value, left, rank| {
+                let mut standing = Vec::with_capacity(9);
+                if let Some(left) = left {
+                    standing.extend(now.saturating_add(left).to_le_bytes());
+                }
+                standing.push(rank | if left.is_some() { EXPIRES } else { 0 });
+                // What is too long with them is left out, as a cache may do.
+                if value.len() <= u32::MAX as usize - standing.len() {
+                    file.push(CACHE_ID, key, value, &standing);
+                }
+            });
+            file.write()?;
+        }
+        file.close_pairs();
+        file.end()
+    }
+
+    /// The id of the one cache in a file.
+    const CACHE_ID: u32 = 0;
+    /// In place of a capacity or a time to live that a cache does not have.
+    const NONE: u64 = u64::MAX;
+    /// Bits of the last byte of a cache's value in a file: the pair's rank, and that it expires, at the time before the byte.
+    const RANK: u8 = 3;
+    const EXPIRES: u8 = 4;
+
+    /// Milliseconds since 1970.
+    fn since_1970(time: SystemTime) -> u64 {
+        time.duration_since(UNIX_EPOCH).map_or(0, millis)
     }
 
     struct Writer<'w, W: ?Sized> {
@@ -9489,7 +9655,32 @@ pub mod dump {
         result: Result<()>,
     }
 
-    impl<W: Write + ?Sized> Writer<'_, W> {
+    impl<'w, W: Write + ?Sized> Writer<'w, W> {
+        fn new(header: Vec<u8>, salt: u64, out: &'w mut W, progress: &'w mut dyn FnMut(Progress)) -> Self {
+            Self {
+                out,
+                salt,
+                progress,
+                done: Progress::default(),
+                start: header.len(),
+                bytes: header,
+                before: Vec::new(),
+                steps: Steps::default(),
+                prints: [0; STEPS],
+                open: None,
+                result: Ok(()),
+            }
+        }
+
+        /// Ends the dump; how much it was.
+        fn end(mut self) -> Result<Progress> {
+            self.begin();
+            self.bytes.extend(self.done.pairs.to_le_bytes());
+            self.close(Kind::End);
+            self.write()?;
+            Ok(self.done)
+        }
+
         /// Begins a record.
         fn begin(&mut self) {
             self.bytes.extend([0; HEAD_BYTES]);
@@ -9501,6 +9692,13 @@ pub mod dump {
         fn close(&mut self, kind: Kind) {
             seal(kind, self.salt, self.done.bytes + self.start as u64, &mut self.bytes[self.start..]);
             self.start = self.bytes.len();
+        }
+
+        /// Ends the record of pairs, if one was begun.
+        fn close_pairs(&mut self) {
+            if self.bytes.len() > self.start {
+                self.close(Kind::Pairs);
+            }
         }
 
         /// Writes the records that are whole.
@@ -9525,32 +9723,33 @@ pub mod dump {
                     let mut cursor = table.cursor(..);
                     let mut shown = AT_ONCE;
                     while shown == AT_ONCE {
-                        shown = cursor.scan_asc_next_many(AT_ONCE, |key, value| self.push(id, key, value));
+                        shown =
+                            cursor.scan_asc_next_many(AT_ONCE, |key, value| self.push(id, key, value, &[]));
                         self.write()?;
                     }
                 }
                 Index::Hash => {
                     let mut next = Some(0);
                     while let Some(from) = next {
-                        next = table.walk(from, |key, value| self.push(id, key, value));
+                        next = table.walk(from, |key, value| self.push(id, key, value, &[]));
                         self.write()?;
                     }
                 }
             }
-            if self.bytes.len() > self.start {
-                self.close(Kind::Pairs);
-            }
+            self.close_pairs();
             self.write()
         }
 
         // --- a pair
 
-        fn push(&mut self, id: u32, key: &[u8], value: &[u8]) {
+        /// The value is in two parts.
+        fn push(&mut self, id: u32, key: &[u8], value: &[u8], more: &[u8]) {
             if self.result.is_err() {
                 return;
             }
+            let value_len = value.len() + more.len();
             // Where memory has an end, a pair may be too much.
-            if self.bytes.try_reserve(key.len() + value.len() + AROUND).is_err() {
+            if self.bytes.try_reserve(key.len() + value_len + AROUND).is_err() {
                 self.result = Err(Error::Io(std::io::ErrorKind::OutOfMemory.into()));
                 return;
             }
@@ -9560,7 +9759,7 @@ pub mod dump {
             }
             let shared = common(&self.before, key);
             let (cut, rest) = (self.before.len() - shared, &key[shared..]);
-            let mut step = Step { cut, rest_len: rest.len(), rest: 0, value: value.len() };
+            let mut step = Step { cut, rest_len: rest.len(), rest: 0, value: value_len };
             let print = 1 | (head4(rest) ^ (cut as u32) << 8 ^ rest.len() as u32).wrapping_mul(0x9e37_79b1);
             if let Some((distance, old)) = self.find(print, step, rest) {
                 step.rest = old.rest;
@@ -9571,6 +9770,7 @@ pub mod dump {
                 self.bytes.extend_from_slice(rest);
             }
             self.bytes.extend_from_slice(value);
+            self.bytes.extend_from_slice(more);
             self.prints[self.steps.count % STEPS] = print;
             self.steps.add(step);
             self.before.truncate(shared);
@@ -9961,21 +10161,8 @@ pub mod dump {
         pub fn unpack<'p>(&self, offset: u64, mut payload: &'p [u8]) -> Result<Unpacked<'p>> {
             let found = take_varint(&mut payload).and_then(|id| Some((id, self.find(id)?)));
             let (id, table) = found.ok_or(Error::Corrupt { offset, what: UNKNOWN_TABLE })?;
-            let mut unpacked = Unpacked {
-                table: table.clone(),
-                expected: if self.expected.0 == id { self.expected.1 } else { 0 },
-                offset,
-                payload,
-                left: payload,
-                keys: Vec::new(),
-                pairs: Vec::new(),
-                last: 0,
-                value: 0,
-                steps: Steps::default(),
-                again: 0,
-            };
-            unpacked.next_group()?;
-            Ok(unpacked)
+            let expected = if self.expected.0 == id { self.expected.1 } else { 0 };
+            Unpacked::new(table, expected, offset, payload)
         }
 
         fn replay(&mut self, offset: u64, mut payload: &[u8]) -> Result<u64> {
@@ -10071,6 +10258,25 @@ pub mod dump {
     }
 
     impl<'p> Unpacked<'p> {
+        /// Unpacks the first group.
+        fn new(table: &Table, expected: u64, offset: u64, payload: &'p [u8]) -> Result<Self> {
+            let mut unpacked = Self {
+                table: table.clone(),
+                expected,
+                offset,
+                payload,
+                left: payload,
+                keys: Vec::new(),
+                pairs: Vec::new(),
+                last: 0,
+                value: 0,
+                steps: Steps::default(),
+                again: 0,
+            };
+            unpacked.next_group()?;
+            Ok(unpacked)
+        }
+
         /// Unpacks a group of bounded memory: keys that share much grow when they are unpacked.
         fn next_group(&mut self) -> Result<()> {
             const GROUP: usize = 4096;
@@ -10180,7 +10386,7 @@ pub mod dump {
     /// Reads a whole file: the dump, and the log where there is one.
     pub(super) fn read_store<R: Read + ?Sized>(store: &Store, reader: &mut R) -> Result<()> {
         let mut source = Source { reader, offset: 0, payload: Vec::new() };
-        let Header { salt } = source.header()?;
+        let Header { salt } = source.header(VERSION)?;
         let mut loader = Loader::new(store.clone());
         let (mut pairs, mut in_log) = (0_u64, false);
         loop {
@@ -10201,25 +10407,26 @@ pub mod dump {
         }
     }
 
-    struct Source<'r, R: ?Sized> {
-        reader: &'r mut R,
+    #[derive(Debug)]
+    struct Source<R> {
+        reader: R,
         offset: u64,
         /// What was read last.
         payload: Vec<u8>,
     }
 
-    impl<R: Read + ?Sized> Source<'_, R> {
+    impl<R: Read> Source<R> {
         /// Reads the next `length` bytes, or what there is of them. The memory for them grows with what is really there:
         /// a false length must not claim any.
         fn read(&mut self, length: u64) -> Result<()> {
             self.payload.clear();
-            self.offset += (&mut *self.reader).take(length).read_to_end(&mut self.payload)? as u64;
+            self.offset += (&mut self.reader).take(length).read_to_end(&mut self.payload)? as u64;
             Ok(())
         }
 
-        fn header(&mut self) -> Result<Header> {
+        fn header(&mut self, version: u32) -> Result<Header> {
             self.read(HEADER_BYTES as u64)?;
-            Header::decode(&self.payload)
+            Header::decode_version(&self.payload, version)
         }
 
         /// Reads the next record; `None` where none starts.
@@ -10245,5 +10452,177 @@ pub mod dump {
             }
             Ok(())
         }
+    }
+
+    // --- reading a cache
+
+    /// A cache as [`Cache::dump`] wrote it, of which the beginning was read.
+    ///
+    /// ```
+    /// use std::time::SystemTime;
+    /// use twindex::{CacheOptions, Store, dump::SavedCache};
+    ///
+    /// let pages = Store::new().cache("pages", CacheOptions::pairs(1_000))?;
+    /// pages.upsert("/", "<h1>Hello")?;
+    /// let mut bytes = Vec::new();
+    /// pages.dump(&mut bytes, SystemTime::now())?;
+    ///
+    /// let saved = SavedCache::read(bytes.as_slice())?;
+    /// let options = saved.options();
+    /// let pages = saved.load(&Store::new(), "pages", options, SystemTime::now())?;
+    /// assert_eq!(pages.select("/").as_deref(), Some(&b"<h1>Hello"[..]));
+    /// # Ok::<(), twindex::Error>(())
+    /// ```
+    #[derive(Debug)]
+    pub struct SavedCache<R> {
+        source: Source<R>,
+        options: CacheOptions,
+        name: String,
+        saved_at: u64,
+    }
+
+    impl<R: Read> SavedCache<R> {
+        /// Reads the beginning. Fails with [`Error::Corrupt`] on anything but that of a cache.
+        pub fn read(reader: R) -> Result<Self> {
+            let mut source = Source { reader, offset: 0, payload: Vec::new() };
+            source.header(CACHE_VERSION)?;
+            let offset = source.offset;
+            let kind = source.record(0)?;
+            let mut payload = source.payload.as_slice();
+            let mut take = || {
+                let (id, _pairs): (u32, u64) = (take_varint(&mut payload)?, take_varint(&mut payload)?);
+                let mut next = || Some(number(payload.split_off(..8)?));
+                let numbers = [next()?, next()?, next()?, next()?];
+                Some((id, numbers, TableEntry::decode(payload)?))
+            };
+            let found = take().filter(|&(id, ..)| kind == Some(Kind::Table) && id == CACHE_ID);
+            let Some((_, [bytes, pairs, ttl, saved_at], entry)) = found else {
+                return corrupt(offset, "the record that describes the cache is damaged or not valid");
+            };
+            let size = |size: u64| match size {
+                NONE => usize::MAX,
+                size => size.try_into().unwrap_or(usize::MAX - 1),
+            };
+            let options = if pairs == NONE {
+                CacheOptions::bytes(size(bytes))
+            } else {
+                CacheOptions { bytes: size(bytes), ..CacheOptions::pairs(size(pairs)) }
+            };
+            let options = match ttl {
+                NONE => options,
+                ttl => options.ttl(Duration::from_millis(ttl)),
+            };
+            let options = options.codecs(entry.keys, entry.values);
+            let name = entry.name.into();
+            Ok(Self { source, options, name, saved_at })
+        }
+
+        /// The name that it had in its store.
+        pub fn name(&self) -> &str {
+            &self.name
+        }
+
+        /// The codecs of its keys and of its values.
+        pub fn codecs(&self) -> (&str, &str) {
+            self.options.table().codecs()
+        }
+
+        /// What it was made with: its capacity, its time to live and its codecs, without a listener.
+        pub fn options(&self) -> CacheOptions {
+            self.options.clone()
+        }
+
+        /// The time to live that it gave to its pairs.
+        pub fn default_ttl(&self) -> Option<Duration> {
+            self.options.ttl
+        }
+
+        /// Reads the rest into a new cache called `name`. `now` is the time of day.
+        ///
+        /// A pair lives as long as it would have lived in the cache that was saved, the time between included, so what has
+        /// expired meanwhile is not in it. Where the capacity is less than what the pairs take, those stay that were hit most. A
+        /// listener is not told of the others.
+        ///
+        /// Fails with [`Error::Corrupt`] on anything but a whole, undamaged dump of a cache, with [`Error::NameInUse`] where the
+        /// store has a table or a cache of this name, with [`Error::WrongCodec`] where the options name other codecs, and
+        /// with [`Error::NoClock`] where pairs expire and the store has no clock. The store is then as it was.
+        pub fn load(
+            mut self,
+            store: &Store,
+            name: &str,
+            options: CacheOptions,
+            now: SystemTime,
+        ) -> Result<Cache> {
+            options.table().check_names(name)?;
+            Store::check_unused(name, store.find_table(name).is_some(), &store.caches())?;
+            let cache = Cache::new(name, options, &store.inner)?;
+            self.options.table().check_codecs(&cache.inner.table)?;
+            // A clock that was set back meanwhile lets nothing live longer.
+            let now = since_1970(now).max(self.saved_at);
+            self.each(&cache.inner.table, &mut |key, value, Standing { expires, rank }| {
+                let left = expires.map(|at| at.saturating_sub(now));
+                if left == Some(0) { Ok(()) } else { cache.restore(key, value, left, rank) }
+            })?;
+            store.add_cache(&cache)?;
+            Ok(cache)
+        }
+
+        /// Reads the rest and keeps nothing: how many pairs it has, expired ones included. Fails as [`load`](Self::load) where it
+        /// is damaged.
+        pub fn check(mut self) -> Result<Progress> {
+            let table = Store::new().table(&self.name, Index::Hash)?;
+            self.each(&table, &mut |_, _, _| Ok(()))
+        }
+
+        /// Shows `read` each pair, which expires by the time of day. `table` stays as it is.
+        fn each(&mut self, table: &Table, read: &mut ReadPair<'_>) -> Result<Progress> {
+            let mut pairs = 0_u64;
+            loop {
+                let offset = self.source.offset;
+                let kind = self.source.record(0)?;
+                let mut payload = self.source.payload.as_slice();
+                match kind {
+                    None => {
+                        return corrupt(
+                            offset,
+                            "a record's head is damaged, or the dump ends without an end",
+                        );
+                    }
+                    Some(Kind::End) if payload != pairs.to_le_bytes() => {
+                        return corrupt(offset, "the number of pairs does not match");
+                    }
+                    Some(Kind::End) => return Ok(Progress { pairs, bytes: self.source.offset }),
+                    Some(Kind::Pairs) if take_varint(&mut payload) == Some(CACHE_ID) => {
+                        let mut unpacked = Unpacked::new(table, 0, offset, payload)?;
+                        while !unpacked.pairs.is_empty() {
+                            for (key, value) in &unpacked.pairs {
+                                let Some((value, standing)) = take_standing(value) else {
+                                    return corrupt(offset, "a cached pair's rank or time is not valid");
+                                };
+                                read(&unpacked.keys[key.clone()], value, standing)?;
+                                pairs += 1;
+                            }
+                            unpacked.next_group()?;
+                        }
+                    }
+                    Some(_) => return corrupt(offset, "a record out of place"),
+                }
+            }
+        }
+    }
+
+    type ReadPair<'r> = dyn FnMut(&[u8], &[u8], Standing) -> Result<()> + 'r;
+
+    /// Splits a cached pair's value in a file from how the pair stands.
+    fn take_standing(mut value: &[u8]) -> Option<(&[u8], Standing)> {
+        let bits = *value.split_off_last()?;
+        if bits & !(RANK | EXPIRES) != 0 {
+            return None;
+        }
+        let expires = match bits & EXPIRES {
+            0 => None,
+            _ => Some(number(value.split_off(value.len().checked_sub(8)?..)?)),
+        };
+        Some((value, Standing { expires, rank: bits & RANK }))
     }
 }
