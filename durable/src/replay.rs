@@ -30,9 +30,8 @@ struct Bounds {
     divided: usize,
 }
 
-/// The memory that a group may need in a store with a limit, for each of its bytes: more than the engine ever needs for
-/// short pairs. With less left the operations are applied one by one. Applied in another order, pairs that grow may come before others
-/// that shrink, and not fit meanwhile.
+/// How much memory must be left below a store's limit, for each byte of a group. With less, the operations are applied one by
+/// one: in another order, pairs that grow may come before others that shrink, and not fit meanwhile.
 const HEADROOM: usize = 16;
 
 /// A log on its way into a store.
@@ -47,7 +46,8 @@ pub(crate) struct Replay<'l> {
 
 impl<'l> Replay<'l> {
     pub(crate) fn new(loader: &'l mut Loader) -> Self {
-        let bounds = Bounds { bytes: 8 << 20, operations: 1 << 18, threads: threads(), divided: 1 << 12 };
+        // Four times as much takes as long, and 80 MB.
+        let bounds = Bounds { bytes: 4 << 20, operations: 1 << 17, threads: threads(), divided: 1 << 12 };
         Self::within(loader, bounds)
     }
 

@@ -1,4 +1,4 @@
-//! One process that writes and four that follow it, any of which is killed at any moment.
+//! One process that writes, four that follow it and one that reads the feed, any of which is killed at any moment.
 //!
 //! The test starts itself again as these processes. Whenever a follower looks, it sees all batches up to one of them, and none
 //! behind it. `TWINDEX_KILLS` says how many are killed.
@@ -17,7 +17,8 @@ use twindex_durable::{Changes, Durability, Effect, Error, Options, Position, Sto
 
 const ROLE: &str = "TWINDEX_FOLLOW_ROLE";
 const KILLS: &str = "TWINDEX_KILLS";
-const FOLLOWERS: usize = 4;
+/// The last of them reads the feed.
+const FOLLOWERS: usize = 5;
 
 /// What a process does until it is killed; nothing where it was not started as one.
 #[test]
@@ -82,7 +83,11 @@ fn write(path: &Path, durability: Durability) {
         batch.commit().unwrap();
         std::io::stdout().write_all(format!("\n@{batch_number}\n").as_bytes()).unwrap();
         match batch_number % 100 {
-            50 => store.compact().unwrap(),
+            // Beside the batches, and not always over when the next begins.
+            50 => {
+                let store = store.clone();
+                thread::spawn(move || store.compact().unwrap());
+            }
             75 => {
                 store.drop_table("other").unwrap();
                 store.table("other", Index::Hash).unwrap();

@@ -172,7 +172,7 @@ fn faults(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
 fn kills(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
     let mut cargo =
         round.seeded(cargo_test(workspace, "--package=twindex-durable --test=kill --test=follow_kills"));
-    cargo.env("TWINDEX_KILLS", "100");
+    cargo.env("TWINDEX_KILLS", "200");
     Ok(cargo)
 }
 
