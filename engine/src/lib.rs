@@ -996,9 +996,9 @@ impl Memory {
     }
 
     /// How many bytes more the limit allows.
-    fn left(&self) -> usize {
+    fn available(&self) -> usize {
         let own = self.limit.load(Relaxed).saturating_sub(self.used.load(Relaxed));
-        self.parent.as_ref().map_or(own, |parent| own.min(parent.left()))
+        self.parent.as_ref().map_or(own, |parent| own.min(parent.available()))
     }
 
     /// Counts `bytes` less: M3.
@@ -1144,7 +1144,7 @@ struct Space {
     reserved: usize,
     /// Where the rest of the current region begins, and its bytes.
     bump: *mut u8,
-    left: usize,
+    bump_bytes: usize,
     /// The next region, if it is allocated already, and whether a thread is allocating it now.
     next: Option<Region>,
     coming: bool,
@@ -1207,7 +1207,7 @@ impl Space {
             free: Vec::new(),
             reserved: 0,
             bump: ptr::null_mut(),
-            left: 0,
+            bump_bytes: 0,
             next: None,
             coming: false,
             regions: Vec::new(),
@@ -1255,13 +1255,13 @@ impl Space {
         if let Some(block) = self.pop(class) {
             return Ok(block);
         }
-        if self.left < size {
+        if self.bump_bytes < size {
             let larger = (class + 1..self.free.len()).find_map(|class| Some((class, self.pop(class)?)));
             self.file_rest();
             if let Some((class, block)) = larger {
                 // Its rest is carved up next. SAFETY: M1. The block is larger than `size`.
                 self.bump = unsafe { block.as_ptr().add(size) };
-                self.left = Self::class_size(class) - size;
+                self.bump_bytes = Self::class_size(class) - size;
                 return Ok(block);
             }
             let least = Self::MIN_REGION.max(size);
@@ -1273,7 +1273,7 @@ impl Space {
                     brought => break brought?,
                 }
             };
-            (self.bump, self.left) = (region.as_ptr(), layout.size());
+            (self.bump, self.bump_bytes) = (region.as_ptr(), layout.size());
         }
         Ok(self.carve(size))
     }
@@ -1284,14 +1284,14 @@ impl Space {
     /// first, so that near the memory limit pairs can still be replaced.
     fn may_grow(&self) -> Tried<()> {
         let reserve = (self.bytes / 16).min(Self::RESERVE);
-        let left = self.memory.left().saturating_add(self.left + self.reserved);
-        if left >= reserve { Ok(()) } else { Err(Box::new(self.memory.refused(reserve))) }
+        let available = self.memory.available().saturating_add(self.bump_bytes + self.reserved);
+        if available >= reserve { Ok(()) } else { Err(Box::new(self.memory.refused(reserve))) }
     }
 
     /// Allocates the first region, with room for this block alone.
     fn begin(&mut self, bytes: usize) -> Tried<()> {
         let (region, layout) = self.bring(bytes)?;
-        (self.bump, self.left) = (region.as_ptr(), layout.size());
+        (self.bump, self.bump_bytes) = (region.as_ptr(), layout.size());
         Ok(())
     }
 
@@ -1300,7 +1300,7 @@ impl Space {
         let block = NonNull::new(self.bump).expect("there is room in a region");
         // SAFETY: M1. At least `size` bytes are left, so this stays within the region or at its end.
         self.bump = unsafe { self.bump.add(size) };
-        self.left -= size;
+        self.bump_bytes -= size;
         // SAFETY: M2. The block is fresh and has 64 bytes or more.
         unsafe { block.cast::<AtomicU64>().write(AtomicU64::new(0)) };
         block
@@ -1308,7 +1308,7 @@ impl Space {
 
     /// Turns the rest of the current region into free blocks.
     fn file_rest(&mut self) {
-        for class in classes_of(self.left / Self::UNIT) {
+        for class in classes_of(self.bump_bytes / Self::UNIT) {
             let block = self.carve(Self::class_size(class));
             self.push(block, class);
         }
@@ -1355,8 +1355,8 @@ impl Space {
     /// allocation would only take memory.
     fn ends(&self) -> bool {
         let bytes = self.next_bytes();
-        let due = platform::FETCHES_REGIONS && bytes > Self::LARGEST && self.left < bytes / 16;
-        due && self.next.is_none() && !self.coming && self.memory.left() >= bytes
+        let due = platform::FETCHES_REGIONS && bytes > Self::LARGEST && self.bump_bytes < bytes / 16;
+        due && self.next.is_none() && !self.coming && self.memory.available() >= bytes
     }
 
     fn new_region(memory: &Memory, bytes: usize) -> Tried<Region> {
@@ -2141,7 +2141,7 @@ mod hash {
             // SAFETY: E1, R1. A hash that is shifted so far is an entry's number.
             unsafe {
                 let entry = self.entries().get_unchecked((hash.0 >> ((*self.0).shift & 63)) as usize);
-                Segment { entry: entry.load(Acquire), mask: (*self.0).mask, there: PhantomData }
+                Segment { entry: entry.load(Acquire), mask: (*self.0).mask, lifetime: PhantomData }
             }
         }
 
@@ -2167,7 +2167,7 @@ mod hash {
     struct Segment<'s> {
         entry: *mut u8,
         mask: u32,
-        there: PhantomData<&'s Bucket>,
+        lifetime: PhantomData<&'s Bucket>,
     }
 
     /// Where a key leads: its hash, segment and home bucket.
@@ -2187,7 +2187,7 @@ mod hash {
         fn new(block: NonNull<u8>, buckets: usize, shard: usize) -> Self {
             debug_assert!(shard < SHARDS);
             let entry = block.as_ptr().map_addr(|address| address | shard);
-            Self { entry, mask: ((buckets - 1) * BUCKET) as u32, there: PhantomData }
+            Self { entry, mask: ((buckets - 1) * BUCKET) as u32, lifetime: PhantomData }
         }
 
         #[inline]
@@ -2342,12 +2342,12 @@ mod hash {
 
     // --- records
 
-    const UNIT: usize = 4;
+    const REF_UNIT: usize = 4;
     /// With addresses of 32 bits, a ref is an address in units, and a shard's table of blocks stays empty.
     const REFS_ARE_ADDRESSES: bool = cfg!(target_arch = "wasm32");
     /// Otherwise a ref has the unit within the block in so many low bits, and the block's number above them.
     const BLOCK_UNITS_BITS: u32 = tuned(14, 8) as u32;
-    const MAX_BLOCK: usize = UNIT << BLOCK_UNITS_BITS;
+    const MAX_BLOCK: usize = REF_UNIT << BLOCK_UNITS_BITS;
     const MIN_BLOCK: usize = tuned(512, 64);
     const RECORD_HEAD: usize = 4;
     /// Larger pairs are blobs. For them the header of an allocation of their own hardly matters.
@@ -2366,7 +2366,7 @@ mod hash {
     #[derive(Clone, Copy, Debug, PartialEq)]
     struct Record<'r> {
         at: *const u8,
-        there: PhantomData<&'r [u8]>,
+        lifetime: PhantomData<&'r [u8]>,
     }
 
     impl<'r> Record<'r> {
@@ -2473,8 +2473,8 @@ mod hash {
     pub(super) const LANES: usize = if cfg!(target_family = "wasm") { 1 } else { tuned(4, 2) };
 
     /// A thread advances the epoch once it has removed a sixteenth of the store, but at least and at most so many bytes.
-    const COLLECT_FROM: usize = tuned(16 << 10, 256);
-    const COLLECT_AT: usize = tuned(128 << 10, 256);
+    const ADVANCE_FROM: usize = tuned(16 << 10, 256);
+    const ADVANCE_AT: usize = tuned(128 << 10, 256);
 
     /// A join begins once so many records have become free. While one is under way, each write that needs a refill joins
     /// some records. If it finds no room then, it joins more at a time, at most so often, until a record fits. Each of
@@ -2551,7 +2551,7 @@ mod hash {
                 let removed = self.limbo.oldest().map(|removed| removed.reference);
                 let free = || self.free.as_ref().map(|free| free[last]).filter(|&top| top != 0);
                 if let Some(reference) = removed.or_else(free) {
-                    next = (shard.address(reference), class_units(last) * UNIT);
+                    next = (shard.address(reference), class_units(last) * REF_UNIT);
                 }
             }
             (0..next.1).step_by(64).map(move |line| next.0.wrapping_add(line))
@@ -2614,7 +2614,7 @@ mod hash {
 
         #[inline]
         fn record(&self, reference: u32) -> Record<'_> {
-            Record { at: self.address(reference), there: PhantomData }
+            Record { at: self.address(reference), lifetime: PhantomData }
         }
 
         /// The address of a record, which may be free.
@@ -2622,7 +2622,7 @@ mod hash {
         fn address(&self, reference: u32) -> *const u8 {
             debug_assert!(reference != 0);
             if REFS_ARE_ADDRESSES {
-                return ptr::with_exposed_provenance(reference as usize * UNIT);
+                return ptr::with_exposed_provenance(reference as usize * REF_UNIT);
             }
             let number = (reference >> BLOCK_UNITS_BITS) as usize;
             let unit = (reference & ((1 << BLOCK_UNITS_BITS) - 1)) as usize;
@@ -2630,7 +2630,7 @@ mod hash {
             // pin or the lock keeps the table.
             unsafe {
                 let block = (*self.blocks.load(Acquire).add(number)).load(Relaxed);
-                block.add(unit * UNIT)
+                block.add(unit * REF_UNIT)
             }
         }
     }
@@ -3090,7 +3090,7 @@ mod hash {
             wants: &mut impl Wants,
         ) -> Vec<u32> {
             /// How many pairs ahead a bucket is prefetched.
-            const LOOKAHEAD: usize = 8;
+            const BUCKETS_AHEAD: usize = 8;
             let order = self.by_shard(pairs);
             let (mut done, mut failed) = (0, false);
             while let Some(&(first, _)) = order.get(done)
@@ -3110,7 +3110,7 @@ mod hash {
                     && !directory.is_none()
                     && ptr::eq(self.shard(segment), shard)
                 {
-                    if let Some(&(soon, _)) = order.get(done + LOOKAHEAD) {
+                    if let Some(&(soon, _)) = order.get(done + BUCKETS_AHEAD) {
                         prefetch(directory.segment(soon).bucket(soon, 0));
                     }
                     let (key, value) = pairs[at as usize];
@@ -3238,7 +3238,7 @@ mod hash {
         /// Room for a record: a removed or free one, or else a new one, cut off the lane's free units.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
         fn take_record(&self, locked: &mut LockedShard<'_>, bytes: usize) -> Tried<(u32, *mut u8)> {
-            let (class, units) = class(bytes.div_ceil(UNIT));
+            let (class, units) = class(bytes.div_ceil(REF_UNIT));
             let shard = locked.shard;
             let lane = locked.lane();
             lane.last = class as u32;
@@ -3253,7 +3253,7 @@ mod hash {
             lane.bump += units as u32;
             let record = shard.address(reference).cast_mut();
             // The next lock waits until all earlier writes are in the cache, as any atomic exchange does.
-            prefetch(record.wrapping_add(units * UNIT + 64));
+            prefetch(record.wrapping_add(units * REF_UNIT + 64));
             Ok((reference, record))
         }
 
@@ -3285,7 +3285,7 @@ mod hash {
             // SAFETY: E2.
             unsafe {
                 let record = NonNull::new_unchecked(shard.address(unread.reference).cast_mut());
-                super::check::spoil(record, class_units(unread.class.into()) * UNIT);
+                super::check::spoil(record, class_units(unread.class.into()) * REF_UNIT);
             }
             Some(unread)
         }
@@ -3329,7 +3329,7 @@ mod hash {
                     found = locked.cut(class);
                 }
             }
-            let Some(range) = found else { return self.add_block(locked, class_units(class) * UNIT) };
+            let Some(range) = found else { return self.add_block(locked, class_units(class) * REF_UNIT) };
             let lane = locked.lane();
             (lane.bump, lane.bump_end) = (range.start, range.end);
             Ok(())
@@ -3339,7 +3339,7 @@ mod hash {
         #[cold]
         fn add_block(&self, locked: &mut LockedShard<'_>, at_least: usize) -> Tried<()> {
             let wanted = (locked.lane().bytes / 8 + 1).next_power_of_two() / 2;
-            let least = (at_least + UNIT).max(MIN_BLOCK);
+            let least = (at_least + REF_UNIT).max(MIN_BLOCK);
             let mut bytes = Space::rounded(wanted.clamp(least, MAX_BLOCK));
             let shard = locked.shard;
             let number = locked.state().block_count;
@@ -3371,16 +3371,16 @@ mod hash {
             let state = locked.state();
             state.block_count += 1;
             let used = self.heap.memory.used.load(Relaxed);
-            state.collect_threshold = (used / 16).clamp(COLLECT_FROM, COLLECT_AT);
+            state.collect_threshold = (used / 16).clamp(ADVANCE_FROM, ADVANCE_AT);
             let lane = locked.lane();
             lane.bytes += bytes;
             let first = if REFS_ARE_ADDRESSES {
-                (block.expose_provenance().get() / UNIT) as u32
+                (block.expose_provenance().get() / REF_UNIT) as u32
             } else {
                 (number << BLOCK_UNITS_BITS) as u32
             };
             // A ref of 0 ends a list of free records, so the first unit is not used.
-            (lane.bump, lane.bump_end) = (first + u32::from(number == 0), first + (bytes / UNIT) as u32);
+            (lane.bump, lane.bump_end) = (first + u32::from(number == 0), first + (bytes / REF_UNIT) as u32);
             Ok(())
         }
 
@@ -3390,7 +3390,7 @@ mod hash {
             #[cfg(twindex_check)]
             self.check_unlinked(locked.shard, reference);
             let (bytes, blob) = (record.len(), record.blob());
-            let class = class(bytes.div_ceil(UNIT)).0 as u8;
+            let class = class(bytes.div_ceil(REF_UNIT)).0 as u8;
             locked.lane().limbo.push(Removed { reference, class, owns_blob: blob.is_some() });
             let bytes = bytes.max(64) + blob.map_or(0, Blob::size);
             // Threads that share a lane may lose each other's counts. That does no harm.
@@ -3623,7 +3623,7 @@ mod hash {
             let memory = &self.heap.memory;
             // It is not counted: other threads would run into the limit meanwhile.
             let mut room: Vec<u8> = Vec::new();
-            let fits = bytes <= memory.left() && room.try_reserve_exact(bytes).is_ok();
+            let fits = bytes <= memory.available() && room.try_reserve_exact(bytes).is_ok();
             // Without this the compiler would leave out the allocation.
             std::hint::black_box(&room);
             if fits { Ok(()) } else { Err(Box::new(memory.refused(bytes))) }
@@ -3972,7 +3972,8 @@ mod hash {
 
     /// The bytes of memory that a record takes, with its blob.
     fn held_bytes(record: Record<'_>) -> isize {
-        (class(record.len().div_ceil(UNIT)).1 * UNIT + record.blob().map_or(0, Blob::size)).cast_signed()
+        (class(record.len().div_ceil(REF_UNIT)).1 * REF_UNIT + record.blob().map_or(0, Blob::size))
+            .cast_signed()
     }
 
     /// When the pair of a record expires, if ever.
@@ -4224,7 +4225,7 @@ mod hash {
                     break;
                 }
             }
-            if bytes > MAX_RECORD && index.heap.memory.left() < bytes {
+            if bytes > MAX_RECORD && index.heap.memory.available() < bytes {
                 let shard = self.locked.shard;
                 for lane in &mut self.locked.state().lanes {
                     index.free_unread(shard, lane, MAX_EVICTED);
@@ -4562,7 +4563,7 @@ mod sorted {
     /// pointer to the whole block: a reference would cover the head alone.
     struct At<'g, H> {
         head: NonNull<H>,
-        there: PhantomData<&'g H>,
+        lifetime: PhantomData<&'g H>,
     }
 
     type Leaf<'g> = At<'g, LeafHead>;
@@ -4589,7 +4590,7 @@ mod sorted {
     impl<H> At<'_, H> {
         #[inline]
         fn new(block: NonNull<u8>) -> Self {
-            Self { head: block.cast(), there: PhantomData }
+            Self { head: block.cast(), lifetime: PhantomData }
         }
 
         /// The first byte of the node's block.
@@ -4858,9 +4859,9 @@ mod sorted {
             let less = |at| slots.at(at).load(Acquire) < least;
             // No processor can predict which way a step goes, and a mispredicted branch costs more than all the steps. It
             // can predict how many steps there are, if the number is always the same.
-            let step = |(at, left)| {
-                let half = left / 2;
-                (select_unpredictable(less(at + half), at + half, at), left - half)
+            let step = |(at, len)| {
+                let half = len / 2;
+                (select_unpredictable(less(at + half), at + half, at), len - half)
             };
             let mut part = (0..SEARCH_STEPS).fold((0, count), |part, _| step(part));
             while part.1 > 1 {
@@ -4998,7 +4999,7 @@ mod sorted {
 
         /// Writes a cell. Returns where it is.
         #[inline]
-        fn add_cell(self, cell: Cell<'_>) -> usize {
+        fn add_cell(self, cell: NewCell<'_>) -> usize {
             let at = self.take_cell(cell.len());
             // SAFETY: S1. There is room between the slots and the floor, where no reader is yet.
             unsafe { cell.write(self.base().add(at)) };
@@ -5675,7 +5676,7 @@ mod sorted {
             let leaf = locked.node;
             // A closure, so that the cell is made where it is needed. A cell that is passed by address would always be
             // written to memory.
-            let cell = || Cell::new(code, search.suffix, tail);
+            let cell = || NewCell::new(code, search.suffix, tail);
             let (slot, bytes) = (search.suffix.slot(), cell().len());
             // A key without the leaf's prefix never fits into it.
             let room = if search.has_prefix { leaf.room() } else { 0 };
@@ -5827,7 +5828,7 @@ mod sorted {
 
         /// Replaces a leaf that has no room for a pair by one leaf, or two, with the pair.
         #[inline(never)]
-        fn make_room(&self, locked: &mut LockedLeaf<'_>, search: Search<'_>, cell: Cell<'_>) -> Tried<()> {
+        fn make_room(&self, locked: &mut LockedLeaf<'_>, search: Search<'_>, cell: NewCell<'_>) -> Tried<()> {
             let leaf = locked.node;
             let Search { key, found, .. } = search;
             let (slot, prefix) = (search.suffix.slot(), if search.has_prefix { leaf.prefix() } else { &[] });
@@ -5906,7 +5907,7 @@ mod sorted {
 
         fn may_grow(&self) -> Tried<()> {
             // Far from the limit, what is free does not matter.
-            if self.heap.memory.left() >= Space::RESERVE {
+            if self.heap.memory.available() >= Space::RESERVE {
                 return Ok(());
             }
             self.heap.space().may_grow()
@@ -6303,27 +6304,27 @@ mod sorted {
     /// A leaf at an end of which a thread has put pairs. For the next such pair the thread need not go down the tree.
     struct Hint {
         /// The number of its index.
-        index: super::Cell<u64>,
+        index: Cell<u64>,
         /// Null once the thread has replaced it.
-        leaf: super::Cell<*mut u8>,
+        leaf: Cell<*mut u8>,
         /// The leaf's `state` as the thread has left it: S5.
-        state: super::Cell<u64>,
+        state: Cell<u64>,
         /// The leaf's prefix, and a range of heads. A key belongs to the leaf if it begins with the prefix and its next 4
         /// bytes are in the range: S2.
-        prefix: super::Cell<([u8; HINTED_PREFIX], usize)>,
-        heads: super::Cell<(u32, u32)>,
+        prefix: Cell<([u8; HINTED_PREFIX], usize)>,
+        heads: Cell<(u32, u32)>,
     }
 
     /// The leaves to which a thread writes keys in order.
     struct Hints {
         all: [Hint; HINTS],
         /// The hint that was found last, and the one that will be overwritten next.
-        last: super::Cell<usize>,
-        next: super::Cell<usize>,
+        last: Cell<usize>,
+        next: Cell<usize>,
         /// Whether the thread has replaced the leaf of the hint that it found last.
-        is_replaced: super::Cell<bool>,
+        is_replaced: Cell<bool>,
         /// After so many more keys without a hint, the thread stops searching for hints.
-        misses_left: super::Cell<u32>,
+        misses_left: Cell<u32>,
     }
 
     /// The hints of a thread. Each follows one stream of keys in order. With four hints, five streams take 1,340
@@ -6346,19 +6347,19 @@ mod sorted {
         const fn new() -> Self {
             const fn none() -> Hint {
                 Hint {
-                    index: super::Cell::new(0),
-                    leaf: super::Cell::new(ptr::null_mut()),
-                    state: super::Cell::new(0),
-                    prefix: super::Cell::new(([0; HINTED_PREFIX], 0)),
-                    heads: super::Cell::new(NO_HEADS),
+                    index: Cell::new(0),
+                    leaf: Cell::new(ptr::null_mut()),
+                    state: Cell::new(0),
+                    prefix: Cell::new(([0; HINTED_PREFIX], 0)),
+                    heads: Cell::new(NO_HEADS),
                 }
             }
             Self {
                 all: [const { none() }; HINTS],
-                last: super::Cell::new(0),
-                next: super::Cell::new(0),
-                is_replaced: super::Cell::new(false),
-                misses_left: super::Cell::new(0),
+                last: Cell::new(0),
+                next: Cell::new(0),
+                is_replaced: Cell::new(false),
+                misses_left: Cell::new(0),
             }
         }
 
@@ -6416,13 +6417,13 @@ mod sorted {
 
     /// A cell to be written: its length code, the rest of the key, and the value or an address.
     #[derive(Clone, Copy)]
-    struct Cell<'c> {
+    struct NewCell<'c> {
         code: u16,
         rest: &'c [u8],
         tail: &'c [u8],
     }
 
-    impl<'c> Cell<'c> {
+    impl<'c> NewCell<'c> {
         #[inline]
         fn new(code: u16, key: Suffix<'c>, tail: &'c [u8]) -> Self {
             Self { code, rest: if code == PAIR_BLOB { &[] } else { key.rest }, tail }
@@ -6587,7 +6588,7 @@ mod sorted {
         fn write_anew(&self, leaf: Leaf<'_>) -> Slot {
             let (code, mut room) = (self.code(), KEY_ROOM);
             let suffix = Suffix::new(&self.key(&mut room)[usize::from(leaf.prefix_len)..]);
-            suffix.slot().with_cell(leaf.add_cell(Cell::new(code, suffix, self.parts().1)))
+            suffix.slot().with_cell(leaf.add_cell(NewCell::new(code, suffix, self.parts().1)))
         }
     }
 
@@ -6671,17 +6672,17 @@ mod sorted {
     fn split<'r>(runs: &[Run<'r>]) -> (Vec<Run<'r>>, Vec<Run<'r>>) {
         let size = |pair: Pair<'_>| SLOT + pair.cell_len(pair.prefix.len());
         let first = runs.iter().find_map(|run| run.pairs().next()).map_or(0, size);
-        let mut left = (runs.iter().map(|run| run.bytes).sum::<usize>() / 2).max(first);
+        let mut budget = (runs.iter().map(|run| run.bytes).sum::<usize>() / 2).max(first);
         let part = |run: &Run<'r>| {
-            let whole = run.bytes <= left;
+            let whole = run.bytes <= budget;
             let fits = |pair: &Pair<'r>| {
-                size(*pair) <= left && {
-                    left -= size(*pair);
+                size(*pair) <= budget && {
+                    budget -= size(*pair);
                     true
                 }
             };
             let here = if whole { run.slots.len() } else { run.pairs().take_while(fits).count() };
-            left = if whole { left - run.bytes } else { 0 };
+            budget = if whole { budget - run.bytes } else { 0 };
             run.split(here)
         };
         runs.iter().map(part).unzip()
@@ -6740,7 +6741,7 @@ mod sorted {
 
     /// The first lines of a large value are prefetched so many pairs before it is shown. If it is to be copied, all its
     /// lines are prefetched one pair before.
-    const LOOKAHEAD: usize = 8;
+    const VALUES_AHEAD: usize = 8;
     /// In its first leaf, a scan prefetches so many cells at a time. If it prefetched all, a scan of one pair would take
     /// 570 instead of 500 ns, and 1,000 instead of 700 with values of 400 bytes. If it prefetched none, a scan of fifty
     /// pairs would take 1,310 instead of 1,180 ns. In WebAssembly it prefetches all of a leaf.
@@ -6813,7 +6814,7 @@ mod sorted {
         down: bool,
         /// Which word of the leaf is the next pair's slot, and how many pairs there are from there on.
         at: usize,
-        left: usize,
+        remaining: usize,
         /// The separator behind the leaf, if the scan continues there.
         edge: Option<Bytes>,
         /// The line to be prefetched at the next step, of the leaf that is likely to come next.
@@ -6842,7 +6843,7 @@ mod sorted {
                 index: 0,
                 down: false,
                 at: 0,
-                left: 0,
+                remaining: 0,
                 edge: None,
                 next_line: ptr::null(),
                 prefetch_at: 0,
@@ -6879,7 +6880,7 @@ mod sorted {
         /// value. Returns the key's length.
         #[inline(always)]
         pub(super) fn next_at_once(&mut self, index: &SortedIndex, down: bool) -> Option<usize> {
-            if self.left <= self.slow_at {
+            if self.remaining <= self.slow_at {
                 return None;
             }
             let leaf = self.current(index, down)?;
@@ -6910,7 +6911,7 @@ mod sorted {
             down: bool,
             copy: bool,
         ) -> Option<(usize, Body<'g>)> {
-            let leaf = if self.left == 0 { None } else { self.current(index, down) };
+            let leaf = if self.remaining == 0 { None } else { self.current(index, down) };
             let ready = leaf.map(|leaf| (leaf, leaf.slot_behind(self.at)));
             let ready = ready.filter(|(leaf, _)| leaf.is_unchanged(self.state));
             let fresh = ready.is_none();
@@ -6919,7 +6920,7 @@ mod sorted {
                 self.begin();
                 self.bytes.extend_from_slice(leaf.prefix());
             }
-            if self.left <= self.prefetch_at {
+            if self.remaining <= self.prefetch_at {
                 self.prefetch_cells(leaf);
             }
             let (rest, value) = leaf.cell(slot);
@@ -6937,8 +6938,8 @@ mod sorted {
             if !matches!(value, Body::Inline(_)) {
                 // The next value is most likely large too.
                 self.slow_at = usize::MAX;
-                let first = if fresh { 1 } else { LOOKAHEAD };
-                (first..=LOOKAHEAD).for_each(|ahead| self.prefetch_value(leaf, ahead, 1));
+                let first = if fresh { 1 } else { VALUES_AHEAD };
+                (first..=VALUES_AHEAD).for_each(|ahead| self.prefetch_value(leaf, ahead, 1));
                 if copy {
                     self.prefetch_value(leaf, 1, usize::MAX);
                 }
@@ -6950,7 +6951,7 @@ mod sorted {
         #[inline(always)]
         fn advance(&mut self, down: bool) {
             self.at = if down { self.at.wrapping_sub(1) } else { self.at + 1 };
-            self.left -= 1;
+            self.remaining -= 1;
             self.prefetch_next_leaf();
         }
 
@@ -6994,7 +6995,7 @@ mod sorted {
             done: &mut usize,
             read: &mut impl FnMut(&[u8], &[u8]) -> bool,
         ) -> bool {
-            let most = self.left.saturating_sub(self.slow_at).min(end - *done);
+            let most = self.remaining.saturating_sub(self.slow_at).min(end - *done);
             // Among large values there are none. Without this test, each step would load the leaf's state in vain.
             if most == 0 {
                 return true;
@@ -7015,12 +7016,12 @@ mod sorted {
         /// Prefetches the cells of the next pairs.
         #[cold]
         fn prefetch_cells(&mut self, leaf: Leaf<'_>) {
-            let count = self.left.min(CELLS);
+            let count = self.remaining.min(CELLS);
             let first = if self.down { self.at + 1 - count } else { self.at };
             for at in first..first + count {
                 prefetch_batch(leaf.base().wrapping_add(leaf.slot_behind(at).cell()));
             }
-            self.prefetch_at = self.left - count;
+            self.prefetch_at = self.remaining - count;
         }
 
         /// Prefetches one more line of the leaf that is likely to come next.
@@ -7032,7 +7033,7 @@ mod sorted {
 
         /// Prefetches the first lines of the value that is so many pairs ahead, if it is large.
         fn prefetch_value(&self, leaf: Leaf<'_>, ahead: usize, lines: usize) {
-            if ahead < self.left {
+            if ahead < self.remaining {
                 let at = if self.down { self.at - ahead } else { self.at + ahead };
                 match leaf.cell(leaf.slot_behind(at)).1 {
                     Body::Block(block, bytes) => (0..bytes)
@@ -7057,13 +7058,13 @@ mod sorted {
             bytes: usize,
             packed: &mut Vec<u8>,
         ) -> usize {
-            let ready = if self.left == 0 { None } else { self.current(index, down) };
+            let ready = if self.remaining == 0 { None } else { self.current(index, down) };
             let fresh = ready.is_none();
             let Some(leaf) = ready.or_else(|| Some(self.seek(index, down)?.0)) else { return 0 };
             let prefix_len = usize::from(leaf.prefix_len);
             let (mut len, mut at, mut last) = (packed.len(), self.at, 0..0);
-            let mut left = self.left.min(limit);
-            while left > 0 && len < bytes {
+            let mut budget = self.remaining.min(limit);
+            while budget > 0 && len < bytes {
                 let slot = leaf.slot_behind(at);
                 let Body::Inline(value) = leaf.cell(slot).1 else { break };
                 let key_len = prefix_len + slot.key_len();
@@ -7089,15 +7090,15 @@ mod sorted {
                 last = len + PAIR_HEAD..len + PAIR_HEAD + key_len;
                 len += whole;
                 at = if down { at.wrapping_sub(1) } else { at + 1 };
-                left -= 1;
+                budget -= 1;
             }
             // SAFETY: R1. So much was written.
             unsafe { packed.set_len(len) };
-            let done = self.left.min(limit) - left;
+            let done = self.remaining.min(limit) - budget;
             if done > 0 {
                 self.begin();
                 self.bytes.extend_from_slice(&packed[last.clone()]);
-                (self.on, self.at, self.left) = (Some(last.len()), at, self.left - done);
+                (self.on, self.at, self.remaining) = (Some(last.len()), at, self.remaining - done);
             } else if fresh {
                 // `bytes` still begins with the prefix of another leaf.
                 self.index = 0;
@@ -7111,7 +7112,7 @@ mod sorted {
             let (lower, upper) = (as_slice(&self.range.0), as_slice(&self.range.1));
             let to = if down { lower } else { upper };
             let mut passed =
-                self.edge.take().filter(|_| self.left == 0 && self.current(index, down).is_some());
+                self.edge.take().filter(|_| self.remaining == 0 && self.current(index, down).is_some());
             let mut turns = 0;
             loop {
                 let from = match (&passed, self.on()) {
@@ -7145,7 +7146,7 @@ mod sorted {
                 if let Some(slot) = slot {
                     self.next_line = next_leaf;
                     (self.leaf, self.state, self.index) = (leaf.head, state & !LOCKED, index.number);
-                    (self.at, self.left, self.prefetch_at) = (at, next.len(), 0);
+                    (self.at, self.remaining, self.prefetch_at) = (at, next.len(), 0);
                     (self.down, self.edge) = (down, edge);
                     // In WebAssembly, steps do not prefetch the next leaf.
                     if passed.is_none() != cfg!(target_family = "wasm") {
@@ -7975,10 +7976,10 @@ impl Table {
             Pairs::Hash(index) if pairs.len() >= MIN_BY_SHARD && !cfg!(target_family = "wasm") => {
                 results.resize(before + pairs.len(), false);
                 let took = &mut results[before..];
-                let mut left = index.get(&self.pin()).write_many(pairs, took, may_write, wants);
+                let mut unwritten = index.get(&self.pin()).write_many(pairs, took, may_write, wants);
                 // The first pair that fails gives the error. Those before it are written.
-                left.sort_unstable();
-                for at in left {
+                unwritten.sort_unstable();
+                for at in unwritten {
                     took[at as usize] = self.write_one(pairs, at as usize, wants)?;
                 }
             }
@@ -9102,7 +9103,7 @@ impl Cursor {
 
     /// Whether the pairs that were last packed in this direction are still what comes next.
     #[doc(hidden)]
-    pub fn is_still(&self, down: bool) -> bool {
+    pub fn is_unchanged(&self, down: bool) -> bool {
         let pinned = self.table.pin();
         let Pairs::Sorted(index) = &self.table.inner.pairs else { return false };
         self.position.is_unchanged(index.get(&pinned), down)

@@ -78,7 +78,7 @@ impl Checked {
     /// As long as the cursor says so, what was packed is still what comes there.
     fn look_at_packed(&self, model: &Model) {
         let Packed { down, from, pairs } = &self.packed;
-        if self.cursor.is_still(*down) {
+        if self.cursor.is_unchanged(*down) {
             let mut on = from.as_ref();
             for pair in pairs {
                 assert_eq!(self.next_after(on, model, *down).as_ref(), Some(pair), "not as it was packed");

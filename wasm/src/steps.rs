@@ -32,7 +32,7 @@ impl Steps {
 
     /// Moves to the next pair and answers with it; whether there was one.
     pub(crate) fn next(&mut self, way: Way, output: &mut Output) -> Result<bool, Failed> {
-        if self.shown < self.pairs.len() && self.cursor.is_still(way.is_down()) {
+        if self.shown < self.pairs.len() && self.cursor.is_unchanged(way.is_down()) {
             self.show();
             return Ok(true);
         }

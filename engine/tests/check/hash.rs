@@ -144,13 +144,16 @@ impl Shard {
         blobs: &mut Vec<Blob>,
         records: &mut Vec<(usize, usize)>,
     ) {
-        let mut pieces: Vec<(u32, usize)> =
-            found.live.iter().map(|(&reference, bytes)| (reference, class(bytes.div_ceil(UNIT)).1)).collect();
+        let mut pieces: Vec<(u32, usize)> = found
+            .live
+            .iter()
+            .map(|(&reference, bytes)| (reference, class(bytes.div_ceil(REF_UNIT)).1))
+            .collect();
         for retired in state.lanes.iter().flat_map(|lane| lane.limbo.iter()) {
             let record = self.record(retired.reference);
             let (bytes, blob) = (record.len(), record.blob());
             assert_eq!(
-                class(bytes.div_ceil(UNIT)).0,
+                class(bytes.div_ceil(REF_UNIT)).0,
                 usize::from(retired.class),
                 "a retired record says its class"
             );
@@ -175,7 +178,7 @@ impl Shard {
                 (reference >> BLOCK_UNITS_BITS, (reference as usize + units - 1) >> BLOCK_UNITS_BITS);
             assert_eq!(first as usize, last, "a record is in one block");
             assert!(last < state.block_count, "that the shard has");
-            records.push((self.address(reference).addr(), units * UNIT));
+            records.push((self.address(reference).addr(), units * REF_UNIT));
         }
     }
 }

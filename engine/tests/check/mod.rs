@@ -52,7 +52,7 @@ impl Space {
             }
         }
         assert_eq!(reserved, self.reserved, "the bytes of large free blocks");
-        pieces.push((self.bump.addr(), self.left));
+        pieces.push((self.bump.addr(), self.bump_bytes));
         pieces.extend(self.next.map(|(next, layout)| (next.addr().get(), layout.size())));
         pieces.retain(|&(_, bytes)| bytes > 0);
         pieces.sort_unstable();
