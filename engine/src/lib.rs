@@ -5062,18 +5062,18 @@ mod sorted {
 
         /// Copies pairs behind the others. The prefix of their run may be shorter. Nobody else knows the leaf, and it has room.
         fn append(self, run: Run<'_>) {
-            let more = usize::from(self.prefix_len).checked_sub(run.prefix.len());
+            let same_prefix = run.prefix.len() == usize::from(self.prefix_len);
             let (count, slots) = (self.count(), self.slots());
             self.most.store((count + run.slots.len()) as u16, Relaxed);
             self.count.store((count + run.slots.len()) as u16, Relaxed);
             // From this byte on, a copy may write more than it has to.
             let free = usize::from(self.floor.load(Relaxed)) - self.room() + OVER;
+            let mut room = None;
             for (at, pair) in run.pairs().enumerate() {
-                let slot = match more {
-                    Some(more) if pair.code() != PAIR_BLOB && (more == 0 || !SMALL) => {
-                        pair.write(self, more, free)
-                    }
-                    _ => pair.write_anew(self),
+                let slot = if same_prefix {
+                    pair.copy(self, free)
+                } else {
+                    pair.write(self, room.get_or_insert(KEY_ROOM))
                 };
                 slots.at(count + at).store(slot.0, Relaxed);
             }
@@ -5930,15 +5930,12 @@ mod sorted {
             if had_more && content <= LEAF / 2 && self.merge(locked, key, runs, content) {
                 return Ok(());
             }
-            let may_grow = self.may_grow();
-            let same = content <= leaf.size.into();
             // A leaf that was made for keys in order keeps its room for those to come.
             let least = if had_more { 0 } else { LEAF.min(leaf.size.into()) };
-            let size =
-                if may_grow.is_err() && same { content } else { self.grown_size(leaf, content).max(least) };
-            if !same {
-                may_grow?;
-            }
+            let size = match self.may_grow() {
+                Err(_) if content <= leaf.size.into() => content,
+                may_grow => may_grow.map(|()| self.grown_size(leaf, content).max(least))?,
+            };
             if size <= largest(count(runs)) || count(runs) < 2 {
                 let fresh = self.new_leaf(runs, prefix_len, size)?;
                 return self.replace(locked, key, fresh, None);
@@ -6543,52 +6540,36 @@ mod sorted {
                 // SAFETY: S6. The pair is live, so its blob is.
                 return unsafe { tail.as_ptr().cast::<Blob>().read_unaligned() }.parts().0;
             }
-            let head = self.slot.head().to_be_bytes();
-            let mut len = 0;
-            for part in [self.prefix, &head[..self.slot.key_len().min(4)], rest] {
-                room[len..len + part.len()].copy_from_slice(part);
-                len += part.len();
-            }
-            &room[..len]
+            // A shorter key than the head ends within it.
+            let (head, end) = (self.prefix.len(), self.prefix.len() + self.slot.key_len());
+            room[..head].copy_from_slice(self.prefix);
+            room[head..head + 4].copy_from_slice(&self.slot.head().to_be_bytes());
+            room[head + 4..][..rest.len()].copy_from_slice(rest);
+            &room[..end]
         }
 
-        /// Copies the cell into a leaf whose prefix is longer by `more`, and which nobody else knows. The key is not in a
-        /// blob. Returns the slot. From `OVER` bytes before `free` on, the leaf has no slots.
+        /// Copies the cell into a leaf with the same prefix, which nobody else knows. Returns the slot. From `OVER` bytes
+        /// before `free` on, the leaf has no slots.
         #[inline]
-        fn write(self, leaf: Leaf<'_>, more: usize, free: usize) -> Slot {
-            let [rest, tail] = cell_parts(self.code(), self.slot.key_len());
-            let mut slot = self.slot;
-            if more > 0 {
-                // The longer prefix takes bytes from the head. The first bytes of the rest move up into it.
-                let rest = self.parts().0;
-                let head = match more {
-                    1..4 => slot.head() << (8 * more) | head4(rest) >> (32 - 8 * more),
-                    _ => head4(rest.get(more - 4..).unwrap_or_default()),
-                };
-                slot = Slot::new(head, slot.key_len() - more);
-            }
-            let len = rest - rest.min(more) + tail;
-            let at = leaf.take_cell(CELL_HEAD + len);
+        fn copy(self, leaf: Leaf<'_>, free: usize) -> Slot {
+            let len = cell_len(self.code(), self.slot.key_len());
+            let at = leaf.take_cell(len);
             // SAFETY: S1. There is room for the cell, and for what else is copied with it. `Run` says that it may be read.
             unsafe {
-                let to = leaf.base().add(at);
-                let (end, from) = (to.add(CELL_HEAD + len), self.cell.add(CELL_HEAD + rest + tail));
+                let (to, from) = (leaf.base().add(at + len), self.cell.add(len));
                 if len <= OVER && at >= free {
-                    end.sub(OVER).copy_from_nonoverlapping(from.sub(OVER), OVER);
+                    to.sub(OVER).copy_from_nonoverlapping(from.sub(OVER), OVER);
                 } else {
-                    end.sub(len).copy_from_nonoverlapping(from.sub(len), len);
+                    to.sub(len).copy_from_nonoverlapping(from.sub(len), len);
                 }
-                to.cast::<u16>().write_unaligned(self.code());
             }
-            slot.with_cell(at)
+            self.slot.with_cell(at)
         }
 
-        /// As `write`, for any prefix: it puts the key together and divides it anew.
-        #[inline(never)]
-        fn write_anew(&self, leaf: Leaf<'_>) -> Slot {
-            let (code, mut room) = (self.code(), KEY_ROOM);
-            let suffix = Suffix::new(&self.key(&mut room)[usize::from(leaf.prefix_len)..]);
-            suffix.slot().with_cell(leaf.add_cell(NewCell::new(code, suffix, self.parts().1)))
+        /// As `copy`, for a leaf with any prefix: it puts the key together and divides it anew.
+        fn write(self, leaf: Leaf<'_>, room: &mut KeyRoom) -> Slot {
+            let suffix = Suffix::new(&self.key(room)[usize::from(leaf.prefix_len)..]);
+            suffix.slot().with_cell(leaf.add_cell(NewCell::new(self.code(), suffix, self.parts().1)))
         }
     }
 
@@ -6631,21 +6612,22 @@ mod sorted {
 
     /// The shortest key that is above all of one leaf and above none of the next.
     fn separator(low: Leaf<'_>, high: Leaf<'_>) -> Vec<u8> {
-        let mut rooms = [KEY_ROOM; 2];
-        let [last, first] = &mut rooms;
-        let last = low.run().pair(low.count() - 1).key(last);
-        let first = high.run().pair(0).key(first);
+        let (mut last, mut first) = (KEY_ROOM, KEY_ROOM);
+        let last = low.run().pair(low.count() - 1).key(&mut last);
+        let first = high.run().pair(0).key(&mut first);
         first[..=common(last, first)].to_vec()
     }
 
     /// How long the prefix of a leaf with these pairs is, and how many bytes the leaf needs.
     fn leaf_content(runs: &[Run<'_>]) -> (usize, usize) {
-        let mut rooms = [KEY_ROOM; 2];
-        let [first, last] = &mut rooms;
+        let (mut first, mut last) = (KEY_ROOM, KEY_ROOM);
         // They are in order, so all of them share what the first and the last one share.
         let count = count(runs);
-        let shared =
-            if count > 1 { common(nth_key(runs, 0, first), nth_key(runs, count - 1, last)) } else { 0 };
+        let shared = if count > 1 {
+            common(nth_key(runs, 0, &mut first), nth_key(runs, count - 1, &mut last))
+        } else {
+            0
+        };
         let prefix_len = shared.min(MAX_PREFIX);
         let bytes = runs.iter().map(|run| run.bytes(prefix_len));
         (prefix_len, HEAD + prefix_room(prefix_len) + bytes.sum::<usize>())
