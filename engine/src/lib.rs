@@ -1459,11 +1459,7 @@ impl Heap {
     }
 
     /// Frees these once no reader can be in them. Nobody can find them any more: E2.
-    fn retire(&self, all: impl IntoIterator<Item = Retired>) {
-        self.retire_in(&mut self.space(), all);
-    }
-
-    fn retire_in(&self, space: &mut Space, all: impl IntoIterator<Item = Retired>) {
+    fn retire(&self, space: &mut Space, all: impl IntoIterator<Item = Retired>) {
         for retired in all {
             if space.retire(retired) {
                 self.due.store(true, Relaxed);
@@ -2746,7 +2742,7 @@ mod hash {
         /// Whether a shard has become empty. Then the whole table may be.
         pub(super) emptied: AtomicBool,
         /// The lock of its space guards the directory too.
-        heap: Heap,
+        pub(super) heap: Heap,
         /// What the index of a cache has more.
         cache: Option<Box<CacheParts>>,
     }
@@ -2787,10 +2783,6 @@ mod hash {
         /// The pairs, counted shard by shard.
         pub(super) fn len(&self) -> usize {
             self.all_shards().map(|shard| shard.len.load(Relaxed)).sum::<isize>().max(0).cast_unsigned()
-        }
-
-        pub(super) fn bytes(&self) -> usize {
-            self.heap.bytes()
         }
 
         fn all_shards(&self) -> impl Iterator<Item = &Shard> {
@@ -3161,7 +3153,7 @@ mod hash {
 
         /// Closes the index to writers if it is empty and holds memory that is worth returning. Returns whether it did.
         pub(super) fn close_if_empty(&self) -> bool {
-            if self.len() > 0 || self.bytes() < WORTH_RETURNING {
+            if self.len() > 0 || self.heap.bytes() < WORTH_RETURNING {
                 return false;
             }
             // In ascending order: a split holds its shard's lock and makes a shard with a higher number.
@@ -3355,7 +3347,7 @@ mod hash {
                 if number > FIRST_BLOCKS
                     && let Some(old) = NonNull::new(table)
                 {
-                    self.heap.retire_in(&mut space, [Retired::Block(old.cast(), number * ENTRY)]);
+                    self.heap.retire(&mut space, [Retired::Block(old.cast(), number * ENTRY)]);
                 }
                 table = copy;
                 locked.state().block_capacity = longer;
@@ -3452,7 +3444,7 @@ mod hash {
             self.directory.store(head, Release);
             if !old.is_none() {
                 let block = NonNull::new(old.0.cast_mut().cast()).expect("a directory has an address");
-                self.heap.retire_in(space, [Retired::Block(block, Directory::bytes_for(old.depth()))]);
+                self.heap.retire(space, [Retired::Block(block, Directory::bytes_for(old.depth()))]);
             }
             Ok(())
         }
@@ -3477,7 +3469,7 @@ mod hash {
                 self.copy_ranks(segment, shard, &|_| larger);
                 self.install_directory(&mut space, 1, &|_| larger)
                     .inspect_err(|_| space.give_segment(larger))?;
-                self.heap.retire_in(&mut space, [Retired::Block(segment.block(), segment.bytes())]);
+                self.heap.retire(&mut space, [Retired::Block(segment.block(), segment.bytes())]);
                 return Ok(());
             }
             let grown = self.split(locked, segment, hash);
@@ -3607,7 +3599,7 @@ mod hash {
             for at in span {
                 directory.entries()[at].store(halves[usize::from(at >= middle)].entry, Release);
             }
-            self.heap.retire_in(&mut space, [Retired::Block(old.block(), old.bytes())]);
+            self.heap.retire(&mut space, [Retired::Block(old.block(), old.bytes())]);
         }
 
         // --- reserving
@@ -3616,7 +3608,7 @@ mod hash {
         /// had taken all that the system has.
         pub(super) fn check_room(&self, pairs: usize) -> Tried<()> {
             let needed = (pairs / RESERVED_PAIRS).saturating_mul(BUCKETS * BUCKET);
-            let bytes = needed.saturating_sub(self.bytes());
+            let bytes = needed.saturating_sub(self.heap.bytes());
             if bytes <= Space::HUGE_PAGE {
                 return Ok(());
             }
@@ -5377,7 +5369,7 @@ mod sorted {
         len: Counter,
         /// The lock of the root, as `state` is of a node: S4.
         top: AtomicU64,
-        heap: Heap,
+        pub(super) heap: Heap,
         /// Whether a leaf has become empty. Then the whole table may be.
         pub(super) emptied: AtomicBool,
     }
@@ -5417,10 +5409,6 @@ mod sorted {
 
         pub(super) fn len(&self) -> usize {
             self.len.get()
-        }
-
-        pub(super) fn bytes(&self) -> usize {
-            self.heap.bytes()
         }
 
         // --- reading; callers are pinned
@@ -5664,7 +5652,7 @@ mod sorted {
             }
             // S6.
             if let Some(retired) = old.and_then(Body::out_of_line) {
-                self.heap.retire([retired]);
+                self.heap.retire(&mut self.heap.space(), [retired]);
             }
             Ok(true)
         }
@@ -6249,7 +6237,7 @@ mod sorted {
 
         /// Queues nodes to which the tree no longer leads, to be freed once no reader is left in them: E2.
         fn retire_nodes<'g>(&self, nodes: impl IntoIterator<Item = Child<'g>>) {
-            self.heap.retire(nodes.into_iter().map(Child::retired));
+            self.heap.retire(&mut self.heap.space(), nodes.into_iter().map(Child::retired));
         }
 
         /// As the hash index's `collect`.
@@ -6259,7 +6247,7 @@ mod sorted {
 
         /// As the hash index's `close_if_empty`.
         pub(super) fn close_if_empty(&self) -> bool {
-            if self.len() > 0 || self.bytes() < WORTH_RETURNING {
+            if self.len() > 0 || self.heap.bytes() < WORTH_RETURNING {
                 return false;
             }
             // Keeps out other threads that close the index: each would wait for the other's leaves.
@@ -6705,17 +6693,16 @@ mod sorted {
         }
     }
 
-    /// How many of a leaf's first `count` pairs are below a key. With `or_equal` it also counts one with that key.
-    fn pairs_below(leaf: Leaf<'_>, count: usize, key: &[u8], or_equal: bool) -> usize {
-        leaf.search(count, key, false).found.map_or_else(|at| at, |(at, _)| at + usize::from(or_equal))
-    }
-
     /// Which of a leaf's first `count` pairs are between two bounds.
     fn pairs_between(leaf: Leaf<'_>, count: usize, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Range<usize> {
+        // The pairs below a key. With `or_equal` it also counts one with that key.
+        let below = |key: &[u8], or_equal: bool| {
+            leaf.search(count, key, false).found.map_or_else(|at| at, |(at, _)| at + usize::from(or_equal))
+        };
         let side = |bound, open, with| match bound {
             Bound::Unbounded => open,
-            Bound::Included(key) => pairs_below(leaf, count, key, with),
-            Bound::Excluded(key) => pairs_below(leaf, count, key, !with),
+            Bound::Included(key) => below(key, with),
+            Bound::Excluded(key) => below(key, !with),
         };
         let first = side(lower, 0, false);
         first..side(upper, count, true).max(first)
@@ -6851,7 +6838,6 @@ mod sorted {
         }
 
         /// Whether the leaf has not changed since pairs were last packed in this direction.
-        #[inline]
         pub(super) fn is_unchanged(&self, index: &SortedIndex, down: bool) -> bool {
             self.current(index, down).is_some()
         }
@@ -7658,7 +7644,7 @@ impl Table {
 
     /// The bytes that this table's pairs hold, its index and free space kept for reuse: none while it is empty.
     pub fn memory(&self) -> usize {
-        with_index!(self.inner.pairs, index => index.get(&self.pin()).bytes())
+        with_index!(self.inner.pairs, index => index.get(&self.pin()).heap.bytes())
     }
 
     /// Removes all pairs and returns their memory.
