@@ -90,19 +90,21 @@
 // a closure that says what becomes of the old value. What the index then does stands at the head of its chapter. Back in
 // the table the pin ends. If the index had to grow, `insist` tries again.
 //
-// Contents, each a chapter below under its own ruler
+// Contents. Each line is a chapter below, under a ruler. The numbers are hundreds of lines.
 //
-//   Limits and errors      what can go wrong, and with what
-//   Platform               mod platform: every cfg of a processor or system
-//   Reclamation            mod epoch: pins, the present epoch, Limbo
-//   Memory                 Memory counts, Lock, Space and Heap, Blob and Value
-//   What both indexes use  Counter, comparing bytes, Shared
-//   The hash index         mod hash: H1 to H4; buckets, directory, segments, records, shards, reading, writing, growing
-//   The sorted index       mod sorted: S1 to S6; leaves, locks, inner nodes, reading, writing, hints, cells, cursors
-//   Store                  the named tables
-//   Table                  the verbs: one `change` for all single writes, then those over many, reads, order
-//   Cursors and iterators  positions that are keys
-//   Dump                   mod dump: the bytes of a store and of its log
+//   Limits and errors       2  what can go wrong
+//   Platform                2  mod platform: every cfg of a processor or system
+//   Reclamation             3  mod epoch: pins, the present epoch, Limbo
+//   Memory                  8  Memory counts, Lock, Space and Heap, Blob and Value
+//   What both indexes use   2  Counter, comparing bytes, Shared
+//   The hash index         25  mod hash: H1 to H4; buckets, directory, segments, records, shards, reading, writing, growing;
+//                              the last 7 are for caches: ranks, groups of buckets, victims
+//   The sorted index       27  mod sorted: S1 to S6; leaves, locks, inner nodes, reading, writing, hints, cells, cursors
+//   Store                   3  the named tables
+//   Table                   8  the verbs: one `change` for all single writes, then those over many, reads, order
+//   Cache                   7  the verbs of a cache, times to live, making room, computing what is absent
+//   Cursors and iterators   2  positions that are keys
+//   Dump                   11  mod dump: the bytes of a store and of its log
 //
 // Glossary
 //
@@ -7351,7 +7353,7 @@ impl Store {
 
     /// Removes a table and its pairs. Returns whether it was there.
     ///
-    /// Handles of it find nothing from then on, and their writes fail with [`Error::TableDropped`].
+    /// From then on its handles find nothing, and their writes fail with [`Error::TableDropped`].
     pub fn drop_table(&self, name: &str) -> bool {
         let removed = lock(&self.inner.tables).remove(name);
         removed.is_some_and(|table| {
@@ -7363,9 +7365,9 @@ impl Store {
 
     /// The bytes that the store holds: tables and their names, pairs, indexes and free space kept for reuse.
     ///
-    /// What deleted and replaced pairs leave is used again by others of the table, and returned once the table is empty. A
-    /// table that has lost most of its pairs keeps its memory until then: a dump that is loaded again holds what it needs.
-    /// Values that grow step by step leave gaps of their former sizes.
+    /// A table uses the memory of deleted and replaced pairs for others, and returns it once it is empty. So a table that has
+    /// lost most of its pairs still keeps its memory; if it is dumped and loaded again it has what it needs. Values that grow
+    /// step by step leave gaps of their former sizes.
     pub fn memory(&self) -> usize {
         self.inner.memory.used.load(Relaxed)
     }
@@ -7702,13 +7704,13 @@ impl Table {
 
     // --- write verbs
 
-    /// Adds the pair where the key is absent; whether it was.
+    /// Adds the pair if the key is absent. Returns whether it was.
     #[must_use = "whether the key was absent: nothing is written where it was present"]
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         self.write(Write::Insert, key, value)
     }
 
-    /// Replaces the value where the key is present; whether it was.
+    /// Replaces the value if the key is present. Returns whether it was.
     pub fn replace(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         self.write(Write::Replace, key, value)
     }
@@ -7718,16 +7720,16 @@ impl Table {
         self.write(Write::Upsert, key, value)
     }
 
-    /// Removes the pair; whether it was there.
+    /// Removes the pair. Returns whether it was there.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.change(key.as_ref(), true, |_| Ok(Change::<&[u8]>::Delete))
     }
 
-    /// Shows `change` the value of the key, or `None` where it is absent, and does what it returns, with
-    /// no other write to the key in between; whether a pair was written or removed.
+    /// Shows `change` the value of the key, or `None` if it is absent, and does what it returns. No other write to the key
+    /// comes in between. Returns whether a pair was written or removed.
     ///
-    /// `change` runs under a lock: it must not use this store, or it may wait for itself for ever. It runs once,
-    /// so where the memory limit refused what it returned, another call may find the room that deletes have left.
+    /// `change` runs under a lock: it must not use this store, or it may wait for itself for ever. It runs once. If the memory
+    /// limit refused what it returned, another call may find the room that deletes have left.
     pub fn alter(&self, key: impl AsRef<[u8]>, change: impl FnOnce(Option<&[u8]>) -> Change) -> Result<bool> {
         let mut change = Some(change);
         self.change(key.as_ref(), false, |old| {
@@ -7749,8 +7751,8 @@ impl Table {
         Ok(sum)
     }
 
-    /// Gives the key the value `new`, or removes it for `None`, where its value is `expected`, `None`
-    /// standing for absent; whether it was.
+    /// If the key has the value `expected`, gives it the value `new`. `None` stands for an absent key in both. Returns whether
+    /// it had that value.
     pub fn compare_and_swap(
         &self,
         key: impl AsRef<[u8]>,
@@ -7770,7 +7772,7 @@ impl Table {
         Ok(matched)
     }
 
-    /// The verb that `write` names; whether it took effect.
+    /// Does the verb that `write` names. Returns whether it took effect.
     #[inline(always)]
     pub fn write(&self, write: Write, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         let (key, value) = (key.as_ref(), value.as_ref());
@@ -7869,22 +7871,22 @@ impl Table {
 
     // --- write verbs over many
 
-    /// [`insert`](Self::insert) for each pair: whether each took effect.
+    /// [`insert`](Self::insert) for each pair. Returns whether each took effect.
     pub fn insert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
         self.write_many(Write::Insert, pairs)
     }
 
-    /// [`replace`](Self::replace) for each pair: whether each took effect.
+    /// [`replace`](Self::replace) for each pair. Returns whether each took effect.
     pub fn replace_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
         self.write_many(Write::Replace, pairs)
     }
 
-    /// [`upsert`](Self::upsert) for each pair: whether each took effect.
+    /// [`upsert`](Self::upsert) for each pair. Returns whether each took effect.
     pub fn upsert_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<Vec<bool>> {
         self.write_many(Write::Upsert, pairs)
     }
 
-    /// [`write`](Self::write) for each pair: whether each took effect.
+    /// [`write`](Self::write) for each pair. Returns whether each took effect.
     pub fn write_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         write: Write,
@@ -7998,12 +8000,12 @@ impl Table {
 
     // --- loops over many
 
-    /// [`delete`](Self::delete) for each key: whether each took effect.
+    /// [`delete`](Self::delete) for each key. Returns whether each took effect.
     pub fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
         self.each(keys, AsRef::as_ref, |key| self.delete(key))
     }
 
-    /// [`alter`](Self::alter) for each key, with its position in `keys`: whether each took effect.
+    /// [`alter`](Self::alter) for each key, with its position in `keys`. Returns whether each took effect.
     pub fn alter_many<K: AsRef<[u8]>>(
         &self,
         keys: &[K],
@@ -8016,12 +8018,12 @@ impl Table {
         })
     }
 
-    /// [`increment`](Self::increment) for each key and amount: the sums. Stops at the first that fails.
+    /// [`increment`](Self::increment) for each key and amount. Returns the sums. Stops at the first that fails.
     pub fn increment_many<K: AsRef<[u8]>>(&self, amounts: &[(K, i64)]) -> Result<Vec<i64>> {
         self.each(amounts, |(key, _)| key.as_ref(), |(key, by)| self.increment(key, *by))
     }
 
-    /// [`compare_and_swap`](Self::compare_and_swap) for each key, expected and new value: whether each took effect.
+    /// [`compare_and_swap`](Self::compare_and_swap) for each key, expected and new value. Returns whether each took effect.
     pub fn compare_and_swap_many<K: AsRef<[u8]>>(&self, swaps: &[Swap<'_, K>]) -> Result<Vec<bool>> {
         swaps.iter().try_for_each(|(_, _, new)| new.map_or(Ok(()), check_value))?;
         self.each(
@@ -8083,7 +8085,7 @@ impl Table {
         self.select_with(key, <[u8]>::to_vec)
     }
 
-    /// What `read` makes of the key's value, which is not copied, or `None` where the key is absent.
+    /// Shows `read` the key's value, without a copy. Returns what `read` returns, or `None` if the key is absent.
     pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let inner = &*self.inner;
         let pinned = epoch::pin(&inner.memory);
@@ -8091,7 +8093,7 @@ impl Table {
         value.map(|value| read(value.bytes()))
     }
 
-    /// The key's value as it is now, to be kept whatever becomes of the pair, or `None` where the key is absent.
+    /// The key's value as it is now, or `None` if the key is absent. It stays the same whatever becomes of the pair.
     ///
     /// Values of more than some 4 KiB are shared with the store, not copied.
     pub fn select_shared(&self, key: impl AsRef<[u8]>) -> Option<Value> {
@@ -8107,8 +8109,8 @@ impl Table {
 
     /// Shows `read` every key's position in `keys` and its value, or `None` where it is absent. The positions come in order.
     ///
-    /// Look-ups overlap, so a value is one that the key had during the call: what `read` writes may show in
-    /// those that follow or not.
+    /// Look-ups overlap, so a value is one that the key had during the call. If `read` writes to the table, later values may
+    /// show that or not.
     pub fn select_many<K: AsRef<[u8]>>(&self, keys: &[K], read: impl FnMut(usize, Option<&[u8]>)) {
         let pinned = self.pin();
         with_index!(self.inner.pairs, index => index.get(&pinned).get_many(keys, read));
@@ -8160,8 +8162,8 @@ impl Table {
 
     /// Every pair: in the order of the keys in a sorted table, in no particular order in a hash table.
     ///
-    /// A pair that is there all the while comes exactly once. One that other threads write meanwhile may
-    /// come or not. The next large values of a hash table, some hundreds, stay in memory until they have come.
+    /// A pair that stays in the table comes exactly once. One that other threads write meanwhile may come or not. The iterator
+    /// of a hash table keeps the next large values, some hundreds, in memory until they have come.
     pub fn iter(&self) -> Iter {
         /// Values from this length on are copied one by one. The pairs with shorter ones are first copied into one buffer,
         /// and each again when it is its turn. That is quicker than hundreds of small allocations at a time.
@@ -8987,9 +8989,9 @@ impl fmt::Debug for Cache {
 
 /// A position in a sorted table.
 ///
-/// The position is a key, not a place in memory: the cursor holds no lock, stays valid under any write,
-/// and sees every write that was finished before the call. At an end of its range it stays on the pair
-/// it returned last, so pairs that are appended later are found by asking again.
+/// The position is a key, not a place in memory. The cursor holds no lock, stays valid under any write, and sees every write
+/// that ended before the call. At an end of its range it stays on the last pair. If pairs are appended later, the next call
+/// finds them.
 pub struct Cursor {
     table: Table,
     position: sorted::Position,
