@@ -8,7 +8,7 @@ use twindex::Write;
 use twindex::dump::{Operation, Operations};
 
 use crate::compact;
-use crate::core::{Core, Logged};
+use crate::core::{Core, Logged, lock};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::memory::{copied, room};
@@ -391,6 +391,8 @@ impl Batch {
     /// Gives keys back what they had. They fit before, but on the way there the old values need room beside the
     /// new ones, so the limit is out of force meanwhile. Only the system may have no memory for them.
     fn undo(&self, core: &Core, done: &Done) -> twindex::Result<()> {
+        // Another batch that is undone would take its absence for the limit.
+        let _alone = lock(&core.limit);
         let limit = core.engine.memory_limit();
         core.engine.set_memory_limit(None);
         let mut all = Ok(());

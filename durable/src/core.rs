@@ -33,6 +33,8 @@ pub(crate) struct Core {
     pub(crate) home: Option<Home>,
     /// Keeps the writers of a store without a log out of its batches.
     pub(crate) gate: Gate,
+    /// Whoever holds it may change the memory limit.
+    pub(crate) limit: Mutex<()>,
 }
 
 /// A store's file.
@@ -106,7 +108,14 @@ impl Core {
         let ids: BTreeMap<String, u32> =
             (0..).zip(&names).map(|(id, table)| (table.name().into(), id)).collect();
         let next_id = AtomicU32::new(ids.len() as u32);
-        Self { engine, ids: Mutex::new(ids), next_id, home: None, gate: Gate::default() }
+        Self {
+            engine,
+            ids: Mutex::new(ids),
+            next_id,
+            home: None,
+            gate: Gate::default(),
+            limit: Mutex::default(),
+        }
     }
 
     pub(crate) fn open(path: &Path, options: Options) -> Result<Arc<Self>> {
@@ -204,6 +213,7 @@ impl Core {
             next_id: AtomicU32::new(next_id),
             home: Some(home),
             gate: Gate::default(),
+            limit: Mutex::default(),
         }))
     }
 

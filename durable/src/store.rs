@@ -152,12 +152,16 @@ impl Store {
 
     /// The most bytes that it may hold, or `None` where there is no limit.
     pub fn memory_limit(&self) -> Option<usize> {
-        self.core().engine.memory_limit()
+        let core = self.core();
+        let _held = lock(&core.limit);
+        core.engine.memory_limit()
     }
 
     /// Sets the memory limit. A store that already holds more keeps its pairs, and refuses to grow.
     pub fn set_memory_limit(&self, limit: Option<usize>) {
-        self.core().engine.set_memory_limit(limit);
+        let core = self.core();
+        let _held = lock(&core.limit);
+        core.engine.set_memory_limit(limit);
     }
 
     // --- the file

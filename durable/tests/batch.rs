@@ -323,3 +323,41 @@ fn what_a_batch_expects_of_a_dropped_table_is_an_error() {
         assert_eq!(store.batch().expect(&kept, &long, None).unwrap_err().code(), "TWINDEX_KEY_TOO_LONG");
     }
 }
+
+/// To undo a batch, the limit is put out of force for a while. Where two were undone at once, it was gone for good, and so
+/// was one that the program set meanwhile.
+#[test]
+fn batches_that_are_undone_at_once_leave_the_memory_limit() {
+    let (_folder, all) = stores();
+    for (name, store, _) in all {
+        let table = store.table("t", Index::Hash).unwrap();
+        let lost: Vec<_> = thread::scope(|scope| {
+            let undoing: Vec<_> = (0..4_u8)
+                .map(|thread| {
+                    let (store, table) = (&store, &table);
+                    scope.spawn(move || {
+                        table.upsert([thread], "no number").unwrap();
+                        for round in 0..500 {
+                            let limit = Some((1 << 30) + round);
+                            if thread == 0 {
+                                store.set_memory_limit(limit);
+                            }
+                            let mut batch = store.batch();
+                            for key in 0..20 {
+                                batch.upsert(table, [thread, key], "value").unwrap();
+                            }
+                            batch.increment(table, [thread], 1).unwrap();
+                            batch.commit().unwrap_err();
+                            if thread == 0 && store.memory_limit() != limit {
+                                return Some((round, store.memory_limit()));
+                            }
+                        }
+                        None
+                    })
+                })
+                .collect();
+            undoing.into_iter().filter_map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(lost, [], "{name}: rounds after which another limit was in force");
+    }
+}
