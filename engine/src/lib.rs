@@ -10515,8 +10515,8 @@ pub mod dump {
         /// listener is not told of the others.
         ///
         /// Fails with [`Error::Corrupt`] on anything but a whole, undamaged dump of a cache, with [`Error::NameInUse`] where the
-        /// store has a table or a cache of this name, with [`Error::WrongCodec`] where the options name other codecs, and
-        /// with [`Error::NoClock`] where pairs expire and the store has no clock. The store is then as it was.
+        /// store has a table or a cache of this name, with [`Error::WrongCodec`] where the options name other codecs, which
+        /// `bytes` are not, and with [`Error::NoClock`] where pairs expire and the store has no clock. The store is then as it was.
         pub fn load(
             mut self,
             store: &Store,
@@ -10526,8 +10526,10 @@ pub mod dump {
         ) -> Result<Cache> {
             options.table().check_names(name)?;
             Store::check_unused(name, store.find_table(name).is_some(), &store.caches())?;
-            let cache = Cache::new(name, options, &store.inner)?;
-            self.options.table().check_codecs(&cache.inner.table)?;
+            let (keys, values) = self.codecs();
+            let asked = options.clone();
+            let cache = Cache::new(name, options.codecs(keys, values), &store.inner)?;
+            asked.table().check_codecs(&cache.inner.table)?;
             // A clock that was set back meanwhile lets nothing live longer.
             let now = since_1970(now).max(self.saved_at);
             self.each(&cache.inner.table, &mut |key, value, Standing { expires, rank }| {

@@ -168,6 +168,39 @@ impl Store {
         Cache::open_in(py, Arc::clone(&self.0), &name.0, arguments)
     }
 
+    /// Loads the cache that `Cache.save` wrote to a file, or `Cache.dump` to bytes, into this store. It gets this name, which
+    /// nothing in the store may have.
+    ///
+    /// `Cache.load` says what the arguments are, but the codecs are those of the cache that was saved: name them only where
+    /// they are "object", "pickle" or your own.
+    ///
+    /// >>> store = Store()
+    /// >>> pages = store.cache("pages", capacity=64_000_000)
+    /// >>> pages["/"] = "<h1>Hello"
+    /// >>> store.load_cache("copy", pages.dump())["/"]
+    /// '<h1>Hello'
+    #[pyo3(
+        signature = (name, source, *, capacity=None, maxsize=None, ttl=None, keys=None, values=None, on_evict=None)
+    )]
+    #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
+    fn load_cache(
+        &self,
+        name: Text,
+        source: &Bound<'_, PyAny>,
+        capacity: Option<Capacity>,
+        maxsize: Option<Capacity>,
+        ttl: Option<Ttl>,
+        keys: Option<&Bound<'_, PyAny>>,
+        values: Option<&Bound<'_, PyAny>>,
+        on_evict: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Cache> {
+        let keys = keys.map(KeyCodec::of_cache).transpose()?;
+        let values = values.map(ValueCodec::of_cache).transpose()?;
+        let arguments = CacheArguments { sizes: Sizes { capacity, maxsize, ttl }, keys, values, on_evict };
+        Cache::load_into(source, Arc::clone(&self.0), &name.0, arguments)
+    }
+
     /// The name of every cache, by name.
     fn caches<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
         let caches = self.0.open()?.in_memory().caches();

@@ -19,6 +19,7 @@ HEAD = 12
 TABLE, PAIRS, END, LOG, SYNCED = range(1, 6)
 PUT, DELETE, CREATE, DROP, CLEAR, POSITION = range(6)
 BLOCK = 64 * 1024
+NONE = 2**64 - 1
 
 Item: TypeAlias = "bytes | str | int | float | tuple[Item, ...] | None"
 
@@ -202,8 +203,10 @@ def position(session: int, sequence: int) -> bytes:
 class Writer:
     """A file as far as it is written, in `content`."""
 
+    version = 1
+
     def __init__(self, salt: int) -> None:
-        header = MAGIC + struct.pack("<IQ", 1, salt)
+        header = MAGIC + struct.pack("<IQ", self.version, salt)
         self.salt = salt
         self.content = bytearray(header + struct.pack("<I", crc32(header)))
 
@@ -234,6 +237,44 @@ class Writer:
 
     def synced(self) -> None:
         self.record(SYNCED, struct.pack("<Q", len(self.content)))
+
+
+class Cached(NamedTuple):
+    """A pair of a cache: its value, when it expires in milliseconds since 1970, and its rank."""
+
+    value: bytes
+    expires: int | None = None
+    rank: int = 0
+
+    def stored(self) -> bytes:
+        expires = b"" if self.expires is None else struct.pack("<Q", self.expires)
+        return self.value + expires + bytes([self.rank | bool(expires) << 2])
+
+
+@dataclass
+class Cache:
+    """What a file says of a cache. None is no such capacity, or for ever; `saved` is in milliseconds since 1970."""
+
+    table: Table
+    capacity: int | None
+    maxsize: int | None
+    ttl: int | None
+    saved: int
+    pairs: dict[bytes, Cached] = field(default_factory=dict)
+
+
+class CacheWriter(Writer):
+    """The file of a cache."""
+
+    version = 2
+
+    def __init__(self, cache: Cache) -> None:
+        super().__init__(0)
+        sizes = [NONE if size is None else size for size in (cache.capacity, cache.maxsize, cache.ttl)]
+        described = varint(0) + varint(len(cache.pairs)) + struct.pack("<4Q", *sizes, cache.saved)
+        self.record(TABLE, described + cache.table.entry())
+        self.record(PAIRS, varint(0) + pack_pairs((key, pair.stored()) for key, pair in cache.pairs.items()))
+        self.record(END, struct.pack("<Q", len(cache.pairs)))
 
 
 # Reading
@@ -301,26 +342,26 @@ def unpack_pairs(packed: Input) -> Iterator[tuple[bytes, bytes]]:
             yield key, row[-1].value
 
 
-class Reader:
-    """What is in a file. `torn` is where it is torn, if it is."""
+def table_of(number: int, entry: Input) -> Table:
+    index = ["hash", "sorted"][entry.byte()]
+    keys = entry.take(entry.byte()).decode()
+    values = entry.take(entry.byte()).decode()
+    return Table(number, entry.rest().decode(), index, keys, values)
+
+
+class Records:
+    """The records of a file of this version."""
+
+    version = 1
 
     def __init__(self, content: bytes | bytearray) -> None:
         self.content = bytes(content)
-        self.tables: dict[int, Table] = {}
-        self.kinds: list[int] = []
-        self.operations = 0
-        self.torn: int | None = None
         header = Input(self.content)
-        if header.take(8) != MAGIC or header.take(4) != b"\1\0\0\0":
-            raise DamagedError("no store file of version 1")
+        if header.take(8) != MAGIC or header.take(4) != struct.pack("<I", self.version):
+            raise DamagedError(f"no file of version {self.version}")
         self.salt = header.u64()
         if header.take(4) != struct.pack("<I", crc32(content[:20])):
             raise DamagedError("the header's checksum")
-        self.position = self.salt, 0
-        self.read_log(self.read_dump())
-
-    def by_name(self) -> dict[str, Content]:
-        return {table.name: table.content() for table in self.tables.values()}
 
     def record(self, offset: int) -> tuple[int, Input] | None:
         """The kind and the payload of the record that is here, unless there is no valid one."""
@@ -336,6 +377,65 @@ class Reader:
         if len(payload) < length or sums(self.salt, offset, head, payload)[1] != crc:
             return None
         return head[0], Input(payload)
+
+
+class CacheReader(Records):
+    """The cache that is in a file."""
+
+    version = 2
+
+    def __init__(self, content: bytes | bytearray) -> None:
+        super().__init__(content)
+        kind, payload = self.valid(HEADER)
+        if kind != TABLE or payload.varint() != 0:
+            raise DamagedError("no record that describes the cache")
+        _hint = payload.varint()
+        capacity, maxsize, ttl, saved = (payload.u64() for _ in range(4))
+        size = {NONE: None}
+        sizes = size.get(capacity, capacity), size.get(maxsize, maxsize), size.get(ttl, ttl)
+        self.cache = Cache(table_of(0, payload), *sizes, saved)
+        offset, count = HEADER + HEAD + len(payload.content), 0
+        while True:
+            kind, payload = self.valid(offset)
+            offset += HEAD + len(payload.content)
+            if kind == END:
+                break
+            if kind != PAIRS or payload.varint() != 0:
+                raise DamagedError(f"a record of kind {kind} in a cache")
+            for key, stored in unpack_pairs(payload):
+                self.cache.pairs[key] = self.cached(stored)
+                count += 1
+        if payload.u64() != count:
+            raise DamagedError("the number of pairs")
+
+    def valid(self, offset: int) -> tuple[int, Input]:
+        record = self.record(offset)
+        if record is None:
+            raise DamagedError(f"no valid record at {offset} of a cache")
+        return record
+
+    def cached(self, stored: bytes) -> Cached:
+        if not stored or stored[-1] > 7 or (stored[-1] & 4 and len(stored) < 9):
+            raise DamagedError("how a pair stands")
+        if stored[-1] & 4:
+            return Cached(stored[:-9], int.from_bytes(stored[-9:-1], "little"), stored[-1] & 3)
+        return Cached(stored[:-1], None, stored[-1])
+
+
+class Reader(Records):
+    """What is in the file of a store. `torn` is where it is torn, if it is."""
+
+    def __init__(self, content: bytes | bytearray) -> None:
+        super().__init__(content)
+        self.tables: dict[int, Table] = {}
+        self.kinds: list[int] = []
+        self.operations = 0
+        self.torn: int | None = None
+        self.position = self.salt, 0
+        self.read_log(self.read_dump())
+
+    def by_name(self) -> dict[str, Content]:
+        return {table.name: table.content() for table in self.tables.values()}
 
     def read_dump(self) -> int:
         """Returns where the log starts."""
@@ -365,10 +465,7 @@ class Reader:
                 raise DamagedError(f"a record of kind {kind} in the dump")
 
     def create(self, number: int, entry: Input) -> None:
-        index = ["hash", "sorted"][entry.byte()]
-        keys = entry.take(entry.byte()).decode()
-        values = entry.take(entry.byte()).decode()
-        table = Table(number, entry.rest().decode(), index, keys, values)
+        table = table_of(number, entry)
         if number in self.tables or table.name in self.by_name():
             raise DamagedError(f"the table {table.name!r} or its id {number} comes twice")
         self.tables[number] = table

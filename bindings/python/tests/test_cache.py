@@ -12,6 +12,7 @@ from collections.abc import MutableMapping
 from datetime import date, timedelta
 from enum import Enum
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -443,3 +444,123 @@ def test_threads_share_it() -> None:
         return thread
 
     assert in_threads(4, work) == [0, 1, 2, 3]
+
+
+# --- files
+
+
+def test_it_starts_warm(tmp_path: Path) -> None:
+    path = tmp_path / "pages.twx"
+    cache: twindex.Cache[Any, Any] = twindex.Cache(maxsize=1000, ttl=3600)
+    cache.update({("page", number): {"number": number} for number in range(300)})
+    cache.upsert("brief", 1, ttl=0.001)
+    cache.upsert("ever", 2, ttl=math.inf)
+    cache.save(path)
+    expire(cache, "brief")
+    for loaded in (twindex.Cache.load(path), twindex.Cache.load(str(path))):
+        assert (loaded.maxsize, loaded.capacity, loaded.default_ttl) == (1000, None, 3600)
+        assert len(loaded) == 301
+        assert all(loaded["page", number] == {"number": number} for number in range(300))
+        assert (loaded.ttl("ever"), loaded.ttl("brief")) == (math.inf, None)
+        left = loaded.ttl(("page", 7))
+        assert left is not None
+        assert 3000 < left < 3600
+        assert loaded.get_or_compute("new", lambda: 3) == 3
+    assert [file.name for file in tmp_path.iterdir()] == ["pages.twx"]
+    assert twindex.check(path).version == 2
+
+
+def test_bytes_are_loaded_too() -> None:
+    cache = twindex.Cache(capacity=1_000_000)
+    cache["a"] = b"1" * 100_000
+    dump = cache.dump()
+    for source in (dump, bytearray(dump), memoryview(dump)):
+        assert twindex.Cache.load(source)["a"] == b"1" * 100_000
+    assert twindex.Cache.load(dump).capacity == 1_000_000
+
+
+def test_another_capacity_keeps_what_was_asked_for() -> None:
+    cache = twindex.Cache(maxsize=4000, ttl=60)
+    cache.update(dict.fromkeys(range(4000), "x"))
+    for _ in range(3):
+        assert all(cache.get(number) for number in range(200))
+    gone: list[object] = []
+    small = twindex.Cache.load(cache.dump(), maxsize=1000, ttl=30, on_evict=lambda *event: gone.append(event))
+    assert (small.maxsize, small.default_ttl, gone) == (1000, 30, [])
+    assert len(small) <= 1000
+    assert sum(number in small for number in range(200)) > 180
+    small.update(dict.fromkeys(range(4000, 6000), "y"))
+    assert len(gone) > 1000
+    small = twindex.Cache.load(cache.dump(), capacity=100_000)
+    assert (small.capacity, small.maxsize, small.default_ttl) == (100_000, None, 60)
+    assert small.memory <= 100_000
+    assert sum(number in small for number in range(200)) > 180
+
+
+def test_a_cache_is_loaded_into_a_store(tmp_path: Path) -> None:
+    path = tmp_path / "pages.twx"
+    pages = twindex.Store().cache("pages", maxsize=10, values="json")
+    pages["/"] = {"title": "Hello"}
+    pages.save(path)
+    with twindex.open(tmp_path / "app.twx") as store:
+        loaded = store.load_cache("warm", path)
+        assert (loaded.name, loaded.codecs, loaded["/"]) == ("warm", ("str", "json"), {"title": "Hello"})
+        assert store.cache("warm", values="json")["/"] == {"title": "Hello"}
+        raw = store.load_cache("raw", path, keys="bytes", values="bytes")
+        assert (raw[b"/"], raw.codecs) == (b'{"title":"Hello"}', ("str", "json"))
+        for name in ("warm", "table"):
+            store.table("table")
+            with pytest.raises(twindex.NameInUseError):
+                store.load_cache(name, path)
+        with pytest.raises(twindex.WrongCodecError, match="json"):
+            store.load_cache("other", path, values="msgpack")
+        with pytest.raises(twindex.OptionError):
+            store.load_cache("other", path, capacity=1, maxsize=1)
+        assert store.caches() == ["raw", "warm"]
+    with pytest.raises(twindex.ClosedError):
+        store.load_cache("closed", path)
+    with pytest.raises(twindex.ClosedError):
+        loaded.save(path)
+
+
+def test_objects_are_loaded_where_they_are_named() -> None:
+    """A file from a stranger runs nothing unless the program expects objects."""
+    objects = twindex.Cache(maxsize=10)
+    objects["a"] = [1]
+    store = twindex.Store()
+    with pytest.raises(twindex.Error, match="object"):
+        store.load_cache("c", objects.dump())
+    assert store.load_cache("c", objects.dump(), keys="object", values="object")["a"] == [1]
+    words = store.cache("words", maxsize=10)
+    words["a"] = "1"
+    with pytest.raises(twindex.WrongCodecError, match="object"):
+        twindex.Cache.load(words.dump())
+    assert twindex.Cache.load(words.dump(), keys="str", values="str")["a"] == "1"
+
+
+def test_what_is_no_cache_is_refused(tmp_path: Path) -> None:
+    store = twindex.Store()
+    store.table("t")["a"] = "1"
+    cache = twindex.Cache(maxsize=10)
+    cache["a"] = 1
+    with pytest.raises(twindex.CorruptError, match="a store, not a cache"):
+        twindex.Cache.load(store.dump())
+    with pytest.raises(twindex.CorruptError, match="a cache, not a store"):
+        twindex.Store.load(cache.dump())
+    path = tmp_path / "cache.twx"
+    cache.save(path)
+    with pytest.raises(twindex.CorruptError, match="a cache, not a store"):
+        twindex.open(path)
+    dump = cache.dump()
+    for length in range(len(dump)):
+        with pytest.raises(twindex.CorruptError):
+            twindex.Cache.load(dump[:length])
+    with pytest.raises(twindex.IoError, match=r"missing\.twx"):
+        twindex.Cache.load(tmp_path / "missing.twx")
+    with pytest.raises(twindex.IoError, match="none"):
+        cache.save(tmp_path / "none" / "cache.twx")
+    for wrong in (None, 1, [dump]):
+        with pytest.raises(TypeError):
+            twindex.Cache.load(wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            cache.save(wrong)  # type: ignore[arg-type]

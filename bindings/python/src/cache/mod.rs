@@ -1,5 +1,6 @@
 //! The class `Cache`.
 
+mod files;
 mod listener;
 mod many;
 mod mapping;
@@ -65,6 +66,9 @@ pub(crate) struct Cache {
 const WORTH_LEAVING: usize = 64 << 10;
 
 impl Cache {
+    /// The name of a cache in a store of its own.
+    const OWN_NAME: &str = "cache";
+
     /// Opens or creates the cache of this name in a store.
     pub(crate) fn open_in(
         py: Python<'_>,
@@ -178,7 +182,7 @@ impl Cache {
             values: Some(values),
             on_evict: on_evict.as_ref(),
         };
-        Self::open_in(py, Shared::new(twindex::Store::new()), "cache", arguments)
+        Self::open_in(py, Shared::new(twindex::Store::new()), Self::OWN_NAME, arguments)
     }
 
     /// The name it has in its store.

@@ -1,11 +1,13 @@
 //! What a cache is made with.
 
+use std::io::Read;
 use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 use twindex::CacheOptions;
+use twindex::dump::SavedCache;
 
 use crate::codec::{KeyCodec, ValueCodec};
 use crate::error::{self, Failure, Result, shown};
@@ -63,6 +65,16 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
+    /// The options of a cache that is loaded: its own, where these do not say otherwise.
+    pub(super) fn options_of<R: Read>(self, saved: &SavedCache<R>) -> Result<CacheOptions> {
+        let ttl = self.ttl.or(saved.default_ttl().map(Ttl));
+        match (self.capacity, self.maxsize, ttl) {
+            (None, None, None) => Ok(saved.options()),
+            (None, None, Some(Ttl(ttl))) => Ok(saved.options().ttl(ttl)),
+            _ => Self { ttl, ..self }.options(),
+        }
+    }
+
     pub(super) fn options(self) -> Result<CacheOptions> {
         let options = match (self.capacity, self.maxsize) {
             (Some(Capacity(bytes)), None) => CacheOptions::bytes(bytes),
