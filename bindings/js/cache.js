@@ -29,8 +29,8 @@ function readSize(size, what) {
 }
 
 /** The options of a cache. A new one needs one of its two capacities. */
-export function readCache(options, what) {
-  const read = readOptions(options, what, CACHE)
+export function readCache(options, what, more = []) {
+  const read = readOptions(options, what, [...CACHE, ...more])
   const { fetchMethod } = read
   if (fetchMethod !== undefined) readFunction(fetchMethod, 'fetchMethod')
   const max = readSize(read.max, 'max')

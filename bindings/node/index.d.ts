@@ -15,6 +15,8 @@
 import type {
   StoreOptions as BaseOptions,
   BaseStore,
+  Cache,
+  CacheOptions,
   Index,
   Input,
   KeyCodec,
@@ -32,6 +34,25 @@ declare module './lib/shared/types.js' {
   interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> {
     /** The store that it is of; `undefined` for one that `new Cache()` made. */
     readonly store: Store | undefined
+    dump(options?: SignalOptions): Promise<Buffer>
+    dumpSync(): Buffer
+    /** Writes the cache, with the times at which its pairs expire, to a file, which is replaced in one step. */
+    save(path: string | URL, options?: SignalOptions): Promise<void>
+    saveSync(path: string | URL): void
+  }
+  namespace Cache {
+    /**
+     * A cache in memory from the file that `save` wrote, or from the bytes of `dump`. It has the capacity, the time to live and the
+     * codecs that were saved, unless told; a smaller one keeps what was asked for most. What expired meanwhile is not in it.
+     */
+    function load<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>(
+      source: ArrayBufferView | string | URL,
+      options?: CacheOptions<K, V> & SignalOptions,
+    ): Promise<Cache<K, V>>
+    function loadSync<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>(
+      source: ArrayBufferView | string | URL,
+      options?: CacheOptions<K, V>,
+    ): Cache<K, V>
   }
 }
 
@@ -263,6 +284,18 @@ export class Store {
   batch(): Batch
   /** The same, committed once `fill` has returned, and dropped where it throws: whether each write took effect. */
   batch(fill: (batch: Batch) => void): boolean[]
+
+  /** Loads a cache into this store, as `Cache.load`, under a name that nothing in the store has. */
+  loadCache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
+    name: string,
+    source: ArrayBufferView | string | URL,
+    options?: CacheOptions<K, V> & SignalOptions,
+  ): Promise<Cache<K, V>>
+  loadCacheSync<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
+    name: string,
+    source: ArrayBufferView | string | URL,
+    options?: CacheOptions<K, V>,
+  ): Cache<K, V>
 
   /** The whole store as bytes. */
   dump(options?: SignalOptions): Promise<Buffer>

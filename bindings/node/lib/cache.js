@@ -6,6 +6,7 @@ import { crossing, utf8 } from './codecs.js'
 import { EXPECTED, KEY, VALUE } from './crossing.js'
 import { booleans, stageCachedKeys, stageCachedPairs, takeSums } from './many.js'
 import { native } from './native.js'
+import { dump, dumpSync, loaderOf, save, saveSync } from './saved.js'
 import { CacheLike, nameOf, needsSize, readCache, readTtl, readWrite } from './shared/cache.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs } from './shared/codecs.js'
 import { INTERNAL } from './shared/internal.js'
@@ -73,6 +74,38 @@ function openOwn(options) {
   }
 }
 
+/** Opens the cache of this name, which was just loaded into a store. */
+function openLoaded(store, name, { keys, values }) {
+  try {
+    return open(store, name, { keys, values })
+  } catch (error) {
+    native.dropCache(store, name)
+    throw error
+  }
+}
+
+/** What loads a cache into a store of its own: `load.now()` or `load.later()`, then `opened()`. `free` is for what fails. */
+function loadOwn(source, read) {
+  const own = native.openStore()
+  const free = () => native.freeStore(own)
+  try {
+    const load = loaderOf(own, OWN_NAME, source, read)
+    return {
+      load,
+      opened: () => ({ ...openLoaded(own, OWN_NAME, read), own, flights: new Map(), read }),
+      free,
+    }
+  } catch (error) {
+    free()
+    throw error
+  }
+}
+
+const readLoad = (options, more) => {
+  const read = readCache(options, 'a load', more)
+  return { ...read, ...readCodecs(read) }
+}
+
 export class Cache extends CacheLike {
   #handle
   #store
@@ -96,6 +129,44 @@ export class Cache extends CacheLike {
     this.#values = codecs.values
     this.#areStrings = codecs.keys === utf8 && codecs.values === utf8
     forgotten.register(this, { handle, own })
+  }
+
+  static loadSync(source, options) {
+    const { load, opened, free } = loadOwn(source, readLoad(options))
+    try {
+      load.now()
+      return new Cache(INTERNAL, undefined, opened())
+    } catch (error) {
+      free()
+      throw error
+    }
+  }
+
+  static async load(source, options) {
+    const { load, opened, free } = loadOwn(source, readLoad(options, ['signal']))
+    try {
+      await load.later()
+      return new Cache(INTERNAL, undefined, opened())
+    } catch (error) {
+      free()
+      throw error
+    }
+  }
+
+  dumpSync() {
+    return dumpSync(this.#handle)
+  }
+
+  dump(options) {
+    return dump(this.#handle, options)
+  }
+
+  saveSync(path) {
+    saveSync(this.#handle, path)
+  }
+
+  save(path, options) {
+    return save(this.#handle, path, options)
   }
 
   get store() {
@@ -263,4 +334,24 @@ export function openCache(store, handle, name, options, flights) {
   const opened = open(handle, name, { ...read, ...readCodecs(read) })
   if (!flights.has(name)) flights.set(name, new Map())
   return new Cache(INTERNAL, store, { ...opened, flights: flights.get(name), read })
+}
+
+function openInStore(store, handle, name, read, flights) {
+  const opened = openLoaded(handle, name, read)
+  if (!flights.has(name)) flights.set(name, new Map())
+  return new Cache(INTERNAL, store, { ...opened, flights: flights.get(name), read })
+}
+
+/** Loads a cache into a store. */
+export function loadCacheSync(store, handle, name, source, options, flights) {
+  const read = readLoad(options)
+  loaderOf(handle, name, source, read).now()
+  return openInStore(store, handle, name, read, flights)
+}
+
+/** The same, as a promise. */
+export async function loadCache(store, handle, name, source, options, flights) {
+  const read = readLoad(options, ['signal'])
+  await loaderOf(handle, name, source, read).later(() => native.dropCache(handle, name))
+  return openInStore(store, handle, name, read, flights)
 }

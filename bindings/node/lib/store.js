@@ -2,7 +2,7 @@
 
 import { fillBatch, openBatch } from './batch.js'
 import { takeAll } from './block.js'
-import { openCache } from './cache.js'
+import { loadCache, loadCacheSync, openCache } from './cache.js'
 import { changesOf } from './changes.js'
 import { preventClone } from './clone.js'
 import { crossing, utf8 } from './codecs.js'
@@ -80,6 +80,16 @@ export class Store {
 
   cache(name, options) {
     return openCache(this, this.#handle, readString(name, "a cache's name"), options, this.#flights)
+  }
+
+  async loadCache(name, source, options) {
+    readString(name, "a cache's name")
+    return loadCache(this, this.#handle, name, source, options, this.#flights)
+  }
+
+  loadCacheSync(name, source, options) {
+    readString(name, "a cache's name")
+    return loadCacheSync(this, this.#handle, name, source, options, this.#flights)
   }
 
   caches() {

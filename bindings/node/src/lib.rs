@@ -45,7 +45,7 @@ use napi::{Env, JsValue};
 use napi_derive::napi;
 
 use call::Native;
-use exports::{batch, cache, changes, cli, many, prepare, scan, store, table, work};
+use exports::{batch, cache, changes, cli, many, prepare, saved, scan, store, table, work};
 
 /// Every function that `lib/native.js` finds.
 const FUNCTIONS: &[(&str, Native)] = &[
@@ -110,6 +110,9 @@ const FUNCTIONS: &[(&str, Native)] = &[
     ("increment", table::increment),
     ("compareAndSwap", table::compare_and_swap),
     ("openCache", cache::open),
+    ("saveCache", saved::save),
+    ("dumpCache", saved::dump),
+    ("loadCache", saved::load),
     ("seeCache", cache::see),
     ("freeCache", cache::free),
     ("caches", cache::all),

@@ -5,6 +5,7 @@ pub(crate) mod cache;
 pub(crate) mod changes;
 pub(crate) mod cli;
 pub(crate) mod many;
+pub(crate) mod saved;
 pub(crate) mod scan;
 pub(crate) mod store;
 pub(crate) mod table;
