@@ -473,10 +473,6 @@ export class Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>
   ): boolean
   clear(): void
 
-  /** The cache as bytes, with the times at which its pairs expire: what `Cache.load` takes. */
-  dump(): Promise<Uint8Array>
-  dumpSync(): Uint8Array
-
   /**
    * The key's value, or else what `fetchMethod` makes, which is written. Calls for the same key in one thread wait for one
    * computation. What it throws reaches all of them, and nothing is written; nor is `undefined`, nor a value whose key is written

@@ -34,6 +34,7 @@ declare module './lib/shared/types.js' {
   interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> {
     /** The store that it is of; `undefined` for one that `new Cache()` made. */
     readonly store: Store | undefined
+    /** The cache as bytes, with the times at which its pairs expire: what `Cache.load` takes. */
     dump(options?: SignalOptions): Promise<Buffer>
     dumpSync(): Buffer
     /** Writes the cache, with the times at which its pairs expire, to a file, which is replaced in one step. */

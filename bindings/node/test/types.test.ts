@@ -58,6 +58,13 @@ strings.set('a', 'b', { maxAge: 1 })
 // @ts-expect-error
 strings.set(1, 'b')
 const ofCache: Store | undefined = strings.store
+const warm: Cache<'int', 'json'> = Cache.loadSync(results.dumpSync(), {
+  max: 10,
+  keys: 'int',
+  values: 'json',
+})
+const warmLater: Promise<Cache<'str', 'str'>> = store.loadCache('warm', 'strings.twx', { ttl: 1 })
+const savedCache: Promise<void> = warm.save(new URL('file:///strings.twx'))
 
 const views = store.table('views', { keys: 'view', values: 'view' })
 const view: Uint8Array | undefined = views.get(new Uint8Array(1))
@@ -229,6 +236,7 @@ export {
   pairs,
   refreshed,
   saved,
+  savedCache,
   scoped,
   sound,
   sum,
@@ -238,4 +246,5 @@ export {
   took,
   valuesCodec,
   view,
+  warmLater,
 }
