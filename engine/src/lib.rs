@@ -2717,12 +2717,23 @@ mod hash {
                     state.join_at = (freed(state) / 4).saturating_mul(5);
                     return true;
                 };
+                // Quick where the last call has sorted them.
                 records.sort_unstable();
+                let mut left = records.as_slice();
                 for run in records.chunk_by(|one, next| one.0 + one.1 == next.0) {
+                    if budget == 0 {
+                        break;
+                    }
                     let units: u32 = run.iter().map(|record| record.1).sum();
                     self.lane().file(shard, run[0].0, units);
+                    budget = budget.saturating_sub(run.len());
+                    left = &left[run.len()..];
                 }
-                budget = budget.saturating_sub(records.len());
+                if !left.is_empty() {
+                    let filed = records.len() - left.len();
+                    records.drain(..filed);
+                    joining.taken.push(records);
+                }
             }
             self.state().joining = Some(joining);
             true
@@ -3318,6 +3329,7 @@ mod hash {
                 for lane in &mut locked.state().lanes {
                     self.free_unread(shard, lane, 64);
                 }
+                found = locked.cut(class);
                 let mut turns = 0..JOIN_TURNS;
                 while found.is_none() && turns.next().is_some() && locked.join(JOIN_AT_A_TIME) {
                     found = locked.cut(class);
@@ -4047,13 +4059,18 @@ mod hash {
 
         /// Evicts the largest pair of the segment.
         fn evict_largest(&mut self) -> bool {
-            let shard = self.locked.shard;
+            let (shard, buckets) = (self.locked.shard, self.buckets);
+            let reference = |at: usize| {
+                let (bucket, slot) = (buckets.get(at / SLOTS)?, at % SLOTS);
+                (bucket.taken_slots() >> slot & 1 != 0).then(|| bucket.refs[slot].load(Relaxed))
+            };
             let mut largest = None;
-            for at in 0..self.buckets.len() * SLOTS {
-                let (bucket, slot) = (&self.buckets[at / SLOTS], at % SLOTS);
-                if bucket.taken_slots() >> slot & 1 != 0 {
-                    let bytes = held_bytes(shard.record(bucket.refs[slot].load(Relaxed)));
-                    largest = largest.max(Some((bytes, at)));
+            for at in 0..buckets.len() * SLOTS {
+                if let Some(ahead) = reference(at + SLOTS) {
+                    prefetch_batch(shard.address(ahead));
+                }
+                if let Some(reference) = reference(at) {
+                    largest = largest.max(Some((held_bytes(shard.record(reference)), at)));
                 }
             }
             if let Some((_, at)) = largest {
@@ -4280,7 +4297,13 @@ mod hash {
             let segment = self.directory().segment(hash);
             for steps in 0..segment.len() {
                 let bucket = segment.bucket(hash, steps);
-                if bucket.slots_with(hash.tag()) != 0
+                let slots = bucket.slots_with(hash.tag());
+                if slots != 0 {
+                    // The value's line, while that of the key is on its way.
+                    let first = bucket.first(slots).load(Acquire);
+                    prefetch(self.shard(segment).address(first).wrapping_add(64));
+                }
+                if slots != 0
                     && let Some((slot, record)) = bucket.find(self.shard(segment), hash.tag(), key)
                 {
                     let (value, expires) = (record.body(), expiry(record));
@@ -4323,9 +4346,9 @@ mod hash {
             sum
         }
 
-        /// Lets time pass for the limbos, so that what was evicted becomes free.
+        /// Lets time pass for the limbos, so that what was evicted becomes free: all of it, unless a reader is in it.
         pub(super) fn pass_time(&self) {
-            epoch::advance(&self.heap.memory);
+            epoch::advance_far(&self.heap.memory);
         }
 
         /// Gives the pairs of a cache's segment the ranks that they had in the one that it replaces, which the caller keeps from
@@ -4371,6 +4394,9 @@ mod hash {
                 };
             }
             let mut turn = self.turn(rules, hash)?;
+            if let Some((ghost, _)) = turn.part().ghost(hash) {
+                prefetch(ghost);
+            }
             let Some(location) = turn.segment.locate(turn.locked.shard, hash, key) else {
                 let Turn { locked, segment, rules, .. } = turn;
                 let refused = self.grow(locked, segment, hash).err()?;
