@@ -32,7 +32,7 @@ pub struct Record {
     pub operations: u64,
     /// The round, from 0 on.
     pub round: u16,
-    /// The figures by name. Of those whose name ends in `_per_second` more is better, of the others less.
+    /// The figures by name. Of those whose name ends in `_per_second` or `_percent` more is better, of the others less.
     pub figures: BTreeMap<String, f64>,
 }
 

@@ -1,15 +1,29 @@
 //! The libraries that are compared.
 
+/// The libraries, ours first.
+pub const NAMES: [&str; 5] = ["twindex", "quick_cache", "moka", "mini-moka", "schnellru"];
+
+/// A cache of the library of this name, which is one of [`NAMES`].
+pub fn make(name: &str, capacity: usize) -> Box<dyn Cache> {
+    match name {
+        "twindex" => Box::new(Twindex::new(capacity)),
+        "quick_cache" => Box::new(QuickCache::new(capacity)),
+        "moka" => Box::new(Moka::new(capacity)),
+        "mini-moka" => Box::new(MiniMoka::new(capacity)),
+        _ => Box::new(Lru::new(capacity)),
+    }
+}
+
 /// A cache under test.
 pub trait Cache {
     /// Asks for a key, and puts it in where it is absent; whether it was there.
     fn request(&mut self, key: u64) -> bool;
 }
 
-pub struct Lru(schnellru::LruMap<u64, u64>);
+struct Lru(schnellru::LruMap<u64, u64>);
 
 impl Lru {
-    pub fn new(capacity: usize) -> Self {
+    fn new(capacity: usize) -> Self {
         Self(schnellru::LruMap::new(schnellru::ByLength::new(capacity as u32)))
     }
 }
@@ -24,10 +38,10 @@ impl Cache for Lru {
     }
 }
 
-pub struct QuickCache(quick_cache::unsync::Cache<u64, u64>);
+struct QuickCache(quick_cache::unsync::Cache<u64, u64>);
 
 impl QuickCache {
-    pub fn new(capacity: usize) -> Self {
+    fn new(capacity: usize) -> Self {
         Self(quick_cache::unsync::Cache::new(capacity))
     }
 }
@@ -42,10 +56,10 @@ impl Cache for QuickCache {
     }
 }
 
-pub struct Moka(moka::sync::Cache<u64, u64>);
+struct Moka(moka::sync::Cache<u64, u64>);
 
 impl Moka {
-    pub fn new(capacity: usize) -> Self {
+    fn new(capacity: usize) -> Self {
         Self(moka::sync::Cache::new(capacity as u64))
     }
 }
@@ -60,10 +74,10 @@ impl Cache for Moka {
     }
 }
 
-pub struct MiniMoka(mini_moka::unsync::Cache<u64, u64>);
+struct MiniMoka(mini_moka::unsync::Cache<u64, u64>);
 
 impl MiniMoka {
-    pub fn new(capacity: usize) -> Self {
+    fn new(capacity: usize) -> Self {
         Self(mini_moka::unsync::Cache::new(capacity as u64))
     }
 }
@@ -78,10 +92,10 @@ impl Cache for MiniMoka {
     }
 }
 
-pub struct Twindex(twindex::Cache);
+struct Twindex(twindex::Cache);
 
 impl Twindex {
-    pub fn new(capacity: usize) -> Self {
+    fn new(capacity: usize) -> Self {
         let cache = twindex::Store::new().cache("cache", twindex::CacheOptions::pairs(capacity));
         Self(cache.expect("a new cache"))
     }

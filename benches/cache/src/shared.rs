@@ -1,13 +1,13 @@
-//! Caches of byte strings that threads share: their throughput and their memory.
+//! Caches of byte strings that threads share: their throughput and their memory. That of schnellru is behind a mutex.
 
+use crate::peers::NAMES;
 use rand::distr::Distribution;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::Zipf;
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
+use std::time::Instant;
 use std::{env, fs, io, process, thread};
 
 type Bytes = Box<[u8]>;
@@ -69,11 +69,9 @@ impl Shared for Mutex<schnellru::LruMap<Bytes, Bytes>> {
     }
 }
 
-const NAMES: [&str; 5] = ["Twindex", "quick_cache", "moka", "mini-moka", "schnellru, mutex"];
-
 fn make(name: &str, capacity: usize) -> Box<dyn Shared> {
     match name {
-        "Twindex" => {
+        "twindex" => {
             let cache = twindex::Store::new().cache("cache", twindex::CacheOptions::pairs(capacity));
             Box::new(cache.expect("a new cache"))
         }
@@ -86,14 +84,49 @@ fn make(name: &str, capacity: usize) -> Box<dyn Shared> {
     }
 }
 
-fn bytes(number: u64) -> [u8; 16] {
+pub fn bytes(number: u64) -> [u8; 16] {
     (u128::from(number) << 64 | u128::from(number.wrapping_mul(0x9e37_79b9_7f4a_7c15))).to_le_bytes()
+}
+
+/// What threads do with a cache of 100,000 pairs.
+#[derive(Clone, Copy)]
+pub enum Work {
+    /// Keys that are present. There is room for half as many pairs more, so none is evicted.
+    Hits,
+    /// The favourites of a million keys, of which those that are absent are inserted.
+    Mixed,
 }
 
 const CAPACITY: usize = 100_000;
 const OPERATIONS: usize = 300_000;
 
-/// Million operations a second of all threads together. Where a key is absent its pair is inserted.
+impl Work {
+    pub const ALL: [Self; 2] = [Self::Hits, Self::Mixed];
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Hits => "hits",
+            Self::Mixed => "zipf 1.0, hits and misses",
+        }
+    }
+
+    /// Keys for each of so many threads. All numbers are divided by `divisor`.
+    fn keys(self, threads: usize, divisor: usize) -> Vec<Vec<u64>> {
+        let zipf = Zipf::new((1_000_000 / divisor) as f64, 1.0).expect("a valid exponent");
+        let present = (CAPACITY / divisor) as u64 * 2 / 3;
+        let of_thread = |thread| {
+            let mut random = StdRng::seed_from_u64(thread as u64);
+            let next = || match self {
+                Self::Hits => random.random_range(0..present),
+                Self::Mixed => zipf.sample(&mut random) as u64,
+            };
+            std::iter::repeat_with(next).take(OPERATIONS / divisor).collect()
+        };
+        (0..threads).map(of_thread).collect()
+    }
+}
+
+/// Operations a second of all threads together. Where a key is absent its pair is inserted.
 fn throughput(cache: &dyn Shared, keys: &[Vec<u64>]) -> f64 {
     let begin = Instant::now();
     thread::scope(|scope| {
@@ -108,46 +141,36 @@ fn throughput(cache: &dyn Shared, keys: &[Vec<u64>]) -> f64 {
             });
         }
     });
-    keys.len() as f64 * OPERATIONS as f64 / begin.elapsed().as_secs_f64() / 1e6
+    keys.iter().map(Vec::len).sum::<usize>() as f64 / begin.elapsed().as_secs_f64()
 }
 
-/// Keys of each of so many threads.
-fn keys(threads: usize, next: &dyn Fn(&mut StdRng) -> u64) -> Vec<Vec<u64>> {
-    let of_thread = |thread| {
-        let mut random = StdRng::seed_from_u64(thread as u64);
-        (0..OPERATIONS).map(|_| next(&mut random)).collect()
-    };
-    (0..threads).map(of_thread).collect()
+/// Operations a second of one library, once its cache is full; and how many there were.
+pub fn throughput_of(name: &str, work: Work, threads: usize, divisor: usize) -> (f64, usize) {
+    let (cache, keys) = (make(name, CAPACITY / divisor), work.keys(threads, divisor));
+    throughput(&*cache, &keys);
+    (throughput(&*cache, &keys), threads * OPERATIONS / divisor)
 }
 
 /// Prints a table of throughputs: the best of three rounds in which the caches take turns.
 pub fn print_throughput() {
-    let zipf = Zipf::new(1_000_000.0, 1.0).expect("a valid exponent");
-    let favourites = |random: &mut StdRng| zipf.sample(random) as u64;
-    // Each cache has room for half of the pairs more, so none is evicted.
-    let present = |random: &mut StdRng| random.random_range(0..CAPACITY as u64 * 2 / 3);
-    println!("| work | threads | {} |\n|---|---|{}", NAMES.join(" | "), "---|".repeat(NAMES.len()));
-    let works: [(&str, &dyn Fn(&mut StdRng) -> u64); 2] =
-        [("hits", &present), ("zipf 1.0, hits and misses", &favourites)];
-    for (work, next) in works {
+    println!("| work | threads | {} |\n|---|---{}", NAMES.join(" | "), "|---".repeat(NAMES.len()) + "|");
+    for work in Work::ALL {
         for threads in [1, 2, 8] {
-            let keys = keys(threads, next);
+            let keys = work.keys(threads, 1);
             let mut best = [0.0_f64; NAMES.len()];
             let caches = NAMES.map(|name| make(name, CAPACITY));
             for round in 0..4 {
                 for (best, cache) in best.iter_mut().zip(&caches) {
-                    let speed = throughput(&**cache, &keys);
+                    let speed = throughput(&**cache, &keys) / 1e6;
                     // The first round fills it.
                     *best = if round == 0 { 0.0 } else { best.max(speed) };
                 }
             }
             let row = best.map(|speed| format!("{speed:.1}")).join(" | ");
-            println!("| {work} | {threads} | {row} |");
+            println!("| {} | {threads} | {row} |", work.title());
         }
     }
 }
-
-const PAIRS: u64 = 1_000_000;
 
 /// Prints the bytes that a full cache of a million pairs of 16 + 16 bytes takes above their 32, each in a process of its own.
 pub fn print_memory() -> io::Result<()> {
@@ -162,72 +185,20 @@ pub fn print_memory() -> io::Result<()> {
     Ok(())
 }
 
-/// Fills one cache twice over and prints what the process grew by.
-pub fn print_memory_of(name: &str) -> io::Result<()> {
-    let before = resident()?;
-    let cache = make(name, PAIRS as usize);
-    for number in 0..2 * PAIRS {
+/// Fills one cache twice over: the bytes by which this process grew for each pair, above those of key and value.
+pub fn memory_of(name: &str, divisor: u64) -> io::Result<f64> {
+    let (pairs, before) = (1_000_000 / divisor, resident()?);
+    let cache = make(name, pairs as usize);
+    for number in 0..2 * pairs {
         cache.put(&bytes(number), &bytes(number));
     }
-    let kept = (0..2 * PAIRS).filter(|&number| cache.get(&bytes(number)).is_some()).count();
-    println!("{:.0}", (resident()? - before) as f64 / kept as f64 - 32.0);
-    Ok(())
+    let kept = (0..2 * pairs).filter(|&number| cache.get(&bytes(number)).is_some()).count();
+    Ok((resident()?.saturating_sub(before)) as f64 / kept as f64 - 32.0)
 }
 
 /// The resident bytes of this process, on Linux.
-fn resident() -> io::Result<usize> {
+pub fn resident() -> io::Result<usize> {
     let statm = fs::read_to_string("/proc/self/statm")?;
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok());
     pages.map(|pages| pages * 4096).ok_or_else(|| io::Error::other("statm has no second number"))
-}
-
-/// Prints how long writes take that evict, and writes beside which ten million expired pairs go.
-pub fn print_pauses() -> twindex::Result<()> {
-    println!("| writes | number | median | 99.99 % | longest | |\n|---|---|---|---|---|---|");
-    let cache = twindex::Store::new().cache("cache", twindex::CacheOptions::bytes(64 << 20))?;
-    for number in 0..PAIRS {
-        cache.upsert(bytes(number), [0; 64])?;
-    }
-    let mut times = Vec::new();
-    for number in PAIRS..3 * PAIRS {
-        let begin = Instant::now();
-        cache.upsert(bytes(number), [0; 64])?;
-        times.push(begin.elapsed());
-    }
-    print_times("each evicts", times, &format!("{} of {} bytes held", cache.memory(), 64 << 20));
-
-    let (store, now) = (twindex::Store::new(), Arc::new(AtomicU64::new(1)));
-    let clock = Arc::clone(&now);
-    let _ = store.set_clock(move || clock.load(Relaxed));
-    let cache = store.cache("cache", twindex::CacheOptions::bytes(2 << 30))?;
-    for number in 0..10 * PAIRS {
-        cache.upsert_for(bytes(number), [0; 16], Duration::from_millis(1000))?;
-    }
-    now.store(2000, Relaxed);
-    let (held, all) = (cache.memory(), Instant::now());
-    let mut times = Vec::new();
-    while cache.stats().expirations < 10 * PAIRS && times.len() < 10_000_000 {
-        for _ in 0..10_000 {
-            let key = bytes(times.len() as u64 % 100_000 + 100 * PAIRS);
-            let begin = Instant::now();
-            cache.upsert_for(key, [0; 16], Duration::from_millis(1000))?;
-            times.push(begin.elapsed());
-        }
-    }
-    let (took, left) = (all.elapsed().as_secs_f64(), cache.memory());
-    let what = format!("all gone after {took:.1} s; {} of {} MB still held", left >> 20, held >> 20);
-    print_times("beside 10 M expired pairs", times, &what);
-    Ok(())
-}
-
-fn print_times(what: &str, mut times: Vec<Duration>, note: &str) {
-    times.sort_unstable();
-    let at = |part: f64| times[(times.len() as f64 * part) as usize].as_nanos() as f64 / 1e3;
-    let longest = times[times.len() - 1].as_nanos() as f64 / 1e3;
-    println!(
-        "| {what} | {} | {:.1} us | {:.1} us | {longest:.0} us | {note} |",
-        times.len(),
-        at(0.5),
-        at(0.9999)
-    );
 }

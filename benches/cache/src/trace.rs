@@ -1,5 +1,6 @@
 //! The requests that are replayed: made ones, and those of files.
 
+use crate::peers::Cache;
 use rand::distr::Distribution;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -17,52 +18,80 @@ pub struct Trace {
     pub warm_up: usize,
 }
 
-const REQUESTS: usize = 2_500_000;
+const REQUESTS: u64 = 2_500_000;
 const KEYS: u64 = 1_000_000;
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
 
-impl Trace {
-    fn new(name: &str, capacities: &[usize], mut next: impl FnMut(&mut StdRng, u64) -> u64) -> Self {
+/// How large the made traces are.
+#[derive(Clone, Copy)]
+pub struct Made {
+    /// By how much requests, keys and capacities are divided, so that a trace takes less time. 1 is the whole.
+    pub divisor: u64,
+}
+
+impl Made {
+    fn trace(self, name: &str, capacities: &[usize], mut next: impl FnMut(&mut StdRng, u64) -> u64) -> Trace {
         let mut random = StdRng::seed_from_u64(26);
-        let keys = (0..REQUESTS as u64).map(|at| next(&mut random, at)).collect();
-        Self { name: name.into(), keys, capacities: capacities.into(), warm_up: REQUESTS / 5 }
+        let requests = REQUESTS / self.divisor;
+        let keys = (0..requests).map(|at| next(&mut random, at)).collect();
+        let capacities = capacities.iter().map(|capacity| capacity / self.divisor as usize).collect();
+        Trace { name: name.into(), keys, capacities, warm_up: requests as usize / 5 }
+    }
+
+    fn keys(self) -> u64 {
+        KEYS / self.divisor
+    }
+
+    fn zipf_of(self, exponent: f64) -> Zipf<f64> {
+        Zipf::new(self.keys() as f64, exponent).expect("a valid exponent")
     }
 
     /// Independent requests: the key of rank r comes in proportion to 1 / r^exponent.
-    fn zipf(exponent: f64) -> Self {
-        let zipf = Zipf::new(KEYS as f64, exponent).expect("a valid exponent");
-        Self::new(&format!("zipf {exponent:.1}"), &SIZES, |random, _| zipf.sample(random) as u64)
+    fn zipf(self, exponent: f64) -> Trace {
+        let zipf = self.zipf_of(exponent);
+        self.trace(&format!("zipf {exponent:.1}"), &SIZES, |random, _| zipf.sample(random) as u64)
     }
 
     /// Every second request is for a key that comes once.
-    fn one_timers() -> Self {
-        let zipf = Zipf::new(KEYS as f64, 0.9).expect("a valid exponent");
-        Self::new("zipf 0.9, half one-timers", &SIZES[1..], |random, at| {
-            if random.random::<bool>() { KEYS * 2 + at } else { zipf.sample(random) as u64 }
+    fn one_timers(self) -> Trace {
+        let zipf = self.zipf_of(0.9);
+        self.trace("zipf 0.9, half one-timers", &SIZES[1..], |random, at| {
+            if random.random::<bool>() { self.keys() * 2 + at } else { zipf.sample(random) as u64 }
         })
     }
 
     /// The favourites move: each key loses its rank to the next one, one step in `STEP` requests.
-    fn drifting() -> Self {
+    fn drifting(self) -> Trace {
         const STEP: u64 = 20;
-        let zipf = Zipf::new(KEYS as f64, 1.0).expect("a valid exponent");
-        Self::new("zipf 1.0, drifting", &SIZES[1..], |random, at| {
-            (zipf.sample(random) as u64 + at / STEP) % KEYS
+        let zipf = self.zipf_of(1.0);
+        self.trace("zipf 1.0, drifting", &SIZES[1..], |random, at| {
+            (zipf.sample(random) as u64 + at / STEP) % self.keys()
         })
     }
 
     /// The same keys in the same order, again and again: more than there is room for.
-    fn looping(times: f64) -> Self {
-        let length = (SIZES[1] as f64 * times) as u64;
-        Self::new(&format!("loop {times:.1}x"), &SIZES[1..2], |_, at| at % length)
+    fn looping(self, times: f64) -> Trace {
+        let length = (SIZES[1] as f64 * times) as u64 / self.divisor;
+        self.trace(&format!("loop {times:.1}x"), &SIZES[1..2], |_, at| at % length)
     }
 
     /// All that are made here.
-    pub fn made() -> Vec<Self> {
-        let zipf = [0.7, 0.9, 1.0].map(Self::zipf);
-        zipf.into_iter()
-            .chain([Self::one_timers(), Self::drifting(), Self::looping(1.1), Self::looping(2.0)])
-            .collect()
+    pub fn all(self) -> Vec<Trace> {
+        let zipf = [0.7, 0.9, 1.0].map(|exponent| self.zipf(exponent));
+        let others = [self.one_timers(), self.drifting(), self.looping(1.1), self.looping(2.0)];
+        zipf.into_iter().chain(others).collect()
+    }
+}
+
+impl Trace {
+    /// The hits of a cache in percent: on a miss the pair is inserted.
+    pub fn hits(&self, cache: &mut dyn Cache) -> f64 {
+        let mut hits = 0_usize;
+        for (at, &key) in self.keys.iter().enumerate() {
+            let hit = cache.request(key);
+            hits += usize::from(hit && at >= self.warm_up);
+        }
+        100.0 * hits as f64 / (self.keys.len() - self.warm_up) as f64
     }
 
     /// A file in one of libCacheSim's formats, known by the end of its name: `.oracleGeneral.bin` (or `.oracleGeneral`),
