@@ -45,7 +45,7 @@ impl Round {
     }
 }
 
-pub(super) const PARTS: [Part; 21] = [
+pub(super) const PARTS: [Part; 22] = [
     part("engine: stress", Room::Engine, stress),
     part("engine: stress with the checker", Room::Engine, checked),
     part("engine: tiny constants", Room::Engine, tiny),
@@ -56,6 +56,7 @@ pub(super) const PARTS: [Part; 21] = [
     part("engine: fuzzing", Room::Engine, fuzz),
     part("codec: random pairs", Room::Codec, codec),
     part("durable: faults of the disk", Room::Durable, faults),
+    part("durable: random operations", Room::Durable, replay),
     part("durable: killed processes", Room::Durable, kills),
     part("durable: hostile files", Room::Durable, hostile),
     part("cluster: failures", Room::Cluster, cluster),
@@ -166,6 +167,13 @@ fn codec(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
 fn faults(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
     let mut cargo = round.seeded(cargo_test(workspace, "--package=twindex-durable --lib"));
     cargo.env("TWINDEX_FAULTS", "50");
+    Ok(cargo)
+}
+
+/// Random operations, and what every way to read the file finds.
+fn replay(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
+    let mut cargo = round.seeded(cargo_test(workspace, "--package=twindex-durable --test=replay"));
+    cargo.env("TWINDEX_STRESS", "30");
     Ok(cargo)
 }
 
