@@ -4,6 +4,7 @@
 //! order of the plan, in which the systems take turns, and keeps what each printed.
 
 mod blobs;
+mod compare;
 mod durable;
 mod index64;
 mod keysets;
@@ -14,7 +15,7 @@ mod ycsb;
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use twindex_benches::{Reach, Record};
 
@@ -25,6 +26,17 @@ use self::test::{Job, System, Test};
 pub(crate) enum Command {
     /// Prints the units in the order in which they are to be run, as JSON
     Plan(Plan),
+    /// Runs some tests and prints a table
+    Compare {
+        #[command(flatten)]
+        plan: Plan,
+        /// Their names in the plan, such as `durable`
+        #[arg(required = true)]
+        tests: Vec<String>,
+        /// Where files are written, and gone afterwards
+        #[arg(long, value_name = "FOLDER")]
+        folder: PathBuf,
+    },
     /// Runs one unit and prints its records as JSON
     Run {
         #[command(flatten)]
@@ -111,6 +123,16 @@ pub(crate) fn main(command: &Command) -> Result<(), String> {
                 },
             })
         }
+        Command::Compare { plan, tests, folder } => {
+            if let Some(name) = tests.iter().find(|name| !TESTS.iter().any(|test| test.name == **name)) {
+                return Err(format!("there is no test {name} in the documents"));
+            }
+            let is_asked_for = |unit: &Unit| {
+                unit.name.split_once('/').is_some_and(|(test, _)| tests.iter().any(|name| name == test))
+            };
+            let units: Vec<_> = units(plan).into_iter().filter(is_asked_for).collect();
+            return compare::compare(plan, &units, folder);
+        }
         Command::Run { plan, unit: name, folder } => {
             let unit = units(plan).into_iter().find(|unit| unit.name == *name);
             let unit = unit.ok_or_else(|| format!("there is no unit {name} in this plan"))?;
@@ -126,6 +148,14 @@ impl Plan {
         let sizes = self.scale.sizes();
         let rounds = self.rounds.unwrap_or(sizes.rounds);
         Sizes { rounds, remote_rounds: sizes.remote_rounds.min(rounds), ..sizes }
+    }
+
+    /// What makes another process plan the same.
+    fn arguments(&self) -> Vec<String> {
+        let scale = self.scale.to_possible_value().map(|scale| format!("--scale={}", scale.get_name()));
+        let rounds = self.rounds.map(|rounds| format!("--rounds={rounds}"));
+        let no_redis = self.no_redis.then(|| "--no-redis".to_owned());
+        scale.into_iter().chain(rounds).chain(no_redis).collect()
     }
 }
 
@@ -191,6 +221,24 @@ mod tests {
             }
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "files were left");
+    }
+
+    /// A unit is run by another process, which has to find it in its plan.
+    #[test]
+    fn a_plan_is_the_same_in_another_process() {
+        use clap::Parser as _;
+
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            plan: Plan,
+        }
+        for (scale, rounds, no_redis) in [(Scale::Full, None, false), (Scale::Quick, Some(7), true)] {
+            let plan = Plan { scale, rounds, no_redis };
+            let Line { plan: read } =
+                Line::parse_from(std::iter::once("peers".into()).chain(plan.arguments()));
+            assert_eq!((read.scale, read.rounds, read.no_redis), (scale, rounds, no_redis));
+        }
     }
 
     #[test]

@@ -94,7 +94,7 @@ fn advantage(unit: Unit, ours: f64, theirs: f64) -> f64 {
 }
 
 /// The middle of the numbers: the mean of the two middle ones where their count is even.
-fn median(mut numbers: Vec<f64>) -> Option<f64> {
+pub(crate) fn median(mut numbers: Vec<f64>) -> Option<f64> {
     numbers.sort_by(f64::total_cmp);
     let middle = numbers.len().checked_sub(1)? / 2;
     Some(f64::midpoint(numbers[middle], numbers[numbers.len() / 2]))
