@@ -486,7 +486,7 @@ impl Log {
         }
         let out = &mut tail.out;
         let Position { mut session, mut sequence } = out.end.position;
-        sequence += 1;
+        sequence = sequence.wrapping_add(1);
         if let Some(own) = out.session.take() {
             session = own;
             operations.begin_with(Position { session, sequence });

@@ -9872,7 +9872,8 @@ pub mod dump {
         pub fn after(self, payload: &[u8]) -> Self {
             match Operation::take(&mut &payload[..payload.len().min(32)]) {
                 Some((_, Operation::Position(position))) => position,
-                _ => Self { sequence: self.sequence + 1, ..self },
+                // A forged file may say that it is the last.
+                _ => Self { sequence: self.sequence.wrapping_add(1), ..self },
             }
         }
     }

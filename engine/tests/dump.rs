@@ -16,7 +16,7 @@ use dump_writer::{
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use scale::scaled;
-use twindex::dump::{Kind, Loader};
+use twindex::dump::{Kind, Loader, Position};
 use twindex::{Error, Index, MAX_KEY_BYTES, Store};
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -646,4 +646,10 @@ fn errors_of_the_reader_and_the_writer_are_passed_on() {
 fn a_writer_that_takes_nothing_fails() {
     let error = store_of(&small()).dump(&mut [0_u8; 20].as_mut_slice()).expect_err("it is full");
     assert!(matches!(error, Error::Io(error) if error.kind() == ErrorKind::WriteZero));
+}
+
+#[test]
+fn a_forged_position_is_no_overflow() {
+    let last = Position { session: 7, sequence: u64::MAX };
+    assert_eq!(last.after(&[0; 8]), Position { session: 7, sequence: 0 });
 }
