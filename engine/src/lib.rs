@@ -5600,12 +5600,8 @@ mod sorted {
             let leaves = self.leaves(&pairs.iter().map(|&(key, _)| key));
             leaves.iter().zip(pairs).filter_map(|(leaf, _)| *leaf).for_each(Leaf::prefetch_floor);
             for (at, (leaf, &(key, value))) in leaves.into_iter().zip(pairs).enumerate() {
-                let Some(leaf) = leaf else { return };
-                let decide = &mut |old: Option<&[u8]>| {
-                    // The caller finds out itself that the table was dropped.
-                    let dropped = || Error::TableDropped { table: String::new() };
-                    if may_write() { Ok(set_if(wants(at, old), value)) } else { Err(dropped().into()) }
-                };
+                let Some(leaf) = leaf.filter(|_| may_write()) else { return };
+                let decide = &mut |old: Option<&[u8]>| Ok(set_if(wants(at, old), value));
                 // S2: until it is replaced, it is the key's leaf.
                 let Some(Ok(changed)) = self.change_at(leaf, None, key, decide) else { return };
                 took.push(changed);
