@@ -4057,6 +4057,8 @@ mod hash {
             victim.is_some()
         }
 
+        // --- the largest pair, pairs that have expired, and what all that go have in common
+
         /// Evicts the largest pair of the segment.
         fn evict_largest(&mut self) -> bool {
             let (shard, buckets) = (self.locked.shard, self.buckets);
@@ -8424,6 +8426,8 @@ impl Drop for Landing<'_> {
         self.flight.changed.notify_all();
     }
 }
+
+// --- the caches of a store
 
 impl Store {
     /// Gives the caches of this store their clock: milliseconds since any fixed time. It is read at every use of a pair that
