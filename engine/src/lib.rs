@@ -5090,13 +5090,8 @@ mod sorted {
             self.count.store((count + run.slots.len()) as u16, Relaxed);
             // From this byte on, a copy may write more than it has to.
             let free = usize::from(self.floor.load(Relaxed)) - self.room() + OVER;
-            let mut room = None;
             for (at, pair) in run.pairs().enumerate() {
-                let slot = if same_prefix {
-                    pair.copy(self, free)
-                } else {
-                    pair.write(self, room.get_or_insert(KEY_ROOM))
-                };
+                let slot = if same_prefix { pair.copy(self, free) } else { pair.write(self) };
                 slots.at(count + at).store(slot.0, Relaxed);
             }
         }
@@ -6556,10 +6551,11 @@ mod sorted {
             }
             // A shorter key than the head ends within it.
             let (head, end) = (self.prefix.len(), self.prefix.len() + self.slot.key_len());
-            room[..head].copy_from_slice(self.prefix);
-            room[head..head + 4].copy_from_slice(&self.slot.head().to_be_bytes());
-            room[head + 4..][..rest.len()].copy_from_slice(rest);
-            &room[..end]
+            room[..head].write_copy_of_slice(self.prefix);
+            room[head..head + 4].write_copy_of_slice(&self.slot.head().to_be_bytes());
+            room[head + 4..][..rest.len()].write_copy_of_slice(rest);
+            // SAFETY: R1. All of it was written above.
+            unsafe { room[..end].assume_init_ref() }
         }
 
         /// Copies the cell into a leaf with the same prefix, which nobody else knows. Returns the slot. From `OVER` bytes
@@ -6581,8 +6577,9 @@ mod sorted {
         }
 
         /// As `copy`, for a leaf with any prefix: it puts the key together and divides it anew.
-        fn write(self, leaf: Leaf<'_>, room: &mut KeyRoom) -> Slot {
-            let suffix = Suffix::new(&self.key(room)[usize::from(leaf.prefix_len)..]);
+        fn write(self, leaf: Leaf<'_>) -> Slot {
+            let mut room = KEY_ROOM;
+            let suffix = Suffix::new(&self.key(&mut room)[usize::from(leaf.prefix_len)..]);
             suffix.slot().with_cell(leaf.add_cell(NewCell::new(self.code(), suffix, self.parts().1)))
         }
     }
@@ -6590,9 +6587,9 @@ mod sorted {
     // --- sizes
 
     /// Room to put a key together from its parts. Such a key is never longer than a cell.
-    type KeyRoom = [u8; MAX_CELL];
+    type KeyRoom = [MaybeUninit<u8>; MAX_CELL];
 
-    const KEY_ROOM: KeyRoom = [0; MAX_CELL];
+    const KEY_ROOM: KeyRoom = [MaybeUninit::uninit(); MAX_CELL];
 
     /// In a cell with this length code, the bytes of the rest of the key, and of the value or address behind it.
     #[inline]
