@@ -104,7 +104,7 @@
 //   Table                   8  the verbs: one `change` for all single writes, then those over many, reads, order
 //   Cache                   7  the verbs of a cache, times to live, making room, computing what is absent
 //   Cursors and iterators   2  positions that are keys
-//   Dump                   11  mod dump: the bytes of a store and of its log
+//   Dump                   14  mod dump: the bytes of a store, of its log and of caches
 //
 // Glossary
 //
