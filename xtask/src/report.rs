@@ -16,7 +16,7 @@ pub(crate) use self::outcome::{Figure, Outcome, outcomes, records_of};
 pub(crate) use self::page::Report;
 
 use self::compare::Comparison;
-use self::units::{Plan, Run, Scale};
+use self::units::{Plan, Program, Run, Scale};
 use crate::build;
 use crate::setup::{Tool, output};
 use crate::steps::{Failed, Steps};
@@ -30,7 +30,7 @@ pub(crate) struct Options {
     /// The documents' own sizes, as far as memory allows: takes hours
     #[arg(long)]
     full: bool,
-    /// The tests to run, all unless given: strings, sorted, clients, ycsb, scans, keyset, append, `memory_small`, `memory_medium`, durable
+    /// The tests to run, all unless given: strings, sorted, clients, ycsb, scans, keyset, append, `memory_small`, `memory_medium`, durable, cache, `cache_hits`, `cache_memory`, `cache_pauses`
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     tests: Vec<String>,
     /// How often each test is run; the medians are shown [default: 3, for a quick report 2]
@@ -118,7 +118,10 @@ struct Sought<'s> {
 impl Sought<'_> {
     /// Builds what knows the units.
     fn plan(&self, workspace: &Workspace, steps: &mut Steps) -> Result<Plan, Failed> {
-        steps.must("build: peers", |log| log.run(&mut units::build(workspace, self.scale)))?;
+        for program in Program::ALL {
+            let name = format!("build: benches/{}", program.name());
+            steps.must(&name, |log| log.run(&mut program.build(workspace, self.scale)))?;
+        }
         steps.must("report: plan", |_| {
             Plan::find(workspace, self.scale, self.rounds, Tool::Redis.missing().is_none(), self.tests)
         })

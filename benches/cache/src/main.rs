@@ -13,6 +13,7 @@ use trace::{Made, Trace};
 
 /// Prints million operations a second, bytes an entry, and the hits of traces in percent: on a miss the pair is inserted.
 #[derive(Parser)]
+#[allow(clippy::struct_excessive_bools, reason = "they are switches")]
 struct Options {
     #[command(subcommand)]
     report: Option<report::Command>,

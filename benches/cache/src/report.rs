@@ -93,14 +93,22 @@ impl Plan {
         };
         let rounds = 0..self.rounds.unwrap_or(rounds);
         // Hits come out the same in each round, but for the random secret of a hash.
-        NAMES.iter().for_each(|name| add(Test::Hits, name, 0, 15_000));
-        NAMES.iter().for_each(|name| add(Test::Memory, name, 0, 2_000));
+        for name in NAMES {
+            add(Test::Hits, name, 0, 15_000);
+        }
+        for name in NAMES {
+            add(Test::Memory, name, 0, 2_000);
+        }
         for threads in [1, 2, 8] {
             for round in rounds.clone() {
-                NAMES.iter().for_each(|name| add(Test::Throughput(threads), name, round, 1_500));
+                for name in NAMES {
+                    add(Test::Throughput(threads), name, round, 1_500);
+                }
             }
         }
-        rounds.for_each(|round| add(Test::Pauses, NAMES[0], round, 6_000));
+        for round in rounds {
+            add(Test::Pauses, NAMES[0], round, 6_000);
+        }
         units
     }
 }
@@ -127,7 +135,9 @@ impl Unit {
                 latencies(&measured)
             }
         };
-        records.iter_mut().for_each(|record| record.round = self.round);
+        for record in &mut records {
+            record.round = self.round;
+        }
         Ok(records)
     }
 

@@ -20,10 +20,10 @@ const COLOURS = [
 /** Each system has one colour in all charts. */
 const SYSTEMS = [
   ['twindex', 'twindex, python'],
-  ['hashbrown', 'btreemap', 'redis', 'twindex, node'],
-  ['sharded', 'btree-rwlock', 'twindex, wasmtime'],
-  ['papaya', 'tree-index', 'scc-tree', 'twindex, wasm-node'],
-  ['scc', 'masstree'],
+  ['hashbrown', 'btreemap', 'redis', 'twindex, node', 'quick_cache', 'no work'],
+  ['sharded', 'btree-rwlock', 'twindex, wasmtime', 'moka'],
+  ['papaya', 'tree-index', 'scc-tree', 'twindex, wasm-node', 'mini-moka'],
+  ['scc', 'masstree', 'schnellru'],
   ['dashmap', 'skiplist', 'twindex, rust'],
   ['indexset'],
   ['blart'],

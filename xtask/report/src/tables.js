@@ -14,6 +14,7 @@ export function tableOf(test, part, missing) {
     names: namesOf(group, part.outcomes),
   }))
   const published = [...new Set(part.published.map(nameOf))]
+  const hasBest = (id, names) => id === 'process' && names.length > 1 && test.compared !== false
   const columns = groups.flatMap(({ id, names }) => {
     if (id === 'loopback' && names.length === 0 && missing !== null) {
       return [{ name: missing, value: () => '' }]
@@ -26,7 +27,7 @@ export function tableOf(test, part, missing) {
       name: 'to the best',
       value: (x, figure) => ratio(toTheBest(test, part.outcomes, x, figure)),
     }
-    return id === 'process' && names.length > 1 ? [own[0], best, ...own.slice(1)] : own
+    return hasBest(id, names) ? [own[0], best, ...own.slice(1)] : own
   })
   columns.push(
     ...published.map(name => ({
@@ -35,7 +36,7 @@ export function tableOf(test, part, missing) {
     })),
   )
   const spans = groups.map(({ title, id, names }) => {
-    const extra = id === 'process' && names.length > 1 ? 1 : 0
+    const extra = hasBest(id, names) ? 1 : 0
     const why = id === 'loopback' && names.length === 0 && missing !== null ? 1 : 0
     return { title, span: names.length + extra + why }
   })

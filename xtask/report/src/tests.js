@@ -101,6 +101,59 @@ export const SECTIONS = [
     ],
   },
   {
+    title: 'Caches',
+    question:
+      'How often does a cache have what is asked for, at what speed, and how much memory does it take?',
+    about:
+      'Where a key is absent, its pair is inserted. Each library has the hash function that it comes with. schnellru is ' +
+      'an LRU map for one thread, here behind a mutex.',
+    includes: {
+      process:
+        'A Rust program calls a library in its own memory, with the settings that the library has by default.',
+    },
+    tests: [
+      {
+        id: 'cache_hits',
+        title: 'Hits',
+        about:
+          'In percent of the requests, the first fifth of them not counted. zipf: the key of rank r comes in proportion ' +
+          'to 1 / r to this power. Half one-timers: every second request is for a key that comes once. Drifting: the ' +
+          'favourites change. loop: the same keys in the same order, again and again, so many times the capacity.',
+        x: { param: 'capacity', label: 'pairs that the cache holds' },
+        figures: { hits_percent: 'hits' },
+        bars: true,
+      },
+      {
+        id: 'cache',
+        title: 'Throughput',
+        about:
+          'Keys and values of 16 bytes. Hits: all keys are present, and a byte of each value is read. Hits and misses: ' +
+          'zipf 1.0 over ten times as many keys as the cache holds.',
+        x: THREADS,
+        figures: { hit_per_second: 'hits', mixed_per_second: 'hits and misses' },
+      },
+      {
+        id: 'cache_memory',
+        title: 'Memory of a pair',
+        about: 'By how much the process grows for a pair of 16 and 16 bytes, above these 32.',
+        figures: { bytes_per_pair: 'bytes above key and value' },
+      },
+      {
+        id: 'cache_pauses',
+        title: 'Pauses',
+        about:
+          'How long a write takes that evicts, and how long a piece of doing nothing takes in turns with it, which is as ' +
+          'long as the median write. What both see is the work of other programs on the machine, and reading the clocks. ' +
+          "The processor's clock goes on only while the thread runs.",
+        x: { param: 'percentile', label: 'percentile' },
+        figures: { microseconds: 'write' },
+        // What does no work is no rival.
+        compared: false,
+        log: true,
+      },
+    ],
+  },
+  {
     title: 'Redis as a store of blobs',
     question: 'How fast are messages appended, and how much memory does each take?',
     document: 'Performance Battle',
@@ -162,6 +215,7 @@ export const SECTIONS = [
 ]
 
 const PARAMS = {
+  clock: value => `by the ${value === 'wall' ? 'clock on the wall' : "processor's clock"}`,
   blob_bytes: value => `messages of ${bytes(value)}`,
   workload: value => `workload ${value}`,
   threads: value => (value === 1 ? '1 thread' : `${value} threads`),
@@ -183,12 +237,13 @@ function bytes(value) {
 export function unitOf(figure) {
   if (figure.endsWith('_per_second')) return `${figure.startsWith('messages') ? 'messages' : 'operations'}/s`
   if (figure.includes('bytes')) return 'bytes'
+  if (figure.endsWith('_percent')) return '%'
   return figure === 'microseconds' ? 'µs' : 's'
 }
 
 /** Whether more of a figure is better. */
 export function moreIsBetter(figure) {
-  return figure.endsWith('_per_second')
+  return figure.endsWith('_per_second') || figure.endsWith('_percent')
 }
 
 /** A figure, short enough for a table. */

@@ -49,6 +49,22 @@ function memory([system, scale, how]) {
   )
 }
 
+const caches = [
+  ...[
+    ['twindex', 60],
+    ['moka', 50],
+  ].flatMap(([system, hits]) =>
+    ['zipf 0.9', 'loop 1.1x'].flatMap(trace =>
+      [1000, 10_000].map(capacity =>
+        outcome('cache_hits', system, { trace, capacity }, { hits_percent: hits + capacity / 1000 }),
+      ),
+    ),
+  ),
+  ...['twindex', 'no work'].map((system, place) =>
+    outcome('cache_pauses', system, { clock: 'wall', percentile: '99' }, { microseconds: 2 - place }),
+  ),
+]
+
 export const sample = {
   made_at: 1_800_000_000,
   version: '0.1.0',
@@ -70,6 +86,7 @@ export const sample = {
     outcome('strings', 'twindex', { threads: 1 }, { insert_per_second: 1e6 }, { host: 'python' }),
     ...SYSTEMS.flatMap(latency),
     ...SYSTEMS.flatMap(memory),
+    ...caches,
   ],
   published: [
     {

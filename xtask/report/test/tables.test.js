@@ -102,3 +102,16 @@ test('figures are short', () => {
   ]
   for (const [value, text] of cases) assert.equal(short(value), text)
 })
+
+test('of hits more is better, and what does no work is no rival', () => {
+  const tests = sections(withoutRedis).flatMap(section => section.tests)
+  const rowsOf = id => {
+    const found = tests.find(test => test.id === id)
+    return found.parts.map(part => tableOf(found, part, null))
+  }
+  const [zipf, loop] = rowsOf('cache_hits')
+  assert.deepEqual(zipf.head, ['', 'pairs that the cache holds', 'twindex', 'to the best', 'moka'])
+  assert.deepEqual(zipf.rows[1], ['hits, %', '10,000', '70 ±10 %', '1.17x moka', '60 ±10 %'])
+  assert.equal(loop.rows.length, 2)
+  assert.deepEqual(rowsOf('cache_pauses')[0].head, ['', 'percentile', 'twindex', 'no work'])
+})

@@ -129,10 +129,10 @@ impl Comparison {
     }
 }
 
-/// How many times as good: more is better of rates alone.
+/// How many times as good: more is better of rates and of hits.
 fn better(name: &str, then: &Figure, now: &Figure) -> f64 {
     let (then, now) = (then.median.max(f64::MIN_POSITIVE), now.median.max(f64::MIN_POSITIVE));
-    if name.ends_with("_per_second") { now / then } else { then / now }
+    if ["_per_second", "_percent"].iter().any(|end| name.ends_with(end)) { now / then } else { then / now }
 }
 
 fn middle_of_others(change: &Change, all: &[Change]) -> Option<f64> {

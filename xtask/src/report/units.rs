@@ -61,19 +61,59 @@ impl Scale {
     }
 }
 
-/// Builds the program that measures Twindex, its peers and Redis.
-pub(crate) fn build(workspace: &Workspace, scale: Scale) -> Command {
-    let mut cargo = command("cargo", &workspace.path("benches/peers"));
-    cargo.args(["build", "--locked", "--profile", scale.profile()]);
-    cargo.env("CARGO_TARGET_DIR", workspace.build());
-    cargo
+/// A program that prints a plan of units, and runs each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// Twindex, its peers and Redis.
+    Peers,
+    /// Caches.
+    Caches,
+}
+
+impl Program {
+    pub(crate) const ALL: [Self; 2] = [Self::Peers, Self::Caches];
+
+    /// Its folder among the benches.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Peers => "peers",
+            Self::Caches => "cache",
+        }
+    }
+
+    pub(crate) fn build(self, workspace: &Workspace, scale: Scale) -> Command {
+        let mut cargo = command("cargo", &workspace.path(&format!("benches/{}", self.name())));
+        cargo.args(["build", "--locked", "--profile", scale.profile()]);
+        cargo.env("CARGO_TARGET_DIR", workspace.build());
+        cargo
+    }
+
+    /// The program, as it was built, with the command in which it reports.
+    fn command(self, workspace: &Workspace, scale: Scale) -> Command {
+        let (program, report) = match self {
+            Self::Peers => ("twindex-peers", Some("documents")),
+            Self::Caches => ("twindex-cache-bench", None),
+        };
+        let program = format!("{}/{program}{}", scale.folder(), std::env::consts::EXE_SUFFIX);
+        let mut command = command(workspace.build().join(program), workspace.root());
+        command.args(report);
+        command
+    }
+
+    /// What it is told of every unit.
+    fn arguments(self, scale: Scale, rounds: Option<u16>, redis: bool) -> Vec<String> {
+        let mut arguments = vec!["--scale".into(), scale.name().into()];
+        arguments.extend(rounds.map(|rounds| format!("--rounds={rounds}")));
+        arguments.extend((self == Self::Peers && !redis).then(|| "--no-redis".into()));
+        arguments
+    }
 }
 
 /// All units in the order in which they are run.
 pub(crate) struct Plan {
     scale: Scale,
-    /// What the program that measures is told of every unit.
-    arguments: Vec<String>,
+    rounds: Option<u16>,
+    redis: bool,
     units: Vec<Unit>,
 }
 
@@ -85,17 +125,18 @@ struct Unit {
 }
 
 enum Measure {
-    /// The program with the peers does it.
-    Peers,
+    /// A program of ours does it.
+    Program(Program),
     /// A host's script does it.
     Host(Host, Box<Work>),
 }
 
-/// The plan as the program with the peers prints it.
+/// The plan as a program prints it.
 #[derive(Deserialize)]
 struct Printed {
     units: Vec<PrintedUnit>,
-    hosts: Hosts,
+    /// Of the program with the peers.
+    hosts: Option<Hosts>,
 }
 
 #[derive(Deserialize)]
@@ -122,26 +163,29 @@ impl Plan {
         redis: bool,
         tests: &[String],
     ) -> Result<Self> {
-        let mut arguments = vec!["--scale".into(), scale.name().into()];
-        arguments.extend(rounds.map(|rounds| format!("--rounds={rounds}")));
-        arguments.extend((!redis).then(|| "--no-redis".into()));
-        let printed =
-            Log::default().read(peers(workspace, scale).args(["documents", "plan"]).args(&arguments))?;
-        let Printed { units, hosts } = serde_json::from_str(&printed).context("reading the plan")?;
-        let mut units: Vec<Unit> = units
-            .into_iter()
-            .map(|PrintedUnit { name, milliseconds }| Unit { name, milliseconds, work: Measure::Peers })
-            .collect();
-        let keys = keys_of_clients(workspace, hosts.queries)?;
-        for host in [Host::Python, Host::Node, Host::Wasmtime, Host::WasmNode] {
-            units.extend(hosts.units(host, &keys));
+        let mut units = Vec::new();
+        for program in Program::ALL {
+            let arguments = program.arguments(scale, rounds, redis);
+            let mut command = program.command(workspace, scale);
+            let printed = Log::default().read(command.arg("plan").args(arguments))?;
+            let printed: Printed = serde_json::from_str(&printed).context("reading the plan")?;
+            units.extend(printed.units.into_iter().map(|PrintedUnit { name, milliseconds }| Unit {
+                name,
+                milliseconds,
+                work: Measure::Program(program),
+            }));
+            let Some(hosts) = printed.hosts else { continue };
+            let keys = keys_of_clients(workspace, hosts.queries)?;
+            for host in [Host::Python, Host::Node, Host::Wasmtime, Host::WasmNode] {
+                units.extend(hosts.units(host, &keys));
+            }
         }
         if let Some(unknown) = tests.iter().find(|test| units.iter().all(|unit| unit.test() != test.as_str()))
         {
             bail!("--tests: there is no test {unknown}");
         }
         units.retain(|unit| tests.is_empty() || tests.iter().any(|test| test == unit.test()));
-        Ok(Self { scale, arguments, units })
+        Ok(Self { scale, rounds, redis, units })
     }
 
     /// Whether other hosts than Rust have a part in it.
@@ -204,11 +248,14 @@ impl Unit {
     fn measure(&self, workspace: &Workspace, plan: &Plan, folder: &Path) -> Result<Vec<Record>> {
         let mut log = Log::default();
         match &self.work {
-            Measure::Peers => {
-                let mut peers = peers(workspace, plan.scale);
-                peers.args(["documents", "run", &self.name]).args(&plan.arguments);
-                peers.arg("--folder").arg(folder);
-                let printed = log.read(&mut peers).with_context(|| log.text().to_owned())?;
+            Measure::Program(program) => {
+                let mut command = program.command(workspace, plan.scale);
+                command.args(["run", &self.name]);
+                command.args(program.arguments(plan.scale, plan.rounds, plan.redis));
+                if *program == Program::Peers {
+                    command.arg("--folder").arg(folder);
+                }
+                let printed = log.read(&mut command).with_context(|| log.text().to_owned())?;
                 serde_json::from_str(&printed).context("reading its records")
             }
             Measure::Host(host, work) => {
@@ -217,11 +264,6 @@ impl Unit {
             }
         }
     }
-}
-
-fn peers(workspace: &Workspace, scale: Scale) -> Command {
-    let program = format!("{}/twindex-peers{}", scale.folder(), std::env::consts::EXE_SUFFIX);
-    command(workspace.build().join(program), workspace.root())
 }
 
 /// A run in its folder, with a file for each unit that is done.
@@ -339,7 +381,7 @@ impl Progress {
     fn begin(&self, unit: &Unit) {
         self.bar.set_message(unit.name.clone());
         let name = match &unit.work {
-            Measure::Peers => unit.test(),
+            Measure::Program(_) => unit.test(),
             Measure::Host(..) => &unit.name,
         };
         if self.bar.is_hidden() && *self.last.borrow() != name {
@@ -365,7 +407,7 @@ mod tests {
     use super::*;
 
     fn unit(name: &str) -> Unit {
-        Unit { name: name.into(), milliseconds: 1_000, work: Measure::Peers }
+        Unit { name: name.into(), milliseconds: 1_000, work: Measure::Program(Program::Peers) }
     }
 
     fn mark(commit: &str) -> Mark {

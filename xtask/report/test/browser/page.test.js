@@ -145,9 +145,10 @@ test('the page follows the ground that the reader wants', async () => {
 
 test('the page has its tables, its sections and the comparison', async () => {
   const page = await open(await samplePage(), 'light')
-  assert.equal(await page.locator('#contents li').count(), 3)
+  assert.equal(await page.locator('#contents li').count(), 4)
   assert.equal(await page.locator('#strings tbody tr').count(), 4)
   assert.match(await page.locator('#strings').innerText(), /Published beside that/)
+  assert.equal(await page.locator('#cache_hits table').count(), 2)
   assert.match(await page.locator('#comparison').innerText(), /faster/)
   assert.match(await page.locator('#remarks').innerText(), /Redis server/)
   await page.close()
