@@ -7,6 +7,7 @@ use std::path::Path;
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar};
 use serde::Serialize;
+use twindex_durable::twindex::dump::CACHE_VERSION;
 use twindex_durable::twindex::{Index, TableOptions};
 use twindex_durable::{Changes, Durability, Options, Position, Report, Store, Table};
 
@@ -21,10 +22,14 @@ const GROUP: usize = 1024;
 
 pub(crate) fn info(path: &Path, limit: Option<usize>) -> Done {
     let report = checked(path, limit, "Reading")?;
-    let store = if report.damage.is_empty() { Some(read(path, limit)?) } else { None };
+    let holds_cache = report.version == CACHE_VERSION;
+    let store = if report.damage.is_empty() && !holds_cache { Some(read(path, limit)?) } else { None };
     let mut lines = vec![
         ("file".to_owned(), path.display().to_string()),
-        ("format".to_owned(), format!("version {}", report.version)),
+        (
+            "format".to_owned(),
+            format!("version {}{}", report.version, if holds_cache { ", a cache" } else { "" }),
+        ),
         ("size".to_owned(), HumanBytes(report.bytes).to_string()),
         (
             "dump".to_owned(),
@@ -46,6 +51,15 @@ pub(crate) fn info(path: &Path, limit: Option<usize>) -> Done {
                 format!("{}, {keys} keys, {values} values, {pairs} pairs", table.index()),
             ));
         }
+    }
+    if report.damage.is_empty() && holds_cache {
+        let saved = twindex_durable::read_cache(path)?;
+        let (keys, values) = saved.codecs();
+        let (keys, values) = (keys.escape_debug(), values.escape_debug());
+        lines.push((
+            format!("cache {}", saved.name().escape_debug()),
+            format!("{keys} keys, {values} values, loaded by a program"),
+        ));
     }
     let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     let mut output = io::stdout().lock();

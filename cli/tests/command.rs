@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use tempfile::{TempDir, tempdir};
 use twindex_codec::tuple::{self, Null};
 use twindex_codec::{decimal, int};
-use twindex_durable::twindex::{Index, TableOptions};
+use twindex_durable::twindex::{CacheOptions, Index, TableOptions};
 use twindex_durable::{Options, Store, Table};
 
 use crate::common::{ran, twindex};
@@ -384,5 +384,28 @@ fn a_file_that_needs_more_memory_than_is_allowed_is_refused() {
     for wrong in ["", "M", "much", "1X", "-1", "99999999999T"] {
         let wrong = format!("--memory-limit={wrong}");
         assert!(twindex(&[&wrong, &"check", &path]).expect(2).err.contains("512M"), "{wrong}");
+    }
+}
+
+#[test]
+fn a_file_of_a_cache_is_named_and_checked() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("pages.twx");
+    let options = CacheOptions::pairs(100).codecs("str", "json");
+    let cache = Store::new().in_memory().cache("pages", options).unwrap();
+    cache.upsert("/", "1").unwrap();
+    twindex_durable::save_cache(&cache, &path).unwrap();
+    let told = twindex(&[&"info", &path]).expect(0).out;
+    for line in ["version 2, a cache", "1 pairs", "cache pages", "str keys, json values"] {
+        assert!(told.contains(line), "{told}");
+    }
+    assert!(twindex(&[&"check", &path]).expect(0).out.contains("3 records"));
+    let refused = twindex(&[&"export", &path]).expect(3).err;
+    assert!(refused.contains("it holds a cache, not a store"), "{refused}");
+    let mut bytes = fs::read(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&path, bytes).unwrap();
+    for command in ["info", "check"] {
+        assert!(twindex(&[&command, &path]).expect(3).err.contains("damaged at byte"));
     }
 }

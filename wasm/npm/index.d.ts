@@ -14,6 +14,7 @@
 import type {
   BaseStore,
   Cache,
+  CacheOptions,
   Cursor,
   DELETE,
   Host,
@@ -63,6 +64,23 @@ declare module './src/shared/types.js' {
   interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> {
     /** The store that it is of; `undefined` for one that `new Cache()` made. */
     readonly store: Store | undefined
+    /** The cache as bytes, with the times at which its pairs expire: what `Cache.load` takes. */
+    dump(): Promise<Uint8Array>
+    dumpSync(): Uint8Array
+  }
+  namespace Cache {
+    /**
+     * A cache in memory from the bytes of `dump`, in any language. It has the capacity, the time to live and the codecs that were
+     * saved, unless told; a smaller one keeps what was asked for most. What expired meanwhile is not in it.
+     */
+    function load<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>(
+      source: ArrayBufferView,
+      options?: CacheOptions<K, V>,
+    ): Promise<Cache<K, V>>
+    function loadSync<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>(
+      source: ArrayBufferView,
+      options?: CacheOptions<K, V>,
+    ): Cache<K, V>
   }
 }
 
@@ -158,6 +176,18 @@ declare class Store {
   /** A store from the bytes that `dump` gave, in any language. */
   static load(source: ArrayBufferView, options?: StoreOptions): Promise<Store>
   static loadSync(source: ArrayBufferView, options?: StoreOptions): Store
+
+  /** Loads a cache into this store, as `Cache.load`, under a name that nothing in the store has. */
+  loadCache<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
+    name: string,
+    source: ArrayBufferView,
+    options?: CacheOptions<K, V>,
+  ): Promise<Cache<K, V>>
+  loadCacheSync<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
+    name: string,
+    source: ArrayBufferView,
+    options?: CacheOptions<K, V>,
+  ): Cache<K, V>
 }
 
 // It comes with `load`.

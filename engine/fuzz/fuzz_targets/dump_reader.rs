@@ -83,9 +83,14 @@ impl Block {
             Self::End(pairs) => end(u64::from(pairs)),
             Self::Cached(list) => {
                 let one = |(key, value, expires, bits): &(Vec<u8>, Vec<u8>, Option<u16>, u8)| {
-                    let time = expires.map(|at| u64::from(at % 4_000).to_le_bytes());
-                    let bits = if *bits > 250 { *bits } else { bits % 4 | u8::from(time.is_some()) << 2 };
-                    pair(0, key, &[value, time.as_ref().map_or(&[][..], |time| time), &[bits]].concat())
+                    let mut stored = value.clone();
+                    stored.extend(expires.iter().flat_map(|at| u64::from(at % 4_000).to_le_bytes()));
+                    stored.push(if *bits > 250 {
+                        *bits
+                    } else {
+                        bits % 4 | u8::from(expires.is_some()) << 2
+                    });
+                    pair(0, key, &stored)
                 };
                 pairs(&list.iter().map(one).collect::<Vec<_>>())
             }

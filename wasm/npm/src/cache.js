@@ -6,9 +6,11 @@ import { ABSENT } from './core.js'
 import { Block, KEYS, PAIRS, VALUES } from './many.js'
 import { CacheLike, needsSize, readCache, readTtl, readWrite } from './shared/cache.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs, text } from './shared/codecs.js'
+import { typeError } from './shared/errors.js'
 import { INTERNAL } from './shared/internal.js'
 import { alter } from './shared/table.js'
-import { putTexts } from './text.js'
+import { viewBytes } from './shared/views.js'
+import { putBytes, putText, putTexts } from './text.js'
 import { TableBlocks, Walk } from './walk.js'
 
 /** Stands for the time to live of the cache. */
@@ -62,6 +64,46 @@ function open(core, store, name, { max = 0, maxSize = 0, ttl = OWN_TTL, ...named
   }
 }
 
+/** Loads a cache from bytes into a store, and opens it. */
+function load(core, store, name, source, { max = 0, maxSize = 0, ttl = OWN_TTL, keys, values }) {
+  if (!ArrayBuffer.isView(source)) throw typeError('a cache is loaded from bytes', source)
+  const { twindex_cache_load, twindex_close, twindex_drop_cache } = core.exports
+  const bytes = viewBytes(source, 'dump')
+  const place = () => putText(core, 0, name, "cache's name")
+  const length = place()
+  core.tick()
+  const dumpLength = putBytes(core, length, bytes)
+  const { input } = core
+  const sizes = [max, maxSize, ttl]
+  const handle = core.status(twindex_cache_load(store, input, length, input + length, dumpLength, ...sizes))
+  try {
+    // Has its codecs compared with those that were named.
+    return open(core, store, name, { keys, values })
+  } catch (error) {
+    core.status(twindex_drop_cache(store, core.input, place()))
+    throw error
+  } finally {
+    twindex_close(handle)
+  }
+}
+
+/** A cache from bytes, in a store of its own. */
+function loadOwn(core, source, options) {
+  const read = readLoad(options)
+  const own = core.status(core.exports.twindex_store_new(NO_LIMIT))
+  try {
+    return { ...load(core, own, OWN_NAME, source, read), own, flights: new Map(), read }
+  } catch (error) {
+    core.exports.twindex_close(own)
+    throw error
+  }
+}
+
+function readLoad(options) {
+  const read = readCache(options, 'a load')
+  return { ...read, ...readCodecs(read) }
+}
+
 /** A cache in a store of its own. */
 function openOwn(core, options) {
   const read = readCache(options, 'a cache')
@@ -98,6 +140,16 @@ class BaseCache extends CacheLike {
     this.#values = codecs.values
     // With a store of its own, the cache closes too.
     core.forgotten.register(this, own ?? handle)
+  }
+
+  async dump() {
+    return this.dumpSync()
+  }
+
+  dumpSync() {
+    this.#core.tick()
+    this.#core.status(this.#core.exports.twindex_cache_dump(this.#handle))
+    return this.#core.answerBytes()
   }
 
   get store() {
@@ -276,6 +328,14 @@ export function cacheClass(core) {
     constructor(options, store, opened = openOwn(core, options)) {
       super(core, options === INTERNAL ? store : undefined, opened)
     }
+
+    static async load(source, options) {
+      return Cache.loadSync(source, options)
+    }
+
+    static loadSync(source, options) {
+      return new Cache(INTERNAL, undefined, loadOwn(core, source, options))
+    }
   }
 }
 
@@ -283,6 +343,14 @@ export function cacheClass(core) {
 export function openCache(Cache, core, store, handle, name, options, flights) {
   const read = readCache(options, 'a cache')
   const opened = open(core, handle, name, { ...read, ...readCodecs(read) })
+  if (!flights.has(name)) flights.set(name, new Map())
+  return new Cache(INTERNAL, store, { ...opened, flights: flights.get(name), read })
+}
+
+/** The cache that is in these bytes, loaded into a store under this name. */
+export function loadCache(Cache, core, store, handle, name, source, options, flights) {
+  const read = readLoad(options)
+  const opened = load(core, handle, name, source, read)
   if (!flights.has(name)) flights.set(name, new Map())
   return new Cache(INTERNAL, store, { ...opened, flights: flights.get(name), read })
 }

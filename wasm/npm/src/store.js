@@ -1,6 +1,6 @@
 // Stores.
 
-import { cacheClass, openCache } from './cache.js'
+import { cacheClass, loadCache, openCache } from './cache.js'
 import { placed } from './codecs.js'
 import { Block, PAIRS } from './many.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs, text } from './shared/codecs.js'
@@ -95,6 +95,15 @@ export function storeClass(core, Cache = cacheClass(core)) {
     cache(name, options) {
       readString(name, "a cache's name")
       return openCache(Cache, core, this, this.#handle, name, options, this.#flights)
+    }
+
+    async loadCache(name, source, options) {
+      return this.loadCacheSync(name, source, options)
+    }
+
+    loadCacheSync(name, source, options) {
+      readString(name, "a cache's name")
+      return loadCache(Cache, core, this, this.#handle, name, source, options, this.#flights)
     }
 
     caches() {

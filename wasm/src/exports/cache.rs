@@ -3,9 +3,10 @@
 #![allow(clippy::cast_sign_loss, reason = "what is negative is 0 then, which is no capacity and no time")]
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use twindex::{Cache, CacheOptions, Change, check_key};
+use twindex::dump::SavedCache;
+use twindex::{Cache, CacheOptions, Change, Store, check_key};
 
 use crate::block;
 use crate::buffers::Place;
@@ -77,13 +78,68 @@ extern "C" fn twindex_cache(
         let (own_keys, own_values) = found.as_ref().map_or(("bytes", "bytes"), Cache::codecs);
         let named = |name, own| if str::is_empty(name) { own } else { name };
         let options = options.codecs(named(keys, own_keys), named(values, own_values));
-        if NOW.load(Relaxed) > 0 {
-            // The first clock stays.
-            let _ = engine.set_clock(|| NOW.load(Relaxed));
-        }
+        wind(engine);
         let cache = engine.cache(name, options)?;
         state.handles.open_as_status(Object::Cache { store, cache })
     })
+}
+
+/// The time that the host gave last, as a time of day.
+fn time_of_day() -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(NOW.load(Relaxed))
+}
+
+/// Answers with the cache as bytes, which `twindex_cache_load` reads.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_cache_dump(cache: u32) -> i32 {
+    call(|state| {
+        let output = state.output.start();
+        state.handles.cache(cache)?.dump(output, time_of_day())?;
+        output.finish(0);
+        Ok(0)
+    })
+}
+
+/// Loads a cache from the bytes of a dump into the store, under this name, and opens it: its handle. Its capacity and its time to
+/// live are those that were saved where `pairs` and `bytes` are 0, and `milliseconds` negative.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_cache_load(
+    store: u32,
+    name: usize,
+    name_length: usize,
+    dump: usize,
+    dump_length: usize,
+    pairs: f64,
+    bytes: f64,
+    milliseconds: f64,
+) -> i32 {
+    call(|state| {
+        reserve::ensure_object()?;
+        let name = state.buffers.text((name, name_length))?;
+        let dump = state.buffers.bytes((dump, dump_length))?;
+        let engine = state.handles.store(store)?;
+        wind(engine);
+        let saved = SavedCache::read(dump)?;
+        let options = match (pairs as usize, bytes as usize) {
+            (0, 0) => saved.options(),
+            (0, bytes) => CacheOptions::bytes(bytes),
+            (pairs, _) => CacheOptions::pairs(pairs),
+        };
+        let options = match ttl(milliseconds).or(saved.default_ttl()) {
+            Some(ttl) => options.ttl(ttl),
+            None => options,
+        };
+        let cache = saved.load(engine, name, options, time_of_day())?;
+        state.handles.open_as_status(Object::Cache { store, cache })
+    })
+}
+
+/// Gives the store's caches their clock, once the host has given the time.
+fn wind(engine: &Store) {
+    if NOW.load(Relaxed) > 0 {
+        // The first clock stays.
+        let _ = engine.set_clock(|| NOW.load(Relaxed));
+    }
 }
 
 /// Answers with the caches' names, by name, as packed pairs with an empty value, and their number.

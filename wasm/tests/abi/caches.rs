@@ -36,6 +36,32 @@ fn every_case_of_the_file_holds() {
     }
 }
 
+/// The time of day goes on between the two, and the pair that it expires with is gone.
+#[test]
+fn a_cache_comes_back_from_its_bytes() {
+    let mut runner = Runner::new(&json!({ "max": 100 }));
+    for (key, ttl) in [("short", 100.0), ("long", 1_000.0), ("ever", f64::INFINITY)] {
+        let step = json!({ "do": "upsert", "key": key, "value": "1", "ttl": ttl_of(ttl) });
+        assert_eq!(runner.run(&step).expect("no error"), true);
+    }
+    let status = runner.guest.exports.cache_dump.call(&mut runner.guest.store, (runner.cache,));
+    assert_eq!(runner.guest.check(status).expect("no error"), 0);
+    let dump = runner.guest.answer_bytes().to_vec();
+    runner.advance(100.0);
+    let refused = runner.load(&dump).expect_err("there is one of this name");
+    assert_eq!(refused.code, "TWINDEX_NAME_IN_USE");
+    runner.store = runner.guest.store_new(None).expect("a store");
+    assert_eq!(runner.load(&dump[1..]).expect_err("it is damaged").code, "TWINDEX_CORRUPT");
+    runner.cache = runner.load(&dump).expect("a cache");
+    let mut left = |key: &str| runner.run(&json!({ "do": "ttl", "key": key })).expect("no error");
+    assert_eq!([left("short"), left("long"), left("ever")], [Value::Null, json!(900), json!("ever")]);
+}
+
+/// A time to live of a step: null stands for ever.
+fn ttl_of(millis: f64) -> Value {
+    if millis.is_finite() { millis.into() } else { Value::Null }
+}
+
 /// An expectation with its bytes as lists of numbers.
 fn plain(step: &Value, expect: &Value) -> Value {
     match (step["do"].as_str(), expect) {
@@ -87,6 +113,14 @@ impl Runner {
         let [(name, n), (keys, k), (values, v)] = guest.put([b"c", b"", b""]);
         let call = (self.store, name, n, keys, k, values, v, pairs, bytes, ttl);
         let status = guest.exports.cache.call(&mut guest.store, call);
+        guest.check(status).map(i32::cast_unsigned)
+    }
+
+    fn load(&mut self, dump: &[u8]) -> Fallible<u32> {
+        let guest = &mut self.guest;
+        let [(name, n), (dump, d)] = guest.put([b"c", dump]);
+        let status =
+            guest.exports.cache_load.call(&mut guest.store, (self.store, name, n, dump, d, 0.0, 0.0, OWN));
         guest.check(status).map(i32::cast_unsigned)
     }
 

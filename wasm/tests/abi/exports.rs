@@ -70,6 +70,8 @@ exports! {
     cache = "twindex_cache" (u32, u32, u32, u32, u32, u32, u32, f64, f64, f64);
     caches = "twindex_caches" (u32);
     drop_cache = "twindex_drop_cache" (u32, u32, u32);
+    cache_dump = "twindex_cache_dump" (u32);
+    cache_load = "twindex_cache_load" (u32, u32, u32, u32, u32, f64, f64, f64);
     cache_figures = "twindex_cache_figures" (u32);
     cache_insert = "twindex_cache_insert" (u32, u32, u32, u32, u32, f64);
     cache_replace = "twindex_cache_replace" (u32, u32, u32, u32, u32, f64);
