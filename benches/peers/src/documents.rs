@@ -127,11 +127,11 @@ pub(crate) fn main(command: &Command) -> Result<(), String> {
             if let Some(name) = tests.iter().find(|name| !TESTS.iter().any(|test| test.name == **name)) {
                 return Err(format!("there is no test {name} in the documents"));
             }
-            let is_asked_for = |unit: &Unit| {
-                unit.name.split_once('/').is_some_and(|(test, _)| tests.iter().any(|name| name == test))
+            let is_asked_for = |unit: &String| {
+                unit.split_once('/').is_some_and(|(test, _)| tests.iter().any(|name| name == test))
             };
-            let units: Vec<_> = units(plan).into_iter().filter(is_asked_for).collect();
-            return compare::compare(plan, &units, folder);
+            let units: Vec<_> = units(plan).into_iter().map(|unit| unit.name).filter(is_asked_for).collect();
+            return compare::compare(&plan.arguments(), &units, folder);
         }
         Command::Run { plan, unit: name, folder } => {
             let unit = units(plan).into_iter().find(|unit| unit.name == *name);

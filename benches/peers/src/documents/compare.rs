@@ -7,19 +7,18 @@ use std::process::{Command, Stdio};
 use comfy_table::Table;
 use twindex_benches::Record;
 
-use super::{Plan, Unit};
 use crate::ratios::median;
 
 /// The system that the others are compared with.
 const OURS: &str = "twindex";
 
-/// Runs each unit in a process of its own and prints the medians.
-pub(super) fn compare(plan: &Plan, units: &[Unit], folder: &Path) -> Result<(), String> {
+/// Runs each unit of the plan that has these arguments in a process of its own, and prints the medians.
+pub(super) fn compare(plan: &[String], units: &[String], folder: &Path) -> Result<(), String> {
     /// A test with its parameters, and the name of a figure.
     type Row = (String, String);
     let mut rows: BTreeMap<Row, BTreeMap<String, Vec<f64>>> = BTreeMap::new();
     for unit in units {
-        eprintln!("{}", unit.name);
+        eprintln!("{unit}");
         for record in run_elsewhere(plan, unit, folder)? {
             let params = record.params.iter().map(|(name, value)| format!(", {name} {value}"));
             let test = record.test.clone() + &params.collect::<String>();
@@ -51,13 +50,13 @@ pub(super) fn compare(plan: &Plan, units: &[Unit], folder: &Path) -> Result<(), 
     Ok(())
 }
 
-fn run_elsewhere(plan: &Plan, unit: &Unit, folder: &Path) -> Result<Vec<Record>, String> {
+fn run_elsewhere(plan: &[String], unit: &str, folder: &Path) -> Result<Vec<Record>, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
-    command.args(["documents", "run"]).args(plan.arguments()).arg(&unit.name).arg("--folder").arg(folder);
+    command.args(["documents", "run"]).args(plan).arg(unit).arg("--folder").arg(folder);
     let output = command.stderr(Stdio::inherit()).output().map_err(|error| error.to_string())?;
     if !output.status.success() {
-        return Err(format!("{} failed", unit.name));
+        return Err(format!("{unit} failed"));
     }
-    serde_json::from_slice(&output.stdout).map_err(|error| format!("{}: {error}", unit.name))
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("{unit}: {error}"))
 }
