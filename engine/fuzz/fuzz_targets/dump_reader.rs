@@ -18,6 +18,9 @@ use dump_writer::{
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 
+/// A pair of a cache: its key, its value, when it expires, and its rank in the lowest bits.
+type Saved = (Vec<u8>, Vec<u8>, Option<u16>, u8);
+
 #[derive(Arbitrary, Debug)]
 enum Input {
     Bytes(Vec<u8>),
@@ -49,7 +52,7 @@ enum Block {
     Any(u8, Vec<u8>),
     End(u8),
     /// Pairs of a cache: with their times, ranks and other bits.
-    Cached(Vec<(Vec<u8>, Vec<u8>, Option<u16>, u8)>),
+    Cached(Vec<Saved>),
 }
 
 #[derive(Arbitrary, Debug)]
@@ -88,7 +91,7 @@ impl Block {
                     stored.push(if *bits > 250 {
                         *bits
                     } else {
-                        bits % 4 | u8::from(expires.is_some()) << 2
+                        (bits % 4) | (u8::from(expires.is_some()) << 2)
                     });
                     pair(0, key, &stored)
                 };
