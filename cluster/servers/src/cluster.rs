@@ -190,7 +190,30 @@ impl Cluster {
             let _ = server.command::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &to_id]);
         }
         let slot = slot.parse()?;
-        wait_until("the news of a move", || Ok(self.master_of(slot)? == new))
+        wait_until("the news of a move", || {
+            Ok(self.master_of(slot)? == new && self.views()?.windows(2).all(|two| two[0] == two[1]))
+        })
+    }
+
+    /// Every master's number, epoch and slots, as each server that runs sees them.
+    ///
+    /// A slot that moves on while somebody still has to hear of its last move can be claimed back by old news. Then its
+    /// owner throws its keys away.
+    fn views(&self) -> Result<Vec<Vec<String>>> {
+        let running = self.servers.iter().filter(|server| server.is_running());
+        let view = |server: &Server| {
+            let nodes: String = server.command(&["CLUSTER", "NODES"])?;
+            let masters = nodes.lines().filter(|line| line.contains("master"));
+            // The words between are times and who is asked. Slots on the move stand in brackets.
+            let words = |line: &str| {
+                let words = line.split(' ').enumerate().filter(|(place, _)| matches!(place, 0 | 6 | 8..));
+                words.map(|(_, word)| word).filter(|word| !word.starts_with('[')).collect::<Vec<_>>().join(" ")
+            };
+            let mut view: Vec<String> = masters.map(words).collect();
+            view.sort();
+            Ok(view)
+        };
+        running.map(view).collect()
     }
 }
 
