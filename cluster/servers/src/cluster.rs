@@ -207,7 +207,11 @@ impl Cluster {
             // The words between are times and who is asked. Slots on the move stand in brackets.
             let words = |line: &str| {
                 let words = line.split(' ').enumerate().filter(|(place, _)| matches!(place, 0 | 6 | 8..));
-                words.map(|(_, word)| word).filter(|word| !word.starts_with('[')).collect::<Vec<_>>().join(" ")
+                words
+                    .map(|(_, word)| word)
+                    .filter(|word| !word.starts_with('['))
+                    .collect::<Vec<_>>()
+                    .join(" ")
             };
             let mut view: Vec<String> = masters.map(words).collect();
             view.sort();
