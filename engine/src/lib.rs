@@ -1003,6 +1003,11 @@ impl Memory {
         self.parent.as_ref().map_or(own, |parent| own.min(parent.available()))
     }
 
+    /// Whether the limit allows so many bytes when nothing else is there.
+    fn allows(&self, bytes: usize) -> bool {
+        bytes <= self.limit.load(Relaxed) && self.parent.as_ref().is_none_or(|parent| parent.allows(bytes))
+    }
+
     /// Counts `bytes` less: M3.
     fn release(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Relaxed);
@@ -4168,6 +4173,11 @@ mod hash {
                 _ => return Ok(false),
             };
             let needed = RECORD_HEAD + key.len() + value.len() + EXPIRY_BYTES;
+            if needed > MAX_RECORD && !index.heap.memory.allows(needed) {
+                // Nothing has to go for what never fits.
+                self.rules.refused = u32::MAX;
+                return Err(Box::new(index.heap.memory.refused(needed)));
+            }
             let rank = if location.taken { 0 } else { self.first_rank() };
             self.make_room(location.taken, needed)?;
             let new = index
@@ -8921,7 +8931,8 @@ impl Cache {
 
     /// Writes the cache with the times at which its pairs expire, as [`dump::SavedCache`] reads it. `now` is the time of day.
     ///
-    /// Pairs that other threads write meanwhile may be in it or not.
+    /// Pairs that other threads write meanwhile may be in it or not. Fails with [`Error::TableDropped`] where the cache was
+    /// dropped, also meanwhile.
     pub fn dump<W: io::Write + ?Sized>(&self, writer: &mut W, now: SystemTime) -> Result<()> {
         dump::write_cache(self, now, writer, &mut |_| {}).map(drop)
     }
@@ -8937,14 +8948,18 @@ impl Cache {
         })
     }
 
-    /// Takes a pair that was saved with this rank, to live so many milliseconds. A pair for which there is no room is dropped.
+    /// Takes a pair that was saved with this rank, to live so many milliseconds. One that has expired, or for which there is
+    /// no room, is dropped, and so is what the key had before: of a key that comes twice the last pair counts.
     fn restore(&self, key: &[u8], value: &[u8], left: Option<u64>, rank: u8) -> Result<()> {
+        if left == Some(0) {
+            return self.delete(key).map(drop);
+        }
         let expires = left.map(|left| self.expires_in(left)).transpose()?;
         let restored =
             self.change_or_load(key, Some(rank), &mut |_, _| Ok((Change::Set(value.into()), expires)));
         match restored {
-            Err(Error::MemoryLimit { .. }) | Ok(_) => Ok(()),
-            Err(error) => Err(error),
+            Err(Error::MemoryLimit { .. }) => self.delete(key).map(drop),
+            restored => restored.map(drop),
         }
     }
 }
@@ -9613,6 +9628,8 @@ pub mod dump {
             });
             file.write()?;
         }
+        // Of one that was dropped meanwhile, a part is missing or all.
+        cache.inner.table.check_not_dropped()?;
         file.close_pairs();
         file.end()
     }
@@ -10557,8 +10574,7 @@ pub mod dump {
             // A clock that was set back meanwhile lets nothing live longer.
             let now = since_1970(now).max(self.saved_at);
             self.each(&cache.inner.table, &mut |key, value, Standing { expires, rank }| {
-                let left = expires.map(|at| at.saturating_sub(now));
-                if left == Some(0) { Ok(()) } else { cache.restore(key, value, left, rank) }
+                cache.restore(key, value, expires.map(|at| at.saturating_sub(now)), rank)
             })?;
             store.add_cache(&cache)?;
             Ok(cache)

@@ -187,6 +187,19 @@ fn a_value_that_never_fits_is_an_error() {
     assert!(cache.select("large").is_none());
     cache.upsert("small", "2").unwrap();
     assert!(Store::new().cache("c", CacheOptions::bytes(100)).is_err());
+    // It took the others out before it was refused.
+    let limited = Store::with_memory_limit(200_000).cache("c", CacheOptions::pairs(10_000)).unwrap();
+    for cache in [cache, limited] {
+        for key in 0..1_000_u32 {
+            cache.upsert(key.to_be_bytes(), [1; 20]).unwrap();
+        }
+        let len = cache.len();
+        let large = vec![0; 300_000];
+        for refused in [cache.insert("large", &large), cache.upsert("large", &large)] {
+            assert!(matches!(refused, Err(Error::MemoryLimit { .. })), "{refused:?}");
+        }
+        assert_eq!((cache.len(), cache.stats().evictions), (len, 0));
+    }
 }
 
 #[test]

@@ -350,6 +350,19 @@ fn files_made_by_hand_are_read_or_refused() {
     assert_eq!(loaded.len(), 3);
     assert_eq!((loaded.ttl("b"), loaded.peek("c").as_deref()), (Some(None), Some(&b"v"[..])));
 
+    // Also where that one has expired, or where there is no room for it.
+    let over = [b"v".as_slice(), &SAVED.to_le_bytes(), &[4]].concat();
+    let large = [vec![b'v'; 1 << 20], vec![0]].concat();
+    for last in [over, large] {
+        let twice = file(&[
+            head(0, [256 << 10, NONE], NONE),
+            pairs(&[pair(b"a", &ever(0)), pair(b"b", &ever(0))]),
+            pairs(&[pair(b"b", &last)]),
+            end(3),
+        ]);
+        assert_eq!(content(&load(&twice).unwrap()).into_keys().collect::<Vec<_>>(), [b"a"]);
+    }
+
     let bad = "a cached pair's rank or time is not valid";
     for value in [&b""[..], &[8], &[b'v', 0x80], &[4], &[1, 2, 3, 4, 5, 6, 7, 4]] {
         assert_corrupt(&file(&[own(), pairs(&[pair(b"a", value)]), end(1)]), start, bad);
@@ -373,6 +386,31 @@ fn files_made_by_hand_are_read_or_refused() {
     }
     let refused = load(&file(&[head(0, [1_000, NONE], NONE), end(0)]));
     assert!(matches!(refused, Err(Error::MemoryLimit { .. })), "{refused:?}");
+}
+
+/// A dropped cache was dumped as an empty one, which then took the place of a good file.
+#[test]
+fn a_dropped_cache_is_not_dumped() {
+    let (store, _) = clocked(5);
+    let cache = store.cache("c", CacheOptions::pairs(100_000)).unwrap();
+    for key in 0..20_000_u32 {
+        cache.upsert(key.to_be_bytes(), [1; 100]).unwrap();
+    }
+    /// Drops the cache once something was written.
+    struct Dropping<'s>(&'s Store);
+    impl std::io::Write for Dropping<'_> {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.drop_cache("c");
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    for _ in ["meanwhile", "before"] {
+        let refused = cache.dump(&mut Dropping(&store), at(SAVED));
+        assert!(matches!(&refused, Err(Error::TableDropped { table }) if table == "c"), "{refused:?}");
+    }
 }
 
 #[test]
