@@ -388,6 +388,20 @@ fn files_made_by_hand_are_read_or_refused() {
     assert!(matches!(refused, Err(Error::MemoryLimit { .. })), "{refused:?}");
 }
 
+/// Drops the cache once something was written.
+struct Dropping<'s>(&'s Store);
+
+impl std::io::Write for Dropping<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.drop_cache("c");
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A dropped cache was dumped as an empty one, which then took the place of a good file.
 #[test]
 fn a_dropped_cache_is_not_dumped() {
@@ -395,17 +409,6 @@ fn a_dropped_cache_is_not_dumped() {
     let cache = store.cache("c", CacheOptions::pairs(100_000)).unwrap();
     for key in 0..20_000_u32 {
         cache.upsert(key.to_be_bytes(), [1; 100]).unwrap();
-    }
-    /// Drops the cache once something was written.
-    struct Dropping<'s>(&'s Store);
-    impl std::io::Write for Dropping<'_> {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.drop_cache("c");
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
     }
     for _ in ["meanwhile", "before"] {
         let refused = cache.dump(&mut Dropping(&store), at(SAVED));
