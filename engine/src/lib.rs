@@ -2186,6 +2186,13 @@ mod hash {
         taken: bool,
     }
 
+    /// A slot of a segment that has a pair: the pair's ref, and the slot's number in the segment.
+    #[derive(Clone, Copy)]
+    struct Taken {
+        reference: u32,
+        at: u32,
+    }
+
     impl<'s> Segment<'s> {
         fn new(block: NonNull<u8>, buckets: usize, shard: usize) -> Self {
             debug_assert!(shard < SHARDS);
@@ -2229,28 +2236,19 @@ mod hash {
             unsafe { slice::from_raw_parts(self.first(), self.len()) }
         }
 
-        /// All refs of the segment. Prefetches their records. The caller sees to it that the segment does not change.
-        fn refs(self, shard: &Shard) -> Vec<u32> {
-            let mut refs = Vec::with_capacity(self.len() * SLOTS);
-            for bucket in self.buckets() {
+        /// All pairs of the segment. Prefetches their records. The caller sees to it that no pair comes meanwhile.
+        fn pairs(self, shard: &Shard) -> Vec<Taken> {
+            let mut pairs = Vec::with_capacity(self.len() * SLOTS);
+            for (number, bucket) in self.buckets().iter().enumerate() {
                 let mut taken = bucket.taken_slots();
                 while taken != 0 {
-                    let reference = bucket.first(taken).load(Relaxed);
+                    let (reference, slot) = (bucket.first(taken).load(Relaxed), taken.trailing_zeros());
                     prefetch_batch(shard.address(reference));
-                    refs.push(reference);
+                    pairs.push(Taken { reference, at: (number * SLOTS) as u32 + slot });
                     taken &= taken - 1;
                 }
             }
-            refs
-        }
-
-        /// The ranks of the pairs whose refs are above, in the same order.
-        fn ranks(self) -> Vec<u8> {
-            let taken = |bucket: &Bucket, slot| bucket.taken_slots() >> slot & 1 != 0;
-            let ranks = |bucket| {
-                (0..SLOTS).filter(move |&slot| taken(bucket, slot)).map(|slot| bucket.rank(slot) as u8)
-            };
-            self.buckets().iter().flat_map(ranks).collect()
+            pairs
         }
 
         /// Where `key` is, or where it could be put. The caller holds the shard's lock. `None` if the segment must grow
@@ -2311,7 +2309,7 @@ mod hash {
         taken: [u8; BUCKETS],
     }
 
-    impl NewSegment<'_> {
+    impl<'s> NewSegment<'s> {
         fn new(space: &mut Space, buckets: usize, shard: usize) -> Tried<Self> {
             let block = space.take(buckets * BUCKET)?;
             // SAFETY: M1. The block has room for the buckets, and a bucket of zeros is an empty one.
@@ -2319,10 +2317,10 @@ mod hash {
             Ok(Self { segment: Segment::new(block, buckets, shard), taken: [0; BUCKETS] })
         }
 
-        /// Puts a ref into the first free slot from its home on. There is one: the segment has more slots than the old one
-        /// had pairs.
+        /// Puts a ref into the first free slot from its home on, and returns the bucket and the slot. There is one: the segment
+        /// has more slots than the old one had pairs.
         #[inline]
-        fn put(&mut self, hash: Hash, reference: u32) {
+        fn put(&mut self, hash: Hash, reference: u32) -> (&'s Bucket, usize) {
             let mut offset = hash.home() & self.segment.mask as usize;
             loop {
                 let taken = &mut self.taken[offset / BUCKET];
@@ -2334,7 +2332,7 @@ mod hash {
                         *taken += 1;
                         bucket.cast::<u8>().add(slot).write(hash.tag());
                         (*bucket).refs[slot].store(reference, Relaxed);
-                        return;
+                        return (&*bucket, slot);
                     }
                     (*bucket).count_passed(true);
                 }
@@ -2845,31 +2843,48 @@ mod hash {
         /// The record of `key`.
         #[inline(always)]
         fn find(&self, hash: Hash, key: &[u8]) -> Option<Record<'_>> {
+            self.find_slot(hash, key, |_, _, record| record)
+        }
+
+        /// What `show` returns for the bucket of `key`, its slot there, and its record.
+        #[inline(always)]
+        fn find_slot<'i, T>(
+            &'i self,
+            hash: Hash,
+            key: &[u8],
+            show: impl Fn(&'i Bucket, u32, Record<'i>) -> T,
+        ) -> Option<T> {
             let segment = self.directory().segment(hash);
             let home = segment.bucket(hash, 0);
             let slots = home.slots_with(hash.tag());
             if slots != 0 {
                 let record = self.shard(segment).record(home.first(slots).load(Acquire));
                 if record.is_key(key) {
-                    return Some(record);
+                    return Some(show(home, slots.trailing_zeros(), record));
                 }
             } else if home.passed() == 0 {
                 return None;
             }
-            self.find_beyond(segment, hash, key)
+            self.find_beyond(segment, hash, key, show)
         }
 
-        /// As `find`, if the first slot with the key's tag has another key, or there is none and pairs have passed the home
+        /// As `find_slot`, if the first slot with the key's tag has another key, or there is none and pairs have passed the home
         /// bucket.
         #[cold]
         #[inline(never)]
-        fn find_beyond(&self, segment: Segment<'_>, hash: Hash, key: &[u8]) -> Option<Record<'_>> {
+        fn find_beyond<'i, T>(
+            &'i self,
+            segment: Segment<'i>,
+            hash: Hash,
+            key: &[u8],
+            show: impl Fn(&'i Bucket, u32, Record<'i>) -> T,
+        ) -> Option<T> {
             for steps in 0..segment.len() {
                 let bucket = segment.bucket(hash, steps);
                 match bucket.find(self.shard(segment), hash.tag(), key) {
                     None if bucket.passed() != 0 => {}
                     // H3: beyond a bucket that nothing passed the key is not.
-                    found => return found.map(|(_, record)| record),
+                    found => return found.map(|(slot, record)| show(bucket, slot, record)),
                 }
             }
             None
@@ -2960,7 +2975,7 @@ mod hash {
         /// As `walk`, with the records, which live as long as the caller's pin.
         fn walk_records(&self, from: u64, mut read: impl FnMut(Record<'_>, u8)) -> Option<u64> {
             let hash = Hash(from);
-            let (shard, refs, ranks, span, directory) = loop {
+            let (shard, segment, pairs, span, directory) = loop {
                 let directory = self.directory();
                 if directory.is_none() {
                     return None;
@@ -2970,16 +2985,16 @@ mod hash {
                 let _locked = shard.lock.lock();
                 let directory = self.directory();
                 if directory.segment(hash) == segment {
-                    let ranks = if self.cache.is_some() { segment.ranks() } else { Vec::new() };
-                    break (shard, segment.refs(shard), ranks, directory.span(segment, hash), directory);
+                    let span = directory.span(segment, hash);
+                    break (shard, segment, segment.pairs(shard), span, directory);
                 }
             };
             // Only after the table was emptied can a segment begin before `from`.
             let whole = from == directory.first_hash(span.start);
-            for (at, reference) in refs.into_iter().enumerate() {
-                let record = shard.record(reference);
+            for pair in pairs {
+                let record = shard.record(pair.reference);
                 if whole || self.hash(record.parts().0).0 >= from {
-                    read(record, ranks.get(at).copied().unwrap_or_default());
+                    read(record, self.rank(segment, pair) as u8);
                 }
             }
             (span.end < directory.len()).then(|| directory.first_hash(span.end))
@@ -3483,9 +3498,8 @@ mod hash {
             if segment.len() < BUCKETS {
                 let mut space = self.heap.space();
                 let mut larger = NewSegment::new(&mut space, segment.len() * GROWTH, segment.shard())?;
-                self.each_ref(segment, shard, |reference, hash| larger.put(hash, reference));
+                self.copy_pairs(segment, shard, |reference, hash| larger.put(hash, reference));
                 let larger = larger.segment;
-                self.copy_ranks(segment, shard, &|_| larger);
                 self.install_directory(&mut space, 1, &|_| larger)
                     .inspect_err(|_| space.give_segment(larger))?;
                 self.heap.retire(&mut space, [Retired::Block(segment.block(), segment.bytes())]);
@@ -3512,14 +3526,12 @@ mod hash {
             drop(locked);
             let mut moved = 0;
             let halves = self.two_segments([segment.shard(), number]).map(|mut halves| {
-                self.each_ref(segment, shard, |reference, hash| {
+                self.copy_pairs(segment, shard, |reference, hash| {
                     let half = hash.top(depth) & 1;
-                    halves[half].put(hash, reference);
                     moved += half;
+                    halves[half].put(hash, reference)
                 });
-                let halves = halves.map(|half| half.segment);
-                self.copy_ranks(segment, shard, &|hash| halves[hash.top(depth) & 1]);
-                halves
+                halves.map(|half| half.segment)
             });
             let mut locked = shard.lock();
             shard.splitting.store(ptr::null_mut(), Relaxed);
@@ -3578,21 +3590,29 @@ mod hash {
             Ok([low, high])
         }
 
-        /// Shows `each` every ref of a segment with the hash of its key. The caller sees to it that the segment does not
-        /// change.
-        fn each_ref(&self, segment: Segment<'_>, shard: &Shard, mut each: impl FnMut(u32, Hash)) {
-            let refs = segment.refs(shard);
-            for (at, &reference) in refs.iter().enumerate() {
-                let (key, _) = shard.record(reference).parts();
+        /// Copies each pair of a segment, with its rank, to the slot in which `put` stores its ref. The caller sees to it that
+        /// the segment does not change.
+        fn copy_pairs<'n>(
+            &self,
+            segment: Segment<'_>,
+            shard: &Shard,
+            mut put: impl FnMut(u32, Hash) -> (&'n Bucket, usize),
+        ) {
+            let pairs = segment.pairs(shard);
+            for (at, &pair) in pairs.iter().enumerate() {
+                let (key, _) = shard.record(pair.reference).parts();
                 // If one key is long, most are. Prefetches the other lines of a record that comes soon.
                 let key_end = RECORD_HEAD + key.len();
                 if key_end > 64
-                    && let Some(&soon) = refs.get(at + 4)
+                    && let Some(soon) = pairs.get(at + 4)
                 {
-                    let record = shard.address(soon);
+                    let record = shard.address(soon.reference);
                     (64..key_end).step_by(64).for_each(|line| prefetch(record.wrapping_add(line)));
                 }
-                each(reference, self.hash(key));
+                let (bucket, slot) = put(pair.reference, self.hash(key));
+                if self.cache.is_some() {
+                    bucket.set_rank(slot, self.rank(segment, pair));
+                }
             }
         }
 
@@ -3686,8 +3706,8 @@ mod hash {
                 let hash = Hash(directory.first_hash(at));
                 let segment = directory.segment(hash);
                 let shard = self.shard(segment);
-                for reference in segment.refs(shard) {
-                    shard.record(reference).blob().map(free);
+                for pair in segment.pairs(shard) {
+                    shard.record(pair.reference).blob().map(free);
                 }
                 at = directory.span(segment, hash).end;
             }
@@ -4053,8 +4073,8 @@ mod hash {
             }
             let way = self.way(group.first / SLOTS).0;
             let victim = group.victim(way, self.kept, self.hash.0 as usize >> 24).or_else(|| {
-                let is_taken = |at: usize| self.buckets[at / SLOTS].taken_slots() >> (at % SLOTS) & 1 != 0;
-                (0..self.buckets.len() * SLOTS).find(|&at| at != self.kept && is_taken(at))
+                let pairs = self.segment.pairs(self.locked.shard);
+                pairs.iter().map(|pair| pair.at as usize).find(|&at| at != self.kept)
             });
             if let Some(at) = victim {
                 self.take_out(at, Some(Cause::Size));
@@ -4066,43 +4086,19 @@ mod hash {
 
         /// Evicts the largest pair of the segment.
         fn evict_largest(&mut self) -> bool {
-            let (shard, buckets) = (self.locked.shard, self.buckets);
-            let reference = |at: usize| {
-                let (bucket, slot) = (buckets.get(at / SLOTS)?, at % SLOTS);
-                (bucket.taken_slots() >> slot & 1 != 0).then(|| bucket.refs[slot].load(Relaxed))
-            };
-            let mut largest = None;
-            for at in 0..buckets.len() * SLOTS {
-                if let Some(ahead) = reference(at + SLOTS) {
-                    prefetch_batch(shard.address(ahead));
-                }
-                if let Some(reference) = reference(at) {
-                    largest = largest.max(Some((held_bytes(shard.record(reference)), at)));
-                }
-            }
-            if let Some((_, at)) = largest {
-                self.take_out(at, Some(Cause::Size));
-            }
-            largest.is_some()
+            let (shard, pairs) = (self.locked.shard, self.segment.pairs(self.locked.shard));
+            let largest = pairs.iter().max_by_key(|pair| held_bytes(shard.record(pair.reference)));
+            largest.inspect(|pair| self.take_out(pair.at as usize, Some(Cause::Size))).is_some()
         }
 
         /// Takes out what has expired, and finds when the next pair of the segment expires. Evicts nothing.
         fn sweep(&mut self) -> bool {
-            let (shard, buckets, now) = (self.locked.shard, self.buckets, self.rules.now);
-            let reference = |at: usize| buckets[at / SLOTS].refs[at % SLOTS].load(Relaxed);
-            let is_taken = |at: usize| buckets[at / SLOTS].taken_slots() >> (at % SLOTS) & 1 != 0;
-            let slots = buckets.len() * SLOTS;
-            for at in 0..slots {
-                let ahead = at + SLOTS;
-                if ahead < slots && is_taken(ahead) {
-                    prefetch_batch(shard.address(reference(ahead)));
-                }
-                if is_taken(at) {
-                    match expiry(shard.record(reference(at))) {
-                        Some(expires) if expires <= now => self.take_out(at, Some(Cause::Expired)),
-                        Some(expires) => self.index.cached().expires_at(expires),
-                        None => {}
-                    }
+            let shard = self.locked.shard;
+            for pair in self.segment.pairs(shard) {
+                match expiry(shard.record(pair.reference)) {
+                    Some(at) if at <= self.rules.now => self.take_out(pair.at as usize, Some(Cause::Expired)),
+                    Some(at) => self.index.cached().expires_at(at),
+                    None => {}
                 }
             }
             false
@@ -4117,7 +4113,6 @@ mod hash {
             let hash = index.hash(record.parts().0);
             self.count_out(record, hash, why);
             bucket.flip_tag(slot, hash.tag());
-            bucket.set_rank(slot, 0);
             let steps = (at / SLOTS).wrapping_sub(hash.home() / BUCKET) & (self.buckets.len() - 1);
             self.segment.count_steps(hash, steps, false);
             let len = shard.len.load(Relaxed) - 1;
@@ -4279,6 +4274,12 @@ mod hash {
             self.cache.as_ref().expect("it is the index of a cache")
         }
 
+        /// The rank of a pair. Without a cache all have 0.
+        fn rank(&self, segment: Segment<'_>, pair: Taken) -> u32 {
+            let at = pair.at as usize;
+            if self.cache.is_some() { segment.buckets()[at / SLOTS].rank(at % SLOTS) } else { 0 }
+        }
+
         /// The way of the group of a bucket, and whether the group tries it whatever the others do. Segments that are not full
         /// have too few groups to spare.
         fn way(&self, hash: Hash, bucket: usize, buckets: usize) -> (usize, bool) {
@@ -4305,43 +4306,27 @@ mod hash {
             counts: bool,
             clock: &Clock,
         ) -> Option<(Body<'_>, Option<u64>)> {
-            let hash = self.hash(key);
-            let segment = self.directory().segment(hash);
-            for steps in 0..segment.len() {
-                let bucket = segment.bucket(hash, steps);
-                let slots = bucket.slots_with(hash.tag());
-                if slots != 0 {
-                    // The value's line, while that of the key is on its way.
-                    let first = bucket.first(slots).load(Acquire);
-                    prefetch(self.shard(segment).address(first).wrapping_add(64));
-                }
-                if slots != 0
-                    && let Some((slot, record)) = bucket.find(self.shard(segment), hash.tag(), key)
-                {
-                    let (value, expires) = (record.body(), expiry(record));
-                    if expires.is_some_and(|at| at <= clock.now()) {
-                        return None;
-                    }
-                    if counts {
-                        bucket.raise_rank(slot as usize);
-                    }
-                    return Some((value, expires));
-                }
-                if bucket.passed() == 0 {
-                    return None;
-                }
+            let (bucket, slot, record) =
+                self.find_slot(self.hash(key), key, |bucket, slot, record| (bucket, slot, record))?;
+            let expires = expiry(record);
+            if expires.is_some_and(|at| at <= clock.now()) {
+                return None;
             }
-            None
+            if counts {
+                bucket.raise_rank(slot as usize);
+            }
+            Some((record.body(), expires))
         }
 
         /// Shows `read` the pairs of a segment with their standing, as `walk`.
         pub(super) fn walk_cached(
             &self,
             from: u64,
-            mut read: impl FnMut(&[u8], Body<'_>, Standing),
+            mut read: impl FnMut(&[u8], &[u8], Standing),
         ) -> Option<u64> {
             self.walk_records(from, |record, rank| {
-                read(record.parts().0, record.body(), Standing { expires: expiry(record), rank });
+                let (key, value) = record.parts();
+                read(key, value, Standing { expires: expiry(record), rank });
             })
         }
 
@@ -4361,21 +4346,6 @@ mod hash {
         /// Lets time pass for the limbos, so that what was evicted becomes free: all of it, unless a reader is in it.
         pub(super) fn pass_time(&self) {
             epoch::advance_far(&self.heap.memory);
-        }
-
-        /// Gives the pairs of a cache's segment the ranks that they had in the one that it replaces, which the caller keeps from
-        /// changing.
-        fn copy_ranks<'s>(&self, old: Segment<'_>, shard: &Shard, new: &dyn Fn(Hash) -> Segment<'s>) {
-            let ranks = if self.cache.is_some() { old.ranks() } else { return };
-            for (reference, rank) in old.refs(shard).into_iter().zip(ranks).filter(|&(_, rank)| rank > 0) {
-                let hash = self.hash(shard.record(reference).parts().0);
-                let segment = new(hash);
-                let slot =
-                    |bucket: &Bucket| bucket.refs.iter().position(|other| other.load(Relaxed) == reference);
-                let mut places = (0..segment.len()).map(|steps| segment.bucket(hash, steps));
-                let found = places.find_map(|bucket| Some((bucket, slot(bucket)?)));
-                found.inspect(|(bucket, slot)| bucket.set_rank(*slot, rank.into()));
-            }
         }
 
         /// Locks the segment that a hash leads to. `None` where that has just changed.
@@ -8909,13 +8879,7 @@ impl Cache {
     /// Shows `read` some of the pairs and how long they still live: those from `from` on, where a walk of all begins with 0.
     /// Returns from where to go on, as [`Table::walk`].
     pub fn walk(&self, from: u64, mut read: impl FnMut(&[u8], &[u8], Option<Duration>)) -> Option<u64> {
-        let now = self.inner.clock.now();
-        self.walk_bodies(from, |key, value, standing| {
-            let left = standing.expires.map(|at| Duration::from_millis(at.saturating_sub(now)));
-            if left != Some(Duration::ZERO) {
-                read(key, value.bytes(), left);
-            }
-        })
+        self.walk_live(from, |key, value, left, _| read(key, value, left.map(Duration::from_millis)))
     }
 
     /// All pairs, in no order. What is evicted or expires meanwhile may not come. The policy does not see it.
@@ -8923,8 +8887,15 @@ impl Cache {
         CacheIter { cache: self.clone(), from: Some(0), keys: Vec::new() }
     }
 
-    fn walk_bodies(&self, from: u64, read: impl FnMut(&[u8], Body<'_>, hash::Standing)) -> Option<u64> {
-        self.index().get(&self.inner.table.pin()).walk_cached(from, read)
+    /// As `walk`, with how many milliseconds the pairs still live, and with their ranks.
+    fn walk_live(&self, from: u64, mut read: impl FnMut(&[u8], &[u8], Option<u64>, u8)) -> Option<u64> {
+        let now = self.inner.clock.now();
+        self.index().get(&self.inner.table.pin()).walk_cached(from, |key, value, standing| {
+            let left = standing.expires.map(|at| at.saturating_sub(now));
+            if left != Some(0) {
+                read(key, value, left, standing.rank);
+            }
+        })
     }
 
     // --- in a file
@@ -8935,17 +8906,6 @@ impl Cache {
     /// dropped, also meanwhile.
     pub fn dump<W: io::Write + ?Sized>(&self, writer: &mut W, now: SystemTime) -> Result<()> {
         dump::write_cache(self, now, writer, &mut |_| {}).map(drop)
-    }
-
-    /// Shows `read` pairs that have not expired, how many milliseconds they still live, and their ranks, as `walk`.
-    fn walk_to_save(&self, from: u64, mut read: impl FnMut(&[u8], &[u8], Option<u64>, u8)) -> Option<u64> {
-        let now = self.inner.clock.now();
-        self.walk_bodies(from, |key, value, standing| {
-            let left = standing.expires.map(|at| at.saturating_sub(now));
-            if left != Some(0) {
-                read(key, value.bytes(), left, standing.rank);
-            }
-        })
     }
 
     /// Takes a pair that was saved with this rank, to live so many milliseconds. One that has expired, or for which there is
@@ -8981,7 +8941,7 @@ impl CacheIter {
                     return Some((key, value));
                 }
             }
-            self.from = self.cache.walk_bodies(self.from?, |key, _, _| self.keys.push(key.into()));
+            self.from = self.cache.walk_live(self.from?, |key, _, _, _| self.keys.push(key.into()));
         }
     }
 }
@@ -9615,7 +9575,7 @@ pub mod dump {
         file.close(Kind::Table);
         let mut next = Some(0);
         while let Some(from) = next {
-            next = cache.walk_to_save(from, |key, value, left, rank| {
+            next = cache.walk_live(from, |key, value, left, rank| {
                 let mut standing = Vec::with_capacity(9);
                 if let Some(left) = left {
                     standing.extend(now.saturating_add(left).to_le_bytes());

@@ -79,7 +79,8 @@ impl HashIndex {
     pub(super) fn check_unlinked(&self, shard: &Shard, reference: u32) {
         let key = shard.record(reference).parts().0;
         let segment = self.directory().segment(self.hash(key));
-        let leads_there = ptr::eq(self.shard(segment), shard) && segment.refs(shard).contains(&reference);
+        let leads_there = ptr::eq(self.shard(segment), shard)
+            && segment.pairs(shard).iter().any(|pair| pair.reference == reference);
         assert!(!leads_there, "E2: a record was retired that the index leads to");
     }
 
