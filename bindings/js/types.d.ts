@@ -471,6 +471,7 @@ export class Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>
     key: Input<K>,
     change: (value: Output<V> | undefined) => Input<V> | typeof DELETE | typeof KEEP,
   ): boolean
+  /** Removes all pairs. The counts of hits and misses go on, the others begin anew. */
   clear(): void
 
   /**

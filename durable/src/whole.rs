@@ -2,15 +2,20 @@
 
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::thread;
+use std::time::Duration;
 
-use twindex::dump::{CACHE_VERSION, HEAD_BYTES, HEADER_BYTES, Head, Progress, SavedCache};
+use twindex::dump::{CACHE_VERSION, HEAD_BYTES, HEADER_BYTES, Head, Kind, Progress, SavedCache};
 use twindex::{Cache, Error, Result, Store};
 
 use crate::disk::real::RealDisk;
 use crate::disk::{Disk, File};
 use crate::error::AtPath;
 use crate::load::{is_believed, load as load_file};
+use crate::lock::pid;
 use crate::options::ProgressFn;
 use crate::paths::resolve;
 use crate::rewrite::{New, replace};
@@ -44,11 +49,36 @@ fn save_by(
     path: &Path,
     fill: &mut dyn FnMut(&mut New<'_>) -> crate::error::Result<()>,
 ) -> crate::error::Result<()> {
-    /// One thread of this process after the other, so that none finds the file in use for that alone.
-    static SAVING: Mutex<()> = Mutex::new(());
-    let _one = SAVING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one = Saving::begin();
     let mut lock = RealDisk.lock(path, true)?;
     replace(&RealDisk, path, &mut lock, fill).map(drop)
+}
+
+/// The process that saves a file, or 0. One thread of it does so after the other, so that none finds the file in use for that
+/// alone. No mutex: a child of fork would inherit it locked, and wait for a thread that it does not have.
+static SAVING: AtomicU32 = AtomicU32::new(0);
+
+/// That no other thread of this process saves a file.
+struct Saving;
+
+impl Saving {
+    fn begin() -> Self {
+        const PAUSE: Duration = Duration::from_millis(1);
+        let own = pid();
+        while SAVING
+            .try_update(Acquire, Relaxed, |saving| (saving != own || own == 0).then_some(own))
+            .is_err()
+        {
+            thread::sleep(PAUSE);
+        }
+        Self
+    }
+}
+
+impl Drop for Saving {
+    fn drop(&mut self) {
+        SAVING.store(0, Release);
+    }
 }
 
 /// Writes the cache, with the times at which its pairs expire, to the file at `path`. Replaces the file as [`save`] does, and
@@ -79,13 +109,19 @@ pub fn save_cache(cache: &Cache, path: impl AsRef<Path>) -> Result<()> {
 /// Fails with [`Error::Io`] where the file cannot be read, and with [`Error::Corrupt`] where it does not begin as that of a
 /// cache does.
 pub fn read_cache(path: impl AsRef<Path>) -> Result<SavedCache<Box<dyn Read + Send>>> {
+    SavedCache::read(open_cache(path)?)
+}
+
+/// What [`read_cache`] reads, for a binding that looks at signals meanwhile.
+#[doc(hidden)]
+pub fn open_cache(path: impl AsRef<Path>) -> Result<Box<dyn Read + Send>> {
     let path = resolve(path.as_ref());
     let open = || Ok(RealDisk.open(&path, false)?).and_then(|file| check_lengths(&*file).map(|()| file));
     let file = open().map_err(|error| name_path(error, &path))?;
-    SavedCache::read(Box::new(BufReader::with_capacity(1 << 18, CacheFile { file, path, offset: 0 })))
+    Ok(Box::new(BufReader::with_capacity(1 << 18, CacheFile { file, path, offset: 0 })))
 }
 
-/// That no record claims more memory than what was really written.
+/// That no record claims more memory than what was really written, and that nothing follows the last one.
 fn check_lengths(file: &dyn File) -> Result<()> {
     let (len, mut at, mut head) = (file.len()?, HEADER_BYTES as u64, [0; HEAD_BYTES]);
     let mut version = [0; 4];
@@ -100,6 +136,9 @@ fn check_lengths(file: &dyn File) -> Result<()> {
             return Err(Error::Corrupt { offset: at, what: BAD_RECORD });
         }
         at = start + found.length;
+        if found.kind == Kind::End && at < len {
+            return Err(Error::Corrupt { offset: at, what: "the file goes on behind the cache's end" });
+        }
     }
     Ok(())
 }

@@ -74,6 +74,22 @@ fn a_file_is_replaced_in_one_step() {
     }
 }
 
+/// It was replaced by an empty one.
+#[test]
+fn a_file_outlives_the_cache_that_was_saved() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("pages.twx");
+    let store = Store::new();
+    let cache = store.in_memory().cache("pages", CacheOptions::pairs(10)).unwrap();
+    cache.upsert("a", "1").unwrap();
+    save_cache(&cache, &path).unwrap();
+    assert!(store.in_memory().drop_cache("pages"));
+    let refused = save_cache(&cache, &path).unwrap_err();
+    assert!(matches!(&refused, Error::TableDropped { table } if table == "pages"), "{refused:?}");
+    assert_eq!(load_cache(&path).unwrap().len(), 1);
+    assert_eq!(names(folder.path()), ["pages.twx"]);
+}
+
 #[test]
 fn a_file_that_a_store_has_open_is_left_alone() {
     let folder = tempdir().unwrap();
@@ -120,6 +136,11 @@ fn damage_is_found() {
         fs::write(&path, &whole[..length]).unwrap();
         assert!(matches!(load_cache(&path), Err(Error::Corrupt { .. })), "{length} bytes");
     }
+    // One file behind the other was read as the first.
+    fs::write(&path, [&*whole, &whole].concat()).unwrap();
+    let refused = load_cache(&path).unwrap_err();
+    assert!(matches!(refused, Error::Corrupt { offset, .. } if offset == whole.len() as u64), "{refused:?}");
+    assert_eq!(check(&path, |_| {}).unwrap().damage[0].offset, whole.len() as u64);
     for place in 12..whole.len() {
         let mut damaged = whole.clone();
         damaged[place] ^= 4;

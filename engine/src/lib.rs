@@ -8864,7 +8864,8 @@ impl Cache {
         self.inner.table.is_dropped()
     }
 
-    /// Removes all pairs and returns their memory. The listener is not told.
+    /// Removes all pairs and returns their memory. The listener is not told. The counts of hits and misses go on, the others
+    /// begin anew.
     pub fn clear(&self) -> Result<()> {
         self.inner.table.clear()
     }

@@ -135,7 +135,7 @@ impl Write for Interruptible<Vec<u8>> {
     }
 }
 
-impl Read for Interruptible<&[u8]> {
+impl<R: Read> Read for Interruptible<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.bytes.read(into)?;
         self.look(read)?;

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import math
 import pickle
+import sys
 import threading
 import time
 from collections import namedtuple
@@ -171,8 +173,22 @@ def test_wrong_types() -> None:
             twindex.Cache(**options)
     with pytest.raises(twindex.MemoryLimitError):
         twindex.Cache(capacity=100)
-    with pytest.raises(twindex.ArgumentTypeError, match="cannot be pickled"):
-        pickle.dumps(twindex.Cache(maxsize=1))
+    for copied in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match=r"cannot be pickled.*dump\(\)"):
+            copied(twindex.Cache(maxsize=1))
+
+
+def test_sizes_and_times_without_end() -> None:
+    """A size that no computer has was said to be less than 1, and a time far below 0 was taken for no end."""
+    for size in (2**64 - 1, 2**64, 10**30):
+        sizes: list[dict[str, Any]] = [{"maxsize": size}, {"capacity": size}]
+        for options in sizes:
+            with pytest.raises(twindex.OptionError, match=f"at most {2**64 - 2}, not {size}"):
+                twindex.Cache(**options)
+    assert twindex.Cache(maxsize=sys.maxsize).maxsize == sys.maxsize
+    assert twindex.Cache(maxsize=1, ttl=10**400).default_ttl is None
+    with pytest.raises(twindex.OptionError, match="ttl is 0 or more"):
+        twindex.Cache(maxsize=1, ttl=-(10**400))
 
 
 def test_caches_of_a_store() -> None:
@@ -564,3 +580,68 @@ def test_what_is_no_cache_is_refused(tmp_path: Path) -> None:
             twindex.Cache.load(wrong)  # type: ignore[arg-type]
         with pytest.raises(TypeError):
             cache.save(wrong)  # type: ignore[arg-type]
+
+
+class Pages(twindex.Cache[str, int]):
+    """A cache that says what is not in it."""
+
+    def __init__(self, **_: object) -> None:
+        self.made = True
+
+    def __missing__(self, key: str) -> int:
+        return len(key)
+
+
+def test_a_subclass_loads_itself(tmp_path: Path) -> None:
+    """It loaded a plain Cache."""
+    pages = Pages(maxsize=10, ttl=60)
+    pages["a"] = 7
+    pages.save(tmp_path / "pages.twx")
+    for source in (pages.dump(), tmp_path / "pages.twx"):
+        loaded = Pages.load(source, maxsize=5)
+        assert (type(loaded), loaded["a"], loaded["absent"], loaded.maxsize) == (Pages, 7, 6, 5)
+        assert not hasattr(loaded, "made")
+        assert type(twindex.Cache.load(source)) is twindex.Cache
+    with pytest.raises(twindex.CorruptError):
+        Pages.load(b"")
+    assert len(Pages(maxsize=3)) == 0
+
+
+def test_a_file_outlives_the_cache_that_was_saved(tmp_path: Path) -> None:
+    """What was dropped, or cleared by the close of its store, took the place of a good file."""
+    path = tmp_path / "pages.twx"
+    store = twindex.Store()
+    pages = store.cache("pages", maxsize=10)
+    pages["a"] = "1"
+    pages.save(path)
+    store.drop_cache("pages")
+    with pytest.raises(twindex.TableDroppedError, match="pages"):
+        pages.save(path)
+    with pytest.raises(twindex.TableDroppedError, match="pages"):
+        pages.dump()
+    many = store.cache("many", maxsize=200_000, keys="int", values="bytes")
+    many.update(dict.fromkeys(range(100_000), bytes(200)))
+    failures: list[Exception] = []
+
+    def save() -> None:
+        try:
+            many.save(path)
+        except twindex.ClosedError as failure:
+            failures.append(failure)
+
+    saver = threading.Thread(target=save)
+    saver.start()
+    while saver.is_alive() and not (tmp_path / "pages.twx.new").exists():
+        pass
+    store.close()
+    saver.join()
+    loaded = twindex.Store().load_cache("loaded", path, keys="bytes", values="bytes")
+    assert len(loaded) == (1 if failures else 100_000)
+
+
+def test_counters_begin_anew_with_clear() -> None:
+    cache = twindex.Cache(maxsize=1)
+    cache["a"] = 1
+    cache.get("a"), cache.get("b")
+    cache.clear()
+    assert cache.stats() == {"hits": 1, "misses": 1, "writes": 0, "evictions": 0, "expirations": 0}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -124,3 +127,33 @@ def test_a_grandchild_is_a_child_too() -> None:
         assert store.table("t", keys="bytes", values="bytes")[b"a"] == b"1"
 
     in_child(child)
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_saves_what_it_made_while_the_parent_was_saving(tmp_path: Path) -> None:
+    """Saving was under a lock of the process, which the child inherited locked: it waited for ever."""
+    cache = twindex.Cache(maxsize=200_000, keys="int", values="bytes")
+    cache.update(dict.fromkeys(range(100_000), bytes(200)))
+    done = threading.Event()
+
+    def save() -> None:
+        while not done.is_set():
+            cache.save(tmp_path / "parent.twx")
+
+    def child() -> None:
+        signal.alarm(60)
+        own = twindex.Cache(maxsize=10)
+        own["a"] = 1
+        own.save(tmp_path / "child.twx")
+        assert twindex.Cache.load(tmp_path / "child.twx")["a"] == 1
+
+    saver = threading.Thread(target=save)
+    saver.start()
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "parent.twx.new").exists():
+            assert time.monotonic() < deadline, "nothing is being saved"
+        in_child(child)
+    finally:
+        done.set()
+        saver.join()

@@ -122,6 +122,24 @@ def recovers(count: int) -> Call:
     return lambda: twindex.recover(path, f"{file_of(0)}.recovered{count}.{next(numbers)}")
 
 
+@lru_cache(maxsize=3)
+def cache_of(count: int) -> twindex.Cache[int, int]:
+    made = twindex.Store().cache("c", maxsize=2 * count + 1, keys="int", values="int")
+    made.update(zip(range(count), range(count), strict=True))
+    return made
+
+
+def loads_cache(count: int) -> Call:
+    dump = cache_of(count).dump()
+    return lambda: twindex.Store().load_cache("c", dump)
+
+
+def loads_cache_from_file(count: int) -> Call:
+    path = file_of(0) + f".cache{count}"
+    cache_of(count).save(path)
+    return lambda: twindex.Store().load_cache("c", path)
+
+
 CALLS: dict[str, Callable[[int], Call]] = {
     "select_many": lambda count: of_keys("select_many", count),
     "contains_many": lambda count: of_keys("contains_many", count),
@@ -147,6 +165,9 @@ CALLS: dict[str, Callable[[int], Call]] = {
     "check": lambda count: of_file(count, twindex.check),
     "recover": recovers,
     "save": saves,
+    "dump of a cache": lambda count: cache_of(count).dump,
+    "load of a cache": loads_cache,
+    "load of a cache from a file": loads_cache_from_file,
 }
 
 
@@ -205,3 +226,34 @@ def test_a_long_call_heeds_signals_within_a_fifth_of_a_second(name: str) -> None
         pytest.fail("nothing was raised")
     # What had been made until then is freed by now.
     assert ended - moments[-1] < SOON
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_load_that_was_ended_leaves_no_cache(tmp_path: Path, is_file: bool) -> None:
+    """It went on in a thread of its own, and some time after Ctrl-C the cache was there."""
+    saved = cache_of(250_000)
+    source: Any = tmp_path / "cache.twx" if is_file else saved.dump()
+    if is_file:
+        saved.save(source)
+    begun = time.process_time()
+    twindex.Store().load_cache("c", source)
+    whole = time.process_time() - begun
+    store = twindex.Store()
+
+    def interrupt() -> None:
+        raise InterruptError
+
+    for share in (2, 4, 8):
+        with signals(whole / share, 0, interrupt):
+            try:
+                store.load_cache("c", source)
+            except InterruptError:
+                break
+        store.drop_cache("c")
+    else:
+        pytest.fail("nothing was raised")
+    for _ in range(10):
+        assert store.caches() == []
+        time.sleep(whole / 2)
+    assert store.memory == 0
+    assert len(store.load_cache("c", source)) == 250_000

@@ -1,11 +1,12 @@
 //! Caches in files and bytes.
 
+use std::cell::Cell;
 use std::io::{Cursor, Read};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyTuple, PyType};
 use twindex::dump::SavedCache;
 
 use super::listener::listen;
@@ -21,26 +22,45 @@ use crate::objects;
 use crate::paths::{path, path_of};
 use crate::shared::Shared;
 
-type Saved = SavedCache<Box<dyn Read + Send>>;
-
-fn read(source: &Bound<'_, PyAny>) -> Result<Saved> {
+fn open(source: &Bound<'_, PyAny>) -> Result<Box<dyn Read + Send>> {
     let py = source.py();
     // Bytes are what is to be loaded, not a path, as with `Store.load`.
     if !source.is_instance_of::<PyBytes>()
         && let Some(path) = path_of(source)?
     {
-        return Ok(wait_for(py, move || twindex_durable::read_cache(&path))??);
+        return Ok(wait_for(py, move || twindex_durable::open_cache(&path))??);
     }
     match Buffer::of("source", source)? {
-        Some(buffer) => {
-            let reader: Box<dyn Read + Send> = Box::new(Cursor::new(buffer.copy(usize::MAX)?));
-            Ok(SavedCache::read(reader)?)
-        }
+        Some(buffer) => Ok(Box::new(Cursor::new(buffer.copy(usize::MAX)?))),
         None => Err(error::wrong_type("source", "bytes, bytearray, memoryview or a path", source)),
     }
 }
 
+thread_local! {
+    /// What the next instance of a subclass is, on its way into it.
+    static LOADED: Cell<Option<Cache>> = const { Cell::new(None) };
+}
+
 impl Cache {
+    /// What [`of_class`](Self::of_class) makes an instance of.
+    pub(super) fn take_loaded() -> Option<Self> {
+        LOADED.take()
+    }
+
+    /// An instance of the class or of a subclass, of which `__init__` is not called.
+    fn of_class<'py>(self, class: &Bound<'py, PyType>) -> Result<Bound<'py, Self>> {
+        let own = class.py().get_type::<Self>();
+        if class.is(&own) {
+            return Ok(Bound::new(class.py(), self)?);
+        }
+        // Made before: another object that is made meanwhile may run any code.
+        let (new, arguments) = (own.getattr("__new__")?, PyTuple::new(class.py(), [class])?);
+        LOADED.set(Some(self));
+        let made = new.call1(arguments);
+        LOADED.set(None);
+        Ok(made?.cast_into::<Self>().map_err(PyErr::from)?)
+    }
+
     /// Loads a cache into a store, under this name.
     pub(crate) fn load_into(
         source: &Bound<'_, PyAny>,
@@ -51,13 +71,22 @@ impl Cache {
         check_memory()?;
         let py = source.py();
         let engine = store.open()?.in_memory().clone();
-        let saved = read(source)?;
+        let mut reader = Interruptible::new(open(source)?);
+        let saved = match SavedCache::read(&mut reader) {
+            Ok(saved) => saved,
+            Err(error) => return reader.result(Err(error)).map(|(never, _)| never),
+        };
         let CacheArguments { sizes, keys, values, on_evict } = arguments;
         let codecs = Codecs::of_table(py, name, saved.codecs(), keys, values)?;
         let options = listen(sizes.options_of(&saved)?, on_evict, &codecs)?;
         let options = options.codecs(codecs.keys.name(), codecs.values.name());
-        let own_name = name.to_owned();
-        let loaded = wait_for(py, move || saved.load(&engine, &own_name, options, SystemTime::now()))??;
+        // In this thread, as what a signal ended must not come to be in the store all the same.
+        let loaded = py.detach(|| saved.load(&engine, name, options, SystemTime::now()));
+        let (loaded, _) = reader.result(loaded)?;
+        if let Err(closed) = store.check_open() {
+            engine.drop_cache(name);
+            return Err(closed);
+        }
         let flights = store.flights(py, name)?;
         Ok(Self { store, engine: Inherited::new(loaded), codecs, flights, popping: Attached::default() })
     }
@@ -79,7 +108,9 @@ impl Cache {
     fn save(&self, path: &Bound<'_, PyAny>) -> Result<()> {
         let target = self::path("path", path)?;
         let cache = self.open()?.clone();
-        Ok(wait_for(path.py(), move || twindex_durable::save_cache(&cache, &target))??)
+        let saved = wait_for(path.py(), move || twindex_durable::save_cache(&cache, &target))?;
+        // To close the store drops its caches.
+        saved.or_else(|error| self.open().and(Err(error.into())))
     }
 
     /// The cache as bytes: what `save` writes to a file.
@@ -106,25 +137,30 @@ impl Cache {
     /// Keys and values are "object" unless told, as with `Cache()`: name the codecs of a cache that has others. Reading
     /// objects runs what their pickles say, so never load those that somebody else may have written.
     ///
+    /// A subclass gives an instance of itself, without a call of its `__init__`.
+    ///
     /// Raises `CorruptError` on anything but a whole, undamaged cache.
-    #[staticmethod]
+    #[classmethod]
     #[pyo3(signature = (source, /, *, capacity=None, maxsize=None, ttl=None, keys=None, values=None, on_evict=None))]
     #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
-    fn load(
-        source: &Bound<'_, PyAny>,
+    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
+    fn load<'py>(
+        class: &Bound<'py, PyType>,
+        source: &Bound<'py, PyAny>,
         capacity: Option<Capacity>,
         maxsize: Option<Capacity>,
         ttl: Option<Ttl>,
         keys: Option<Bound<'_, PyAny>>,
         values: Option<Bound<'_, PyAny>>,
         on_evict: Option<Bound<'_, PyAny>>,
-    ) -> Result<Self> {
+    ) -> Result<Bound<'py, Self>> {
         let arguments = CacheArguments {
             sizes: Sizes { capacity, maxsize, ttl },
             keys: Some(keys.map_or(Ok(KeyCodec::Object), |keys| KeyCodec::of_cache(&keys))?),
             values: Some(values.map_or(Ok(ValueCodec::Object), |values| ValueCodec::of_cache(&values))?),
             on_evict: on_evict.as_ref(),
         };
-        Self::load_into(source, Shared::new(twindex::Store::new()), Self::OWN_NAME, arguments)
+        Self::load_into(source, Shared::new(twindex::Store::new()), Self::OWN_NAME, arguments)?
+            .of_class(class)
     }
 }

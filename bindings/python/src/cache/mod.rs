@@ -110,7 +110,8 @@ impl Cache {
         let cache = self.open()?;
         let done = if bytes > WORTH_LEAVING { py.detach(|| change(cache)) } else { change(cache) };
         raise_failure()?;
-        done.map_err(error::of_cache)
+        // To close the store drops its caches.
+        done.or_else(|error| self.open().and(Err(error::of_cache(error))))
     }
 
     /// As [`change`](Self::change), where there is memory for it.
@@ -174,6 +175,9 @@ impl Cache {
         values: Option<Bound<'_, PyAny>>,
         on_evict: Option<Bound<'_, PyAny>>,
     ) -> Result<Self> {
+        if let Some(loaded) = Self::take_loaded() {
+            return Ok(loaded);
+        }
         let keys = keys.map_or(Ok(KeyCodec::Object), |keys| KeyCodec::of_cache(&keys))?;
         let values = values.map_or(Ok(ValueCodec::Object), |values| ValueCodec::of_cache(&values))?;
         let arguments = CacheArguments {
@@ -259,6 +263,8 @@ impl Cache {
     }
 
     fn __reduce__(_slf: &Bound<'_, Self>) -> Result<()> {
-        Err(error::misuse("a Cache cannot be pickled or copied; dict(cache) is a copy of its pairs"))
+        let instead =
+            "dump() makes bytes of it, which Cache.load() reads, and dict(cache) is a copy of its pairs";
+        Err(error::misuse(format!("a Cache cannot be pickled or copied: {instead}")))
     }
 }

@@ -12,7 +12,7 @@ use twindex::dump::SavedCache;
 use crate::codec::{KeyCodec, ValueCodec};
 use crate::error::{self, Failure, Result, shown};
 
-/// A number of bytes or pairs, at least 1.
+/// A number of bytes or pairs, at least 1 and less than the greatest.
 #[derive(Clone, Copy)]
 pub(crate) struct Capacity(usize);
 
@@ -23,9 +23,13 @@ impl FromPyObject<'_, '_> for Capacity {
         let Ok(number) = object.cast::<PyInt>() else {
             return Err(error::wrong_type("a cache's capacity or maxsize", "int", &object));
         };
-        number.extract().ok().filter(|&number| number > 0).map(Self).ok_or_else(|| {
-            error::option(format!("a cache's capacity or maxsize is at least 1, not {}", shown(&object)))
-        })
+        // The greatest number stands for no capacity.
+        let most = usize::MAX - 1;
+        if let Some(number) = number.extract().ok().filter(|number| (1..=most).contains(number)) {
+            return Ok(Self(number));
+        }
+        let limit = if object.lt(1)? { "at least 1".into() } else { format!("at most {most}") };
+        Err(error::option(format!("a cache's capacity or maxsize is {limit}, not {}", shown(&object))))
     }
 }
 
@@ -41,7 +45,10 @@ impl FromPyObject<'_, '_> for Ttl {
         let seconds: f64 = if object.is_instance_of::<PyBool>() {
             return Err(wrong());
         } else if object.is_instance_of::<PyFloat>() || object.is_instance_of::<PyInt>() {
-            object.extract().unwrap_or(f64::INFINITY)
+            // An integer may be more than any float.
+            object.extract().or_else(|_| {
+                object.lt(0).map(|is_less| if is_less { -f64::INFINITY } else { f64::INFINITY })
+            })?
         } else {
             static DELTA: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
             if !object.is_instance(DELTA.import(object.py(), "datetime", "timedelta")?)? {

@@ -122,7 +122,7 @@ impl Cache {
         self.change(py, 0, |cache| cache.delete(&key))
     }
 
-    /// Removes all pairs. `on_evict` is not told.
+    /// Removes all pairs. `on_evict` is not told. In `stats`, hits and misses are counted on, the others begin anew.
     fn clear(&self, py: Python<'_>) -> Result<()> {
         let cache = self.open()?;
         Ok(py.detach(|| cache.clear())?)
