@@ -536,7 +536,8 @@ impl<'f> LogReader<'f> {
         }
         let mut last = end;
         let mut offset = end;
-        let mut piece = vec![0; PIECE];
+        let mut piece = Vec::new();
+        resize(&mut piece, PIECE as u64)?;
         while offset < self.len {
             let read = self.file.read_at(offset, &mut piece)?;
             let bytes = &piece[..read];

@@ -3,13 +3,16 @@
 //! Nobody sees a store before all of its log is replayed, so only the result counts: within a group, the last operation of
 //! each key. A group's keys are divided among threads, and each thread uses the engine's verbs for many pairs.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::BuildHasher;
 use std::{io, mem, thread};
 
 use foldhash::fast::FixedState;
 use twindex::dump::{Kind, Loader, Operation, Position};
 use twindex::{Index, Result, Table};
+
+use crate::memory::{collected, room};
 
 /// More threads than this would wait for the one that reads.
 const MOST_THREADS: usize = 4;
@@ -131,7 +134,7 @@ impl Step {
 /// Puts and deletes that were not applied yet, by the ids of their tables, each in the order of the log.
 #[derive(Default)]
 struct Group {
-    tables: BTreeMap<u32, (Table, Vec<Step>)>,
+    tables: HashMap<u32, (Table, Vec<Step>), FixedState>,
     count: usize,
 }
 
@@ -177,7 +180,7 @@ impl Group {
     }
 
     fn push(&mut self, loader: &Loader, id: u32, step: Step) -> Result<()> {
-        use std::collections::btree_map::Entry;
+        self.tables.try_reserve(1).map_err(io::Error::from)?;
         let (_, steps) = match self.tables.entry(id) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
@@ -194,7 +197,7 @@ impl Group {
     fn apply(&mut self, bounds: Bounds, bytes: &[u8]) -> Result<()> {
         self.count = 0;
         for (table, steps) in mem::take(&mut self.tables).into_values() {
-            Steps::new(&table, bytes, &steps, bounds).apply()?;
+            Steps::new(&table, bytes, &steps, bounds)?.apply()?;
         }
         Ok(())
     }
@@ -213,16 +216,16 @@ struct Steps<'g> {
 }
 
 impl<'g> Steps<'g> {
-    fn new(table: &'g Table, bytes: &'g [u8], steps: &'g [Step], bounds: Bounds) -> Self {
+    fn new(table: &'g Table, bytes: &'g [u8], steps: &'g [Step], bounds: Bounds) -> Result<Self> {
         let mut parts = if steps.len() < bounds.divided { 1 } else { bounds.threads };
-        let mut borders = Vec::new();
+        let mut borders = room(parts)?;
         let in_order = match table.index() {
             // Equal keys are written in turn, unless some are deleted, which is done first.
             Index::Hash => steps.iter().any(|step| step.is_put != steps[0].is_put),
             Index::Sorted => !steps.is_sorted_by(|one, next| one.key(bytes) < next.key(bytes)),
         };
         if table.index() == Index::Sorted && parts > 1 {
-            let sample = sample(bytes, steps);
+            let sample = sample(bytes, steps)?;
             // Leaves that are filled from one end are fuller.
             let is_behind = |last: &[u8]| sample.first().is_some_and(|first| last < *first);
             let last =
@@ -233,14 +236,14 @@ impl<'g> Steps<'g> {
                 parts = 1;
             }
         }
-        Self { table, bytes, all: steps, borders, parts, in_order }
+        Ok(Self { table, bytes, all: steps, borders, parts, in_order })
     }
 
     fn apply(&self) -> Result<()> {
         thread::scope(|scope| {
-            let others: Vec<_> = (1..self.parts)
-                .map(|part| (part, thread::Builder::new().spawn_scoped(scope, move || self.apply_part(part))))
-                .collect();
+            let start =
+                |part| (part, thread::Builder::new().spawn_scoped(scope, move || self.apply_part(part)));
+            let others = collected((1..self.parts).map(start))?;
             let mut applied = self.apply_part(0);
             for (part, other) in others {
                 let other = match other {
@@ -258,19 +261,18 @@ impl<'g> Steps<'g> {
         /// So many are handed to the engine at once.
         const AT_ONCE: usize = 4096;
         let bytes = self.bytes;
-        let mut own: Vec<Step> =
-            self.all.iter().copied().filter(|step| self.part_of(*step) == part).collect();
+        let mut own = collected(self.all.iter().copied().filter(|step| self.part_of(*step) == part))?;
         if self.in_order {
-            own = last_of_each(bytes, &own);
+            own = last_of_each(bytes, &own)?;
         }
-        let (puts, deletes): (Vec<Step>, Vec<Step>) = own.into_iter().partition(|step| step.is_put);
+        let deletes = collected(own.iter().filter(|step| !step.is_put).map(|step| step.key(bytes)))?;
         for group in deletes.chunks(AT_ONCE) {
-            let keys: Vec<&[u8]> = group.iter().map(|step| step.key(bytes)).collect();
-            self.table.delete_many(&keys)?;
+            self.table.delete_many(group)?;
         }
-        let mut took = Vec::new();
-        for group in puts.chunks(AT_ONCE) {
-            let pairs: Vec<_> = group.iter().map(|step| step.pair(bytes)).collect();
+        own.retain(|step| step.is_put);
+        let mut took = room(own.len().min(AT_ONCE))?;
+        for group in own.chunks(AT_ONCE) {
+            let pairs = collected(group.iter().map(|step| step.pair(bytes)))?;
             took.clear();
             self.table.write_each(&pairs, &mut took, |_, _| true)?;
         }
@@ -292,16 +294,16 @@ impl<'g> Steps<'g> {
 }
 
 /// Some of the keys, in order.
-fn sample<'g>(bytes: &'g [u8], steps: &[Step]) -> Vec<&'g [u8]> {
+fn sample<'g>(bytes: &'g [u8], steps: &[Step]) -> Result<Vec<&'g [u8]>> {
     const SAMPLE: usize = 64;
-    let mut sample: Vec<_> =
-        steps.iter().step_by((steps.len() / SAMPLE).max(1)).map(|step| step.key(bytes)).collect();
+    let some = steps.iter().step_by((steps.len() / SAMPLE).max(1));
+    let mut sample = collected(some.map(|step| step.key(bytes)))?;
     sample.sort_unstable();
-    sample
+    Ok(sample)
 }
 
 /// The last step of each key, in the order of the keys.
-fn last_of_each(bytes: &[u8], steps: &[Step]) -> Vec<Step> {
+fn last_of_each(bytes: &[u8], steps: &[Step]) -> Result<Vec<Step>> {
     let first = steps.first().map_or(&[][..], |step| step.key(bytes));
     let mut shared = first.len();
     for step in steps {
@@ -319,7 +321,7 @@ fn last_of_each(bytes: &[u8], steps: &[Step]) -> Vec<Step> {
         u64::from_be_bytes(head)
     };
     let key = |at: u32| steps[at as usize].key(bytes);
-    let mut order: Vec<(u64, u32)> = steps.iter().map(head).zip(0..).collect();
+    let mut order: Vec<(u64, u32)> = collected(steps.iter().map(head).zip(0..))?;
     order.sort_unstable_by(|one, other| {
         one.0.cmp(&other.0).then_with(|| key(one.1).cmp(key(other.1)).then(one.1.cmp(&other.1)))
     });
@@ -330,7 +332,7 @@ fn last_of_each(bytes: &[u8], steps: &[Step]) -> Vec<Step> {
         }
         is_same
     });
-    order.into_iter().map(|(_, at)| steps[at as usize]).collect()
+    collected(order.into_iter().map(|(_, at)| steps[at as usize]))
 }
 
 #[cfg(test)]
