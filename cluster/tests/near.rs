@@ -13,6 +13,8 @@
 //! | a client that does not see its own write | `a_client_reads_its_own_writes` |
 //! | two fields of one HASH that are mixed up | `rows_of_one_partition_are_not_mixed_up` |
 //! | a table that is cleared or dropped | `what_others_clear_is_gone` |
+//! | a table of which no handle was left for a while | `a_table_that_is_opened_again_shows_what_was_written_meanwhile` |
+//! | an answer that comes after the pair's time | `an_answer_that_was_held_up_lives_no_longer` |
 
 #[path = "common/proxy.rs"]
 mod proxy;
@@ -295,6 +297,71 @@ async fn what_expires_is_not_shown() -> Result<()> {
     let before = hits(&store);
     assert!(short.select("b").await?.is_some());
     assert_eq!(hits(&store), before, "nothing is shown longer than the longest life");
+    Ok(())
+}
+
+/// The time to live was counted from when the answer came.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_was_held_up_lives_no_longer() -> Result<()> {
+    // The server removes nothing by itself, and so says nothing.
+    let server = Server::start(&["--enable-debug-command", "yes"])?;
+    server.command::<()>(&["DEBUG", "SET-ACTIVE-EXPIRE", "0"])?;
+    let proxy = Proxy::start(server.port()).await?;
+    let (store, table) = near(&proxy.url(), Index::Hash).await;
+    let life = Duration::from_millis(400);
+    let brief = plain(&server.url(), Index::Hash).await.with_ttl(life)?;
+    // A machine that is busy may ask only once it is over.
+    for key in 0..20_u8 {
+        let before = store.near_stats().expect("a near cache").invalidations;
+        brief.upsert([key], "1").await?;
+        eventually("the write is told", || async {
+            store.near_stats().expect("a near cache").invalidations > before
+        })
+        .await;
+        proxy.hold_answers(true);
+        let reading = table.clone();
+        let read = tokio::spawn(async move { reading.select([key]).await });
+        eventually("the server answers", || async { proxy.holds() > 0 }).await;
+        tokio::time::sleep(life).await;
+        proxy.hold_answers(false);
+        let was_there = read.await??.is_some();
+        assert_eq!(table.select([key]).await?, None, "it is over by now");
+        if was_there {
+            return Ok(());
+        }
+    }
+    panic!("no read was in time");
+}
+
+/// With its last handle a table's layout went, by which its keys are known that the servers name: what they named then, and also
+/// once the table was opened again, was not forgotten.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_is_opened_again_shows_what_was_written_meanwhile() -> Result<()> {
+    let server = Server::start(&[])?;
+    for index in BOTH {
+        for opens_another in [false, true] {
+            let (store, table) = near(&server.url(), index).await;
+            let other = plain(&server.url(), index).await;
+            other.upsert("a", "old").await?;
+            shows(&table, "a", Some("old")).await;
+            drop(table);
+            let before = store.near_stats().expect("a near cache").invalidations;
+            other.upsert("a", "new").await?;
+            eventually("the invalidation comes", || async {
+                store.near_stats().expect("a near cache").invalidations > before
+            })
+            .await;
+            if opens_another {
+                drop(store.table("another", Index::Sorted).await?);
+            }
+            let table = store.table(index.name(), index).await?;
+            assert_eq!(table.select("a").await?.as_deref(), Some(b"new".as_slice()));
+            for value in ["newer", "newest"] {
+                other.upsert("a", value).await?;
+                shows(&table, "a", Some(value)).await;
+            }
+        }
+    }
     Ok(())
 }
 

@@ -18,7 +18,7 @@ pub(crate) mod listener;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, RwLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::{PushInfo, PushKind, Value};
 
@@ -56,6 +56,8 @@ pub(crate) struct Miss<'n> {
     near: &'n Near,
     key: Vec<u8>,
     ticket: Ticket,
+    /// Before the server was asked. Since then the pair's time to live goes by.
+    asked: Instant,
 }
 
 impl Miss<'_> {
@@ -69,6 +71,7 @@ impl Miss<'_> {
         ttl: Option<Duration>,
     ) {
         let life = ttl.map_or(self.near.longest_life, |ttl| ttl.min(self.near.longest_life));
+        let life = life.saturating_sub(self.asked.elapsed());
         let heard = read(&self.near.heard);
         let is_told = |channels: &HashSet<Vec<u8>>| {
             partition.is_none_or(|partition| channels.contains(partition.channel()))
@@ -120,7 +123,7 @@ impl Near {
             Ok(found) => Ok(found),
             Err(ticket) => {
                 self.misses.fetch_add(1, Relaxed);
-                Err(Miss { near: self, key: key.to_vec(), ticket })
+                Err(Miss { near: self, key: key.to_vec(), ticket, asked: Instant::now() })
             }
         }
     }
@@ -164,15 +167,22 @@ impl Near {
 
     /// Wants to be told what is written to this sorted table, for as long as it is used.
     pub(crate) fn want(&self, layout: &Arc<Layout>) {
+        let Some(first) = layout.partitions.first() else { return };
         let mut wanted = lock(&self.wanted);
-        let is_new = layout.partitions.first().is_some_and(|first| !wanted.contains_key(first.channel()));
-        if is_new {
-            wanted.retain(|_, layout| layout.strong_count() > 0);
-            for partition in &layout.partitions {
-                wanted.insert(partition.channel().to_vec(), Arc::downgrade(layout));
-            }
-            self.more.notify_waiters();
+        if wanted.get(first.channel()).is_some_and(|layout| layout.strong_count() > 0) {
+            return;
         }
+        let before = wanted.len();
+        wanted.retain(|_, layout| layout.strong_count() > 0);
+        let has_lost = wanted.len() < before;
+        for partition in &layout.partitions {
+            wanted.insert(partition.channel().to_vec(), Arc::downgrade(layout));
+        }
+        if has_lost {
+            // Since a table's last handle went, nobody has heeded what was told of it.
+            self.empty();
+        }
+        self.more.notify_waiters();
     }
 
     /// The channels of the partitions of which a server tells nothing yet, and may: each with its slot.
