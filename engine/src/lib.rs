@@ -175,13 +175,13 @@ use sync::atomic::{
     AtomicBool, AtomicIsize, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
-use sync::{Condvar, Mutex, MutexGuard};
+use sync::{Mutex, MutexGuard};
 
 /// Atomics, locks and thread-locals. The models of interleavings replace them by their own.
 #[cfg(not(twindex_shuttle))]
 mod sync {
     pub(super) use std::hint::spin_loop;
-    pub(super) use std::sync::{Condvar, Mutex, MutexGuard, atomic};
+    pub(super) use std::sync::{Mutex, MutexGuard, atomic};
     pub(super) use std::thread::yield_now;
     pub(super) use std::thread_local;
 }
@@ -2966,14 +2966,9 @@ mod hash {
             }
         }
 
-        /// Shows `read` the pairs of the segment at `from` whose hashes are not less than `from`. Returns where the next
-        /// segment begins, or `None` after the last one.
-        pub(super) fn walk(&self, from: u64, mut read: impl FnMut(&[u8], Body<'_>)) -> Option<u64> {
-            self.walk_records(from, |record, _| read(record.parts().0, record.body()))
-        }
-
-        /// As `walk`, with the records, which live as long as the caller's pin.
-        fn walk_records(&self, from: u64, mut read: impl FnMut(Record<'_>, u8)) -> Option<u64> {
+        /// Shows `read` the pairs of the segment at `from` whose hashes are not less than `from`, and how they stand. The
+        /// values live as long as the caller's pin. Returns where the next segment begins, or `None` after the last one.
+        pub(super) fn walk(&self, from: u64, mut read: impl FnMut(&[u8], Body<'_>, Standing)) -> Option<u64> {
             let hash = Hash(from);
             let (shard, segment, pairs, span, directory) = loop {
                 let directory = self.directory();
@@ -2993,8 +2988,10 @@ mod hash {
             let whole = from == directory.first_hash(span.start);
             for pair in pairs {
                 let record = shard.record(pair.reference);
-                if whole || self.hash(record.parts().0).0 >= from {
-                    read(record, self.rank(segment, pair) as u8);
+                let (key, _) = record.parts();
+                if whole || self.hash(key).0 >= from {
+                    let (expires, rank) = (expiry(record), self.rank(segment, pair) as u8);
+                    read(key, record.body(), Standing { expires, rank });
                 }
             }
             (span.end < directory.len()).then(|| directory.first_hash(span.end))
@@ -4316,18 +4313,6 @@ mod hash {
                 bucket.raise_rank(slot as usize);
             }
             Some((record.body(), expires))
-        }
-
-        /// Shows `read` the pairs of a segment with their standing, as `walk`.
-        pub(super) fn walk_cached(
-            &self,
-            from: u64,
-            mut read: impl FnMut(&[u8], &[u8], Standing),
-        ) -> Option<u64> {
-            self.walk_records(from, |record, rank| {
-                let (key, value) = record.parts();
-                read(key, value, Standing { expires: expiry(record), rank });
-            })
         }
 
         /// How many writes, evictions and expirations there were.
@@ -8202,9 +8187,9 @@ impl Table {
         self.walk_bodies(from, |key, body| read(key, body.bytes()))
     }
 
-    fn walk_bodies(&self, from: u64, read: impl FnMut(&[u8], Body<'_>)) -> Option<u64> {
+    fn walk_bodies(&self, from: u64, mut read: impl FnMut(&[u8], Body<'_>)) -> Option<u64> {
         let Pairs::Hash(index) = &self.inner.pairs else { return None };
-        index.get(&self.pin()).walk(from, read)
+        index.get(&self.pin()).walk(from, |key, body, _| read(key, body))
     }
 }
 
@@ -8377,30 +8362,24 @@ struct CacheInner {
     expires: AtomicBool,
     counts: [Line<[AtomicU64; 2]>; COUNTING],
     /// What is being computed, by key. No longer than there are threads.
-    flights: Mutex<Vec<(Vec<u8>, Arc<Flight>)>>,
+    flights: Mutex<Flights>,
 }
 
-/// A value that one thread computes and others wait for: `None` where it failed.
-#[derive(Default)]
-struct Flight {
-    /// Whether it has ended, and its value.
-    landed: Mutex<(bool, Option<Arc<[u8]>>)>,
-    changed: Condvar,
-}
+/// Whether a thread has tried to compute a value, and the value. The thread holds the lock meanwhile, and others wait for it.
+type Flight = (bool, Option<Arc<[u8]>>);
+type Flights = Vec<(Vec<u8>, Arc<Mutex<Flight>>)>;
 
 /// Ends a flight when its thread is done with it, also by a panic.
 struct Landing<'c> {
     cache: &'c Cache,
     key: &'c [u8],
-    flight: Arc<Flight>,
-    value: Option<Arc<[u8]>>,
+    flight: MutexGuard<'c, Flight>,
 }
 
 impl Drop for Landing<'_> {
     fn drop(&mut self) {
+        self.flight.0 = true;
         lock(&self.cache.inner.flights).retain(|(key, _)| key != self.key);
-        *lock(&self.flight.landed) = (true, self.value.take());
-        self.flight.changed.notify_all();
     }
 }
 
@@ -8766,46 +8745,41 @@ impl Cache {
         compute: impl FnOnce() -> std::result::Result<V, E>,
     ) -> std::result::Result<Vec<u8>, E> {
         let key = key.as_ref();
-        let mut landing = match self.take_off(key) {
-            Ok(value) => return Ok(value),
-            Err(landing) => landing,
-        };
-        let value = compute()?;
-        let value = value.as_ref();
-        match self.write(key, value, ttl.or(self.inner.options.ttl), Write::Upsert) {
-            Err(error) if !matches!(error, Error::MemoryLimit { .. }) => return Err(error.into()),
-            _ => landing.value = Some(value.into()),
-        }
-        Ok(value.to_vec())
-    }
-
-    /// The value of `key`, from the cache or from another thread that computes it, or else the duty to compute it.
-    fn take_off<'c>(&'c self, key: &'c [u8]) -> std::result::Result<Vec<u8>, Landing<'c>> {
         loop {
             if let Some(value) = self.select(key) {
                 return Ok(value);
             }
-            let mut flights = lock(&self.inner.flights);
-            let other = flights.iter().find(|(other, _)| other == key).map(|(_, flight)| Arc::clone(flight));
-            let Some(other) = other else {
-                let flight = Arc::<Flight>::default();
-                flights.push((key.into(), Arc::clone(&flight)));
-                drop(flights);
-                let mut landing = Landing { cache: self, key, flight, value: None };
-                // Another thread may have landed between the look-up and the flight.
-                let Some(value) = self.peek(key) else { return Err(landing) };
-                landing.value = Some(value.as_slice().into());
+            let flight = self.flight(key);
+            let flight = flight.lock().unwrap_or_else(PoisonError::into_inner);
+            match &*flight {
+                (false, _) => {}
+                (true, None) => continue,
+                (true, Some(value)) => return Ok(value.to_vec()),
+            }
+            let mut landing = Landing { cache: self, key, flight };
+            // Another thread may have landed between the look-up and the flight.
+            if let Some(value) = self.peek(key) {
+                landing.flight.1 = Some(value.as_slice().into());
                 return Ok(value);
-            };
-            drop(flights);
-            let mut landed = lock(&other.landed);
-            while !landed.0 {
-                landed = other.changed.wait(landed).unwrap_or_else(PoisonError::into_inner);
             }
-            if let Some(value) = &landed.1 {
-                return Ok(value.to_vec());
+            let value = compute()?;
+            let value = value.as_ref();
+            match self.write(key, value, ttl.or(self.inner.options.ttl), Write::Upsert) {
+                Err(error) if !matches!(error, Error::MemoryLimit { .. }) => return Err(error.into()),
+                _ => landing.flight.1 = Some(value.into()),
             }
+            return Ok(value.to_vec());
         }
+    }
+
+    /// The flight of a key: a new one if there is none.
+    fn flight(&self, key: &[u8]) -> Arc<Mutex<Flight>> {
+        let mut flights = lock(&self.inner.flights);
+        if let Some((_, flight)) = flights.iter().find(|(other, _)| other == key) {
+            return Arc::clone(flight);
+        }
+        flights.push((key.into(), Arc::default()));
+        Arc::clone(&flights[flights.len() - 1].1)
     }
 
     /// As [`get_or_compute`](Self::get_or_compute), with what cannot fail and the cache's own time to live.
@@ -8891,10 +8865,10 @@ impl Cache {
     /// As `walk`, with how many milliseconds the pairs still live, and with their ranks.
     fn walk_live(&self, from: u64, mut read: impl FnMut(&[u8], &[u8], Option<u64>, u8)) -> Option<u64> {
         let now = self.inner.clock.now();
-        self.index().get(&self.inner.table.pin()).walk_cached(from, |key, value, standing| {
+        self.index().get(&self.inner.table.pin()).walk(from, |key, value, standing| {
             let left = standing.expires.map(|at| at.saturating_sub(now));
             if left != Some(0) {
-                read(key, value, left, standing.rank);
+                read(key, value.bytes(), left, standing.rank);
             }
         })
     }

@@ -5,7 +5,7 @@
 //! come up, each of them sequentially consistent. What weaker orderings allow is for the models in `tests/protocols.rs`.
 
 pub(super) use shuttle::hint::spin_loop;
-pub(super) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+pub(super) use shuttle::sync::{Mutex, MutexGuard};
 pub(super) use shuttle::thread::yield_now;
 pub(super) use shuttle::thread_local;
 
