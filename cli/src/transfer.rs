@@ -4,8 +4,9 @@
 //! it is run again. In the end both sides are counted and their checksums compared.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -180,17 +181,32 @@ impl Servers {
             options = options.namespace(namespace);
         }
         if let Some(authority) = &self.cacert {
-            options = options.tls_authority(&pem(authority)?);
+            options = options.tls_authority(&pem(authority, "CERTIFICATE")?);
         }
         if let (Some(certificate), Some(key)) = (&self.cert, &self.key) {
-            options = options.tls_identity(&pem(certificate)?, &pem(key)?);
+            options = options.tls_identity(&pem(certificate, "CERTIFICATE")?, &pem(key, "KEY")?);
         }
         Ok(options.connect_blocking(&self.url)?)
     }
 }
 
-fn pem(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|error| Failure::Other(format!("cannot read {}: {error}", path.display())))
+/// Reads a file in PEM form that holds at least one of these.
+fn pem(path: &Path, what: &str) -> Result<Vec<u8>, Failure> {
+    /// Many times what all authorities of a system take.
+    const MOST: u64 = 16 << 20;
+    let failed = |why: &str| Failure::Other(format!("cannot read {}: {why}", path.display()));
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes));
+    if read.map_err(|error| failed(&error.to_string()))? as u64 > MOST {
+        return Err(failed("it is too large for certificates"));
+    }
+    let ends = |line: &[u8]| {
+        line.starts_with(b"-----END ") && line.windows(what.len()).any(|word| word == what.as_bytes())
+    };
+    if !bytes.split(|&byte| byte == b'\n').any(ends) {
+        return Err(failed(&format!("it has no {} in PEM form", what.to_lowercase())));
+    }
+    Ok(bytes)
 }
 
 pub(crate) fn push(path: &Path, limit: Option<usize>, servers: &Servers) -> Done {

@@ -2,8 +2,10 @@
 
 #![cfg(feature = "cluster")]
 
-use std::env;
+use std::io::{self, Write as _};
+use std::net::TcpListener;
 use std::process::{Command, Output, exit};
+use std::{env, fs, thread};
 
 use tempfile::tempdir;
 use twindex_durable::Store;
@@ -95,4 +97,71 @@ fn servers_that_want_certificates_are_spoken_to() {
     expect(&twindex(&["push", file, url, "--cert", &cert]), 2, "--key");
     expect(&twindex(&["push", file, url, "--cacert", "none.pem"]), 1, "none.pem");
     expect(&twindex(&["push", file, "redis://127.0.0.1:1", "--cacert", &cacert]), 1, "rediss://");
+}
+
+#[test]
+fn what_is_wrong_with_certificates_is_said() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let file = &path("app.twx");
+    let store = Store::open(file).unwrap();
+    store.table("users", Index::Hash).unwrap().insert("ada", "1815").unwrap();
+    store.close().unwrap();
+    let good = Certificates::make().unwrap();
+    let server = Server::start_tls(&good, false, &[]).unwrap();
+    let (tls, plain) = (server.tls_host().unwrap(), format!("127.0.0.1:{}", server.port()));
+    let authority = |certificates: &Certificates| certificates.authority().to_str().unwrap().to_owned();
+    let refused = |url: &str, cacert: &str, mention: &str| {
+        expect(&twindex(&["push", file, url, "--cacert", cacert]), 1, mention);
+    };
+    let url = &format!("rediss://{tls}");
+    expect(&twindex(&["push", file, url, "--cacert", &authority(&good)]), 0, "table users: 1 pairs");
+
+    // Servers that are not who they should be.
+    refused(url, &authority(&Certificates::make().unwrap()), "invalid peer certificate");
+    for (names, until, mention) in [
+        (&["elsewhere.example"][..], 4096, "elsewhere.example"),
+        (&["127.0.0.1"], 2021, "certificate expired"),
+    ] {
+        let certificates = Certificates::of_server(names, until).unwrap();
+        let server = Server::start_tls(&certificates, false, &[]).unwrap();
+        refused(&format!("rediss://{}", server.tls_host().unwrap()), &authority(&certificates), mention);
+    }
+
+    // Files that hold no certificate are named. They were not, and a device was read until memory ended.
+    let [_, key] = good.identity();
+    let whole = fs::read_to_string(authority(&good)).unwrap();
+    for (name, content) in [
+        ("empty", String::new()),
+        ("half", whole[..whole.len() / 2].into()),
+        ("key", fs::read_to_string(key).unwrap()),
+    ] {
+        fs::write(path(name), content).unwrap();
+        refused(url, &path(name), &format!("cannot read {}: it has no certificate in PEM form", path(name)));
+    }
+    let words = ["push", file, url, "--cert", &authority(&good), "--key", &authority(&good)];
+    expect(&twindex(&words), 1, "it has no key in PEM form");
+    refused(url, &path(""), "cannot read");
+    if cfg!(unix) {
+        refused(url, "/dev/zero", "cannot read /dev/zero: it is too large");
+    }
+
+    // Who speaks TLS to whom: it was said to have timed out, or that the other hung up, or parsers' words on several lines.
+    refused(&format!("rediss://{plain}"), &authority(&good), "perhaps it speaks no TLS");
+    expect(&twindex(&["push", file, &format!("redis://{tls}")]), 1, "perhaps it speaks TLS");
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    expect(&twindex(&["push", file, &format!("redis://{}", silent.local_addr().unwrap())]), 1, "timed out");
+    let web = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = web.local_addr().unwrap();
+    thread::spawn(move || {
+        while let Ok((mut client, _)) = web.accept() {
+            let _ = client.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n<html>");
+            // Who closes with something unread takes back what was written.
+            let _ = io::copy(&mut client, &mut io::sink());
+        }
+    });
+    refused(&format!("rediss://{host}"), &authority(&good), "perhaps it speaks no TLS");
+    let output = twindex(&["push", file, &format!("redis://{host}")]);
+    expect(&output, 1, "Parse error");
+    assert_eq!(String::from_utf8(output.stderr).unwrap().lines().count(), 1);
 }

@@ -169,7 +169,25 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn new(server: &str, error: &RedisError) -> Self {
         let is_final = error.kind() == ErrorKind::AuthenticationFailed || is_forbidden(error.code());
-        Self { reason: format!("{server}: {error}").into(), is_final }
+        // What is no answer of a server is shown on several lines.
+        let reason = error.to_string().lines().collect::<Vec<_>>().join(" ");
+        Self { reason: format!("{server}: {reason}").into(), is_final }
+    }
+
+    /// As above, of a server that could not be connected to, with or without TLS. One that speaks it hangs up on whoever does
+    /// not, and one that does not may wait for more.
+    pub(crate) fn to_connect(server: &str, error: &RedisError, is_tls: bool) -> Self {
+        let mut failure = Self::new(server, error);
+        let is_no_tls = error.is_timeout() || failure.reason.contains("InvalidContentType");
+        let guess = match is_tls {
+            true if is_no_tls => " (perhaps it speaks no TLS: then the URL begins with redis://)",
+            false if error.is_connection_dropped() => {
+                " (perhaps it speaks TLS: then the URL begins with rediss://)"
+            }
+            _ => return failure,
+        };
+        failure.reason = [&failure.reason, guess].concat().into();
+        failure
     }
 
     /// A failure that may pass.

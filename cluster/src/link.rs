@@ -43,6 +43,12 @@ impl Dialect {
         Self { timeout: self.timeout.saturating_mul(2), ..self.clone() }
     }
 
+    /// Why a server could not be connected to.
+    fn failure(&self, address: &Address, error: &RedisError) -> Failure {
+        let is_tls = matches!(self.info.addr(), ConnectionAddr::TcpTls { .. });
+        Failure::to_connect(&address.text(), error, is_tls)
+    }
+
     /// Connects; `push` gets what the server sends unasked, and last of all a disconnection.
     pub(crate) async fn open(
         &self,
@@ -177,7 +183,7 @@ impl Node {
             link
         } else {
             let opened = dialect.patient().open(&self.address, |_| ()).await;
-            Arc::new(opened.map_err(|error| Failure::new(&self.address.text(), &error))?)
+            Arc::new(opened.map_err(|error| dialect.failure(&self.address, &error))?)
         };
         Ok(Taken { link, own: Some((self, place)) })
     }
@@ -208,7 +214,7 @@ impl Node {
                 Ok(link)
             }
             Err(error) => {
-                let new = Failure::new(&self.address.text(), &error);
+                let new = dialect.failure(&self.address, &error);
                 *failure = Some((Instant::now(), new.clone()));
                 Err(new)
             }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    date_time_ymd,
 };
 use tempfile::TempDir;
 
@@ -21,16 +22,26 @@ impl Certificates {
     /// # Errors
     /// Where there is no randomness or no folder.
     pub fn make() -> Result<Self> {
+        Self::of_server(&["127.0.0.1", "localhost"], 4096)
+    }
+
+    /// As [`make`](Self::make), with a server of these names, whose certificate is good until the year begins.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn of_server(names: &[&str], until: i32) -> Result<Self> {
         let made = Self { folder: tempfile::tempdir()? };
         let mut authority = named("an authority for tests", Vec::new())?;
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
         std::fs::write(made.authority(), authority.pem())?;
-        for (name, names, usage) in [
-            ("server", vec!["127.0.0.1".into(), "localhost".into()], ExtendedKeyUsagePurpose::ServerAuth),
-            ("client", Vec::new(), ExtendedKeyUsagePurpose::ClientAuth),
+        let names = names.iter().map(|&name| name.into()).collect();
+        for (name, names, until, usage) in [
+            ("server", names, until, ExtendedKeyUsagePurpose::ServerAuth),
+            ("client", Vec::new(), 4096, ExtendedKeyUsagePurpose::ClientAuth),
         ] {
             let mut params = named(name, names)?;
+            params.not_after = date_time_ymd(until, 1, 1);
             // Servers of a cluster are each other's clients.
             params.extended_key_usages = vec![usage, ExtendedKeyUsagePurpose::ClientAuth];
             params.use_authority_key_identifier_extension = true;
