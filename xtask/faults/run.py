@@ -16,6 +16,7 @@ import argparse
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -70,15 +71,25 @@ def faults(room: str) -> dict[str, Edits]:
     return found
 
 
-def make(edits: Edits) -> str | None:
-    """Makes a fault in the copy, or says why it cannot be made."""
-    for path, before, after in edits:
-        file = COPY / path
+def stale(edits: Edits) -> str | None:
+    """Why a fault cannot be made of the files that are here."""
+    for path, before, _ in edits:
+        file = ROOT / path
         text = file.read_text() if file.exists() else ""
         if (times := text.count(before)) != 1:
             return f"stale: {path} has its lines {times} times"
-        file.write_text(text.replace(before, after))
     return None
+
+
+def make(edits: Edits) -> None:
+    """Makes a fault in the copy."""
+    shutil.rmtree(COPY, ignore_errors=True)
+    COPY.mkdir(parents=True)
+    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    subprocess.run(["tar", "--extract", "--touch"], cwd=COPY, input=archive.stdout, check=True)
+    for path, before, after in edits:
+        file = COPY / path
+        file.write_text(file.read_text().replace(before, after))
 
 
 def run(command: str, folder: str, environment: dict[str, str]) -> str | None:
@@ -107,18 +118,18 @@ def main() -> None:
     parser.add_argument("--only", default="", help="those whose names contain this")
     parser.add_argument("--check", action="store_true", help="only find out whether they can be made")
     arguments = parser.parse_args()
+    is_stale = False
     for name, edits in faults(arguments.room).items():
         if arguments.only not in name:
             continue
-        shutil.rmtree(COPY, ignore_errors=True)
-        COPY.mkdir(parents=True)
-        archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, check=True)
-        subprocess.run(["tar", "--extract", "--touch"], cwd=COPY, input=archive.stdout, check=True)
-        outcome = make(edits)
+        outcome = stale(edits)
+        is_stale |= outcome is not None
         if outcome is None and not arguments.check:
+            make(edits)
             outcomes = (run(*step) for step in STEPS[arguments.room])
             outcome = next(filter(None, outcomes), "SURVIVED")
         print(f"{name}: {outcome or 'can be made'}", flush=True)
+    sys.exit(is_stale)
 
 
 if __name__ == "__main__":
