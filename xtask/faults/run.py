@@ -39,7 +39,7 @@ STEPS = {
     "engine": [
         cargo("-p twindex"),
         cargo(
-            "-p twindex --config=profile.dev.package.twindex.opt-level=1",
+            "-p twindex",
             RUSTFLAGS=TINY,
             CARGO_TARGET_DIR=str(TARGET / "tiny"),
         ),

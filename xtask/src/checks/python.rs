@@ -16,13 +16,14 @@ use crate::workspace::Workspace;
 
 pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
     let workspace = suite.workspace();
-    let interpreters: Vec<Interpreter> = Interpreter::others();
+    // The soak takes those between the first and the newest too.
+    let newest = Interpreter::others().pop();
     let first: Job<'_> = Box::new(|steps| {
         let package = suite.python(steps)?;
         test(package, workspace, steps);
         Ok(())
     });
-    let others = interpreters.into_iter().map(|interpreter| -> Job<'_> {
+    let newest = newest.map(|interpreter| -> Job<'_> {
         Box::new(move |steps| {
             suite.python(steps)?;
             test_under(&interpreter, workspace, steps);
@@ -32,7 +33,7 @@ pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
     let free_threaded = checks(|steps| {
         steps.check("python: clippy for free-threaded Python", |log| log.run(&mut free_threaded(workspace)?));
     });
-    [first, free_threaded].into_iter().chain(others).collect()
+    [first, free_threaded].into_iter().chain(newest).collect()
 }
 
 /// What the compiler says of the packages as an interpreter without a global lock has them. It needs no such interpreter, but

@@ -29,6 +29,11 @@ fn files_and_format(workspace: &Workspace, steps: &mut Steps) {
     steps.check("tree: files", |log| files(root, log));
     steps.check("tree: licences", |_| licences(root));
     steps.check("tree: tests that docs/testing.md names", |_| named_tests(root));
+    steps.check("tree: deliberate faults", |log| {
+        ["engine", "durable", "python", "node", "wasm"].iter().try_for_each(|list| {
+            log.run(command("python3", root).args(["xtask/faults/run.py", list, "--check"]))
+        })
+    });
     steps.check("tree: no circles of files", |log| circles::crates(root, log));
 }
 

@@ -1,5 +1,6 @@
 //! The Node package.
 
+use crate::build::fast;
 use crate::setup::{npm, npm_ci_unbuilt};
 use crate::steps::{Failed, Steps};
 use crate::workspace::Workspace;
@@ -8,5 +9,5 @@ use crate::workspace::Workspace;
 pub(crate) fn build(workspace: &Workspace, steps: &mut Steps) -> Result<(), Failed> {
     let folder = &workspace.path("bindings/node");
     steps.must("node: npm ci", |log| npm_ci_unbuilt(folder, log))?;
-    steps.must("node: build", |log| log.run(&mut npm(folder, &["run", "build"])))
+    steps.must("node: build", |log| log.run(&mut fast(npm(folder, &["run", "build"]))))
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::build::fast;
 use crate::run::Log;
 use crate::setup::Venv;
 use crate::steps::{Failed, Steps};
@@ -67,7 +68,8 @@ fn build_wheel(sources: &Path, venv: &Venv, workspace: &Workspace, log: &mut Log
     // Its cache would give the wheel of other sources under this name.
     pip.args(["wheel", "--disable-pip-version-check", "--no-cache-dir", "--no-deps"]);
     // maturin is in the environment, so it need not be fetched again.
-    log.run(pip.arg("--no-build-isolation").arg(sources).env("CARGO_TARGET_DIR", target))
+    pip.arg("--no-build-isolation").arg(sources).env("CARGO_TARGET_DIR", target);
+    log.run(&mut fast(pip))
 }
 
 /// Puts a wheel in the place of another of the same version.
