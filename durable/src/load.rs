@@ -7,6 +7,7 @@ use std::thread;
 use twindex::Error::{Corrupt, MemoryLimit};
 use twindex::dump::{
     HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Loader, Position, Progress, Unpacked, synced_by,
+    table_of_pairs,
 };
 use twindex::{Index, Result};
 
@@ -280,7 +281,8 @@ impl<'s> Shared<'s> {
 
     fn is_sorted(&self, payload: &[u8]) -> bool {
         let loader = self.loader.read().unwrap_or_else(PoisonError::into_inner);
-        loader.table_of(payload).is_some_and(|table| table.index() == Index::Sorted)
+        let table = table_of_pairs(payload).and_then(|id| loader.find(id));
+        table.is_some_and(|table| table.index() == Index::Sorted)
     }
 
     /// Loads a record that is of another kind, or too large for a piece.

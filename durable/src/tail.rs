@@ -283,7 +283,7 @@ fn tables_of_dump(file: &dyn File, salt: u64) -> Result<(Infos, u64)> {
             // A name and two codecs have 255 bytes at most.
             let mut payload = vec![0; head.length.min(1024) as usize];
             let read = file.read_at(start, &mut payload)?;
-            let Some((id, table)) =
+            let Some((id, _, table)) =
                 TableEntry::of_record(&payload[..read]).filter(|_| head.matches(&payload))
             else {
                 return Err(damaged);

@@ -1,10 +1,14 @@
 //! Looking for damage in a file, and saving what is left.
 
 use std::io::{ErrorKind, Read};
+use std::iter;
 use std::path::Path;
 
-use twindex::Index;
-use twindex::dump::{CACHE_VERSION, HEADER_BYTES, Header, Kind, Loader, Progress, SavedCache, VERSION};
+use twindex::dump::{
+    CACHE_VERSION, HEADER_BYTES, Header, Kind, Loader, Operation, Progress, SavedCache, TableEntry, VERSION,
+    table_of_pairs,
+};
+use twindex::{Index, TableOptions};
 
 use crate::disk::Disk;
 use crate::disk::real::RealDisk;
@@ -223,7 +227,7 @@ impl Reading<'_> {
             };
             self.report.records += 1;
             if !self.report.damage.is_empty() {
-                self.loader.adopt(kind, payload)?;
+                adopt(&mut self.loader, kind, payload)?;
             }
             match kind {
                 Kind::End => {
@@ -274,7 +278,7 @@ impl Reading<'_> {
             self.report.records += 1;
             if kind.is_logged() {
                 if !self.report.damage.is_empty() {
-                    self.loader.adopt(kind, payload)?;
+                    adopt(&mut self.loader, kind, payload)?;
                 }
                 let replayed = self.loader.record(kind, offset, payload);
                 self.report.operations += self.note(replayed)?;
@@ -304,5 +308,51 @@ impl Reading<'_> {
     fn tell(&mut self) {
         let pairs = self.report.dump_pairs + self.report.operations;
         (self.progress)(Progress { pairs, bytes: self.reader.at() });
+    }
+}
+
+/// Makes a table for every id in a record of pairs or operations that no table has, with a sorted index and a name such as
+/// `recovered 7`, or `recovered 7.2` where another table is called so: the tables' own records may be lost.
+fn adopt(loader: &mut Loader, kind: Kind, mut payload: &[u8]) -> twindex::Result<()> {
+    let mut adopt = |id| {
+        if loader.find(id).is_some() {
+            return Ok(());
+        }
+        let names = (2_u64..).map(|other| format!("recovered {id}.{other}"));
+        let mut names = iter::once(format!("recovered {id}")).chain(names);
+        let unused = names.find(|name| loader.store().find_table(name).is_none()).unwrap_or_default();
+        loader.create(id, 0, TableEntry::new(&unused, TableOptions::new(Index::Sorted)))
+    };
+    if kind == Kind::Pairs {
+        table_of_pairs(payload).map_or(Ok(()), adopt)?;
+    } else if kind == Kind::Log {
+        while let Some((id, operation)) = Operation::take(&mut payload) {
+            if !matches!(operation, Operation::Create(..) | Operation::Position(..)) {
+                adopt(id)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use twindex::{Error, Index, Store};
+
+    use super::{Kind, Loader, adopt};
+
+    /// Once a table that was refused was not told of, so that its pairs seemed to be damaged.
+    #[test]
+    fn a_lost_table_that_memory_is_refused_for_is_an_error() {
+        let pairs_of_table_7 = [7, 0];
+        let store = Store::new();
+        store.table("recovered 7", Index::Sorted).unwrap();
+        let mut loader = Loader::new(store.clone());
+        store.set_memory_limit(Some(store.memory()));
+        let refused = adopt(&mut loader, Kind::Pairs, &pairs_of_table_7);
+        assert!(matches!(refused, Err(Error::MemoryLimit { .. })), "{refused:?}");
+        store.set_memory_limit(None);
+        adopt(&mut loader, Kind::Pairs, &pairs_of_table_7).unwrap();
+        assert_eq!(loader.find(7).unwrap().name(), "recovered 7.2");
     }
 }

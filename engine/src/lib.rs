@@ -353,24 +353,23 @@ impl fmt::Display for Error {
             Self::ValueTooLarge { len } => {
                 write!(f, "a value of {len} bytes is too large, the limit is {MAX_VALUE_BYTES}")
             }
-            Self::TableName { name } => write!(
-                f,
-                "a table name has 1 to {MAX_NAME_BYTES} bytes, this one has {}: \"{}\"",
-                name.len(),
-                excerpt(name.as_bytes())
-            ),
+            Self::TableName { name } | Self::CodecName { name } => {
+                let (of, start) = (
+                    if let Self::TableName { .. } = self { "table" } else { "codec" },
+                    excerpt(name.as_bytes()),
+                );
+                write!(
+                    f,
+                    "a {of} name has 1 to {MAX_NAME_BYTES} bytes, this one has {}: \"{start}\"",
+                    name.len()
+                )
+            }
             Self::WrongIndex { table, has, needs } => {
                 write!(f, "table \"{table}\" has a {has} index, this needs a {needs} index")
             }
             Self::WrongCodec { table, of, has, needs } => {
                 write!(f, "the {of} of table \"{table}\" have the codec \"{has}\", this needs \"{needs}\"")
             }
-            Self::CodecName { name } => write!(
-                f,
-                "a codec name has 1 to {MAX_NAME_BYTES} bytes, this one has {}: \"{}\"",
-                name.len(),
-                excerpt(name.as_bytes())
-            ),
             Self::NoTable { name } => write!(f, "there is no table \"{}\"", excerpt(name.as_bytes())),
             Self::NameInUse { name, by } => write!(f, "\"{name}\" is a {by}"),
             Self::NoClock => f.write_str("a time to live was given, and the store has no clock"),
@@ -8858,8 +8857,21 @@ impl Cache {
     }
 
     /// All pairs, in no order. What is evicted or expires meanwhile may not come. The policy does not see it.
-    pub fn iter(&self) -> CacheIter {
-        CacheIter { cache: self.clone(), from: Some(0), keys: Vec::new() }
+    ///
+    /// The iterator reads some keys ahead, and each value when it is due.
+    pub fn iter(&self) -> Iter {
+        let (cache, mut from, mut keys) = (self.clone(), Some(0), Vec::<Vec<u8>>::new());
+        Iter(Box::new(std::iter::from_fn(move || {
+            loop {
+                while let Some(key) = keys.pop() {
+                    let memory = &cache.inner.table.inner.memory;
+                    if let Some(value) = cache.read(&key, false, |value, _| value.keep(memory)) {
+                        return Some((key, value));
+                    }
+                }
+                from = cache.walk_live(from?, |key, _, _, _| keys.push(key.into()));
+            }
+        })))
     }
 
     /// As `walk`, with how many milliseconds the pairs still live, and with their ranks.
@@ -8899,48 +8911,12 @@ impl Cache {
     }
 }
 
-/// An iterator over the pairs of a cache: see [`Cache::iter`]. It reads some keys ahead, and each value when it is due.
-pub struct CacheIter {
-    cache: Cache,
-    from: Option<u64>,
-    keys: Vec<Vec<u8>>,
-}
-
-impl CacheIter {
-    /// The next pair, its value shared with the cache where it is large.
-    pub fn next_shared(&mut self) -> Option<(Vec<u8>, Value)> {
-        loop {
-            while let Some(key) = self.keys.pop() {
-                let memory = &self.cache.inner.table.inner.memory;
-                if let Some(value) = self.cache.read(&key, false, |value, _| value.keep(memory)) {
-                    return Some((key, value));
-                }
-            }
-            self.from = self.cache.walk_live(self.from?, |key, _, _, _| self.keys.push(key.into()));
-        }
-    }
-}
-
-impl Iterator for CacheIter {
-    type Item = (Vec<u8>, Vec<u8>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.next_shared().map(|(key, value)| (key, value.to_vec()))
-    }
-}
-
 impl IntoIterator for &Cache {
     type Item = (Vec<u8>, Vec<u8>);
-    type IntoIter = CacheIter;
+    type IntoIter = Iter;
 
-    fn into_iter(self) -> CacheIter {
+    fn into_iter(self) -> Iter {
         self.iter()
-    }
-}
-
-impl fmt::Debug for CacheIter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CacheIter").field("cache", &self.cache).finish_non_exhaustive()
     }
 }
 
@@ -9160,12 +9136,11 @@ impl DoubleEndedIterator for Scan {
     }
 }
 
-/// Every pair of a table. See [`Table::iter`].
+/// Every pair of a table or a cache. See [`Table::iter`] and [`Cache::iter`].
 pub struct Iter(Box<dyn Iterator<Item = (Vec<u8>, Value)> + Send + Sync>);
 
 impl Iter {
     /// The next pair. A large value is shared with the store, as by [`Table::select_shared`].
-    #[doc(hidden)]
     pub fn next_shared(&mut self) -> Option<(Vec<u8>, Value)> {
         self.0.next()
     }
@@ -9962,10 +9937,10 @@ pub mod dump {
             Self { name: table.name(), index: table.index(), keys, values }
         }
 
-        /// The table of this record of the kind [`Table`](Kind::Table), and its id.
-        pub fn of_record(mut payload: &'p [u8]) -> Option<(u32, Self)> {
-            let (id, _pairs) = (take_varint(&mut payload)?, take_varint::<u64>(&mut payload)?);
-            Some((id, Self::decode(payload)?))
+        /// The table of this record of the kind [`Table`](Kind::Table), its id, and how many pairs it had: about as many follow.
+        pub fn of_record(mut payload: &'p [u8]) -> Option<(u32, u64, Self)> {
+            let (id, pairs) = (take_varint(&mut payload)?, take_varint(&mut payload)?);
+            Some((id, pairs, Self::decode(payload)?))
         }
 
         /// What a file is to say of the table that these options create.
@@ -10025,6 +10000,11 @@ pub mod dump {
 
     // --- reading
 
+    /// The id of the table of which a record holds pairs.
+    pub fn table_of_pairs(mut payload: &[u8]) -> Option<u32> {
+        take_varint(&mut payload)
+    }
+
     const BAD_TABLE: &str = "a table's id, name, index or codec is not valid, or the table comes twice";
     const UNKNOWN_TABLE: &str = "an id that no table has";
 
@@ -10077,22 +10057,14 @@ pub mod dump {
             self.tables.get(&id)?.as_ref()
         }
 
-        /// The table of which a record holds pairs.
-        pub fn table_of(&self, mut payload: &[u8]) -> Option<&Table> {
-            self.find(take_varint(&mut payload)?)
-        }
-
         /// Applies a record, which is at `offset`; how many pairs or operations it holds.
         ///
         /// Operations whose effect is there already change nothing, and pairs are to be new.
-        pub fn record(&mut self, kind: Kind, offset: u64, mut payload: &[u8]) -> Result<u64> {
+        pub fn record(&mut self, kind: Kind, offset: u64, payload: &[u8]) -> Result<u64> {
             match kind {
                 Kind::Table => {
-                    let mut take = || {
-                        let (id, pairs) = (take_varint(&mut payload)?, take_varint(&mut payload)?);
-                        Some((id, pairs, TableEntry::decode(payload)?))
-                    };
-                    let (id, pairs, table) = take().ok_or(Error::Corrupt { offset, what: BAD_TABLE })?;
+                    let found = TableEntry::of_record(payload);
+                    let (id, pairs, table) = found.ok_or(Error::Corrupt { offset, what: BAD_TABLE })?;
                     self.create(id, offset, table)?;
                     self.expected = (id, pairs);
                     Ok(0)
@@ -10138,7 +10110,7 @@ pub mod dump {
         }
 
         /// Makes the table that a record or an operation at `offset` describes.
-        fn create(&mut self, id: u32, offset: u64, table: TableEntry<'_>) -> Result<()> {
+        pub fn create(&mut self, id: u32, offset: u64, table: TableEntry<'_>) -> Result<()> {
             let TableEntry { name, index, keys, values } = table;
             if self.find(id).is_some() || self.store.find_table(name).is_some() {
                 return corrupt(offset, BAD_TABLE);
@@ -10147,35 +10119,6 @@ pub mod dump {
             self.tables.insert(id, Some(self.store.table_with(name, options)?));
             self.expected = (id, 0);
             self.next_id = self.next_id.max(id.saturating_add(1));
-            Ok(())
-        }
-
-        /// Makes a table for every id in a record of pairs or operations that no table has, with a sorted index
-        /// and a name such as `recovered 7`, or `recovered 7.2` where another table is called so: for files in which the
-        /// tables' own records are lost.
-        pub fn adopt(&mut self, kind: Kind, mut payload: &[u8]) -> Result<()> {
-            let mut adopt = |id| {
-                if self.find(id).is_some() {
-                    return Ok(());
-                }
-                let mut name = format!("recovered {id}");
-                let mut others = 2_u64..;
-                while self.store.find_table(&name).is_some()
-                    && let Some(other) = others.next()
-                {
-                    name = format!("recovered {id}.{other}");
-                }
-                self.create(id, 0, TableEntry::new(&name, TableOptions::new(Index::Sorted)))
-            };
-            if kind == Kind::Pairs {
-                take_varint(&mut payload).map_or(Ok(()), adopt)?;
-            } else if kind == Kind::Log {
-                while let Some((id, operation)) = Operation::take(&mut payload) {
-                    if !matches!(operation, Operation::Create(..) | Operation::Position(..)) {
-                        adopt(id)?;
-                    }
-                }
-            }
             Ok(())
         }
     }
@@ -10335,24 +10278,24 @@ pub mod dump {
         let mut source = Source { reader, offset: 0, payload: Vec::new() };
         let Header { salt } = source.header(VERSION)?;
         let mut loader = Loader::new(store.clone());
-        let (mut pairs, mut in_log) = (0_u64, false);
+        let mut pairs = 0;
+        while let Some((kind, offset)) = source.next(salt, pairs)? {
+            pairs += loader.record(kind, offset, &source.payload)?;
+        }
+        if salt == 0 {
+            return Ok(());
+        }
         loop {
             let offset = source.offset;
             match source.record(salt)? {
-                None if in_log => return source.free(offset),
-                None => {
-                    return corrupt(offset, "a record's head is damaged, or the dump ends without an end");
-                }
-                Some(kind) if kind.is_logged() != in_log => return corrupt(offset, "a record out of place"),
-                Some(Kind::End) if source.payload != pairs.to_le_bytes() => {
-                    return corrupt(offset, "the number of pairs does not match");
-                }
-                Some(Kind::End) if salt == 0 => return Ok(()),
-                Some(Kind::End) => in_log = true,
-                Some(kind) => pairs += loader.record(kind, offset, &source.payload)?,
+                None => return source.free(offset),
+                Some(kind) if kind.is_logged() => _ = loader.record(kind, offset, &source.payload)?,
+                Some(_) => return corrupt(offset, OUT_OF_PLACE),
             }
         }
     }
+
+    const OUT_OF_PLACE: &str = "a record out of place";
 
     #[derive(Debug)]
     struct Source<R> {
@@ -10387,6 +10330,21 @@ pub mod dump {
                 return corrupt(offset, "a record is cut, or its checksum does not match");
             }
             Ok(Some(head.kind))
+        }
+
+        /// Reads the next record of a dump of which `pairs` were read. Returns its kind and where it starts, or `None` at
+        /// the end of the dump.
+        fn next(&mut self, salt: u64, pairs: u64) -> Result<Option<(Kind, u64)>> {
+            let offset = self.offset;
+            match self.record(salt)? {
+                None => corrupt(offset, "a record's head is damaged, or the dump ends without an end"),
+                Some(Kind::End) if self.payload != pairs.to_le_bytes() => {
+                    corrupt(offset, "the number of pairs does not match")
+                }
+                Some(Kind::End) => Ok(None),
+                Some(kind) if kind.is_logged() => corrupt(offset, OUT_OF_PLACE),
+                Some(kind) => Ok(Some((kind, offset))),
+            }
         }
 
         /// That all from `offset` on, where no record starts, is free space: bytes that are 0.
@@ -10524,38 +10482,25 @@ pub mod dump {
 
         /// Shows `read` each pair, which expires by the time of day. `table` stays as it is.
         fn each(&mut self, table: &Table, read: &mut ReadPair<'_>) -> Result<Progress> {
-            let mut pairs = 0_u64;
-            loop {
-                let offset = self.source.offset;
-                let kind = self.source.record(0)?;
+            let mut pairs = 0;
+            while let Some((kind, offset)) = self.source.next(0, pairs)? {
                 let mut payload = self.source.payload.as_slice();
-                match kind {
-                    None => {
-                        return corrupt(
-                            offset,
-                            "a record's head is damaged, or the dump ends without an end",
-                        );
+                if kind != Kind::Pairs || take_varint(&mut payload) != Some(CACHE_ID) {
+                    return corrupt(offset, OUT_OF_PLACE);
+                }
+                let mut unpacked = Unpacked::new(table, 0, offset, payload)?;
+                while !unpacked.pairs.is_empty() {
+                    for (key, value) in &unpacked.pairs {
+                        let Some((value, standing)) = take_standing(value) else {
+                            return corrupt(offset, "a cached pair's rank or time is not valid");
+                        };
+                        read(&unpacked.keys[key.clone()], value, standing)?;
+                        pairs += 1;
                     }
-                    Some(Kind::End) if payload != pairs.to_le_bytes() => {
-                        return corrupt(offset, "the number of pairs does not match");
-                    }
-                    Some(Kind::End) => return Ok(Progress { pairs, bytes: self.source.offset }),
-                    Some(Kind::Pairs) if take_varint(&mut payload) == Some(CACHE_ID) => {
-                        let mut unpacked = Unpacked::new(table, 0, offset, payload)?;
-                        while !unpacked.pairs.is_empty() {
-                            for (key, value) in &unpacked.pairs {
-                                let Some((value, standing)) = take_standing(value) else {
-                                    return corrupt(offset, "a cached pair's rank or time is not valid");
-                                };
-                                read(&unpacked.keys[key.clone()], value, standing)?;
-                                pairs += 1;
-                            }
-                            unpacked.next_group()?;
-                        }
-                    }
-                    Some(_) => return corrupt(offset, "a record out of place"),
+                    unpacked.next_group()?;
                 }
             }
+            Ok(Progress { pairs, bytes: self.source.offset })
         }
     }
 

@@ -16,7 +16,7 @@ use dump_writer::{
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use scale::scaled;
-use twindex::dump::{Kind, Loader, Position};
+use twindex::dump::Position;
 use twindex::{Error, Index, MAX_KEY_BYTES, Store};
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -335,21 +335,6 @@ fn the_number_of_a_tables_pairs_is_a_hint() {
 }
 
 // --- damage
-
-/// Once a table that was refused was not told of, so that its pairs seemed to be damaged.
-#[test]
-fn a_lost_table_that_memory_is_refused_for_is_an_error() {
-    let pairs_of_table_7 = [varint(7), vec![0]].concat();
-    let store = Store::new();
-    store.table("recovered 7", Index::Sorted).unwrap();
-    let mut loader = Loader::new(store.clone());
-    store.set_memory_limit(Some(store.memory()));
-    let refused = loader.adopt(Kind::Pairs, &pairs_of_table_7);
-    assert!(matches!(refused, Err(Error::MemoryLimit { .. })), "{refused:?}");
-    store.set_memory_limit(None);
-    loader.adopt(Kind::Pairs, &pairs_of_table_7).unwrap();
-    assert_eq!(loader.table_of(&pairs_of_table_7).unwrap().name(), "recovered 7.2");
-}
 
 #[test]
 fn every_truncation_is_refused() {

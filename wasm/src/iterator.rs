@@ -1,6 +1,6 @@
 //! Iterators over every pair of a table or a cache.
 
-use twindex::{Cache, CacheIter, Cursor, Index, Table, Value};
+use twindex::{Cache, Cursor, Index, Iter, Table, Value};
 
 use crate::answer::Output;
 use crate::block::{self, Items, Shape};
@@ -18,7 +18,7 @@ pub(crate) enum Iterator {
     Sorted(Cursor),
     Hash(Walk),
     /// A cache, and a pair that did not fit into the last block.
-    Cache(CacheIter, Option<(Vec<u8>, Value)>),
+    Cache(Iter, Option<(Vec<u8>, Value)>),
 }
 
 /// A way through a hash table, a part of it at a time.

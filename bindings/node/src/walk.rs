@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use twindex::{CacheIter, Cursor, Iter, Value};
+use twindex::{Cursor, Iter, Value};
 
 use crate::encoding::{BLOCK_ITEMS, Column};
 use crate::results::Results;
@@ -24,7 +24,6 @@ pub(crate) enum Way {
     Up(Cursor),
     Down(Cursor),
     Any(Iter),
-    Cache(CacheIter),
 }
 
 /// What a walk returns of each pair.
@@ -110,9 +109,6 @@ impl Walk {
                 cursor.scan_desc_next_many(limit, |key, value| halves.push(results, key, value))
             }),
             Way::Any(pairs) => fill(pairs, wanted, left, results, |pairs, limit, results| {
-                take(limit, || pairs.next_shared(), |key, value| halves.push(results, key, value))
-            }),
-            Way::Cache(pairs) => fill(pairs, wanted, left, results, |pairs, limit, results| {
                 take(limit, || pairs.next_shared(), |key, value| halves.push(results, key, value))
             }),
         };

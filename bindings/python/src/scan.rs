@@ -56,7 +56,6 @@ enum Source {
     Ascending(Box<twindex::Cursor>),
     Descending(Box<twindex::Cursor>),
     Unordered(twindex::Iter),
-    Cache(twindex::CacheIter),
 }
 
 /// Pairs that were read ahead, as objects: to make many in a row takes less time than to make each when it is due.
@@ -123,7 +122,6 @@ impl State {
             Source::Ascending(cursor) => cursor.steps(false, size, read),
             Source::Descending(cursor) => cursor.steps(true, size, read),
             Source::Unordered(all) => read_each(size, || all.next_shared(), read),
-            Source::Cache(all) => read_each(size, || all.next_shared(), read),
         };
         // At the end of the range the iterator is exhausted for good, as Python wants it.
         self.left = if pairs < size && !ahead.is_full() { 0 } else { self.left - pairs };
@@ -181,7 +179,7 @@ impl Scan {
         codecs: Codecs,
         yields: Yields,
     ) -> Self {
-        Self::new(store, Source::Cache(cache.iter()), codecs, yields, None)
+        Self::new(store, Source::Unordered(cache.iter()), codecs, yields, None)
     }
 
     fn new(store: Arc<Shared>, source: Source, codecs: Codecs, yields: Yields, limit: Option<usize>) -> Self {

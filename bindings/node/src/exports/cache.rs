@@ -243,7 +243,7 @@ pub(crate) fn swap<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 pub(crate) fn open_walk<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let halves = Halves::of(call.number(1));
     let Of { store, encodings, thing: cache } = state.cache_parts(call.number(0))?.table;
-    let walk = Walk::new(Way::Cache(cache.iter()), halves, usize::MAX);
+    let walk = Walk::new(Way::Any(cache.iter()), halves, usize::MAX);
     let walk = Of { store: *store, encodings: *encodings, thing: walk };
     Ok(call.js.u32(state.walks.add(walk))?)
 }
