@@ -153,7 +153,7 @@
 #![expect(clippy::inline_always, reason = "on the way to a hit a call costs more than it saves")]
 #![allow(clippy::wildcard_imports, reason = "the modules are chapters of one text")]
 
-use platform::{Hashing, SMALL, hashing, prefetch, prefetch_batch};
+use platform::{Hashing, SMALL, hashing, prefetch, prefetch_batch, prefetch_bytes};
 use std::alloc::{self, Layout};
 use std::borrow::Cow;
 use std::cell::{Cell, UnsafeCell};
@@ -485,6 +485,13 @@ mod platform {
         }
         #[cfg(not(target_arch = "wasm32"))]
         prefetch(at);
+    }
+
+    /// Prefetches the first lines of so many bytes, and the last one. A batch does not wait for more.
+    #[inline(always)]
+    pub(super) fn prefetch_bytes(at: *const u8, bytes: usize) {
+        (0..bytes.min(256)).step_by(64).for_each(|line| prefetch_batch(at.wrapping_add(line)));
+        prefetch_batch(at.wrapping_add(bytes - 1));
     }
 
     // --- vector compares
@@ -2747,6 +2754,12 @@ mod hash {
     /// So many keys of a batch go through each step together.
     const KEYS_AT_ONCE: usize = 32;
 
+    /// Prefetches the caller's keys, which may lie anywhere.
+    #[inline(always)]
+    fn prefetch_keys<'k>(keys: impl Iterator<Item = &'k [u8]>) {
+        keys.for_each(|key| prefetch_bytes(key.as_ptr(), key.len().max(1)));
+    }
+
     /// What a look-up needs comes first, so that it is in one cache line.
     #[repr(C)]
     pub(super) struct HashIndex {
@@ -2898,7 +2911,7 @@ mod hash {
         ) {
             for (group, keys) in keys.chunks(KEYS_AT_ONCE).enumerate() {
                 let homes = self.homes(keys);
-                let records = self.records(&homes);
+                let records = self.records(keys, &homes);
                 for (at, (key, &record)) in keys.iter().zip(&records).enumerate() {
                     let key = key.as_ref();
                     // Another record may have the tag, or the key may be beyond the next bucket.
@@ -2914,6 +2927,7 @@ mod hash {
         #[inline(always)]
         fn homes<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<Home<'_>>; KEYS_AT_ONCE] {
             let mut homes = [None; KEYS_AT_ONCE];
+            prefetch_keys(keys.iter().map(AsRef::as_ref));
             for (home, key) in homes.iter_mut().zip(keys) {
                 let hash = self.hash(key.as_ref());
                 let segment = self.directory().segment(hash);
@@ -2927,30 +2941,34 @@ mod hash {
         /// For each key the first record with its tag, in the home bucket or the next one. Prefetches all records with the
         /// tag: one key in thirty shares it with another pair of the bucket.
         #[inline(always)]
-        fn records(&self, homes: &[Option<Home<'_>>; KEYS_AT_ONCE]) -> [Option<Record<'_>>; KEYS_AT_ONCE] {
-            let first = |segment: Segment<'_>, bucket: &Bucket, hash: Hash| {
+        fn records<K: AsRef<[u8]>>(
+            &self,
+            keys: &[K],
+            homes: &[Option<Home<'_>>; KEYS_AT_ONCE],
+        ) -> [Option<Record<'_>>; KEYS_AT_ONCE] {
+            let first = |key: &K, segment: Segment<'_>, bucket: &Bucket, hash: Hash| {
                 let (mut first, mut slots) = (None, bucket.slots_with(hash.tag()));
                 while slots != 0 {
                     let record = self.shard(segment).record(bucket.first(slots).load(Acquire));
-                    prefetch_batch(record.at);
                     // Most records are shorter than a cache line, but many reach into the next one.
-                    prefetch_batch(record.at.wrapping_add(32));
+                    prefetch_bytes(record.at, RECORD_HEAD + key.as_ref().len() + 16);
                     first = first.or(Some(record));
                     slots &= slots - 1;
                 }
                 first
             };
             let mut records = [None; KEYS_AT_ONCE];
-            for (record, home) in records.iter_mut().zip(homes) {
+            for ((record, home), key) in records.iter_mut().zip(homes).zip(keys) {
                 let Some((hash, segment, bucket)) = *home else { continue };
-                *record = first(segment, bucket, hash);
+                *record = first(key, segment, bucket, hash);
                 if record.is_none() && bucket.passed() != 0 {
                     prefetch_batch(segment.bucket(hash, 1));
                 }
             }
-            for (record, home) in records.iter_mut().zip(homes).filter(|(record, _)| record.is_none()) {
+            let zipped = records.iter_mut().zip(homes).zip(keys);
+            for ((record, home), key) in zipped.filter(|((record, _), _)| record.is_none()) {
                 let Some((hash, segment, _)) = home.filter(|(.., home)| home.passed() != 0) else { continue };
-                *record = first(segment, segment.bucket(hash, 1), hash);
+                *record = first(key, segment, segment.bucket(hash, 1), hash);
             }
             records
         }
@@ -2960,7 +2978,7 @@ mod hash {
             for keys in keys.chunks(KEYS_AT_ONCE) {
                 let homes = self.homes(keys);
                 if cfg!(target_family = "wasm") {
-                    let _records = self.records(&homes);
+                    let _records = self.records(keys, &homes);
                 }
             }
         }
@@ -3029,9 +3047,16 @@ mod hash {
             let due = locked.due;
             drop(locked);
             if due {
-                self.advance();
+                self.clean_up();
             }
             Some(changed)
+        }
+
+        /// What is due after a write that removed much, or took the last blocks of a region. The caller holds no lock.
+        #[cold]
+        fn clean_up(&self) {
+            self.advance();
+            self.heap.maintain_if_due();
         }
 
         /// Advances the epoch, unless another thread has done so since the caller's last time. While others run that takes
@@ -3152,7 +3177,7 @@ mod hash {
                 let due = locked.due;
                 failed |= full.is_some_and(|(segment, hash)| self.grow(locked, segment, hash).is_err());
                 if due {
-                    self.advance();
+                    self.clean_up();
                 }
             }
             order[done..].iter().map(|&(_, at)| at).collect()
@@ -3161,7 +3186,11 @@ mod hash {
         /// The hash and the position of each pair, sorted by shard. Those of one shard stay in their order. The shard of
         /// the first pair comes first, so that several threads do not go through the shards side by side.
         fn by_shard(&self, pairs: &[KeyValue<'_>]) -> Vec<(Hash, u32)> {
-            let hashes: Vec<Hash> = pairs.iter().map(|(key, _)| self.hash(key)).collect();
+            let hashes = pairs.chunks(KEYS_AT_ONCE).flat_map(|pairs| {
+                prefetch_keys(pairs.iter().map(|pair| pair.0));
+                pairs.iter().map(|(key, _)| self.hash(key))
+            });
+            let hashes: Vec<Hash> = hashes.collect();
             let first = hashes.first().map_or(0, |hash| hash.top(SHARD_BITS));
             let number = |hash: Hash| hash.top(SHARD_BITS).wrapping_sub(first) & (SHARDS - 1);
             let mut starts = [0; SHARDS + 1];
@@ -3386,6 +3415,8 @@ mod hash {
                 bytes = Space::rounded(least);
                 space.take(bytes)
             })?;
+            self.heap.check_end(&space);
+            locked.due |= self.heap.due.load(Relaxed);
             if !REFS_ARE_ADDRESSES {
                 // SAFETY: H4. The table's capacity is greater than `number`, and no ref leads to this entry yet.
                 unsafe { table.add(number).write(AtomicPtr::new(block.as_ptr())) };
@@ -3599,11 +3630,12 @@ mod hash {
                 let (key, _) = shard.record(pair.reference).parts();
                 // If one key is long, most are. Prefetches the other lines of a record that comes soon.
                 let key_end = RECORD_HEAD + key.len();
-                if key_end > 64
+                if key_end > 32
                     && let Some(soon) = pairs.get(at + 4)
                 {
                     let record = shard.address(soon.reference);
-                    (64..key_end).step_by(64).for_each(|line| prefetch(record.wrapping_add(line)));
+                    (32..key_end).step_by(64).for_each(|line| prefetch(record.wrapping_add(line)));
+                    prefetch(record.wrapping_add(key_end));
                 }
                 let (bucket, slot) = put(pair.reference, self.hash(key));
                 if self.cache.is_some() {
