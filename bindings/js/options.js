@@ -18,6 +18,8 @@ export function readOptions(options, what, names) {
 export function readCount(value, what) {
   if (typeof value !== 'number') throw typeError(`${what} is a number`, value)
   if (Number.isSafeInteger(value) && value >= 0) return value
+  const most = Number.MAX_SAFE_INTEGER
+  if (value > most) throw rangeError(`${what} is at most ${most}, not ${value}`)
   throw rangeError(`${what} is a whole number from 0 on, not ${value}`)
 }
 

@@ -1,7 +1,7 @@
 // Objects of this package stay in their thread.
 
 const reasons = Object.fromEntries(
-  ['Store', 'Table', 'Cursor', 'Batch', 'Changes'].map((name) => [
+  ['Store', 'Table', 'Cache', 'Cursor', 'Batch', 'Changes'].map((name) => [
     name,
     Symbol(
       `a Twindex ${name} stays in its thread; share a store between workers with new Store({ shared: 'name' }) or open(path): it`,

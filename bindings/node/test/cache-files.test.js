@@ -1,6 +1,6 @@
 // Caches in files and bytes.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -124,4 +124,33 @@ test('what is no cache is refused', async () => {
   assert.throws(() => Cache.loadSync(dump, { signal: AbortSignal.abort() }), RangeError)
   await assert.rejects(Cache.load(dump, { signal: AbortSignal.abort() }), { name: 'AbortError' })
   await assert.rejects(cache.save(path, { signal: AbortSignal.abort() }), { name: 'AbortError' })
+})
+
+test('a file outlives the cache that was saved', async () => {
+  const path = join(folder, 'outlives.twx')
+  const store = new Store()
+  const cache = store.cache('c', { max: 10 }).set('a', '1')
+  await cache.save(path)
+  store.dropCache('c')
+  // It was saved as an empty one.
+  await assert.rejects(cache.save(path), { ...code('TABLE_DROPPED'), message: /"c"/ })
+  assert.throws(() => cache.saveSync(path), code('TABLE_DROPPED'))
+  assert.throws(() => cache.dumpSync(), code('TABLE_DROPPED'))
+  const whole = readFileSync(path)
+  assert.equal((await store.loadCache('loaded', path)).get('a'), '1')
+  writeFileSync(path, Buffer.concat([whole, whole]))
+  await assert.rejects(Cache.load(path), {
+    ...code('CORRUPT'),
+    message: new RegExp(`${whole.length}: .* goes on`),
+  })
+})
+
+test('a size that no number counts is said to be too large', () => {
+  for (const max of [2 ** 53, 1e300, Number.POSITIVE_INFINITY]) {
+    assert.throws(() => new Cache({ max }), { ...code('RANGE'), message: /at most 9007199254740991, not / })
+  }
+  assert.throws(() => new Cache({ max: 1.5 }), {
+    ...code('RANGE'),
+    message: /a whole number from 0 on, not 1.5/,
+  })
 })

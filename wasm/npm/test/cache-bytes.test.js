@@ -84,3 +84,11 @@ test('the golden file is read, and what is no cache is refused', async () => {
   }
   assert.throws(() => Cache.loadSync(few, { max: 1, maxSize: 1 }), RangeError)
 })
+
+test('a dropped cache is not dumped', () => {
+  const store = new Store()
+  const cache = store.cache('c', { max: 10 }).set('a', '1')
+  store.dropCache('c')
+  // It was dumped as an empty one.
+  assert.throws(() => cache.dumpSync(), { ...code('TABLE_DROPPED'), message: /"c"/ })
+})
