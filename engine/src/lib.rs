@@ -4513,7 +4513,7 @@ mod sorted {
 
     /// A leaf with more bytes than `LEAF` is split in two. With no more than `FEW` pairs it may have twice as many.
     const LEAF: usize = tuned(4096, 256);
-    const FEW: usize = tuned(32, 3);
+    const FEW: usize = tuned(48, 3);
     const MIN_LEAF: usize = tuned(256, 64);
     /// The size of a table's first leaf, and of its first region.
     const FIRST_LEAF: usize = tuned(512, 64);
@@ -5854,7 +5854,7 @@ mod sorted {
                 let in_order = behind || before;
                 if size <= largest(count + 1) {
                     // Most often a larger leaf is enough. If keys come in order, it gets room for those to come.
-                    let size = if in_order { size.max(LEAF.min(2 * used)) } else { size };
+                    let size = if in_order { size.max(largest(count + 1).min(2 * used)) } else { size };
                     let larger = self.resized(leaf, size)?;
                     larger.put(at, slot.with_cell(larger.add_cell(cell)));
                     return self.replace(locked, key, larger, None);
@@ -5867,7 +5867,7 @@ mod sorted {
                     let behind = all.pair(at.saturating_sub(1).abs_diff(count / 4)).key(&mut room);
                     let shared = common(key, search.far.unwrap_or(behind));
                     let prefix_len = shared.min(key.len().saturating_sub(4)).min(MAX_PREFIX);
-                    let size = if search.far.is_some() { LEAF } else { SMALL_LEAF };
+                    let size = if search.far.is_some() { largest(LEAF / new.bytes) } else { SMALL_LEAF };
                     let fresh = self.new_leaf(&[new], prefix_len, size)?;
                     // The old leaf is copied too. So whoever waits for its lock finds out that it now ends where the new
                     // one begins.
