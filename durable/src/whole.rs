@@ -107,7 +107,8 @@ pub fn save_cache(cache: &Cache, path: impl AsRef<Path>) -> Result<()> {
 /// The cache in the file at `path`, of which the beginning was read.
 ///
 /// Fails with [`Error::Io`] where the file cannot be read, and with [`Error::Corrupt`] where it does not begin as that of a
-/// cache does.
+/// cache does. An empty file counts as none ([`NotFound`](io::ErrorKind::NotFound)): a first save that is under way, or was
+/// cut short, leaves one.
 pub fn read_cache(path: impl AsRef<Path>) -> Result<SavedCache<Box<dyn Read + Send>>> {
     SavedCache::read(open_cache(path)?)
 }
@@ -124,6 +125,12 @@ pub fn open_cache(path: impl AsRef<Path>) -> Result<Box<dyn Read + Send>> {
 /// That no record claims more memory than what was really written, and that nothing follows the last one.
 fn check_lengths(file: &dyn File) -> Result<()> {
     let (len, mut at, mut head) = (file.len()?, HEADER_BYTES as u64, [0; HEAD_BYTES]);
+    if len == 0 {
+        // The first save makes such a file, and puts the cache in its place at its end.
+        return Err(
+            io::Error::new(io::ErrorKind::NotFound, "it is empty: no cache was ever saved there").into()
+        );
+    }
     let mut version = [0; 4];
     if file.read_at(8, &mut version)? < 4 || u32::from_le_bytes(version) != CACHE_VERSION {
         return Ok(());

@@ -74,6 +74,32 @@ fn a_file_is_replaced_in_one_step() {
     }
 }
 
+/// A program that started while another saved for the first time, or after one that was killed then, was told that its cache
+/// was damaged.
+#[test]
+fn before_the_first_save_has_ended_there_is_none() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("pages.twx");
+    std::thread::scope(|scope| {
+        let saver = scope.spawn(|| save_cache(&pages(20_000), &path).unwrap());
+        while !saver.is_finished() {
+            match load_cache(&path) {
+                Ok(loaded) => assert_eq!(loaded.len(), 20_000),
+                Err(Error::Io(error)) => assert_eq!(error.kind(), ErrorKind::NotFound),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    });
+    fs::write(&path, "").unwrap();
+    let Err(Error::Io(error)) = load_cache(&path) else { panic!("an empty file was loaded") };
+    assert!(
+        error.kind() == ErrorKind::NotFound && error.to_string().contains("pages.twx: it is empty"),
+        "{error}"
+    );
+    save_cache(&pages(1), &path).unwrap();
+    assert_eq!(load_cache(&path).unwrap().len(), 1);
+}
+
 /// It was replaced by an empty one.
 #[test]
 fn a_file_outlives_the_cache_that_was_saved() {
@@ -132,7 +158,7 @@ fn damage_is_found() {
     let path = folder.path().join("pages.twx");
     save_cache(&pages(20), &path).unwrap();
     let whole = fs::read(&path).unwrap();
-    for length in (0..whole.len()).step_by(7) {
+    for length in (1..whole.len()).step_by(7) {
         fs::write(&path, &whole[..length]).unwrap();
         assert!(matches!(load_cache(&path), Err(Error::Corrupt { .. })), "{length} bytes");
     }

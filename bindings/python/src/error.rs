@@ -13,10 +13,10 @@ use twindex_codec::Excerpt;
 use self::classes::{
     ArgumentTypeError, CacheLimitError, ClosedError, CodecNameError, CorruptError, EncodingError,
     ForeignTableError, ForkedError, InUseError, IntegerOverflowError, IoError, KeyTooLongError,
-    LogFailedError, MemoryLimitError, NameInUseError, NoFileError, NoLogError, NoTableError,
-    NotAPositionError, NotAnIntegerError, OptionError, PairLengthError, PositionGoneError, ReadOnlyError,
-    TableDroppedError, TableNameError, UnexpectedError, UnknownDurabilityError, UnknownIndexError,
-    ValueTooLargeError, WrongCodecError, WrongIndexError,
+    LogFailedError, MemoryLimitError, MissingFileError, NameInUseError, NoFileError, NoLogError,
+    NoTableError, NotAPositionError, NotAnIntegerError, OptionError, PairLengthError, PositionGoneError,
+    ReadOnlyError, TableDroppedError, TableNameError, UnexpectedError, UnknownDurabilityError,
+    UnknownIndexError, ValueTooLargeError, WrongCodecError, WrongIndexError,
 };
 
 #[allow(missing_docs, reason = "the macro's types are documented where they are defined, in Python")]
@@ -39,6 +39,7 @@ mod classes {
     import_exception!(twindex.errors, KeyTooLongError);
     import_exception!(twindex.errors, LogFailedError);
     import_exception!(twindex.errors, MemoryLimitError);
+    import_exception!(twindex.errors, MissingFileError);
     import_exception!(twindex.errors, NameInUseError);
     import_exception!(twindex.errors, NoFileError);
     import_exception!(twindex.errors, NoLogError);
@@ -92,7 +93,7 @@ impl From<twindex_durable::Error> for Failure {
         let message = error.to_string();
         Self::from(match error {
             Durable::Engine(error) => return error.into(),
-            Durable::Io { source, .. } => os_error::<IoError>(errno(&source), message),
+            Durable::Io { source, .. } => io_error(errno(&source), message),
             Durable::InUse { .. } => InUseError::new_err(message),
             Durable::Damaged { .. } => CorruptError::new_err(message),
             Durable::LogFailed { .. } => LogFailedError::new_err(message),
@@ -134,7 +135,7 @@ impl From<twindex::Error> for Failure {
             Engine::Overflow { .. } => IntegerOverflowError::new_err(message),
             Engine::Corrupt { .. } => CorruptError::new_err(message),
             Engine::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => PyMemoryError::new_err(()),
-            Engine::Io(error) => os_error::<IoError>(errno(&error), message),
+            Engine::Io(error) => io_error(errno(&error), message),
             _ => classes::Error::new_err(message),
         })
     }
@@ -162,6 +163,15 @@ impl From<twindex_codec::Error> for Failure {
             Codec::OutOfMemory => PyMemoryError::new_err(()),
             _ => EncodingError::new_err(message),
         })
+    }
+}
+
+/// What went wrong with a file. `except FileNotFoundError` catches that there is none.
+fn io_error(number: Option<i32>, message: String) -> PyErr {
+    if number == Some(2) {
+        os_error::<MissingFileError>(number, message)
+    } else {
+        os_error::<IoError>(number, message)
     }
 }
 

@@ -571,8 +571,12 @@ def test_what_is_no_cache_is_refused(tmp_path: Path) -> None:
     for length in range(len(dump)):
         with pytest.raises(twindex.CorruptError):
             twindex.Cache.load(dump[:length])
-    with pytest.raises(twindex.IoError, match=r"missing\.twx"):
-        twindex.Cache.load(tmp_path / "missing.twx")
+    (tmp_path / "empty.twx").touch()
+    for name in ("missing", "empty"):
+        with pytest.raises(FileNotFoundError, match=rf"{name}\.twx") as raised:
+            twindex.Cache.load(tmp_path / f"{name}.twx")
+        assert isinstance(raised.value, twindex.IoError)
+        assert (raised.value.errno, raised.value.code) == (2, "TWINDEX_IO")
     with pytest.raises(twindex.IoError, match="none"):
         cache.save(tmp_path / "none" / "cache.twx")
     for wrong in (None, 1, [dump]):

@@ -214,3 +214,7 @@ class IoError(Error, OSError):
     """A file that could not be read or written; `errno` tells why where that is known."""
 
     code = "TWINDEX_IO"
+
+
+class MissingFileError(IoError, FileNotFoundError):
+    """A file, or the folder for one, that is not there."""
