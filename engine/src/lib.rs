@@ -3608,6 +3608,8 @@ mod hash {
             Ok(())
         }
 
+        // --- filling new segments, and leading the directory to them
+
         fn two_segments(&self, shards: [usize; 2]) -> Tried<[NewSegment<'_>; 2]> {
             let mut space = self.heap.space();
             let low = NewSegment::new(&mut space, BUCKETS, shards[0])?;
@@ -7459,40 +7461,6 @@ type KeyValue<'p> = (&'p [u8], &'p [u8]);
 /// A batch is written in pieces of so many pairs. Larger pieces are no quicker.
 const BATCH: usize = tuned(4096, 40);
 
-/// A number as decimal text, without an allocation.
-struct Decimal {
-    bytes: [u8; 20],
-    start: usize,
-}
-
-impl Decimal {
-    fn new(number: i64) -> Self {
-        let (mut bytes, mut start, mut left) = ([b'-'; 20], 20, number.unsigned_abs());
-        loop {
-            start -= 1;
-            bytes[start] = b'0' + (left % 10) as u8;
-            left /= 10;
-            if left == 0 {
-                break;
-            }
-        }
-        // All bytes before the digits are minus signs.
-        Self { bytes, start: start - usize::from(number < 0) }
-    }
-}
-
-impl AsRef<[u8]> for Decimal {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes[self.start..]
-    }
-}
-
-impl From<Decimal> for Cow<'_, [u8]> {
-    fn from(text: Decimal) -> Self {
-        Cow::Owned(text.as_ref().to_vec())
-    }
-}
-
 /// The sum of a value that is a decimal integer and of `by`.
 fn incremented(text: &[u8], by: i64) -> Tried<i64> {
     let value = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
@@ -7763,7 +7731,7 @@ impl Table {
         let mut sum = by;
         self.change(key.as_ref(), true, |old| {
             sum = old.map_or(Ok(by), |text| incremented(text, by))?;
-            Ok(Change::Set(Decimal::new(sum)))
+            Ok(Change::Set(sum.to_string().into_bytes()))
         })?;
         Ok(sum)
     }
@@ -8668,7 +8636,7 @@ impl Cache {
         let mut sum = by;
         self.change(key.as_ref(), &mut |old, expires| {
             sum = old.map_or(Ok(by), |text| incremented(text, by))?;
-            let text = Decimal::new(sum).as_ref().to_vec();
+            let text = sum.to_string().into_bytes();
             Ok((Change::Set(text.into()), if old.is_some() { expires } else { anew }))
         })?;
         Ok(sum)
