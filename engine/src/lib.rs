@@ -9369,20 +9369,15 @@ pub mod dump {
         /// [`matches`](Self::matches) for a payload of which only a piece is in memory at a time: a false length claims none.
         pub fn matches_read<R: Read + ?Sized>(&self, reader: &mut R) -> Result<bool> {
             let mut piece = vec![0; self.length.min(1 << 18) as usize];
-            let (mut sum, mut left) = (self.before, self.length);
-            while left > 0 {
-                let piece = &mut piece[..left.min(1 << 18) as usize];
-                match reader.read(piece) {
-                    Ok(0) => return Ok(false),
-                    Ok(read) => {
-                        sum = crc32(sum, &piece[..read]);
-                        left -= read as u64;
-                    }
+            let (mut sum, mut payload) = (self.before, reader.take(self.length));
+            loop {
+                match payload.read(&mut piece) {
+                    Ok(0) => return Ok(payload.limit() == 0 && sum == self.crc),
+                    Ok(read) => sum = crc32(sum, &piece[..read]),
                     Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                     Err(error) => return Err(error.into()),
                 }
             }
-            Ok(sum == self.crc)
         }
     }
 
