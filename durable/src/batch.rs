@@ -257,7 +257,7 @@ impl Batch {
         // A compaction waits for both, and may be run here.
         drop((held, not_while_saved));
         if log.is_due() {
-            compact::in_background(core);
+            compact::when_due(core);
         }
         log.acknowledge(written)?;
         Ok(took)

@@ -88,8 +88,15 @@ pub(crate) fn compact_unless_running(core: &Core, home: &Home) -> Option<Result<
     Some(compact(core, home, &home.compaction.try_begin()?, None))
 }
 
-/// Compacts the file, where that is not left to the user and nobody is at it yet. Called by writers when they have
-/// let go of their keys.
+/// Compacts the file because its log has become long: now, or when writers pause, if it can wait. Called by writers
+/// when they have let go of their keys.
+pub(crate) fn when_due(core: &Arc<Core>) {
+    if core.logged().is_some_and(|logged| !logged.log.put_off(core.engine.memory())) {
+        in_background(core);
+    }
+}
+
+/// Compacts the file, where that is not left to the user and nobody is at it yet.
 pub(crate) fn in_background(core: &Arc<Core>) {
     let wanted = |home: &&Home| !home.compact_by_hand && !home.compaction.is_running();
     let home = core.home.as_ref().filter(wanted).filter(|home| home.compaction.is_time());

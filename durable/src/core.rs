@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::follower::Follower;
 use crate::load::{self, Torn};
 use crate::lock::{Lock, pid};
-use crate::log::{End, Log, sync_every_second};
+use crate::log::{End, Log};
 use crate::notice::Notice;
 use crate::options::{Durability, Options};
 use crate::paths::resolve;
@@ -182,10 +182,6 @@ impl Core {
             let log = Arc::new(Log::new(path, durability, end));
             if !is_new {
                 log.begin_session();
-            }
-            // Where nobody else sees the disk, a test says when.
-            if durability == Durability::EverySec && disk.is_shared() {
-                sync_every_second(&log).map_err(failed)?;
             }
             Some(Logged { log, stripes: Stripes::new() })
         } else {

@@ -98,7 +98,7 @@ impl Handle {
     fn refused(&self, log: &Log, error: Error) -> Result<()> {
         self.0.check_writable()?;
         if log.is_due() {
-            compact::in_background(&self.0);
+            compact::when_due(&self.0);
         }
         Err(error)
     }

@@ -55,6 +55,7 @@ mod rewrite;
 mod slow;
 mod store;
 mod stripes;
+mod sync;
 mod table;
 mod tail;
 mod verify;

@@ -15,7 +15,7 @@ use crate::compact::LAST_BYTES;
 use crate::core::Core;
 use crate::disk::sim::{Fault, SimDisk};
 use crate::handle::Handle;
-use crate::log::{ASK_AGAIN, LONGEST, Log, MOST_UNSYNCED, SLACK};
+use crate::log::{ASK_AGAIN, LEAST_DUE_BYTES, LONGEST, Log, MOST_UNSYNCED, SLACK};
 use crate::rewrite::{BURST, CHUNK};
 use crate::{Durability, Error, Options, Store, Table};
 
@@ -235,6 +235,40 @@ fn a_log_that_cannot_be_compacted_is_bounded() {
         assert!(begun.elapsed() < Duration::from_mins(1), "it was not tried again");
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// While pairs were loaded, a compaction ran beside it again and again, and the new file was no shorter.
+#[test]
+fn a_log_of_new_pairs_is_compacted_when_writers_pause() {
+    const VALUE: usize = 1 << 20;
+    let disk = SimDisk::new(1);
+    let core = Core::open_on(Arc::new(disk), &path(), Options::new()).expect("the disk works");
+    let store = Store { handle: Arc::new(Handle(core)) };
+    let (log, table) = (log(&store), store.table("t", Index::Hash).expect("the disk works"));
+    let write = |keys: std::ops::Range<u64>| {
+        let value = vec![7; VALUE];
+        for key in keys {
+            table.upsert(key.to_be_bytes(), &value).expect("the disk works");
+        }
+    };
+    let wait_for_compactions = |count| {
+        let begun = Instant::now();
+        while store.stats().compactions < count {
+            assert!(begun.elapsed() < Duration::from_mins(1), "there is none");
+            thread::sleep(Duration::from_millis(1));
+        }
+    };
+    log.watch();
+    write(0..LEAST_DUE_BYTES / VALUE as u64 + 20);
+    assert_eq!(store.stats().compactions, 0);
+    assert!(!log.is_quiet(), "much was written just before");
+    assert!(log.is_quiet());
+    assert!(!log.is_quiet(), "once is enough");
+    // What is written over the same keys is worth it at once.
+    for _ in 0..3 {
+        write(0..LEAST_DUE_BYTES / VALUE as u64);
+    }
+    wait_for_compactions(1);
 }
 
 /// The slowest of disks: it puts nothing there before the writer has written all that it may.

@@ -20,6 +20,7 @@ use crate::load::Torn;
 use crate::options::{Durability, Options};
 use crate::paths::resolve;
 use crate::position::Position;
+use crate::sync;
 use crate::table::Table;
 use crate::whole::save_to;
 
@@ -90,7 +91,9 @@ impl Store {
     }
 
     pub(crate) fn open_with(path: &Path, options: Options) -> Result<Self> {
-        Ok(Self { handle: Arc::new(Handle(Core::open(path, options)?)) })
+        let handle = Handle(Core::open(path, options)?);
+        sync::start(&handle.0)?;
+        Ok(Self { handle: Arc::new(handle) })
     }
 
     fn core(&self) -> &Arc<Core> {

@@ -297,7 +297,7 @@ impl Table {
     #[inline]
     fn acknowledge(&self, logged: &Logged, written: u64) -> Result<()> {
         if logged.log.is_due() {
-            compact::in_background(&self.handle.0);
+            compact::when_due(&self.handle.0);
         }
         logged.log.acknowledge(written)
     }

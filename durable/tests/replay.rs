@@ -1,5 +1,5 @@
-//! Random operations on many tables, a file that is left as a kill or a close leaves it, and a model that says what every way to
-//! read it must find.
+//! Random operations on many tables, compactions and a follower beside them, a file that is left as a kill or a close leaves it,
+//! and a model that says what every way to read it must find.
 //!
 //! `TWINDEX_STRESS=50` makes a long run of it, and `TWINDEX_SEED` gives it other random numbers.
 
@@ -102,7 +102,10 @@ impl Profile {
 
     fn value(&self, rng: &mut Rng) -> Vec<u8> {
         let len = match rng.u8(..20) {
-            _ if self.large < usize::MAX && rng.usize(..self.large) == 0 => rng.usize(1_000..200_000),
+            _ if self.large < usize::MAX && rng.usize(..self.large) == 0 => {
+                // Some are longer than a group of the log that is replayed at once.
+                if rng.u8(..8) == 0 { rng.usize(1 << 20..9 << 20) } else { rng.usize(1_000..200_000) }
+            }
             0 => 0,
             1 => rng.usize(50..1_500),
             2..8 => return rng.i32(..).to_string().into_bytes(),
@@ -351,13 +354,31 @@ fn try_seed(seed: u64) {
     };
     for round in 1..4 {
         let compact_at = if profile.compacts { rng.usize(..operations * 2) } else { usize::MAX };
+        let follower = rng.bool().then(|| Options::new().read_only(true).open(&path).unwrap());
+        let refresh_at = rng.usize(..operations * 2);
+        let mut compaction = None;
         for operation in 0..rng.usize(..=operations) {
-            twin.step(&mut rng);
             if operation == compact_at {
-                twin.store.compact().unwrap();
+                // Writes and the follower go on beside it.
+                let store = twin.store.clone();
+                compaction = Some(std::thread::spawn(move || store.compact()));
+            }
+            twin.step(&mut rng);
+            let is_to_refresh =
+                operation == refresh_at || (compact_at..compact_at.saturating_add(3)).contains(&operation);
+            if let Some(follower) = follower.as_ref().filter(|_| is_to_refresh) {
+                follower.refresh().unwrap();
+                assert_same(follower.in_memory(), &twin.model, "followed");
             }
         }
+        if let Some(compaction) = compaction {
+            compaction.join().unwrap().unwrap();
+        }
         assert_same(twin.store.in_memory(), &twin.model, "in memory");
+        if let Some(follower) = &follower {
+            follower.refresh().unwrap();
+            assert_same(follower.in_memory(), &twin.model, "followed to the end");
+        }
         let is_killed = rng.bool();
         if is_killed {
             // What the file has while the store is open is what a kill would leave.

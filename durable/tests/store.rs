@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tempfile::{TempDir, tempdir};
 use twindex_durable::twindex::dump::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind};
@@ -485,6 +486,23 @@ fn a_log_that_outgrows_the_dump_is_compacted_by_itself() {
         open(&path, Durability::None).table("t", Index::Hash).unwrap().select("a").unwrap().unwrap(),
         value
     );
+}
+
+#[test]
+fn a_log_of_new_pairs_is_compacted_without_another_write() {
+    let (_folder, path) = folder();
+    let store = open(&path, Durability::EverySec);
+    let table = store.table("t", Index::Sorted).unwrap();
+    let value = vec![7; 1 << 20];
+    let pairs: Vec<_> = (0..100_u64).map(|number| (number.to_be_bytes(), &value)).collect();
+    table.upsert_many(&pairs).unwrap();
+    let begun = Instant::now();
+    while store.stats().compactions == 0 {
+        assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", store.stats());
+        thread::sleep(Duration::from_millis(10));
+    }
+    store.close().unwrap();
+    assert_eq!(open(&path, Durability::None).find_table("t").unwrap().unwrap().len(), 100);
 }
 
 #[test]

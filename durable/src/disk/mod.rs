@@ -23,8 +23,6 @@ pub(crate) trait Disk: Debug + Send + Sync {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// The folder of `path`, opened.
     fn folder(&self, path: &Path) -> io::Result<Box<dyn Folder>>;
-    /// Whether other processes see it.
-    fn is_shared(&self) -> bool;
     /// Keeps others from opening a file for writing, where there may be others. Where there is no file, makes an empty
     /// one if that is asked for.
     fn lock(&self, path: &Path, make: bool) -> Result<Option<Lock>>;

@@ -46,10 +46,6 @@ impl Disk for RealDisk {
         Ok(Box::new(RealFolder))
     }
 
-    fn is_shared(&self) -> bool {
-        true
-    }
-
     fn lock(&self, path: &Path, make: bool) -> Result<Option<Lock>> {
         // WASI has neither locks nor processes.
         if cfg!(target_os = "wasi") { Ok(None) } else { Lock::take(path, make).map(Some) }

@@ -310,10 +310,6 @@ impl Disk for SimDisk {
     fn has_writer(&self, _: &Path) -> bool {
         false
     }
-
-    fn is_shared(&self) -> bool {
-        false
-    }
 }
 
 #[derive(Debug)]

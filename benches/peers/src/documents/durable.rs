@@ -10,7 +10,7 @@ use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, PutFlags};
 use tempfile::TempDir;
 use twindex::Index;
-use twindex_benches::{Reach, Record};
+use twindex_benches::{Reach, Record, claim_memory};
 use twindex_durable::{Durability, Options, Store, Table};
 
 use super::blobs::{BATCH, BLOBS, LISTS, append_all};
@@ -42,6 +42,8 @@ fn durable<P: Durable>(job: &Job) -> Vec<Record> {
                 Persistence::Off | Persistence::EverySecond => job.sizes.unsynced_batches,
             };
             let each = (batches / LISTS).max(1) * BATCH;
+            // Their memory, and that of the system for their file.
+            claim_memory(4 * (each * LISTS * blob) as u64);
             let mut peer = P::open(persistence, job.folder);
             let time = time(Clock::Wall, &mut peer, LISTS, |list, session| {
                 append_all(session, list, 0..each as u64, blob, BATCH);

@@ -1,0 +1,42 @@
+//! The thread that syncs a log twice a second, and compacts the file when writers pause.
+
+use std::sync::{Arc, Weak};
+use std::{io, thread};
+
+use crate::compact;
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::log::SYNC_EVERY;
+use crate::options::Durability;
+
+/// Starts it for a store that wants one, for as long as there is the store.
+pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
+    let Some((home, logged)) = core.home.as_ref().and_then(|home| Some((home, home.logged.as_ref()?))) else {
+        return Ok(());
+    };
+    if home.durability != Durability::EverySec {
+        return Ok(());
+    }
+    let weak = Arc::downgrade(core);
+    match thread::Builder::new().name("twindex-sync".into()).spawn(move || sync(&weak)) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => logged.log.leave_to_writers(),
+        Err(error) => return Err(Error::io(&home.path, error)),
+        Ok(_) => logged.log.watch(),
+    }
+    Ok(())
+}
+
+fn sync(core: &Weak<Core>) {
+    loop {
+        thread::sleep(SYNC_EVERY);
+        let Some(core) = core.upgrade() else { return };
+        let Some(logged) = core.logged() else { return };
+        // A log that failed tells its writers so; there is nothing left to sync. One whose disk is full goes on.
+        if logged.log.tick().is_err() && logged.log.check().is_err() {
+            return;
+        }
+        if logged.log.is_quiet() {
+            compact::in_background(&core);
+        }
+    }
+}
