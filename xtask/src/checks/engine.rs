@@ -19,9 +19,6 @@ pub(super) const CHECKED: &str = "--cfg twindex_tiny --cfg twindex_check";
 /// How much the slow instruments do, as `TWINDEX_STRESS` has it: `cargo xtask soak` does the rest.
 const CORE: &str = "0.3";
 
-/// Walking all structures after each step, or doing so under a sanitizer, takes several times as long without it.
-pub(super) const OPTIMISED: &str = "--config=profile.dev.package.twindex.opt-level=1";
-
 pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
     let workspace = suite.workspace();
     // Miri, the longest of them, keeps one core busy.
@@ -31,7 +28,8 @@ pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
         checks(|steps| steps.check("engine: address sanitizer", |log| address_sanitizer(workspace, log))),
         checks(|steps| {
             steps.check("engine: cargo test over tiny constants", |log| {
-                log.run(&mut built_apart(workspace, "tiny", CHECKED, &["test", OPTIMISED]))
+                // The examples in the documentation do not depend on the constants.
+                log.run(&mut built_apart(workspace, "tiny", CHECKED, &["test", "--lib", "--tests"]))
             });
             steps.check("engine: clippy of the checker", |log| {
                 log.run(built_apart(workspace, "tiny", CHECKED, &["clippy"]).arg("--all-targets").args(DENY))
@@ -55,14 +53,14 @@ fn thread_sanitizer(workspace: &Workspace, log: &mut Log) -> Result<()> {
     let tsan = Sanitizer::Thread.find(log)?;
     // It knows no system call that is a fence.
     let flags = format!("{TINY} --cfg twindex_plain_fences");
-    let mut cargo = built_apart(workspace, "tsan", &flags, &["test", OPTIMISED]);
+    let mut cargo = built_apart(workspace, "tsan", &flags, &["test"]);
     log.run(tsan.apply(cargo.arg("--test=threads")).env("TWINDEX_STRESS", CORE))
 }
 
 fn address_sanitizer(workspace: &Workspace, log: &mut Log) -> Result<()> {
     let asan = Sanitizer::Address.find(log)?;
     let tests = ["--test=threads", "--test=model", "--test=memory", "--test=contract"];
-    let mut cargo = built_apart(workspace, "asan", CHECKED, &["test", OPTIMISED]);
+    let mut cargo = built_apart(workspace, "asan", CHECKED, &["test"]);
     log.run(asan.apply(cargo.args(tests)).env("TWINDEX_STRESS", CORE))
 }
 

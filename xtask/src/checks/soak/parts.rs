@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::checks::engine::{CHECKED, OPTIMISED, TINY, built_apart};
+use crate::checks::engine::{CHECKED, TINY, built_apart};
 use crate::checks::rust::{MODELS, of_own_workspace};
 use crate::checks::suite::Suite;
 use crate::checks::{Room, python, readme};
@@ -109,7 +109,7 @@ fn checked(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> 
 }
 
 fn tiny(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
-    let mut cargo = round.seeded(built_apart(workspace, "tiny", CHECKED, &["test", OPTIMISED]));
+    let mut cargo = round.seeded(built_apart(workspace, "tiny", CHECKED, &["test"]));
     cargo.env("TWINDEX_STRESS", "3");
     Ok(cargo)
 }
@@ -124,7 +124,7 @@ fn models(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
 fn address_sanitizer(workspace: &Workspace, round: Round, log: &mut Log) -> Result<Command> {
     let asan = Sanitizer::Address.find(log)?;
     let (folder, flags) = round.one_of(&[("asan", CHECKED), ("asan-large", "--cfg twindex_check")]);
-    let mut cargo = round.seeded(built_apart(workspace, folder, flags, &["test", OPTIMISED]));
+    let mut cargo = round.seeded(built_apart(workspace, folder, flags, &["test"]));
     asan.apply(cargo.arg("--tests"));
     Ok(cargo)
 }
@@ -134,7 +134,7 @@ fn thread_sanitizer(workspace: &Workspace, round: Round, log: &mut Log) -> Resul
     let tsan = Sanitizer::Thread.find(log)?;
     let (folder, flags) = round.one_of(&[("tsan", TINY), ("tsan-large", "")]);
     let flags = format!("{flags} --cfg twindex_plain_fences");
-    let mut cargo = round.seeded(built_apart(workspace, folder, flags.trim(), &["test", OPTIMISED]));
+    let mut cargo = round.seeded(built_apart(workspace, folder, flags.trim(), &["test"]));
     tsan.apply(cargo.arg("--test=threads"));
     Ok(cargo)
 }
