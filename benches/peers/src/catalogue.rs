@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::peer::{Peer, SortedSession};
 use crate::peers;
 use crate::task::{Figure, Task};
-use crate::work::{batch, churn, fill, latency, small, ycsb};
+use crate::work::{batch, churn, cold, fill, latency, small, ycsb};
 
 /// Which half of the systems a job is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +60,12 @@ pub(crate) const JOBS: &[Job] = &[
         &["hash_insert", "hash_select", "hash_absent", "hash_select_many", "hash_bytes"],
     ),
     job("hash_batch", Half::Hash, true, &["hash_insert_many"]),
+    job(
+        "hash_cold",
+        Half::Hash,
+        false,
+        &["hash_cold_insert", "hash_cold_insert_many", "hash_cold_select", "hash_cold_select_many"],
+    ),
     job("ycsb_a", Half::Hash, true, &["ycsb_a", "ycsb_a_p50", "ycsb_a_p99"]),
     job("ycsb_b", Half::Hash, true, &["ycsb_b", "ycsb_b_p50", "ycsb_b_p99"]),
     job("ycsb_c", Half::Hash, true, &["ycsb_c", "ycsb_c_p50", "ycsb_c_p99"]),
@@ -162,6 +168,7 @@ fn hash_job<P: Peer>(task: &Task) -> Vec<Figure> {
     match task.one.job.as_str() {
         "hash" => fill::hash::<P>(task),
         "hash_batch" => batch::run::<P>(task, "hash_insert_many"),
+        "hash_cold" => cold::run::<P>(task),
         "ycsb_a" => ycsb::point::<P>(task, 50),
         "ycsb_b" => ycsb::point::<P>(task, 5),
         "ycsb_c" => ycsb::point::<P>(task, 0),

@@ -2,6 +2,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod churn;
+pub(crate) mod cold;
 pub(crate) mod fill;
 pub(crate) mod latency;
 pub(crate) mod small;
