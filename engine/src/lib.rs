@@ -9803,21 +9803,6 @@ pub mod dump {
         bytes: Vec<u8>,
     }
 
-    /// The most that an operation has before its key: a byte and three numbers.
-    const OPERATION_HEAD_BYTES: usize = 16;
-
-    /// Puts a number at this place of a head; where the next one goes.
-    #[inline]
-    fn put_varint(head: &mut [u8; OPERATION_HEAD_BYTES], mut at: usize, mut number: u32) -> usize {
-        while number >= 0x80 {
-            head[at] = number as u8 | 0x80;
-            number >>= 7;
-            at += 1;
-        }
-        head[at] = number as u8;
-        at + 1
-    }
-
     impl Default for Operations {
         /// None yet.
         fn default() -> Self {
@@ -9850,27 +9835,18 @@ pub mod dump {
                     (5, &numbers[0], &numbers[1])
                 }
             };
-            // The head is made beside and appended with what is unused of it, as so many bytes are two moves. Byte by byte an
-            // operation took twice as many instructions.
-            let mut head = [0; OPERATION_HEAD_BYTES];
-            head[0] = what | (table.min(31) as u8) << 3;
-            let mut len = 1;
+            self.bytes.push(what | (table.min(31) as u8) << 3);
             if table >= 31 {
-                len = put_varint(&mut head, len, table - 31);
+                push_varint(&mut self.bytes, u64::from(table - 31));
             }
-            // Lengths that have so many bits in a log.
             match what {
                 0 => {
-                    len = put_varint(&mut head, len, first.len() as u32);
-                    len = put_varint(&mut head, len, second.len() as u32);
+                    push_varint(&mut self.bytes, first.len() as u64);
+                    push_varint(&mut self.bytes, second.len() as u64);
                 }
-                1 | 2 => len = put_varint(&mut head, len, first.len() as u32),
+                1 | 2 => push_varint(&mut self.bytes, (first.len() + second.len()) as u64),
                 _ => {}
             }
-            let start = self.bytes.len();
-            self.bytes.reserve(head.len() + first.len() + second.len());
-            self.bytes.extend_from_slice(&head);
-            self.bytes.truncate(start + len);
             self.bytes.extend_from_slice(first);
             self.bytes.extend_from_slice(second);
         }
