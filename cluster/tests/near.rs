@@ -8,6 +8,7 @@
 //! | a failover; a master that hangs without dying | `a_master_that_hangs_or_dies_is_not_believed_for_long` |
 //! | a lost connection | `a_lost_connection_empties_it_and_it_listens_again` |
 //! | a slot that moved | `a_moved_slot_shows_its_new_values` |
+//! | a slot that moved to a master that nobody knew | `what_a_new_master_was_given_is_shown` |
 //! | a key that expired on the server | `what_expires_is_not_shown`, `what_the_server_expires_is_forgotten` |
 //! | a flushed database | `a_flushed_server_empties_it` |
 //! | a client that does not see its own write | `a_client_reads_its_own_writes` |
@@ -449,6 +450,30 @@ async fn a_moved_slot_shows_its_new_values() -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// That a key has no value was kept of the slot's former master, which had nothing to tell when the slot went to a master that was
+/// new to the cluster. Nobody who finds all in the process hears of a new master, and so of what is written there.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_new_master_was_given_is_shown() -> Result<()> {
+    let cluster = Cluster::start(3, 0)?;
+    let id: String = cluster.servers()[0].command(&["CLUSTER", "MYID"])?;
+    for server in cluster.servers().iter().rev() {
+        server.command::<()>(&["CONFIG", "SET", "cluster-allow-replica-migration", "no"])?;
+        let mut all = redis::pipe();
+        for slot in 0..16_384 {
+            all.cmd("CLUSTER").arg("SETSLOT").arg(slot).arg("NODE").arg(&id).ignore();
+        }
+        all.query::<()>(&mut server.connection()?)?;
+    }
+    let (store, table) = near(&cluster.url(), Index::Hash).await;
+    assert_eq!(store.near_stats().expect("a near cache").servers, 1);
+    shows(&table, "{moved}a", None).await;
+    let slot = cluster.servers()[0].command(&["CLUSTER", "KEYSLOT", "{moved}"])?;
+    cluster.move_slot(slot, 2)?;
+    plain(&cluster.url(), Index::Hash).await.upsert("{moved}a", "new").await?;
+    shows(&table, "{moved}a", Some("new")).await;
     Ok(())
 }
 

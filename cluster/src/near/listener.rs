@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::{Cmd, Pipeline, PushKind, RedisError, RedisResult, Value};
 use tokio::task::JoinHandle;
@@ -15,6 +15,9 @@ use crate::topology::Address;
 
 /// How often a server is asked whether it is still there, and still a master.
 const ASKED: Duration = Duration::from_millis(500);
+
+/// How often the servers are asked who has which slot. A client that finds all it reads in the process meets no redirection.
+const LOOKED: Duration = Duration::from_secs(5);
 
 /// How long it is waited before a server that could not be listened to is tried again.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -57,10 +60,15 @@ pub(crate) fn start(near: &Arc<Near>, router: &Arc<Router>, prefix: &[u8]) {
 /// Keeps a listener for each master, until the store is closed or gone.
 async fn listen(near: Weak<Near>, router: Weak<Router>, prefix: Vec<u8>) {
     let mut listeners: HashMap<Address, Listener> = HashMap::new();
+    let mut looked = Instant::now();
     loop {
         let (Some(shared), Some(strong)) = (near.upgrade(), router.upgrade()) else { return };
         if strong.is_closed() {
             return;
+        }
+        if looked.elapsed() >= LOOKED {
+            let _ = strong.refresh().await;
+            looked = Instant::now();
         }
         let masters = strong.masters();
         listeners.retain(|server, _| masters.contains(server));

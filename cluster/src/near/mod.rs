@@ -7,8 +7,8 @@
 //!    Everything that says the key was written takes the ticket away. So no answer that an invalidation overtook is kept.
 //! 2. An answer is kept only if the server that gave it is being listened to, and, of a sorted table, on the partition's
 //!    channel.
-//! 3. When listening to a server ends, whatever the reason, everything is forgotten. When it begins, all tickets are
-//!    taken away, since the server said nothing about writes before.
+//! 3. When listening to a server ends or begins, whatever the reason, everything is forgotten. Before it begins, the server
+//!    said nothing about writes, also to slots that came from a server that is listened to.
 //! 4. A write of this client takes its keys out when its outcome is known.
 //! 5. Nothing is shown longer than the longest life, or than the pair's own time to live.
 
@@ -141,7 +141,7 @@ impl Near {
     /// Listening to a server begins: it names every write from now on.
     fn begin(&self, server: &Address) {
         let mut heard = write(&self.heard);
-        self.kept.doom();
+        self.kept.clear();
         heard.insert(server.clone(), HashSet::new());
     }
 
