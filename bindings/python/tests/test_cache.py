@@ -14,6 +14,7 @@ from collections.abc import MutableMapping
 from datetime import date, timedelta
 from enum import Enum
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -396,6 +397,40 @@ def test_a_computation_may_not_wait_for_itself() -> None:
     assert cache.get_or_compute("a", lambda: cache.get_or_compute("b", lambda: 1) + 1) == 2
     with pytest.raises(twindex.ArgumentTypeError, match="callable"):
         cache.get_or_compute("c", 1)  # type: ignore[arg-type]
+
+
+def test_computations_may_not_wait_for_each_other() -> None:
+    """Two threads that each computed what the other one needed waited for ever, and so did a task that needed itself."""
+    cache = twindex.Cache(maxsize=100)
+    both_compute = threading.Barrier(2)
+
+    def compute(key: str, other: str) -> Any:
+        def needs_other() -> Any:
+            both_compute.wait()
+            return cache.get_or_compute(other, lambda: other) + key
+
+        try:
+            return cache.get_or_compute(key, needs_other)
+        except RuntimeError as error:
+            return str(error)
+
+    results = in_threads(2, lambda number: compute("ab"[number], "ba"[number]))
+    assert "asked for the key" in results[0] + results[1]
+
+    async def needs(*keys: str) -> int:
+        await asyncio.sleep(0)
+        if len(keys) == 1:
+            return 1
+        return await twindex.aio.get_or_compute(cache, keys[1], lambda: needs(*keys[1:]))
+
+    async def main() -> None:
+        for paths in [["cc"], ["cdc"], ["cd", "dc"], ["cde", "ec"]]:
+            tasks = [twindex.aio.get_or_compute(cache, path[0], partial(needs, *path)) for path in paths]
+            results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 60)
+            assert {type(result) for result in results} == {RuntimeError}, paths
+        assert await twindex.aio.get_or_compute(cache, "c", partial(needs, "c", "d")) == 1
+
+    asyncio.run(main())
 
 
 def test_one_task_computes_and_the_others_wait() -> None:

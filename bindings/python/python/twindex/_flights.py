@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +14,14 @@ if TYPE_CHECKING:
     from ._twindex import Cache
 
 V = TypeVar("V")
+
+CIRCLE = "the function of get_or_compute asked for the key that it computes"
+
+# What each thread and each task waits for.
+_awaited: dict[int, _Flight] = {}
+_awaited_by_task: dict[asyncio.Task[Any] | None, asyncio.Task[Any]] = {}
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_awaited.clear)
 
 
 class _Flight:
@@ -37,9 +46,7 @@ def get_or_compute(
         other = flights.setdefault(name, flight)
         if other is flight:
             return _fly(cache, flight, name, compute, ttl)
-        if other.thread == flight.thread:
-            raise RuntimeError("the function of get_or_compute asked for the key that it computes")
-        other.landed.wait()
+        _wait(other, flight.thread)
         if other.error is not None:
             raise other.error
         if other.stored is not None:
@@ -48,6 +55,20 @@ def get_or_compute(
         stored = cache._peek_stored(name)
         if stored is not None:
             return cache._show(stored)
+
+
+def _wait(flight: _Flight, thread: int) -> None:
+    # Before it looks whether the other waits for it, or both could miss each other.
+    _awaited[thread] = flight
+    try:
+        next_flight: _Flight | None = flight
+        while next_flight is not None and not next_flight.landed.is_set():
+            if next_flight.thread == thread:
+                raise RuntimeError(CIRCLE)
+            next_flight = _awaited.get(next_flight.thread)
+        flight.landed.wait()
+    finally:
+        _awaited.pop(thread, None)
 
 
 def _fly(
@@ -86,7 +107,17 @@ async def get_or_compute_async(
         task = asyncio.ensure_future(_compute(cache, name, compute, ttl))
         flights[flight] = task
         task.add_done_callback(lambda done: _land(flights, flight, done))
-    stored = await asyncio.shield(task)
+    own = asyncio.current_task()
+    next_task: asyncio.Task[Any] | None = task
+    while next_task is not None:
+        if next_task is own:
+            raise RuntimeError(CIRCLE)
+        next_task = _awaited_by_task.get(next_task)
+    _awaited_by_task[own] = task
+    try:
+        stored = await asyncio.shield(task)
+    finally:
+        _awaited_by_task.pop(own, None)
     return cache._show(stored)
 
 
