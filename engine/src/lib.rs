@@ -8262,8 +8262,8 @@ impl CacheOptions {
 
     /// What is told of each pair that was evicted or has expired: its key, its value and why.
     ///
-    /// It runs in the thread whose write took the pair out, after that write, while no lock is held. A listener that owns a
-    /// handle of its own store keeps that store until [`Store::drop_cache`].
+    /// It runs in the thread whose write took the pair out, after that write, while no lock is held, and within itself where it
+    /// evicts. A listener that owns a handle of its own store keeps that store until [`Store::drop_cache`].
     #[must_use]
     pub fn eviction_listener(self, listener: impl Fn(&[u8], &[u8], Cause) + Send + Sync + 'static) -> Self {
         Self { listener: Some(Arc::new(AssertUnwindSafe(Box::new(listener)))), ..self }
@@ -8488,14 +8488,14 @@ impl Cache {
     /// When a pair expires that is written now to live so long.
     fn expiry(&self, ttl: Option<Duration>) -> Result<Option<u64>> {
         let Some(ttl) = ttl.filter(|&ttl| ttl < Duration::MAX) else { return Ok(None) };
-        self.expires_in(millis(ttl)).map(Some)
+        self.expires_in(millis(ttl), u64::MAX).map(Some)
     }
 
-    /// When a pair expires that is to live so many milliseconds from now on.
-    fn expires_in(&self, left: u64) -> Result<u64> {
+    /// When a pair expires that is to live so many milliseconds from now on, or from `begun` on if that was earlier.
+    fn expires_in(&self, left: u64, begun: u64) -> Result<u64> {
         let now = self.inner.clock.0.get().ok_or(Error::NoClock)?.0();
         self.inner.expires.store(true, Relaxed);
-        Ok(now.saturating_add(left))
+        Ok(now.min(begun).saturating_add(left))
     }
 
     fn count(&self, hit: bool) {
@@ -8734,9 +8734,9 @@ impl Cache {
     // --- computing what is absent
 
     /// The value of `key`, or else the one that `compute` gives, which is written to the cache. Of threads that ask for the
-    /// same key one computes, and the others wait; where it fails, another one computes.
+    /// same key one computes, and the others wait; where it fails, another one computes. What is written meanwhile is kept.
     ///
-    /// `compute` must not ask for the same key. A value too large for the cache is returned all the same.
+    /// `compute` must not ask for the same key, nor for one that waits for it. A value too large for the cache is returned all the same.
     pub fn get_or_compute<V: AsRef<[u8]>, E: From<Error>>(
         &self,
         key: impl AsRef<[u8]>,
@@ -8763,7 +8763,7 @@ impl Cache {
             }
             let value = compute()?;
             let value = value.as_ref();
-            match self.write(key, value, ttl.or(self.inner.options.ttl), Write::Upsert) {
+            match self.write(key, value, ttl.or(self.inner.options.ttl), Write::Insert) {
                 Err(error) if !matches!(error, Error::MemoryLimit { .. }) => return Err(error.into()),
                 _ => landing.flight.1 = Some(value.into()),
             }
@@ -8895,13 +8895,13 @@ impl Cache {
         dump::write_cache(self, now, writer, &mut |_| {}).map(drop)
     }
 
-    /// Takes a pair that was saved with this rank, to live so many milliseconds. One that has expired, or for which there is
-    /// no room, is dropped, and so is what the key had before: of a key that comes twice the last pair counts.
-    fn restore(&self, key: &[u8], value: &[u8], left: Option<u64>, rank: u8) -> Result<()> {
+    /// Takes a pair that was saved with this rank, to live so many milliseconds since loading began. One that has expired, or for
+    /// which there is no room, is dropped, and so is what the key had before: of a key that comes twice the last pair counts.
+    fn restore(&self, key: &[u8], value: &[u8], left: Option<u64>, begun: u64, rank: u8) -> Result<()> {
         if left == Some(0) {
             return self.delete(key).map(drop);
         }
-        let expires = left.map(|left| self.expires_in(left)).transpose()?;
+        let expires = left.map(|left| self.expires_in(left, begun)).transpose()?;
         let restored =
             self.change_or_load(key, Some(rank), &mut |_, _| Ok((Change::Set(value.into()), expires)));
         match restored {
@@ -10460,9 +10460,9 @@ pub mod dump {
             let cache = Cache::new(name, options.codecs(keys, values), &store.inner)?;
             asked.table().check_codecs(&cache.inner.table)?;
             // A clock that was set back meanwhile lets nothing live longer.
-            let now = since_1970(now).max(self.saved_at);
+            let (now, begun) = (since_1970(now).max(self.saved_at), store.inner.clock.now());
             self.each(&cache.inner.table, &mut |key, value, Standing { expires, rank }| {
-                cache.restore(key, value, expires.map(|at| at.saturating_sub(now)), rank)
+                cache.restore(key, value, expires.map(|at| at.saturating_sub(now)), begun, rank)
             })?;
             store.add_cache(&cache)?;
             Ok(cache)

@@ -302,6 +302,18 @@ fn after_a_failed_computation_another_one_runs() {
     assert!(!small.contains("key"));
 }
 
+/// What was computed of old data took the place of a newer value that another thread had written meanwhile.
+#[test]
+fn what_is_written_during_a_computation_stays() {
+    let (cache, _) = pairs(100);
+    let computed = cache.get_with("key", || {
+        assert!(cache.upsert("key", "newer").unwrap());
+        "older"
+    });
+    assert_eq!(computed.unwrap(), b"older");
+    assert_eq!(cache.get_with("key", || "not computed").unwrap(), b"newer");
+}
+
 /// With more threads than processors a cache refused pairs of which it could hold hundreds: a thread that is interrupted while it is
 /// pinned keeps what others evict.
 #[test]

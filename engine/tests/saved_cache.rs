@@ -152,6 +152,36 @@ fn a_clock_that_was_set_back_lets_nothing_live_longer() {
 }
 
 /// A cache in which the keys below `hot` were asked for often, and written before all others.
+/// A pair lived as long from the moment at which it was read, so one at the end of a file that takes a minute was shown for a minute
+/// too long.
+#[test]
+fn a_slow_load_lets_nothing_live_longer() {
+    struct Slow<'b>(&'b [u8], Arc<AtomicU64>);
+
+    impl std::io::Read for Slow<'_> {
+        fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+            self.1.fetch_add(1, SeqCst);
+            let most = bytes.len().min(64);
+            self.0.read(&mut bytes[..most])
+        }
+    }
+
+    let cache = clocked(5).0.cache("c", CacheOptions::pairs(1000)).unwrap();
+    for (key, ttl) in [("short", millis(2)), ("long", millis(1000)), ("ever", Duration::MAX)] {
+        cache.upsert_for(key, "1".repeat(300), ttl).unwrap();
+    }
+    let (store, now) = clocked(700);
+    let bytes = saved(&cache);
+    let slow = SavedCache::read(Slow(&bytes, Arc::clone(&now))).unwrap();
+    let options = slow.options();
+    let begun = now.load(SeqCst);
+    let loaded = slow.load(&store, "loaded", options, at(SAVED)).unwrap();
+    let elapsed = now.load(SeqCst) - begun;
+    assert!(elapsed > 2);
+    assert!(!loaded.contains("short") && loaded.ttl("ever") == Some(None));
+    assert_eq!(loaded.ttl("long"), Some(Some(millis(1000 - elapsed))));
+}
+
 fn with_favourites(store: &Store, options: CacheOptions, hot: u32, all: u32) -> Cache {
     let cache = store.cache("c", options).unwrap();
     for key in 0..all {
