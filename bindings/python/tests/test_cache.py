@@ -399,6 +399,23 @@ def test_a_computation_may_not_wait_for_itself() -> None:
         cache.get_or_compute("c", 1)  # type: ignore[arg-type]
 
 
+def test_what_is_written_during_a_computation_stays() -> None:
+    """What was computed of old data took the place of a newer value that was written meanwhile."""
+    cache = twindex.Cache(maxsize=100)
+
+    def compute() -> str:
+        cache["key"] = "newer"
+        return "older"
+
+    async def compute_async() -> str:
+        return compute()
+
+    assert cache.get_or_compute("key", compute) == "older"
+    assert cache.pop("key") == "newer"
+    assert asyncio.run(twindex.aio.get_or_compute(cache, "key", compute_async)) == "older"
+    assert cache["key"] == "newer"
+
+
 def test_computations_may_not_wait_for_each_other() -> None:
     """Two threads that each computed what the other one needed waited for ever, and so did a task that needed itself."""
     cache = twindex.Cache(maxsize=100)

@@ -246,7 +246,7 @@ impl Cache {
         Ok(found.map(|value| objects::bytes(name.py(), &value)).transpose()?)
     }
 
-    /// Writes the value of an encoded key, where it fits, and returns it as the cache has it.
+    /// Writes the value of an encoded key, where it fits and none was written meanwhile, and returns it as the cache has it.
     fn _store<'py>(
         &self,
         name: &Bound<'py, PyBytes>,
@@ -257,8 +257,8 @@ impl Cache {
         let key = name.as_bytes();
         let written = self.write(py, value.len(), |cache| {
             let written = match ttl {
-                Some(Ttl(ttl)) => cache.upsert_for(key, &value, ttl),
-                None => cache.upsert(key, &value),
+                Some(Ttl(ttl)) => cache.insert_for(key, &value, ttl),
+                None => cache.insert(key, &value),
             };
             match written {
                 Err(twindex::Error::MemoryLimit { .. }) => Ok(false),
