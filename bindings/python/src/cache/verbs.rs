@@ -198,7 +198,8 @@ impl Cache {
     /// Of all threads that ask for the same key, one calls `compute`, and the others wait for it. What `compute` raises
     /// reaches all of them, and nothing is written: the next call computes anew. Only what is no `Exception`, as
     /// `KeyboardInterrupt`, is for the one thread, and another one computes. A value too large for the cache is returned
-    /// all the same. What it returns is always as it is stored: a copy of its own for each caller.
+    /// all the same, and what was written meanwhile stays in the cache. What it returns is always as it is stored: a copy of its
+    /// own for each caller. Functions that need each other's keys get a `RuntimeError`.
     ///
     /// For a coroutine function use `twindex.aio.get_or_compute`.
     ///
