@@ -126,7 +126,7 @@
 //   2  hash: shards, in ascending order. sorted: the root's lock to close the index, then leaves; else a leaf, then what
 //      leads to it, upwards. Whoever goes another way only tries.
 //   3  the old indexes of a `Shared`
-//   4  the space of a `Heap`, which in a hash index guards the directory too
+//   4  the space of a `Heap`, which in a hash index guards the directory too; the computations of a cache
 //
 // Invariants that hold across chapters; those of an index stand at its head
 //
@@ -173,7 +173,7 @@ use std::time::{Duration, SystemTime};
 use std::{fmt, slice};
 use sync::atomic::{
     AtomicBool, AtomicIsize, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
 };
 use sync::{Mutex, MutexGuard};
 
@@ -3097,7 +3097,7 @@ mod hash {
                     let new = self.add_record(locked, key, value.as_ref(), None)?;
                     bucket.refs[slot].store(new as u32, Release);
                     if let Some(record) = record {
-                        self.retire_record(locked, old, record);
+                        self.retire_record(locked, old, record, true);
                     } else {
                         // A pair is counted before it can be found.
                         shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
@@ -3115,7 +3115,7 @@ mod hash {
                     if len == locked.state().empty_at {
                         self.emptied.store(true, Relaxed);
                     }
-                    self.retire_record(locked, old, record);
+                    self.retire_record(locked, old, record, true);
                     self.free_unread(shard, locked.lane(), 2);
                 }
                 Change::Keep => return Ok(false),
@@ -3244,7 +3244,7 @@ mod hash {
             let (flag, tail) = if expires.is_some() { (EXPIRES, EXPIRY_BYTES) } else { (0, 0) };
             let bytes = RECORD_HEAD + key.len() + value.len() + tail;
             if bytes > MAX_RECORD {
-                return self.add_blob_record(locked, key, value, expires);
+                return self.add_blob_record(locked, key, value, expires, None);
             }
             let (reference, record) = self.take_record(locked, bytes)?;
             // SAFETY: M1. The record has room for the lengths, the key, the value and the time, and is ours.
@@ -3260,6 +3260,7 @@ mod hash {
             Ok(reference as usize)
         }
 
+        /// A record that leads to a new blob, or takes over one that is `moved` to it.
         #[cold]
         fn add_blob_record(
             &self,
@@ -3267,12 +3268,15 @@ mod hash {
             key: &[u8],
             value: &[u8],
             expires: Option<u64>,
+            moved: Option<Blob>,
         ) -> Tried<usize> {
-            let blob = self.heap.add_blob(key, value)?;
+            let blob = moved.map_or_else(|| self.heap.add_blob(key, value), Ok)?;
             let (flag, tail) = if expires.is_some() { (EXPIRES, EXPIRY_BYTES) } else { (0, 0) };
             let (reference, record) = self.take_record(locked, BLOB_RECORD + tail).inspect_err(|_| {
-                // SAFETY: B1. It was made above, and nobody else knows it.
-                unsafe { self.heap.free_blob(blob) };
+                if moved.is_none() {
+                    // SAFETY: B1. It was made above, and nobody else knows it.
+                    unsafe { self.heap.free_blob(blob) };
+                }
             })?;
             // SAFETY: M1. The record has room for the lengths, an address and the time, and is ours.
             unsafe {
@@ -3437,14 +3441,14 @@ mod hash {
             Ok(())
         }
 
-        /// Queues a record, with its blob, to be freed once no reader has it. Its ref was taken out of the index: E2.
+        /// Queues a record, with its blob if it owns that, to be freed once no reader has it. Its ref was taken out of the index: E2.
         #[cfg_attr(not(target_family = "wasm"), inline(always))]
-        fn retire_record(&self, locked: &mut LockedShard<'_>, reference: u32, record: Record<'_>) {
+        fn retire_record(&self, locked: &mut LockedShard<'_>, at: u32, record: Record<'_>, owns: bool) {
             #[cfg(twindex_check)]
-            self.check_unlinked(locked.shard, reference);
-            let (bytes, blob) = (record.len(), record.blob());
+            self.check_unlinked(locked.shard, at);
+            let (bytes, blob) = (record.len(), record.blob().filter(|_| owns));
             let class = class(bytes.div_ceil(REF_UNIT)).0 as u8;
-            locked.lane().limbo.push(Removed { reference, class, owns_blob: blob.is_some() });
+            locked.lane().limbo.push(Removed { reference: at, class, owns_blob: blob.is_some() });
             let bytes = bytes.max(64) + blob.map_or(0, Blob::size);
             // Threads that share a lane may lose each other's counts. That does no harm.
             let removed = &self.removed(locked.lane).bytes;
@@ -3727,7 +3731,7 @@ mod hash {
 
     impl Drop for HashIndex {
         fn drop(&mut self) {
-            // SAFETY: B1. Each blob has one record, which is whole, and nobody reads it any more.
+            // SAFETY: B1. One record owns each blob, and is whole, and nobody reads it any more.
             let free = |blob| unsafe { self.heap.free_blob(blob) };
             let directory = self.directory();
             let none = directory.is_none() || self.heap.blob_bytes.load(Relaxed) == 0;
@@ -3750,7 +3754,8 @@ mod hash {
                 let mut state = unsafe { mem::take(&mut *shard.state.get()) };
                 let removed = state.lanes.iter_mut().flat_map(|lane| lane.limbo.drain());
                 // H1: a removed record is whole until it is freed.
-                removed.filter_map(|removed| shard.record(removed.reference).blob()).for_each(free);
+                let owning = removed.filter(|removed| removed.owns_blob);
+                owning.filter_map(|removed| shard.record(removed.reference).blob()).for_each(free);
             }
         }
     }
@@ -3789,8 +3794,8 @@ mod hash {
     /// A key and a value that were evicted or expired, and which of the two.
     pub(super) type Gone = (Vec<u8>, Vec<u8>, Cause);
     /// What a write does with a pair, of which it is shown the value and the time of expiry. It says when the pair expires.
-    pub(super) type DecideCached<'d, 'v> =
-        dyn FnMut(Option<&[u8]>, Option<u64>) -> Tried<(Change<Cow<'v, [u8]>>, Option<u64>)> + 'd;
+    pub(super) type DecideCached<'d, 'v> = dyn FnMut(Option<&[u8]>, Option<u64>) -> Decided<'v> + 'd;
+    pub(super) type Decided<'v> = Tried<(Change<Cow<'v, [u8]>>, Option<u64>)>;
 
     /// What a cache knows of a pair beside its value: when it expires, in milliseconds, and how it stands with the policy.
     #[derive(Clone, Copy)]
@@ -4151,7 +4156,7 @@ mod hash {
                 index.emptied.store(true, Relaxed);
             }
             self.uncounted -= 1;
-            index.retire_record(&mut self.locked, reference, record);
+            index.retire_record(&mut self.locked, reference, record, true);
             index.free_unread(shard, self.locked.lane(), 2);
         }
 
@@ -4189,15 +4194,23 @@ mod hash {
             let live = seen.filter(|(_, expires)| expires.is_none_or(|at| at > self.rules.now));
             let (change, expires) =
                 decide(live.map(|(value, _)| value), live.and_then(|(_, expires)| expires))?;
-            let value = match change {
-                Change::Set(value) => value,
+            let (value, blob) = match change {
+                Change::Set(value) => (value, None),
+                // Another time alone: the new record takes over the old one's blob.
+                Change::Keep
+                    if let Some((value, at)) = live
+                        && at != expires =>
+                {
+                    (value.into(), old.and_then(Record::blob))
+                }
                 Change::Delete if live.is_some() => {
                     self.take_out(at, None);
                     return Ok(true);
                 }
                 _ => return Ok(false),
             };
-            let needed = RECORD_HEAD + key.len() + value.len() + EXPIRY_BYTES;
+            let bytes = if blob.is_some() { BLOB_RECORD } else { value.len() };
+            let needed = RECORD_HEAD + key.len() + bytes + EXPIRY_BYTES;
             if needed > MAX_RECORD && !index.heap.memory.allows(needed) {
                 // Nothing has to go for what never fits.
                 self.rules.refused = u32::MAX;
@@ -4205,13 +4218,15 @@ mod hash {
             }
             let rank = if location.taken { 0 } else { self.first_rank() };
             self.make_room(location.taken, needed)?;
-            let new = index
-                .add_record(&mut self.locked, key, &value, expires)
-                .inspect_err(|_| self.refused(location.taken, needed))? as u32;
+            let added = match blob {
+                Some(_) => index.add_blob_record(&mut self.locked, key, &value, expires, blob),
+                None => index.add_record(&mut self.locked, key, &value, expires),
+            };
+            let new = added.inspect_err(|_| self.refused(location.taken, needed))? as u32;
             bucket.refs[slot].store(new, Release);
             if let Some(record) = old {
                 self.count_out(record, hash, live.is_none().then_some(Cause::Expired));
-                index.retire_record(&mut self.locked, reference, record);
+                index.retire_record(&mut self.locked, reference, record, blob.is_none());
             } else {
                 shard.len.store(shard.len.load(Relaxed) + 1, Relaxed);
                 self.segment.count_steps(hash, location.steps.into(), true);
@@ -8360,25 +8375,48 @@ struct CacheInner {
     /// Whether a pair was ever given a time to live.
     expires: AtomicBool,
     counts: [Line<[AtomicU64; 2]>; COUNTING],
-    /// What is being computed, by key. No longer than there are threads.
+    /// What is being computed, by key, and how many that are. Deleting a key takes its flights out.
     flights: Mutex<Flights>,
+    flying: AtomicUsize,
 }
 
 /// Whether a thread has tried to compute a value, and the value. The thread holds the lock meanwhile, and others wait for it.
 type Flight = (bool, Option<Arc<[u8]>>);
 type Flights = Vec<(Vec<u8>, Arc<Mutex<Flight>>)>;
 
-/// Ends a flight when its thread is done with it, also by a panic.
-struct Landing<'c> {
-    cache: &'c Cache,
-    key: &'c [u8],
-    flight: MutexGuard<'c, Flight>,
+/// A computation of the value of a key, until this is dropped. What it gives is kept unless the key is deleted meanwhile.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Computation(Cache, Arc<Mutex<Flight>>);
+
+impl Computation {
+    /// Whether the key was not deleted since.
+    pub fn stands(&self) -> bool {
+        lock(&self.0.inner.flights).iter().any(|(_, flight)| Arc::ptr_eq(flight, &self.1))
+    }
+
+    /// Ends it before it is dropped.
+    pub fn end(&self) {
+        self.0.flights(|flights| flights.retain(|(_, flight)| !Arc::ptr_eq(flight, &self.1)));
+    }
+
+    /// Adds the pair where the key is absent and was not deleted since; whether it did.
+    pub fn insert(&self, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        check_value(value)?;
+        self.add(key, value, self.0.expiry(ttl.or(self.0.inner.options.ttl))?)
+    }
+
+    fn add(&self, key: &[u8], value: &[u8], expires: Option<u64>) -> Result<bool> {
+        self.0.change_or_load(key, None, &mut |old, at| {
+            let is_due = old.is_none() && self.stands();
+            Ok(if is_due { (Change::Set(value.into()), expires) } else { (Change::Keep, at) })
+        })
+    }
 }
 
-impl Drop for Landing<'_> {
+impl Drop for Computation {
     fn drop(&mut self) {
-        self.flight.0 = true;
-        lock(&self.cache.inner.flights).retain(|(key, _)| key != self.key);
+        self.end();
     }
 }
 
@@ -8465,6 +8503,7 @@ impl Cache {
             expires: AtomicBool::new(false),
             counts: Default::default(),
             flights: Mutex::default(),
+            flying: AtomicUsize::new(0),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -8588,23 +8627,27 @@ impl Cache {
     fn write(&self, key: &[u8], value: &[u8], ttl: Option<Duration>, write: Write) -> Result<bool> {
         check_value(value)?;
         let expires = self.expiry(ttl)?;
-        self.change(key, &mut |old, _| {
+        self.change(key, |old, at| {
             let takes_effect = write.takes_effect(old.is_some());
-            Ok((if takes_effect { Change::Set(value.into()) } else { Change::Keep }, expires))
+            Ok(if takes_effect { (Change::Set(value.into()), expires) } else { (Change::Keep, at) })
         })
     }
 
-    /// Removes the pair; whether it was there.
+    /// Removes the pair; whether it was there. What is being computed for the key is not kept.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.change(key.as_ref(), &mut |_, _| Ok((Change::Delete, None)))
+        self.forget(Some(key.as_ref()));
+        self.change_or_load(key.as_ref(), None, &mut |_, _| Ok((Change::Delete, None)))
     }
 
     /// Lets the pair live so long from now on, or as the cache's pairs do by default; whether the key was there.
     pub fn touch(&self, key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool> {
         let expires = self.expiry(ttl.or(self.inner.options.ttl))?;
-        self.change(key.as_ref(), &mut |old, _| {
-            Ok((old.map_or(Change::Keep, |value| Change::Set(value.to_vec().into())), expires))
-        })
+        let mut is_there = false;
+        self.change_or_load(key.as_ref(), None, &mut |old, _| {
+            is_there = old.is_some();
+            Ok((Change::Keep, expires))
+        })?;
+        Ok(is_there)
     }
 
     /// Shows `change` the value of the key and does what it returns, as [`Table::alter`]. A pair that was there keeps the
@@ -8614,15 +8657,19 @@ impl Cache {
         let mut change = Some(change);
         // What it returned, and for which value, in case that room must be made first.
         let mut answer: Option<(Option<Vec<u8>>, Change)> = None;
-        self.change(key.as_ref(), &mut |old, expires| {
+        self.change(key.as_ref(), |old, expires| {
             if let Some(change) = change.take() {
                 answer = Some((old.map(<[u8]>::to_vec), change(old)));
             }
             let given = answer.as_ref().filter(|(seen, _)| seen.as_deref() == old);
-            let (_, change) = given.ok_or_else(|| self.inner.table.inner.memory.refused(0))?;
+            let needed = self.memory() + old.map_or(0, <[u8]>::len);
+            let (_, change) = given.ok_or(Error::MemoryLimit { limit: self.capacity_bytes(), needed })?;
             let change = match change {
                 Change::Set(value) => Change::Set(check_value(value).map(|()| value.clone().into())?),
-                Change::Delete => Change::Delete,
+                Change::Delete => {
+                    self.forget(Some(key.as_ref()));
+                    Change::Delete
+                }
                 Change::Keep => Change::Keep,
             };
             Ok((change, if old.is_some() { expires } else { anew }))
@@ -8634,7 +8681,7 @@ impl Cache {
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
         let anew = self.expiry(self.inner.options.ttl)?;
         let mut sum = by;
-        self.change(key.as_ref(), &mut |old, expires| {
+        self.change_or_load(key.as_ref(), None, &mut |old, expires| {
             sum = old.map_or(Ok(by), |text| incremented(text, by))?;
             let text = sum.to_string().into_bytes();
             Ok((Change::Set(text.into()), if old.is_some() { expires } else { anew }))
@@ -8652,12 +8699,36 @@ impl Cache {
         epoch::is_held(memory) || limit < usize::MAX && needed.saturating_sub(used) <= limit / 4
     }
 
-    /// The one way in which pairs change. Where there was no room it evicts and asks `decide` again.
-    fn change(&self, key: &[u8], decide: &mut hash::DecideCached<'_, '_>) -> Result<bool> {
-        self.change_or_load(key, None, decide)
+    /// Does what `decide` says. Where there is no room for two large values at once, the old pair goes first. Meanwhile others find
+    /// the key absent; if they delete it, it stays so.
+    fn change<'v>(
+        &self,
+        key: &[u8],
+        mut decide: impl FnMut(Option<&[u8]>, Option<u64>) -> hash::Decided<'v>,
+    ) -> Result<bool> {
+        let allows = |bytes| self.inner.table.inner.memory.allows(bytes);
+        let (mut asked, mut rest) = (0, None);
+        let done = self.change_or_load(key, None, &mut |old, at| {
+            asked += 1;
+            let (change, expires) = decide(old, at)?;
+            match (old, change) {
+                (Some(old), Change::Set(value))
+                    if value.len() > 2048
+                        && (asked > 2 && !allows((old.len() + value.len()).saturating_mul(4))
+                            || !allows(old.len() + value.len()) && allows(value.len())) =>
+                {
+                    rest = Some((self.computation(key, false), value, expires));
+                    Ok((Change::Delete, None))
+                }
+                (_, change) => Ok((change, expires)),
+            }
+        })?;
+        let Some((computation, value, expires)) = rest else { return Ok(done) };
+        computation.add(key, &value, expires).map(|_| true)
     }
 
-    /// As above, or with the rank of a pair that is loaded. What goes then was never shown, so the listener is not told.
+    /// The one way in which pairs change. Where there was no room it evicts and asks `decide` again. A pair that is loaded has a
+    /// rank. What goes then was never shown, so the listener is not told.
     fn change_or_load(
         &self,
         key: &[u8],
@@ -8735,6 +8806,7 @@ impl Cache {
 
     /// The value of `key`, or else the one that `compute` gives, which is written to the cache. Of threads that ask for the
     /// same key one computes, and the others wait; where it fails, another one computes. What is written meanwhile is kept.
+    /// Where the key is deleted meanwhile, or the cache cleared, the value is returned and not kept.
     ///
     /// `compute` must not ask for the same key, nor for one that waits for it. A value too large for the cache is returned all the same.
     pub fn get_or_compute<V: AsRef<[u8]>, E: From<Error>>(
@@ -8748,37 +8820,54 @@ impl Cache {
             if let Some(value) = self.select(key) {
                 return Ok(value);
             }
-            let flight = self.flight(key);
-            let flight = flight.lock().unwrap_or_else(PoisonError::into_inner);
+            let computation = self.computation(key, true);
+            let mut flight = computation.1.lock().unwrap_or_else(PoisonError::into_inner);
             match &*flight {
-                (false, _) => {}
+                (false, _) => flight.0 = true,
                 (true, None) => continue,
                 (true, Some(value)) => return Ok(value.to_vec()),
             }
-            let mut landing = Landing { cache: self, key, flight };
             // Another thread may have landed between the look-up and the flight.
             if let Some(value) = self.peek(key) {
-                landing.flight.1 = Some(value.as_slice().into());
+                flight.1 = Some(value.as_slice().into());
                 return Ok(value);
             }
             let value = compute()?;
             let value = value.as_ref();
-            match self.write(key, value, ttl.or(self.inner.options.ttl), Write::Insert) {
+            match computation.insert(key, value, ttl) {
                 Err(error) if !matches!(error, Error::MemoryLimit { .. }) => return Err(error.into()),
-                _ => landing.flight.1 = Some(value.into()),
+                _ => flight.1 = Some(value.into()),
             }
             return Ok(value.to_vec());
         }
     }
 
-    /// The flight of a key: a new one if there is none.
-    fn flight(&self, key: &[u8]) -> Arc<Mutex<Flight>> {
+    /// A new computation of the value of `key`, or the one that is under way if it is to be `shared`.
+    #[doc(hidden)]
+    pub fn computation(&self, key: &[u8], shared: bool) -> Computation {
+        let flight = self.flights(|flights| {
+            let under_way = flights.iter().find(|(other, _)| shared && other == key);
+            let flight = under_way.map_or_else(Arc::default, |(_, flight)| Arc::clone(flight));
+            flights.push((key.into(), Arc::clone(&flight)));
+            flight
+        });
+        Computation(self.clone(), flight)
+    }
+
+    fn flights<T>(&self, change: impl FnOnce(&mut Flights) -> T) -> T {
         let mut flights = lock(&self.inner.flights);
-        if let Some((_, flight)) = flights.iter().find(|(other, _)| other == key) {
-            return Arc::clone(flight);
+        let done = change(&mut flights);
+        self.inner.flying.store(flights.len(), SeqCst);
+        done
+    }
+
+    /// Keeps nothing of what is being computed for this key, or for all.
+    #[doc(hidden)]
+    pub fn forget(&self, key: Option<&[u8]>) {
+        // A computation that is not seen yet will see what the caller wrote before.
+        if self.inner.flying.load(SeqCst) > 0 {
+            self.flights(|flights| flights.retain(|(other, _)| key.is_some_and(|key| key != other)));
         }
-        flights.push((key.into(), Arc::default()));
-        Arc::clone(&flights[flights.len() - 1].1)
     }
 
     /// As [`get_or_compute`](Self::get_or_compute), with what cannot fail and the cache's own time to live.
@@ -8838,8 +8927,9 @@ impl Cache {
     }
 
     /// Removes all pairs and returns their memory. The listener is not told. The counts of hits and misses go on, the others
-    /// begin anew.
+    /// begin anew. What is being computed is not kept.
     pub fn clear(&self) -> Result<()> {
+        self.forget(None);
         self.inner.table.clear()
     }
 

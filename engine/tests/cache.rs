@@ -314,6 +314,78 @@ fn what_is_written_during_a_computation_stays() {
     assert_eq!(cache.get_with("key", || "not computed").unwrap(), b"newer");
 }
 
+/// What was computed of old data stayed in the cache though the key was deleted meanwhile.
+#[test]
+fn what_is_deleted_during_a_computation_is_not_kept() {
+    let (cache, _) = pairs(100);
+    let forgets: [fn(&Cache); 4] = [
+        |cache| assert!(!cache.delete("key").unwrap()),
+        |cache| cache.clear().unwrap(),
+        |cache| {
+            cache.upsert("key", "newer").unwrap();
+            assert!(cache.alter("key", |_| Change::Delete).unwrap());
+        },
+        // What is asked for after the deletion is computed anew, and kept.
+        |cache| {
+            cache.delete("key").unwrap();
+            assert_eq!(cache.get_with("key", || "newer").unwrap(), b"newer");
+            assert!(cache.delete("key").unwrap());
+        },
+    ];
+    for forget in forgets {
+        let computed = cache.get_with("key", || {
+            forget(&cache);
+            "older"
+        });
+        assert_eq!(computed.unwrap(), b"older");
+        assert!(!cache.contains("key"));
+    }
+    let computed = cache.get_with("key", || {
+        cache.delete("other").unwrap();
+        "value"
+    });
+    assert_eq!((computed.unwrap(), cache.len()), (b"value".to_vec(), 1));
+}
+
+/// A pair of more than half the capacity was evicted by its own change, which then failed or found it absent.
+#[test]
+fn a_pair_of_half_the_capacity_can_be_changed() {
+    let (store, now) = clocked();
+    let cache = store.cache("c", CacheOptions::bytes(200_000)).unwrap();
+    for size in [60_000, 90_000, 120_000, 180_000] {
+        cache.upsert_for("key", vec![1; size], millis(50)).unwrap();
+        let shared = cache.select_shared("key").unwrap();
+        assert!(
+            cache.touch("key", Some(millis(100))).unwrap() && cache.touch("key", Some(millis(100))).unwrap()
+        );
+        assert_eq!((cache.ttl("key"), cache.len()), (Some(Some(millis(100))), 1));
+        drop(shared);
+        assert!(cache.alter("key", |old| Change::Set(old.unwrap().to_vec())).unwrap());
+        assert_eq!(cache.ttl("key"), Some(Some(millis(100))));
+        assert!(cache.replace("key", vec![2; size]).unwrap());
+        assert_eq!(cache.peek("key"), Some(vec![2; size]));
+        // What never fits leaves the pair.
+        assert!(matches!(
+            cache.replace("key", vec![3; 250_000]),
+            Err(Error::MemoryLimit { limit: Some(200_000), .. })
+        ));
+        assert!(cache.delete("key").unwrap());
+    }
+    // A touched value stays for who reads it, and is freed once.
+    cache.upsert("key", vec![1; 150_000]).unwrap();
+    let shared = cache.select_shared("key").unwrap();
+    for _ in 0..100 {
+        now.fetch_add(1, SeqCst);
+        assert!(cache.touch("key", Some(millis(100))).unwrap());
+        #[cfg(twindex_check)]
+        cache.check();
+    }
+    assert!(cache.delete("key").unwrap() && shared.iter().all(|&byte| byte == 1));
+    drop((shared, cache));
+    assert!(store.drop_cache("c"));
+    assert_eq!(store.memory(), Store::new().memory());
+}
+
 /// With more threads than processors a cache refused pairs of which it could hold hundreds: a thread that is interrupted while it is
 /// pinned keeps what others evict.
 #[test]

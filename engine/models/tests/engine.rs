@@ -730,3 +730,29 @@ fn one_thread_computes() {
         assert_eq!(runs.load(std::sync::atomic::Ordering::SeqCst), 1);
     });
 }
+
+/// What is computed of data that changed and whose key was deleted meanwhile is not kept.
+#[test]
+fn a_deletion_outlasts_computations() {
+    model(300, || {
+        let cache = Store::new().cache("c", CacheOptions::pairs(4)).unwrap();
+        let data = Arc::new(shuttle::sync::atomic::AtomicU8::new(0));
+        let threads: Vec<_> = (0..3)
+            .map(|thread| {
+                let (cache, data) = (cache.clone(), Arc::clone(&data));
+                thread::spawn(move || {
+                    if thread == 0 {
+                        data.store(1, std::sync::atomic::Ordering::SeqCst);
+                        cache.delete("key").unwrap();
+                    }
+                    let value = cache.get_with("key", || [data.load(std::sync::atomic::Ordering::SeqCst)]);
+                    assert!(value.unwrap() == [1] || thread > 0);
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().expect("no thread panics");
+        }
+        assert!(cache.select("key").is_none_or(|value| value == [1]));
+    });
+}
