@@ -16,12 +16,15 @@ from enum import Enum
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import twindex
 import twindex.aio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def expire(cache: twindex.Cache[Any, Any], key: object) -> None:
@@ -409,6 +412,71 @@ def test_what_is_written_during_a_computation_stays() -> None:
 
     async def compute_async() -> str:
         return compute()
+
+    assert cache.get_or_compute("key", compute) == "older"
+    assert cache.pop("key") == "newer"
+    assert asyncio.run(twindex.aio.get_or_compute(cache, "key", compute_async)) == "older"
+    assert cache["key"] == "newer"
+
+
+@pytest.mark.parametrize(
+    "forget",
+    [
+        lambda cache: cache.delete("key"),
+        lambda cache: cache.pop("key", None),
+        lambda cache: cache.delete_many(["key"]),
+        lambda cache: cache.clear(),
+        lambda cache: cache.upsert("key", "newer") and cache.__delitem__("key"),
+        lambda cache: cache.upsert("key", "newer") and cache.popitem(),
+        lambda cache: cache.upsert("key", "newer") and cache.alter("key", lambda _: twindex.DELETE),
+        # What is asked for after the deletion is computed anew.
+        lambda cache: [
+            cache.delete("key"),
+            cache.get_or_compute("key", lambda: "newer"),
+            cache.delete("key"),
+        ],
+    ],
+)
+def test_what_is_deleted_during_a_computation_is_not_kept(forget: Callable[[Any], Any]) -> None:
+    """What was computed of old data stayed in the cache though the key was deleted meanwhile."""
+    cache = twindex.Cache(maxsize=100)
+
+    def compute(size: int) -> str:
+        forget(cache)
+        return "older" * size
+
+    async def compute_async() -> str:
+        return compute(1)
+
+    for size in (1, 50_000):
+        assert cache.get_or_compute("key", partial(compute, size)) == "older" * size
+        assert "key" not in cache
+    assert asyncio.run(twindex.aio.get_or_compute(cache, "key", compute_async)) == "older"
+    assert "key" not in cache
+    assert cache.get_or_compute("key", lambda: cache.delete("other")) is False
+    assert cache["key"] is False
+
+
+def test_after_a_deletion_others_compute_anew() -> None:
+    """They were given what was computed of the data before it."""
+    cache = twindex.Cache(maxsize=100)
+
+    def compute() -> str:
+        cache.delete("key")
+        results = in_threads(3, lambda _: cache.get_or_compute("key", lambda: "newer"))
+        assert results == ["newer"] * 3
+        return "older"
+
+    async def compute_async() -> str:
+        cache.delete("key")
+
+        async def newer() -> str:
+            return "newer"
+
+        for _ in range(2):
+            other = asyncio.ensure_future(twindex.aio.get_or_compute(cache, "key", newer))
+            assert await other == "newer"
+        return "older"
 
     assert cache.get_or_compute("key", compute) == "older"
     assert cache.pop("key") == "newer"

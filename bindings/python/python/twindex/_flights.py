@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import timedelta
 
-    from ._twindex import Cache
+    from ._twindex import Cache, _Computation
 
 V = TypeVar("V")
 
@@ -27,13 +27,17 @@ if hasattr(os, "register_at_fork"):
 class _Flight:
     """What one thread computes and others wait for."""
 
-    __slots__ = ("error", "landed", "stored", "thread")
+    __slots__ = ("computation", "error", "landed", "stored", "thread")
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
         self.landed = threading.Event()
+        self.computation: _Computation | None = None
         self.stored: bytes | None = None
         self.error: Exception | None = None
+
+    def stands(self) -> bool:
+        return self.computation is None or self.computation.stands() or self.landed.is_set()
 
 
 def get_or_compute(
@@ -46,6 +50,10 @@ def get_or_compute(
         other = flights.setdefault(name, flight)
         if other is flight:
             return _fly(cache, flight, name, compute, ttl)
+        if not other.stands():
+            # The key was deleted meanwhile, so what the other computes may be of old data.
+            _remove(flights, name, other)
+            continue
         _wait(other, flight.thread)
         if other.error is not None:
             raise other.error
@@ -79,17 +87,20 @@ def _fly(
     ttl: float | timedelta | None,
 ) -> V:
     try:
+        flight.computation = computation = cache._begin(name)
         # Another thread may have landed between the look-up and this flight.
         stored = cache._peek_stored(name)
         if stored is None:
-            stored = cache._store(name, compute(), ttl)
+            stored = cache._store(name, compute(), ttl, computation)
         flight.stored = stored
     except Exception as error:
         flight.error = error
         raise
     finally:
-        del cache._flights[name]
+        _remove(cache._flights, name, flight)
         flight.landed.set()
+        if flight.computation is not None:
+            flight.computation.end()
     return cache._show(stored)
 
 
@@ -101,12 +112,13 @@ async def get_or_compute_async(
 ) -> V:
     """The same for a coroutine function, whose computation goes on when a task that waits for it is cancelled."""
     flights = cache._flights
-    flight = (asyncio.get_running_loop(), name)
-    task = flights.get(flight)
-    if task is None:
-        task = asyncio.ensure_future(_compute(cache, name, compute, ttl))
-        flights[flight] = task
-        task.add_done_callback(lambda done: _land(flights, flight, done))
+    key = (asyncio.get_running_loop(), name)
+    task, computation = flights.get(key, (None, None))
+    if task is None or not computation.stands():
+        computation = cache._begin(name)
+        task = asyncio.ensure_future(_compute(cache, name, compute, ttl, computation))
+        flights[key] = flight = (task, computation)
+        task.add_done_callback(lambda done: _land(flights, key, flight, done))
     own = asyncio.current_task()
     next_task: asyncio.Task[Any] | None = task
     while next_task is not None:
@@ -126,12 +138,20 @@ async def _compute(
     name: bytes,
     compute: Callable[[], Awaitable[V]],
     ttl: float | timedelta | None,
+    computation: _Computation,
 ) -> bytes:
-    return cache._store(name, await compute(), ttl)
+    return cache._store(name, await compute(), ttl, computation)
 
 
-def _land(flights: dict[Any, Any], flight: object, task: asyncio.Future[bytes]) -> None:
-    del flights[flight]
+def _remove(flights: dict[Any, Any], key: object, flight: object) -> None:
+    # Another one may have its place, as the key was deleted.
+    if flights.get(key) is flight:
+        flights.pop(key, None)
+
+
+def _land(flights: dict[Any, Any], key: object, flight: Any, task: asyncio.Future[bytes]) -> None:
+    _remove(flights, key, flight)
+    flight[1].end()
     # Whether or not anybody still waits for it, the error was seen.
     if not task.cancelled():
         task.exception()

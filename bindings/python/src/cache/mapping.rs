@@ -18,6 +18,7 @@ use crate::views::{is_equal, items_view, keys_view, values_view};
 impl Cache {
     /// Removes the pair and returns its value. A value that cannot be read stays.
     fn take<'py>(&self, py: Python<'py>, key: &[u8]) -> Result<Option<Bound<'py, PyAny>>> {
+        self.open()?.forget(Some(key));
         loop {
             let Some(bytes) = self.open()?.peek(key) else { return Ok(None) };
             let value = self.codecs.values.decode(py, &bytes)?;

@@ -12,9 +12,29 @@ use crate::arguments::{Amount, Given};
 use crate::change::Returned;
 use crate::codec::Encoded;
 use crate::error::{self, Result};
+use crate::fork::Inherited;
 use crate::groups::Groups;
 use crate::objects;
 use crate::value;
+
+/// A computation. What it gives is kept unless the key is deleted meanwhile.
+#[pyclass(frozen, name = "_Computation", module = "twindex._twindex")]
+struct Computation(Inherited<twindex::Computation>);
+
+#[pymethods]
+impl Computation {
+    /// Whether the key was not deleted since.
+    fn stands(&self) -> bool {
+        self.0.is_foreign() || self.0.stands()
+    }
+
+    /// What was not kept by now will not be.
+    fn end(&self) {
+        if !self.0.is_foreign() {
+            self.0.end();
+        }
+    }
+}
 
 impl Cache {
     /// One try at `alter`; `None` where another write came in between.
@@ -115,7 +135,7 @@ impl Cache {
         self.write_many(py, &groups, |cache, key, value| cache.upsert(key, value)).map(drop)
     }
 
-    /// Removes the pair; whether it was there.
+    /// Removes the pair; whether it was there. What `get_or_compute` computes for the key meanwhile is not kept.
     #[pyo3(signature = (key, /))]
     pub(super) fn delete(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
         let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
@@ -198,7 +218,8 @@ impl Cache {
     /// Of all threads that ask for the same key, one calls `compute`, and the others wait for it. What `compute` raises
     /// reaches all of them, and nothing is written: the next call computes anew. Only what is no `Exception`, as
     /// `KeyboardInterrupt`, is for the one thread, and another one computes. A value too large for the cache is returned
-    /// all the same, and what was written meanwhile stays in the cache. What it returns is always as it is stored: a copy of its
+    /// all the same, and what was written meanwhile stays in the cache. Where the key is deleted meanwhile, what is computed is
+    /// returned and not kept. What it returns is always as it is stored: a copy of its
     /// own for each caller. Functions that need each other's keys get a `RuntimeError`.
     ///
     /// For a coroutine function use `twindex.aio.get_or_compute`.
@@ -247,24 +268,25 @@ impl Cache {
         Ok(found.map(|value| objects::bytes(name.py(), &value)).transpose()?)
     }
 
-    /// Writes the value of an encoded key, where it fits and none was written meanwhile, and returns it as the cache has it.
+    /// Begins to compute the value of an encoded key.
+    fn _begin(&self, name: &Bound<'_, PyBytes>) -> Result<Computation> {
+        Ok(Computation(Inherited::new(self.open()?.computation(name.as_bytes(), false))))
+    }
+
+    /// Writes the value of an encoded key, where it fits and the key was neither written nor deleted meanwhile, and returns it
+    /// as the cache has it.
     fn _store<'py>(
         &self,
         name: &Bound<'py, PyBytes>,
         value: &Bound<'py, PyAny>,
         ttl: Option<Ttl>,
+        computation: &Bound<'py, Computation>,
     ) -> Result<Bound<'py, PyAny>> {
         let (py, value) = (name.py(), self.codecs.values.encode(value)?);
-        let key = name.as_bytes();
-        let written = self.write(py, value.len(), |cache| {
-            let written = match ttl {
-                Some(Ttl(ttl)) => cache.insert_for(key, &value, ttl),
-                None => cache.insert(key, &value),
-            };
-            match written {
-                Err(twindex::Error::MemoryLimit { .. }) => Ok(false),
-                written => written,
-            }
+        let (key, ttl, computation) = (name.as_bytes(), ttl.map(|Ttl(ttl)| ttl), &*computation.get().0);
+        let written = self.write(py, value.len(), |_| match computation.insert(key, value.as_ref(), ttl) {
+            Err(twindex::Error::MemoryLimit { .. }) => Ok(false),
+            written => written,
         });
         written?;
         Ok(objects::bytes(py, value.as_ref())?)
