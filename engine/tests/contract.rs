@@ -10,10 +10,7 @@ use twindex::{
     Change, Cursor, Error, Index, Iter, MAX_KEY_BYTES, Scan, Store, Table, TableOptions, prefix_range,
 };
 
-#[path = "common/sound.rs"]
-mod sound;
-
-use sound::assert_sound;
+use crate::sound::assert_sound;
 
 const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
 /// Past the size from which an engine may keep values apart.

@@ -1,21 +1,16 @@
 //! What a dump keeps, and what the reader of dumps makes of bytes that are none.
 
-#[path = "common/dump_writer.rs"]
-mod dump_writer;
-#[path = "common/scale.rs"]
-mod scale;
-
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::slice;
 
-use dump_writer::{
+use crate::dump_writer::{
     Record, again, counted_table, create, dump as dump_of, end, entry, file, file_of_version, lengths, pair,
     pairs, table, table_with_id, varint,
 };
+use crate::scale::scaled;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
-use scale::scaled;
 use twindex::dump::Position;
 use twindex::{Error, Index, MAX_KEY_BYTES, Store};
 

@@ -1,15 +1,9 @@
 //! What `memory` counts, and what a memory limit refuses.
 
-#[path = "common/scale.rs"]
-mod scale;
-
-#[path = "common/sound.rs"]
-mod sound;
-
 use std::collections::BTreeMap;
 
+use crate::scale::scaled;
 use proptest::prelude::*;
-use scale::scaled;
 use twindex::{Change, Error, Index, Store, Table};
 
 const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
@@ -551,7 +545,7 @@ proptest! {
             }
             assert!(store.memory() <= limit.max(before));
             assert_eq!(table.select(&key), model.get(&key).cloned());
-            sound::assert_sound(&table);
+            crate::sound::assert_sound(&table);
             assert_eq!(store.memory(), own + table.memory());
         }
         assert_eq!(table.len(), model.len());
@@ -605,7 +599,7 @@ fn a_batch_that_is_refused_half_way_leaves_a_whole_table() {
                     None => drop(model.remove(key)),
                 }
             }
-            sound::assert_sound(&table);
+            crate::sound::assert_sound(&table);
             assert_eq!(table.len(), model.len());
         }
         assert!(table.iter().collect::<BTreeMap<_, _>>() == model);

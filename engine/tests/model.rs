@@ -1,22 +1,15 @@
 //! Every verb against `BTreeMap`, on one thread.
 
-#[path = "common/history.rs"]
-mod history;
-#[path = "common/scale.rs"]
-mod scale;
-#[path = "common/sound.rs"]
-mod sound;
-#[path = "common/strategies.rs"]
-mod strategies;
-
 use std::collections::BTreeMap;
 
-use history::Checked;
+use crate::history::{Checked, Op};
+use crate::scale::scaled;
+use crate::sound::assert_sound;
+use crate::strategies::{config, history};
 use proptest::prelude::*;
-use sound::assert_sound;
 use twindex::{Index, Store, Table};
 
-fn check(index: Index, ops: &[history::Op]) {
+fn check(index: Index, ops: &[Op]) {
     let store = Store::new();
     let table = store.table("t", index).expect("a new table");
     let mut checked = Checked::new(store, table, b"");
@@ -27,15 +20,15 @@ fn check(index: Index, ops: &[history::Op]) {
 }
 
 proptest! {
-    #![proptest_config(strategies::config(100))]
+    #![proptest_config(config(100))]
 
     #[test]
-    fn a_hash_table_does_what_a_map_does(ops in strategies::history(b"")) {
+    fn a_hash_table_does_what_a_map_does(ops in history(b"")) {
         check(Index::Hash, &ops);
     }
 
     #[test]
-    fn a_sorted_table_does_what_a_sorted_map_does(ops in strategies::history(b"")) {
+    fn a_sorted_table_does_what_a_sorted_map_does(ops in history(b"")) {
         check(Index::Sorted, &ops);
     }
 
@@ -86,7 +79,7 @@ fn a_large_sorted_table_does_what_a_sorted_map_does() {
 }
 
 fn grow_and_shrink(index: Index) {
-    let pairs = scale::scaled(20_000, 300);
+    let pairs = scaled(20_000, 300);
     let mut random = fastrand::Rng::with_seed(7);
     let table = Store::new().table("t", index).expect("a new table");
     let mut model = BTreeMap::new();

@@ -1,15 +1,12 @@
 //! What a cache keeps in a dump, and what the reader makes of bytes that are none.
 
-#[path = "common/dump_writer.rs"]
-mod dump_writer;
-
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dump_writer::{Record, end, entry, file_of_version, lengths, pair, pairs, table, varint};
+use crate::dump_writer::{Record, end, entry, file_of_version, lengths, pair, pairs, table, varint};
 use twindex::dump::SavedCache;
 use twindex::{Cache, CacheOptions, Error, Index, Result, Store};
 

@@ -1,11 +1,8 @@
 //! Streams of keys in order side by side, in several tables: a thread remembers the leaves that it writes them to.
 
-#[path = "common/sound.rs"]
-mod sound;
-
 use std::collections::BTreeMap;
 
-use sound::assert_sound;
+use crate::sound::assert_sound;
 use twindex::{Change, Index, Store, Table};
 
 const SEEDS: u64 = if cfg!(miri) { 2 } else { 40 };

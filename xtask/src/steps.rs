@@ -48,8 +48,9 @@ struct All {
     limit: Option<Duration>,
 }
 
-/// How many jobs run side by side: what takes long, such as linking, Miri and pytest, keeps one core busy.
-const LANES: usize = 2;
+/// How many jobs run side by side. What takes long, such as linking, Miri and pytest, keeps one core busy, and jobs that build
+/// in one folder wait for each other.
+const LANES: usize = 3;
 
 /// How many of the slowest steps the summary names.
 const SLOWEST: usize = 10;
@@ -136,7 +137,7 @@ impl Steps {
         let _shown_already = self.must(name, body);
     }
 
-    /// Runs all jobs, two at a time, beginning with the first.
+    /// Runs all jobs, a few at a time, beginning with the first.
     pub(crate) fn side_by_side(&self, jobs: Vec<Job<'_>>) {
         let queue = Mutex::new(jobs.into_iter());
         let next = || locked(&queue).next();
@@ -262,9 +263,9 @@ mod tests {
     }
 
     #[test]
-    fn jobs_run_two_at_a_time_and_a_failed_one_stops_no_other() {
+    fn jobs_run_a_few_at_a_time_and_a_failed_one_stops_no_other() {
         let steps = Steps::new();
-        let meeting = std::sync::Barrier::new(2);
+        let meeting = std::sync::Barrier::new(LANES);
         let meet = |_: &mut Log| {
             meeting.wait();
             Ok(())
@@ -276,10 +277,11 @@ mod tests {
                 steps.must("is not reached", |_| Ok(()))
             }),
             checks(|steps| steps.check("meets the first", meet)),
+            checks(|steps| steps.check("meets both", meet)),
             checks(|steps| steps.check("comes after", |_| Ok(()))),
         ];
         steps.side_by_side(jobs);
-        assert_eq!((steps.passed(), steps.failed(), steps.not_run()), (3, 1, 0));
+        assert_eq!((steps.passed(), steps.failed(), steps.not_run()), (4, 1, 0));
     }
 
     #[test]

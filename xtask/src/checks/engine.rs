@@ -25,12 +25,8 @@ pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
     let apart = [
         checks(|steps| steps.check("engine: Miri", |log| miri(workspace, log))),
         checks(|steps| steps.check("engine: thread sanitizer", |log| thread_sanitizer(workspace, log))),
-        checks(|steps| steps.check("engine: address sanitizer", |log| address_sanitizer(workspace, log))),
         checks(|steps| {
-            steps.check("engine: cargo test over tiny constants", |log| {
-                // The examples in the documentation do not depend on the constants.
-                log.run(&mut built_apart(workspace, "tiny", CHECKED, &["test", "--lib", "--tests"]))
-            });
+            steps.check("engine: tiny constants, address sanitizer", |log| tiny(workspace, log));
             steps.check("engine: clippy of the checker", |log| {
                 log.run(built_apart(workspace, "tiny", CHECKED, &["clippy"]).arg("--all-targets").args(DENY))
             });
@@ -57,11 +53,16 @@ fn thread_sanitizer(workspace: &Workspace, log: &mut Log) -> Result<()> {
     log.run(tsan.apply(cargo.arg("--test=threads")).env("TWINDEX_STRESS", CORE))
 }
 
-fn address_sanitizer(workspace: &Workspace, log: &mut Log) -> Result<()> {
-    let asan = Sanitizer::Address.find(log)?;
-    let tests = ["--test=threads", "--test=model", "--test=memory", "--test=contract"];
-    let mut cargo = built_apart(workspace, "asan", CHECKED, &["test"]);
-    log.run(asan.apply(cargo.args(tests)).env("TWINDEX_STRESS", CORE))
+/// All tests over tiny constants, under the address sanitizer where there is one.
+fn tiny(workspace: &Workspace, log: &mut Log) -> Result<()> {
+    // The examples in the documentation do not depend on the constants.
+    let mut cargo = built_apart(workspace, "asan", CHECKED, &["test", "--lib", "--tests"]);
+    let asan = Sanitizer::Address.find(log);
+    if let Ok(asan) = &asan {
+        asan.apply(&mut cargo);
+    }
+    log.run(&mut cargo)?;
+    asan.map(drop)
 }
 
 fn models(workspace: &Workspace, steps: &mut Steps) {

@@ -95,7 +95,7 @@ fn cargo_test(workspace: &Workspace, words: &str) -> Command {
 }
 
 fn stress(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
-    let words = "--package=twindex --test=threads --test=model --test=memory --test=dump";
+    let words = "--package=twindex --test=threads --test=all";
     let mut cargo = round.seeded(cargo_test(workspace, words));
     cargo.env("TWINDEX_STRESS", "10");
     Ok(cargo)
@@ -142,9 +142,12 @@ fn thread_sanitizer(workspace: &Workspace, round: Round, log: &mut Log) -> Resul
 /// One file of tests each time, over the constants that users have.
 fn miri(workspace: &Workspace, round: Round, log: &mut Log) -> Result<Command> {
     let miri = Miri::find(log)?;
-    let tests = ["threads", "contract", "cursors", "model", "memory", "dump", "groups", "runs", "streams"];
+    let files = ["contract", "cursors", "model", "memory", "dump", "groups", "runs", "streams", "threads"];
     let mut cargo = round.seeded(built_apart(workspace, "miri", "", &["miri", "test"]));
-    cargo.arg(format!("--test={}", round.one_of(&tests)));
+    match round.one_of(&files) {
+        "threads" => cargo.arg("--test=threads"),
+        file => cargo.args(["--test=all", "--"]).arg(format!("{file}::")),
+    };
     // Without that flag Miri fails itself where a word is an atomic again that was plain bytes in between.
     let flags = format!("-Zmiri-disable-weak-memory-emulation -Zmiri-seed={}", round.seed);
     miri.apply(cargo.env("MIRIFLAGS", flags));

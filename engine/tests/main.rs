@@ -1,0 +1,26 @@
+//! The engine's tests in one program, which compiles and links far quicker than one of each file.
+
+mod cache;
+mod cache_vectors;
+mod contract;
+mod cursors;
+mod dump;
+mod groups;
+mod memory;
+mod model;
+mod runs;
+mod saved_cache;
+mod shared_values;
+mod streams;
+mod vectors;
+
+#[path = "common/dump_writer.rs"]
+mod dump_writer;
+#[path = "common/history.rs"]
+mod history;
+#[path = "common/scale.rs"]
+mod scale;
+#[path = "common/sound.rs"]
+mod sound;
+#[path = "common/strategies.rs"]
+mod strategies;
