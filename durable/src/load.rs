@@ -539,7 +539,8 @@ impl<'f> LogReader<'f> {
         let mut last = end;
         let mut offset = end;
         let mut piece = Vec::new();
-        resize(&mut piece, PIECE as u64)?;
+        // Most often there is little or nothing behind the last record.
+        resize(&mut piece, self.len.saturating_sub(end).clamp(LEAST_PIECE as u64, PIECE as u64))?;
         while offset < self.len {
             let read = self.file.read_at(offset, &mut piece)?;
             let bytes = &piece[..read];
