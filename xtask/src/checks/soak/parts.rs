@@ -202,8 +202,9 @@ fn cluster(workspace: &Workspace, _: Round, _: &mut Log) -> Result<Command> {
 }
 
 fn wasm(workspace: &Workspace, round: Round, _: &mut Log) -> Result<Command> {
+    let module = round.one_of(&["twindex.wasm", "twindex.fast.wasm"]);
     let mut cargo = round.seeded(workspace.cargo_test());
-    cargo.arg("--test=abi");
+    cargo.arg("--test=abi").env("TWINDEX_WASM", workspace.path("wasm/npm").join(module));
     Ok(cargo)
 }
 
