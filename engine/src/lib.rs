@@ -9254,16 +9254,16 @@ impl fmt::Debug for Iter {
 // Dump
 // ---------------------------------------------------------------------------------------------------
 
-/// What a store's file is made of: the parts from which `twindex-durable` builds files, and from which
-/// anybody may read them. [`Store::dump`] and [`Store::load`] are all that most programs need.
+/// The file format. `twindex-durable` builds and reads a store's file with these parts, and anyone else may.
+/// Most programs need only [`Store::dump`] and [`Store::load`].
 ///
-/// A file is a header and a row of records; `docs/file-format.md` has them byte by byte. The checksums of a record begin
-/// with the file's salt and the record's offset, so it is valid in its file and its place alone, and its head has one of its
-/// own. Tables, their pairs and the end record are the dump, operations and what was synced the log behind it; where
-/// the salt is 0 there is no log.
+/// A file is a header and a sequence of records; `docs/file-format.md` describes them byte by byte. A record has a checksum
+/// of its head and one of the whole. Both include the file's salt and the record's offset, so a record is valid only in its
+/// own file and at its own place. First comes the dump: tables, their pairs, and an end record. The log follows: operations,
+/// and how much of the file was on disk. A salt of 0 means that there is no log.
 ///
-/// The chapter reads from top to bottom: a record's frame, `write` with a `Writer` of records, `Operations`, and for
-/// reading a `Loader`, which does what records say, and the pairs on their way into a table, `Unpacked`.
+/// From top to bottom: headers and heads of records, `Writer` for a dump, `Operations` for the records of a log, `Loader`,
+/// which applies records to a store, and `Unpacked`, which decodes and inserts the pairs of a record.
 pub mod dump {
     use super::hash::Standing;
     use super::{
@@ -9273,11 +9273,11 @@ pub mod dump {
     use std::io::Write;
     use std::time::UNIX_EPOCH;
 
-    /// Not text, and damaged by programs that change line ends.
+    /// No text file begins like this. A program that converts line ends damages it, and readers notice.
     const MAGIC: [u8; 8] = *b"\x89TWX\r\n\x1a\n";
     /// The version of the format.
     pub const VERSION: u32 = 1;
-    /// The version of a file that holds a cache: releases that know nothing of these refuse it.
+    /// The version of a file that holds a cache. Releases that cannot read caches refuse it.
     pub const CACHE_VERSION: u32 = 2;
     /// The bytes of a header.
     pub const HEADER_BYTES: usize = 24;
@@ -9285,9 +9285,9 @@ pub mod dump {
     pub const HEAD_BYTES: usize = 12;
     /// A record of pairs is closed once it has this many bytes.
     const RECORD_BYTES: usize = 64 * 1024;
-    /// So many bytes of whole records are written at once, even while a table is being read.
+    /// Once closed records have this many bytes, they are written, even while a table is being read.
     const MOST_WAITING: usize = 1 << 20;
-    /// The longest payload: a length has five bytes.
+    /// The longest payload: the field for its length has five bytes.
     const MAX_LENGTH: u64 = (1 << 40) - 1;
 
     /// What a record holds.
@@ -9301,7 +9301,7 @@ pub mod dump {
         End = 3,
         /// Operations that took effect after the dump began.
         Log = 4,
-        /// How much of the file was on disk.
+        /// The offset up to which the file was on disk.
         Synced = 5,
     }
 
@@ -9311,7 +9311,7 @@ pub mod dump {
             all.into_iter().find(|kind| *kind as u8 == byte)
         }
 
-        /// Whether the record belongs to the log, and not to the dump.
+        /// Whether the record belongs in the log rather than in the dump.
         pub fn is_logged(self) -> bool {
             matches!(self, Self::Log | Self::Synced)
         }
@@ -9332,7 +9332,7 @@ pub mod dump {
 
     // --- headers and heads
 
-    /// The checksum of some bytes with the checksum `before`, followed by `bytes`. That of no bytes is 0.
+    /// Extends the CRC-32 `before` by `bytes`. The CRC-32 of no bytes is 0.
     #[cfg(not(target_family = "wasm"))]
     fn crc32(before: u32, bytes: &[u8]) -> u32 {
         let mut hasher = crc32fast::Hasher::new_with_initial(before);
@@ -9340,8 +9340,8 @@ pub mod dump {
         hasher.finalize()
     }
 
-    /// As above, by tables that are made here, as a WebAssembly module is downloaded: for a byte, and for one that 1 to 7 others
-    /// follow.
+    /// The same, eight bytes at a time. `tables[n]` is for a byte that `n` others follow. The tables are computed at first
+    /// use, which keeps a WebAssembly module small.
     #[cfg(target_family = "wasm")]
     fn crc32(before: u32, bytes: &[u8]) -> u32 {
         static TABLES: std::sync::OnceLock<[[u32; 256]; 8]> = std::sync::OnceLock::new();
@@ -9372,15 +9372,15 @@ pub mod dump {
         !sum
     }
 
-    /// The start of a file.
+    /// The header at the start of a file.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Header {
-        /// What its records' checksums begin with; 0 where no log follows the dump.
+        /// Included in the checksums of all records. 0 means that no log follows the dump.
         pub salt: u64,
     }
 
     impl Header {
-        /// A header with this salt.
+        /// Encodes a header with this salt.
         pub fn encode(salt: u64) -> Vec<u8> {
             Self::encode_version(VERSION, salt)
         }
@@ -9391,7 +9391,7 @@ pub mod dump {
             bytes
         }
 
-        /// Reads a header from a file's first bytes, of which there may be more.
+        /// Decodes the header from the first bytes of a file. More bytes may follow.
         pub fn decode(bytes: &[u8]) -> Result<Self> {
             Self::decode_version(bytes, VERSION)
         }
@@ -9420,30 +9420,30 @@ pub mod dump {
         }
     }
 
-    /// The number in at most eight bytes.
+    /// Decodes a little-endian number of at most eight bytes.
     fn number(bytes: &[u8]) -> u64 {
         bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
     }
 
-    /// A record's first bytes, checked.
+    /// The head of a record. Its checksum was right.
     #[derive(Clone, Copy, Debug)]
     pub struct Head {
         /// What the record holds.
         pub kind: Kind,
-        /// The bytes of its payload.
+        /// How many bytes its payload has.
         pub length: u64,
-        /// The sum of all before the payload, and with it.
+        /// The checksum up to the payload. `crc` includes the payload.
         before: u32,
         crc: u32,
     }
 
-    /// The sum of what comes before a record's payload; `start` is its kind and length.
+    /// The checksum of salt, offset and `start`, which is the kind and length of a record.
     fn sum_before(salt: u64, offset: u64, start: &[u8]) -> u32 {
         crc32(crc32(0, [salt, offset].map(u64::to_le_bytes).as_flattened()), start)
     }
 
     impl Head {
-        /// The head of the record at `offset` of the file with this salt, or `None` where there is none.
+        /// Decodes the head of the record at `offset` of the file with this salt. `None` if there is no valid head.
         pub fn decode(salt: u64, offset: u64, bytes: &[u8; HEAD_BYTES]) -> Option<Self> {
             let (kind, length) = (Kind::of(bytes[0])?, number(&bytes[1..6]));
             let (check, crc) = (number(&bytes[6..8]), number(&bytes[8..]) as u32);
@@ -9451,12 +9451,12 @@ pub mod dump {
             (check == u64::from(before as u16)).then_some(Self { kind, length, before, crc })
         }
 
-        /// Whether this is the payload that the record was written with.
+        /// Whether `payload` has the length and the checksum that the head gives.
         pub fn matches(&self, payload: &[u8]) -> bool {
             payload.len() as u64 == self.length && crc32(self.before, payload) == self.crc
         }
 
-        /// [`matches`](Self::matches) for a payload of which only a piece is in memory at a time: a false length claims none.
+        /// Like [`matches`](Self::matches), but reads the payload piece by piece, so a false length cannot claim memory.
         pub fn matches_read<R: Read + ?Sized>(&self, reader: &mut R) -> Result<bool> {
             let mut piece = vec![0; self.length.min(1 << 18) as usize];
             let (mut sum, mut payload) = (self.before, reader.take(self.length));
@@ -9471,11 +9471,11 @@ pub mod dump {
         }
     }
 
-    /// Makes a record of `bytes`, of which the first [`HEAD_BYTES`] are left for its head, for `offset` of the
-    /// file with this salt.
+    /// Makes `bytes` a record at `offset` of the file with this salt. The caller has left the first [`HEAD_BYTES`] free, and
+    /// this writes the head there.
     ///
     /// # Panics
-    /// Where there is no room for a head, or the payload has a tebibyte or more.
+    /// If there is no room for a head, or the payload has a tebibyte or more.
     pub fn seal(kind: Kind, salt: u64, offset: u64, bytes: &mut [u8]) {
         let (head, payload) = bytes.split_at_mut(HEAD_BYTES);
         let length = payload.len() as u64;
@@ -9495,7 +9495,7 @@ pub mod dump {
         bytes.push(number as u8);
     }
 
-    /// Takes a varint off the bytes that is in the type's range: keys have lengths of 16 bits, values and ids of 32.
+    /// Takes a varint off `bytes`. `None` if it does not fit into `T`: the length of a key has 16 bits, that of a value 32.
     fn take_varint<T: TryFrom<u64>>(bytes: &mut &[u8]) -> Option<T> {
         let mut number = 0;
         for shift in (0..63).step_by(7) {
@@ -9510,41 +9510,41 @@ pub mod dump {
 
     // --- pairs: what writing and reading them share
 
-    /// How many pairs before it a pair may refer to: a power of two.
+    /// How many pairs back a token can refer: a power of two.
     const STEPS: usize = 8;
-    /// Whether what is written refers to pairs before, for which a module for WebAssembly would be larger.
+    /// Whether the writer refers to earlier pairs. A WebAssembly module does not, to be smaller.
     const REFERS: bool = cfg!(not(target_family = "wasm"));
-    /// How many pairs are again as one before: these bits of a token. 0 for one that has its lengths alone.
+    /// Bits of a token that refers: how many pairs repeat that step. 0 means one pair that repeats only the lengths.
     const TIMES: u8 = 7;
-    /// A pair needs less than this beside its bytes: a token, three lengths, and a record's head.
+    /// More than a pair takes besides its key and value: a token, three lengths, and the head of a record.
     const AROUND: usize = 64;
 
-    /// Bits of a token: how many bytes of the key are shared. Where all are set, a varint says how many more.
+    /// Bits of a token: how many bytes the key shares with the previous key. If all are set, a varint says how many more.
     const SHARED: u8 = 31;
-    /// Bit of a token: the key is as long as the one before it.
+    /// Bit of a token: the key is as long as the previous key.
     const SAME_KEY: u8 = 32;
-    /// Bit of a token: the value is as long as the one before it.
+    /// Bit of a token: the value is as long as the previous value.
     const SAME_VALUE: u8 = 64;
-    /// Bit of a token: it refers to pairs before.
+    /// Bit of a token: it refers to an earlier pair.
     const AGAIN: u8 = 128;
 
-    /// How a key came of the one before it.
+    /// How to make a key from the previous key: cut bytes off its end, then append the rest.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     struct Step {
-        /// How many bytes were cut off its end.
+        /// How many bytes to cut off.
         cut: usize,
-        /// How many follow them, and where in the record they are.
+        /// How many bytes to append, and where in the record they are.
         rest_len: usize,
         rest: usize,
         /// The length of the value.
         value: usize,
     }
 
-    /// The steps of a record's last pairs.
+    /// The steps of the last pairs of a record.
     #[derive(Debug, Default)]
     struct Steps {
         all: [Step; STEPS],
-        /// How many there were in the record.
+        /// How many steps the record has had so far.
         count: usize,
     }
 
@@ -9554,12 +9554,12 @@ pub mod dump {
             self.count += 1;
         }
 
-        /// The step so many pairs ago.
+        /// The step `distance` pairs ago.
         fn back(&self, distance: usize) -> Option<Step> {
             Some(self.all[self.count.checked_sub(distance)? % STEPS])
         }
 
-        /// The nearest step that is like this, and how many pairs ago it was.
+        /// The latest step for which `is_like` is true, and how many pairs ago it was.
         fn find(&self, is_like: impl Fn(Step) -> bool) -> Option<(usize, Step)> {
             (1..=STEPS).map_while(|ago| Some((ago, self.back(ago)?))).find(|&(_, step)| is_like(step))
         }
@@ -9567,9 +9567,9 @@ pub mod dump {
 
     // --- writing a dump
 
-    /// Writes a header and the dump of these tables, whose ids are to differ; how much that was.
+    /// Writes a header and the dump of these tables. Their ids must differ. Returns how much it wrote.
     ///
-    /// Pairs that other threads write meanwhile may be in it or not. `progress` is told of every write.
+    /// The dump may miss pairs that other threads write meanwhile. `progress` is called after every write.
     pub fn write<W: Write + ?Sized>(
         tables: &[(u32, Table)],
         salt: u64,
@@ -9588,7 +9588,7 @@ pub mod dump {
         file.end()
     }
 
-    /// Writes a cache; how much that was. See [`Cache::dump`].
+    /// Writes a cache and returns how much it wrote. See [`Cache::dump`].
     pub fn write_cache<W: Write + ?Sized>(
         cache: &Cache,
         now: SystemTime,
@@ -9616,14 +9616,14 @@ pub mod dump {
                     standing.extend(now.saturating_add(left).to_le_bytes());
                 }
                 standing.push(rank | if left.is_some() { EXPIRES } else { 0 });
-                // What is too long with them is left out, as a cache may do.
+                // A value that is too long with its standing is left out: a cache may drop pairs.
                 if value.len() <= u32::MAX as usize - standing.len() {
                     file.push(CACHE_ID, key, value, &standing);
                 }
             });
             file.write()?;
         }
-        // Of one that was dropped meanwhile, a part is missing or all.
+        // If the cache was dropped meanwhile, pairs are missing from the dump.
         cache.inner.table.check_not_dropped()?;
         file.close_pairs();
         file.end()
@@ -9631,9 +9631,9 @@ pub mod dump {
 
     /// The id of the one cache in a file.
     const CACHE_ID: u32 = 0;
-    /// In place of a capacity or a time to live that a cache does not have.
+    /// Stands for no capacity or no time to live.
     const NONE: u64 = u64::MAX;
-    /// Bits of the last byte of a cache's value in a file: the pair's rank, and that it expires, at the time before the byte.
+    /// Bits of the byte behind a cached value: the rank, and whether the pair expires. If so, the time precedes the byte.
     const RANK: u8 = 3;
     const EXPIRES: u8 = 4;
 
@@ -9647,16 +9647,16 @@ pub mod dump {
         salt: u64,
         progress: &'w mut dyn FnMut(Progress),
         done: Progress,
-        /// Records that are whole, and behind them one that is not.
+        /// Closed records, and behind them the open one.
         bytes: Vec<u8>,
-        /// Where that one starts.
+        /// Where the open record starts.
         start: usize,
-        /// The key before in the record.
+        /// The previous key of the record.
         before: Vec<u8>,
         steps: Steps,
-        /// A few bits of each step, to be compared at once. None is 0.
+        /// A hash of each step, so that `find` compares all at once. 0 means that there is no step.
         prints: [u32; STEPS],
-        /// Where in the record the token is that the next pair may be counted in, if there is one.
+        /// Where in the record the last token is, if it may also count the next pair.
         open: Option<usize>,
         result: Result<()>,
     }
@@ -9678,7 +9678,7 @@ pub mod dump {
             }
         }
 
-        /// Ends the dump; how much it was.
+        /// Writes the end of the dump. Returns how much was written in all.
         fn end(mut self) -> Result<Progress> {
             self.begin();
             self.bytes.extend(self.done.pairs.to_le_bytes());
@@ -9694,20 +9694,20 @@ pub mod dump {
             (self.steps, self.prints, self.open) = Default::default();
         }
 
-        /// Ends the record.
+        /// Closes the open record.
         fn close(&mut self, kind: Kind) {
             seal(kind, self.salt, self.done.bytes + self.start as u64, &mut self.bytes[self.start..]);
             self.start = self.bytes.len();
         }
 
-        /// Ends the record of pairs, if one was begun.
+        /// Closes the record of pairs, if one is open.
         fn close_pairs(&mut self) {
             if self.bytes.len() > self.start {
                 self.close(Kind::Pairs);
             }
         }
 
-        /// Writes the records that are whole.
+        /// Writes the closed records.
         fn write(&mut self) -> Result<()> {
             std::mem::replace(&mut self.result, Ok(()))?;
             if self.start > 0 {
@@ -9721,8 +9721,8 @@ pub mod dump {
         }
 
         fn pairs(&mut self, id: u32, table: &Table) -> Result<()> {
-            /// How many pairs a table shows before they are written. Meanwhile what others delete is not freed, so it
-            /// is not the time to wait for a disk.
+            /// How many pairs to read before we write. Reading pins the thread, and nothing that others delete is freed
+            /// until it unpins. So we do not wait for a disk while pinned.
             const AT_ONCE: usize = 1024;
             match table.index() {
                 Index::Sorted => {
@@ -9748,13 +9748,13 @@ pub mod dump {
 
         // --- a pair
 
-        /// The value is in two parts.
+        /// Adds a pair to the open record. Its value is `value` followed by `more`.
         fn push(&mut self, id: u32, key: &[u8], value: &[u8], more: &[u8]) {
             if self.result.is_err() {
                 return;
             }
             let value_len = value.len() + more.len();
-            // Where memory has an end, a pair may be too much.
+            // If memory is limited, there may be too little for a large pair.
             if self.bytes.try_reserve(key.len() + value_len + AROUND).is_err() {
                 self.result = Err(Error::Io(std::io::ErrorKind::OutOfMemory.into()));
                 return;
@@ -9790,7 +9790,7 @@ pub mod dump {
             }
         }
 
-        /// How many pairs ago, and by which step, a key came of the one before it as this one does; nearest first.
+        /// The latest step that cuts off as much and appends the same rest, and how many pairs ago it was.
         fn find(&self, print: u32, step: Step, rest: &[u8]) -> Option<(usize, Step)> {
             if !REFERS || self.prints.iter().fold(0, |same, &one| same | u8::from(one == print)) == 0 {
                 return None;
@@ -9802,7 +9802,7 @@ pub mod dump {
             })
         }
 
-        /// What comes before the value of a pair whose step was there already.
+        /// Writes what precedes the value of a pair that repeats an earlier step.
         fn push_again(&mut self, distance: usize, same_value: bool, value: usize) {
             let same = if same_value { SAME_VALUE } else { 0 };
             let token = AGAIN | same | (distance as u8 - 1) << 3;
@@ -9818,13 +9818,13 @@ pub mod dump {
             }
         }
 
-        /// What comes before the rest of a key that is like no other.
+        /// Writes what precedes the rest of a key whose step repeats no earlier one.
         fn push_new(&mut self, shared: usize, step: Step) {
             self.open = None;
             let is_far = shared >= SHARED.into();
             let (as_long, value_as_long) =
                 (step.cut == step.rest_len, step.value == self.steps.back(1).map_or(0, |last| last.value));
-            // Lengths that came before need not be written.
+            // If an earlier step has the same lengths, we refer to it instead of writing them.
             if REFERS
                 && (!as_long || is_far)
                 && let Some((distance, _)) = self.steps.find(|old| Step { rest: 0, ..old } == step)
@@ -9848,60 +9848,60 @@ pub mod dump {
 
     // --- writing a log
 
-    /// The result of a change. To apply it again changes nothing.
+    /// The result of a change. Applying it once more changes nothing.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Operation<'p> {
         /// The key has this value.
         Put(&'p [u8], &'p [u8]),
         /// The key is absent.
         Delete(&'p [u8]),
-        /// There is an empty table like this under the id, which no table had before.
+        /// There is an empty table like this under the id. No table had that id before.
         Create(TableEntry<'p>),
-        /// The table is no more.
+        /// The table is dropped.
         Drop,
         /// The table has no pairs.
         Clear,
-        /// Where the record that begins with it is in the store's history. It changes nothing.
+        /// The position behind the record that begins with this operation. It changes nothing.
         Position(Position),
     }
 
-    /// A place in the history of a store, which its file keeps when it is written anew.
+    /// A place in the history of a store. Rewriting the store's file keeps its history.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Position {
-        /// A random number: who wrote the last record before it. 0 stands for the file's salt.
+        /// The random number of the process that wrote the last record before it. 0 stands for the file's salt.
         pub session: u64,
-        /// How many records of operations came before it.
+        /// How many records of operations precede it.
         pub sequence: u64,
     }
 
     impl Position {
-        /// The place behind a record of operations that was here.
+        /// The position behind a record of operations that starts here.
         #[inline]
         #[must_use]
         pub fn after(self, payload: &[u8]) -> Self {
             match Operation::take(&mut &payload[..payload.len().min(32)]) {
                 Some((_, Operation::Position(position))) => position,
-                // A forged file may say that it is the last.
+                // In a forged file the sequence may be the highest number already.
                 _ => Self { sequence: self.sequence.wrapping_add(1), ..self },
             }
         }
     }
 
-    /// A record of operations in the making. All that it holds is done or, where a crash cuts it, nothing.
+    /// Builds a record of operations. The record is atomic: after a crash, all of its operations apply or none.
     #[derive(Clone, Debug)]
     pub struct Operations {
         bytes: Vec<u8>,
     }
 
     impl Default for Operations {
-        /// None yet.
+        /// No operations yet.
         fn default() -> Self {
             Self { bytes: vec![0; HEAD_BYTES] }
         }
     }
 
     impl Operations {
-        /// Forgets all of them, and keeps at most so many bytes of memory.
+        /// Removes all operations. Keeps at most `kept` bytes of memory for the next ones.
         pub fn clear(&mut self, kept: usize) {
             self.bytes.truncate(HEAD_BYTES);
             self.bytes.shrink_to(kept);
@@ -9941,25 +9941,25 @@ pub mod dump {
             self.bytes.extend_from_slice(second);
         }
 
-        /// Makes room for so many bytes of operations.
+        /// Reserves memory for `bytes` more bytes of operations.
         pub fn reserve(&mut self, bytes: usize) -> Result<()> {
             Ok(self.bytes.try_reserve(bytes).map_err(std::io::Error::from)?)
         }
 
-        /// What was pushed.
+        /// The operations that were pushed, encoded.
         #[inline]
         pub fn payload(&self) -> &[u8] {
             &self.bytes[HEAD_BYTES..]
         }
 
-        /// Puts the place behind this record before what was pushed.
+        /// Inserts the position behind this record as its first operation.
         pub fn begin_with(&mut self, position: Position) {
             let mut first = Self::default();
             first.push(0, Operation::Position(position));
             self.bytes.splice(HEAD_BYTES..HEAD_BYTES, first.bytes.drain(HEAD_BYTES..));
         }
 
-        /// The record for `offset` of the file with this salt.
+        /// Completes the record for `offset` of the file with this salt.
         #[inline]
         pub fn seal(&mut self, salt: u64, offset: u64) -> &[u8] {
             seal(Kind::Log, salt, offset, &mut self.bytes);
@@ -9968,7 +9968,7 @@ pub mod dump {
     }
 
     impl<'p> Operation<'p> {
-        /// Takes the next operation and its table's id off `payload`, or returns `None` where there is none that is valid.
+        /// Takes the next operation and its table's id off `payload`. `None` if the operation is not valid.
         pub fn take(payload: &mut &'p [u8]) -> Option<(u32, Self)> {
             let head = *payload.split_off_first()?;
             let mut id = u32::from(head >> 3);
@@ -9994,7 +9994,7 @@ pub mod dump {
         }
     }
 
-    /// A length, and as many bytes.
+    /// Takes a length and that many bytes off `payload`.
     fn take_short<'p>(payload: &mut &'p [u8]) -> Option<&'p [u8]> {
         let length = take_varint::<u16>(payload)?;
         payload.split_off(..length.into())
@@ -10002,7 +10002,7 @@ pub mod dump {
 
     // --- tables as a file describes them
 
-    /// What a file says of a table beside its pairs.
+    /// What a file stores about a table besides its pairs.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct TableEntry<'p> {
         /// Its name.
@@ -10016,19 +10016,19 @@ pub mod dump {
     }
 
     impl<'p> TableEntry<'p> {
-        /// What a file is to say of this table.
+        /// The entry of this table.
         pub fn of(table: &'p Table) -> Self {
             let (keys, values) = table.codecs();
             Self { name: table.name(), index: table.index(), keys, values }
         }
 
-        /// The table of this record of the kind [`Table`](Kind::Table), its id, and how many pairs it had: about as many follow.
+        /// Decodes a record of the kind [`Table`](Kind::Table): the table's id, about how many pairs follow, and its entry.
         pub fn of_record(mut payload: &'p [u8]) -> Option<(u32, u64, Self)> {
             let (id, pairs) = (take_varint(&mut payload)?, take_varint(&mut payload)?);
             Some((id, pairs, Self::decode(payload)?))
         }
 
-        /// What a file is to say of the table that these options create.
+        /// The entry of the table that these options create.
         pub fn new(name: &'p str, options: TableOptions<'p>) -> Self {
             let (keys, values) = options.codecs();
             Self { name, index: options.index(), keys, values }
@@ -10044,7 +10044,7 @@ pub mod dump {
             bytes
         }
 
-        /// Takes all of `bytes`.
+        /// Decodes an entry. Its name is the rest of `bytes`.
         fn decode(mut bytes: &'p [u8]) -> Option<Self> {
             let index = match bytes.split_off_first()? {
                 0 => Index::Hash,
@@ -10060,13 +10060,13 @@ pub mod dump {
         }
     }
 
-    /// The name that these bytes are.
+    /// Decodes the name of a table or codec. `None` if it is not valid.
     fn take_name(bytes: &[u8]) -> Option<&str> {
         let name = std::str::from_utf8(bytes).ok()?;
         (1..=MAX_NAME_BYTES).contains(&name.len()).then_some(name)
     }
 
-    /// The record that says that all before `synced` is on disk, for `offset` of the file with this salt.
+    /// The record for `offset` of the file with this salt that says: all bytes before `synced` are on disk.
     pub fn synced(salt: u64, offset: u64, synced: u64) -> [u8; HEAD_BYTES + 8] {
         let mut bytes = [0; HEAD_BYTES + 8];
         bytes[HEAD_BYTES..].copy_from_slice(&synced.to_le_bytes());
@@ -10074,7 +10074,7 @@ pub mod dump {
         bytes
     }
 
-    /// How much was on disk when the record of that at `offset` was written: at most what comes before it.
+    /// Decodes the record at `offset` that says how much was on disk. Fails if that is more than precedes the record.
     pub fn synced_by(offset: u64, payload: &[u8]) -> Result<u64> {
         match payload.try_into().map(u64::from_le_bytes) {
             Ok(synced) if synced <= offset => Ok(synced),
@@ -10085,7 +10085,7 @@ pub mod dump {
 
     // --- reading
 
-    /// The id of the table of which a record holds pairs.
+    /// The id of the table whose pairs a record holds.
     pub fn table_of_pairs(mut payload: &[u8]) -> Option<u32> {
         take_varint(&mut payload)
     }
@@ -10093,21 +10093,21 @@ pub mod dump {
     const BAD_TABLE: &str = "a table's id, name, index or codec is not valid, or the table comes twice";
     const UNKNOWN_TABLE: &str = "an id that no table has";
 
-    /// A store that is filled from records.
+    /// Fills a store from records.
     #[derive(Debug)]
     pub struct Loader {
         store: Store,
-        /// By their ids. A dropped one leaves its id: to remove it would bring half of a map's code into modules for
-        /// WebAssembly.
+        /// The tables by id. A dropped table leaves `None`: removing the entry would bring half of a map's code into a
+        /// WebAssembly module.
         tables: BTreeMap<u32, Option<Table>>,
-        /// The last table's id, and how many pairs its record says that it has. They follow it in a dump.
+        /// The id of the last table, and how many pairs its record announces. In a dump these follow the record.
         expected: (u32, u64),
         next_id: u32,
         position: Position,
     }
 
     impl Loader {
-        /// Fills this store. The tables that it has get the ids from 0 on, in the order of their names.
+        /// A loader that fills this store. Tables that are already there get the ids from 0 on, by name.
         pub fn new(store: Store) -> Self {
             let mut tables = BTreeMap::new();
             for (id, table) in (0..).zip(store.tables()) {
@@ -10122,7 +10122,7 @@ pub mod dump {
             &self.store
         }
 
-        /// The tables under their ids.
+        /// The tables with their ids.
         pub fn tables(&self) -> impl Iterator<Item = (u32, &Table)> {
             self.tables.iter().filter_map(|(&id, table)| Some((id, table.as_ref()?)))
         }
@@ -10132,19 +10132,19 @@ pub mod dump {
             self.next_id
         }
 
-        /// The place behind the last record of operations.
+        /// The position behind the last record of operations.
         pub fn position(&self) -> Position {
             self.position
         }
 
-        /// The table under this id.
+        /// The table with this id.
         pub fn find(&self, id: u32) -> Option<&Table> {
             self.tables.get(&id)?.as_ref()
         }
 
-        /// Applies a record, which is at `offset`; how many pairs or operations it holds.
+        /// Applies the record at `offset`. Returns how many pairs or operations it holds.
         ///
-        /// Operations whose effect is there already change nothing, and pairs are to be new.
+        /// An operation whose effect is already there changes nothing. Pairs must be new.
         pub fn record(&mut self, kind: Kind, offset: u64, payload: &[u8]) -> Result<u64> {
             match kind {
                 Kind::Table => {
@@ -10161,7 +10161,7 @@ pub mod dump {
             }
         }
 
-        /// Unpacks the first pairs of a record, and changes nothing yet. Several threads may do so at once.
+        /// Decodes the first pairs of a record and changes nothing yet. Several threads may do this at once.
         pub fn unpack<'p>(&self, offset: u64, mut payload: &'p [u8]) -> Result<Unpacked<'p>> {
             let found = take_varint(&mut payload).and_then(|id| Some((id, self.find(id)?)));
             let (id, table) = found.ok_or(Error::Corrupt { offset, what: UNKNOWN_TABLE })?;
@@ -10194,7 +10194,7 @@ pub mod dump {
             Ok(done)
         }
 
-        /// Makes the table that a record or an operation at `offset` describes.
+        /// Creates the table that a record or an operation at `offset` describes.
         pub fn create(&mut self, id: u32, offset: u64, table: TableEntry<'_>) -> Result<()> {
             let TableEntry { name, index, keys, values } = table;
             if self.find(id).is_some() || self.store.find_table(name).is_some() {
@@ -10210,30 +10210,30 @@ pub mod dump {
 
     // --- unpacking pairs
 
-    /// The pairs of a record on their way into their table, group by group. The first group is unpacked before anything is inserted,
-    /// so that another thread may insert another record meanwhile.
+    /// Decodes the pairs of a record and inserts them, group by group. The first group is decoded before any pair is
+    /// inserted. Meanwhile another thread can insert another record.
     #[derive(Debug)]
     pub struct Unpacked<'p> {
         table: Table,
         expected: u64,
         offset: u64,
         payload: &'p [u8],
-        /// What was not yet taken off it.
+        /// The part of the payload that is not decoded yet.
         left: &'p [u8],
-        /// The group's keys, in one piece, and before them the one before.
+        /// The last key of the previous group, then the keys of this one, without gaps.
         keys: Vec<u8>,
-        /// Of the group, where each key is, and its value.
+        /// The pairs of the group: where in `keys` each key is, and its value.
         pairs: Vec<(Range<usize>, &'p [u8])>,
-        /// How long the last of the keys is, and its value.
+        /// The lengths of the last key and of its value.
         last: usize,
         value: usize,
         steps: Steps,
-        /// The token of pairs that are again, of which so many are left.
+        /// The last token that refers. Its `TIMES` bits count down the pairs that still repeat the step.
         again: u8,
     }
 
     impl<'p> Unpacked<'p> {
-        /// Unpacks the first group.
+        /// Decodes the first group.
         fn new(table: &Table, expected: u64, offset: u64, payload: &'p [u8]) -> Result<Self> {
             let mut unpacked = Self {
                 table: table.clone(),
@@ -10252,7 +10252,7 @@ pub mod dump {
             Ok(unpacked)
         }
 
-        /// Unpacks a group of bounded memory: keys that share much grow when they are unpacked.
+        /// Decodes the next group. Its memory is bounded, as keys that share long prefixes grow when decoded.
         fn next_group(&mut self) -> Result<()> {
             const GROUP: usize = 4096;
             const GROUP_BYTES: usize = 192 * 1024;
@@ -10270,7 +10270,7 @@ pub mod dump {
             Ok(())
         }
 
-        /// Takes one pair off what is left.
+        /// Decodes the next pair: where in `keys` its key is, and its value.
         fn take_pair(&mut self) -> Option<(Range<usize>, &'p [u8])> {
             let step = self.take_step()?;
             self.steps.add(step);
@@ -10286,7 +10286,7 @@ pub mod dump {
             Some((start..self.keys.len(), self.left.split_off(..step.value)?))
         }
 
-        /// Takes all of a pair but its value.
+        /// Decodes the next pair up to its value.
         fn take_step(&mut self) -> Option<Step> {
             if self.again & TIMES != 0 {
                 self.again -= 1;
@@ -10318,7 +10318,7 @@ pub mod dump {
             Some(Step { rest, ..step })
         }
 
-        /// The step that the token refers to, with the length of this pair's value.
+        /// The step that the token refers to, but with the length of this pair's value.
         fn step_back(&mut self) -> Option<Step> {
             let mut step = self.steps.back(usize::from(self.again >> 3) % STEPS + 1)?;
             if self.again & SAME_VALUE == 0 {
@@ -10327,19 +10327,19 @@ pub mod dump {
             Some(step)
         }
 
-        /// Makes the table ready for what is still to come. A false number must not claim much more memory than what is
-        /// there already, so that is done a few times. Where it is refused, the pairs themselves may still fit.
+        /// Reserves room for the expected pairs. That number may be false, so each call reserves at most 16 times what the
+        /// table holds. If the room is refused, the pairs themselves may still fit.
         fn make_ready(&self) {
             let len = self.table.len() as u64;
             let before = len.saturating_sub(self.pairs.len() as u64);
-            // Whenever the number of digits, to the base of 8, has grown. Modules for WebAssembly are downloaded.
+            // Reserves whenever the length has one more octal digit. WebAssembly modules leave this out to be small.
             let digits = |len: u64| len.checked_ilog2().map(|bits| bits / 3);
             if cfg!(not(target_family = "wasm")) && len < self.expected && digits(len) != digits(before) {
                 let _refused = self.table.reserve(self.expected.min(16 * len) as usize);
             }
         }
 
-        /// Inserts all of them, which are to be new; how many they were.
+        /// Inserts all pairs and returns how many there were. They must be new.
         pub fn insert(mut self) -> Result<u64> {
             let mut count = 0;
             while !self.pairs.is_empty() {
@@ -10358,7 +10358,7 @@ pub mod dump {
 
     // --- reading a file
 
-    /// Reads a whole file: the dump, and the log where there is one.
+    /// Reads a whole file: the dump, and the log if there is one.
     pub(super) fn read_store<R: Read + ?Sized>(store: &Store, reader: &mut R) -> Result<()> {
         let mut source = Source { reader, offset: 0, payload: Vec::new() };
         let Header { salt } = source.header(VERSION)?;
@@ -10386,13 +10386,13 @@ pub mod dump {
     struct Source<R> {
         reader: R,
         offset: u64,
-        /// What was read last.
+        /// The bytes that were read last.
         payload: Vec<u8>,
     }
 
     impl<R: Read> Source<R> {
-        /// Reads the next `length` bytes, or what there is of them. The memory for them grows with what is really there:
-        /// a false length must not claim any.
+        /// Reads the next `length` bytes, or fewer if the file ends before. The buffer grows as bytes arrive, so a false
+        /// length cannot claim memory.
         fn read(&mut self, length: u64) -> Result<()> {
             self.payload.clear();
             self.offset += (&mut self.reader).take(length).read_to_end(&mut self.payload)? as u64;
@@ -10404,7 +10404,7 @@ pub mod dump {
             Header::decode_version(&self.payload, version)
         }
 
-        /// Reads the next record; `None` where none starts.
+        /// Reads the next record. `None` if no record starts here.
         fn record(&mut self, salt: u64) -> Result<Option<Kind>> {
             let offset = self.offset;
             self.read(HEAD_BYTES as u64)?;
@@ -10417,8 +10417,8 @@ pub mod dump {
             Ok(Some(head.kind))
         }
 
-        /// Reads the next record of a dump of which `pairs` were read. Returns its kind and where it starts, or `None` at
-        /// the end of the dump.
+        /// Reads the next record of a dump. Returns its kind and where it starts. Returns `None` at the end record, which
+        /// must say that the dump has `pairs` pairs.
         fn next(&mut self, salt: u64, pairs: u64) -> Result<Option<(Kind, u64)>> {
             let offset = self.offset;
             match self.record(salt)? {
@@ -10432,7 +10432,7 @@ pub mod dump {
             }
         }
 
-        /// That all from `offset` on, where no record starts, is free space: bytes that are 0.
+        /// Checks that the log ends at `offset`: all bytes from there on must be 0, which is free space.
         fn free(&mut self, offset: u64) -> Result<()> {
             while !self.payload.is_empty() {
                 if self.payload.iter().any(|&byte| byte != 0) {
@@ -10446,7 +10446,7 @@ pub mod dump {
 
     // --- reading a cache
 
-    /// A cache as [`Cache::dump`] wrote it, of which the beginning was read.
+    /// A file that [`Cache::dump`] wrote. Its beginning was read, its pairs were not yet.
     ///
     /// ```
     /// use std::time::SystemTime;
@@ -10472,7 +10472,7 @@ pub mod dump {
     }
 
     impl<R: Read> SavedCache<R> {
-        /// Reads the beginning. Fails with [`Error::Corrupt`] on anything but that of a cache.
+        /// Reads the beginning of the file. Fails with [`Error::Corrupt`] if the file does not begin as that of a cache.
         pub fn read(reader: R) -> Result<Self> {
             let mut source = Source { reader, offset: 0, payload: Vec::new() };
             source.header(CACHE_VERSION)?;
@@ -10507,7 +10507,7 @@ pub mod dump {
             Ok(Self { source, options, name, saved_at })
         }
 
-        /// The name that it had in its store.
+        /// The name that the cache had in its store.
         pub fn name(&self) -> &str {
             &self.name
         }
@@ -10517,25 +10517,24 @@ pub mod dump {
             self.options.table().codecs()
         }
 
-        /// What it was made with: its capacity, its time to live and its codecs, without a listener.
+        /// The options that the cache was made with: capacity, time to live and codecs, but no listener.
         pub fn options(&self) -> CacheOptions {
             self.options.clone()
         }
 
-        /// The time to live that it gave to its pairs.
+        /// How long pairs lived by default.
         pub fn default_ttl(&self) -> Option<Duration> {
             self.options.ttl
         }
 
-        /// Reads the rest into a new cache called `name`. `now` is the time of day.
+        /// Reads the pairs into a new cache called `name`. `now` is the time of day.
         ///
-        /// A pair lives as long as it would have lived in the cache that was saved, the time between included, so what has
-        /// expired meanwhile is not in it. Where the capacity is less than what the pairs take, those stay that were hit most. A
-        /// listener is not told of the others.
+        /// Each pair keeps the time at which it expires. Pairs that have expired since the cache was saved are left out. If
+        /// the capacity is too small for all pairs, those stay that were hit most. The listener is not called for the others.
         ///
-        /// Fails with [`Error::Corrupt`] on anything but a whole, undamaged dump of a cache, with [`Error::NameInUse`] where the
-        /// store has a table or a cache of this name, with [`Error::WrongCodec`] where the options name other codecs, which
-        /// `bytes` are not, and with [`Error::NoClock`] where pairs expire and the store has no clock. The store is then as it was.
+        /// If it fails, the store is as it was. Fails with [`Error::Corrupt`] if the file is incomplete or damaged, with
+        /// [`Error::NameInUse`] if the store has a table or cache of this name, with [`Error::WrongCodec`] if the options
+        /// name other codecs (`bytes` goes with any), and with [`Error::NoClock`] if pairs expire and the store has no clock.
         pub fn load(
             mut self,
             store: &Store,
@@ -10549,7 +10548,7 @@ pub mod dump {
             let asked = options.clone();
             let cache = Cache::new(name, options.codecs(keys, values), &store.inner)?;
             asked.table().check_codecs(&cache.inner.table)?;
-            // A clock that was set back meanwhile lets nothing live longer.
+            // If the clock was set back meanwhile, no pair may live longer for that.
             let (now, begun) = (since_1970(now).max(self.saved_at), store.inner.clock.now());
             self.each(&cache.inner.table, &mut |key, value, Standing { expires, rank }| {
                 cache.restore(key, value, expires.map(|at| at.saturating_sub(now)), begun, rank)
@@ -10558,14 +10557,14 @@ pub mod dump {
             Ok(cache)
         }
 
-        /// Reads the rest and keeps nothing: how many pairs it has, expired ones included. Fails as [`load`](Self::load) where it
-        /// is damaged.
+        /// Reads the pairs and keeps nothing. Returns how many there are, expired ones included. Fails as
+        /// [`load`](Self::load) does if the file is damaged.
         pub fn check(mut self) -> Result<Progress> {
             let table = Store::new().table(&self.name, Index::Hash)?;
             self.each(&table, &mut |_, _, _| Ok(()))
         }
 
-        /// Shows `read` each pair, which expires by the time of day. `table` stays as it is.
+        /// Calls `read` with each pair. Its time of expiry is a time of day. `table` is not changed.
         fn each(&mut self, table: &Table, read: &mut ReadPair<'_>) -> Result<Progress> {
             let mut pairs = 0;
             while let Some((kind, offset)) = self.source.next(0, pairs)? {
@@ -10591,7 +10590,7 @@ pub mod dump {
 
     type ReadPair<'r> = dyn FnMut(&[u8], &[u8], Standing) -> Result<()> + 'r;
 
-    /// Splits a cached pair's value in a file from how the pair stands.
+    /// Splits a cached value, as a file stores it, into the value and the pair's standing.
     fn take_standing(mut value: &[u8]) -> Option<(&[u8], Standing)> {
         let bits = *value.split_off_last()?;
         if bits & !(RANK | EXPIRES) != 0 {
