@@ -3762,42 +3762,42 @@ mod hash {
 
     // --- caches
     //
-    // A cache keeps its pairs in a hash index. When there is no room for another pair, one near its home bucket is evicted.
+    // A cache keeps its pairs in a hash index. To make room for a new pair it evicts a pair near the new one's home bucket.
     // There is no list and no queue: only the pairs of a *group*, four buckets in a row, compete with each other.
     //
     // Each pair has a rank of 2 bits in its bucket's word. A hit raises it by 1. A new pair has rank 0, or more if it was
     // evicted a short time ago: each shard remembers 16 bits of the hash of about as many evicted pairs as it holds pairs.
-    // There are two ways to choose a victim:
+    // There are two policies for choosing a victim, called ways:
     //
-    // - *Steady* keeps what has proved itself. The newest pair of the group goes, unless its rank is higher than the least
-    //   rank of the others. Ranks fall slowly: two of them each time the newest pair goes although it was hit or came back.
-    // - *Lively* follows what is in favour now. The next pair of the least rank goes, as under a clock's hand. When that rank
-    //   is not 0, all ranks of the group fall until it is.
+    // - *Steady* keeps pairs that have proved themselves. It evicts the newest pair of the group, unless that pair's rank is
+    //   above the lowest rank of the others. If the newest pair was hit or had come back, evicting it lowers two ranks by 1.
+    // - *Lively* follows recent use. Its hand moves on to the next pair of the lowest rank, like a clock's, and evicts it.
+    //   If that rank is above 0, all ranks of the group fall by as much.
     //
-    // One group in 16 to 64 always tries one way, another one the other way. All other groups follow the way with fewer misses.
+    // One group in 16 to 64 always uses steady, and another one lively. All other groups use the way with fewer misses.
 
-    /// What a write of a cache goes by.
+    /// What a write to a cache needs to know.
     pub(super) struct Rules<'c> {
         pub(super) now: u64,
-        /// How many pairs there may be.
+        /// The capacity in pairs.
         pub(super) pairs: usize,
         /// Whether any pair was ever given a time to live.
         pub(super) expires: bool,
-        /// How often the write was refused for want of memory.
+        /// How often the memory for this write was refused.
         pub(super) refused: u32,
-        /// The rank that a new pair had when it was saved.
+        /// The rank that the pair was saved with, if it is loaded from a file.
         pub(super) rank: Option<u8>,
-        /// Takes what is evicted or expires, where there is a listener.
+        /// Collects the pairs that are evicted or expire, if there is a listener.
         pub(super) gone: Option<&'c mut Vec<Gone>>,
     }
 
-    /// A key and a value that were evicted or expired, and which of the two.
+    /// The key and value of a pair that was evicted or has expired, and which of the two.
     pub(super) type Gone = (Vec<u8>, Vec<u8>, Cause);
-    /// What a write does with a pair, of which it is shown the value and the time of expiry. It says when the pair expires.
+    /// Decides a write. It gets the old value and its time of expiry, and returns the change and the new time.
     pub(super) type DecideCached<'d, 'v> = dyn FnMut(Option<&[u8]>, Option<u64>) -> Decided<'v> + 'd;
     pub(super) type Decided<'v> = Tried<(Change<Cow<'v, [u8]>>, Option<u64>)>;
 
-    /// What a cache knows of a pair beside its value: when it expires, in milliseconds, and how it stands with the policy.
+    /// What a cache stores about a pair besides its value: the time of expiry in milliseconds, and the rank.
     #[derive(Clone, Copy)]
     pub(super) struct Standing {
         pub(super) expires: Option<u64>,
@@ -3805,42 +3805,42 @@ mod hash {
     }
 
     const MAX_RANK: u32 = 3;
-    /// The rank of a pair that comes back soon after it was evicted: in steady and in lively groups.
+    /// The first rank of a pair that comes back soon after its eviction: in steady groups, and in lively ones.
     const RETURN_RANK: [u32; 2] = [1, 2];
     const STEADY: usize = 0;
     const LIVELY: usize = 1;
     const GROUP_BUCKETS: usize = 4;
-    /// Groups of a full segment.
+    /// How many groups a full segment has.
     const GROUPS: usize = BUCKETS / GROUP_BUCKETS;
-    /// How many comparisons of the two ways are made before other groups try them.
+    /// After this many comparisons of the two ways, other groups try them.
     const ROUNDS: usize = 16;
-    /// How many pairs a write evicts at most before it asks for memory.
+    /// How many pairs a write evicts at most before it allocates.
     const MAX_EVICTED: usize = 32;
-    /// Where a bucket's word has 2 bits of its group's hand, and above them the ranks.
+    /// Positions in a bucket's word: of 2 bits of its group's hand, and of the ranks above them.
     const HAND_AT: u32 = 6;
     const RANKS_AT: usize = 8;
-    /// The bytes that a cache's index takes beside its table.
+    /// How many bytes the index of a cache takes in addition to that of a table.
     pub(super) const CACHE_BYTES: usize = size_of::<CacheParts>();
 
     const _: () = assert!(MANY < 1 << HAND_AT && RANKS_AT + 2 * SLOTS <= u32::BITS as usize);
 
-    /// What the index of a cache has beside that of a table.
+    /// What the index of a cache has in addition to that of a table.
     struct CacheParts {
-        /// The way that most groups follow, and the comparisons made so far.
+        /// The way that most groups use, and how many comparisons were made so far.
         way: AtomicUsize,
         rounds: AtomicUsize,
-        /// Misses of the groups that try each way, and how many since the last comparison.
+        /// The misses of the groups that try each way, and how many misses came since the last comparison.
         misses: Line<[AtomicUsize; 2]>,
         tried: AtomicUsize,
-        /// How many pairs there are, where they have a limit.
+        /// The number of pairs, if the cache has a capacity in pairs.
         pairs: Line<AtomicUsize>,
-        /// No pair expires before `due`. A sweep of all segments finds that time for the `next` sweep.
+        /// No pair expires before `due`. While a sweep visits all segments, it gathers the next such time in `next_due`.
         due: AtomicU64,
         next_due: AtomicU64,
-        /// Where the sweep goes on, and where the search for a large victim does: at segments of these hashes.
+        /// Where the sweep continues, and where the search for a large victim does: at the segments of these hashes.
         sweep_at: Mutex<u64>,
         victim_at: AtomicU64,
-        /// Each part is touched under its shard's lock alone.
+        /// Each part is accessed only under its shard's lock.
         shards: [Line<UnsafeCell<CacheShard>>; SHARDS],
     }
 
@@ -3849,10 +3849,10 @@ mod hash {
 
     #[derive(Default)]
     struct CacheShard {
-        /// Whether memory was refused, and the bytes of records that were taken out since and not used again.
+        /// Whether memory was refused, and how many bytes of records were removed since then and not used again.
         full: bool,
         spare: isize,
-        /// 16 bits of the hash of each pair that was evicted lately, at a place that the hash gives.
+        /// 16 bits of the hash of each pair that was evicted lately. The hash also says at which place.
         ghosts: Vec<u16>,
         /// Writes, evictions, expirations.
         counts: [u64; 3],
@@ -3876,7 +3876,7 @@ mod hash {
     }
 
     impl CacheParts {
-        /// Counts a miss in a group that tries a way. Threads may lose each other's counts.
+        /// Counts a miss in a group that tries a way. Threads that count at the same time may lose a count.
         fn count_miss(&self, way: usize, between: usize) {
             let add = |counter: &AtomicUsize, by: usize| {
                 let sum = counter.load(Relaxed) + by;
@@ -3889,7 +3889,7 @@ mod hash {
                 self.tried.store(0, Relaxed);
                 self.rounds.store(self.rounds.load(Relaxed).wrapping_add(1), Relaxed);
                 let [steady, lively] = [0, 1].map(|way: usize| misses[way].load(Relaxed));
-                // Groups differ by chance, and it costs more to be lively where steady is right than the other way round.
+                // Lively must win by a margin: groups differ by chance, and choosing lively wrongly costs more than steady.
                 self.way.store(usize::from(lively < steady - steady / 32), Relaxed);
                 for misses in misses {
                     misses.store(misses.load(Relaxed) / 8 * 7, Relaxed);
@@ -3897,7 +3897,7 @@ mod hash {
             }
         }
 
-        /// Says that a pair expires then.
+        /// Records that a pair expires at this time.
         fn expires_at(&self, at: u64) {
             for due in [&self.next_due, &self.due] {
                 if at < due.load(Relaxed) {
@@ -3908,14 +3908,14 @@ mod hash {
     }
 
     impl CacheShard {
-        /// Where the mark of an evicted pair is, and its mark.
+        /// The place for the mark of an evicted pair with this hash, and the mark.
         fn ghost(&mut self, hash: Hash) -> Option<(&mut u16, u16)> {
             let mixed = hash.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let at = ((mixed >> 32) * self.ghosts.len() as u64) >> 32;
             Some((self.ghosts.get_mut(at as usize)?, mixed as u16 | 1))
         }
 
-        /// Remembers as many evicted pairs as there are pairs, and a quarter more, while there is memory.
+        /// Makes `ghosts` a quarter longer than there are pairs, unless memory is refused.
         fn extend_ghosts(&mut self, pairs: usize, memory: &Memory) {
             if pairs < self.ghosts.len() || self.full {
                 return;
@@ -3937,13 +3937,13 @@ mod hash {
             self.tags.passed.load(Relaxed) >> (RANKS_AT + 2 * slot) & MAX_RANK
         }
 
-        /// Where another thread raises a rank of the bucket meanwhile, that hit is lost. So it is with all changes of the word.
+        /// Sets a rank. Like every change of the word, this may lose a hit that another thread counts in the bucket.
         fn set_rank(&self, slot: usize, rank: u32) {
             let (word, at) = (self.tags.passed.load(Relaxed), RANKS_AT + 2 * slot);
             self.tags.passed.store(word & !(MAX_RANK << at) | rank << at, Release);
         }
 
-        /// Counts a hit. Where another thread changes the word at the same time the hit is lost.
+        /// Counts a hit. If another thread changes the word at the same time, the hit is lost.
         #[inline]
         fn raise_rank(&self, slot: usize) {
             let (word, at) = (self.tags.passed.load(Relaxed), RANKS_AT + 2 * slot);
@@ -3957,12 +3957,12 @@ mod hash {
     #[derive(Clone, Copy)]
     struct Group<'b> {
         buckets: &'b [Bucket],
-        /// The number of the first slot in the segment.
+        /// The number of its first slot in the segment.
         first: usize,
     }
 
     impl<'b> Group<'b> {
-        /// The so many buckets that this one stands among.
+        /// The group of `many` buckets that contains the bucket `at`.
         fn around(buckets: &'b [Bucket], at: usize, many: usize) -> Self {
             let first = at / many * many;
             let end = (first + many).min(buckets.len());
@@ -3973,7 +3973,7 @@ mod hash {
             self.buckets.iter().map(|bucket| bucket.taken_slots().count_ones()).sum()
         }
 
-        /// The slot behind the newest pair in a steady group, behind the last victim in a lively one.
+        /// Steady: the slot behind the newest pair. Lively: the slot behind the last victim.
         fn hand(self) -> usize {
             let part = |bucket: &Bucket| (bucket.tags.passed.load(Relaxed) >> HAND_AT & 3) as usize;
             self.buckets.iter().rev().fold(0, |hand, bucket| hand << 2 | part(bucket))
@@ -3991,7 +3991,7 @@ mod hash {
             bucket.set_rank(slot, bucket.rank(slot).saturating_sub(by));
         }
 
-        /// The slot of the segment whose pair is to go. It is never `kept`.
+        /// Chooses a victim. Returns its slot in the segment, which is never `kept`.
         fn victim(self, way: usize, kept: usize, seed: usize) -> Option<usize> {
             let slots = self.buckets.len() * SLOTS;
             let taken =
@@ -4036,7 +4036,7 @@ mod hash {
         }
     }
 
-    /// The bytes of memory that a record takes, with its blob.
+    /// How many bytes of memory a record takes, its blob included.
     fn held_bytes(record: Record<'_>) -> isize {
         (class(record.len().div_ceil(REF_UNIT)).1 * REF_UNIT + record.blob().map_or(0, Blob::size))
             .cast_signed()
@@ -4050,7 +4050,7 @@ mod hash {
         (record.lengths()[1] & EXPIRES != 0).then(at)
     }
 
-    // --- the turn of a write: pairs go, and one changes
+    // --- the turn of a write, which evicts pairs and changes one
 
     /// A thread's work on one segment of a cache, under the lock of its shard.
     struct Turn<'t, 'r> {
@@ -4061,16 +4061,16 @@ mod hash {
         buckets: &'t [Bucket],
         /// The hash by which the segment was found.
         hash: Hash,
-        /// The slot in the segment whose pair must not go.
+        /// The slot in the segment whose pair must not be evicted.
         kept: usize,
-        /// How many pairs more there are than the cache has counted. A pair that replaces another is not counted, since threads
-        /// share the counter.
+        /// How many more pairs there are than the counter says. A new pair in place of an evicted one leaves the counter
+        /// alone, since all threads share it.
         uncounted: isize,
     }
 
     impl Turn<'_, '_> {
         fn part(&mut self) -> &mut CacheShard {
-            // SAFETY: L1. The lock is held, and nothing else leads there.
+            // SAFETY: L1. The lock is held, and there is no other reference.
             unsafe { &mut *self.index.cached().shards[self.segment.shard()].0.get() }
         }
 
@@ -4097,10 +4097,10 @@ mod hash {
             self.index.way(self.hash, bucket, self.buckets.len())
         }
 
-        /// Evicts a pair of the group of so many buckets, or else of the segment. Returns whether there was one.
+        /// Evicts a pair of the group of `many` buckets, or else of the segment. Returns whether there was one.
         fn evict(&mut self, many: usize) -> bool {
             let mut group = Group::around(self.buckets, self.home(), many);
-            // Another group loses the pair if it has more of them: so all groups come to have the same share.
+            // If another group, chosen by the hash, has more pairs, it loses one instead. This evens the groups out.
             let other = (self.hash.0 >> 20) as usize % self.buckets.len();
             let other = Group::around(self.buckets, other, many);
             if many > 1 && other.pairs() > group.pairs() + 1 {
@@ -4117,7 +4117,7 @@ mod hash {
             victim.is_some()
         }
 
-        // --- the largest pair, pairs that have expired, and what all that go have in common
+        // --- evicting the largest pair, sweeping, and removing a pair
 
         /// Evicts the largest pair of the segment.
         fn evict_largest(&mut self) -> bool {
@@ -4126,7 +4126,7 @@ mod hash {
             largest.inspect(|pair| self.take_out(pair.at as usize, Some(Cause::Size))).is_some()
         }
 
-        /// Takes out what has expired, and finds when the next pair of the segment expires. Evicts nothing.
+        /// Removes the expired pairs of the segment, and finds when its next pair expires. Evicts nothing.
         fn sweep(&mut self) -> bool {
             let shard = self.locked.shard;
             for pair in self.segment.pairs(shard) {
@@ -4139,7 +4139,7 @@ mod hash {
             false
         }
 
-        /// Takes the pair of a slot out of the index: because it was evicted or has expired, or at the caller's wish.
+        /// Removes the pair in a slot. `why` says whether it was evicted or has expired; `None` means the caller deletes it.
         fn take_out(&mut self, at: usize, why: Option<Cause>) {
             let (index, shard) = (self.index, self.locked.shard);
             let (bucket, slot) = (&self.buckets[at / SLOTS], at % SLOTS);
@@ -4160,7 +4160,7 @@ mod hash {
             index.free_unread(shard, self.locked.lane(), 2);
         }
 
-        /// Counts a record that is on its way out, and tells why.
+        /// Counts a record that is being removed, and collects its pair for the listener.
         fn count_out(&mut self, record: Record<'_>, hash: Hash, why: Option<Cause>) {
             let (key, value) = record.parts();
             let is_over = expiry(record).is_some_and(|at| at <= self.rules.now);
@@ -4176,7 +4176,7 @@ mod hash {
             }
         }
 
-        /// Does what `decide` says with the pair at the key's place.
+        /// Asks `decide` what to do with the pair at this location, and does it.
         fn change(
             &mut self,
             location: Location,
@@ -4196,7 +4196,7 @@ mod hash {
                 decide(live.map(|(value, _)| value), live.and_then(|(_, expires)| expires))?;
             let (value, blob) = match change {
                 Change::Set(value) => (value, None),
-                // Another time alone: the new record takes over the old one's blob.
+                // Only the time changes: the new record takes over the old one's blob.
                 Change::Keep
                     if let Some((value, at)) = live
                         && at != expires =>
@@ -4212,7 +4212,7 @@ mod hash {
             let bytes = if blob.is_some() { BLOB_RECORD } else { value.len() };
             let needed = RECORD_HEAD + key.len() + bytes + EXPIRY_BYTES;
             if needed > MAX_RECORD && !index.heap.memory.allows(needed) {
-                // Nothing has to go for what never fits.
+                // It can never fit, so nothing is evicted for it.
                 self.rules.refused = u32::MAX;
                 return Err(Box::new(index.heap.memory.refused(needed)));
             }
@@ -4250,7 +4250,7 @@ mod hash {
 
         // --- the rank of a new pair, and room for it
 
-        /// The rank with which a new pair begins. Counts it as a miss, unless it is loaded.
+        /// The first rank of a new pair. Counts the write as a miss, unless the pair is loaded from a file.
         fn first_rank(&mut self) -> u32 {
             let (index, hash) = (self.index, self.hash);
             let pairs = self.locked.shard.len.load(Relaxed).max(0).cast_unsigned();
@@ -4265,12 +4265,12 @@ mod hash {
             loaded.map_or(if returns { RETURN_RANK[way] } else { 0 }, u32::from)
         }
 
-        /// Evicts what has to go before a record of so many bytes is written, for a new pair unless it `replaces` one.
+        /// Makes room for a record of so many bytes. The record is for a new pair, unless it `replaces` one.
         fn make_room(&mut self, replaces: bool, bytes: usize) -> Tried<()> {
             let (index, limit) = (self.index, self.rules.pairs);
             if !replaces {
                 let pairs = &index.cached().pairs.0;
-                // Counted before it is there, and the count is looked at again, as other threads count too.
+                // The pair is counted before it is there, and the sum is checked again: other threads count too.
                 let has_room = limit == usize::MAX
                     || pairs.load(Relaxed) < limit && {
                         self.uncounted -= 1;
@@ -4297,7 +4297,7 @@ mod hash {
             Ok(())
         }
 
-        /// Evicts more, as there was no memory for a record. What goes now is free only once nobody reads it.
+        /// Evicts more, because memory for a record was refused. What it evicts is free once nobody reads it.
         #[cold]
         fn refused(&mut self, replaces: bool, bytes: usize) {
             let refused = self.rules.refused.min(4);
@@ -4319,18 +4319,18 @@ mod hash {
             self.cache.as_ref().expect("it is the index of a cache")
         }
 
-        /// The rank of a pair. Without a cache all have 0.
+        /// The rank of a pair. In a table all pairs have rank 0.
         fn rank(&self, segment: Segment<'_>, pair: Taken) -> u32 {
             let at = pair.at as usize;
             if self.cache.is_some() { segment.buckets()[at / SLOTS].rank(at % SLOTS) } else { 0 }
         }
 
-        /// The way of the group of a bucket, and whether the group tries it whatever the others do. Segments that are not full
-        /// have too few groups to spare.
+        /// The way of a bucket's group, and whether the group tries it, whatever other groups do. In a segment that is not
+        /// full no group tries one: it has too few of them.
         fn way(&self, hash: Hash, bucket: usize, buckets: usize) -> (usize, bool) {
             let parts = self.cached();
             let turn = parts.rounds.load(Relaxed) / ROUNDS;
-            // Of many segments a half or a quarter tries.
+            // If there are many segments, only a half or a quarter of them have groups that try.
             let bits = (self.directory().depth() / 2).saturating_sub(1).min(2);
             if buckets == BUCKETS && hash.top(bits) == turn / GROUPS % (1 << bits) {
                 match (bucket / GROUP_BUCKETS + turn).rem_euclid(GROUPS) {
@@ -4342,7 +4342,7 @@ mod hash {
             (parts.way.load(Relaxed), false)
         }
 
-        /// The value of `key` and when it expires, unless it has. The pair's rank rises if the look-up `counts`.
+        /// The value of `key` and when it expires. `None` if it has expired. The pair's rank rises if the look-up `counts`.
         #[cfg_attr(not(target_family = "wasm"), inline)]
         #[cfg_attr(target_family = "wasm", inline(never))]
         pub(super) fn get_cached(
@@ -4376,12 +4376,12 @@ mod hash {
             sum
         }
 
-        /// Lets time pass for the limbos, so that what was evicted becomes free: all of it, unless a reader is in it.
+        /// Advances the epoch so far that all evicted memory can be freed, except what a reader may be in.
         pub(super) fn pass_time(&self) {
             epoch::advance_far(&self.heap.memory);
         }
 
-        /// Locks the segment that a hash leads to. `None` where that has just changed.
+        /// Locks the segment of a hash. `None` if the directory has just changed there.
         fn turn<'t, 'r>(&'t self, rules: &'t mut Rules<'r>, hash: Hash) -> Option<Turn<'t, 'r>> {
             let segment = self.directory().segment(hash);
             let buckets = segment.buckets();
@@ -4392,9 +4392,9 @@ mod hash {
             (self.directory().segment(hash) == segment).then_some(turn)
         }
 
-        /// Does what `decide` says, which is asked once and sees the pair's value and time unless it has expired.
-        /// `None` where the caller is to try again. Where there was no memory, pairs went: they make room once no reader
-        /// can be in them.
+        /// Calls `decide` at most once, and does what it says. `decide` sees the pair's value and time unless it has expired.
+        /// Returns `None` if the caller must try again. If memory was refused, pairs were evicted. Their memory becomes free
+        /// once no reader can be in it.
         pub(super) fn change_cached(
             &self,
             rules: &mut Rules<'_>,
@@ -4415,7 +4415,7 @@ mod hash {
             let Some(location) = turn.segment.locate(turn.locked.shard, hash, key) else {
                 let Turn { locked, segment, rules, .. } = turn;
                 let refused = self.grow(locked, segment, hash).err()?;
-                // There is no memory to grow, so a pair of the home bucket makes room.
+                // There is no memory to grow, so this evicts a pair of the home bucket.
                 let mut turn = self.turn(rules, hash)?;
                 let evicted = turn.is_splitting() || turn.evict(1);
                 turn.finish();
@@ -4430,7 +4430,7 @@ mod hash {
             Some(changed)
         }
 
-        /// Sweeps the segment at `from`, or evicts its largest pair. Returns whether there was one, and where the next segment begins.
+        /// Sweeps the segment at `from`, or evicts its largest pair. Returns whether it evicted, and where the next one is.
         fn visit(&self, rules: &mut Rules<'_>, from: u64, sweeps: bool) -> (bool, Option<u64>) {
             let hash = Hash(from);
             if self.directory().is_none() {
@@ -4446,8 +4446,8 @@ mod hash {
             (evicted, (end < directory.len()).then(|| directory.first_hash(end)))
         }
 
-        /// Takes out what has expired in the next segment, if anything may have. A sweep of all segments begins when the pair is due
-        /// that expires first.
+        /// Removes the expired pairs of one segment, the next of the sweep. Does nothing before `due`, when the first pair
+        /// expires. From then on each call takes the next segment until all were swept.
         fn sweep(&self, rules: &mut Rules<'_>) {
             let parts = self.cached();
             if parts.due.load(Relaxed) > rules.now {
@@ -4458,12 +4458,12 @@ mod hash {
             *from = next.unwrap_or(0);
             if next.is_none() {
                 parts.due.store(parts.next_due.swap(u64::MAX, Relaxed), Relaxed);
-                // A pair that was written meanwhile may be known to one of the two alone.
+                // A pair that was written meanwhile may have lowered only one of the two.
                 parts.due.fetch_min(parts.next_due.load(Relaxed), Relaxed);
             }
         }
 
-        /// Evicts the largest pair of the next segment that has one, where evicting beside the new pair's home has not helped.
+        /// Evicts the largest pair of the next segment that has any, after evicting near the new pair's home has not helped.
         #[cold]
         pub(super) fn evict_anywhere(&self, rules: &mut Rules<'_>) {
             let at = &self.cached().victim_at;
