@@ -1,4 +1,4 @@
-//! Reading a file: the dump, by several threads, and the log behind it.
+//! Loading a file: several threads read the dump, then the log behind it is replayed.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
@@ -17,31 +17,31 @@ use crate::log::End;
 use crate::options::ProgressFn;
 use crate::replay::{Replay, threads};
 
-/// What a power cut left unfinished: bytes of the log that were never promised to be on disk.
+/// The torn end of a log: bytes that a power cut left incomplete. No call had promised that they were on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Torn {
     /// Where the log was cut, in bytes from the file's start.
     pub offset: u64,
-    /// How many bytes were there.
+    /// How many bytes were lost there.
     pub bytes: u64,
 }
 
-/// What was found in a file.
+/// What a file contains.
 pub(crate) struct Found {
     pub(crate) loader: Loader,
-    /// Where the log goes on, or `None` where the file cannot have one: it has no salt.
+    /// Where the log continues. `None` if the file has no salt and so cannot have a log.
     pub(crate) end: Option<End>,
     pub(crate) torn: Option<Torn>,
 }
 
 /// A file is read in pieces of at most this size, or of one record.
 const PIECE: usize = 1 << 20;
-/// A longer record is read once before memory is allocated for it, to see that it is all there.
+/// A longer record is read once before memory is allocated for it, to check that all of it is there.
 const BELIEVED: u64 = 16 << 20;
-/// For an even longer one, the system is asked first whether there is so much memory at all: a hole of a tebibyte takes
-/// minutes to read.
+/// For an even longer one, we check before that so much memory can be allocated at all: reading a hole of a tebibyte takes
+/// minutes.
 const LARGE: u64 = 1 << 30;
-/// The pieces of a dump of many small tables, of which each ends one.
+/// The smallest piece. In a dump of many small tables, each table ends a piece.
 const LEAST_PIECE: usize = 1 << 12;
 
 /// Loads the file. `has_writer` tells whether another store may be writing to it.
@@ -69,12 +69,12 @@ pub(crate) fn load(
     Ok(Found { loader, end: Some(end), torn })
 }
 
-/// The position that was read in the file with this salt.
+/// The position as read from the file with this salt. A session of 0 stands for the salt.
 pub(crate) fn position_in(position: Position, salt: u64) -> Position {
     if position.session == 0 { Position { session: salt, ..position } } else { position }
 }
 
-/// A file from the start to the end.
+/// Reads a file from `offset` to its end.
 struct FileReader<'f> {
     file: &'f dyn File,
     offset: u64,
@@ -88,8 +88,8 @@ impl Read for FileReader<'_> {
     }
 }
 
-/// Whether memory may be allocated for the payload at `start`. A file may claim any length, and have it too where it has
-/// holes: memory is to follow what was really written.
+/// Whether memory may be allocated for the payload at `start`. A file can claim any length, and with holes it even has that
+/// length. So we allocate much memory only for bytes that were really written.
 pub(crate) fn is_believed(file: &dyn File, start: u64, head: &Head) -> Result<bool> {
     if head.length <= BELIEVED {
         return Ok(true);
@@ -102,21 +102,21 @@ pub(crate) fn is_believed(file: &dyn File, start: u64, head: &Head) -> Result<bo
 
 // --- the dump
 
-/// What the threads share that read a dump.
+/// What the threads that read a dump share.
 struct Shared<'s> {
     file: &'s dyn File,
     salt: u64,
     len: u64,
     loader: RwLock<Loader>,
     next: Mutex<Next<'s>>,
-    /// How many runs of records of sorted tables were inserted, or `u64::MAX` where one never will be.
+    /// How many runs of records of sorted tables were inserted. `u64::MAX` if one never will be.
     inserted: Mutex<u64>,
     turn: Condvar,
 }
 
 struct Next<'s> {
     offset: u64,
-    /// How much is read at once: more where one run of records takes all of it, less where it takes little.
+    /// How much to read at once. Grows if a run of records does not fit, and shrinks if runs are short.
     piece: usize,
     /// How many runs of records of sorted tables were taken.
     in_order: u64,
@@ -127,7 +127,7 @@ struct Next<'s> {
     failed: Option<twindex::Error>,
 }
 
-/// The tables, and where the dump ends.
+/// Loads the dump. Returns the tables, and where the dump ends.
 fn load_dump(
     file: &dyn File,
     salt: u64,
@@ -148,13 +148,13 @@ fn load_dump(
     let (inserted, turn) = (Mutex::new(0), Condvar::new());
     let shared = Shared { file, salt, len, loader, next: Mutex::new(next), inserted, turn };
     let threads = threads();
-    // Small files are loaded before a thread has started.
+    // A small file is loaded before another thread would have started.
     if threads == 1 || len < 4 << 20 {
         shared.work();
     } else {
         thread::scope(|scope| {
             for _ in 1..threads {
-                // Where no thread can be had, one fewer does the work.
+                // If a thread cannot be started, the others do its work.
                 let _ = thread::Builder::new().spawn_scoped(scope, || shared.work());
             }
             shared.work();
@@ -192,7 +192,7 @@ impl<'s> Shared<'s> {
         self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loads the next few records; whether there were any.
+    /// Loads the next few records. Returns whether there were any.
     fn records(&self, piece: &mut Vec<u8>) -> Result<bool> {
         let mut next = self.next();
         if next.failed.is_some() || next.end.is_some() {
@@ -252,8 +252,8 @@ impl<'s> Shared<'s> {
         Ok(true)
     }
 
-    /// Reads the next `len` bytes, or fewer where the file has no more. Its writer may have cut it meanwhile: not the
-    /// dump, but room that was set aside behind the log.
+    /// Reads the next `len` bytes, or fewer if the file ends before. Its writer may have cut it meanwhile: never within
+    /// the dump, but the space that was reserved behind the log.
     fn read(&self, offset: u64, len: usize, piece: &mut Vec<u8>) -> Result<()> {
         piece.resize(self.len.saturating_sub(offset).min(len as u64) as usize, 0);
         let read = self.file.read_at(offset, piece)?;
@@ -261,7 +261,7 @@ impl<'s> Shared<'s> {
         Ok(())
     }
 
-    /// Makes the tables that the piece begins with; how many bytes of it these are.
+    /// Creates the tables that the piece begins with. Returns how many bytes their records have.
     fn tables(&self, offset: u64, piece: &[u8]) -> Result<usize> {
         let mut len = 0;
         while let Some(head) = self.head(offset + len as u64, &piece[len..])
@@ -285,7 +285,7 @@ impl<'s> Shared<'s> {
         table.is_some_and(|table| table.index() == Index::Sorted)
     }
 
-    /// Loads a record that is of another kind, or too large for a piece.
+    /// Loads one record that is of another kind, or too large for a piece.
     fn record(&self, next: &mut Next<'_>, payload: &mut Vec<u8>) -> Result<bool> {
         let offset = next.offset;
         let corrupt = |what| Corrupt { offset, what };
@@ -337,8 +337,8 @@ impl<'s> Shared<'s> {
     }
 }
 
-/// A run of records that goes into a sorted table when the one before it has: keys in order are inserted leaf by leaf.
-/// A million of them take one thread 0.09 s, and two that do not wait for each other 0.14 s of the processor's time.
+/// Makes a run of records of a sorted table wait until the previous run is inserted: keys in order fill leaf after leaf.
+/// Inserting a million keys takes one thread 0.09 s. Two threads that do not wait take 0.14 s of CPU time.
 struct Turn<'t> {
     inserted: &'t Mutex<u64>,
     changed: &'t Condvar,
@@ -350,7 +350,7 @@ impl Turn<'_> {
         self.inserted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until it is time; whether it ever is.
+    /// Waits for the turn of this run. Returns false if an earlier run was not inserted.
     fn wait(&self) -> bool {
         let mut inserted = self.inserted();
         while *inserted < self.number {
@@ -365,7 +365,7 @@ impl Turn<'_> {
 }
 
 impl Drop for Turn<'_> {
-    /// A run that ends before it was inserted is the last.
+    /// If this run was not inserted, no later one may be.
     fn drop(&mut self) {
         let mut inserted = self.inserted();
         if *inserted <= self.number {
@@ -399,7 +399,7 @@ pub(crate) struct LogReader<'f> {
     len: u64,
     /// The end of the last record that was read.
     at: u64,
-    /// The longest record that memory is allocated for.
+    /// The longest record that may be read into memory.
     most: usize,
     piece: Vec<u8>,
     /// The offset of the piece.
@@ -422,23 +422,23 @@ impl<'f> LogReader<'f> {
         Self { most, ..self }
     }
 
-    /// Looks for the next record there.
+    /// Continues at `offset`.
     pub(crate) fn go_to(&mut self, offset: u64) {
         (self.at, self.start) = (offset, offset);
         self.piece.clear();
     }
 
-    /// Where the next record is looked for.
+    /// Where the next record should start.
     pub(crate) fn at(&self) -> u64 {
         self.at
     }
 
-    /// Goes on from the next place, after this one, where there is a valid record; whether there is one.
+    /// Searches behind this place for a valid record, and continues there. Returns whether there is one.
     pub(crate) fn find_next(&mut self) -> Result<bool> {
         let mut at = self.at;
         while at + (HEAD_BYTES as u64) < self.len {
             at += 1;
-            // No record begins with a zero, and a hole may be long.
+            // No record begins with a zero byte. So we skip zeros quickly, as a hole may be long.
             let piece = self.piece.get((at - self.start) as usize..).unwrap_or_default();
             at += zeros(piece) as u64;
             self.at = at;
@@ -451,7 +451,7 @@ impl<'f> LogReader<'f> {
         Ok(false)
     }
 
-    /// Applies all records; the position behind the last.
+    /// Applies all records. Returns the position behind the last one.
     fn replay(&mut self, loader: &mut Loader, progress: &mut ProgressFn) -> Result<Position> {
         let mut done = 0;
         let mut replay = Replay::new(loader);
@@ -468,7 +468,7 @@ impl<'f> LogReader<'f> {
         }
     }
 
-    /// The next record, or `None` where no valid one follows.
+    /// The next record, or `None` if no valid one follows.
     pub(crate) fn record(&mut self) -> Result<Option<(Kind, &[u8])>> {
         let (salt, at) = (self.salt, self.at);
         let head = self.bytes(HEAD_BYTES as u64)?.and_then(|bytes| bytes.try_into().ok());
@@ -490,7 +490,7 @@ impl<'f> LogReader<'f> {
         Ok(Some((head.kind, &self.piece[from + HEAD_BYTES..from + len as usize])))
     }
 
-    /// The next `len` bytes, or `None` where there are fewer.
+    /// The next `len` bytes, or `None` if there are fewer.
     fn bytes(&mut self, len: u64) -> io::Result<Option<&[u8]>> {
         if len > self.len.saturating_sub(self.at) {
             return Ok(None);
@@ -506,16 +506,16 @@ impl<'f> LogReader<'f> {
         Ok(self.piece.get(from..from + len as usize))
     }
 
-    /// What is behind the last valid record: nothing but zeros, or a torn end. Fails where it had been on disk.
+    /// Checks what follows the last valid record: only zeros, or a torn end. Fails if it had been on disk: that is damage.
     ///
-    /// Another store may be writing to the file, which then ends in records that are not whole *yet*. They are
-    /// taken neither for damage nor for torn:
+    /// Another store may be writing to the file, so its last records may be incomplete only because they are not
+    /// written *yet*. We must call them neither damaged nor torn:
     ///
-    /// - A record that says that others are on disk is written when they are whole. So once it has been read,
-    ///   reading one of those again gives it whole, or it is damaged indeed.
-    /// - Where no record says so, only a writer that lives can make them whole. It holds the lock from before it
-    ///   writes until after, and cuts the file or makes it longer before it writes anything else. So what is read
-    ///   when nobody holds the lock is what stays, if the file has not been cut or made longer when it is read.
+    /// - A synced record is written after the records that it covers. So once we have read a synced record, we read
+    ///   a covered record again: now it is complete, or it is really damaged.
+    /// - If no synced record covers them, only a live writer can complete them. A writer holds the lock while it
+    ///   writes, and cuts or extends the file before it writes anything else. So if nobody holds the lock, and the
+    ///   file was neither cut nor extended while we read, then what we read will stay.
     pub(crate) fn torn(&mut self, has_writer: &dyn Fn() -> bool) -> Result<Option<Torn>> {
         let end = self.at;
         let mut torn = self.unfinished(end)?;
@@ -530,7 +530,7 @@ impl<'f> LogReader<'f> {
         Ok(torn)
     }
 
-    /// What is behind `end`, as it is read now.
+    /// Checks what follows `end` at this moment.
     fn unfinished(&mut self, end: u64) -> Result<Option<Torn>> {
         self.len = self.file.len()?;
         if self.is_whole_by_now(end)? {
@@ -545,7 +545,7 @@ impl<'f> LogReader<'f> {
             let read = self.file.read_at(offset, &mut piece)?;
             let bytes = &piece[..read];
             if bytes.is_empty() {
-                // It was cut meanwhile.
+                // The file was cut meanwhile.
                 break;
             }
             if is_zero(bytes) {
@@ -564,7 +564,7 @@ impl<'f> LogReader<'f> {
                 let what = "a record that was on disk is damaged, and valid ones follow it";
                 return Err(Corrupt { offset: end, what });
             }
-            // A record that the piece cuts is found in the next one.
+            // A record that this piece cuts is whole in the next one.
             offset += if read < SYNCED_BYTES { read as u64 } else { (read - (SYNCED_BYTES - 1)) as u64 };
             if offset + SYNCED_BYTES as u64 > self.len {
                 break;
@@ -573,16 +573,16 @@ impl<'f> LogReader<'f> {
         Ok((last > end).then_some(Torn { offset: end, bytes: last - end }))
     }
 
-    /// How much is on disk according to these bytes at `offset`, if they are a record that says so.
+    /// How much was on disk, if these bytes at `offset` are a valid synced record.
     fn synced(&self, offset: u64, record: &[u8]) -> Option<u64> {
-        // Of other bytes most differ in these.
+        // Most other bytes differ here, and this check is quick.
         const START: [u8; 6] = [Kind::Synced as u8, 8, 0, 0, 0, 0];
         let (head, payload) = record.split_first_chunk().filter(|_| record.starts_with(&START))?;
         Head::decode(self.salt, offset, head)?.matches(payload).then_some(())?;
         synced_by(offset, payload).ok()
     }
 
-    /// Whether a record that was not whole is whole now.
+    /// Whether a record that was incomplete is complete now.
     fn is_whole_by_now(&mut self, offset: u64) -> Result<bool> {
         self.len = self.len.max(self.file.len()?);
         self.go_to(offset);
@@ -590,7 +590,7 @@ impl<'f> LogReader<'f> {
     }
 }
 
-/// Makes room for a record. A file may well be longer than memory, if only by holes in it.
+/// Reserves memory for a record. Fails if there is too little: with holes, a file can easily be longer than memory.
 fn room(bytes: &mut Vec<u8>, len: u64) -> io::Result<usize> {
     let len = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
     bytes.try_reserve_exact(len.saturating_sub(bytes.len()))?;
@@ -603,7 +603,7 @@ fn resize(bytes: &mut Vec<u8>, len: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Room that was set aside is long, and most of what is looked at.
+/// Whether all bytes are 0. This must be fast: most of what is searched is reserved space.
 fn is_zero(bytes: &[u8]) -> bool {
     const ZEROS: [u8; 4096] = [0; 4096];
     bytes.chunks(ZEROS.len()).all(|chunk| *chunk == ZEROS[..chunk.len()])
@@ -629,7 +629,7 @@ mod tests {
     struct Counting {
         bytes: Vec<u8>,
         read: AtomicU64,
-        /// It says that it has so many bytes, as it had before it was cut.
+        /// The length that it claims, if it was cut since.
         shorter: Option<u64>,
     }
 
@@ -677,7 +677,7 @@ mod tests {
         }
     }
 
-    /// A million bytes were read again for each table of a dump: 100,000 empty ones took 8 to 22 s.
+    /// Once, each table of a dump made us read a million bytes again: 100,000 empty tables took 8 to 22 s.
     #[test]
     fn many_small_tables_are_read_a_few_times() {
         for pairs in [0, 1] {
@@ -698,8 +698,8 @@ mod tests {
         }
     }
 
-    /// A writer that closed its file cut off the room that it had set aside, between a reader's look at the length and its
-    /// reading: the file was called damaged.
+    /// A reader asked for the length of a file, then the writer closed it and cut off the reserved space, then the reader
+    /// read on: it called the file damaged.
     #[test]
     fn a_file_that_is_cut_to_its_end_meanwhile_is_whole() {
         let store = twindex::Store::new();
@@ -717,8 +717,8 @@ mod tests {
         }
     }
 
-    /// Behind a torn end each byte once cost a read of a mebibyte where what followed began as a record that says how much
-    /// is on disk. Four mebibytes of these took minutes.
+    /// Once, each byte behind a torn end cost a read of a mebibyte if it began like a synced record. Four mebibytes of them
+    /// took minutes.
     #[test]
     fn a_torn_end_is_read_a_few_times_whatever_is_in_it() {
         const SALT: u64 = 7;

@@ -1,16 +1,15 @@
 //! The log behind the dump: appending, syncing, failing.
 //!
-//! A record is appended in memory order for each key, since its writer holds the key's stripe. With `everysec`
-//! it is the system's before the write returns, so a killed process loses nothing. A short record is copied
-//! into memory that is the file's, where the system has that: a call of the system would take 500 ns where the
-//! copy takes 50. A longer one waits in a buffer, until one of the writers that wait for it has handed all
-//! that has come in to the system at once: a page that is written whole need not be made and read first.
-//! With `always` all records go by the buffer, and the *leader* of those who wait syncs the file too: many
-//! writers share one sync.
+//! The log has the changes of a key in the same order as memory: a writer holds the key's stripe while it appends.
+//! With `everysec` the system has the record before the write returns, so a killed process loses nothing. A short
+//! record is copied into a mapped part of the file, if the platform has that: the copy takes 50 ns, a system call
+//! 500 ns. A longer record goes into a buffer. One of the waiting writers then hands the whole buffer to the system
+//! at once: the system need not read a page that is written whole. With `always` all records go into the buffer, and
+//! one of the waiting writers, the *leader*, also syncs the file. So many writers share one sync.
 //!
-//! A change is made in memory before it is appended, so that the log must then take it. Therefore the file always has
-//! [`SLACK`] more than the log needs, and writers are refused, or wait, before they change anything: where the disk
-//! has no more room, the last sync is too long ago, or the file could not be compacted and grows without end.
+//! A change is made in memory first, so the log must then be able to take it. Therefore the file always has [`SLACK`]
+//! bytes more than the log needs, and writers wait or are refused before they change anything. They are if the disk is
+//! full, if the last sync is too long ago, or if the log has grown too long because the file could not be compacted.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -29,46 +28,46 @@ use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::options::Durability;
 
-/// How much of the file is set aside at once: as much as there is, within these bounds. A sync of a file that need
-/// not grow takes a tenth of the time.
+/// How much space to reserve at once: as much as the file has, within these bounds. A sync takes a tenth of the time
+/// if the file need not grow.
 const ROOM: std::ops::RangeInclusive<u64> = 1 << 20..=16 << 20;
-/// The simulated disk is slow enough for tests of less.
+/// Tests divide sizes by this: the simulated disk is slow.
 const PART: u64 = if cfg!(test) { 16 } else { 1 };
-/// Where the disk has less than that, so much at least, as each time takes a call of the system or two.
+/// How much to reserve at least if the disk has little left. Each time takes a system call or two.
 const LEAST_ROOM: u64 = (64 << 10) / PART;
-/// How much is set aside beyond the end of the log: for changes that were made in memory when the disk became full.
+/// How much is reserved beyond the end of the log, for changes already made in memory when the disk gets full.
 pub(crate) const SLACK: u64 = (256 << 10) / PART;
-/// A disk that refused room is asked again after this time. To ask takes as long as a hundred writes.
+/// If the disk refused space, we ask again after this time. Asking takes as long as a hundred writes.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 500 });
-/// With `everysec`, writers wait while anything was written longer ago than this and is not on disk, or so much is not.
+/// With `everysec`, writers wait while a record older than this is not on disk, or more than `MOST_UNSYNCED` bytes are not.
 const LONGEST_UNSYNCED: Duration = if cfg!(test) { Duration::MAX } else { Duration::from_secs(2) };
 pub(crate) const MOST_UNSYNCED: u64 = (256 << 20) / PART;
-/// Whether that is so is looked at whenever so much was written: it takes as long as reading the clock.
+/// We check that only each time so many bytes were written, because checking reads the clock.
 const LOOK_BYTES: u64 = 4096;
-/// A disk that is too slow lets writers wait with every sync. The program's logger is told no more often than this.
+/// If the disk is too slow, writers wait at every sync. The program's logger is told at most this often.
 const TELL_LATE_AGAIN: Duration = Duration::from_secs(10);
-/// A sync that takes longer is told to the program's logger.
+/// A sync that takes longer than this is reported to the program's logger.
 const SLOW_SYNC: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
-/// How long a log may become, or 16 times as long as its dump, or four times as long as it was first, when it cannot be
-/// compacted.
+/// How long a log may become that cannot be compacted. More is allowed up to 16 times its dump, or four times its length
+/// when compacting first failed.
 pub(crate) const LONGEST: u64 = if cfg!(test) { 4 << 20 } else { 1 << 30 };
-/// From half of that on, writers sleep so long for each so many bytes, which is some 12 MiB a second.
+/// From half of that length on, writers sleep this long for every `NAP_BYTES`. This allows some 12 MiB a second.
 const NAP: Duration = Duration::from_millis(5);
 const NAP_BYTES: u64 = 64 << 10;
-/// Half a second until a sync begins leaves the other half for it to end.
+/// A sync begins after half a second. That leaves it the other half to end.
 pub(crate) const SYNC_EVERY: Duration = Duration::from_millis(500);
-/// Writers who append less than this between two syncs leave the disk and the processor to a compaction.
+/// If writers append less than this between two syncs, the disk and the processor are free for a compaction.
 const QUIET_BYTES: u64 = 4 << 20;
-/// A record up to this length is copied into the file's memory.
+/// A record up to this length is copied into the mapped part of the file.
 const SHORT_BYTES: usize = 1024;
-/// A log that is shorter than this, or than twice its dump, is quick to read as it is.
+/// A log that is shorter than this, or than twice its dump, loads quickly without a compaction.
 pub(crate) const LEAST_DUE_BYTES: u64 = 64 << 20;
-/// Buffers up to this size are kept.
+/// Buffers up to this size are kept for reuse.
 const KEPT_BYTES: usize = 1 << 20;
-/// A buffer that is longer is handed over before its writes are acknowledged.
+/// A longer buffer is handed to the system before its writes are acknowledged.
 const LONG_BUFFER: u64 = 128 << 10;
 
-/// Where a file's log goes on.
+/// Where a file's log continues.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) file: Arc<dyn File>,
@@ -77,7 +76,7 @@ pub(crate) struct End {
     pub(crate) at: u64,
     /// The end of the dump.
     pub(crate) dump: u64,
-    /// Where the last record is in the store's history.
+    /// The position in the store's history behind the last record.
     pub(crate) position: Position,
 }
 
@@ -86,7 +85,7 @@ pub(crate) struct Log {
     path: PathBuf,
     durability: Durability,
     tail: Mutex<Tail>,
-    /// Held by who hands records to the system, with a buffer that is free.
+    /// Locked by the writer that hands records to the system. Holds the spare buffer.
     handing: Mutex<Vec<u8>>,
     /// How much of [`Out::written`] the system has. Grows while `tail` or `handing` is held.
     handed: AtomicU64,
@@ -95,15 +94,15 @@ pub(crate) struct Log {
     failed: OnceLock<Arc<str>>,
     syncs: AtomicU64,
     due: AtomicBool,
-    /// [`Out::is_held_up`]. Changed while `tail` is held.
+    /// The result of [`Out::is_held_up`]. Changed while `tail` is held.
     ahead: AtomicBool,
     room: Condvar,
-    /// When it was last synced, where no thread of ours does that.
+    /// When writers last synced, if no thread of ours does that.
     by_writers: OnceLock<Mutex<Instant>>,
 }
 
 thread_local! {
-    /// Memory for the record that a thread is making. It is made before the lock is taken that all writers share.
+    /// Memory for the record that a thread makes. It makes the record before it takes the lock that all writers share.
     static OPERATIONS: Cell<Option<Operations>> = const { Cell::new(None) };
 }
 
@@ -117,93 +116,93 @@ struct Tail {
 #[derive(Debug)]
 struct Out {
     end: End,
-    /// What the next record is to say who wrote it. See [`Log::begin_session`].
+    /// The session with which the next record must begin. See [`Log::begin_session`].
     session: Option<u64>,
     /// The file has at least this many bytes.
     reserved: u64,
-    /// The part of the file that is memory, and its offset.
+    /// The part of the file that is mapped into memory, and its offset.
     window: Option<(u64, Box<dyn Window>)>,
-    /// Records that are not yet written, with `always`.
+    /// Records that the system does not have yet.
     buffer: Vec<u8>,
-    /// All the bytes ever appended, over all files: what a writer waits for.
+    /// How many bytes were ever appended, over all files. A writer waits until this many are safe.
     written: u64,
     /// The end of the last record of operations.
     last: u64,
-    /// Up to where the file is on disk, and up to where a record says so.
+    /// Up to where the file is on disk, and up to where a synced record says so.
     synced: u64,
     said: u64,
-    /// How far the log may grow until a compaction has come further.
+    /// How far the log may grow before a compaction has made progress.
     allowed: u64,
-    /// When the disk refused to set so much aside, and why.
+    /// When the disk last refused to reserve space, how much, and why.
     refused: Option<Refused>,
-    /// There is less than [`SLACK`] behind the end, for this reason.
+    /// Why less than [`SLACK`] is reserved behind the end, if so.
     full: Option<Arc<str>>,
-    /// The system refused what is in the buffer, for want of space.
+    /// The system refused to write the buffer, because the disk is full.
     stuck: bool,
-    /// When the first record was appended that is not on disk, and the first that no sync is under way for.
+    /// When the oldest record was appended that a sync under way covers, and the oldest that no sync covers yet.
     syncing: Option<Instant>,
     unsynced: Option<Instant>,
     /// How much of `written` is on disk.
     done: u64,
     /// [`LONGEST_UNSYNCED`], unless a test says otherwise.
     longest_unsynced: Duration,
-    /// Too much is not on disk, or for too long.
+    /// Too many bytes are not on disk, or for too long.
     is_late: bool,
-    /// When the program's logger was told so.
+    /// When the program's logger was last told so.
     told_late: Option<Instant>,
-    /// When to look at that again, in `written`.
+    /// The value of `written` at which to check that again.
     look_at: u64,
-    /// Why the file could not be compacted.
+    /// Why the file could not be compacted, if so.
     uncompacted: Option<Arc<str>>,
-    /// How long the log was when that was first so.
+    /// How long the log was when compacting first failed.
     uncompacted_at: u64,
     watch: Watch,
-    /// `written` when somebody last looked whether writers pause.
+    /// The value of `written` when we last checked whether writers pause.
     watched: u64,
     growth: Growth,
-    /// When a writer sleeps next, in `written`.
+    /// The value of `written` at which the next writer sleeps.
     nap_at: u64,
 }
 
-/// Whether a thread looks now and then if writers pause.
+/// Whether a thread checks now and then if writers pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Watch {
     Absent,
     Present,
-    /// A compaction is put off until they do.
+    /// It does, and a compaction is put off until they pause.
     PutOff,
 }
 
-/// What a log does that cannot be compacted.
+/// What a log that cannot be compacted does to writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Growth {
     Free,
     /// The next writer sleeps.
     Slowed,
-    /// It is as long as it may become.
+    /// Writers are refused: the log is as long as it may become.
     Ended,
 }
 
-/// That a disk refused room.
+/// A disk refused to reserve space.
 #[derive(Debug)]
 struct Refused {
     at: Instant,
-    /// Half of what was refused: 0 where that is too little.
+    /// Half of what was refused, and the most to ask for. If less than [`LEAST_ROOM`], we do not ask.
     room: u64,
     error: io::Error,
 }
 
-/// What is on disk.
+/// The state of syncs.
 #[derive(Debug)]
 struct Sync {
-    /// How much of [`Tail::written`].
+    /// How much of [`Out::written`] is on disk.
     done: u64,
-    /// Somebody is at it.
+    /// There is a [`Leader`].
     busy: bool,
     last: Option<SystemTime>,
 }
 
-/// The only thread that may sync, or put another file in place.
+/// The right to sync, or to switch to another file. Only one thread has it at a time.
 pub(crate) struct Leader<'l> {
     log: &'l Log,
 }
@@ -215,7 +214,7 @@ impl Drop for Leader<'_> {
     }
 }
 
-/// That writers wait where they are too far ahead of a compaction. They are free when it is dropped.
+/// Makes writers wait that are too far ahead of a compaction. They are free once this is dropped.
 pub(crate) struct Pace {
     log: Arc<Log>,
 }
@@ -241,7 +240,7 @@ pub(crate) struct LogStats {
     pub(crate) dump_bytes: u64,
     pub(crate) log_bytes: u64,
     pub(crate) unsynced_bytes: u64,
-    /// How long ago the first of them was written.
+    /// How long ago the oldest of them was written.
     pub(crate) unsynced_for: Option<Duration>,
     pub(crate) syncs: u64,
     pub(crate) last_sync: Option<SystemTime>,
@@ -249,7 +248,7 @@ pub(crate) struct LogStats {
     pub(crate) failed: Option<Arc<str>>,
 }
 
-/// Whether the system may do later what it could not do now, and did nothing or a part that can be done again.
+/// Whether the system may succeed later, when there is space. What it did so far, if anything, can be done again.
 fn is_want_of_space(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
@@ -313,13 +312,13 @@ impl Log {
         }
     }
 
-    /// The next record says that another process writes from there on. A power cut may have taken records away that
-    /// somebody had read: what follows is not to be taken for what comes behind these.
+    /// Begins a new session with the next record. A power cut may have removed records that a reader had seen. The new
+    /// session tells that reader that the records from here on do not continue those.
     pub(crate) fn begin_session(&self) {
         lock(&self.tail).out.session = Some(random_salt());
     }
 
-    /// That writes can still be kept.
+    /// Fails if the log has failed.
     #[inline]
     pub(crate) fn check(&self) -> Result<()> {
         match self.failed.get() {
@@ -328,7 +327,7 @@ impl Log {
         }
     }
 
-    /// Ends the log for good: what the file holds from here on is not known.
+    /// Ends the log for good, because we no longer know what the file holds.
     pub(crate) fn fail(&self, error: &io::Error) -> Error {
         let reason = self.failed.get_or_init(|| {
             Notice::LogFailed(error).tell(&self.path);
@@ -346,7 +345,7 @@ impl Log {
 
     // --- who has to wait
 
-    /// Lets the log grow up to this offset, and says later how far it may then.
+    /// Lets the log grow up to this offset. The returned [`Pace`] raises the offset later.
     pub(crate) fn allow(self: &Arc<Self>, up_to: u64) -> Pace {
         let pace = Pace { log: Arc::clone(self) };
         pace.allow(up_to);
@@ -359,8 +358,8 @@ impl Log {
         self.ahead.load(Relaxed)
     }
 
-    /// Returns once the log may grow by so many bytes, or why it may not. Writers come here before they take a lock and
-    /// change anything.
+    /// Waits until the log may grow by so many bytes, or fails if it may not. Writers call this before they take a lock
+    /// and change anything.
     #[inline]
     pub(crate) fn wait_for_room(&self, bytes: usize) -> Result<()> {
         if self.is_ahead() || bytes as u64 > SLACK / 8 { self.wait(bytes) } else { Ok(()) }
@@ -368,13 +367,13 @@ impl Log {
 
     #[cold]
     fn wait(&self, bytes: usize) -> Result<()> {
-        // As a failed log wakes who sleeps here without the lock, they look for themselves now and then.
+        // `fail` does not hold the lock when it notifies. A sleeper may miss that, so it wakes up now and then.
         const LOOK: Duration = Duration::from_millis(100);
         let mut tail = lock(&self.tail);
         loop {
             self.check()?;
             if tail.closed {
-                // Whoever comes here asks for that next.
+                // The caller checks for that next.
                 return Ok(());
             }
             let out = &mut tail.out;
@@ -385,7 +384,7 @@ impl Log {
                 self.flush()?;
                 tail = lock(&self.tail);
             } else if out.growth == Growth::Ended {
-                // It is tried again, now and then.
+                // So a compaction is tried again.
                 self.due.store(true, Relaxed);
                 return Err(self.refuse(out.error_of_length()));
             } else if out.growth == Growth::Slowed {
@@ -410,17 +409,17 @@ impl Log {
         if stuck { self.hand_over(written) } else { Ok(()) }
     }
 
-    /// Lets writers go on, or not.
+    /// Tells writers whether they may go on.
     fn tell_writers(&self, out: &Out) {
         self.ahead.store(out.is_held_up(), Relaxed);
         self.room.notify_all();
     }
 
-    /// Looks whether writers are too far ahead of the disk.
+    /// Checks whether writers are too far ahead of the disk.
     #[cold]
     fn look(&self, out: &mut Out) {
         out.look_at = out.written + LOOK_BYTES;
-        // Where writers sync, whoever would wait does so.
+        // If writers sync themselves, a writer that would have to wait syncs instead.
         if self.durability == Durability::EverySec && self.by_writers.get().is_none() {
             let (bytes, since) = (out.written - out.done, out.unsynced_for());
             let was_late = out.is_late;
@@ -436,7 +435,7 @@ impl Log {
         }
     }
 
-    /// Notes why the file could not be compacted, or that it was.
+    /// Records why the file could not be compacted, or that it was.
     pub(crate) fn note_compaction(&self, error: Option<&Error>) {
         if let Some(error) = error {
             Notice::CompactionFailed(error).tell(&self.path);
@@ -453,10 +452,10 @@ impl Log {
 
     // --- appending
 
-    /// Appends what `fill` makes, in one record; what to [`acknowledge`](Self::acknowledge) then.
+    /// Appends the operations that `fill` makes as one record. Returns what to [`acknowledge`](Self::acknowledge) then.
     #[inline]
     pub(crate) fn append(&self, fill: impl FnOnce(&mut Operations)) -> Result<u64> {
-        // A thread that is about to end has none any more.
+        // A thread that is about to end has no thread-local any more.
         let kept = OPERATIONS.try_with(Cell::take).ok().flatten();
         let mut operations = kept.unwrap_or_default();
         operations.clear(KEPT_BYTES);
@@ -466,11 +465,11 @@ impl Log {
         written
     }
 
-    /// Appends these operations, in one record, as `append` does.
+    /// Appends these operations as one record. Otherwise like `append`.
     #[inline]
     pub(crate) fn append_made(&self, operations: &mut Operations) -> Result<u64> {
         let written = self.put_in_order(operations)?;
-        // The buffer of many writes that are acknowledged together stays short enough for the memory that is kept back.
+        // Many writes may be acknowledged together. Their buffer must not outgrow the memory that `reserve` keeps back.
         if written.saturating_sub(self.handed.load(Acquire)) >= LONG_BUFFER {
             self.hand_over(written)?;
         }
@@ -497,7 +496,7 @@ impl Log {
         Ok(out.written)
     }
 
-    /// Appends a record. The system has it then, or it is in the buffer.
+    /// Appends a record, either to the mapped file, so that the system has it, or to the buffer.
     #[inline]
     fn put(&self, out: &mut Out, record: &[u8]) -> Result<()> {
         let (at, end) = (out.end.at + record.len() as u64, out.written + record.len() as u64);
@@ -525,7 +524,7 @@ impl Log {
         Ok(())
     }
 
-    /// Sets room aside for the log to have its end at `end`, or notes that there is none.
+    /// Reserves space for a log that ends at `end`, or records that there is none.
     #[cold]
     fn reserve(&self, out: &mut Out, end: u64) -> Result<()> {
         match out.reserve(end + SLACK) {
@@ -553,7 +552,7 @@ impl Log {
             return Ok(());
         }
         let mut free = lock(&self.handing);
-        // While this one waited, another has handed its records over too.
+        // While this thread waited, another one may have handed its records over too.
         if self.handed.load(Acquire) >= written {
             return Ok(());
         }
@@ -580,8 +579,8 @@ impl Log {
         Ok(())
     }
 
-    /// Keeps what could not be written to its place, where that may be done later. A part of it that is there now is
-    /// no record, and is then written again.
+    /// Keeps a buffer that could not be written, if that may succeed later. A part of it may be in the file now. It is
+    /// no valid record, and will be overwritten.
     fn keep(&self, out: &mut Out, mut buffer: Vec<u8>, error: &io::Error) -> Error {
         if !is_want_of_space(error) {
             return self.fail(error);
@@ -594,7 +593,7 @@ impl Log {
         self.refuse(io::Error::new(error.kind(), what))
     }
 
-    /// Returns once what was appended up to `written` is as safe as the durability says.
+    /// Returns once all that was appended up to `written` is as safe as the durability demands.
     #[inline]
     pub(crate) fn acknowledge(&self, written: u64) -> Result<()> {
         if self.durability == Durability::Always {
@@ -632,7 +631,7 @@ impl Log {
         Ok(())
     }
 
-    /// Waits until nobody else is at it.
+    /// Waits until there is no other leader, and becomes it.
     pub(crate) fn lead(&self) -> Leader<'_> {
         let mut sync = lock(&self.sync);
         while sync.busy {
@@ -642,8 +641,8 @@ impl Log {
         Leader { log: self }
     }
 
-    /// Syncs what there is, and notes in the log that it is done, so that a reader can tell damage from what a
-    /// power cut left unfinished.
+    /// Syncs all records, and appends a synced record. With it a reader can tell damage from what a power cut left
+    /// incomplete.
     pub(crate) fn tick(&self) -> Result<()> {
         self.flush()?;
         let mut tail = lock(&self.tail);
@@ -653,7 +652,7 @@ impl Log {
         Ok(())
     }
 
-    /// From now on a writer that comes when it is time syncs for all.
+    /// From now on writers sync: the first one that comes when a sync is due does it for all.
     pub(crate) fn leave_to_writers(&self) {
         self.by_writers.get_or_init(|| Mutex::new(Instant::now()));
     }
@@ -669,8 +668,7 @@ impl Log {
         self.tick()
     }
 
-    /// Appends the record that tells how much of the file is on disk, where there are operations of which none
-    /// tells that yet.
+    /// Appends a synced record, if operations are on disk that no synced record covers yet.
     fn say_synced(&self, out: &mut Out) -> Result<()> {
         if out.said >= out.synced.min(out.last) {
             return Ok(());
@@ -679,7 +677,7 @@ impl Log {
         self.put(out, &synced(out.end.salt, out.end.at, out.synced))
     }
 
-    /// Syncs all, cuts off what was set aside, and takes no more. Where that fails, it goes on as before.
+    /// Syncs all records, cuts off the reserved space, and takes no more records. If that fails, the log goes on as before.
     pub(crate) fn close(&self) -> Result<()> {
         let leader = self.lead();
         if mem::replace(&mut lock(&self.tail).closed, true) {
@@ -727,13 +725,13 @@ impl Log {
         lock(&self.tail).out.end.at
     }
 
-    /// Where the next record goes, and where the last one is in the store's history.
+    /// Where the next record goes, and the position in the store's history there.
     pub(crate) fn place(&self) -> (u64, Position) {
         let end = &lock(&self.tail).out.end;
         (end.at, end.position)
     }
 
-    /// The end of what has been appended, all of which the system has.
+    /// The end of the log. The system has all records before it.
     pub(crate) fn end(&self) -> Result<End> {
         let tail = lock(&self.tail);
         let End { file, salt, at, dump, position } = &tail.out.end;
@@ -749,7 +747,7 @@ impl Log {
         lock(&self.tail).out.longest_unsynced = time;
     }
 
-    /// Whether the log is kept from growing, as while another file takes its place.
+    /// Whether the log cannot grow just now, for example while another file takes its place.
     #[cfg(test)]
     pub(crate) fn is_held(&self) -> bool {
         self.tail.try_lock().is_err()
@@ -757,18 +755,18 @@ impl Log {
 
     // --- when to write the file anew
 
-    /// Whether it is worth it to write the file anew. Asked with every write, so it is looked at now and then.
+    /// Whether a compaction is worth it. Every write calls this, so it only reads a flag that is set now and then.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         self.due.load(Relaxed) && self.due.swap(false, Relaxed)
     }
 
-    /// Puts a compaction that is due off until writers pause, where it can wait. Returns whether it can: a thread
-    /// tells when they do, and the log is not longer than twice what the store has in memory.
+    /// Puts off a compaction that is due until writers pause, if it can wait. Returns whether it can: a thread must be
+    /// checking for pauses, and the log must be at most twice as long as what the store has in memory.
     ///
-    /// Who writes much at once mostly writes what is new. A log of that is no longer than its dump would be, and writing
-    /// the dump beside it took from the writers: one of them appended 5.0 M messages of 100 bytes a second with it and
-    /// 6.5 without, eight 4.6 and 5.3.
+    /// Writers that write much at once mostly write new pairs. The log of new pairs is no longer than their dump would
+    /// be, and writing the dump meanwhile slows writers down. In messages of 100 bytes a second: one writer appended
+    /// 5.0 M during a compaction and 6.5 M without, eight writers 4.6 M and 5.3 M.
     pub(crate) fn put_off(&self, memory: usize) -> bool {
         let out = &mut lock(&self.tail).out;
         if out.watch == Watch::Absent {
@@ -779,12 +777,12 @@ impl Log {
         can_wait
     }
 
-    /// Somebody asks [`is_quiet`](Self::is_quiet) from now on, after each [`tick`](Self::tick).
+    /// From now on a thread calls [`is_quiet`](Self::is_quiet) after each [`tick`](Self::tick).
     pub(crate) fn watch(&self) {
         lock(&self.tail).out.watch = Watch::Present;
     }
 
-    /// Whether writers pause, and a compaction was put off until then.
+    /// Whether a compaction was put off until writers pause, and they do now.
     pub(crate) fn is_quiet(&self) -> bool {
         let out = &mut lock(&self.tail).out;
         let written = out.written - mem::replace(&mut out.watched, out.written);
@@ -807,7 +805,7 @@ impl Out {
         self.end.at - self.end.dump
     }
 
-    /// Copies a record to its place, where that is memory or can be; whether it is.
+    /// Copies a record to its place, if that is mapped or can be. Returns whether it did.
     #[inline]
     fn copy(&mut self, record: &[u8]) -> bool {
         if self.copy_mapped(record) {
@@ -829,7 +827,7 @@ impl Out {
         true
     }
 
-    /// Makes the room that is set aside memory.
+    /// Maps the reserved space into memory.
     #[cold]
     fn map(&mut self) {
         self.window = None;
@@ -838,8 +836,8 @@ impl Out {
         self.window = self.end.file.window(at, len).map(|window| (at, window));
     }
 
-    /// Sets room aside for the file to have `end` bytes, and more: where the disk has little left, half as much and half
-    /// of that.
+    /// Reserves space for the file to have `end` bytes, and more. If the disk refuses, it tries half as much more, then half
+    /// of that, and so on.
     fn reserve(&mut self, end: u64) -> io::Result<()> {
         if end <= self.reserved {
             return Ok(());
@@ -870,12 +868,12 @@ impl Out {
         }))
     }
 
-    /// How long ago the first record was appended that is not on disk.
+    /// How long ago the oldest record that is not on disk was appended.
     fn unsynced_for(&self) -> Option<Duration> {
         self.syncing.or(self.unsynced).map(|since| since.elapsed())
     }
 
-    /// So much of what was written is on disk.
+    /// Records that the bytes up to `written` are on disk.
     fn is_on_disk(&mut self, written: u64) {
         self.syncing = None;
         self.done = written;
@@ -887,7 +885,7 @@ impl Out {
         waits || self.stuck || self.full.is_some()
     }
 
-    /// Slows writers down where the file cannot be compacted, and in the end refuses them.
+    /// If the file cannot be compacted, slows writers down, and in the end refuses them.
     fn look_at_length(&mut self) {
         let (length, most) = (self.length(), self.longest());
         self.growth = match self.growth {
@@ -957,8 +955,8 @@ impl Leader<'_> {
         Ok(())
     }
 
-    /// Puts another file in the place of this one, while no record is appended. `change` is given this file's
-    /// last end, to copy what is missing, and returns the other's; all of that must be on disk then.
+    /// Replaces this file by another one, while no record can be appended. `change` gets the end of this file, copies
+    /// what the other one lacks, and returns the end of the other file. All of that must be on disk then.
     pub(crate) fn switch(&self, change: impl FnOnce(&End) -> Result<End>) -> Result<()> {
         let _alone = lock(&self.log.handing);
         let mut tail = lock(&self.log.tail);
@@ -976,7 +974,7 @@ impl Leader<'_> {
         let end = change(&out.end)?;
         out.window = None;
         (out.last, out.synced, out.said) = (end.at, end.at, end.at);
-        // Room for more was set aside before.
+        // Space for more was reserved before.
         out.reserved = end.file.len().unwrap_or(end.at);
         out.end = end;
         let written = out.written;

@@ -1,7 +1,7 @@
 //! Replaying a log in groups of operations, by several threads.
 //!
-//! Nobody sees a store before all of its log is replayed, so only the result counts: within a group, the last operation of
-//! each key. A group's keys are divided among threads, and each thread uses the engine's verbs for many pairs.
+//! Nobody sees a store before its whole log is replayed. So within a group only the last operation of each key counts.
+//! The keys of a group are divided among threads, and each thread calls the engine's verbs for many pairs.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -22,25 +22,25 @@ pub(crate) fn threads() -> usize {
     thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
 }
 
-/// What bounds a group, and who applies it.
+/// The limits of a group, and how it is divided among threads.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     /// A longer record is a group of its own, so that it is not copied.
     bytes: usize,
     operations: usize,
     threads: usize,
-    /// A table with fewer operations in a group gets them from one thread.
+    /// If a group has fewer operations of a table, one thread applies them.
     divided: usize,
 }
 
-/// How much memory must be left below a store's limit, for each byte of a group. With less, the operations are applied one by
-/// one: in another order, pairs that grow may come before others that shrink, and not fit meanwhile.
+/// How much memory must be free below a store's limit for each byte of a group. With less, operations are applied one by
+/// one: in another order, pairs that grow may come before pairs that shrink, and not fit until then.
 const HEADROOM: usize = 16;
-/// A table's first pair takes more, up to half of this. So with a limit, a group has few enough operations for the headroom.
+/// The first pair of a table takes more: up to half of this. So with a limit, the headroom bounds a group's operations too.
 const FIRST_PAIR: usize = 2048;
 
 impl Bounds {
-    /// Whether a group, with this payload, fits the memory limit in any order.
+    /// Whether a group with this payload fits the memory limit, whatever the order of its operations.
     fn have_headroom(self, loader: &Loader, payload: usize) -> bool {
         let store = loader.store();
         let needed = payload.max(self.bytes).saturating_mul(HEADROOM);
@@ -48,7 +48,7 @@ impl Bounds {
     }
 }
 
-/// A log on its way into a store.
+/// Replays a log into a store.
 pub(crate) struct Replay<'l> {
     loader: &'l mut Loader,
     position: Position,
@@ -60,7 +60,7 @@ pub(crate) struct Replay<'l> {
 
 impl<'l> Replay<'l> {
     pub(crate) fn new(loader: &'l mut Loader) -> Self {
-        // Four times as much takes as long, and 80 MB.
+        // With bounds four times as large, replaying takes as long, and 80 MB.
         let bounds = Bounds { bytes: 4 << 20, operations: 1 << 17, threads: threads(), divided: 1 << 12 };
         Self::within(loader, bounds)
     }
@@ -73,7 +73,7 @@ impl<'l> Replay<'l> {
         Self { loader, position, bounds, bytes: Vec::new(), group: Group::default() }
     }
 
-    /// Takes the next record, which is at `offset`; how many operations it holds.
+    /// Takes the next record, which is at `offset`. Returns how many operations it holds.
     pub(crate) fn record(&mut self, kind: Kind, offset: u64, payload: &[u8]) -> Result<u64> {
         if kind != Kind::Log {
             return self.loader.record(kind, offset, payload);
@@ -97,7 +97,7 @@ impl<'l> Replay<'l> {
         group.take(loader, *bounds, offset, bytes, from)
     }
 
-    /// Applies what was taken; the place behind the last record.
+    /// Applies what was taken. Returns the position behind the last record.
     pub(crate) fn end(mut self) -> Result<Position> {
         self.apply()?;
         Ok(self.position)
@@ -110,7 +110,7 @@ impl<'l> Replay<'l> {
     }
 }
 
-/// A put or a delete. The key begins there in the group's bytes, and is so long. A put's value follows it.
+/// A put or a delete. Its key begins at `at` in the group's bytes; a put's value follows. `key` and `value` are lengths.
 #[derive(Clone, Copy)]
 struct Step {
     at: usize,
@@ -131,7 +131,7 @@ impl Step {
     }
 }
 
-/// Puts and deletes that were not applied yet, by the ids of their tables, each in the order of the log.
+/// Puts and deletes that were not applied yet, by the id of their table. Those of a table are in the order of the log.
 #[derive(Default)]
 struct Group {
     tables: HashMap<u32, (Table, Vec<Step>), FixedState>,
@@ -139,7 +139,7 @@ struct Group {
 }
 
 impl Group {
-    /// Takes the operations of a record: all of `bytes` behind `from`. How many these are.
+    /// Takes the operations of a record, which are all of `bytes` from `from` on. Returns how many there are.
     fn take(
         &mut self,
         loader: &mut Loader,
@@ -158,7 +158,7 @@ impl Group {
             let (id, key, value) = match taken {
                 Some((id, Operation::Put(key, value))) if loader.find(id).is_some() => (id, key, Some(value)),
                 Some((id, Operation::Delete(key))) if loader.find(id).is_some() => (id, key, None),
-                // Any other comes after all that was taken, and so does what is wrong with it.
+                // Any other operation, or an error in it, comes after all that was taken. So we apply that first.
                 _ => {
                     self.apply(bounds, bytes)?;
                     let len = taken.map_or(before.len(), |_| before.len() - rest.len());
@@ -168,7 +168,7 @@ impl Group {
             };
             let value_len = value.map_or(0, <[u8]>::len);
             let at = bytes.len() - rest.len() - value_len - key.len();
-            // Lengths that have so many bits in a log.
+            // Nothing is cut off: in a log, lengths have no more bits than this.
             let step = Step { at, value: value_len as u32, key: key.len() as u16, is_put: value.is_some() };
             self.push(loader, id, step)?;
             count += 1;
@@ -208,10 +208,10 @@ struct Steps<'g> {
     table: &'g Table,
     bytes: &'g [u8],
     all: &'g [Step],
-    /// Where sorted keys are divided: each part begins with one of these, but the first.
+    /// Where the keys of a sorted table are divided. Each part but the first begins with one of these keys.
     borders: Vec<&'g [u8]>,
     parts: usize,
-    /// Whether the last step of each key is to be found, in the order of the keys.
+    /// Whether to sort the steps by key, and keep only the last step of each key.
     in_order: bool,
 }
 
@@ -220,13 +220,13 @@ impl<'g> Steps<'g> {
         let mut parts = if steps.len() < bounds.divided { 1 } else { bounds.threads };
         let mut borders = room(parts)?;
         let in_order = match table.index() {
-            // Equal keys are written in turn, unless some are deleted, which is done first.
+            // Puts alone may stay in log order: the last one of a key wins. A mix may not: all deletes are done first.
             Index::Hash => steps.iter().any(|step| step.is_put != steps[0].is_put),
             Index::Sorted => !steps.is_sorted_by(|one, next| one.key(bytes) < next.key(bytes)),
         };
         if table.index() == Index::Sorted && parts > 1 {
             let sample = sample(bytes, steps)?;
-            // Leaves that are filled from one end are fuller.
+            // If all keys are behind the table's last one, one thread inserts them: leaves filled from one end are fuller.
             let is_behind = |last: &[u8]| sample.first().is_some_and(|first| last < *first);
             let last =
                 table.try_cursor(..).ok().and_then(|mut cursor| Some(is_behind(cursor.scan_desc_next()?.0)));
@@ -248,7 +248,7 @@ impl<'g> Steps<'g> {
             for (part, other) in others {
                 let other = match other {
                     Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                    // No thread can be had.
+                    // The thread could not be started.
                     Err(_) => self.apply_part(part),
                 };
                 applied = applied.and(other);
@@ -258,7 +258,7 @@ impl<'g> Steps<'g> {
     }
 
     fn apply_part(&self, part: usize) -> Result<()> {
-        /// So many are handed to the engine at once.
+        /// How many keys or pairs to hand to the engine at once.
         const AT_ONCE: usize = 4096;
         let bytes = self.bytes;
         let mut own = collected(self.all.iter().copied().filter(|step| self.part_of(*step) == part))?;
@@ -312,7 +312,7 @@ fn last_of_each(bytes: &[u8], steps: &[Step]) -> Result<Vec<Step>> {
             shared = first.iter().zip(key).take_while(|(one, other)| one == other).count();
         }
     }
-    // Most keys differ in these bytes, which are compared at once, and in one cache line with others.
+    // Most keys differ in these eight bytes. We compare them at once, as a number that stands beside the others.
     let head = |step: &Step| {
         let rest = &step.key(bytes)[shared..];
         let mut head = [0; 8];
@@ -358,7 +358,7 @@ mod tests {
     }
 
     fn made() -> impl Strategy<Value = Made> {
-        // Few keys, of which some begin with others and some with the same eight bytes.
+        // There are few keys. Some begin with another key, and some with the same eight bytes.
         let key = || {
             let start = prop_oneof![Just(&b""[..]), Just(&b"\0"[..]), Just(&b"the same eight bytes"[..])];
             (start, vec(0..3_u8, 0..3)).prop_map(|(start, end)| [start, &end].concat())
@@ -460,7 +460,7 @@ mod tests {
     }
 
     proptest! {
-        /// Groups of any size leave what the operations one after the other leave, and find the same damage at the same place.
+        /// Groups of any size give the same store as single operations, and find the same damage at the same place.
         #[test]
         fn groups_are_as_good_as_one_after_the_other(
             records in vec(vec(made(), 0..12), 0..40),
@@ -509,13 +509,13 @@ mod tests {
         assert!(matches!(refused, Err(Error::MemoryLimit { .. })), "{refused:?}");
     }
 
-    /// A table's first pair needs a kilobyte, however short it is. Those of one group needed more than there was room for,
-    /// since what made the room came later in the order of tables.
+    /// The first pair of a table takes a kilobyte, however short it is. Once, a group of first pairs did not fit, because the
+    /// delete that makes room came later in the order of tables.
     #[test]
     fn within_a_limit_first_pairs_of_many_tables_wait_for_deletes() {
         const TABLES: u32 = 2_000;
         const LAST: u32 = TABLES * 2;
-        // Bounds of a 128th of those that are in use.
+        // These bounds are a 128th of the real ones.
         let bounds = Bounds { bytes: 64 << 10, operations: 1 << 18, threads: 2, divided: 1 << 12 };
         let fill = |loader: &mut Loader| {
             let tables: Vec<_> = (1..=TABLES).map(|id| Made::Create(id * 2)).collect();

@@ -1,11 +1,11 @@
 //! Reading a log while another process writes it.
 //!
-//! A record is written in place, so a reader may find a part of one. Its checksum does not match then, and it is *not
-//! yet* there: the reader comes back to it. It is damage only where a later record says that it was on disk.
+//! A record is written in place, so a reader may find only a part of one. Then its checksum does not match. The reader
+//! takes it as *not yet* there and comes back later. It is damage only if a later record says that it was on disk.
 //!
-//! A compaction puts another file in this one's place. The old one gets no more records then, and whoever has it open
-//! can read it to its end. The log of the new one begins with a [position](Position) that is not behind that end, so
-//! the reader goes on there without reading the dump.
+//! A compaction replaces the file by a new one. The old file gets no more records, and a reader that has it open can
+//! read it to its end. The log of the new file begins with a [position](Position) that is at that end or before it. So
+//! the reader continues in the new log, and need not read the dump.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -24,11 +24,11 @@ use crate::disk::{Disk, File};
 use crate::load::LogReader;
 use crate::log::End;
 
-/// How long a record may stay half written before the bytes behind it are searched for a sign that it is damaged, at
-/// first and at most.
+/// How long a record may stay incomplete before we search the bytes behind it for a sign of damage: at first, and at
+/// most.
 const DOUBT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
-/// A table, as the log tells of it.
+/// A table, as the log describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableInfo {
@@ -52,7 +52,7 @@ impl TableInfo {
 /// The tables that there are, by their ids.
 pub(crate) type Infos = BTreeMap<u32, Arc<TableInfo>>;
 
-/// Is given the payload of a record of operations, and the place behind it.
+/// Gets the payload of a record of operations, and the position behind it.
 pub(crate) type Each<'e> = dyn FnMut(&[u8], Position) -> Result<ControlFlow<()>> + 'e;
 
 /// How far a log was read.
@@ -62,29 +62,29 @@ pub(crate) struct Tail {
     salt: u64,
     at: u64,
     pub(crate) position: Position,
-    /// Where the last record is that was read, and its head: both are gone where the file was cut and written again.
+    /// Where the last record that was read is, and its head. If they are gone, the file was cut and written again.
     last: Option<(u64, [u8; HEAD_BYTES])>,
     doubt: Option<Doubt>,
 }
 
-/// A record that is not whole.
+/// A record that is incomplete.
 #[derive(Debug)]
 struct Doubt {
     at: u64,
     since: Instant,
-    /// How long until it is looked at more closely.
+    /// How long until we search for damage.
     wait: Duration,
     /// What is wrong, if it is damaged.
     damage: Option<twindex::Error>,
 }
 
-/// What there is under the file's name.
+/// Which file is under the name now.
 pub(crate) enum Look {
     /// The same log.
     Same,
     /// Another file. The old one gets no more records.
     Other(Arc<dyn File>, Header),
-    /// The same file without what was read, or a copy of it from an earlier time.
+    /// The same file without the records that were read, or a copy of it from an earlier time.
     Earlier(Arc<dyn File>, Header),
     /// An empty file, which is about to become a store's.
     Empty,
@@ -92,13 +92,13 @@ pub(crate) enum Look {
 
 /// Where a position is in a file.
 pub(crate) enum Place {
-    /// There, and these are the tables at that time.
+    /// Here. These are the tables at that time.
     Here(Box<Tail>, Infos),
-    /// Nowhere: the oldest position in the file.
+    /// Not in the file. This is the oldest position in it.
     Gone(Position),
 }
 
-/// The file at `path`, or `None` where it is empty.
+/// Opens the file at `path`. `None` if it is empty.
 pub(crate) fn open(disk: &dyn Disk, path: &Path) -> Result<Option<(Arc<dyn File>, Header)>> {
     let file = disk.open(path, false)?;
     let mut bytes = [0; HEADER_BYTES];
@@ -116,13 +116,13 @@ impl Tail {
         Self { file, salt, at, position, last: None, doubt: None }
     }
 
-    /// Looks what is under the file's name.
+    /// Checks which file is under the name now.
     pub(crate) fn look(&mut self, disk: &dyn Disk, path: &Path) -> Result<Look> {
         let Some((file, header)) = open(disk, path)? else { return Ok(Look::Empty) };
         if header.salt != self.salt {
             return Ok(Look::Other(file, header));
         }
-        // A copy of it has the same salt.
+        // A copy of the file has the same salt.
         self.file = file;
         if self.is_as_read()? { Ok(Look::Same) } else { Ok(Look::Earlier(Arc::clone(&self.file), header)) }
     }
@@ -135,7 +135,7 @@ impl Tail {
         }
     }
 
-    /// Reads the records that are there and were not read yet; whether all were.
+    /// Reads the records that were not read yet. Returns whether it read all of them.
     pub(crate) fn read(&mut self, has_writer: &dyn Fn() -> bool, each: &mut Each<'_>) -> Result<bool> {
         let Some(head) = head_at(&*self.file, self.at)?.filter(|head| head[0] != 0) else {
             self.doubt = None;
@@ -177,7 +177,7 @@ impl Tail {
         Ok(is_end)
     }
 
-    /// Looks, now and then, whether the record that is not whole ever will be.
+    /// Checks now and then whether the incomplete record is damaged, and so will never be complete.
     fn doubt(&mut self, reader: &mut LogReader<'_>, has_writer: &dyn Fn() -> bool) -> Result<()> {
         let doubt = match &mut self.doubt {
             Some(doubt) if doubt.at == self.at => doubt,
@@ -198,7 +198,7 @@ impl Tail {
         }
     }
 
-    /// How many bytes of records follow what was read, which are whole as far as their heads tell.
+    /// How many bytes of records were not read yet. Checks their heads and lengths, but not their payloads.
     pub(crate) fn behind(&self) -> Result<u64> {
         let (mut at, len) = (self.at, self.file.len()?);
         while let Some(head) = head_at(&*self.file, at)?
@@ -217,7 +217,7 @@ impl Doubt {
     }
 }
 
-/// Looks for a position in a file's log, or for its oldest.
+/// Finds the wanted position in a file's log, or the oldest one if none is wanted.
 pub(crate) fn find(file: &Arc<dyn File>, header: Header, wanted: Option<Position>) -> Result<Place> {
     let (mut infos, dump) = tables_of_dump(&**file, header.salt)?;
     let mut position = Position { session: header.salt, sequence: 0 };
@@ -237,7 +237,7 @@ pub(crate) fn find(file: &Arc<dyn File>, header: Header, wanted: Option<Position
         }
         let record = reader.record()?;
         if oldest.is_none() {
-            // The log of a file that was written anew begins with its position alone.
+            // The log of a compacted file begins with a record that holds only a position.
             if let Some((Kind::Log, mut payload)) = record
                 && let Some((_, Operation::Position(first))) = Operation::take(&mut payload)
                 && payload.is_empty()
@@ -266,7 +266,7 @@ pub(crate) fn find(file: &Arc<dyn File>, header: Header, wanted: Option<Position
     }
 }
 
-/// The tables that a dump has, and where it ends. Of its records all but the tables' are passed over.
+/// The tables of a dump, and where it ends. Skips all records but those of tables.
 fn tables_of_dump(file: &dyn File, salt: u64) -> Result<(Infos, u64)> {
     let (mut infos, len) = (Infos::new(), file.len()?);
     let mut at = HEADER_BYTES as u64;
@@ -280,7 +280,7 @@ fn tables_of_dump(file: &dyn File, salt: u64) -> Result<(Infos, u64)> {
             return Err(damaged);
         }
         if head.kind == Kind::Table {
-            // A name and two codecs have 255 bytes at most.
+            // A name and two codecs have at most 255 bytes each.
             let mut payload = vec![0; head.length.min(1024) as usize];
             let read = file.read_at(start, &mut payload)?;
             let Some((id, _, table)) =
@@ -297,7 +297,7 @@ fn tables_of_dump(file: &dyn File, salt: u64) -> Result<(Infos, u64)> {
     }
 }
 
-/// Brings the tables up to date with what a record of operations does.
+/// Applies to `infos` the creates and drops of a record of operations.
 fn take_tables(infos: &mut Infos, mut payload: &[u8]) {
     while let Some((id, operation)) = Operation::take(&mut payload) {
         match operation {
