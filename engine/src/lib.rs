@@ -8245,7 +8245,7 @@ fn as_slice(bound: &Bound<impl Deref<Target = [u8]>>) -> Bound<&[u8]> {
 // Cache
 // ---------------------------------------------------------------------------------------------------
 
-/// What a cache is made with.
+/// The options of a new cache.
 #[derive(Clone)]
 pub struct CacheOptions {
     bytes: usize,
@@ -8258,27 +8258,27 @@ pub struct CacheOptions {
 type Listener = dyn Fn(&[u8], &[u8], Cause) + Send + Sync;
 
 impl CacheOptions {
-    /// A cache that takes at most so many bytes of memory, all that it needs for itself included.
+    /// A cache that takes at most `capacity` bytes of memory. These include all that it needs for itself.
     pub fn bytes(capacity: usize) -> Self {
         let codecs = [BYTES, BYTES].map(Into::into);
         Self { bytes: capacity, pairs: usize::MAX, ttl: None, listener: None, codecs }
     }
 
-    /// A cache of at most so many pairs, at least 1.
+    /// A cache of at most `capacity` pairs. 0 counts as 1.
     pub fn pairs(capacity: usize) -> Self {
         Self { pairs: capacity.clamp(1, usize::MAX - 1), ..Self::bytes(usize::MAX) }
     }
 
-    /// How long after its last write a pair is shown, where the write says nothing else. For ever unless given.
+    /// How long a pair lives after its last write, unless that write says otherwise. Without this, pairs do not expire.
     #[must_use]
     pub fn ttl(self, ttl: Duration) -> Self {
         Self { ttl: Some(ttl), ..self }
     }
 
-    /// What is told of each pair that was evicted or has expired: its key, its value and why.
+    /// Calls `listener` for each pair that was evicted or has expired, with its key, its value and the cause.
     ///
-    /// It runs in the thread whose write took the pair out, after that write, while no lock is held, and within itself where it
-    /// evicts. A listener that owns a handle of its own store keeps that store until [`Store::drop_cache`].
+    /// It runs after the write that removed the pair, in the same thread, while no lock is held. If its own writes evict, it
+    /// runs within itself. A listener that owns a handle of its own store keeps the store alive until [`Store::drop_cache`].
     #[must_use]
     pub fn eviction_listener(self, listener: impl Fn(&[u8], &[u8], Cause) + Send + Sync + 'static) -> Self {
         Self { listener: Some(Arc::new(AssertUnwindSafe(Box::new(listener)))), ..self }
@@ -8302,10 +8302,10 @@ impl fmt::Debug for CacheOptions {
     }
 }
 
-/// Why a pair went that nobody deleted.
+/// Why a pair was removed that nobody deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// It was evicted: there was no room for all.
+    /// It was evicted, because there was no room for all pairs.
     Size,
     /// Its time to live was over.
     Expired,
@@ -8314,13 +8314,13 @@ pub enum Cause {
 /// What a cache has counted since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
-    /// Look-ups that found a pair, but for `peek` and `contains`.
+    /// Look-ups that found a pair. `peek`, `contains` and `ttl` do not count.
     pub hits: u64,
     /// Look-ups that found none.
     pub misses: u64,
-    /// Pairs written. This and the following begin anew with [`Cache::clear`].
+    /// Pairs written. [`Cache::clear`] resets this and the following counts.
     pub writes: u64,
-    /// Pairs that went for want of room.
+    /// Pairs that were evicted, because there was no room.
     pub evictions: u64,
     /// Pairs that were removed because their time was over.
     pub expirations: u64,
@@ -8328,7 +8328,7 @@ pub struct CacheStats {
 
 // --- the clock, and the cache itself
 
-/// The time in milliseconds, from whatever the host counts from.
+/// The time in milliseconds since any time that the host chooses.
 #[derive(Default)]
 struct Clock(OnceLock<AssertUnwindSafe<Box<dyn Fn() -> u64 + Send + Sync>>>);
 
@@ -8343,7 +8343,7 @@ fn millis(time: Duration) -> u64 {
     time.as_secs().saturating_mul(1000).saturating_add(time.subsec_nanos().div_ceil(1_000_000).into())
 }
 
-/// A set of pairs of bounded size, which drops pairs instead of refusing writes, and whose pairs may expire.
+/// A set of pairs of bounded size. It evicts pairs instead of refusing writes, and its pairs may expire.
 ///
 /// ```
 /// use std::time::{Duration, UNIX_EPOCH};
@@ -8358,14 +8358,14 @@ fn millis(time: Duration) -> u64 {
 /// # Ok::<(), twindex::Error>(())
 /// ```
 ///
-/// A handle: clones are the same cache. What has expired is never shown, counts in [`len`](Self::len) until it is
-/// removed, and is removed by later writes, a few pairs each.
+/// A handle: clones are the same cache. Expired pairs are never returned. They count in [`len`](Self::len) until they are
+/// removed. Later writes remove them, each a few.
 #[derive(Clone)]
 pub struct Cache {
     inner: Arc<CacheInner>,
 }
 
-/// Threads that count hits and misses in lines of their own; the first is shared by the others.
+/// How many cache lines count hits and misses. The first one is shared; each other belongs to one thread.
 const COUNTING: usize = if cfg!(target_family = "wasm") { 1 } else { 16 };
 
 struct CacheInner {
@@ -8375,22 +8375,22 @@ struct CacheInner {
     /// Whether a pair was ever given a time to live.
     expires: AtomicBool,
     counts: [Line<[AtomicU64; 2]>; COUNTING],
-    /// What is being computed, by key, and how many that are. Deleting a key takes its flights out.
+    /// The computations under way, by key, and how many there are. Deleting a key removes its flights.
     flights: Mutex<Flights>,
     flying: AtomicUsize,
 }
 
-/// Whether a thread has tried to compute a value, and the value. The thread holds the lock meanwhile, and others wait for it.
+/// Whether a thread has tried to compute a value, and the value. It holds the lock while it computes, and others wait.
 type Flight = (bool, Option<Arc<[u8]>>);
 type Flights = Vec<(Vec<u8>, Arc<Mutex<Flight>>)>;
 
-/// A computation of the value of a key, until this is dropped. What it gives is kept unless the key is deleted meanwhile.
+/// A computation of the value of a key. It ends when this is dropped. If the key is deleted meanwhile, the value is not kept.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Computation(Cache, Arc<Mutex<Flight>>);
 
 impl Computation {
-    /// Whether the key was not deleted since.
+    /// Whether the key was not deleted since it began.
     pub fn stands(&self) -> bool {
         lock(&self.0.inner.flights).iter().any(|(_, flight)| Arc::ptr_eq(flight, &self.1))
     }
@@ -8400,7 +8400,7 @@ impl Computation {
         self.0.flights(|flights| flights.retain(|(_, flight)| !Arc::ptr_eq(flight, &self.1)));
     }
 
-    /// Adds the pair where the key is absent and was not deleted since; whether it did.
+    /// Adds the pair if the key is absent and was not deleted since. Returns whether it did.
     pub fn insert(&self, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Result<bool> {
         check_value(value)?;
         self.add(key, value, self.0.expiry(ttl.or(self.0.inner.options.ttl))?)
@@ -8423,16 +8423,16 @@ impl Drop for Computation {
 // --- the caches of a store
 
 impl Store {
-    /// Gives the caches of this store their clock: milliseconds since any fixed time. It is read at every use of a pair that
-    /// may expire, so it should be quick. Whether there was none yet; the first one stays.
+    /// Sets the clock of this store's caches: milliseconds since any fixed time. It is read at every use of a pair that may
+    /// expire, so it should be quick. Returns false if there was a clock already, which then stays.
     pub fn set_clock(&self, now: impl Fn() -> u64 + Send + Sync + 'static) -> bool {
         self.inner.clock.0.set(AssertUnwindSafe(Box::new(now))).is_ok()
     }
 
-    /// Opens the cache called `name`, or creates it. One that is there keeps its capacity, time to live and listener.
+    /// Opens the cache called `name`, or creates it. A cache that exists keeps its capacity, time to live and listener.
     ///
-    /// Fails where a table has the name, the name is not 1 to 255 bytes long, the cache has other codecs, or its capacity is
-    /// less than what an empty one takes: some 20 KiB natively. What a cache holds counts towards the store's memory limit.
+    /// Fails if a table has the name, the name is not 1 to 255 bytes long, the cache has other codecs, or the capacity is
+    /// less than an empty cache takes: some 20 KiB natively. The memory of a cache counts towards the store's memory limit.
     pub fn cache(&self, name: &str, options: CacheOptions) -> Result<Cache> {
         options.table().check_names(name)?;
         let tables = lock(&self.inner.tables);
@@ -8476,7 +8476,7 @@ impl Store {
         lock(&self.inner.caches).clone()
     }
 
-    /// Removes a cache and its pairs; whether it was there. Writes by its handles fail from then on.
+    /// Removes a cache and its pairs. Returns whether it was there. From then on writes by its handles fail.
     pub fn drop_cache(&self, name: &str) -> bool {
         let mut caches = lock(&self.inner.caches);
         let Some(at) = caches.iter().position(|cache| cache.name() == name) else { return false };
@@ -8508,13 +8508,13 @@ impl Cache {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Takes its place among the caches of its store.
+    /// Inserts it among the caches of its store, which are ordered by name.
     fn enter(&self, caches: &mut Vec<Self>) {
         let place = caches.partition_point(|other| other.name() < self.name());
         caches.insert(place, self.clone());
     }
 
-    /// What a cache counts for itself.
+    /// How many bytes a cache counts for itself.
     const OWN_BYTES: usize = size_of::<CacheInner>() + hash::CACHE_BYTES;
 
     fn index(&self) -> &Shared<hash::HashIndex> {
@@ -8524,13 +8524,13 @@ impl Cache {
         }
     }
 
-    /// When a pair expires that is written now to live so long.
+    /// When a pair expires that is written now with this time to live.
     fn expiry(&self, ttl: Option<Duration>) -> Result<Option<u64>> {
         let Some(ttl) = ttl.filter(|&ttl| ttl < Duration::MAX) else { return Ok(None) };
         self.expires_in(millis(ttl), u64::MAX).map(Some)
     }
 
-    /// When a pair expires that is to live so many milliseconds from now on, or from `begun` on if that was earlier.
+    /// When a pair expires that has `left` milliseconds to live from now on, or from `begun` on if that was earlier.
     fn expires_in(&self, left: u64, begun: u64) -> Result<u64> {
         let now = self.inner.clock.0.get().ok_or(Error::NoClock)?.0();
         self.inner.expires.store(true, Relaxed);
@@ -8548,7 +8548,7 @@ impl Cache {
         }
     }
 
-    /// Shows `read` the value of `key` and when it expires.
+    /// Calls `read` with the value of `key` and the time at which it expires.
     #[inline]
     fn read<T>(&self, key: &[u8], counts: bool, read: impl FnOnce(Body<'_>, Option<u64>) -> T) -> Option<T> {
         let pinned = self.inner.table.pin();
@@ -8566,27 +8566,27 @@ impl Cache {
         self.select_with(key, <[u8]>::to_vec)
     }
 
-    /// Shows `read` the value of `key`, without a copy. `read` must not wait for a write.
+    /// Calls `read` with the value of `key`, without a copy. `read` must not wait for a write.
     pub fn select_with<T>(&self, key: impl AsRef<[u8]>, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         self.read(key.as_ref(), true, |value, _| read(value.bytes()))
     }
 
-    /// The value of `key`, shared with the cache where it is large, as [`Table::select_shared`].
+    /// The value of `key`. If it is large, it is shared with the cache, as by [`Table::select_shared`].
     pub fn select_shared(&self, key: impl AsRef<[u8]>) -> Option<Value> {
         self.read(key.as_ref(), true, |value, _| value.keep(&self.inner.table.inner.memory))
     }
 
-    /// As [`select`](Self::select), which the policy does not see and no statistics count.
+    /// Like [`select`](Self::select), but neither the eviction policy nor the statistics see it.
     pub fn peek(&self, key: impl AsRef<[u8]>) -> Option<Vec<u8>> {
         self.read(key.as_ref(), false, |value, _| value.bytes().to_vec())
     }
 
-    /// Whether the key is there. The policy does not see it, nor do the statistics.
+    /// Whether the key is there. Neither the eviction policy nor the statistics see this look-up.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
         self.read(key.as_ref(), false, |_, _| ()).is_some()
     }
 
-    /// How long the pair is still shown: `Some(None)` where it does not expire, `None` where the key is absent.
+    /// How long the pair still lives. `Some(None)` if it does not expire, `None` if the key is absent.
     pub fn ttl(&self, key: impl AsRef<[u8]>) -> Option<Option<Duration>> {
         let left = |at: u64| Duration::from_millis(at.saturating_sub(self.inner.clock.now()));
         self.read(key.as_ref(), false, |_, expires| expires.map(left))
@@ -8594,12 +8594,12 @@ impl Cache {
 
     // --- write verbs
 
-    /// Adds the pair where the key is absent; whether it was.
+    /// Adds the pair if the key is absent. Returns whether it was.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         self.write(key.as_ref(), value.as_ref(), self.inner.options.ttl, Write::Insert)
     }
 
-    /// Replaces the value where the key is present; whether it was. The pair's time to live begins anew.
+    /// Replaces the value if the key is present. Returns whether it was. The pair's time to live starts again.
     pub fn replace(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         self.write(key.as_ref(), value.as_ref(), self.inner.options.ttl, Write::Replace)
     }
@@ -8609,17 +8609,17 @@ impl Cache {
         self.write(key.as_ref(), value.as_ref(), self.inner.options.ttl, Write::Upsert)
     }
 
-    /// As [`insert`](Self::insert), to live so long; for ever with `Duration::MAX`.
+    /// Like [`insert`](Self::insert), but with this time to live. With `Duration::MAX` the pair does not expire.
     pub fn insert_for(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<bool> {
         self.write(key.as_ref(), value.as_ref(), Some(ttl), Write::Insert)
     }
 
-    /// As [`replace`](Self::replace), to live so long.
+    /// Like [`replace`](Self::replace), but with this time to live.
     pub fn replace_for(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<bool> {
         self.write(key.as_ref(), value.as_ref(), Some(ttl), Write::Replace)
     }
 
-    /// As [`upsert`](Self::upsert), to live so long.
+    /// Like [`upsert`](Self::upsert), but with this time to live.
     pub fn upsert_for(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<bool> {
         self.write(key.as_ref(), value.as_ref(), Some(ttl), Write::Upsert)
     }
@@ -8633,13 +8633,13 @@ impl Cache {
         })
     }
 
-    /// Removes the pair; whether it was there. What is being computed for the key is not kept.
+    /// Removes the pair. Returns whether it was there. A value that is being computed for the key will not be kept.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.forget(Some(key.as_ref()));
         self.change_or_load(key.as_ref(), None, &mut |_, _| Ok((Change::Delete, None)))
     }
 
-    /// Lets the pair live so long from now on, or as the cache's pairs do by default; whether the key was there.
+    /// Sets how long the pair lives from now on. `None` means the cache's default. Returns whether the key was there.
     pub fn touch(&self, key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool> {
         let expires = self.expiry(ttl.or(self.inner.options.ttl))?;
         let mut is_there = false;
@@ -8650,12 +8650,12 @@ impl Cache {
         Ok(is_there)
     }
 
-    /// Shows `change` the value of the key and does what it returns, as [`Table::alter`]. A pair that was there keeps the
-    /// time at which it expires, a new one lives as long as the cache's pairs do by default.
+    /// Calls `change` with the value of the key and does what it returns, like [`Table::alter`]. A pair that was there
+    /// keeps the time at which it expires. A new pair gets the cache's default time to live.
     pub fn alter(&self, key: impl AsRef<[u8]>, change: impl FnOnce(Option<&[u8]>) -> Change) -> Result<bool> {
         let anew = self.expiry(self.inner.options.ttl)?;
         let mut change = Some(change);
-        // What it returned, and for which value, in case that room must be made first.
+        // What `change` returned, and for which value. We need it again if room must be made first.
         let mut answer: Option<(Option<Vec<u8>>, Change)> = None;
         self.change(key.as_ref(), |old, expires| {
             if let Some(change) = change.take() {
@@ -8676,8 +8676,8 @@ impl Cache {
         })
     }
 
-    /// Adds `by` to the value, as [`Table::increment`]; times as with [`alter`](Self::alter). So requests are counted by the
-    /// minute.
+    /// Adds `by` to the value, like [`Table::increment`]. The pair expires as with [`alter`](Self::alter). So you can count
+    /// requests by the minute.
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
         let anew = self.expiry(self.inner.options.ttl)?;
         let mut sum = by;
@@ -8691,16 +8691,16 @@ impl Cache {
 
     // --- making room
 
-    /// Whether there will be room for what took the cache to `needed` bytes: it is small, so others are just quicker to take
-    /// what is freed, or a reader keeps what was evicted.
+    /// Whether waiting will give room for a write with which the cache has `needed` bytes. Either the write is small, and
+    /// others only took the freed memory first, or a reader keeps evicted memory from being freed.
     fn will_fit(&self, needed: usize) -> bool {
         let memory = &self.inner.table.inner.memory;
         let (limit, used) = (memory.limit.load(Relaxed), memory.used.load(Relaxed));
         epoch::is_held(memory) || limit < usize::MAX && needed.saturating_sub(used) <= limit / 4
     }
 
-    /// Does what `decide` says. Where there is no room for two large values at once, the old pair goes first. Meanwhile others find
-    /// the key absent; if they delete it, it stays so.
+    /// Does what `decide` says. If two large values do not fit at once, it deletes the old pair first. Until the new pair is
+    /// there, other threads find the key absent. If they delete it, it stays absent.
     fn change<'v>(
         &self,
         key: &[u8],
@@ -8727,17 +8727,17 @@ impl Cache {
         computation.add(key, &value, expires).map(|_| true)
     }
 
-    /// The one way in which pairs change. Where there was no room it evicts and asks `decide` again. A pair that is loaded has a
-    /// rank. What goes then was never shown, so the listener is not told.
+    /// All changes of pairs go through here. If there is no room, it evicts and calls `decide` again. Only a pair that is
+    /// loaded has a `rank`. Nobody has seen the pairs that loading evicts, so the listener is not told.
     fn change_or_load(
         &self,
         key: &[u8],
         rank: Option<u8>,
         decide: &mut hash::DecideCached<'_, '_>,
     ) -> Result<bool> {
-        /// How often room is made for one pair.
+        /// How often to evict for one pair.
         const EVICTIONS: u32 = 24;
-        /// How often it is waited for after that.
+        /// How often to try in all, if waiting will give room.
         const WAITS: u32 = 2_000;
         check_key(key)?;
         let options = &self.inner.options;
@@ -8804,11 +8804,11 @@ impl Cache {
 
     // --- computing what is absent
 
-    /// The value of `key`, or else the one that `compute` gives, which is written to the cache. Of threads that ask for the
-    /// same key one computes, and the others wait; where it fails, another one computes. What is written meanwhile is kept.
-    /// Where the key is deleted meanwhile, or the cache cleared, the value is returned and not kept.
+    /// The value of `key`. If it is absent, calls `compute` and adds its value. If several threads ask for the same key, one
+    /// computes and the others wait. If it fails, another one computes. A value that is written meanwhile stays. If the key
+    /// is deleted meanwhile, or the cache cleared, the computed value is returned but not kept.
     ///
-    /// `compute` must not ask for the same key, nor for one that waits for it. A value too large for the cache is returned all the same.
+    /// `compute` must not ask for this key, nor for one that waits for it. A value too large to keep is still returned.
     pub fn get_or_compute<V: AsRef<[u8]>, E: From<Error>>(
         &self,
         key: impl AsRef<[u8]>,
@@ -8827,7 +8827,7 @@ impl Cache {
                 (true, None) => continue,
                 (true, Some(value)) => return Ok(value.to_vec()),
             }
-            // Another thread may have landed between the look-up and the flight.
+            // Another thread may have finished between the look-up and the lock.
             if let Some(value) = self.peek(key) {
                 flight.1 = Some(value.as_slice().into());
                 return Ok(value);
@@ -8842,7 +8842,7 @@ impl Cache {
         }
     }
 
-    /// A new computation of the value of `key`, or the one that is under way if it is to be `shared`.
+    /// Begins a computation of the value of `key`. If `shared`, joins one that is under way.
     #[doc(hidden)]
     pub fn computation(&self, key: &[u8], shared: bool) -> Computation {
         let flight = self.flights(|flights| {
@@ -8861,16 +8861,16 @@ impl Cache {
         done
     }
 
-    /// Keeps nothing of what is being computed for this key, or for all.
+    /// The values that are being computed for this key, or for all keys, will not be kept.
     #[doc(hidden)]
     pub fn forget(&self, key: Option<&[u8]>) {
-        // A computation that is not seen yet will see what the caller wrote before.
+        // A computation that we do not see yet will see what the caller wrote before.
         if self.inner.flying.load(SeqCst) > 0 {
             self.flights(|flights| flights.retain(|(other, _)| key.is_some_and(|key| key != other)));
         }
     }
 
-    /// As [`get_or_compute`](Self::get_or_compute), with what cannot fail and the cache's own time to live.
+    /// Like [`get_or_compute`](Self::get_or_compute), if `compute` cannot fail, with the cache's default time to live.
     pub fn get_with<V: AsRef<[u8]>>(
         &self,
         key: impl AsRef<[u8]>,
@@ -8891,12 +8891,12 @@ impl Cache {
         self.inner.table.codecs()
     }
 
-    /// The capacity in bytes, where it has one.
+    /// The capacity in bytes, if it has one.
     pub fn capacity_bytes(&self) -> Option<usize> {
         Some(self.inner.options.bytes).filter(|&bytes| bytes < usize::MAX)
     }
 
-    /// The capacity in pairs, where it has one.
+    /// The capacity in pairs, if it has one.
     pub fn capacity_pairs(&self) -> Option<usize> {
         Some(self.inner.options.pairs).filter(|&pairs| pairs < usize::MAX)
     }
@@ -8906,7 +8906,7 @@ impl Cache {
         self.inner.options.ttl
     }
 
-    /// The number of pairs, those that have expired and were not removed yet included.
+    /// The number of pairs, including those that have expired and were not removed yet.
     pub fn len(&self) -> usize {
         self.inner.table.len()
     }
@@ -8916,7 +8916,7 @@ impl Cache {
         self.len() == 0
     }
 
-    /// The bytes that the cache holds, all that it needs for itself included. Never more than its capacity.
+    /// How many bytes of memory the cache takes, including all that it needs for itself. Never more than its capacity.
     pub fn memory(&self) -> usize {
         self.inner.table.inner.memory.used.load(Relaxed)
     }
@@ -8926,29 +8926,29 @@ impl Cache {
         self.inner.table.is_dropped()
     }
 
-    /// Removes all pairs and returns their memory. The listener is not told. The counts of hits and misses go on, the others
-    /// begin anew. What is being computed is not kept.
+    /// Removes all pairs and frees their memory. The listener is not told. The counts of hits and misses go on, the other
+    /// counts are reset. Values that are being computed will not be kept.
     pub fn clear(&self) -> Result<()> {
         self.forget(None);
         self.inner.table.clear()
     }
 
-    /// What happened to it so far.
+    /// The counts of the cache.
     pub fn stats(&self) -> CacheStats {
         let sum = |at: usize| self.inner.counts.iter().map(|counts| counts.0[at].load(Relaxed)).sum();
         let [writes, evictions, expirations] = self.index().get(&self.inner.table.pin()).cache_counts();
         CacheStats { hits: sum(0), misses: sum(1), writes, evictions, expirations }
     }
 
-    /// Shows `read` some of the pairs and how long they still live: those from `from` on, where a walk of all begins with 0.
-    /// Returns from where to go on, as [`Table::walk`].
+    /// Calls `read` with some of the pairs from `from` on, and how long they still live. A walk of all pairs begins with 0.
+    /// Returns where to continue, like [`Table::walk`].
     pub fn walk(&self, from: u64, mut read: impl FnMut(&[u8], &[u8], Option<Duration>)) -> Option<u64> {
         self.walk_live(from, |key, value, left, _| read(key, value, left.map(Duration::from_millis)))
     }
 
-    /// All pairs, in no order. What is evicted or expires meanwhile may not come. The policy does not see it.
+    /// All pairs, in no order. A pair that is evicted or expires meanwhile may be missing. Iterating counts no hits.
     ///
-    /// The iterator reads some keys ahead, and each value when it is due.
+    /// The iterator reads some keys ahead, but each value only when it returns it.
     pub fn iter(&self) -> Iter {
         let (cache, mut from, mut keys) = (self.clone(), Some(0), Vec::<Vec<u8>>::new());
         Iter(Box::new(std::iter::from_fn(move || {
@@ -8964,7 +8964,7 @@ impl Cache {
         })))
     }
 
-    /// As `walk`, with how many milliseconds the pairs still live, and with their ranks.
+    /// Like `walk`, with how many milliseconds the pairs still live, and with their ranks.
     fn walk_live(&self, from: u64, mut read: impl FnMut(&[u8], &[u8], Option<u64>, u8)) -> Option<u64> {
         let now = self.inner.clock.now();
         self.index().get(&self.inner.table.pin()).walk(from, |key, value, standing| {
@@ -8977,16 +8977,16 @@ impl Cache {
 
     // --- in a file
 
-    /// Writes the cache with the times at which its pairs expire, as [`dump::SavedCache`] reads it. `now` is the time of day.
+    /// Writes the cache, and when its pairs expire, for [`dump::SavedCache`] to read. `now` is the time of day.
     ///
-    /// Pairs that other threads write meanwhile may be in it or not. Fails with [`Error::TableDropped`] where the cache was
-    /// dropped, also meanwhile.
+    /// Pairs that other threads write meanwhile may be missing. Fails with [`Error::TableDropped`] if the cache was dropped
+    /// before or meanwhile.
     pub fn dump<W: io::Write + ?Sized>(&self, writer: &mut W, now: SystemTime) -> Result<()> {
         dump::write_cache(self, now, writer, &mut |_| {}).map(drop)
     }
 
-    /// Takes a pair that was saved with this rank, to live so many milliseconds since loading began. One that has expired, or for
-    /// which there is no room, is dropped, and so is what the key had before: of a key that comes twice the last pair counts.
+    /// Adds a pair that was saved with this rank. It has `left` milliseconds to live since loading began. If it has expired
+    /// or does not fit, it is left out and the key removed: if a key comes twice in a file, the last pair counts.
     fn restore(&self, key: &[u8], value: &[u8], left: Option<u64>, begun: u64, rank: u8) -> Result<()> {
         if left == Some(0) {
             return self.delete(key).map(drop);
