@@ -1163,6 +1163,8 @@ struct Space {
     coming: bool,
     regions: Vec<Region>,
     bytes: usize,
+    /// In a cache, the bytes that regions leave to large values.
+    spared: usize,
     /// Whether the index is closed to writers, because it was empty.
     closed: bool,
     limbo: epoch::Limbo<Retired>,
@@ -1225,6 +1227,7 @@ impl Space {
             coming: false,
             regions: Vec::new(),
             bytes: 0,
+            spared: 0,
             closed: false,
             limbo: epoch::Limbo::default(),
             limbo_items: 0,
@@ -1369,7 +1372,7 @@ impl Space {
     fn ends(&self) -> bool {
         let bytes = self.next_bytes();
         let due = platform::FETCHES_REGIONS && bytes > Self::LARGEST && self.bump_bytes < bytes / 16;
-        due && self.next.is_none() && !self.coming && self.memory.available() >= bytes
+        due && self.next.is_none() && !self.coming && self.memory.available() >= bytes + self.spared
     }
 
     fn new_region(memory: &Memory, bytes: usize) -> Tried<Region> {
@@ -1382,6 +1385,9 @@ impl Space {
     }
 
     fn bring(&mut self, bytes: usize) -> Tried<Region> {
+        if self.spared > 0 && self.memory.available() < bytes + self.spared {
+            return Err(Box::new(self.memory.refused(bytes + self.spared)));
+        }
         let region = Self::new_region(&self.memory, bytes)?;
         // SAFETY: M2. It is fresh, and has 64 bytes or more.
         unsafe { region.0.cast::<AtomicU64>().write(AtomicU64::new(0)) };
@@ -3402,6 +3408,7 @@ mod hash {
                 return Err(Box::new(self.heap.memory.refused(bytes)));
             }
             let mut space = self.heap.space();
+            space.spared = if self.cache.is_some() { self.spared() } else { 0 };
             let mut table = shard.blocks.load(Relaxed);
             if number == locked.state().block_capacity && !REFS_ARE_ADDRESSES {
                 let longer = (number * 2).max(NEXT_BLOCKS);
@@ -3783,8 +3790,9 @@ mod hash {
         pub(super) pairs: usize,
         /// Whether any pair was ever given a time to live.
         pub(super) expires: bool,
-        /// How often the memory for this write was refused.
+        /// How often the memory for this write was refused, and whether its value goes into a blob.
         pub(super) refused: u32,
+        pub(super) large: bool,
         /// The rank that the pair was saved with, if it is loaded from a file.
         pub(super) rank: Option<u8>,
         /// Collects the pairs that are evicted or expire, if there is a listener.
@@ -3834,6 +3842,8 @@ mod hash {
         tried: AtomicUsize,
         /// The number of pairs, if the cache has a capacity in pairs.
         pairs: Line<AtomicUsize>,
+        /// The most bytes that blobs took, less what they have not used for long.
+        large: AtomicUsize,
         /// No pair expires before `due`. While a sweep visits all segments, it gathers the next such time in `next_due`.
         due: AtomicU64,
         next_due: AtomicU64,
@@ -3870,6 +3880,7 @@ mod hash {
                 next_due: AtomicU64::new(u64::MAX),
                 sweep_at: Mutex::new(0),
                 victim_at: AtomicU64::new(0),
+                large: AtomicUsize::new(0),
                 shards: std::array::from_fn(|_| Line::default()),
             }
         }
@@ -3933,6 +3944,15 @@ mod hash {
     // --- ranks, and the groups of buckets that compete
 
     impl Bucket {
+        /// The slots whose pairs are in blobs.
+        fn blobs(&self, shard: &Shard) -> u32 {
+            let is_blob = |slot: u32| shard.record(self.first(1 << slot).load(Relaxed)).blob().is_some();
+            let taken = self.taken_slots();
+            (0..SLOTS as u32)
+                .filter(|&slot| taken >> slot & 1 != 0 && is_blob(slot))
+                .fold(0, |all, slot| all | 1 << slot)
+        }
+
         fn rank(&self, slot: usize) -> u32 {
             self.tags.passed.load(Relaxed) >> (RANKS_AT + 2 * slot) & MAX_RANK
         }
@@ -3991,11 +4011,14 @@ mod hash {
             bucket.set_rank(slot, bucket.rank(slot).saturating_sub(by));
         }
 
-        /// Chooses a victim. Returns its slot in the segment, which is never `kept`.
-        fn victim(self, way: usize, kept: usize, seed: usize) -> Option<usize> {
+        /// A bit for each slot that is among the `slots` of its bucket.
+        fn slots(self, slots: impl Fn(&Bucket) -> u32) -> u64 {
+            self.buckets.iter().rev().fold(0, |all, bucket| all << SLOTS | u64::from(slots(bucket)))
+        }
+
+        /// Chooses a victim among the `taken` slots. Returns its slot in the segment, which is never `kept`.
+        fn victim(self, taken: u64, way: usize, kept: usize, seed: usize) -> Option<usize> {
             let slots = self.buckets.len() * SLOTS;
-            let taken =
-                self.buckets.iter().rev().fold(0_u64, |all, b| all << SLOTS | u64::from(b.taken_slots()));
             let kept = kept.wrapping_sub(self.first);
             let taken = taken & !if kept < slots { 1 << kept } else { 0 };
             let from = |start: usize| {
@@ -4036,10 +4059,9 @@ mod hash {
         }
     }
 
-    /// How many bytes of memory a record takes, its blob included.
-    fn held_bytes(record: Record<'_>) -> isize {
-        (class(record.len().div_ceil(REF_UNIT)).1 * REF_UNIT + record.blob().map_or(0, Blob::size))
-            .cast_signed()
+    /// How many bytes of memory a record takes, and how many its blob.
+    fn held_bytes(record: Record<'_>) -> [usize; 2] {
+        [class(record.len().div_ceil(REF_UNIT)).1 * REF_UNIT, record.blob().map_or(0, Blob::size)]
     }
 
     /// When the pair of a record expires, if ever.
@@ -4063,6 +4085,8 @@ mod hash {
         hash: Hash,
         /// The slot in the segment whose pair must not be evicted.
         kept: usize,
+        /// The bytes of records and of blobs that it has taken out.
+        freed: [usize; 2],
         /// How many more pairs there are than the counter says. A new pair in place of an evicted one leaves the counter
         /// alone, since all threads share it.
         uncounted: isize,
@@ -4097,8 +4121,9 @@ mod hash {
             self.index.way(self.hash, bucket, self.buckets.len())
         }
 
-        /// Evicts a pair of the group of `many` buckets, or else of the segment. Returns whether there was one.
-        fn evict(&mut self, many: usize) -> bool {
+        /// Evicts a pair of the group of `many` buckets, or else of the segment. Returns whether there was one. With `alike` it
+        /// evicts a blob for a blob, and a record for a record: neither can use the other's memory.
+        fn evict(&mut self, many: usize, alike: bool) -> bool {
             let mut group = Group::around(self.buckets, self.home(), many);
             // If another group, chosen by the hash, has more pairs, it loses one instead. This evens the groups out.
             let other = (self.hash.0 >> 20) as usize % self.buckets.len();
@@ -4107,9 +4132,18 @@ mod hash {
                 group = other;
             }
             let way = self.way(group.first / SLOTS).0;
-            let victim = group.victim(way, self.kept, self.hash.0 as usize >> 24).or_else(|| {
-                let pairs = self.segment.pairs(self.locked.shard);
-                pairs.iter().map(|pair| pair.at as usize).find(|&at| at != self.kept)
+            let (shard, large) = (self.locked.shard, self.rules.large);
+            let alike = alike && self.index.heap.blob_bytes.load(Relaxed) > 0;
+            let slots = |bucket: &Bucket| {
+                let blobs = if alike { bucket.blobs(shard) } else { 0 };
+                if alike && large { blobs } else { bucket.taken_slots() & !blobs }
+            };
+            let victim = group.victim(group.slots(slots), way, self.kept, self.hash.0 as usize >> 24);
+            let victim = victim.or_else(|| {
+                let mut pairs = self.segment.pairs(shard).into_iter();
+                let is_alike = |pair: &Taken| shard.record(pair.reference).blob().is_some() == large;
+                let pair = pairs.find(|pair| pair.at as usize != self.kept && (!alike || is_alike(pair)))?;
+                Some(pair.at as usize)
             });
             if let Some(at) = victim {
                 self.take_out(at, Some(Cause::Size));
@@ -4119,15 +4153,20 @@ mod hash {
 
         // --- evicting the largest pair, sweeping, and removing a pair
 
-        /// Evicts the largest pair of the segment.
-        fn evict_largest(&mut self) -> bool {
+        /// Evicts the largest pair of the segment, if it is of use to the new one.
+        fn evict_largest(&mut self) {
             let (shard, pairs) = (self.locked.shard, self.segment.pairs(self.locked.shard));
-            let largest = pairs.iter().max_by_key(|pair| held_bytes(shard.record(pair.reference)));
-            largest.inspect(|pair| self.take_out(pair.at as usize, Some(Cause::Size))).is_some()
+            let sizes = pairs.iter().map(|pair| (held_bytes(shard.record(pair.reference)), pair.at as usize));
+            let largest = sizes.max_by_key(|([record, blob], _)| record + blob);
+            if let Some(([_, blob], at)) = largest
+                && (blob > 0 || !self.rules.large)
+            {
+                self.take_out(at, Some(Cause::Size));
+            }
         }
 
-        /// Removes the expired pairs of the segment, and finds when its next pair expires. Evicts nothing.
-        fn sweep(&mut self) -> bool {
+        /// Removes the expired pairs of the segment, and finds when its next pair expires.
+        fn sweep(&mut self) {
             let shard = self.locked.shard;
             for pair in self.segment.pairs(shard) {
                 match expiry(shard.record(pair.reference)) {
@@ -4136,7 +4175,6 @@ mod hash {
                     None => {}
                 }
             }
-            false
         }
 
         /// Removes the pair in a slot. `why` says whether it was evicted or has expired; `None` means the caller deletes it.
@@ -4164,8 +4202,10 @@ mod hash {
         fn count_out(&mut self, record: Record<'_>, hash: Hash, why: Option<Cause>) {
             let (key, value) = record.parts();
             let is_over = expiry(record).is_some_and(|at| at <= self.rules.now);
+            let [bytes, blob] = held_bytes(record);
+            self.freed = [self.freed[0] + bytes, self.freed[1] + blob];
             let part = self.part();
-            part.spare += held_bytes(record);
+            part.spare += bytes.cast_signed();
             let Some(why) = why.map(|why| if is_over { Cause::Expired } else { why }) else { return };
             part.counts[if why == Cause::Size { 1 } else { 2 }] += 1;
             if let (Cause::Size, Some((ghost, mark))) = (why, part.ghost(hash)) {
@@ -4211,7 +4251,10 @@ mod hash {
             };
             let bytes = if blob.is_some() { BLOB_RECORD } else { value.len() };
             let needed = RECORD_HEAD + key.len() + bytes + EXPIRY_BYTES;
-            if needed > MAX_RECORD && !index.heap.memory.allows(needed) {
+            self.rules.large = needed > MAX_RECORD;
+            let memory = &index.heap.memory;
+            let most = || memory.available() + index.heap.blob_bytes.load(Relaxed);
+            if self.rules.large && (!memory.allows(needed) || self.rules.refused > 2 && needed > most()) {
                 // It can never fit, so nothing is evicted for it.
                 self.rules.refused = u32::MAX;
                 return Err(Box::new(index.heap.memory.refused(needed)));
@@ -4238,9 +4281,13 @@ mod hash {
                     group.set_hand(place + 1);
                 }
             }
-            let held = held_bytes(shard.record(new));
+            let [bytes, blob] = held_bytes(shard.record(new));
+            let (blobs, kept) = (index.heap.blob_bytes.load(Relaxed), &index.cached().large);
+            if blob > 0 && blobs > kept.load(Relaxed) {
+                kept.store(blobs, Relaxed);
+            }
             let part = self.part();
-            part.spare = if part.full { part.spare - held } else { 0 };
+            part.spare = if part.full { part.spare - bytes.cast_signed() } else { 0 };
             part.counts[0] += 1;
             if let Some(at) = expires {
                 index.cached().expires_at(at);
@@ -4277,21 +4324,29 @@ mod hash {
                         pairs.fetch_add(1, Relaxed) < limit
                     };
                 self.uncounted += 1;
-                if !has_room && !self.evict(GROUP_BUCKETS) {
+                if !has_room && !self.evict(GROUP_BUCKETS, false) {
                     self.uncounted -= 1;
                     return Err(Box::new(index.heap.memory.refused(bytes)));
                 }
             }
-            for _ in 0..MAX_EVICTED {
-                let part = self.part();
-                if !part.full || part.spare >= bytes.cast_signed() || !self.evict(GROUP_BUCKETS) {
-                    break;
-                }
-            }
-            if bytes > MAX_RECORD && index.heap.memory.available() < bytes {
-                let shard = self.locked.shard;
+            let (shard, available) = (self.locked.shard, || index.heap.memory.available());
+            if self.rules.large && available() < bytes {
                 for lane in &mut self.locked.state().lanes {
                     index.free_unread(shard, lane, MAX_EVICTED);
+                }
+            }
+            let freed = self.freed[1];
+            for turn in 0..MAX_EVICTED {
+                let (freed, large, part) = (self.freed[1] - freed, self.rules.large, self.part());
+                let has_room = if large {
+                    available() + freed >= bytes
+                } else {
+                    !part.full || part.spare >= bytes.cast_signed()
+                };
+                // First goes what is worth least. If its memory is of no use, what is alike goes too.
+                let alike = turn > 0 || self.rules.refused > 0;
+                if has_room || !self.evict(GROUP_BUCKETS, alike) {
+                    break;
                 }
             }
             Ok(())
@@ -4301,10 +4356,20 @@ mod hash {
         #[cold]
         fn refused(&mut self, replaces: bool, bytes: usize) {
             let refused = self.rules.refused.min(4);
-            let part = self.part();
-            part.full = true;
-            let wanted = part.spare + (bytes << refused).cast_signed();
-            while self.part().spare < wanted && self.evict(GROUP_BUCKETS) {}
+            let (parts, memory) = (self.index.cached(), &self.index.heap.memory);
+            // Where there is memory for the blob, there was none for the record that leads to it.
+            let large = self.rules.large && memory.available() < bytes;
+            if !large {
+                self.part().full = true;
+                // Large values that are no longer written lose the memory that was kept for them, by and by.
+                let kept = parts.large.load(Relaxed);
+                let idle = kept.saturating_sub(self.index.heap.blob_bytes.load(Relaxed));
+                parts.large.store(kept - idle / 16, Relaxed);
+            }
+            let record = if self.rules.large { BLOB_RECORD + EXPIRY_BYTES } else { bytes };
+            let (kind, bytes) = if large { (1, bytes) } else { (0, record) };
+            let wanted = self.freed[kind] + (bytes << refused);
+            while self.freed[kind] < wanted && self.evict(GROUP_BUCKETS, large == self.rules.large) {}
             if !replaces {
                 self.uncounted -= 1;
             }
@@ -4323,6 +4388,15 @@ mod hash {
         fn rank(&self, segment: Segment<'_>, pair: Taken) -> u32 {
             let at = pair.at as usize;
             if self.cache.is_some() { segment.buckets()[at / SLOTS].rank(at % SLOTS) } else { 0 }
+        }
+
+        /// The bytes that records must leave to blobs: what blobs once took, and at least a thirty-second of the capacity. Records
+        /// never return their memory, so without this they would get all of it in the end.
+        fn spared(&self) -> usize {
+            let limit = self.heap.memory.limit.load(Relaxed);
+            let share = if limit < usize::MAX { limit / 32 } else { 0 };
+            let kept = share.max(self.cached().large.load(Relaxed));
+            kept.saturating_sub(self.heap.blob_bytes.load(Relaxed))
         }
 
         /// The way of a bucket's group, and whether the group tries it, whatever other groups do. In a segment that is not
@@ -4387,8 +4461,17 @@ mod hash {
             let buckets = segment.buckets();
             prefetch(&raw const buckets[(hash.home() / BUCKET) & (buckets.len() - 1)]);
             let locked = self.shard(segment).lock();
-            let turn =
-                Turn { index: self, rules, locked, segment, buckets, hash, kept: usize::MAX, uncounted: 0 };
+            let turn = Turn {
+                index: self,
+                rules,
+                locked,
+                segment,
+                buckets,
+                hash,
+                kept: usize::MAX,
+                freed: [0; 2],
+                uncounted: 0,
+            };
             (self.directory().segment(hash) == segment).then_some(turn)
         }
 
@@ -4417,7 +4500,7 @@ mod hash {
                 let refused = self.grow(locked, segment, hash).err()?;
                 // There is no memory to grow, so this evicts a pair of the home bucket.
                 let mut turn = self.turn(rules, hash)?;
-                let evicted = turn.is_splitting() || turn.evict(1);
+                let evicted = turn.is_splitting() || turn.evict(1, false);
                 turn.finish();
                 return (!evicted).then_some(Err(refused));
             };
@@ -4430,20 +4513,24 @@ mod hash {
             Some(changed)
         }
 
-        /// Sweeps the segment at `from`, or evicts its largest pair. Returns whether it evicted, and where the next one is.
-        fn visit(&self, rules: &mut Rules<'_>, from: u64, sweeps: bool) -> (bool, Option<u64>) {
+        /// Sweeps the segment at `from`, or evicts its largest pair. Returns the bytes that it freed, and where the next one is.
+        fn visit(&self, rules: &mut Rules<'_>, from: u64, sweeps: bool) -> (usize, Option<u64>) {
             let hash = Hash(from);
             if self.directory().is_none() {
-                return (false, None);
+                return (0, None);
             }
             let Some(mut turn) = self.turn(rules, hash).filter(|turn| !turn.is_splitting()) else {
-                return (false, Some(from));
+                return (0, Some(from));
             };
-            let evicted = if sweeps { turn.sweep() } else { turn.evict_largest() };
-            let directory = self.directory();
+            if sweeps {
+                turn.sweep();
+            } else {
+                turn.evict_largest();
+            }
+            let (directory, freed) = (self.directory(), turn.freed.iter().sum());
             let end = directory.span(turn.segment, hash).end;
             turn.finish();
-            (evicted, (end < directory.len()).then(|| directory.first_hash(end)))
+            (freed, (end < directory.len()).then(|| directory.first_hash(end)))
         }
 
         /// Removes the expired pairs of one segment, the next of the sweep. Does nothing before `due`, when the first pair
@@ -4463,14 +4550,16 @@ mod hash {
             }
         }
 
-        /// Evicts the largest pair of the next segment that has any, after evicting near the new pair's home has not helped.
+        /// Evicts the largest pairs of the next segments, up to so many bytes, after evicting near the new pair's home has not
+        /// helped.
         #[cold]
-        pub(super) fn evict_anywhere(&self, rules: &mut Rules<'_>) {
-            let at = &self.cached().victim_at;
+        pub(super) fn evict_anywhere(&self, rules: &mut Rules<'_>, bytes: usize) {
+            let (at, mut freed) = (&self.cached().victim_at, 0);
             for _ in 0..64 {
-                let (evicted, next) = self.visit(rules, at.load(Relaxed), false);
+                let (more, next) = self.visit(rules, at.load(Relaxed), false);
                 at.store(next.unwrap_or(0), Relaxed);
-                if evicted {
+                freed += more;
+                if freed > bytes {
                     break;
                 }
             }
@@ -8748,6 +8837,7 @@ impl Cache {
             pairs: options.pairs,
             expires,
             refused: 0,
+            large: false,
             rank,
             gone: (options.listener.is_some() && rank.is_none()).then_some(&mut gone),
         };
@@ -8761,13 +8851,15 @@ impl Cache {
             let emptied = index.emptied.load(Relaxed) && index.emptied.swap(false, Relaxed);
             match changed {
                 Some(Err(error))
-                    if let Error::MemoryLimit { needed, .. } = *error
+                    if let Error::MemoryLimit { limit, needed } = *error
                         && (rules.refused < EVICTIONS || rules.refused < WAITS && self.will_fit(needed)) =>
                 {
                     rules.refused += 1;
                     let is_hard = rules.refused > 2 || options.pairs < usize::MAX;
                     if is_hard && (rules.refused <= EVICTIONS || rules.refused.is_multiple_of(64)) {
-                        index.evict_anywhere(&mut rules);
+                        let missing = needed.saturating_sub(limit.unwrap_or(needed));
+                        let bytes = if rules.large { missing } else { 0 };
+                        index.evict_anywhere(&mut rules, bytes);
                     }
                     drop(pinned);
                     if rules.refused > EVICTIONS / 2 {

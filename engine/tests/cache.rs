@@ -179,6 +179,45 @@ fn a_byte_capacity_is_met_and_never_passed() {
     }
 }
 
+/// Records keep the memory that they once took, so large values once found none where small pairs came first: each was refused
+/// after some hundred small pairs had gone in vain.
+#[test]
+fn a_cache_full_of_small_pairs_takes_large_ones() {
+    let cache = Store::new().cache("c", CacheOptions::bytes(10 << 20)).unwrap();
+    for number in 0..200_000_u32 {
+        cache.upsert(number.to_le_bytes(), [1; 100]).unwrap();
+    }
+    let small = cache.len();
+    for number in 0..1_000_u32 {
+        let key = [number, 1].map(u32::to_le_bytes);
+        let value = vec![number as u8; 5_000 + 20 * number as usize];
+        assert!(cache.upsert(key.as_flattened(), &value).unwrap());
+        assert_eq!(cache.select(key.as_flattened()), Some(value));
+        assert!(cache.memory() <= 10 << 20);
+    }
+    assert!(cache.len() > small / 10 * 9, "{} of {small} pairs are left", cache.len());
+    // And the other way round.
+    for number in 0..1_000_u32 {
+        let key = [number, 2].map(u32::to_le_bytes);
+        // Among tiny segments there may be none but large ones that can make room.
+        let written = cache.upsert(key.as_flattened(), [3; 100]);
+        assert!(cfg!(twindex_tiny) || written.unwrap() && cache.contains(key.as_flattened()));
+    }
+}
+
+#[test]
+fn many_pairs_make_room_for_one() {
+    let cache = Store::new().cache("c", CacheOptions::bytes(10 << 20)).unwrap();
+    for number in 0..2_000_u32 {
+        cache.upsert(number.to_le_bytes(), [1; 6_000]).unwrap();
+    }
+    for number in 0..10_u32 {
+        let value = vec![number as u8; 4 << 20];
+        assert!(cache.upsert([number, 1].map(u32::to_le_bytes).as_flattened(), &value).unwrap());
+        assert!(cache.memory() <= 10 << 20);
+    }
+}
+
 #[test]
 fn a_value_that_never_fits_is_an_error() {
     let cache = Store::new().cache("c", CacheOptions::bytes(200_000)).unwrap();
