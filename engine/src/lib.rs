@@ -1163,7 +1163,7 @@ struct Space {
     coming: bool,
     regions: Vec<Region>,
     bytes: usize,
-    /// In a cache, the bytes that regions leave to large values.
+    /// How many bytes a new region must leave free for large values. 0 except in a cache.
     spared: usize,
     /// Whether the index is closed to writers, because it was empty.
     closed: bool,
@@ -3842,7 +3842,7 @@ mod hash {
         tried: AtomicUsize,
         /// The number of pairs, if the cache has a capacity in pairs.
         pairs: Line<AtomicUsize>,
-        /// The most bytes that blobs took, less what they have not used for long.
+        /// The most bytes that blobs have taken. Falls slowly while they take less.
         large: AtomicUsize,
         /// No pair expires before `due`. While a sweep visits all segments, it gathers the next such time in `next_due`.
         due: AtomicU64,
@@ -3944,7 +3944,7 @@ mod hash {
     // --- ranks, and the groups of buckets that compete
 
     impl Bucket {
-        /// The slots whose pairs are in blobs.
+        /// A bit for each slot whose value is in a blob.
         fn blobs(&self, shard: &Shard) -> u32 {
             let is_blob = |slot: u32| shard.record(self.first(1 << slot).load(Relaxed)).blob().is_some();
             let taken = self.taken_slots();
@@ -4011,7 +4011,7 @@ mod hash {
             bucket.set_rank(slot, bucket.rank(slot).saturating_sub(by));
         }
 
-        /// A bit for each slot that is among the `slots` of its bucket.
+        /// The bits that `slots` gives for each bucket, side by side.
         fn slots(self, slots: impl Fn(&Bucket) -> u32) -> u64 {
             self.buckets.iter().rev().fold(0, |all, bucket| all << SLOTS | u64::from(slots(bucket)))
         }
@@ -4085,7 +4085,7 @@ mod hash {
         hash: Hash,
         /// The slot in the segment whose pair must not be evicted.
         kept: usize,
-        /// The bytes of records and of blobs that it has taken out.
+        /// How many bytes of records, and how many of blobs, this turn has removed.
         freed: [usize; 2],
         /// How many more pairs there are than the counter says. A new pair in place of an evicted one leaves the counter
         /// alone, since all threads share it.
@@ -4153,7 +4153,7 @@ mod hash {
 
         // --- evicting the largest pair, sweeping, and removing a pair
 
-        /// Evicts the largest pair of the segment, if it is of use to the new one.
+        /// Evicts the largest pair of the segment, if the new pair can use its memory.
         fn evict_largest(&mut self) {
             let (shard, pairs) = (self.locked.shard, self.segment.pairs(self.locked.shard));
             let sizes = pairs.iter().map(|pair| (held_bytes(shard.record(pair.reference)), pair.at as usize));
@@ -4343,7 +4343,7 @@ mod hash {
                 } else {
                     !part.full || part.spare >= bytes.cast_signed()
                 };
-                // First goes what is worth least. If its memory is of no use, what is alike goes too.
+                // First evicts the pair that is worth least. If the new pair cannot use its memory, evicts pairs of its kind.
                 let alike = turn > 0 || self.rules.refused > 0;
                 if has_room || !self.evict(GROUP_BUCKETS, alike) {
                     break;
@@ -4357,11 +4357,11 @@ mod hash {
         fn refused(&mut self, replaces: bool, bytes: usize) {
             let refused = self.rules.refused.min(4);
             let (parts, memory) = (self.index.cached(), &self.index.heap.memory);
-            // Where there is memory for the blob, there was none for the record that leads to it.
+            // If there is memory for the blob, it was refused for the record that points to it.
             let large = self.rules.large && memory.available() < bytes;
             if !large {
                 self.part().full = true;
-                // Large values that are no longer written lose the memory that was kept for them, by and by.
+                // Memory that was kept for large values, and that these no longer use, is slowly given back.
                 let kept = parts.large.load(Relaxed);
                 let idle = kept.saturating_sub(self.index.heap.blob_bytes.load(Relaxed));
                 parts.large.store(kept - idle / 16, Relaxed);
