@@ -4,6 +4,7 @@ mod pauses;
 mod peers;
 mod report;
 mod shared;
+mod sizes;
 mod trace;
 
 use clap::Parser;
@@ -32,6 +33,9 @@ struct Options {
     /// Only how long writes take.
     #[arg(long)]
     pauses: bool,
+    /// Only hits of values that differ in size, in caches that are limited by bytes.
+    #[arg(long)]
+    sizes: bool,
     #[arg(long, hide = true)]
     memory_of: Option<String>,
 }
@@ -47,6 +51,10 @@ fn main() -> std::io::Result<()> {
     }
     if options.pauses {
         return pauses::print();
+    }
+    if options.sizes {
+        sizes::print();
+        return Ok(());
     }
     if !options.no_speed {
         shared::print_throughput();

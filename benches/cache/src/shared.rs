@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 use std::{env, fs, io, process, thread};
 
-type Bytes = Box<[u8]>;
+pub type Bytes = Box<[u8]>;
 
 /// A cache that threads share.
 trait Shared: Sync {
