@@ -53,7 +53,9 @@ impl Workspace {
     /// features, so that each dependency is compiled once.
     pub(crate) fn cargo_test(&self) -> Command {
         let mut cargo = command("cargo", &self.root);
-        cargo.args(["test", "--workspace"]).args(MODULES.map(|module| format!("--exclude={module}")));
+        // The tool's `push` and `pull` are a feature of it.
+        cargo.args(["test", "--workspace", "--features=twindex-cli/cluster"]);
+        cargo.args(MODULES.map(|module| format!("--exclude={module}")));
         cargo
     }
 

@@ -20,16 +20,23 @@ const TLS: &str = "TWINDEX_CLUSTER_TLS";
 pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
     let python: Job<'_> = Box::new(|steps| python(suite, steps));
     let node: Job<'_> = Box::new(|steps| node(suite, steps));
-    // The tool has them by a feature, which the test of all crates does not switch on.
-    let transfers = checks(|steps| {
-        steps.check("cluster: push and pull", |log| {
-            let mut cargo = command("cargo", suite.workspace().root());
-            log.run(cargo.args(["test", "--package=twindex-cli", "--features=cluster", "--test=transfer"]))
-        });
+    // The test of all crates switches on the feature by which the tool has them.
+    let transfers = (!suite.is_whole()).then(|| {
+        checks(|steps| {
+            steps.check("cluster: push and pull", |log| {
+                let mut cargo = command("cargo", suite.workspace().root());
+                log.run(cargo.args([
+                    "test",
+                    "--package=twindex-cli",
+                    "--features=cluster",
+                    "--test=transfer",
+                ]))
+            });
+        })
     });
     let valkey = checks(|steps| steps.check("cluster: Valkey", |log| valkey(suite, log)));
-    let others = [transfers, python, node, valkey];
-    cargo_test("cluster", "twindex-cluster", suite).into_iter().chain(others).collect()
+    let crates = cargo_test("cluster", "twindex-cluster", suite);
+    crates.into_iter().chain(transfers).chain([python, node, valkey]).collect()
 }
 
 /// The verbs and the near cache on the other servers, where there are some. Debian 12 has none.
