@@ -196,6 +196,6 @@ fn a_cursor_does_what_a_range_of_a_sorted_map_does() {
         let done = std::panic::catch_unwind(|| run(seed));
         packed += done.unwrap_or_else(|_| panic!("seed {seed}"));
     }
-    // Where nothing is packed, a step shows the pair all the same.
-    assert!(packed > 0);
+    // Where nothing is packed, a step shows the pair all the same. Under Miri that may be so each time.
+    assert!(packed > 0 || cfg!(miri));
 }
