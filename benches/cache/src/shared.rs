@@ -1,6 +1,7 @@
 //! Caches of byte strings that threads share: their throughput and their memory. That of schnellru is behind a mutex.
 
 use crate::peers::NAMES;
+use quick_cache::Weighter;
 use rand::distr::Distribution;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -13,10 +14,11 @@ use std::{env, fs, io, process, thread};
 pub type Bytes = Box<[u8]>;
 
 /// A cache that threads share.
-trait Shared: Sync {
+pub trait Shared: Sync {
     /// The first byte of a value. It is read in place by the libraries that let it, and from a copy of the value by the others.
     fn get(&self, key: &[u8]) -> Option<u8>;
-    fn put(&self, key: &[u8], value: &[u8]);
+    /// Puts a pair in. Returns false if it was refused, which ours alone says.
+    fn put(&self, key: &[u8], value: &[u8]) -> bool;
 }
 
 impl Shared for twindex::Cache {
@@ -24,18 +26,19 @@ impl Shared for twindex::Cache {
         self.select_with(key, |value| value[0])
     }
 
-    fn put(&self, key: &[u8], value: &[u8]) {
-        self.upsert(key, value).expect("there is room");
+    fn put(&self, key: &[u8], value: &[u8]) -> bool {
+        self.upsert(key, value).is_ok()
     }
 }
 
-impl Shared for quick_cache::sync::Cache<Bytes, Bytes> {
+impl<W: Weighter<Bytes, Bytes> + Clone + Send + Sync> Shared for quick_cache::sync::Cache<Bytes, Bytes, W> {
     fn get(&self, key: &[u8]) -> Option<u8> {
         self.get(key).map(|value| value[0])
     }
 
-    fn put(&self, key: &[u8], value: &[u8]) {
+    fn put(&self, key: &[u8], value: &[u8]) -> bool {
         self.insert(key.into(), value.into());
+        true
     }
 }
 
@@ -44,8 +47,9 @@ impl Shared for moka::sync::Cache<Bytes, Bytes> {
         self.get(key).map(|value| value[0])
     }
 
-    fn put(&self, key: &[u8], value: &[u8]) {
+    fn put(&self, key: &[u8], value: &[u8]) -> bool {
         self.insert(key.into(), value.into());
+        true
     }
 }
 
@@ -54,8 +58,9 @@ impl Shared for mini_moka::sync::Cache<Bytes, Bytes> {
         self.get(&Bytes::from(key)).map(|value| value[0])
     }
 
-    fn put(&self, key: &[u8], value: &[u8]) {
+    fn put(&self, key: &[u8], value: &[u8]) -> bool {
         self.insert(key.into(), value.into());
+        true
     }
 }
 
@@ -64,8 +69,8 @@ impl Shared for Mutex<schnellru::LruMap<Bytes, Bytes>> {
         self.lock().expect("no thread panics").get(&Bytes::from(key)).map(|value| value[0])
     }
 
-    fn put(&self, key: &[u8], value: &[u8]) {
-        self.lock().expect("no thread panics").insert(Bytes::from(key), value.into());
+    fn put(&self, key: &[u8], value: &[u8]) -> bool {
+        self.lock().expect("no thread panics").insert(Bytes::from(key), value.into())
     }
 }
 
@@ -135,7 +140,7 @@ fn throughput(cache: &dyn Shared, keys: &[Vec<u64>]) -> f64 {
                 for &key in keys {
                     let key = bytes(key);
                     if black_box(cache.get(&key)).is_none() {
-                        cache.put(&key, &key);
+                        assert!(cache.put(&key, &key), "there is room");
                     }
                 }
             });
@@ -190,7 +195,7 @@ pub fn memory_of(name: &str, divisor: u64) -> io::Result<f64> {
     let (pairs, before) = (1_000_000 / divisor, resident()?);
     let cache = make(name, pairs as usize);
     for number in 0..2 * pairs {
-        cache.put(&bytes(number), &bytes(number));
+        assert!(cache.put(&bytes(number), &bytes(number)), "there is room");
     }
     let kept = (0..2 * pairs).filter(|&number| cache.get(&bytes(number)).is_some()).count();
     Ok((resident()?.saturating_sub(before)) as f64 / kept as f64 - 32.0)

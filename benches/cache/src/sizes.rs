@@ -1,12 +1,12 @@
-//! Hits of caches that are limited by bytes, whose values differ in size. Two of the others are told each pair's bytes, and take
-//! more than these; what a cache really takes only we know.
+//! Hits of caches that are limited by bytes, whose values differ in size.
+//!
+//! `quick_cache` and `moka` are told the bytes of each key and value. They take more memory than that, as they cannot know their own.
 
-use crate::shared::{Bytes, bytes};
+use crate::shared::{Bytes, Shared, bytes};
 use rand::SeedableRng;
 use rand::distr::Distribution;
 use rand::rngs::StdRng;
 use rand_distr::Zipf;
-use std::sync::Arc;
 use std::time::Instant;
 
 const KEYS: u64 = 1_000_000;
@@ -47,17 +47,6 @@ const WORK: [Work; 5] = [
 
 const NAMES: [&str; 3] = ["twindex", "quick_cache", "moka"];
 
-/// Whether a value is there.
-type Get = Box<dyn Fn(&[u8]) -> bool>;
-/// Puts a pair in; false where it is refused.
-type Put = Box<dyn Fn(&[u8], &[u8]) -> bool>;
-
-/// What a cache is asked.
-struct Asked {
-    get: Get,
-    put: Put,
-}
-
 #[derive(Clone)]
 struct Weigh;
 
@@ -67,60 +56,38 @@ impl quick_cache::Weighter<Bytes, Bytes> for Weigh {
     }
 }
 
-fn make(name: &str, capacity: usize) -> Asked {
+fn make(name: &str, capacity: usize) -> Box<dyn Shared> {
     match name {
         "twindex" => {
             let cache = twindex::Store::new().cache("cache", twindex::CacheOptions::bytes(capacity));
-            let cache = cache.expect("a new cache");
-            let other = cache.clone();
-            Asked {
-                get: Box::new(move |key| cache.select_with(key, |value| value[0]).is_some()),
-                put: Box::new(move |key, value| other.upsert(key, value).is_ok()),
-            }
+            Box::new(cache.expect("a new cache"))
         }
         "quick_cache" => {
-            let cache =
-                quick_cache::sync::Cache::<Bytes, Bytes, _>::with_weighter(100_000, capacity as u64, Weigh);
-            let cache = Arc::new(cache);
-            let other = Arc::clone(&cache);
-            Asked {
-                get: Box::new(move |key| cache.get(key).is_some()),
-                put: Box::new(move |key, value| {
-                    other.insert(key.into(), value.into());
-                    true
-                }),
-            }
+            let weight = capacity as u64;
+            Box::new(quick_cache::sync::Cache::<Bytes, Bytes, _>::with_weighter(100_000, weight, Weigh))
         }
         _ => {
             let weigh = |key: &Bytes, value: &Bytes| (key.len() + value.len()) as u32;
-            let cache = moka::sync::Cache::builder().weigher(weigh).max_capacity(capacity as u64).build();
-            let other: moka::sync::Cache<Bytes, Bytes> = cache.clone();
-            Asked {
-                get: Box::new(move |key| cache.get(key).is_some()),
-                put: Box::new(move |key, value| {
-                    other.insert(key.into(), value.into());
-                    true
-                }),
-            }
+            Box::new(moka::sync::Cache::builder().weigher(weigh).max_capacity(capacity as u64).build())
         }
     }
 }
 
 /// Percent of the requests and of the bytes that were hits, million requests a second, and how many pairs were refused.
-fn run(work: &Work, cache: &Asked) -> [f64; 4] {
+fn run(work: &Work, cache: &dyn Shared) -> [f64; 4] {
     let (mut random, zipf) =
         (StdRng::seed_from_u64(26), Zipf::new(KEYS as f64, 0.9).expect("a valid exponent"));
     let values = vec![1; 70_000];
     for number in 0..work.before {
-        (cache.put)(&bytes(KEYS * 2 + number), &values[..100]);
+        cache.put(&bytes(KEYS * 2 + number), &values[..100]);
     }
     let (mut hits, mut hit, mut asked, mut refused) = (0, 0, 0, 0);
     let begun = Instant::now();
     for request in 0..REQUESTS {
         let key = bytes(zipf.sample(&mut random) as u64);
         let size = (work.size)(u64::from_le_bytes(*key.first_chunk().expect("16 bytes")));
-        let is_hit = (cache.get)(&key);
-        if !is_hit && !(cache.put)(&key, &values[..size]) {
+        let is_hit = cache.get(&key).is_some();
+        if !is_hit && !cache.put(&key, &values[..size]) {
             refused += 1;
         }
         // The first fifth fills the cache.
@@ -143,7 +110,7 @@ pub fn print() {
     println!("|---|---|---|---|---|---|");
     for work in &WORK {
         for name in NAMES {
-            let [hits, hit, speed, refused] = run(work, &make(name, work.capacity));
+            let [hits, hit, speed, refused] = run(work, &*make(name, work.capacity));
             println!("| {} | {name} | {hits:.1} | {hit:.1} | {speed:.2} | {refused} |", work.name);
         }
     }

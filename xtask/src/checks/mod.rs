@@ -108,7 +108,7 @@ impl Room {
     }
 }
 
-/// How long a command of the suite may take. The slowest, the tests of all crates, takes eight minutes with its builds.
+/// How long a command of the suite may take. The slowest, the tests of all crates, takes twelve minutes with its builds.
 const LIMIT: Duration = Duration::from_mins(20);
 
 /// Builds the documentation site.
