@@ -60,7 +60,7 @@ fn run_tests(mut tests: Command, log: &mut Log) -> Result<()> {
 /// The Python package, compiled without optimising, beside the package `twindex` as it is published.
 fn python(suite: &Suite, steps: &mut Steps) -> Result<(), Failed> {
     let (workspace, venv) = (suite.workspace(), &suite.python(steps)?.venv);
-    let folder = &workspace.path("cluster/python");
+    let folder = &workspace.path("bindings/python-cluster");
     steps.must("cluster: Python package", |log| install_package(workspace, venv, log))?;
     for (name, module, arguments) in [
         ("ruff", "ruff", ["check", "."].as_slice()),
@@ -80,7 +80,7 @@ fn python(suite: &Suite, steps: &mut Steps) -> Result<(), Failed> {
 /// The Node package in its folder, compiled without optimising.
 fn node(suite: &Suite, steps: &mut Steps) -> Result<(), Failed> {
     let workspace = suite.workspace();
-    let folder = &workspace.path("cluster/node");
+    let folder = &workspace.path("bindings/node-cluster");
     steps.must("cluster: Node package", |log| {
         let mut build = command("node", folder);
         log.run(build.args(["scripts/build.js", "--dev"]).env("CARGO_TARGET_DIR", workspace.build()))
@@ -96,7 +96,7 @@ fn node(suite: &Suite, steps: &mut Steps) -> Result<(), Failed> {
 }
 
 fn install_package(workspace: &Workspace, venv: &Venv, log: &mut Log) -> Result<()> {
-    let folder = &workspace.path("cluster/python");
+    let folder = &workspace.path("bindings/python-cluster");
     let made = workspace.empty_folder("cluster-python")?;
     let mut maturin = venv.module("maturin", folder);
     log.run(

@@ -83,8 +83,8 @@ const PACKAGES: [&str; 10] = [
     "cluster",
     "cli",
     "bindings/python",
-    "cluster/node",
-    "cluster/python",
+    "bindings/node-cluster",
+    "bindings/python-cluster",
     "bindings/node",
     "wasm/npm",
 ];

@@ -12,7 +12,7 @@ use crate::steps::{Failed, Steps};
 
 /// The npm packages with native modules: where each is, and the crate that its module is.
 const PACKAGES: [(&str, &str); 2] =
-    [("bindings/node", "twindex-node"), ("cluster/node", "twindex-cluster-node")];
+    [("bindings/node", "twindex-node"), ("bindings/node-cluster", "twindex-cluster-node")];
 
 /// The native modules for Node of one platform, in the order of the packages.
 pub(super) struct Natives {

@@ -15,7 +15,7 @@ pub(super) const CRATES: [&str; 5] =
     ["twindex", "twindex-codec", "twindex-durable", "twindex-cluster", "twindex-cli"];
 
 /// The Python packages.
-pub(super) const PYTHON: [&str; 2] = ["bindings/python", "cluster/python"];
+pub(super) const PYTHON: [&str; 2] = ["bindings/python", "bindings/python-cluster"];
 
 /// What all steps need.
 pub(super) struct Dist {
