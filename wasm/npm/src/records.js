@@ -6,6 +6,11 @@ export const HEADER_BYTES = 24
 export const HEAD_BYTES = 12
 export const [TABLE, PAIRS, END, LOG, SYNCED] = [1, 2, 3, 4, 5]
 
+export const MAGIC = [0x89, 0x54, 0x57, 0x58, 0x0d, 0x0a, 0x1a, 0x0a]
+export const VERSION = 1
+/** What every file begins with. */
+const START = [...MAGIC, VERSION, 0, 0, 0]
+
 const TABLES = makeTables()
 
 /** Eight tables, so that eight bytes take one step. */
@@ -82,35 +87,47 @@ export function recordAt(bytes, salt, offset) {
   return crc32(record.subarray(HEAD_BYTES), crc) === view.getUint32(8, true) ? record : undefined
 }
 
-/**
- * How much of a file is whole: up to where its log was cut, by a crash or because it is still being written. `isDump`
- * tells whether the dump before the log is. What is damaged in the middle is an error.
- */
+/** How much of a file is whole, up to where its log was cut; `undefined` where its dump is not whole. What is damaged in the middle is an error. */
 export function wholePart(bytes) {
-  if (bytes.length < HEADER_BYTES) return { end: 0, isDump: false }
-  const salt = viewOf(bytes).getBigUint64(12, true)
+  if (!hasHeader(bytes)) return undefined
+  const salt = saltOf(bytes)
   let offset = HEADER_BYTES
   let isDump = false
   for (let record = recordAt(bytes, salt, offset); record; record = recordAt(bytes, salt, offset)) {
     offset += record.length
     isDump ||= record[0] === END
   }
-  for (let after = offset + 1; isDump && after < bytes.length; after++) {
-    if (recordAt(bytes, salt, after)) {
-      throw makeError('TWINDEX_CORRUPT', `corrupt at byte ${offset}: good records follow a bad one`)
-    }
+  if (!isDump) return undefined
+  for (let after = offset + 1; after < bytes.length; after++) {
+    if (recordAt(bytes, salt, after)) throw corrupt(offset, 'good records follow a bad one')
   }
-  return { end: offset, isDump }
+  return offset
 }
 
-/** Whether there is the end of a dump in a file, whatever else is damaged. */
-export function hasEnd(bytes) {
-  if (bytes.length < HEADER_BYTES) return false
-  const salt = viewOf(bytes).getBigUint64(12, true)
-  for (let at = bytes.indexOf(END); at !== -1; at = bytes.indexOf(END, at + 1)) {
-    if (recordAt(bytes, salt, at)) return true
-  }
-  return false
+export const corrupt = (offset, what) => makeError('TWINDEX_CORRUPT', `corrupt at byte ${offset}: ${what}`)
+
+/** Whether these bytes are what writing a dump leaves when it is cut short, before the file was used. */
+export function isUnfinished(bytes) {
+  if (bytes.every((byte) => byte === 0)) return true
+  if (bytes.length < HEADER_BYTES) return bytes.every((byte, at) => at >= 12 || byte === START[at])
+  if (!hasHeader(bytes)) return false
+  const salt = saltOf(bytes)
+  return ![END, LOG, SYNCED].some((kind) => {
+    for (let at = bytes.indexOf(kind, HEADER_BYTES); at !== -1; at = bytes.indexOf(kind, at + 1)) {
+      if (recordAt(bytes, salt, at)) return true
+    }
+    return false
+  })
+}
+
+const saltOf = (bytes) => viewOf(bytes).getBigUint64(12, true)
+
+function hasHeader(bytes) {
+  return (
+    bytes.length >= HEADER_BYTES &&
+    START.every((byte, at) => bytes[at] === byte) &&
+    viewOf(bytes).getUint32(20, true) === crc32(bytes.subarray(0, 20))
+  )
 }
 
 /** The bytes of a dump, sealed anew so that a log of this salt may follow. */

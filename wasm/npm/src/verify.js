@@ -3,11 +3,13 @@
 
 import {
   CREATE,
+  corrupt,
   countPairs,
   crc32,
   END,
   HEADER_BYTES,
   LOG,
+  MAGIC,
   PAIRS,
   POSITION,
   readOperations,
@@ -16,21 +18,17 @@ import {
   seal,
   TABLE,
   tableRecord,
+  VERSION,
   viewOf,
 } from './records.js'
-import { makeError, typeError } from './shared/errors.js'
+import { typeError } from './shared/errors.js'
 import { readLimit, readOptions } from './shared/options.js'
 import { viewBytes } from './shared/views.js'
-
-const MAGIC = [0x89, 0x54, 0x57, 0x58, 0x0d, 0x0a, 0x1a, 0x0a]
-const VERSION = 1
 
 const LEAST_LIMIT = 256 * 1024 * 1024
 const LIMIT_PER_BYTE = 32
 
 const BAD_RECORD = 'a record is damaged'
-
-const corrupt = (offset, what) => makeError('TWINDEX_CORRUPT', `corrupt at byte ${offset}: ${what}`)
 
 /** What a whole dump of these records is, without a log. `Store` loads it, so what is under a checksum makes sense too. */
 class Kept {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { load } from 'twindex-wasm'
 import { checkKept, openKept, recoverKept } from '../src/browser/store.js'
 import { instantiate } from '../src/load.js'
@@ -45,11 +46,16 @@ class Place {
 
   set bytes(bytes) {
     const [number] = this.files.keys()
-    this.files.set(number, bytes)
+    this.files = new Map([[number, bytes]])
+  }
+
+  get newest() {
+    return this.files.get(Math.max(...this.files.keys()))
   }
 }
 
-const core = () => instantiate(undefined, new URL('../twindex.wasm', import.meta.url))
+const module = await WebAssembly.compile(readFileSync(new URL('../twindex.wasm', import.meta.url)))
+const core = () => instantiate(module)
 
 async function open(place, options) {
   return openKept(await core(), place, {
@@ -141,6 +147,95 @@ test('what every verb wrote is there again, here and in other hosts', async () =
   assert.equal(again.torn, undefined)
 })
 
+test('handles keep their tables across compaction, drop and reopening', async () => {
+  const place = new Place()
+  let store = await open(place)
+  const random = mulberry(7)
+  /** The table of each name, by its newest and its older handles, and its pairs. */
+  const handles = new Map()
+  const model = new Map()
+  const pick = (list) => list[Math.floor(random() * list.length)]
+  for (let step = 0; step < 400; step++) {
+    const name = pick(['a', 'b', 'c', 'd', 'e'])
+    const chance = random()
+    if (chance < 0.05) await Promise.all([store.compact(), store.compact()].slice(0, pick([1, 2])))
+    else if (chance < 0.08) {
+      await store.close()
+      store = await open(place)
+      handles.clear()
+    } else if (chance < 0.15) {
+      assert.equal(store.dropTable(name), model.delete(name))
+    } else if (chance < 0.3 || !handles.has(name)) {
+      if (!model.has(name)) model.set(name, new Map())
+      handles.set(name, [...(handles.get(name) ?? []), [store.table(name), model.get(name)]])
+    } else {
+      const [table, pairs] = pick(handles.get(name))
+      const [key, value] = [pick(['x', 'y', 'z']), `${step}`]
+      const isDropped = model.get(name) !== pairs
+      if (isDropped) {
+        const dropped = { code: 'TWINDEX_TABLE_DROPPED' }
+        assert.throws(() => table.set(key, value), dropped)
+        assert.throws(() => table.upsertMany([[key, value]]), dropped)
+        continue
+      }
+      if (random() < 0.8) pairs.set(key, value)
+      else pairs.delete(key)
+      if (pairs.has(key)) table.upsertMany([[key, value]])
+      else table.delete(key)
+    }
+    const expected = [...model].map(([name, pairs]) => [name, [...pairs].sort()]).sort()
+    const kept = (of) => of.tables().map(([name]) => [name, [...of.table(name)].sort()])
+    assert.deepEqual(kept(Store.loadSync(place.newest)), expected, `step ${step}`)
+  }
+})
+
+/** Random numbers that are the same each time. */
+function mulberry(seed) {
+  return () => {
+    seed = (seed + 0x6d2b79f5) | 0
+    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
+  }
+}
+
+test('a damaged file is kept, and never opens as another store than it was', async () => {
+  const place = new Place()
+  const store = await open(place)
+  const states = [[]]
+  const note = () => states.push(all(Store.loadSync(place.bytes)))
+  store.table('t').set('a', '1')
+  await store.compact()
+  note()
+  for (let batch = 0; batch < 3; batch++) {
+    store.table('t').insertMany([0, 1, 2].map((at) => [`${batch} ${at}`, 'v']))
+    note()
+  }
+  await store.close()
+  const whole = place.bytes
+  const isState = (found) => states.slice(1).some((state) => isDeepStrictEqual(state, found))
+  const end = whole.length
+  const damaged = [...whole.keys()].map((at) => whole.with(at, whole[at] ^ (1 << (at % 8))))
+  damaged.push(
+    ...[...whole.keys()].map((at) => whole.slice(0, at)),
+    new Uint8Array(end),
+    Buffer.from('{"not": "ours"}'),
+  )
+  for (const [at, bytes] of damaged.entries()) {
+    for (const readOnly of at % 16 === 0 ? [true, false] : [false]) {
+      place.bytes = bytes
+      try {
+        const found = await open(place, { readOnly })
+        assert.ok(isState(all(found)))
+        await found.close()
+      } catch (error) {
+        assert.equal(error.code, 'TWINDEX_CORRUPT', error.stack)
+        assert.deepEqual(place.bytes, bytes)
+      }
+    }
+  }
+})
+
 test('wherever a file is cut, all before is there, and a batch is whole or not there', async () => {
   const place = new Place()
   const store = await open(place)
@@ -179,10 +274,29 @@ test('a file whose dump was never finished gives way to the one before', async (
   store.table('t').set('a', 'b')
   await store.close()
   const [number] = place.files.keys()
-  place.files.set(number + 1, place.bytes.slice(0, 30))
-  const again = await open(place)
-  assert.equal(again.table('t').get('a'), 'b')
-  assert.equal(place.files.size, 1)
+  const whole = place.bytes
+  for (const unfinished of [whole.slice(0, 30), whole.slice(0, 7), new Uint8Array(0), new Uint8Array(99)]) {
+    place.files = new Map([
+      [number, whole],
+      [number + 1, unfinished],
+    ])
+    const reader = await open(place, { readOnly: true })
+    assert.equal(reader.table('t').get('a'), 'b')
+    const again = await open(place)
+    assert.equal(again.table('t').get('a'), 'b')
+    await again.close()
+    assert.equal(place.files.size, 1)
+    // One that may have more than the file before is no such file.
+    for (const damaged of [whole.with(3, 0), whole.with(30, 0), Buffer.from('{"not": "ours"}')]) {
+      const files = new Map([
+        [number, whole],
+        [number + 1, damaged],
+      ])
+      place.files = new Map(files)
+      await assert.rejects(open(place), { code: 'TWINDEX_CORRUPT' })
+      assert.deepEqual(place.files, files)
+    }
+  }
 })
 
 test('a store for reading alone refuses every write', async () => {

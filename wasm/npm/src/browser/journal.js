@@ -28,9 +28,9 @@ export class Journal {
   #check
   #write
   #operations = new Operations()
-  /** The id of each table by its name, and by its handle. */
+  /** Each table by its name, and by each of its handles: `{ id }`, the number that its file has for it, or none once it was dropped. */
   #names = new Map()
-  #ids = new Map()
+  #tables = new Map()
   #next = 0
 
   /**
@@ -46,7 +46,8 @@ export class Journal {
     this.#watch('twindex_table_with', (status, call) => this.#opened(status, ...call))
     this.#watch('twindex_drop_table', (status, call) => this.#dropped(status, ...call))
     this.#watch('twindex_clear', (status, [table]) => {
-      if (status === 0) this.#operations.clear(this.#ids.get(table))
+      const id = this.#id(table)
+      if (status === 0 && id !== undefined) this.#operations.clear(id)
     })
     for (const verb of ['insert', 'replace', 'upsert']) {
       this.#watch(`twindex_${verb}`, (status, [table, ...places]) => this.#set(status, table, ...places))
@@ -64,10 +65,14 @@ export class Journal {
     this.#watch('twindex_increment_many', (status, call) => this.#added(status, ...call))
   }
 
-  /** Begins with a dump that numbers its tables in this order. */
+  /** Begins with a dump that numbers its tables in this order. Handles that are open get the new numbers too. */
   start(names) {
     this.#next = names.length
-    this.#names = new Map(names.map((name, id) => [name, id]))
+    for (const [id, name] of names.entries()) {
+      const table = this.#names.get(name)
+      if (table === undefined) this.#names.set(name, { id })
+      else table.id = id
+    }
   }
 
   #watch(name, note) {
@@ -82,6 +87,11 @@ export class Journal {
     }
   }
 
+  /** `undefined` for a cache, and for a table that was dropped. */
+  #id(handle) {
+    return this.#tables.get(handle)?.id
+  }
+
   #bytes(at, length) {
     return this.#core.bytes.subarray(at, at + length)
   }
@@ -93,28 +103,30 @@ export class Journal {
     if (!this.#names.has(text)) {
       const isSorted = index[0] === 's'.charCodeAt(0)
       this.#operations.create(this.#next, isSorted, { keys, values, name })
-      this.#names.set(text, this.#next++)
+      this.#names.set(text, { id: this.#next++ })
     }
-    this.#ids.set(handle, this.#names.get(text))
+    this.#tables.set(handle, this.#names.get(text))
   }
 
   #dropped(status, _store, name, length) {
     if (status !== 1) return
     const text = decoder.decode(this.#bytes(name, length))
-    this.#operations.drop(this.#names.get(text))
+    const table = this.#names.get(text)
+    this.#operations.drop(table.id)
+    table.id = undefined
     this.#names.delete(text)
   }
 
   /** Where it took effect, the key has this value, or none. */
   #set(status, table, key, keyLength, value, valueLength) {
-    if (status !== 1) return
-    const id = this.#ids.get(table)
+    const id = this.#id(table)
+    if (status !== 1 || id === undefined) return
     if (valueLength === ABSENT) this.#operations.delete(id, this.#bytes(key, keyLength))
     else this.#operations.put(id, this.#bytes(key, keyLength), this.#bytes(value, valueLength))
   }
 
   #put(table, key, integer) {
-    this.#operations.put(this.#ids.get(table), key, encoder.encode(String(integer)))
+    this.#operations.put(this.#id(table), key, encoder.encode(String(integer)))
   }
 
   /** The key has the value that it has, or none. */

@@ -3,7 +3,7 @@
 // A file is a dump and the log behind it. The one with the highest number whose dump is whole is the store: a new one is
 // begun beside it at each opening and compaction, and the old one goes once the new one is on disk.
 
-import { hasEnd, wholePart, withSalt } from '../records.js'
+import { corrupt, isUnfinished, wholePart, withSalt } from '../records.js'
 import { makeError } from '../shared/errors.js'
 import { INTERNAL } from '../shared/internal.js'
 import { readLimit } from '../shared/options.js'
@@ -13,32 +13,41 @@ import { Journal, refuseWrites } from './journal.js'
 const SECOND = 1000
 const readOnlyError = () => makeError('TWINDEX_READ_ONLY', 'the store was opened with readOnly')
 
-/** Finds the newest whole file: the numbers that there are, its bytes, and how many were cut off it. */
+/** How often, and how many milliseconds apart, a reader looks again for a file that the tab that leads has just begun. */
+const READS = 10
+const PAUSE = 10
+
+/**
+ * Finds the newest file whose dump is whole: the numbers that there are, its bytes, and how many were cut off it. An older
+ * file counts only where the newer ones were begun and never finished, since then it has everything.
+ */
 async function newest(place, readOnly) {
-  for (let attempt = 0; ; attempt++) {
+  for (let read = 1; ; read++) {
     const numbers = (await place.list()).sort((a, b) => b - a)
     try {
       for (const number of numbers) {
         const bytes = await place.read(number)
-        const { end, isDump } = wholePart(bytes)
-        if (isDump) return { numbers, bytes: bytes.subarray(0, end), cut: bytes.length - end }
-        // One without an end was begun when its tab died, and the one before it has everything.
-        if (hasEnd(bytes)) throw makeError('TWINDEX_CORRUPT', `corrupt at byte ${end}: a record is damaged`)
+        const end = wholePart(bytes)
+        if (end !== undefined) return { numbers, bytes: bytes.subarray(0, end), cut: bytes.length - end }
+        if (!isUnfinished(bytes)) throw corrupt(0, 'this is no whole file of Twindex')
       }
-      return { numbers, cut: 0 }
+      if (numbers.length === 0) return { numbers, cut: 0 }
+      if (!readOnly || read === READS)
+        throw corrupt(0, 'the file ends in its dump, and there is no older one')
     } catch (error) {
       // A reader may have come just when the tab that leads took a file away.
-      if (!readOnly || error.name !== 'NotFoundError' || attempt > 100) throw error
+      if (!readOnly || error.name !== 'NotFoundError' || read === READS) throw error
     }
+    await new Promise((resolve) => setTimeout(resolve, PAUSE))
   }
 }
 
-/** The newest file of which the dump was ended, damaged or not; where there is none, the newest. */
+/** The newest file that was finished, damaged or not; where there is none, the newest. */
 async function newestAsItIs(place) {
   const numbers = (await place.list()).sort((a, b) => b - a)
   if (numbers.length === 0) throw makeError('TWINDEX_IO', 'there is no store of this name')
   const files = await Promise.all(numbers.map((number) => place.read(number)))
-  return files.find(hasEnd) ?? files[0]
+  return files.find((bytes) => !isUnfinished(bytes)) ?? files[0]
 }
 
 /** What `check` of a store that is kept says, which nobody need have open. */
@@ -141,6 +150,7 @@ class File {
   #file
   #failed
   #timer
+  #turn = Promise.resolve()
 
   constructor(place, { numbers, bytes, cut }, durability, release) {
     this.place = place
@@ -150,8 +160,14 @@ class File {
     if (cut > 0 && bytes !== undefined) this.torn = { offset: bytes.length, bytes: cut }
   }
 
-  /** Puts a dump in the place of the file. */
-  async begin(dump, names) {
+  /** Puts a dump in the place of the file, once those that were asked for before have done so. */
+  begin(dump, names) {
+    const begun = this.#turn.then(() => this.#begin(dump, names))
+    this.#turn = begun.catch(() => {})
+    return begun
+  }
+
+  async #begin(dump, names) {
     this.check()
     const [salt] = crypto.getRandomValues(new BigUint64Array(1))
     const before = this.#file
@@ -200,6 +216,7 @@ class File {
 
   async close() {
     clearTimeout(this.#timer)
+    await this.#turn
     try {
       await this.flush()
       await this.#file.close()
