@@ -35,6 +35,13 @@
 //! Each has a `_many` form over a slice. It does what a loop would do, in the order of the slice, except
 //! that every length is checked before the first pair is written.
 //!
+//! # What threads see
+//!
+//! All threads see the changes of one key in the same order, and a thread sees its own changes at once. Changes that a thread
+//! made before it signalled another one, by a lock, a channel or a join, are seen by that one. Between different keys and
+//! threads that do not signal each other, no order is promised: if two threads each insert a key and then look for the other's
+//! key, both may miss it. To let exactly one of them win, let both use one key, and heed what `insert` returns.
+//!
 //! # Limits
 //!
 //! Keys of 0 to 65,535 bytes ([`MAX_KEY_BYTES`]), values of 0 to 4 GiB - 1 ([`MAX_VALUE_BYTES`]), table
@@ -64,6 +71,11 @@
 //
 // A reader waits in one case. In a sorted table, a look-up that finds nothing and a scan that enters a leaf wait while a
 // writer shifts slots in that leaf. The writer shifts at most some hundred words, but the system may interrupt it there.
+//
+// What is not promised: one order of changes to different keys that all threads agree on. A look-up runs no fence where the
+// platform has `membarrier`, so a processor may do it before the thread's last store has reached the other processors. Two
+// threads that each insert a key and then look for the other's may thus both miss it. A fence in each look-up would prevent
+// that, and slow down every hit.
 //
 // One rule makes that sound in Rust: bytes are written once, published by an atomic word, and never changed while a
 // reader could see them. Every word that threads share and change is an atomic.
@@ -4455,9 +4467,14 @@ mod hash {
             epoch::advance_far(&self.heap.memory);
         }
 
-        /// Locks the segment of a hash. `None` if the directory has just changed there.
+        /// Locks the segment of a hash. `None` if the directory has just changed there, or there is none: another thread may
+        /// have emptied the cache since the caller looked, and nothing may be written to `NO_BUCKET`.
         fn turn<'t, 'r>(&'t self, rules: &'t mut Rules<'r>, hash: Hash) -> Option<Turn<'t, 'r>> {
-            let segment = self.directory().segment(hash);
+            let directory = self.directory();
+            if directory.is_none() {
+                return None;
+            }
+            let segment = directory.segment(hash);
             let buckets = segment.buckets();
             prefetch(&raw const buckets[(hash.home() / BUCKET) & (buckets.len() - 1)]);
             let locked = self.shard(segment).lock();
@@ -9818,7 +9835,10 @@ pub mod dump {
             const AT_ONCE: usize = 1024;
             match table.index() {
                 Index::Sorted => {
-                    let mut cursor = table.cursor(..);
+                    // A thread that appends while we write would move the table's end for ever. So we stop at the last key
+                    // of now.
+                    let Some(last) = table.scan(..).next_back().map(|(key, _)| key) else { return Ok(()) };
+                    let mut cursor = table.cursor(..=last.as_slice());
                     let mut shown = AT_ONCE;
                     while shown == AT_ONCE {
                         shown =

@@ -705,6 +705,34 @@ fn ranks_and_counts_share_a_word() {
     });
 }
 
+/// A write once looked for the cache's directory twice. If another thread had closed the emptied cache in between, the pair went
+/// into the bucket that all empty tables of the process share.
+#[test]
+fn a_cache_that_becomes_empty_loses_nothing_written_since() {
+    model(400, || {
+        let cache = Store::new().cache("c", CacheOptions::bytes(1 << 20)).unwrap();
+        let threads: Vec<_> = (0..3)
+            .map(|number| {
+                let cache = cache.clone();
+                thread::spawn(move || {
+                    let key = key(number);
+                    for _ in 0..2 {
+                        cache.upsert(&key, value(&key, 0, 10)).unwrap();
+                        assert!(cache.delete(&key).unwrap(), "what was written was lost");
+                    }
+                    cache.upsert(&key, value(&key, 1, 10)).unwrap();
+                    assert_eq!(cache.select(&key), Some(value(&key, 1, 10)), "what was written was lost");
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().expect("no thread panics");
+        }
+        assert_eq!(cache.len(), 3);
+        cache.check();
+    });
+}
+
 /// Of threads that ask for an absent key one computes, and all get its value.
 #[test]
 fn one_thread_computes() {
