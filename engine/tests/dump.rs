@@ -622,6 +622,33 @@ fn errors_of_the_reader_and_the_writer_are_passed_on() {
     assert!(tables_of(&store) == small(), "a failed dump leaves the store as it was");
 }
 
+/// The dump of a sorted table followed the table's end, so one thread that appended was enough to make it endless.
+#[test]
+fn a_dump_ends_although_pairs_are_appended() {
+    struct Appending<'s>(&'s twindex::Table, u32);
+    impl Write for Appending<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            assert!(self.1 < 100, "the dump follows the table's end");
+            let pairs: Vec<_> =
+                (0..2_000_u32).map(|n| ([self.1, n].map(u32::to_be_bytes).concat(), "v")).collect();
+            self.0.upsert_many(&pairs).expect("there is no limit");
+            self.1 += 1;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    for index in [Index::Hash, Index::Sorted] {
+        let store = Store::new();
+        let table = store.table("t", index).expect("the name is new");
+        let mut sink = Appending(&table, 1);
+        sink.write_all(b"the first pairs").expect("it takes all");
+        store.dump(&mut sink).expect("it takes all");
+    }
+}
+
 #[test]
 fn a_writer_that_takes_nothing_fails() {
     let error = store_of(&small()).dump(&mut [0_u8; 20].as_mut_slice()).expect_err("it is full");
