@@ -1,6 +1,7 @@
 //! What all handles of a store share.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
@@ -141,8 +142,16 @@ impl Core {
             Ok(file) if file.len().map_err(failed)? == 0 => None,
             Ok(file) => {
                 stamp = Some(file.stamp().map_err(failed)?);
-                let found = load::load(&file, &has_writer, memory_limit, &mut *progress);
-                Some(found.map_err(|error| Error::of_file(path, error))?)
+                let mut load = || {
+                    let found = load::load(&file, &has_writer, memory_limit, &mut *progress);
+                    found.map_err(|error| Error::of_file(path, error))
+                };
+                let found = load()?;
+                let is_there = match &found.end {
+                    Some(end) if with_log => is_on_disk(end).map_err(failed)?,
+                    _ => true,
+                };
+                Some(if is_there { found } else { load()? })
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !existing && !read_only => None,
             Err(error) => return Err(failed(error)),
@@ -404,13 +413,40 @@ fn tables_of(engine: &twindex::Store, ids: &BTreeMap<String, u32>) -> Vec<(u32, 
     ids.iter().filter_map(|(name, id)| Some((*id, engine.find_table(name)?))).collect()
 }
 
-/// Makes a file that was found ready for more records: what is torn is cut off, and what is there is on disk, its
-/// name included, since a process that was killed may have left both to the system's memory.
+/// Makes a file ready for more records: cuts off a torn end, and puts the rest on disk, its name included, since a
+/// killed process may have left both to the system's memory.
 fn make_ready(disk: &dyn Disk, path: &Path, end: End, torn: Option<Torn>) -> std::io::Result<End> {
     if torn.is_some() || end.file.len()? > end.at {
         end.file.set_len(end.at)?;
     }
     end.file.sync()?;
     disk.folder(path)?.sync()?;
-    Ok(end)
+    Ok(End { synced: end.at, ..end })
+}
+
+/// Puts the records behind the last synced one on disk; whether they are there.
+///
+/// They are not if the last sync of another process failed: the system then takes for written what it keeps in memory,
+/// so another sync does nothing and succeeds. So they are read once more, from the disk itself.
+fn is_on_disk(end: &End) -> std::io::Result<bool> {
+    const PIECE: u64 = 1 << 20;
+    let state = RandomState::new();
+    let mut piece = Vec::new();
+    let mut hash = |again: bool| {
+        let mut hasher = state.build_hasher();
+        for start in (end.synced..end.at).step_by(PIECE as usize) {
+            piece.resize(PIECE.min(end.at - start) as usize, 0);
+            let read = end.file.read_at(start, &mut piece)?;
+            hasher.write(&piece[..read]);
+            if again {
+                end.file.write_at(start, &piece[..read])?;
+            }
+        }
+        Ok::<_, std::io::Error>(hasher.finish())
+    };
+    end.file.sync()?;
+    let seen = hash(false)?;
+    // Where the system cannot be told to read the disk, they are written again.
+    let is_same = if end.file.forget(end.synced)? { hash(false)? == seen } else { hash(true)? == seen };
+    Ok(is_same)
 }

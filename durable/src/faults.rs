@@ -493,6 +493,9 @@ proptest! {
                     assert!(run.states[run.acknowledged..].contains(&found), "{what}: reads go on");
                 }
                 run.check(&run.disk.after_power_cut(), durability, run.promised, &what);
+                // The process ends, and the next one believes nothing that a failed sync left in the system's memory.
+                let killed = format!("{what}, killed");
+                run.check(&run.disk.after_kill(), durability, run.promised, &killed);
             }
         }
     }

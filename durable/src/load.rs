@@ -63,9 +63,10 @@ pub(crate) fn load(
         return Ok(Found { loader, end: None, torn: None });
     }
     let mut log = LogReader::of_file(&**file, header.salt, len, dump);
-    let position = position_in(log.replay(&mut loader, progress)?, header.salt);
+    let (position, synced) = log.replay(&mut loader, progress)?;
+    let position = position_in(position, header.salt);
     let torn = log.torn(has_writer)?;
-    let end = End { file: Arc::clone(file), salt: header.salt, at: log.at, dump, position };
+    let end = End { file: Arc::clone(file), salt: header.salt, at: log.at, dump, position, synced };
     Ok(Found { loader, end: Some(end), torn })
 }
 
@@ -451,15 +452,19 @@ impl<'f> LogReader<'f> {
         Ok(false)
     }
 
-    /// Applies all records. Returns the position behind the last one.
-    fn replay(&mut self, loader: &mut Loader, progress: &mut ProgressFn) -> Result<Position> {
-        let mut done = 0;
+    /// Applies all records. Returns the position behind the last one, and up to where a synced record says that the file
+    /// was on disk.
+    fn replay(&mut self, loader: &mut Loader, progress: &mut ProgressFn) -> Result<(Position, u64)> {
+        let (mut done, mut synced) = (0, self.at);
         let mut replay = Replay::new(loader);
         loop {
             let offset = self.at;
-            let Some((kind, payload)) = self.record()? else { return replay.end() };
+            let Some((kind, payload)) = self.record()? else { return Ok((replay.end()?, synced)) };
             if !kind.is_logged() {
                 return Err(Corrupt { offset, what: OUT_OF_PLACE });
+            }
+            if kind == Kind::Synced {
+                synced = synced_by(offset, payload)?;
             }
             done += replay.record(kind, offset, payload)?;
             if self.at >> 20 != offset >> 20 {
@@ -662,6 +667,10 @@ mod tests {
 
         fn sync(&self) -> io::Result<()> {
             Ok(())
+        }
+
+        fn forget(&self, _: u64) -> io::Result<bool> {
+            Ok(false)
         }
 
         fn lock(&self, _: &std::path::Path) -> io::Result<Option<crate::lock::Lock>> {

@@ -78,6 +78,8 @@ pub(crate) struct End {
     pub(crate) dump: u64,
     /// The position in the store's history behind the last record.
     pub(crate) position: Position,
+    /// Up to here the file is known to be on disk: by its last synced record, or since we synced it.
+    pub(crate) synced: u64,
 }
 
 #[derive(Debug)]
@@ -734,8 +736,10 @@ impl Log {
     /// The end of the log. The system has all records before it.
     pub(crate) fn end(&self) -> Result<End> {
         let tail = lock(&self.tail);
-        let End { file, salt, at, dump, position } = &tail.out.end;
-        let end = End { file: Arc::clone(file), salt: *salt, at: *at, dump: *dump, position: *position };
+        let End { file, salt, at, dump, position, synced } = &tail.out.end;
+        let (file, salt, at, dump, position, synced) =
+            (Arc::clone(file), *salt, *at, *dump, *position, *synced);
+        let end = End { file, salt, at, dump, position, synced };
         let written = tail.out.written;
         drop(tail);
         self.hand_over(written)?;

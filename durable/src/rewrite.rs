@@ -352,8 +352,8 @@ impl<'d> New<'d> {
     }
 
     pub(crate) fn end(&self) -> End {
-        let Self { salt, at, dump, position, .. } = *self;
-        End { file: Arc::clone(&self.file), salt, at, dump, position }
+        let Self { salt, at, dump, position, synced, .. } = *self;
+        End { file: Arc::clone(&self.file), salt, at, dump, position, synced }
     }
 }
 

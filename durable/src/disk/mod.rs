@@ -50,6 +50,8 @@ pub(crate) trait File: Debug + Send + Sync {
     fn reserve(&self, len: u64) -> io::Result<()>;
     /// Returns once all that was written is on disk.
     fn sync(&self) -> io::Result<()>;
+    /// Has later reads from `offset` on come from the disk, not from the system's memory; whether the system can.
+    fn forget(&self, offset: u64) -> io::Result<bool>;
     /// Locks a file that was just created and is to be renamed to `path`.
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>>;
     /// Whether no folder has a name for the file any more, so that it is gone once it is closed.

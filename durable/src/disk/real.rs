@@ -151,6 +151,19 @@ impl File for RealFile {
         self.0.sync_data()
     }
 
+    /// The system drops whole pages alone.
+    #[cfg(target_os = "linux")]
+    fn forget(&self, offset: u64) -> io::Result<bool> {
+        const PAGES: u64 = 1 << 16;
+        rustix::fs::fadvise(&self.0, offset / PAGES * PAGES, None, rustix::fs::Advice::DontNeed)?;
+        Ok(true)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn forget(&self, _: u64) -> io::Result<bool> {
+        Ok(false)
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
         // Elsewhere the lock is on a file beside, which stays.
         if cfg!(unix) { Lock::of_new(&self.0, path).map(Some) } else { Ok(None) }

@@ -410,6 +410,17 @@ impl File for SimFile {
         Ok(())
     }
 
+    fn forget(&self, _: u64) -> io::Result<bool> {
+        let mut state = self.disk.state();
+        state.check()?;
+        let Content { seen, on_disk, unsynced } = &mut state.files[self.file];
+        seen.clone_from(on_disk);
+        for change in &*unsynced {
+            change.apply(seen);
+        }
+        Ok(true)
+    }
+
     fn lock(&self, _: &Path) -> io::Result<Option<Lock>> {
         Ok(None)
     }
