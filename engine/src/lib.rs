@@ -8496,9 +8496,9 @@ type Flights = Vec<(Vec<u8>, Arc<Mutex<Flight>>)>;
 pub struct Computation(Cache, Arc<Mutex<Flight>>);
 
 impl Computation {
-    /// Whether the key was not deleted since it began.
+    /// Whether the key was not deleted, nor the cache dropped, since it began.
     pub fn stands(&self) -> bool {
-        lock(&self.0.inner.flights).iter().any(|(_, flight)| Arc::ptr_eq(flight, &self.1))
+        !self.0.is_dropped() && lock(&self.0.inner.flights).iter().any(|(_, flight)| Arc::ptr_eq(flight, &self.1))
     }
 
     /// Ends it before it is dropped.
@@ -8508,13 +8508,18 @@ impl Computation {
 
     /// Adds the pair if the key is absent and was not deleted since. Returns whether it did.
     pub fn insert(&self, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Result<bool> {
-        check_value(value)?;
-        self.add(key, value, self.0.expiry(ttl.or(self.0.inner.options.ttl))?)
+        self.store(key, None, value, ttl)
     }
 
-    fn add(&self, key: &[u8], value: &[u8], expires: Option<u64>) -> Result<bool> {
+    /// As [`insert`](Self::insert), but also replaces the value that was there when the computation began, `seen`.
+    pub fn store(&self, key: &[u8], seen: Option<&[u8]>, value: &[u8], ttl: Option<Duration>) -> Result<bool> {
+        check_value(value)?;
+        self.add(key, seen, value, self.0.expiry(ttl.or(self.0.inner.options.ttl))?)
+    }
+
+    fn add(&self, key: &[u8], seen: Option<&[u8]>, value: &[u8], expires: Option<u64>) -> Result<bool> {
         self.0.change_or_load(key, None, &mut |old, at| {
-            let is_due = old.is_none() && self.stands();
+            let is_due = (old.is_none() || old == seen) && self.stands();
             Ok(if is_due { (Change::Set(value.into()), expires) } else { (Change::Keep, at) })
         })
     }
@@ -8830,7 +8835,7 @@ impl Cache {
             }
         })?;
         let Some((computation, value, expires)) = rest else { return Ok(done) };
-        computation.add(key, &value, expires).map(|_| true)
+        computation.add(key, None, &value, expires).map(|_| true)
     }
 
     /// All changes of pairs go through here. If there is no room, it evicts and calls `decide` again. Only a pair that is
