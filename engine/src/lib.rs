@@ -8498,7 +8498,8 @@ pub struct Computation(Cache, Arc<Mutex<Flight>>);
 impl Computation {
     /// Whether the key was not deleted, nor the cache dropped, since it began.
     pub fn stands(&self) -> bool {
-        !self.0.is_dropped() && lock(&self.0.inner.flights).iter().any(|(_, flight)| Arc::ptr_eq(flight, &self.1))
+        !self.0.is_dropped()
+            && lock(&self.0.inner.flights).iter().any(|(_, flight)| Arc::ptr_eq(flight, &self.1))
     }
 
     /// Ends it before it is dropped.
@@ -8512,7 +8513,13 @@ impl Computation {
     }
 
     /// As [`insert`](Self::insert), but also replaces the value that was there when the computation began, `seen`.
-    pub fn store(&self, key: &[u8], seen: Option<&[u8]>, value: &[u8], ttl: Option<Duration>) -> Result<bool> {
+    pub fn store(
+        &self,
+        key: &[u8],
+        seen: Option<&[u8]>,
+        value: &[u8],
+        ttl: Option<Duration>,
+    ) -> Result<bool> {
         check_value(value)?;
         self.add(key, seen, value, self.0.expiry(ttl.or(self.0.inner.options.ttl))?)
     }

@@ -353,6 +353,31 @@ fn what_is_written_during_a_computation_stays() {
     assert_eq!(cache.get_with("key", || "not computed").unwrap(), b"newer");
 }
 
+/// A value computed anew took the place of one that was written after the computation had begun.
+#[test]
+fn a_refresh_replaces_the_value_it_saw_and_nothing_newer() {
+    let (store, _) = clocked();
+    let cache = store.cache("c", CacheOptions::pairs(100)).unwrap();
+    let refresh = |seen: &'static [u8]| {
+        let computation = cache.computation(b"key", false);
+        move |cache: &Cache| {
+            computation.store(b"key", Some(seen), b"refreshed", None).unwrap();
+            cache.peek("key")
+        }
+    };
+    cache.upsert("key", "old").unwrap();
+    let (first, second) = (refresh(b"old"), refresh(b"old"));
+    assert_eq!(first(&cache).as_deref(), Some(&b"refreshed"[..]));
+    cache.upsert("key", "newer").unwrap();
+    assert_eq!(second(&cache).as_deref(), Some(&b"newer"[..]));
+    let third = refresh(b"newer");
+    cache.delete("key").unwrap();
+    assert_eq!(third(&cache), None);
+    let last = cache.computation(b"key", false);
+    store.drop_cache(cache.name());
+    assert!(!last.stands());
+}
+
 /// What was computed of old data stayed in the cache though the key was deleted meanwhile.
 #[test]
 fn what_is_deleted_during_a_computation_is_not_kept() {
