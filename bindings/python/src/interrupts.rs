@@ -9,6 +9,7 @@ use std::{panic, thread};
 use pyo3::prelude::*;
 
 use crate::error::Result;
+use crate::finalization::attach;
 
 /// So much work at a time goes by without a look at signals, counted in items: a few milliseconds.
 pub(crate) const AT_ONCE: usize = 16 << 10;
@@ -115,7 +116,7 @@ impl<T> Interruptible<T> {
             return Ok(());
         }
         self.done = 0;
-        Python::attach(|py: Python<'_>| Python::check_signals(py)).map_err(|failure| {
+        attach(|py| py.check_signals()).map_err(|failure| {
             self.failure = Some(failure);
             io::ErrorKind::Other.into()
         })

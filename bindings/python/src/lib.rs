@@ -20,6 +20,7 @@ mod coder;
 mod cursor;
 mod error;
 mod files;
+mod finalization;
 mod fork;
 mod groups;
 mod interrupts;

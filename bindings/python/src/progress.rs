@@ -8,6 +8,7 @@ use pyo3::sync::PyOnceLock;
 use twindex_durable::Progress;
 
 use crate::error::{self, Failure, Result};
+use crate::finalization::attach;
 use crate::interrupts::wait_for;
 
 /// Between two calls of the function.
@@ -98,7 +99,7 @@ impl Teller {
     fn note(&mut self, progress: Progress) {
         self.latest = progress;
         if !self.is_over && self.failure.is_none() && self.told.0.elapsed() >= OFTEN {
-            self.failure = Python::attach(|py| self.tell(py)).err();
+            self.failure = attach(|py| self.tell(py)).err();
             self.told = (Instant::now(), Some(progress));
         }
     }

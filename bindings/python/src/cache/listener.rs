@@ -7,6 +7,7 @@ use twindex::{CacheOptions, Cause};
 
 use crate::codec::Codecs;
 use crate::error::{self, Failure, Result};
+use crate::finalization::attach;
 use crate::objects;
 
 thread_local! {
@@ -32,7 +33,7 @@ pub(super) fn listen(
     }
     let (on_evict, codecs) = (on_evict.clone().unbind(), codecs.clone());
     Ok(options.eviction_listener(move |key, value, why| {
-        let told = Python::attach(|py| tell(on_evict.bind(py), &codecs, (key, value), why));
+        let told = attach(|py| tell(on_evict.bind(py), &codecs, (key, value), why));
         if let Err(failure) = told {
             FAILURE.with_borrow_mut(|first| {
                 first.get_or_insert(failure);
