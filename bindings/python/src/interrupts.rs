@@ -116,7 +116,7 @@ impl<T> Interruptible<T> {
             return Ok(());
         }
         self.done = 0;
-        attach(|py| py.check_signals()).map_err(|failure| {
+        attach(|py: Python<'_>| Python::check_signals(py)).map_err(|failure| {
             self.failure = Some(failure);
             io::ErrorKind::Other.into()
         })

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +22,7 @@ KINDS = {
     "def run(): s.compact(progress=lambda p: None)",
     "computation": "c = twindex.Cache(maxsize=3)\ndef run(): c.clear(); c.get_or_compute(1, lambda: sum(range(99)))",
     "detached": 't = s.table("t", values="bytes"); big = bytes(100_000)\ndef run(): t["k"] = big; t.select_many(["k"] * 9)',
-    "feed": 's = twindex.open(sys.argv[1]); f = s.changes()\ndef run(): f.wait(0.001)',
+    "feed": "s = twindex.open(sys.argv[1]); f = s.changes()\ndef run(): f.wait(0.001)",
     "deallocation": 't = s.table("t")\nclass K(str):\n  def __del__(self): sum(range(99))\n'
     'def run(): t.upsert_many([(K("k"), K("v"))] * 9)',
 }
@@ -41,11 +42,10 @@ time.sleep(0.02)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_interpreter_ends_quietly_while_daemon_threads_call(kind, tmp_path):
+def test_interpreter_ends_quietly_while_daemon_threads_call(kind: str, tmp_path: Path) -> None:
     program = PROGRAM.format(kind=KINDS[kind])
-    done = subprocess.run(
-        [sys.executable, "-c", program, tmp_path / "app.twx"], capture_output=True, text=True, timeout=60
-    )
+    command = [sys.executable, "-c", program, str(tmp_path / "app.twx")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -65,8 +65,10 @@ Py_NewRef _Py_IncRef
 
 
 @pytest.mark.skipif(sys.platform != "linux" or not shutil.which("nm"), reason="reads the library by nm")
-def test_functions_that_may_take_the_lock_are_guarded():
-    listing = subprocess.run(["nm", "-D", "-u", _twindex.__file__], capture_output=True, text=True, check=True)
+def test_functions_that_may_take_the_lock_are_guarded() -> None:
+    listing = subprocess.run(
+        ["nm", "-D", "-u", _twindex.__file__], capture_output=True, text=True, check=True
+    )
     called = {line.split()[-1] for line in listing.stdout.splitlines() if "Py" in line.split()[-1]}
     data = {name for name in called if name.startswith("PyExc_") or name.endswith(("_Type", "Struct"))}
     assert called - data <= set(HARMLESS.split())
