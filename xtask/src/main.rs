@@ -1,24 +1,25 @@
-//! Sets up, builds, shows and tests every room of Twindex: `cargo xtask demo`, `report`, `docs`, `cluster`,
-//! `dist`, `test` and `soak`.
+//! Sets up, builds, shows and tests every room of Twindex: `cargo xtask demo`, `bench`, `docs`, `cluster`, `dist`, `test` and
+//! `soak`.
 
 mod bench;
 mod build;
-mod checks;
-mod cluster;
 mod demo;
 mod dist;
 mod machine;
 mod report;
 mod run;
 mod setup;
+mod soak;
 mod steps;
+mod suite;
 mod workspace;
 
-use std::process::ExitCode;
+use std::process::{Command as Process, ExitCode};
 
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::checks::soak;
+use crate::setup::{Tool, require};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", about, version)]
@@ -33,19 +34,24 @@ enum Command {
     Demo(bench::Options),
     /// Runs the tests of five public reports beside other systems, and writes the page that shows them
     Report(report::Options),
-    /// Makes what is published, in target/dist: crates, packages, the tool, and their checksums; and installs it
+    /// Makes what is published, in target/dist: crates, packages and the tool; and installs it
     Dist(dist::Options),
     /// Sets up what is missing, and builds the documentation site; a warning is an error
     Docs,
     /// Starts a Redis Cluster on this machine and shows its URL, until it is ended
-    Cluster(cluster::Options),
+    Cluster {
+        /// A cluster and one server that speak TLS and want a password; shows both URLs, and the file of the authority that
+        /// signed their certificates
+        #[arg(long)]
+        tls: bool,
+    },
     /// Sets up what is missing, and runs every check and test of every room
     Test {
         /// The rooms to test [default: all]
         #[arg(value_enum, value_name = "ROOM")]
-        rooms: Vec<checks::Room>,
+        rooms: Vec<suite::Room>,
     },
-    /// Runs what takes too long for every run of the tests, for some minutes, and goes on the next time
+    /// Runs the tests that take too long for every run, for some minutes, and goes on the next time
     Soak(soak::Options),
 }
 
@@ -54,13 +60,22 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Dist(options) => dist::run(&options),
-        Command::Docs => checks::build_docs(),
-        Command::Cluster(options) => cluster::run(&options),
-        Command::Test { rooms } => checks::run(&rooms),
+        Command::Docs => suite::docs(),
+        Command::Cluster { tls } => cluster(tls),
+        Command::Test { rooms } => suite::run(&rooms),
         Command::Soak(options) => soak::run(&options),
     };
     done.unwrap_or_else(|error| {
         eprintln!("{error:#}");
         ExitCode::FAILURE
     })
+}
+
+/// Three masters with a replica each, until the input ends or the process does.
+fn cluster(tls: bool) -> Result<ExitCode> {
+    require(&[Tool::C, Tool::Redis])?;
+    let mut cargo = Process::new("cargo");
+    cargo.args(["run", "--package=twindex-servers", "--"]).args(tls.then_some("--tls"));
+    let status = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status()?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

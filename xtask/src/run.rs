@@ -1,5 +1,6 @@
-//! Runs commands and keeps what they print.
+//! Runs commands, keeps what they print, and ends those that hang.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -15,7 +16,7 @@ use anyhow::{Context, Result, bail};
 pub(crate) fn command(program: impl AsRef<OsStr>, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder).stdin(Stdio::null()).env("NO_COLOR", "1");
-    // What cargo tells a program about its own package would make the builds that it starts look changed.
+    // cargo's variables about this package would make the builds that we start look changed.
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
@@ -25,21 +26,43 @@ pub(crate) fn command(program: impl AsRef<OsStr>, folder: &Path) -> Command {
     command
 }
 
-/// What the commands of a step printed.
+/// When a command is killed, with all that it started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Killed after so long without progress: no output, and next to no processor time of all its processes together.
+    pub(crate) still: Duration,
+    /// Killed after so long in any case.
+    pub(crate) wall: Duration,
+}
+
+impl Limits {
+    /// A command that waits for a slow machine or network still does something every few minutes.
+    pub(crate) const STILL: Duration = Duration::from_mins(6);
+}
+
+/// Servers that idle use a little processor time. Less than a twentieth of one core is no progress.
+const IDLE: u32 = 20;
+
+/// How often progress is looked for.
+const EVERY: Duration = Duration::from_secs(10);
+
+/// How long the output of a command that has ended may be held open by processes that it left behind.
+const LEFT_BEHIND: Duration = Duration::from_secs(20);
+
+/// How long processes have to say where they are, after the signal that has Python print its stacks.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// The output of the commands of a step.
 #[derive(Default)]
 pub(crate) struct Log {
     text: String,
-    /// How long one command may take; without it, as long as it likes.
-    limit: Option<Duration>,
+    limits: Option<Limits>,
 }
 
-/// How long the output of a command that has ended is waited for. A process that it left behind may hold it open.
-const LEFT_BEHIND: Duration = Duration::from_secs(20);
-
 impl Log {
-    /// A log whose commands are killed after `limit`, with all that they started.
-    pub(crate) fn within(limit: Option<Duration>) -> Self {
-        Self { text: String::new(), limit }
+    /// A log whose commands have limits, or none.
+    pub(crate) fn within(limits: Option<Limits>) -> Self {
+        Self { text: String::new(), limits }
     }
 
     /// All of it, each command line before its output.
@@ -60,7 +83,7 @@ impl Log {
         self.run_captured(command, reader)
     }
 
-    /// As [`run`](Self::run), with its progress shown on the terminal where there is one.
+    /// As [`run`](Self::run), with its progress shown on the terminal if there is one.
     pub(crate) fn run_shown(&mut self, command: &mut Command) -> Result<()> {
         let (reader, writer) = std::io::pipe()?;
         if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
@@ -71,7 +94,7 @@ impl Log {
         self.run_captured(command, reader)
     }
 
-    /// As [`run`](Self::run): what it wrote to standard output.
+    /// As [`run`](Self::run): returns its standard output.
     pub(crate) fn read(&mut self, command: &mut Command) -> Result<String> {
         self.note(&shown(command));
         let output = command.stderr(Stdio::piped()).output().with_context(|| cannot_start(command))?;
@@ -84,11 +107,11 @@ impl Log {
 
     fn run_captured(&mut self, command: &mut Command, mut reader: std::io::PipeReader) -> Result<()> {
         self.note(&shown(command));
-        if self.limit.is_some() {
+        if self.limits.is_some() {
             group::lead(command);
         }
         let mut child = command.spawn().with_context(|| cannot_start(command))?;
-        // The command holds ends of the pipe too: the reader would wait for them for ever.
+        // The command holds ends of the pipe too: the reader would wait for them forever.
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let printed = Arc::new(Mutex::new(Vec::new()));
         let all = Arc::clone(&printed);
@@ -98,15 +121,12 @@ impl Log {
                 locked(&all).extend_from_slice(&piece[..read]);
             }
         });
-        let ended = wait(&mut child, &reader, self.limit);
+        let ended = wait(&mut child, &reader, &printed, self.limits);
         self.note(&String::from_utf8_lossy(&locked(&printed)));
         match ended? {
             End::Exited(status) if status.success() => Ok(()),
             End::Exited(status) => bail!("{} failed: {status}", shown(command)),
-            End::Killed(running) => bail!("{} did not end in time; running were:\n{running}", shown(command)),
-            End::LeftBehind(running) => {
-                bail!("{} ended, but what it started still holds its output:\n{running}", shown(command))
-            }
+            End::Killed(why, running) => bail!("{} {why}; running were:\n{running}", shown(command)),
         }
     }
 }
@@ -114,46 +134,136 @@ impl Log {
 /// How a command ended.
 enum End {
     Exited(ExitStatus),
-    /// The limit was reached; with the processes that ran.
-    Killed(String),
-    /// It ended within a limit, but not what it had started.
-    LeftBehind(String),
+    /// Why, and the processes that ran.
+    Killed(String, String),
 }
 
 /// Waits until a command has ended and nothing holds its output any more.
-fn wait(child: &mut Child, reader: &JoinHandle<()>, limit: Option<Duration>) -> Result<End> {
+fn wait(
+    child: &mut Child,
+    reader: &JoinHandle<()>,
+    printed: &Mutex<Vec<u8>>,
+    limits: Option<Limits>,
+) -> Result<End> {
     let started = Instant::now();
     let mut exited: Option<(ExitStatus, Instant)> = None;
+    let mut progress = Progress::default();
+    let mut next_look = EVERY;
     loop {
-        // What the command printed is whole once its output is closed, which may be before it has ended or after.
+        // The output is complete once it is closed, which may be before the command has ended or after.
         let is_closed = reader.is_finished();
         if exited.is_none() {
             exited = child.try_wait()?.map(|status| (status, Instant::now()));
         }
-        let ended = match (exited, limit) {
+        let since = started.elapsed();
+        let why = match (exited, limits) {
             (Some((status, _)), _) if is_closed => return Ok(End::Exited(status)),
-            (Some((_, at)), Some(_)) if at.elapsed() > LEFT_BEHIND => End::LeftBehind,
-            (_, Some(limit)) if started.elapsed() > limit => End::Killed,
-            _ => {
-                std::thread::sleep(Duration::from_millis(10));
-                continue;
+            (Some((_, at)), Some(_)) if at.elapsed() > LEFT_BEHIND => {
+                Some("ended, but processes that it started still hold its output".to_owned())
             }
+            (_, Some(limits)) if since > limits.wall => {
+                Some(format!("did not end within {} minutes", limits.wall.as_secs() / 60))
+            }
+            (None, Some(limits)) if since > next_look => {
+                next_look = since + EVERY;
+                let cpu = group::processes(child.id()).map(|found| found.iter().map(|one| one.cpu).sum());
+                progress.is_still(since, cpu, &locked(printed), limits.still).then(|| {
+                    format!(
+                        "hung: for {} minutes it printed nothing and did next to nothing",
+                        limits.still.as_secs() / 60
+                    )
+                })
+            }
+            _ => None,
         };
-        let running = group::processes(child);
-        group::kill(child);
+        let Some(why) = why else {
+            std::thread::sleep(Duration::from_millis(10));
+            continue;
+        };
+        let found = group::processes(child.id()).unwrap_or_default();
+        let running = found.iter().map(|one| one.line.as_str()).collect::<Vec<_>>().join("\n");
+        group::kill("-ABRT", child.id(), &found);
+        let asked = Instant::now();
+        while asked.elapsed() < LAST_WORDS && !reader.is_finished() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        group::kill("-KILL", child.id(), &found);
         child.kill().ok();
         child.wait()?;
-        return Ok(ended(running));
+        return Ok(End::Killed(why, running));
     }
 }
 
-/// A command and all that it starts.
+/// What a command had done when it last made progress.
+#[derive(Default)]
+struct Progress {
+    at: Duration,
+    cpu: Duration,
+    printed: usize,
+}
+
+impl Progress {
+    /// Whether there was no progress for `limit`. Where nothing is known of processor time, nothing is called still.
+    fn is_still(&mut self, at: Duration, cpu: Option<Duration>, printed: &[u8], limit: Duration) -> bool {
+        let Some(cpu) = cpu else { return false };
+        // The time of processes that ended is no longer in the sum.
+        let worked = cpu.checked_sub(self.cpu).is_none_or(|more| more >= limit / IDLE);
+        if worked || printed.len() != self.printed || waits_for_cargo(printed) {
+            *self = Self { at, cpu, printed: printed.len() };
+        }
+        at.saturating_sub(self.at) >= limit
+    }
+}
+
+/// Whether cargo waits for another command that builds in the same folder. Only that one can hang.
+fn waits_for_cargo(printed: &[u8]) -> bool {
+    let end = String::from_utf8_lossy(&printed[printed.len().saturating_sub(200)..]).into_owned();
+    end.lines().next_back().is_some_and(|line| line.contains("Blocking waiting for file lock"))
+}
+
+/// A process of a command.
+struct Process {
+    id: u32,
+    cpu: Duration,
+    line: String,
+}
+
+/// The processes of a command: its group, and all that descend from it.
+fn processes_of(leader: u32, listed: &str) -> Vec<Process> {
+    let mut rows: Vec<(u32, u32, u32, Process)> = Vec::new();
+    for line in listed.lines() {
+        let mut words = line.split_whitespace();
+        let mut number = || words.next()?.parse::<u32>().ok();
+        let (Some(id), Some(parent), Some(group)) = (number(), number(), number()) else { continue };
+        let cpu = words.next().map_or(Duration::ZERO, seconds);
+        rows.push((id, parent, group, Process { id, cpu, line: line.trim().to_owned() }));
+    }
+    let mut found = BTreeSet::from([leader]);
+    while let Some((id, ..)) = rows
+        .iter()
+        .find(|(id, parent, group, _)| !found.contains(id) && (found.contains(parent) || *group == leader))
+    {
+        found.insert(*id);
+    }
+    rows.into_iter().filter(|(id, ..)| found.contains(id)).map(|(.., process)| process).collect()
+}
+
+/// A time as `ps` prints it: `[[days-]hours:]minutes:seconds`.
+fn seconds(text: &str) -> Duration {
+    let (days, time) = text.split_once('-').unwrap_or(("0", text));
+    let parse = |number: &str| number.parse::<f64>().unwrap_or(0.0);
+    let of_day = time.split(':').fold(0.0, |sum, part| sum * 60.0 + parse(part));
+    Duration::from_secs_f64(parse(days) * 86_400.0 + of_day)
+}
+
 #[cfg(unix)]
 mod group {
     use std::os::unix::process::CommandExt as _;
-    use std::process::{Child, Command, Stdio};
+    use std::process::{Command, Stdio};
 
-    /// Puts what the command starts into a group of its own, which can be killed as a whole.
+    use super::{Process, processes_of};
+
+    /// Puts what the command starts into a group of its own.
     /// Not on a terminal: Ctrl-C there ends one group, and must end all.
     pub(super) fn lead(command: &mut Command) {
         if !std::io::IsTerminal::is_terminal(&std::io::stdin()) {
@@ -161,42 +271,36 @@ mod group {
         }
     }
 
-    /// The processes of the group, as `ps` shows them.
-    pub(super) fn processes(child: &Child) -> String {
-        let listed = Command::new("ps").args(["-e", "-o", "pgid=,pid=,ppid=,etime=,args="]).output();
-        let group = child.id().to_string();
-        let of_group = |line: &&str| line.split_whitespace().next() == Some(&*group);
-        listed.map_or_else(
-            |error| format!("ps: {error}"),
-            |output| {
-                let text = String::from_utf8_lossy(&output.stdout);
-                text.lines().filter(of_group).collect::<Vec<_>>().join("\n")
-            },
-        )
+    pub(super) fn processes(leader: u32) -> Option<Vec<Process>> {
+        let columns = "pid=,ppid=,pgid=,time=,etime=,args=";
+        let listed = Command::new("ps").args(["-A", "-o", columns]).stderr(Stdio::null()).output().ok()?;
+        listed.status.success().then(|| processes_of(leader, &String::from_utf8_lossy(&listed.stdout)))
     }
 
-    pub(super) fn kill(child: &Child) {
-        let group = format!("-{}", child.id());
-        // Where there is no such group the command itself is killed next.
-        let _ended = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+    pub(super) fn kill(signal: &str, leader: u32, processes: &[Process]) {
+        // The group too, for processes that were started after the list was made. Where there is no such group, nothing happens.
+        let ids = processes.iter().map(|process| process.id.to_string()).chain([format!("-{leader}")]);
+        let _ended = Command::new("kill").arg(signal).arg("--").args(ids).stderr(Stdio::null()).status();
     }
 }
 
 /// A command; what it starts in its turn is not known.
 #[cfg(not(unix))]
 mod group {
-    use std::process::{Child, Command};
+    use std::process::Command;
+
+    use super::Process;
 
     pub(super) fn lead(_: &mut Command) {}
 
-    pub(super) fn processes(_: &Child) -> String {
-        String::new()
+    pub(super) fn processes(_: u32) -> Option<Vec<Process>> {
+        None
     }
 
-    pub(super) fn kill(_: &Child) {}
+    pub(super) fn kill(_: &str, _: u32, _: &[Process]) {}
 }
 
-/// A thread that panics poisons nothing: what it panicked for fails the whole run.
+/// A thread that panics poisons nothing: its panic fails the whole run.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -210,7 +314,7 @@ pub(crate) fn shown(command: &Command) -> String {
     let mut line = String::from("$");
     for (name, value) in command.get_envs() {
         if let (Some(value), true) = (value, name != "NO_COLOR" && name != "PATH") {
-            let _ = write!(line, " {}={}", name.to_string_lossy(), value.to_string_lossy());
+            let _ = write!(line, " {}='{}'", name.to_string_lossy(), value.to_string_lossy());
         }
     }
     for word in std::iter::once(command.get_program()).chain(command.get_args()) {
@@ -223,6 +327,8 @@ pub(crate) fn shown(command: &Command) -> String {
 mod tests {
     use super::*;
 
+    const HOUR: Duration = Duration::from_hours(1);
+
     fn shell(script: &str) -> Command {
         let mut command = command("sh", Path::new("."));
         command.args(["-c", script]);
@@ -230,19 +336,54 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_does_not_end_is_killed_with_what_it_started() {
-        let mut log = Log::within(Some(Duration::from_millis(300)));
+    fn command_past_its_limit_is_killed_with_all_that_it_started() {
+        let mut log = Log::within(Some(Limits { still: HOUR, wall: Duration::from_millis(300) }));
         let error = log.run(&mut shell("echo begun; sleep 1000 & sleep 1000")).unwrap_err().to_string();
-        assert!(error.contains("did not end in time"), "{error}");
+        assert!(
+            error.contains("did not end within") && error.matches("sleep 1000\n").count() >= 1,
+            "{error}"
+        );
         assert!(log.text().contains("begun"));
     }
 
     #[test]
-    fn all_that_a_command_prints_is_kept() {
-        let mut log = Log::within(Some(Duration::from_mins(1)));
+    fn all_output_of_a_command_is_kept() {
+        let mut log = Log::within(Some(Limits { still: HOUR, wall: HOUR }));
         log.run(&mut shell("seq 1 100000; exit 0")).unwrap();
         assert!(log.text().contains("\n1\n") && log.text().contains("\n100000\n"));
         let error = log.run(&mut shell("exit 3")).unwrap_err().to_string();
         assert!(error.contains('3'), "{error}");
+    }
+
+    #[test]
+    fn only_a_command_without_output_and_processor_time_hangs() {
+        let minute = Duration::from_mins(1);
+        let looks = |each: fn(u32, Duration) -> (Duration, Vec<u8>)| {
+            let mut progress = Progress::default();
+            (1..30u32).find(|&n| {
+                let (cpu, printed) = each(n, minute);
+                progress.is_still(minute * n, Some(cpu), &printed, 6 * minute)
+            })
+        };
+        assert_eq!(looks(|_, _| (Duration::ZERO, Vec::new())), Some(6), "asleep");
+        assert_eq!(looks(|n, _| (Duration::from_secs(2) * n, Vec::new())), Some(6), "idle servers");
+        assert_eq!(looks(|n, _| (Duration::from_secs(6) * n, Vec::new())), None, "starved by others");
+        assert_eq!(looks(|n, _| (Duration::ZERO, vec![b'.'; n as usize])), None, "prints");
+        assert_eq!(looks(|n, minute| (minute * (30 - n), Vec::new())), None, "its processes end");
+        let blocked =
+            |_, _| (Duration::ZERO, b"    Blocking waiting for file lock on build directory\n".to_vec());
+        assert_eq!(looks(blocked), None, "waits for another build");
+        assert!(!Progress::default().is_still(HOUR, None, b"", minute), "nothing is known");
+    }
+
+    #[test]
+    fn processes_of_a_command_are_its_group_and_its_descendants() {
+        let listed = "  1   0   1 00:00:09 init\n 10   1  10 01:00:01 cargo\n 11  10  10 00:02 rustc\n \
+                      12  11  12 1-00:00:00 own group\n 13   1  10 0:00.50 orphan\n 14 1 14 00:05 other\n";
+        let found = processes_of(10, listed);
+        let ids: Vec<u32> = found.iter().map(|process| process.id).collect();
+        assert_eq!(ids, [10, 11, 12, 13]);
+        let cpu: Duration = found.iter().map(|process| process.cpu).sum();
+        assert_eq!(cpu, Duration::from_millis(1000 * (3601 + 2 + 86_400) + 500));
     }
 }

@@ -1,16 +1,15 @@
-//! Named steps, each timed, with a summary at the end.
+//! Named steps, each timed; jobs side by side; and the lines at the end.
 
 use std::cmp::Reverse;
-use std::io::IsTerminal as _;
+use std::process::ExitCode;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use comfy_table::{CellAlignment, Table, presets};
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use crate::run::{Log, locked};
+use crate::run::{Limits, Log, locked};
+use crate::workspace::Workspace;
 
 /// A step failed; its output has been shown.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +23,7 @@ impl std::fmt::Display for Failed {
 
 impl std::error::Error for Failed {}
 
-/// Why a step did not run: something that this machine lacks and that could not be set up. It is shown, and is no failure.
+/// Why a step did not run: this machine lacks something that could not be set up. It is shown, and is no failure.
 #[derive(Debug)]
 pub(crate) struct NotRun(pub(crate) String);
 
@@ -36,24 +35,25 @@ impl std::fmt::Display for NotRun {
 
 impl std::error::Error for NotRun {}
 
-/// Runs steps and remembers how they went. What a clone runs counts as one's own.
+/// Runs steps and remembers how they went. Clones share what they remember.
 #[derive(Clone)]
 pub(crate) struct Steps(Arc<All>);
 
 struct All {
     started: Instant,
     done: Mutex<Vec<Step>>,
-    screen: Screen,
-    /// How long one command of a step may take.
-    limit: Option<Duration>,
+    limits: Option<Limits>,
 }
 
-/// How many jobs run side by side. What takes long, such as linking, Miri and pytest, keeps one core busy, and jobs that build
+/// How many jobs run side by side. The long ones, such as linking, Miri and pytest, keep one core busy, and jobs that build
 /// in one folder wait for each other.
 const LANES: usize = 3;
 
-/// How many of the slowest steps the summary names.
+/// How many of the slowest steps the end names.
 const SLOWEST: usize = 10;
+
+/// After this a step says that it is still running, and again each time that has doubled: a log that is cut short names it.
+const LONG: Duration = Duration::from_secs(30);
 
 /// Steps that run in order, beside those of other jobs.
 pub(crate) type Job<'j> = Box<dyn FnOnce(&mut Steps) -> Result<(), Failed> + Send + 'j>;
@@ -73,7 +73,6 @@ struct Step {
     time: Duration,
 }
 
-/// How a step ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Passed,
@@ -105,9 +104,9 @@ impl Steps {
         Self::within(None)
     }
 
-    /// Steps whose commands are killed after `limit`, and then fail.
-    pub(crate) fn within(limit: Option<Duration>) -> Self {
-        Self(Arc::new(All { started: Instant::now(), done: Mutex::default(), screen: Screen::find(), limit }))
+    /// Steps whose commands have limits.
+    pub(crate) fn within(limits: Option<Limits>) -> Self {
+        Self(Arc::new(All { started: Instant::now(), done: Mutex::default(), limits }))
     }
 
     /// Runs a step on which later ones rest: where it fails they cannot run.
@@ -116,25 +115,30 @@ impl Steps {
         name: &str,
         body: impl FnOnce(&mut Log) -> Result<T>,
     ) -> Result<T, Failed> {
-        let All { done, screen, limit, .. } = &*self.0;
         let started = Instant::now();
-        let mut log = Log::within(*limit);
-        let result = screen.while_running(name, || body(&mut log));
-        let step = Step { name: name.into(), end: End::of(&result), time: started.elapsed() };
-        let Step { end, time, .. } = step;
+        let mut log = Log::within(self.0.limits);
+        let result = while_shown(name, || body(&mut log));
+        let (end, time) = (End::of(&result), started.elapsed());
         let result = result.map_err(|error| {
             let output = if end == End::NotRun { "" } else { log.text() };
             format!("\n{output}{error:#}\n")
         });
         let why = result.as_ref().err().map_or("", String::as_str);
-        screen.print(&format!("{name} ... {}, {}{why}", end.word(), seconds(time)));
-        locked(done).push(step);
+        println!("{name} ... {}, {:.1} s{why}", end.word(), time.as_secs_f64());
+        locked(&self.0.done).push(Step { name: name.into(), end, time });
         result.map_err(|_| Failed)
     }
 
     /// Runs a step on which none rests.
     pub(crate) fn check(&mut self, name: &str, body: impl FnOnce(&mut Log) -> Result<()>) {
         let _shown_already = self.must(name, body);
+    }
+
+    /// Runs a step that is some command lines in a folder of the checkout.
+    pub(crate) fn lines(&mut self, name: &str, workspace: &Workspace, folder: &str, lines: &[&str]) {
+        self.check(name, |log| {
+            lines.iter().try_for_each(|line| log.run(&mut workspace.command(folder, line)))
+        });
     }
 
     /// Runs all jobs, a few at a time, beginning with the first.
@@ -147,7 +151,7 @@ impl Steps {
                 scope.spawn(move || {
                     while let Some(job) = next() {
                         if job(&mut steps).is_err() {
-                            steps.0.screen.print("What needs that step was not run.");
+                            println!("What needs that step was not run.");
                         }
                     }
                 });
@@ -159,93 +163,55 @@ impl Steps {
         self.count(End::Failed)
     }
 
-    pub(crate) fn passed(&self) -> usize {
-        self.count(End::Passed)
-    }
-
-    pub(crate) fn not_run(&self) -> usize {
-        self.count(End::NotRun)
-    }
-
     fn count(&self, end: End) -> usize {
         locked(&self.0.done).iter().filter(|step| step.end == end).count()
     }
 
-    /// How every step went and how long it took.
-    pub(crate) fn summary(&self) -> Table {
-        let mut table = table_of(&locked(&self.0.done));
-        let all = if self.failed() == 0 { End::Passed } else { End::Failed };
-        table.add_row(["all".into(), all.word().into(), seconds(self.0.started.elapsed())]);
-        table
+    /// Prints the slowest steps and, alone on the last line, how many passed. A run of nothing is a failure.
+    pub(crate) fn finish(&self) -> ExitCode {
+        let (lines, passed) = self.end();
+        println!("{lines}");
+        if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
-    /// The steps that took longest.
-    pub(crate) fn slowest(&self) -> Table {
+    fn end(&self) -> (String, bool) {
+        let (passed, failed, not_run) = (self.count(End::Passed), self.failed(), self.count(End::NotRun));
         let mut steps = locked(&self.0.done).clone();
+        let mut lines =
+            vec![format!("\nAfter {:.0} s. The slowest steps:", self.0.started.elapsed().as_secs_f64())];
         steps.sort_by_key(|step| Reverse(step.time));
-        steps.truncate(SLOWEST);
-        let mut table = table_of(&steps);
-        table.set_header(["Slowest steps", "Result", "Time"]);
-        table
-    }
-}
-
-fn table_of(steps: &[Step]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED).set_header(["Step", "Result", "Time"]);
-    for step in steps {
-        table.add_row([step.name.clone(), step.end.word().into(), seconds(step.time)]);
-    }
-    if let Some(column) = table.column_mut(2) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{:.1} s", time.as_secs_f64())
-}
-
-/// Where lines are shown: below them, on a terminal, a spinner for each running step.
-struct Screen(Option<MultiProgress>);
-
-/// After this a step that is running says so where there is no terminal: a log that is cut short names it.
-const LONG: Duration = Duration::from_mins(1);
-
-impl Screen {
-    fn find() -> Self {
-        Self(std::io::stdout().is_terminal().then(MultiProgress::new))
-    }
-
-    fn print(&self, text: &str) {
-        match &self.0 {
-            Some(bars) => bars.suspend(|| println!("{text}")),
-            None => println!("{text}"),
+        lines.extend(
+            steps
+                .iter()
+                .take(SLOWEST)
+                .map(|step| format!("{:7.1} s  {}", step.time.as_secs_f64(), step.name)),
+        );
+        for end in [End::NotRun, End::Failed] {
+            let of_end = steps.iter().filter(|step| step.end == end);
+            lines.extend(of_end.map(|step| format!("{}: {}", end.word(), step.name)));
         }
+        let skipped = if not_run == 0 { String::new() } else { format!(", {not_run} skipped") };
+        lines.push(format!("{passed} passed, {failed} failed{skipped}"));
+        (lines.join("\n"), failed == 0 && passed > 0)
     }
+}
 
-    /// Runs `body`, and shows that it runs.
-    fn while_running<T>(&self, name: &str, body: impl FnOnce() -> T) -> T {
-        if let Some(bars) = &self.0 {
-            let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})")
-                .unwrap_or_else(|_| ProgressStyle::default_spinner());
-            let bar = bars.add(ProgressBar::new_spinner().with_style(style).with_message(name.to_owned()));
-            bar.enable_steady_tick(Duration::from_millis(100));
-            let result = body();
-            bar.finish_and_clear();
-            return result;
-        }
-        let (ended, end) = mpsc::channel::<()>();
-        std::thread::scope(|scope| {
-            scope.spawn(move || {
-                if end.recv_timeout(LONG) == Err(RecvTimeoutError::Timeout) {
-                    println!("{name} ... still running");
-                }
-            });
-            let _ended = ended;
-            body()
-        })
-    }
+/// Runs `body`, and from time to time says that it still runs.
+fn while_shown<T>(name: &str, body: impl FnOnce() -> T) -> T {
+    let (ended, end) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut wait = LONG;
+            let mut all = LONG;
+            while end.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                println!("{name} ... still running after {} s", all.as_secs());
+                wait = all;
+                all *= 2;
+            }
+        });
+        let _ended = ended;
+        body()
+    })
 }
 
 #[cfg(test)]
@@ -253,13 +219,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_that_could_not_run_is_shown_and_is_no_failure() {
+    fn last_line_counts_steps_and_only_a_run_that_passed_something_succeeds() {
         let mut steps = Steps::new();
+        assert_eq!((steps.end().0.lines().last(), steps.end().1), (Some("0 passed, 0 failed"), false));
         steps.check("passes", |_| Ok(()));
-        steps.check("fails", |_| anyhow::bail!("broken"));
+        assert_eq!((steps.end().0.lines().last(), steps.end().1), (Some("1 passed, 0 failed"), true));
         steps.check("lacks", |_| Err(NotRun("install this".into()).into()));
-        assert_eq!((steps.passed(), steps.failed(), steps.not_run()), (1, 1, 1));
-        assert!(steps.summary().to_string().contains("NOT RUN"));
+        assert_eq!(
+            (steps.end().0.lines().last(), steps.end().1),
+            (Some("1 passed, 0 failed, 1 skipped"), true)
+        );
+        steps.check("fails", |_| anyhow::bail!("broken"));
+        assert_eq!(
+            (steps.end().0.lines().last(), steps.end().1),
+            (Some("1 passed, 1 failed, 1 skipped"), false)
+        );
+        assert!(steps.end().0.contains("NOT RUN: lacks\nFAILED: fails\n"));
     }
 
     #[test]
@@ -281,18 +256,6 @@ mod tests {
             checks(|steps| steps.check("comes after", |_| Ok(()))),
         ];
         steps.side_by_side(jobs);
-        assert_eq!((steps.passed(), steps.failed(), steps.not_run()), (4, 1, 0));
-    }
-
-    #[test]
-    fn the_ten_slowest_steps_are_named_from_the_slowest_on() {
-        let steps = Steps::new();
-        let step =
-            |n: u64| Step { name: format!("step {n}"), end: End::Passed, time: Duration::from_secs(n) };
-        steps.0.done.lock().unwrap().extend((1..=12).map(step));
-        let shown = steps.slowest().to_string();
-        let at = |n: u64| shown.find(&format!("step {n} "));
-        assert_eq!((at(1), at(2)), (None, None));
-        assert!((4..=12).all(|n| at(n).unwrap() < at(n - 1).unwrap()), "{shown}");
+        assert_eq!((steps.count(End::Passed), steps.failed()), (4, 1));
     }
 }

@@ -75,11 +75,6 @@ impl Venv {
         Self::at(workspace.target("venv-wasm"))
     }
 
-    /// The one in which the package is tested under another interpreter than the first.
-    pub(crate) fn of_interpreter(workspace: &Workspace, interpreter: &Interpreter) -> Self {
-        Self::with(interpreter, workspace.target(&format!("venv-{}", interpreter.version)))
-    }
-
     /// One of an interpreter in `folder`, which need not be there yet.
     pub(crate) fn with(interpreter: &Interpreter, folder: PathBuf) -> Self {
         Self { folder, base: interpreter.program.clone() }
@@ -131,6 +126,11 @@ impl Venv {
         let mut pip = self.module("pip", folder);
         pip.args(["install", "--disable-pip-version-check"]).args(arguments);
         log.run(&mut pip).with_context(|| format!("installing {}", arguments.join(" ")))
+    }
+
+    /// Installs a wheel in the place of another of the same version.
+    pub(crate) fn reinstall(&self, wheel: &Path, log: &mut Log) -> Result<()> {
+        self.install(Path::new("."), &["--no-deps", "--force-reinstall", &wheel.to_string_lossy()], log)
     }
 
     /// Installs the package from its sources, as a user would, with what its bench script needs.

@@ -6,11 +6,13 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::run::command;
+use crate::setup::node::NPM;
+use crate::steps::NotRun;
 
 /// The oldest Python that the bindings are built for.
 pub(super) const PYTHON: (u32, u32) = (3, 11);
 /// The oldest Node that has the Node-API version that the bindings use and a test runner.
-const NODE: (u32, u32) = (20, 0);
+const NODE: (u32, u32) = (20, 19);
 
 /// What some room cannot do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,42 +27,52 @@ pub(crate) enum Tool {
     Python,
     /// Node and npm.
     Node,
-    /// What Twindex is measured beside.
+    /// Servers for the cluster's tests and the benches.
     Redis,
-    /// Shows pages to tests.
+    Valkey,
+    /// Chromium, for tests in a browser.
     Browser,
+    /// The examples in other languages.
+    Go,
+    Maven,
 }
 
 /// Stops with one line where a tool is missing.
 pub(crate) fn require(tools: &[Tool]) -> Result<()> {
-    for tool in tools {
-        if let Some(line) = tool.missing() {
-            bail!("{line}");
-        }
-    }
-    Ok(())
+    tools.iter().find_map(|tool| tool.missing()).map_or(Ok(()), |line| bail!("{line}"))
+}
+
+/// Leaves a step out where a tool is missing.
+pub(crate) fn need(tool: Tool) -> Result<()> {
+    tool.missing().map_or(Ok(()), |line| Err(NotRun(line).into()))
 }
 
 impl Tool {
     /// What is missing, and the line that installs it.
     pub(crate) fn missing(self) -> Option<String> {
-        match self {
-            Self::C => (!works("cc", &["--version"]))
-                .then(|| "A C compiler is missing: apt-get install build-essential".into()),
-            Self::Git => {
-                (!works("git", &["--version"])).then(|| "Git is missing: apt-get install git".into())
-            }
-            Self::RustComponents => (!works("cargo", &["fmt", "--version"])
-                || !works("cargo", &["clippy", "--version"]))
-            .then(|| "Rust's formatter or linter is missing: rustup component add rustfmt clippy".into()),
-            Self::Python => missing_python(),
-            Self::Node => missing_node(),
-            Self::Redis => (!works("redis-server", &["--version"]))
-                .then(|| "Redis is missing: apt-get install redis-server".into()),
-            Self::Browser => (!works("chromium", &["--version"]))
-                .then(|| "Chromium is missing: apt-get install chromium".into()),
-        }
+        let (program, version, name, install) = match self {
+            Self::Python => return missing_python(),
+            Self::Node => return missing_node(),
+            Self::RustComponents => return missing_components(),
+            // Visual Studio's compiler is found by cargo, and is on no path.
+            Self::C if cfg!(windows) => return None,
+            Self::C => ("cc", "--version", "A C compiler", "apt-get install build-essential"),
+            Self::Git => ("git", "--version", "Git", "apt-get install git"),
+            Self::Redis => ("redis-server", "--version", "Redis", "apt-get install redis-server"),
+            Self::Valkey => ("valkey-server", "--version", "Valkey", "apt-get install valkey-server"),
+            Self::Browser => ("chromium", "--version", "Chromium", "apt-get install chromium"),
+            Self::Go => ("go", "version", "Go", "apt-get install golang-go"),
+            Self::Maven => ("mvn", "--version", "Maven", "apt-get install maven"),
+        };
+        output(program, &[version]).is_none().then(|| format!("{name} is missing: {install}"))
     }
+}
+
+fn missing_components() -> Option<String> {
+    let there = || ["fmt", "clippy"].iter().all(|tool| output("cargo", &[tool, "--version"]).is_some());
+    let add = || output("rustup", &["component", "add", "rustfmt", "clippy"]);
+    (!there() && (add().is_none() || !there()))
+        .then(|| "Rust's formatter or linter is missing: rustup component add rustfmt clippy".into())
 }
 
 fn missing_python() -> Option<String> {
@@ -70,7 +82,8 @@ fn missing_python() -> Option<String> {
         return Some(line);
     }
     // Debian ships the module without what fills a new environment.
-    (!works("python3", &["-c", "import venv, ensurepip"]))
+    output("python3", &["-c", "import venv, ensurepip"])
+        .is_none()
         .then(|| "Python's venv module is missing: apt-get install python3-venv".into())
 }
 
@@ -82,16 +95,17 @@ fn missing_node() -> Option<String> {
         version.as_deref(),
         "apt-get install nodejs npm (Debian 13 or later), or see nodejs.org",
     )
-    .or_else(|| (!works("npm", &["--version"])).then(|| "npm is missing: apt-get install npm".into()))
+    .or_else(|| output(NPM, &["--version"]).is_none().then(|| "npm is missing: apt-get install npm".into()))
 }
 
 /// The line to say where `found`, as the program prints it, is older than `needed` or not there.
 fn too_old(name: &str, needed: (u32, u32), found: Option<&str>, install: &str) -> Option<String> {
     let (major, minor) = needed;
-    let wanted = if minor == 0 { format!("{name} {major}") } else { format!("{name} {major}.{minor}") };
     match found {
         Some(found) if version_of(found).is_some_and(|version| version >= needed) => None,
-        Some(found) => Some(format!("{wanted} or later is needed, this is {}: {install}", found.trim())),
+        Some(found) => {
+            Some(format!("{name} {major}.{minor} or later is needed, this is {}: {install}", found.trim()))
+        }
         None => Some(format!("{name} is missing: {install}")),
     }
 }
@@ -101,10 +115,6 @@ pub(super) fn version_of(text: &str) -> Option<(u32, u32)> {
     let digits = &text[text.find(|c: char| c.is_ascii_digit())?..];
     let mut parts = digits.split(|c: char| !c.is_ascii_digit());
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-}
-
-pub(crate) fn works(program: &str, arguments: &[&str]) -> bool {
-    output(program, arguments).is_some()
 }
 
 /// What a program prints, where it is there and succeeds.

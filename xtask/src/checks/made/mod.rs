@@ -1,5 +1,0 @@
-//! What is built once and used by several rooms.
-
-pub(crate) mod node;
-pub(crate) mod python;
-pub(crate) mod wasm;

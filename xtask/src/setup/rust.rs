@@ -1,0 +1,139 @@
+//! Parts of Rust's toolchain that rustup installs: standard libraries, sanitizers, Miri; and cargo-fuzz.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::run::{Log, command};
+use crate::setup::output;
+use crate::steps::NotRun;
+use crate::workspace::Workspace;
+
+const WASM: &str = "wasm32-unknown-unknown";
+const WASI: &str = "wasm32-wasip1";
+
+/// How crates are compiled to WebAssembly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WasmTarget {
+    /// With the standard library that the toolchain has.
+    Installed,
+    /// With the standard library built from its source, which the toolchain has.
+    FromSource,
+}
+
+impl WasmTarget {
+    /// Finds the standard library, or has rustup add it.
+    pub(crate) fn find(log: &mut Log) -> Result<Self> {
+        if has_target(WASM, log) {
+            return Ok(Self::Installed);
+        }
+        if has_std_source() {
+            return Ok(Self::FromSource);
+        }
+        bail!("Rust's standard library for WebAssembly is missing: rustup target add {WASM}")
+    }
+
+    /// Tells a command that compiles to WebAssembly, at any depth, where the standard library is.
+    pub(crate) fn apply(self, command: &mut Command) -> &mut Command {
+        match self {
+            Self::Installed => command,
+            // A stable compiler builds its own standard library too, once told that this is meant.
+            Self::FromSource => {
+                command.env("RUSTC_BOOTSTRAP", "1").env("CARGO_UNSTABLE_BUILD_STD", "std,panic_abort")
+            }
+        }
+    }
+}
+
+/// Finds the standard library for WASI, or has rustup add it. Its C library has no source here to build it from.
+pub(crate) fn require_wasi(log: &mut Log) -> Result<()> {
+    if has_target(WASI, log) {
+        return Ok(());
+    }
+    Err(NotRun(format!("Rust's standard library for WASI is missing: rustup target add {WASI}")).into())
+}
+
+fn rustlib() -> PathBuf {
+    let sysroot = output("rustc", &["--print", "sysroot"]).unwrap_or_default();
+    Path::new(sysroot.trim()).join("lib/rustlib")
+}
+
+fn has_target(triple: &str, log: &mut Log) -> bool {
+    rustlib().join(triple).join("lib").is_dir() || rustup(&format!("target add {triple}"), log)
+}
+
+fn has_std_source() -> bool {
+    rustlib().join("src/rust/library/std").is_dir()
+}
+
+fn rustup(words: &str, log: &mut Log) -> bool {
+    log.run(command("rustup", Path::new(".")).args(words.split(' '))).is_ok()
+}
+
+/// A sanitizer of the compiler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sanitizer {
+    /// Finds memory that is used outside of its bounds or its life, and leaks.
+    Address,
+    /// Finds data races.
+    Thread,
+}
+
+impl Sanitizer {
+    /// Has a cargo command compile and run under the sanitizer, once what that needs is there. A stable compiler has it too.
+    pub(crate) fn apply(self, cargo: &mut Command, log: &mut Log) -> Result<()> {
+        let host = output("rustc", &["--print", "host-tuple"]).unwrap_or_default();
+        let host = host.trim();
+        if !["unknown-linux-gnu", "apple-darwin"].iter().any(|system| host.ends_with(system)) {
+            return Err(NotRun(format!("Rust has no such sanitizer for {host}")).into());
+        }
+        if self == Self::Thread && !has_std_source() && !rustup("component add rust-src", log) {
+            let line = "the standard library's source is missing: rustup component add rust-src";
+            return Err(NotRun(line.into()).into());
+        }
+        let before = cargo.get_envs().find(|(name, _)| *name == "RUSTFLAGS").and_then(|(_, value)| value);
+        let before = before.unwrap_or_default().to_string_lossy().into_owned();
+        let name = if self == Self::Address { "address" } else { "thread" };
+        cargo.env("RUSTFLAGS", format!("{before} -Zsanitizer={name}")).env("RUSTC_BOOTSTRAP", "1");
+        // The target is named so that build scripts are left alone.
+        cargo.arg(format!("--target={host}"));
+        // The standard library's own locks must be watched too.
+        cargo.args((self == Self::Thread).then_some("-Zbuild-std"));
+        Ok(())
+    }
+}
+
+/// Has a cargo command use the toolchain that has Miri: the one in use, or the nightly one, to which rustup adds it.
+pub(crate) fn miri(cargo: &mut Command, log: &mut Log) -> Result<()> {
+    if output("cargo", &["miri", "--version"]).is_some() {
+        return Ok(());
+    }
+    let nightly = ["+nightly", "miri", "--version"];
+    let add =
+        "toolchain install nightly --profile=minimal --no-self-update --component=miri --component=rust-src";
+    if output("cargo", &nightly).is_none() && !rustup(add, log) {
+        let line = "Miri is missing: rustup toolchain install nightly --component miri --component rust-src";
+        return Err(NotRun(line.into()).into());
+    }
+    cargo.env("RUSTUP_TOOLCHAIN", "nightly");
+    Ok(())
+}
+
+/// Runs a fuzz target of the engine, with the corpus of earlier runs. The fuzzer's own options may follow.
+/// cargo-fuzz compiles for long, so it is not installed unasked.
+pub(crate) fn fuzzer(target: &str, workspace: &Workspace) -> Result<Command> {
+    if output("cargo", &["+nightly", "fuzz", "--version"]).is_none() {
+        let line = "cargo-fuzz is missing: rustup toolchain install nightly --profile minimal; cargo install cargo-fuzz";
+        return Err(NotRun(line.into()).into());
+    }
+    let [corpus, artifacts] =
+        ["corpus", "artifacts"].map(|kind| workspace.target("fuzz").join(kind).join(target));
+    for folder in [&corpus, &artifacts] {
+        std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+    }
+    let line = "RUSTUP_TOOLCHAIN=nightly cargo fuzz run --target-dir {target}/fuzz/build";
+    let mut cargo = workspace.command("engine", line);
+    cargo.arg(target).arg(corpus).arg("--").arg(format!("-artifact_prefix={}/", artifacts.display()));
+    Ok(cargo)
+}

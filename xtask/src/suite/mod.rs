@@ -1,0 +1,102 @@
+//! Every check and test of every room.
+
+mod install;
+mod rooms;
+mod shared;
+mod tree;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::ValueEnum;
+
+pub(crate) use self::install::{Packages, install, reader};
+pub(crate) use self::rooms::{TINY_CHECKED, built_apart, pytest_under};
+pub(crate) use self::shared::{Suite, component};
+use crate::run::Limits;
+use crate::setup::{Tool, require};
+use crate::steps::{Job, Steps};
+use crate::workspace::Workspace;
+
+/// A room, or what concerns all of them. The long ones come first, and those for which others wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Room {
+    /// What holds for every file: format, lints, documentation, lock files
+    Tree,
+    /// bindings/python/ and examples/python/
+    Python,
+    /// bindings/node/ and examples/node/
+    Node,
+    /// engine/
+    Engine,
+    /// wasm/ and examples/browser/
+    Wasm,
+    /// benches/
+    Benches,
+    /// cli/
+    Cli,
+    /// codec/
+    Codec,
+    /// durable/
+    Durable,
+    /// cluster/ and its packages in bindings/
+    Cluster,
+    /// examples/rust/, examples/go/ and examples/java/
+    Examples,
+    /// What is published, installed where nothing else is, and the README's examples with it
+    Dist,
+    /// docs/, as a site
+    Docs,
+    /// xtask/
+    Xtask,
+}
+
+impl Room {
+    /// What it cannot be tested without. A step that needs another tool is left out without it, and says so.
+    pub(crate) fn tools(self) -> &'static [Tool] {
+        match self {
+            // The lints see the Python package's crate, which asks the interpreter how it was built.
+            Self::Tree => &[Tool::C, Tool::Git, Tool::RustComponents, Tool::Python],
+            Self::Engine | Self::Codec | Self::Durable | Self::Cluster => &[Tool::C],
+            Self::Cli | Self::Node => &[Tool::C, Tool::Node],
+            Self::Python | Self::Docs => &[Tool::C, Tool::Python],
+            Self::Examples | Self::Benches | Self::Wasm | Self::Xtask => &[Tool::C, Tool::Python, Tool::Node],
+            Self::Dist => &[Tool::C, Tool::Git, Tool::Python, Tool::Node],
+        }
+    }
+}
+
+/// The longest command, the tests of all crates, takes twelve minutes with its builds on two idle cores.
+const LIMITS: Limits = Limits { still: Limits::STILL, wall: Duration::from_hours(1) };
+
+/// Tests the rooms named, or all.
+pub(crate) fn run(rooms: &[Room]) -> Result<ExitCode> {
+    let is_whole = rooms.is_empty();
+    let rooms = if is_whole { Room::value_variants() } else { rooms };
+    for room in rooms {
+        require(room.tools())?;
+    }
+    println!("Testing {}.", if is_whole { "everything" } else { "some rooms" });
+    let suite = Suite::new(Workspace::find()?, is_whole);
+    let mut jobs: Vec<Job<'_>> = Vec::new();
+    if is_whole {
+        jobs.push(rooms::all_crates(&suite));
+    }
+    jobs.extend(rooms.iter().flat_map(|room| rooms::jobs(*room, &suite)));
+    let steps = Steps::within(Some(LIMITS));
+    steps.side_by_side(jobs);
+    Ok(steps.finish())
+}
+
+/// Builds the documentation site; a warning is an error.
+pub(crate) fn docs() -> Result<ExitCode> {
+    require(Room::Docs.tools())?;
+    let suite = Suite::new(Workspace::find()?, false);
+    let mut steps = Steps::new();
+    if rooms::site(&suite, &mut steps).is_err() {
+        return Ok(ExitCode::FAILURE);
+    }
+    println!("The site is in {}: open index.html", suite.target("site").display());
+    Ok(ExitCode::SUCCESS)
+}
