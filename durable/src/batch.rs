@@ -49,6 +49,8 @@ thread_local! {
     static SPARE: Cell<(Vec<Step>, Operations)> = Cell::default();
 }
 
+/// How many digits a sum has at most.
+const MOST_DIGITS: usize = 20;
 /// More than this is not kept.
 const SPARE_BYTES: usize = 1 << 16;
 
@@ -234,11 +236,12 @@ impl Batch {
     pub fn commit(mut self) -> Result<Vec<bool>> {
         let handle = Arc::clone(&self.handle);
         let core = &handle.0;
-        let logged = handle.before_write(self.operations.payload().len())?;
-        let not_while_saved =
-            core.home.as_ref().map(|home| home.batches.read().unwrap_or_else(PoisonError::into_inner));
+        let writer = handle.before_write(self.operations.payload().len() + MOST_DIGITS * self.steps.len())?;
+        let logged = writer.as_ref().map(|(logged, _)| *logged);
+        let not_while_saved = core.batches.read().unwrap_or_else(PoisonError::into_inner);
         let stripes = logged.map_or_else(|| core.gate.close(), |logged| &logged.stripes);
         let held = stripes.hold_many(self.stripes(stripes)?);
+        core.check_writable()?;
         self.check_expected()?;
         // None begins before the locks are let go of.
         let is_compacted = core.home.as_ref().is_some_and(|home| home.compaction.is_running());
@@ -250,12 +253,12 @@ impl Batch {
         let Some(Logged { log, .. }) = logged.filter(|_| took.contains(&true)) else { return Ok(took) };
         let is_ready = |(step, took): (&Step, &bool)| *took && !matches!(step.verb, Verb::Increment(_));
         let written = if self.steps.iter().zip(&took).all(is_ready) {
-            log.append_made(&mut self.operations)?
+            log.append_made(&mut self.operations)
         } else {
-            log.append(|log| self.log_what_took(log, &took))?
+            log.append(|log| self.log_what_took(log, &took))
         };
         // A compaction waits for both, and may be run here.
-        drop((held, not_while_saved));
+        drop((held, not_while_saved, writer));
         if log.is_due() {
             compact::when_due(core);
         }
@@ -374,17 +377,15 @@ impl Batch {
             };
         };
         // A compaction may have read what was undone, so the new file's log is to tell what is true.
-        let told = match &undone {
-            Ok(()) if is_compacted && done.took.contains(&true) => {
-                log.append(|log| self.log_what_was(log, &done)).map(drop)
+        match undone {
+            Ok(()) => {
+                if is_compacted && done.took.contains(&true) {
+                    log.append(|log| self.log_what_was(log, &done));
+                }
+                error.into()
             }
-            _ => Ok(()),
-        };
-        match (undone, told) {
-            (Ok(()), Ok(())) => error.into(),
             // No later write may reach the file, which has nothing of the batch.
-            (Err(undoing), _) => log.fail(&not_undone(&error, &undoing)),
-            (_, Err(telling)) => log.fail(&not_undone(&error, &telling)),
+            Err(undoing) => log.fail(&not_undone(&error, &undoing)),
         }
     }
 

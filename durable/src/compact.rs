@@ -49,7 +49,7 @@ pub(crate) fn compact(
         new.sync()?;
     }
     // The dump may have a part of a batch that was under way. The log is to have all of it, or what undid it.
-    drop(home.batches.write().unwrap_or_else(PoisonError::into_inner));
+    drop(core.batches.write().unwrap_or_else(PoisonError::into_inner));
     new.slow_down();
     let mut copied = from;
     let leader = loop {
@@ -69,7 +69,7 @@ pub(crate) fn compact(
         new.copy(end, copied)?;
         new.sync()?;
         // So that the log has room to go on, too.
-        new.file.reserve(new.at + SLACK).map_err(|error| Error::io(&new.beside, error))?;
+        new.file.reserve(new.at, new.at + SLACK).map_err(|error| Error::io(&new.beside, error))?;
         let folder = home.disk.folder(&home.path).map_err(|error| Error::io(&home.path, error))?;
         let mut held = home.lock_in_place()?;
         *held = new.put_in_place()?.or(held.take());

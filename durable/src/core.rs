@@ -34,6 +34,9 @@ pub(crate) struct Core {
     pub(crate) home: Option<Home>,
     /// Keeps the writers of a store without a log out of its batches.
     pub(crate) gate: Gate,
+    /// Batches hold it shared until they are in the log. Whoever writes a dump holds it alone: while writing it or, with a
+    /// log behind the dump, once it is written. No dump may have half of a batch.
+    pub(crate) batches: RwLock<()>,
     /// Whoever holds it may change the memory limit.
     pub(crate) limit: Mutex<()>,
 }
@@ -52,9 +55,6 @@ pub(crate) struct Home {
     /// With `read_only`.
     pub(crate) follower: Option<Mutex<Follower>>,
     pub(crate) following: Following,
-    /// Batches hold it shared until they are in the log. Whoever saves holds it alone, with `none`, and else once the dump is
-    /// written: the file is to have no half of a batch.
-    pub(crate) batches: RwLock<()>,
     pub(crate) compaction: Compaction,
     closed: AtomicBool,
     /// Somebody was told that the log failed when they closed the store.
@@ -115,6 +115,7 @@ impl Core {
             next_id,
             home: None,
             gate: Gate::default(),
+            batches: RwLock::default(),
             limit: Mutex::default(),
         }
     }
@@ -206,7 +207,6 @@ impl Core {
             logged,
             follower: follower.map(Mutex::new),
             following,
-            batches: RwLock::new(()),
             compaction: Compaction::default(),
             closed: AtomicBool::new(false),
             close_failed: AtomicBool::new(false),
@@ -218,6 +218,7 @@ impl Core {
             next_id: AtomicU32::new(next_id),
             home: Some(home),
             gate: Gate::default(),
+            batches: RwLock::default(),
             limit: Mutex::default(),
         }))
     }
@@ -326,7 +327,7 @@ impl Core {
 
     /// Writes the store of a file without a log.
     pub(crate) fn save(&self, home: &Home, progress: &mut dyn FnMut(Progress)) -> Result<()> {
-        let _whole = home.batches.write().unwrap_or_else(PoisonError::into_inner);
+        let _whole = self.batches.write().unwrap_or_else(PoisonError::into_inner);
         let mut held = lock(&home.lock);
         if !is_in_place(held.as_ref(), &home.path)? {
             // Nothing of this store is in a file that was moved or removed since. It is written where it belongs.
@@ -353,7 +354,7 @@ impl Core {
             return Ok(());
         }
         let closed = match &home.logged {
-            Some(Logged { log, .. }) => log.close(),
+            Some(Logged { log, stripes }) => log.close(stripes),
             None if home.read_only => Ok(()),
             None => self.save(home, &mut |_| {}),
         };
@@ -403,7 +404,7 @@ impl Home {
             return Err(Error::ReadOnly { path: self.path.clone() });
         }
         match &self.logged {
-            Some(logged) => logged.log.check(),
+            Some(logged) => logged.log.check_open(),
             None => Ok(()),
         }
     }

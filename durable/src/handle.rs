@@ -1,5 +1,6 @@
 //! What users of a store hold, and how it is written to.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,7 +10,7 @@ use twindex::dump::{Operation, Operations, TableEntry};
 use crate::compact;
 use crate::core::{Core, Logged, lock};
 use crate::error::{Error, Result};
-use crate::log::Log;
+use crate::log::{Log, Place};
 use crate::memory;
 
 /// What users of a store hold: its file is let go when they all have let go of this, though a thread of ours
@@ -23,35 +24,55 @@ impl Drop for Handle {
     }
 }
 
+/// A writer's right to append to a log, and its record's place there.
+pub(crate) type Writer<'c> = (&'c Logged, Place<'c>);
+
 impl Handle {
     pub(crate) fn table(&self, name: &str, options: TableOptions<'_>) -> Result<(u32, twindex::Table)> {
         self.0.check_open()?;
-        let mut ids = lock(&self.0.ids);
-        if let Some(id) = ids.get(name) {
-            return Ok((*id, self.0.engine.table_with(name, options)?));
+        let find = |ids: &BTreeMap<String, u32>| {
+            let id = *ids.get(name)?;
+            Some(self.0.engine.table_with(name, options).map(|table| (id, table)))
+        };
+        if let Some(found) = find(&lock(&self.0.ids)) {
+            return Ok(found?);
         }
         if !options.creates() {
             return Err(twindex::Error::NoTable { name: name.into() }.into());
+        }
+        // Nothing is waited for once the ids are held: a compaction that writers wait for takes them too.
+        let writer = self.before_write(0)?;
+        let mut ids = lock(&self.0.ids);
+        if let Some(found) = find(&ids) {
+            return Ok(found?);
         }
         let id = self.0.next_id.load(Relaxed);
         let create = |operations: &mut Operations| {
             operations.push(id, Operation::Create(TableEntry::new(name, options)));
         };
-        let (table, written) = self.change_whole(|| Ok(self.0.engine.table_with(name, options)?), create)?;
+        let apply = || Ok(self.0.engine.table_with(name, options)?);
+        let (table, written) = self.change_whole(writer.as_ref(), apply, create)?;
         ids.insert(name.into(), id);
         self.0.next_id.store(id + 1, Relaxed);
+        drop(ids);
         self.acknowledge(written)?;
         Ok((id, table))
     }
 
     pub(crate) fn drop_table(&self, name: &str) -> Result<bool> {
+        if !lock(&self.0.ids).contains_key(name) {
+            return Ok(false);
+        }
+        let writer = self.before_write(0)?;
         let mut ids = lock(&self.0.ids);
         let Some(&id) = ids.get(name) else { return Ok(false) };
         let (_, written) = self.change_whole(
+            writer.as_ref(),
             || Ok(self.0.engine.drop_table(name)),
             |operations| operations.push(id, Operation::Drop),
         )?;
         ids.remove(name);
+        drop(ids);
         self.acknowledge(written)?;
         Ok(true)
     }
@@ -60,16 +81,18 @@ impl Handle {
     /// [`acknowledge`](Self::acknowledge).
     pub(crate) fn change_whole<T>(
         &self,
+        writer: Option<&Writer<'_>>,
         apply: impl FnOnce() -> Result<T>,
         fill: impl FnOnce(&mut Operations),
     ) -> Result<(T, Option<u64>)> {
-        let Some(Logged { log, stripes }) = self.before_write(0)? else {
+        let Some((Logged { log, stripes }, _)) = writer else {
             let _pass = self.0.gate.pass_with_all();
             return Ok((apply()?, None));
         };
         let _held = stripes.hold_all();
+        self.0.check_writable()?;
         let result = apply()?;
-        Ok((result, Some(log.append(fill)?)))
+        Ok((result, Some(log.append(fill))))
     }
 
     /// Returns once what was written is as safe as the durability says.
@@ -80,26 +103,29 @@ impl Handle {
         }
     }
 
-    /// To be called before a change is made and a lock taken: waits until the log may grow by so many bytes, and checks
-    /// that the change is allowed and that there is memory to log it.
+    /// To be called before a lock is taken: waits until the log may grow by so many bytes, reserves their place, and
+    /// checks that there is memory to log them. Without a log, checks that the change is allowed; with one, the writer
+    /// does that by [`check_writable`](Core::check_writable) once it holds its stripes.
     #[inline]
-    pub(crate) fn before_write(&self, bytes: usize) -> Result<Option<&Logged>> {
-        let logged = self.0.logged();
-        if let Some(Logged { log, .. }) = logged {
-            log.wait_for_room(bytes).or_else(|error| self.refused(log, error))?;
-            memory::ensure(bytes)?;
-        }
-        self.0.check_writable()?;
-        Ok(logged)
+    pub(crate) fn before_write(&self, bytes: usize) -> Result<Option<Writer<'_>>> {
+        let Some(logged) = self.0.logged() else {
+            self.0.check_writable()?;
+            return Ok(None);
+        };
+        let place = logged.log.place_for(bytes).map_err(|error| self.refused(&logged.log, error))?;
+        memory::ensure(bytes)?;
+        Ok(Some((logged, place)))
     }
 
     /// Tries to write the file anew, where that is what writers are refused for.
     #[cold]
-    fn refused(&self, log: &Log, error: Error) -> Result<()> {
-        self.0.check_writable()?;
+    fn refused(&self, log: &Log, error: Error) -> Error {
+        if let Err(error) = self.0.check_writable() {
+            return error;
+        }
         if log.is_due() {
             compact::when_due(&self.0);
         }
-        Err(error)
+        error
     }
 }

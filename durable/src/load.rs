@@ -661,7 +661,7 @@ mod tests {
             Err(io::ErrorKind::ReadOnlyFilesystem.into())
         }
 
-        fn reserve(&self, _: u64) -> io::Result<()> {
+        fn reserve(&self, _: u64, _: u64) -> io::Result<()> {
             Err(io::ErrorKind::ReadOnlyFilesystem.into())
         }
 

@@ -7,9 +7,11 @@
 //! at once: the system need not read a page that is written whole. With `always` all records go into the buffer, and
 //! one of the waiting writers, the *leader*, also syncs the file. So many writers share one sync.
 //!
-//! A change is made in memory first, so the log must then be able to take it. Therefore the file always has [`SLACK`]
-//! bytes more than the log needs, and writers wait or are refused before they change anything. They are if the disk is
-//! full, if the last sync is too long ago, or if the log has grown too long because the file could not be compacted.
+//! A change is made in memory first, so appending its record cannot fail. Before a writer changes anything, its record
+//! gets a place in the file: the file always has [`SLACK`] bytes more than the log needs, and long records reserve
+//! theirs. Writers wait or are refused then, if the disk is full, if the last sync is too long ago, or if the log has
+//! grown too long because the file could not be compacted. An error of the disk is reported to whoever waits for the
+//! record to be [acknowledged](Log::acknowledge).
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -27,6 +29,7 @@ use crate::disk::{File, Window};
 use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::options::Durability;
+use crate::stripes::Stripes;
 
 /// How much space to reserve at once: as much as the file has, within these bounds. A sync takes a tenth of the time
 /// if the file need not grow.
@@ -37,6 +40,8 @@ const PART: u64 = if cfg!(test) { 16 } else { 1 };
 const LEAST_ROOM: u64 = (64 << 10) / PART;
 /// How much is reserved beyond the end of the log, for changes already made in memory when the disk gets full.
 pub(crate) const SLACK: u64 = (256 << 10) / PART;
+/// Longer records reserve their bytes one by one. For shorter ones, `SLACK` has room for those of 64 writers at a time.
+const SHORT_PLACE: u64 = SLACK / 64;
 /// If the disk refused space, we ask again after this time. Asking takes as long as a hundred writes.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 500 });
 /// With `everysec`, writers wait while a record older than this is not on disk, or more than `MOST_UNSYNCED` bytes are not.
@@ -86,7 +91,11 @@ pub(crate) struct End {
 pub(crate) struct Log {
     path: PathBuf,
     durability: Durability,
-    tail: Mutex<Tail>,
+    tail: Mutex<Out>,
+    /// No change begins any more. Set while all stripes are held, so no record can follow.
+    closed: AtomicBool,
+    /// The bytes that writers have reserved and not appended yet.
+    places: AtomicU64,
     /// Locked by the writer that hands records to the system. Holds the spare buffer.
     handing: Mutex<Vec<u8>>,
     /// How much of [`Out::written`] the system has. Grows while `tail` or `handing` is held.
@@ -106,12 +115,6 @@ pub(crate) struct Log {
 thread_local! {
     /// Memory for the record that a thread makes. It makes the record before it takes the lock that all writers share.
     static OPERATIONS: Cell<Option<Operations>> = const { Cell::new(None) };
-}
-
-#[derive(Debug)]
-struct Tail {
-    out: Out,
-    closed: bool,
 }
 
 /// Where records are appended.
@@ -137,9 +140,9 @@ struct Out {
     allowed: u64,
     /// When the disk last refused to reserve space, how much, and why.
     refused: Option<Refused>,
-    /// Why less than [`SLACK`] is reserved behind the end, if so.
+    /// Why writers are refused, if so: less than [`SLACK`] is reserved behind the end, or the log is stuck.
     full: Option<Arc<str>>,
-    /// The system refused to write the buffer, because the disk is full.
+    /// The system refused to write the buffer, although its place was reserved.
     stuck: bool,
     /// When the oldest record was appended that a sync under way covers, and the oldest that no sync covers yet.
     syncing: Option<Instant>,
@@ -224,9 +227,9 @@ pub(crate) struct Pace {
 impl Pace {
     /// Lets the log grow up to this offset.
     pub(crate) fn allow(&self, up_to: u64) {
-        let mut tail = lock(&self.log.tail);
-        tail.out.allowed = up_to;
-        self.log.tell_writers(&tail.out);
+        let mut out = lock(&self.log.tail);
+        out.allowed = up_to;
+        self.log.tell_writers(&out);
     }
 }
 
@@ -250,10 +253,27 @@ pub(crate) struct LogStats {
     pub(crate) failed: Option<Arc<str>>,
 }
 
-/// Whether the system may succeed later, when there is space. What it did so far, if anything, can be done again.
-fn is_want_of_space(error: &io::Error) -> bool {
-    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+/// A place in the file for a record, from before the change in memory until the record is appended.
+#[must_use = "the place is given up when this is dropped"]
+pub(crate) struct Place<'l> {
+    log: &'l Log,
+    bytes: u64,
+}
+
+impl Drop for Place<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.log.places.fetch_sub(self.bytes, Relaxed);
+        }
+    }
+}
+
+/// Whether the system may succeed later, when there is space or memory. What it did so far, if anything, can be done
+/// again.
+fn is_refusal(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, OutOfMemory, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge | OutOfMemory)
 }
 
 /// A random number other than 0. The standard library seeds its hashes from the system.
@@ -296,11 +316,12 @@ impl Log {
             growth: Growth::Free,
             nap_at: 0,
         };
-        let tail = Tail { out, closed: false };
         Self {
             path: path.into(),
             durability,
-            tail: Mutex::new(tail),
+            tail: Mutex::new(out),
+            closed: AtomicBool::new(false),
+            places: AtomicU64::new(0),
             handing: Mutex::new(Vec::new()),
             handed: AtomicU64::new(0),
             sync: Mutex::new(Sync { done: 0, busy: false, last: None }),
@@ -317,7 +338,16 @@ impl Log {
     /// Begins a new session with the next record. A power cut may have removed records that a reader had seen. The new
     /// session tells that reader that the records from here on do not continue those.
     pub(crate) fn begin_session(&self) {
-        lock(&self.tail).out.session = Some(random_salt());
+        lock(&self.tail).session = Some(random_salt());
+    }
+
+    /// Fails if the log has failed, or takes no more records.
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.closed.load(Relaxed) {
+            return Err(Error::Closed { path: self.path.clone() });
+        }
+        self.check()
     }
 
     /// Fails if the log has failed.
@@ -360,55 +390,68 @@ impl Log {
         self.ahead.load(Relaxed)
     }
 
-    /// Waits until the log may grow by so many bytes, or fails if it may not. Writers call this before they take a lock
-    /// and change anything.
+    /// Waits until the log may grow by so many bytes, and reserves them. Fails if it may not. Writers call this before
+    /// they take a lock and change anything.
     #[inline]
-    pub(crate) fn wait_for_room(&self, bytes: usize) -> Result<()> {
-        if self.is_ahead() || bytes as u64 > SLACK / 8 { self.wait(bytes) } else { Ok(()) }
+    pub(crate) fn place_for(&self, bytes: usize) -> Result<Place<'_>> {
+        if self.is_ahead() || bytes as u64 > SHORT_PLACE {
+            self.wait_for_place(bytes)
+        } else {
+            Ok(Place { log: self, bytes: 0 })
+        }
+    }
+
+    /// As [`place_for`](Self::place_for), for a writer that holds locks and must not wait.
+    pub(crate) fn place_now(&self, bytes: usize) -> Result<Place<'_>> {
+        if bytes as u64 > SHORT_PLACE {
+            self.reserve_place(&mut lock(&self.tail), bytes as u64)
+        } else {
+            Ok(Place { log: self, bytes: 0 })
+        }
+    }
+
+    fn reserve_place(&self, out: &mut Out, bytes: u64) -> Result<Place<'_>> {
+        let bytes = if bytes > SHORT_PLACE { bytes } else { 0 };
+        let all = self.places.fetch_add(bytes, Relaxed) + bytes;
+        let place = Place { log: self, bytes };
+        self.reserve(out, out.end.at + all);
+        let Some(reason) = &out.full else { return Ok(place) };
+        let kind = out.refused.as_ref().map_or(io::ErrorKind::StorageFull, |refused| refused.error.kind());
+        Err(self.refuse(io::Error::new(kind, Arc::clone(reason).as_ref())))
     }
 
     #[cold]
-    fn wait(&self, bytes: usize) -> Result<()> {
+    fn wait_for_place(&self, bytes: usize) -> Result<Place<'_>> {
         // `fail` does not hold the lock when it notifies. A sleeper may miss that, so it wakes up now and then.
         const LOOK: Duration = Duration::from_millis(100);
-        let mut tail = lock(&self.tail);
+        let mut out = lock(&self.tail);
         loop {
-            self.check()?;
-            if tail.closed {
-                // The caller checks for that next.
-                return Ok(());
-            }
-            let out = &mut tail.out;
+            self.check_open()?;
             if out.end.at > out.allowed {
-                tail = self.room.wait_timeout(tail, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+                out = self.room.wait_timeout(out, LOOK).unwrap_or_else(PoisonError::into_inner).0;
             } else if out.is_late {
-                drop(tail);
+                drop(out);
                 self.flush()?;
-                tail = lock(&self.tail);
+                out = lock(&self.tail);
+            } else if out.stuck {
+                let written = out.written;
+                drop(out);
+                self.hand_over(written)?;
+                out = lock(&self.tail);
             } else if out.growth == Growth::Ended {
                 // So a compaction is tried again.
                 self.due.store(true, Relaxed);
                 return Err(self.refuse(out.error_of_length()));
             } else if out.growth == Growth::Slowed {
                 out.growth = Growth::Free;
-                self.tell_writers(out);
-                drop(tail);
+                self.tell_writers(&out);
+                drop(out);
                 thread::sleep(NAP);
-                tail = lock(&self.tail);
+                out = lock(&self.tail);
             } else {
-                break;
+                return self.reserve_place(&mut out, bytes as u64);
             }
         }
-        let out = &mut tail.out;
-        self.reserve(out, out.end.at + bytes as u64)?;
-        if let Some(reason) = &out.full {
-            let error =
-                out.refused.as_ref().map_or(io::ErrorKind::StorageFull, |refused| refused.error.kind());
-            return Err(self.refuse(io::Error::new(error, Arc::clone(reason).as_ref())));
-        }
-        let (stuck, written) = (out.stuck, out.written);
-        drop(tail);
-        if stuck { self.hand_over(written) } else { Ok(()) }
     }
 
     /// Tells writers whether they may go on.
@@ -442,8 +485,7 @@ impl Log {
         if let Some(error) = error {
             Notice::CompactionFailed(error).tell(&self.path);
         }
-        let mut tail = lock(&self.tail);
-        let out = &mut tail.out;
+        let out = &mut *lock(&self.tail);
         if out.uncompacted.is_none() {
             out.uncompacted_at = out.length();
         }
@@ -456,7 +498,7 @@ impl Log {
 
     /// Appends the operations that `fill` makes as one record. Returns what to [`acknowledge`](Self::acknowledge) then.
     #[inline]
-    pub(crate) fn append(&self, fill: impl FnOnce(&mut Operations)) -> Result<u64> {
+    pub(crate) fn append(&self, fill: impl FnOnce(&mut Operations)) -> u64 {
         // A thread that is about to end has no thread-local any more.
         let kept = OPERATIONS.try_with(Cell::take).ok().flatten();
         let mut operations = kept.unwrap_or_default();
@@ -469,41 +511,43 @@ impl Log {
 
     /// Appends these operations as one record. Otherwise like `append`.
     #[inline]
-    pub(crate) fn append_made(&self, operations: &mut Operations) -> Result<u64> {
-        let written = self.put_in_order(operations)?;
-        // Many writes may be acknowledged together. Their buffer must not outgrow the memory that `reserve` keeps back.
+    pub(crate) fn append_made(&self, operations: &mut Operations) -> u64 {
+        let written = self.put_in_order(operations);
+        // Many writes may be acknowledged together. Their buffer must not outgrow the memory that is kept back for it.
         if written.saturating_sub(self.handed.load(Acquire)) >= LONG_BUFFER {
-            self.hand_over(written)?;
+            // If that fails, the writer hears of it when it acknowledges.
+            let _ = self.hand_over(written);
         }
-        Ok(written)
+        written
     }
 
     #[inline]
-    fn put_in_order(&self, operations: &mut Operations) -> Result<u64> {
-        let mut tail = lock(&self.tail);
-        self.check()?;
-        if tail.closed {
-            return Err(Error::Closed { path: self.path.clone() });
+    fn put_in_order(&self, operations: &mut Operations) -> u64 {
+        let out = &mut *lock(&self.tail);
+        if self.check().is_err() {
+            // It is never handed over, so acknowledging it fails.
+            out.written += 1;
+            return out.written;
         }
-        let out = &mut tail.out;
         let Position { mut session, mut sequence } = out.end.position;
         sequence = sequence.wrapping_add(1);
         if let Some(own) = out.session.take() {
             session = own;
             operations.begin_with(Position { session, sequence });
         }
-        self.put(out, operations.seal(out.end.salt, out.end.at))?;
+        self.put(out, operations.seal(out.end.salt, out.end.at));
         out.end.position = Position { session, sequence };
         out.last = out.end.at;
-        Ok(out.written)
+        out.written
     }
 
     /// Appends a record, either to the mapped file, so that the system has it, or to the buffer.
     #[inline]
-    fn put(&self, out: &mut Out, record: &[u8]) -> Result<()> {
+    fn put(&self, out: &mut Out, record: &[u8]) {
         let (at, end) = (out.end.at + record.len() as u64, out.written + record.len() as u64);
-        if at + SLACK > out.reserved {
-            self.reserve(out, at)?;
+        let places = self.places.load(Relaxed);
+        if at + places + SLACK > out.reserved {
+            self.reserve(out, at + places);
         }
         let all_handed = self.handed.load(Acquire) == out.written;
         let short = record.len() <= SHORT_BYTES && self.durability == Durability::EverySec;
@@ -523,29 +567,30 @@ impl Log {
         if end >= out.look_at {
             self.look(out);
         }
-        Ok(())
     }
 
-    /// Reserves space for a log that ends at `end`, or records that there is none.
+    /// Reserves space for a log that ends at `end`, or records that there is none. Whatever the disk's reason is,
+    /// nothing was changed, and it is asked again.
     #[cold]
-    fn reserve(&self, out: &mut Out, end: u64) -> Result<()> {
+    fn reserve(&self, out: &mut Out, end: u64) {
         match out.reserve(end + SLACK) {
             Ok(()) => {
                 self.due.store(out.is_due(), Relaxed);
-                if out.full.take().is_some() {
+                if !out.stuck && out.full.take().is_some() {
                     self.tell_writers(out);
                 }
             }
-            Err(error) if is_want_of_space(&error) => {
-                if out.full.is_none() {
-                    Notice::LogFull(&error).tell(&self.path);
-                }
-                out.full = Some(error.to_string().into());
-                self.ahead.store(true, Relaxed);
-            }
-            Err(error) => return Err(self.fail(&error)),
+            Err(error) => self.note_full(out, &error),
         }
-        Ok(())
+    }
+
+    /// Refuses writers from now on.
+    fn note_full(&self, out: &mut Out, error: &io::Error) {
+        if out.full.is_none() {
+            Notice::LogFull(error).tell(&self.path);
+        }
+        out.full = Some(error.to_string().into());
+        self.tell_writers(out);
     }
 
     /// Returns once the system has what was appended up to `written`.
@@ -559,21 +604,17 @@ impl Log {
             return Ok(());
         }
         self.check()?;
-        let mut tail = lock(&self.tail);
-        let out = &mut tail.out;
+        let mut out = lock(&self.tail);
         let mut buffer = mem::replace(&mut out.buffer, mem::take(&mut free));
         let (file, at, written) = (Arc::clone(&out.end.file), out.end.at - buffer.len() as u64, out.written);
-        drop(tail);
+        drop(out);
         if let Err(error) = file.write_at(at, &buffer) {
-            let mut tail = lock(&self.tail);
-            return Err(self.keep(&mut tail.out, buffer, &error));
+            return Err(self.keep(&mut lock(&self.tail), buffer, &error));
         }
         self.handed.fetch_max(written, Release);
-        let mut tail = lock(&self.tail);
-        if mem::take(&mut tail.out.stuck) {
-            self.tell_writers(&tail.out);
-        }
-        drop(tail);
+        let mut out = lock(&self.tail);
+        self.note_written(&mut out);
+        drop(out);
         buffer.clear();
         if buffer.capacity() <= KEPT_BYTES {
             *free = buffer;
@@ -584,15 +625,25 @@ impl Log {
     /// Keeps a buffer that could not be written, if that may succeed later. A part of it may be in the file now. It is
     /// no valid record, and will be overwritten.
     fn keep(&self, out: &mut Out, mut buffer: Vec<u8>, error: &io::Error) -> Error {
-        if !is_want_of_space(error) {
+        if !is_refusal(error) {
             return self.fail(error);
         }
         buffer.append(&mut out.buffer);
         out.buffer = buffer;
         out.stuck = true;
-        self.tell_writers(out);
         let what = format!("{error}. The change is in memory; it will be in the file once there is room");
-        self.refuse(io::Error::new(error.kind(), what))
+        let error = io::Error::new(error.kind(), what);
+        self.note_full(out, &error);
+        self.refuse(error)
+    }
+
+    /// The system took the buffer.
+    fn note_written(&self, out: &mut Out) {
+        if mem::take(&mut out.stuck) {
+            let end = out.end.at;
+            self.reserve(out, end);
+            self.tell_writers(out);
+        }
     }
 
     /// Returns once all that was appended up to `written` is as safe as the durability demands.
@@ -612,7 +663,7 @@ impl Log {
 
     /// Returns once all that was appended before the call is on disk.
     pub(crate) fn flush(&self) -> Result<()> {
-        let written = lock(&self.tail).out.written;
+        let written = lock(&self.tail).written;
         self.sync_up_to(written)
     }
 
@@ -647,9 +698,9 @@ impl Log {
     /// incomplete.
     pub(crate) fn tick(&self) -> Result<()> {
         self.flush()?;
-        let mut tail = lock(&self.tail);
-        if !tail.closed && self.failed.get().is_none() {
-            self.say_synced(&mut tail.out)?;
+        let mut out = lock(&self.tail);
+        if self.check_open().is_ok() {
+            self.say_synced(&mut out);
         }
         Ok(())
     }
@@ -671,36 +722,38 @@ impl Log {
     }
 
     /// Appends a synced record, if operations are on disk that no synced record covers yet.
-    fn say_synced(&self, out: &mut Out) -> Result<()> {
-        if out.said >= out.synced.min(out.last) {
-            return Ok(());
+    fn say_synced(&self, out: &mut Out) {
+        if out.said < out.synced.min(out.last) {
+            out.said = out.synced;
+            self.put(out, &synced(out.end.salt, out.end.at, out.synced));
         }
-        out.said = out.synced;
-        self.put(out, &synced(out.end.salt, out.end.at, out.synced))
     }
 
     /// Syncs all records, cuts off the reserved space, and takes no more records. If that fails, the log goes on as before.
-    pub(crate) fn close(&self) -> Result<()> {
-        let leader = self.lead();
-        if mem::replace(&mut lock(&self.tail).closed, true) {
+    ///
+    /// Writers check under their stripes whether the log is closed, before they change anything. So whoever changed
+    /// something appends it before this syncs.
+    pub(crate) fn close(&self, stripes: &Stripes) -> Result<()> {
+        let held = stripes.hold_all();
+        if self.closed.swap(true, Relaxed) {
             return Ok(());
         }
-        let closed = self.finish(&leader);
-        if closed.is_err() {
-            lock(&self.tail).closed = false;
-        }
+        drop(held);
+        let closed = self.finish(&self.lead());
+        self.closed.store(closed.is_ok(), Relaxed);
+        self.room.notify_all();
         closed
     }
 
     fn finish(&self, leader: &Leader<'_>) -> Result<()> {
         leader.sync()?;
-        let mut tail = lock(&self.tail);
-        self.say_synced(&mut tail.out)?;
-        tail.out.window = None;
-        drop(tail);
+        let mut out = lock(&self.tail);
+        self.say_synced(&mut out);
+        out.window = None;
+        drop(out);
         leader.sync()?;
-        let tail = lock(&self.tail);
-        let End { file, at, .. } = &tail.out.end;
+        let out = lock(&self.tail);
+        let End { file, at, .. } = &out.end;
         let cut = file.set_len(*at).and_then(|()| file.sync());
         cut.map_err(|error| self.fail(&error))
     }
@@ -710,45 +763,45 @@ impl Log {
             let sync = lock(&self.sync);
             (sync.done, sync.last)
         };
-        let tail = lock(&self.tail);
+        let out = lock(&self.tail);
         LogStats {
-            dump_bytes: tail.out.end.dump,
-            log_bytes: tail.out.length(),
-            unsynced_bytes: tail.out.written.saturating_sub(done),
-            unsynced_for: tail.out.unsynced_for(),
+            dump_bytes: out.end.dump,
+            log_bytes: out.length(),
+            unsynced_bytes: out.written.saturating_sub(done),
+            unsynced_for: out.unsynced_for(),
             syncs: self.syncs.load(Relaxed),
             last_sync: last,
-            failed: self.failed.get().or(tail.out.full.as_ref()).cloned(),
+            failed: self.failed.get().or(out.full.as_ref()).cloned(),
         }
     }
 
     /// Where the next record goes.
     pub(crate) fn at(&self) -> u64 {
-        lock(&self.tail).out.end.at
+        lock(&self.tail).end.at
     }
 
     /// Where the next record goes, and the position in the store's history there.
     pub(crate) fn place(&self) -> (u64, Position) {
-        let end = &lock(&self.tail).out.end;
+        let end = &lock(&self.tail).end;
         (end.at, end.position)
     }
 
     /// The end of the log. The system has all records before it.
     pub(crate) fn end(&self) -> Result<End> {
-        let tail = lock(&self.tail);
-        let End { file, salt, at, dump, position, synced } = &tail.out.end;
+        let out = lock(&self.tail);
+        let End { file, salt, at, dump, position, synced } = &out.end;
         let (file, salt, at, dump, position, synced) =
             (Arc::clone(file), *salt, *at, *dump, *position, *synced);
         let end = End { file, salt, at, dump, position, synced };
-        let written = tail.out.written;
-        drop(tail);
+        let written = out.written;
+        drop(out);
         self.hand_over(written)?;
         Ok(end)
     }
 
     #[cfg(test)]
     pub(crate) fn set_longest_unsynced(&self, time: Duration) {
-        lock(&self.tail).out.longest_unsynced = time;
+        lock(&self.tail).longest_unsynced = time;
     }
 
     /// Whether the log cannot grow just now, for example while another file takes its place.
@@ -772,7 +825,7 @@ impl Log {
     /// be, and writing the dump meanwhile slows writers down. In messages of 100 bytes a second: one writer appended
     /// 5.0 M during a compaction and 6.5 M without, eight writers 4.6 M and 5.3 M.
     pub(crate) fn put_off(&self, memory: usize) -> bool {
-        let out = &mut lock(&self.tail).out;
+        let out = &mut *lock(&self.tail);
         if out.watch == Watch::Absent {
             return false;
         }
@@ -783,12 +836,12 @@ impl Log {
 
     /// From now on a thread calls [`is_quiet`](Self::is_quiet) after each [`tick`](Self::tick).
     pub(crate) fn watch(&self) {
-        lock(&self.tail).out.watch = Watch::Present;
+        lock(&self.tail).watch = Watch::Present;
     }
 
     /// Whether a compaction was put off until writers pause, and they do now.
     pub(crate) fn is_quiet(&self) -> bool {
-        let out = &mut lock(&self.tail).out;
+        let out = &mut *lock(&self.tail);
         let written = out.written - mem::replace(&mut out.watched, out.written);
         if out.watch != Watch::PutOff || written >= QUIET_BYTES {
             return false;
@@ -854,16 +907,15 @@ impl Out {
         }
         while room >= LEAST_ROOM {
             let len = (end + room).next_multiple_of(LEAST_ROOM);
-            match self.end.file.reserve(len) {
+            match self.end.file.reserve(self.reserved, len) {
                 Ok(()) => {
                     self.reserved = len;
                     return Ok(());
                 }
-                Err(error) if is_want_of_space(&error) => {
+                Err(error) => {
                     room /= 2;
                     self.refused = Some(Refused { at: Instant::now(), room, error });
                 }
-                Err(error) => return Err(error),
             }
         }
         let error = self.refused.as_ref().map(|refused| &refused.error);
@@ -927,15 +979,14 @@ impl Leader<'_> {
     pub(crate) fn sync(&self) -> Result<()> {
         let log = self.log;
         log.check()?;
-        let mut tail = lock(&log.tail);
-        let out = &mut tail.out;
+        let mut out = lock(&log.tail);
         if !out.buffer.is_empty() {
-            log.say_synced(out)?;
+            log.say_synced(&mut out);
         }
         let (file, end, written) = (Arc::clone(&out.end.file), out.end.at, out.written);
         out.syncing = out.syncing.or(out.unsynced);
         out.unsynced = None;
-        drop(tail);
+        drop(out);
         log.hand_over(written)?;
         let begun = Instant::now();
         let is_removed = file.sync().and_then(|()| file.is_removed()).map_err(|error| log.fail(&error))?;
@@ -946,12 +997,12 @@ impl Leader<'_> {
         if begun.elapsed() > SLOW_SYNC {
             Notice::SlowSync(begun.elapsed()).tell(&log.path);
         }
-        let mut tail = lock(&log.tail);
-        tail.out.synced = end;
-        tail.out.is_on_disk(written);
-        log.look(&mut tail.out);
-        log.tell_writers(&tail.out);
-        drop(tail);
+        let mut out = lock(&log.tail);
+        (out.synced, out.end.synced) = (end, end);
+        out.is_on_disk(written);
+        log.look(&mut out);
+        log.tell_writers(&out);
+        drop(out);
         log.syncs.fetch_add(1, Relaxed);
         let mut sync = lock(&log.sync);
         sync.done = sync.done.max(written);
@@ -963,16 +1014,15 @@ impl Leader<'_> {
     /// what the other one lacks, and returns the end of the other file. All of that must be on disk then.
     pub(crate) fn switch(&self, change: impl FnOnce(&End) -> Result<End>) -> Result<()> {
         let _alone = lock(&self.log.handing);
-        let mut tail = lock(&self.log.tail);
-        let out = &mut tail.out;
+        let out = &mut *lock(&self.log.tail);
         let buffer = mem::take(&mut out.buffer);
         if !buffer.is_empty() {
             let at = out.end.at - buffer.len() as u64;
             if let Err(error) = out.end.file.write_at(at, &buffer) {
                 return Err(self.log.keep(out, buffer, &error));
             }
-            out.stuck = false;
             self.log.handed.fetch_max(out.written, Release);
+            self.log.note_written(out);
         }
         self.log.check()?;
         let end = change(&out.end)?;
@@ -987,7 +1037,6 @@ impl Leader<'_> {
         (out.full, out.refused, out.uncompacted) = (None, None, None);
         self.log.look(out);
         self.log.tell_writers(out);
-        drop(tail);
         let mut sync = lock(&self.log.sync);
         sync.done = sync.done.max(written);
         sync.last = Some(SystemTime::now());

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use twindex::Index;
+use twindex::{Change, Index};
 
 use crate::batch::Batch;
 use crate::compact::LAST_BYTES;
@@ -78,6 +78,13 @@ fn a_disk_is_written_to_until_it_is_full_and_again_when_it_has_room() {
         let at = log(&store).at();
         assert!(at + SLACK + 2 * VALUE as u64 > room, "{durability}: {at} bytes of {room}");
         assert!(store.stats().log_error.is_some(), "whoever asks is told");
+        // Nor what only the caller's function tells the length of, nor all of a batch.
+        let large = vec![1; 4 * SLACK as usize];
+        table.alter("large", |_| Change::Set(large.clone())).expect_err("it has no place");
+        let mut batch = store.batch();
+        batch.upsert(&table, "large", &large).expect("a key and a value");
+        batch.commit().expect_err("it has no place");
+        assert!(!table.contains("large").unwrap());
         store.flush().expect("all that was done has its place");
         disk.set_room(u64::MAX);
         thread::sleep(ASK_AGAIN);
@@ -118,6 +125,61 @@ fn a_store_is_closed_while_the_disk_is_full() {
         store.close().expect("nothing that was done lacks its place");
         assert_eq!(open(&disk, durability).find_table("t").unwrap().map(|table| table.len() as u64), more);
     }
+}
+
+/// A writer between its change and its record met a log that was being closed: the change was in memory alone, and
+/// later sums went on from it.
+#[test]
+fn a_write_while_the_store_is_closed_changes_nothing() {
+    for durability in LOGGED {
+        let (disk, store, table) = filled(durability);
+        table.increment("sum", 1).expect("the disk works");
+        let other = store.clone();
+        disk.before_sync({
+            let table = table.clone();
+            move |_| {
+                let mut batch = other.batch();
+                batch.increment(&table, "sum", 1).expect("a key");
+                for error in [
+                    table.increment("sum", 1).err(),
+                    table.upsert_many(&[("sum", "2")]).err(),
+                    batch.commit().err(),
+                    other.table("new", Index::Hash).err(),
+                    other.drop_table("t").err(),
+                ] {
+                    assert!(matches!(error, Some(Error::Closed { .. })), "{error:?}");
+                }
+                assert_eq!(table.select("sum").expect("it is open to readers"), Some(b"1".to_vec()));
+                Err(ErrorKind::Other.into())
+            }
+        });
+        store.close().expect_err("the sync fails");
+    }
+}
+
+/// A compaction lets writers wait from when it was asked for. Whoever created a table waited with the list of tables in
+/// hand, which the compaction needed to begin.
+#[test]
+fn creating_and_dropping_tables_hold_no_lock_while_they_wait() {
+    let (_disk, store, _) = filled(Durability::EverySec);
+    let pace = log(&store).allow(0);
+    thread::scope(|scope| {
+        let waiting = [
+            scope.spawn(|| store.table("new", Index::Hash).map(drop)),
+            scope.spawn(|| store.drop_table("t").map(drop)),
+        ];
+        // Enough for them to begin to wait, on most machines.
+        thread::sleep(Duration::from_millis(20));
+        let (tell, told) = channel();
+        let core = Arc::clone(&store.handle.0);
+        thread::spawn(move || tell.send(core.moment(|| ()).1.len()));
+        let tables = told.recv_timeout(Duration::from_secs(20));
+        drop(pace);
+        assert_eq!(tables, Ok(1), "a compaction cannot begin");
+        for waiting in waiting {
+            waiting.join().expect("no panic").expect("the disk works");
+        }
+    });
 }
 
 /// Every write tried a large room, then its own, and then to have it as memory: 100 writes a second where there had been

@@ -31,6 +31,9 @@ fn sync(core: &Weak<Core>) {
         thread::sleep(SYNC_EVERY);
         let Some(core) = core.upgrade() else { return };
         let Some(logged) = core.logged() else { return };
+        if core.check_open().is_err() {
+            return;
+        }
         // A log that failed tells its writers so; there is nothing left to sync. One whose disk is full goes on.
         if logged.log.tick().is_err() && logged.log.check().is_err() {
             return;

@@ -152,7 +152,8 @@ impl Table {
     pub fn clear(&self) -> Result<()> {
         let handle = &self.handle;
         let clear = |log: &mut Operations| log.push(self.id, Operation::Clear);
-        let ((), written) = handle.change_whole(|| Ok(self.engine.clear()?), clear)?;
+        let writer = handle.before_write(0)?;
+        let ((), written) = handle.change_whole(writer.as_ref(), || Ok(self.engine.clear()?), clear)?;
         handle.acknowledge(written)
     }
 
@@ -304,23 +305,24 @@ impl Table {
 
     /// Writes to one key a value of so many bytes: in memory, and where that took effect in the log.
     #[inline]
-    fn write(
+    fn write<E: Into<Error>>(
         &self,
         key: &[u8],
         value: usize,
-        apply: impl FnOnce() -> twindex::Result<bool>,
+        apply: impl FnOnce() -> std::result::Result<bool, E>,
         fill: impl FnOnce(&mut Operations),
     ) -> Written<bool> {
         let handle = &*self.handle;
-        let Some(Logged { log, stripes }) = handle.before_write(key.len() + value)? else {
+        let Some((Logged { log, stripes }, _place)) = handle.before_write(key.len() + value)? else {
             let _pass = handle.0.gate.pass_with(self.id, key);
-            return Ok((apply()?, None));
+            return Ok((apply().map_err(Into::into)?, None));
         };
         let _held = stripes.hold(stripes.of(self.id, key));
-        if !apply()? {
+        handle.0.check_writable()?;
+        if !apply().map_err(Into::into)? {
             return Ok((false, None));
         }
-        Ok((true, Some(log.append(fill)?)))
+        Ok((true, Some(log.append(fill))))
     }
 
     fn alter_unacknowledged(
@@ -328,14 +330,20 @@ impl Table {
         key: &[u8],
         change: impl FnOnce(Option<&[u8]>) -> Change,
     ) -> Written<bool> {
+        // The value, and its record's place in the log, which only the caller's function tells.
         let new = std::cell::RefCell::new(None);
+        let log = self.handle.0.logged().map(|logged| &logged.log);
+        let prepare = |value: &[u8]| {
+            memory::ensure(value.len())?;
+            Ok::<_, Error>((memory::copied(value)?, log.map(|log| log.place_now(value.len())).transpose()?))
+        };
         let apply = || {
             let mut refused = None;
             let altered = self.engine.alter(key, |old| {
                 let change = change(old);
                 let Change::Set(value) = &change else { return change };
-                match memory::ensure(value.len()).and_then(|()| memory::copied(value)) {
-                    Ok(copy) => *new.borrow_mut() = Some(copy),
+                match prepare(value) {
+                    Ok(prepared) => *new.borrow_mut() = Some(prepared),
                     Err(error) => {
                         refused = Some(error);
                         return Change::Keep;
@@ -345,7 +353,9 @@ impl Table {
             })?;
             refused.map_or(Ok(altered), Err)
         };
-        self.write(key, 0, apply, |log| self.log_change(log, key, new.borrow().as_deref()))
+        self.write(key, 0, apply, |log| {
+            self.log_change(log, key, new.borrow().as_ref().map(|(value, _)| value.as_slice()));
+        })
     }
 
     fn increment_unacknowledged(&self, key: &[u8], by: i64) -> Written<i64> {
@@ -437,7 +447,7 @@ impl Table {
         }
         let mut results = Vec::with_capacity(items.len());
         let key = |item: &B| key_and_length(item).0;
-        let Some(logged) = logged else {
+        let Some((Logged { log, stripes }, _)) = logged else {
             for group in items.chunks(GROUP) {
                 let group = group.iter().map(&read).collect::<twindex::Result<Vec<B>>>()?;
                 let _pass = handle.0.gate.hold(group.iter().map(|item| (self.id, key(item))));
@@ -445,23 +455,28 @@ impl Table {
             }
             return Ok(results);
         };
-        let Logged { log, stripes } = logged;
         let mut last = None;
         for group in items.chunks(GROUP) {
             let group = group.iter().map(&read).collect::<twindex::Result<Vec<B>>>()?;
             let bytes = group.iter().map(&key_and_length).map(|(key, value)| key.len() + value).sum();
-            if let Err(error) = handle.before_write(bytes) {
-                // What was written before stays, and is as safe as any other write.
-                last.map_or(Ok(()), |written| self.acknowledge(logged, written))?;
-                return Err(error);
-            }
-            let _held = stripes.hold_many(group.iter().map(|item| stripes.of(self.id, key(item))).collect());
-            log.check()?;
+            let of = |item| stripes.of(self.id, key(item));
+            let held = handle.before_write(bytes).and_then(|place| {
+                let held = stripes.hold_many(group.iter().map(of).collect());
+                handle.0.check_writable().map(|()| (held, place))
+            });
+            let _held = match held {
+                Ok(held) => held,
+                Err(error) => {
+                    // What was written before stays, and is as safe as any other write.
+                    self.acknowledged(Ok(((), last)))?;
+                    return Err(error);
+                }
+            };
             match apply(&group) {
                 Ok(took) => {
                     if took.contains(&true) {
                         let took = group.iter().zip(&took).filter(|(_, took)| **took);
-                        last = Some(log.append(|log| took.for_each(|(&item, _)| fill(log, item)))?);
+                        last = Some(log.append(|log| took.for_each(|(&item, _)| fill(log, item))));
                     }
                     results.extend(took);
                 }
@@ -473,15 +488,12 @@ impl Table {
                         for key in group.iter().map(key) {
                             self.log_change(log, key, self.engine.select(key).as_deref());
                         }
-                    })?;
+                    });
                     return Err(error.into());
                 }
             }
         }
-        if let Some(written) = last {
-            self.acknowledge(logged, written)?;
-        }
-        Ok(results)
+        self.acknowledged(Ok((results, last)))
     }
 
     // --- for batches

@@ -46,8 +46,8 @@ pub(crate) trait File: Debug + Send + Sync {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Cuts the file.
     fn set_len(&self, len: u64) -> io::Result<()>;
-    /// Extends the file with zeros to `len` bytes for which there is room on disk, if the system can.
-    fn reserve(&self, len: u64) -> io::Result<()>;
+    /// Extends the file with zeros from its end `from` up to `to`, with space on disk for them.
+    fn reserve(&self, from: u64, to: u64) -> io::Result<()>;
     /// Returns once all that was written is on disk.
     fn sync(&self) -> io::Result<()>;
     /// Has later reads from `offset` on come from the disk, not from the system's memory; whether the system can.

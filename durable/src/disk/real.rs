@@ -132,18 +132,29 @@ impl File for RealFile {
         self.0.set_len(len)
     }
 
-    #[cfg(target_os = "linux")]
-    fn reserve(&self, len: u64) -> io::Result<()> {
-        use rustix::io::Errno;
-        match rustix::fs::fallocate(&self.0, rustix::fs::FallocateFlags::empty(), 0, len) {
-            // Room is then found, or not, when it is written to.
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-            reserved => Ok(reserved?),
+    #[cfg(unix)]
+    fn reserve(&self, from: u64, to: u64) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::{FallocateFlags, fallocate};
+            use rustix::io::{Errno, retry_on_intr};
+            match retry_on_intr(|| fallocate(&self.0, FallocateFlags::empty(), from, to - from)) {
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
+                reserved => return Ok(reserved?),
+            }
         }
+        fill_with_zeros(&self.0, from, to)
     }
 
-    #[cfg(not(target_os = "linux"))]
-    fn reserve(&self, _: u64) -> io::Result<()> {
+    /// Windows gives a file that is made longer its space at once.
+    #[cfg(windows)]
+    fn reserve(&self, _: u64, to: u64) -> io::Result<()> {
+        if self.len()? < to { self.set_len(to) } else { Ok(()) }
+    }
+
+    /// WASI reserves nothing: space is found, or not, when it is written to.
+    #[cfg(not(any(unix, windows)))]
+    fn reserve(&self, _: u64, _: u64) -> io::Result<()> {
         Ok(())
     }
 
@@ -209,6 +220,15 @@ impl Window for Mapped {
     fn bytes(&mut self) -> &mut [u8] {
         &mut self.0
     }
+}
+
+/// Reserves space where the file system has no call for that, such as ext2.
+#[cfg(unix)]
+fn fill_with_zeros(file: &fs::File, from: u64, to: u64) -> io::Result<()> {
+    static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+    (from..to)
+        .step_by(ZEROS.len())
+        .try_for_each(|at| write_all(file, at, &ZEROS[..ZEROS.len().min((to - at) as usize)]))
 }
 
 #[cfg(unix)]

@@ -24,6 +24,8 @@ pub(crate) enum Fault {
     Crash,
     /// That step alone fails, with nothing done or, if it writes, with a part of it done.
     Error(ErrorKind),
+    /// From that step on there is no space for anything: not even for bytes whose place was reserved.
+    Full,
 }
 
 /// The steps are the calls that change something, from 0 on.
@@ -139,6 +141,11 @@ impl SimDisk {
         state.fault = Some((state.steps + after, fault));
     }
 
+    /// Nothing fails any more.
+    pub(crate) fn mend(&self) {
+        self.state().fault = None;
+    }
+
     /// Refuses to set more than this aside for a file.
     pub(crate) fn set_room(&self, bytes: u64) {
         self.state().room = bytes;
@@ -217,6 +224,7 @@ impl State {
         let step = self.steps;
         self.steps += 1;
         match self.fault {
+            Some((_, Fault::Full)) => Ok(()),
             Some((at, fault)) if at == step => {
                 partly(self);
                 match fault {
@@ -225,10 +233,21 @@ impl State {
                         Err(power_is_off())
                     }
                     Fault::Error(kind) => Err(kind.into()),
+                    Fault::Full => unreachable!("only a step that takes space fails"),
                 }
             }
             _ => Ok(()),
         }
+    }
+
+    /// Begins a step that takes space.
+    fn step_with_space(&mut self, partly: impl FnOnce(&mut Self)) -> io::Result<()> {
+        if matches!(self.fault, Some((at, Fault::Full)) if self.steps >= at) {
+            partly(self);
+            self.steps += 1;
+            return Err(ErrorKind::StorageFull.into());
+        }
+        self.step(partly)
     }
 
     fn check(&self) -> io::Result<()> {
@@ -256,7 +275,7 @@ impl Disk for SimDisk {
 
     fn create(&self, path: &Path, _: Option<&Lock>) -> io::Result<Arc<dyn File>> {
         let mut state = self.state();
-        state.step(|_| {})?;
+        state.step_with_space(|_| {})?;
         if state.names.contains_key(path) {
             return Err(ErrorKind::AlreadyExists.into());
         }
@@ -353,7 +372,7 @@ impl File for SimFile {
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.disk.state();
-        state.step(|state| {
+        state.step_with_space(|state| {
             let part = state.rng.usize(..=bytes.len());
             state.change(self.file, Change::Write(offset as usize, bytes[..part].to_vec()));
         })?;
@@ -368,7 +387,7 @@ impl File for SimFile {
         Ok(())
     }
 
-    fn reserve(&self, len: u64) -> io::Result<()> {
+    fn reserve(&self, _: u64, len: u64) -> io::Result<()> {
         self.disk.state().asked += 1;
         if len > self.disk.state().room {
             return Err(io::ErrorKind::StorageFull.into());
@@ -376,7 +395,7 @@ impl File for SimFile {
         // As small as this, so that a test meets the end of the room, and files stay small.
         let len = (len as usize).min(self.disk.state().files[self.file].seen.len() + 1000);
         let mut state = self.disk.state();
-        state.step(|_| {})?;
+        state.step_with_space(|_| {})?;
         let len = len.max(state.files[self.file].seen.len());
         state.change(self.file, Change::Len(len));
         Ok(())
