@@ -9849,7 +9849,8 @@ pub mod dump {
                 Index::Sorted => {
                     // A thread that appends while we write would move the table's end for ever. So we stop at the last key
                     // of now.
-                    let Some(last) = table.scan(..).next_back().map(|(key, _)| key) else { return Ok(()) };
+                    let mut end = table.cursor(..);
+                    let Some(last) = end.scan_desc_next().map(|(key, _)| key.to_vec()) else { return Ok(()) };
                     let mut cursor = table.cursor(..=last.as_slice());
                     let mut shown = AT_ONCE;
                     while shown == AT_ONCE {

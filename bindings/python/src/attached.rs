@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 pub(crate) use self::lock::Attached;
 
 /// The interpreter's lock keeps other threads away. A lock of our own would cost more than what an iterator does for a pair.
-#[cfg(not(feature = "free-threaded"))]
+#[cfg(not(Py_GIL_DISABLED))]
 mod lock {
     use std::cell::{Cell, UnsafeCell};
 
@@ -50,7 +50,7 @@ mod lock {
 }
 
 /// The interpreter has no lock: several threads may use one iterator at once.
-#[cfg(feature = "free-threaded")]
+#[cfg(Py_GIL_DISABLED)]
 mod lock {
     use std::sync::{Mutex, PoisonError};
 

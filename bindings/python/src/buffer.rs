@@ -1,10 +1,10 @@
 //! Objects with memory of their own that Python code can change: `bytearray`, `memoryview`, `mmap`, arrays.
 
+use std::ffi::CStr;
 use std::marker::PhantomData;
-#[cfg(not(feature = "free-threaded"))]
-use std::slice;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use pyo3::exceptions::PyMemoryError;
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -22,22 +22,29 @@ pub(crate) struct Buffer<'py> {
 impl<'py> Buffer<'py> {
     /// That of this object. `None` for one without memory to show.
     ///
-    /// An object may refuse to show its memory, or have it in several pieces: that is an error which says so.
+    /// An object may refuse to show its memory, have it in several pieces, or have pointers in it: that is an error which
+    /// says so.
     pub(crate) fn of(what: &str, object: &Bound<'py, PyAny>) -> Result<Option<Self>> {
+        const FLAGS: i32 = ffi::PyBUF_ND | ffi::PyBUF_FORMAT;
+        let py = object.py();
         // SAFETY: the object is valid.
         if unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } == 0 {
             return Ok(None);
         }
         let mut view = Box::new(ffi::Py_buffer::new());
         // SAFETY: the object has the protocol, and fills what it is given or fails.
-        if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut *view, ffi::PyBUF_SIMPLE) } == 0 {
-            return Ok(Some(Self { view, attached: PhantomData }));
+        if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut *view, FLAGS) } != 0 {
+            let cause = PyErr::fetch(py);
+            let is_refusal = cause.is_instance_of::<PyBufferError>(py)
+                || cause.is_instance_of::<PyTypeError>(py)
+                || cause.is_instance_of::<PyValueError>(py);
+            return Err(if is_refusal { error::no_bytes(what, object, cause) } else { cause.into() });
         }
-        let cause = PyErr::fetch(object.py());
-        if cause.is_instance_of::<PyMemoryError>(object.py()) {
-            return Err(cause.into());
+        let buffer = Self { view, attached: PhantomData };
+        if buffer.has_pointers() {
+            return Err(error::wrong_type(what, "bytes, not pointers to objects", object));
         }
-        Err(error::no_bytes(what, object, cause))
+        Ok(Some(buffer))
     }
 
     /// How many bytes there are.
@@ -49,27 +56,45 @@ impl<'py> Buffer<'py> {
     pub(crate) fn copy(&self, most: usize) -> Result<Vec<u8>> {
         let count = most.min(self.len());
         let mut copy = with_room(count)?;
-        if count > 0 {
-            append(&mut copy, self.view.buf.cast(), count);
-        }
+        // SAFETY: the view has at least so many bytes until it is dropped.
+        unsafe { append(&mut copy, self.view.buf.cast(), count) };
         Ok(copy)
+    }
+
+    /// Whether its items are or have addresses, as those of `NumPy`'s arrays of objects do: `O`, `P`, `&` and `X`, but not in the
+    /// names of fields, which stand between colons.
+    fn has_pointers(&self) -> bool {
+        if self.view.format.is_null() {
+            return false;
+        }
+        // SAFETY: a format is text that ends with a zero, and lives as long as the view.
+        let format = unsafe { CStr::from_ptr(self.view.format) };
+        let outside = format.to_bytes().split(|&byte| byte == b':').step_by(2);
+        outside.flatten().any(|byte| b"OP&X".contains(byte))
     }
 }
 
-/// Appends the bytes of an object, which promises so many.
-#[cfg(not(feature = "free-threaded"))]
-fn append(copy: &mut Vec<u8>, start: *mut u8, count: usize) {
-    // SAFETY: they are there. Nobody changes them meanwhile: that takes the interpreter's lock, which this thread has.
-    copy.extend_from_slice(unsafe { slice::from_raw_parts(start, count) });
-}
-
-/// The same where another thread may write to them: each byte is one that was there at some time.
-#[cfg(feature = "free-threaded")]
-fn append(copy: &mut Vec<u8>, start: *mut u8, count: usize) {
-    use std::sync::atomic::{AtomicU8, Ordering};
-    // SAFETY: they are there, and an atomic needs no more than a byte's alignment.
-    let byte = |at| unsafe { AtomicU8::from_ptr(start.add(at)) };
-    copy.extend((0..count).map(|at| byte(at).load(Ordering::Relaxed)));
+/// Appends bytes that another thread or process may write to meanwhile, as those of an `mmap`: each is one that was there at
+/// some time.
+///
+/// # Safety
+/// They can be read.
+unsafe fn append(copy: &mut Vec<u8>, start: *mut u8, count: usize) {
+    const WORD: usize = size_of::<usize>();
+    let head = start.align_offset(align_of::<usize>()).min(count);
+    let words = (count - head) / WORD;
+    let byte = |at: usize| {
+        // SAFETY: the caller's promise, and an atomic of a byte has no alignment.
+        unsafe { AtomicU8::from_ptr(start.add(at)) }.load(Ordering::Relaxed)
+    };
+    copy.extend((0..head).map(byte));
+    for at in 0..words {
+        #[expect(clippy::cast_ptr_alignment, reason = "behind the head words are aligned")]
+        // SAFETY: the caller's promise.
+        let word = unsafe { AtomicUsize::from_ptr(start.add(head + at * WORD).cast::<usize>()) };
+        copy.extend_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+    }
+    copy.extend((head + words * WORD..count).map(byte));
 }
 
 impl Drop for Buffer<'_> {

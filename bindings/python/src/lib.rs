@@ -44,8 +44,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 /// The native module behind the package `twindex`.
-#[cfg_attr(not(feature = "free-threaded"), pymodule(gil_used = true))]
-#[cfg_attr(feature = "free-threaded", pymodule(gil_used = false))]
+#[pymodule(gil_used = true)]
 fn _twindex(module: &Bound<'_, PyModule>) -> PyResult<()> {
     check_interpreter()?;
     // The first store registers the process for a fence: 10 us while there is one thread, 10 ms later.

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import enum
 import math
 import pickle
+import subprocess
 import sys
 import threading
 import time
 from collections import namedtuple
 from collections.abc import MutableMapping
-from datetime import date, timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
+from ipaddress import ip_address
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
+from uuid import UUID, SafeUUID
 
 import pytest
 
@@ -240,18 +246,106 @@ def test_any_object(value: Any) -> None:
     assert value in cache
 
 
-def test_keys_are_what_they_are() -> None:
-    cache = twindex.Cache(maxsize=100)
-    keys = [1, 1.0, True, "1", b"1", (1,), (True,), None, "", (), Colour.RED, "red"]
-    for number, key in enumerate(keys):
-        cache[key] = number
-    assert [cache[key] for key in keys] == list(range(len(keys)))
-    # One string twice and two equal strings are the same key, whatever pickles refer to.
-    one, other = "ab" * 20, "".join(["ab"] * 20)
-    cache[one, [one]] = "found"
-    assert cache[one, [other]] == "found"
-    cache[Point(1, 2)] = "point"
-    assert cache[1, 2] == "point"
+class Kind(enum.StrEnum):
+    A = "a"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+@dataclass(frozen=True)
+class Place:
+    name: str
+    at: Any
+
+
+@dataclass
+class Labelled:
+    name: str
+    label: str = field(compare=False)
+
+
+NOON = datetime(2026, 11, 24, 12)
+# Each is a list of equal keys, and those of different lists are not equal.
+EQUAL_KEYS: list[list[Any]] = [
+    [1, 1.0, True, Level.LOW, Fraction(1), Decimal("1.00"), 1 + 0j],
+    [0, -0.0, False, Decimal("-0"), complex(-0.0, -0.0)],
+    [0.5, Fraction(1, 2), Decimal("0.50")],
+    [Fraction(11, 10), Decimal("1.1"), Decimal("1.10")],
+    [1.1, Fraction(1.1), Decimal(float("1.1"))],
+    [2**63, 2.0**63, Decimal(2**63)],
+    [-(2**63), -(2.0**63)],
+    [10**400, Decimal(10) ** 400, Fraction(10**400)],
+    [math.inf, Decimal("inf")],
+    [1 + 2j, complex(1.0, 2)],
+    [complex(0, 1), complex(-0.0, 1)],
+    ["a", Kind.A],
+    [b"a", bytearray(b"a")],
+    [None],
+    [""],
+    [()],
+    [Colour.RED],
+    ["red"],
+    [(1, 2), Point(1, 2), (True, 2.0)],
+    [[1, 2], [True, Decimal(2)]],
+    [("ab" * 20, ["ab" * 20]), ("".join(["ab"] * 20), ["".join(["ab"] * 20)])],
+    [frozenset([8, 0]), frozenset([0, 8]), {8, 0.0}],
+    [{"a": 1, "b": [2]}, {"b": [2.0], "a": True}],
+    [NOON, NOON.replace(fold=1)],
+    [NOON.replace(tzinfo=UTC), NOON.replace(hour=14, tzinfo=timezone(timedelta(hours=2)))],
+    [NOON.date()],
+    [NOON.time(), NOON.time().replace(fold=1)],
+    [UTC, timezone(timedelta(0), "zero")],
+    [timedelta(days=1), timedelta(hours=24)],
+    [Path("a"), PurePath("a")],
+    [range(0, 3, 2), range(0, 4, 2)],
+    [range(0), range(5, 1)],
+    [Place("a", 1), Place("a", 1.0)],
+    [Place("a", {1: 2, 3: 4}), Place("a", {3: 4, 1: 2})],
+    [UUID(int=5), UUID(int=5, is_safe=SafeUUID.safe)],
+    [ip_address("::1"), ip_address("0:0::1")],
+    [len],
+    [int],
+]
+
+
+def test_equal_keys_are_one_key_and_load_as_equal_ones() -> None:
+    cache = twindex.Cache(maxsize=1_000)
+    for number, keys in enumerate(EQUAL_KEYS):
+        for key in keys:
+            for other in keys:
+                cache[key] = number
+                assert cache.pop(other) == number, (key, other)
+            assert key == keys[0]
+        cache[keys[-1]] = number
+    assert len(cache) == len(EQUAL_KEYS)
+    for key, number in cache.items():
+        assert key == EQUAL_KEYS[number][0]
+
+
+def test_keys_of_sets_are_found_by_other_processes(tmp_path: Path) -> None:
+    cache = twindex.Cache(maxsize=10)
+    names = [f"name {number}" for number in range(50)]
+    cache[frozenset(names)] = "found"
+    cache.save(tmp_path / "cache.twx")
+    program = (
+        "import sys, twindex; cache = twindex.Cache.load(sys.argv[1]);"
+        "print(cache[frozenset(f'name {number}' for number in range(50))])"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "cache.twx")]
+    found = subprocess.run(command, check=True, capture_output=True, text=True, env={"PYTHONHASHSEED": "7"})
+    assert found.stdout == "found\n"
+
+
+def test_keys_without_a_single_form_are_refused() -> None:
+    cycle: list[Any] = []
+    cycle.append(cycle)
+    cache = twindex.Cache(maxsize=10)
+    for key in (cycle, Labelled("a", "b"), NOON.time().replace(tzinfo=UTC), threading.Lock()):
+        with pytest.raises(twindex.Error, match=r"^(the )?key "):
+            cache[key] = 1
+    assert not cache
 
 
 def test_what_cannot_be_pickled() -> None:

@@ -177,10 +177,7 @@ def test_defaults_are_returned_as_they_are() -> None:
 
 
 def test_setdefault_returns_what_it_stored() -> None:
-    """It returned the default itself: a tuple where the table then had a list, a bytearray where it had bytes."""
-    table = twindex.Store().table("t", keys="str", values="json")
-    assert table.setdefault("x", (1, 2)) == [1, 2]
-    assert table.setdefault("x", ()) == [1, 2]
+    """It returned the default itself: a bytearray where it had bytes."""
     raw: Any = twindex.Store().table("t", keys="bytes", values="bytes")
     first = raw.setdefault(b"x", bytearray(b"1"))
     assert type(first) is bytes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, Protocol,
 
 from ._flights import get_or_compute_async
 from ._twindex import Cache
-from .errors import ArgumentTypeError, OptionError
+from .errors import ArgumentTypeError, EncodingError, OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,9 +93,11 @@ def cached(
     given. Of all threads or tasks that ask for the same result, one computes it and the others wait; what the function
     raises is not kept, and reaches all of them.
 
-    Arguments and results may be any objects that can be pickled, also those that cannot be hashed. Arguments are compared by
-    what they are and not by what they equal: 1 and 1.0 are two. What is returned is a copy of the result, also the first
-    time.
+    Arguments and results may be any objects that can be pickled, also those that cannot be hashed. Equal arguments share a
+    result, as with `functools.lru_cache`; objects of your own classes are equal where their pickled state is. What is returned
+    is a copy of the result, also the first time.
+
+    The tasks of one event loop share a computation. Each event loop computes for itself.
 
     With `cache` results are kept in a cache that exists, with codecs "object", by the name of the function and its
     arguments. Functions may share one: `cache_clear` clears it for all.
@@ -150,20 +152,36 @@ class _Results(Generic[R]):
 
             async def find_or_await(*args: Any, **kwargs: Any) -> R:
                 key = key_of(args, kwargs)
-                found: R = cache.get(key, absent)
-                if found is not absent:
-                    return found
-                return await get_or_compute_async(
-                    cache, cache._name(key), lambda: function(*args, **kwargs), ttl
-                )
+                try:
+                    found: R = cache.get(key, absent)
+                    if found is not absent:
+                        return found
+                    name = cache._name(key)
+                except (ArgumentTypeError, EncodingError):
+                    self.explain(function, args, kwargs)
+                    raise
+                return await get_or_compute_async(cache, name, lambda: function(*args, **kwargs), ttl)
 
             return find_or_await
 
         def find_or_call(*args: Any, **kwargs: Any) -> R:
             compute: Callable[[], R] = lambda: function(*args, **kwargs)
-            return cache.get_or_compute(key_of(args, kwargs), compute, ttl=ttl)
+            try:
+                return cache.get_or_compute(key_of(args, kwargs), compute, ttl=ttl)
+            except (ArgumentTypeError, EncodingError):
+                self.explain(function, args, kwargs)
+                raise
 
         return find_or_call
+
+    def explain(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raises an error that names the argument that cannot be a key, if one cannot."""
+        for name, value in inspect.signature(function).bind(*args, **kwargs).arguments.items():
+            try:
+                self.cache._name((value,))
+            except (ArgumentTypeError, EncodingError) as error:
+                message = f"{function.__qualname__} cannot be cached by its argument {name}: {error.__cause__ or error}"
+                raise type(error)(message) from error
 
     def cache_info(self) -> CacheInfo:
         """How often results were found, and how much is kept."""

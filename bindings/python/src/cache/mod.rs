@@ -48,7 +48,7 @@ pub(crate) use self::options::{CacheArguments, Capacity, Sizes, Ttl};
 /// write, which has taken effect.
 ///
 /// Keys and values have codecs as those of tables do. "object", the default here, takes any object: str, bytes, int, float,
-/// None and tuples of them as keys by what they are, other keys by what they pickle to. 1, 1.0 and True are three keys.
+/// None and tuples of them as keys by what they are, other keys by what they pickle to. Equal keys are one, as in a `dict`.
 /// What you get of a cache is always a copy, so changing it changes nothing in the cache.
 ///
 /// A subclass with a method `__missing__(key)` says what `cache[key]` is where the key is absent, as with `dict`.

@@ -9,6 +9,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyInt, PyString};
 
 use super::encoded::Encoded;
+use super::nesting::Nesting;
 use crate::error::{self, Failure, Result, shown};
 use crate::room::with_room;
 
@@ -19,6 +20,7 @@ pub(super) struct Format {
     decode: Py<PyAny>,
     /// What else than `ValueError` the two raise of a value or of bytes that are not right.
     refusal: Option<Py<PyAny>>,
+    nesting: Option<Nesting>,
 }
 
 impl Format {
@@ -37,6 +39,7 @@ impl Format {
                 encode: encoder.getattr("encode")?.unbind(),
                 decode: decoder.getattr("decode")?.unbind(),
                 refusal: None,
+                nesting: Some(Nesting::Json),
             })
         })
     }
@@ -56,6 +59,7 @@ impl Format {
                 decode: partial(py, &msgpack.getattr("unpackb")?, &options)?,
                 // A key that no `dict` can have, such as a list.
                 refusal: Some(py.get_type::<PyTypeError>().into_any().unbind()),
+                nesting: Some(Nesting::Msgpack),
             })
         })
     }
@@ -75,18 +79,23 @@ impl Format {
                         .into_any()
                         .unbind(),
                 ),
+                nesting: None,
             })
         })
     }
 
     pub(super) fn encode<'a>(&self, object: &Bound<'_, PyAny>) -> Result<Encoded<'a>> {
         let py = object.py();
-        let encoded = self.encode.bind(py).call1((object,)).map_err(|cause| self.refuse(object, cause))?;
+        if let Some(nesting) = self.nesting {
+            nesting.check(object)?;
+        }
+        let encoded =
+            self.encode.bind(py).call1((object,)).map_err(|cause| self.refuse("value", object, cause))?;
         if let Ok(bytes) = encoded.cast::<PyBytes>() {
             return copied(bytes.as_bytes());
         }
         let text = encoded.cast::<PyString>().map_err(PyErr::from)?;
-        let text = text.to_str().map_err(|cause| self.refuse(object, cause))?;
+        let text = text.to_str().map_err(|cause| self.refuse("value", object, cause))?;
         copied(text.as_bytes())
     }
 
@@ -121,14 +130,15 @@ impl Format {
     }
 
     /// What the encoder says of an object; an exception of the object's own methods passes as it is.
-    pub(super) fn refuse(&self, object: &Bound<'_, PyAny>, cause: PyErr) -> Failure {
+    pub(super) fn refuse(&self, what: &str, object: &Bound<'_, PyAny>, cause: PyErr) -> Failure {
         let py = object.py();
         if cause.is_instance_of::<PyTypeError>(py) || cause.is_instance_of::<PyBufferError>(py) {
             let expected = format!("what {} can hold", self.name);
-            return error::wrong_type("value", &expected, object).caused_by(py, cause);
+            return error::wrong_type(what, &expected, object).caused_by(py, cause);
         }
-        if self.is_refusal(py, &cause) || cause.is_instance_of::<PyOverflowError>(py) {
-            let message = format!("the value has no form in {}: {}", self.name, shown(object));
+        let is_deep = cause.is_instance_of::<PyRecursionError>(py);
+        if self.is_refusal(py, &cause) || is_deep || cause.is_instance_of::<PyOverflowError>(py) {
+            let message = format!("the {what} has no form in {}: {}", self.name, shown(object));
             return error::encoding(message).caused_by(py, cause);
         }
         cause.into()

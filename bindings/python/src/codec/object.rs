@@ -29,44 +29,63 @@ const FLOAT: u8 = b'd';
 const TEXT: u8 = b's';
 const BYTES: u8 = b'b';
 
-/// A key is the one item of a tuple key, or the pickle of what cannot be one. Equal keys must have equal bytes.
+/// A key is the one item of a tuple key, or the pickle of what cannot be one. Equal keys have equal bytes.
 pub(super) fn encode_key<'a>(content: Content, key: &Bound<'_, PyAny>) -> Result<Encoded<'a>> {
+    static ONE_FORM: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static PICKLE_KEY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    if is_plain(key)? {
-        let mut writer = Writer::new();
-        tuple::write(&mut writer, content, key)?;
-        let bytes = if content == Content::Key { writer.finish() } else { writer.finish_sought() };
-        return Ok(Encoded::Copied(bytes?.into()));
+    if let Some(encoded) = encode_plain(content, key)? {
+        return Ok(encoded);
     }
-    let pickle = PICKLE_KEY.import(key.py(), "twindex._pickles", "pickle_key")?;
-    let format = Format::pickle(key.py())?;
-    let pickled = pickle.call1((key,)).map_err(|cause| format.refuse(key, cause))?;
+    let (py, format) = (key.py(), Format::pickle(key.py())?);
+    let one_form = ONE_FORM.import(py, "twindex._pickles", "one_form")?;
+    let form = one_form.call1((key,)).map_err(|cause| format.refuse("key", key, cause))?;
+    if let Some(encoded) = encode_plain(content, &form)? {
+        return Ok(encoded);
+    }
+    let pickle = PICKLE_KEY.import(py, "twindex._pickles", "pickle_key")?;
+    let pickled = pickle.call1((form,)).map_err(|cause| format.refuse("key", key, cause))?;
     copied(pickled.cast::<PyBytes>().map_err(PyErr::from)?.as_bytes(), None)
 }
 
-/// Whether tuples have such items, and give back what is equal to it.
-fn is_plain(key: &Bound<'_, PyAny>) -> Result<bool> {
+/// `None` for what is to be brought to one form first.
+fn encode_plain<'a>(content: Content, key: &Bound<'_, PyAny>) -> Result<Option<Encoded<'a>>> {
+    let mut writer = Writer::new();
+    if !write_plain(&mut writer, content, key)? {
+        return Ok(None);
+    }
+    let bytes = if content == Content::Key { writer.finish() } else { writer.finish_sought() };
+    Ok(Some(Encoded::Copied(bytes?.into())))
+}
+
+/// Writes what tuples hold, equal numbers as the same integer. False where the key, or a part of it, is something else.
+fn write_plain(to: &mut Writer, content: Content, key: &Bound<'_, PyAny>) -> Result<bool> {
     if let Ok(text) = key.cast_exact::<PyString>() {
         // Half a character has no form in UTF-8.
-        return Ok(text.to_str().is_ok());
-    }
-    if let Ok(number) = key.cast_exact::<PyInt>() {
-        return Ok(number.extract::<i64>().is_ok());
-    }
-    if key.is_none() || key.cast_exact::<PyBytes>().is_ok() || key.cast_exact::<PyFloat>().is_ok() {
-        return Ok(true);
-    }
-    match key.cast::<PyTuple>() {
-        Ok(items) if compares_as_tuple(key)? => {
-            for item in items.iter_borrowed() {
-                if !is_plain(&item)? {
-                    return Ok(false);
-                }
+        let Ok(text) = text.to_str() else { return Ok(false) };
+        to.text(text)?;
+    } else if let Ok(number) = key.cast_exact::<PyInt>() {
+        let Ok(number) = number.extract() else { return Ok(false) };
+        to.int(number)?;
+    } else if let Ok(flag) = key.cast_exact::<PyBool>() {
+        to.int(flag.is_true().into())?;
+    } else if let Ok(number) = key.cast_exact::<PyFloat>() {
+        return write_float(to, number.value());
+    } else if let Ok(items) = key.cast::<PyTuple>()
+        && compares_as_tuple(key)?
+    {
+        to.begin()?;
+        for item in items.iter_borrowed() {
+            if !write_plain(to, content, &item)? {
+                return Ok(false);
             }
-            Ok(true)
         }
-        _ => Ok(false),
+        to.end()?;
+    } else if key.is_none() || key.cast_exact::<PyBytes>().is_ok() {
+        tuple::write(to, content, key)?;
+    } else {
+        return Ok(false);
     }
+    Ok(true)
 }
 
 /// A named tuple does, and so do the keys that cachetools makes of arguments.
@@ -78,6 +97,19 @@ fn compares_as_tuple(key: &Bound<'_, PyAny>) -> PyResult<bool> {
     }
     let name = pyo3::intern!(py, "__eq__");
     Ok(kind.getattr(name)?.is(&tuple.getattr(name)?))
+}
+
+fn write_float(to: &mut Writer, number: f64) -> Result<bool> {
+    const END_OF_INTEGERS: f64 = 9_223_372_036_854_775_808.0;
+    if number.fract() != 0.0 || number.is_infinite() || number.is_nan() {
+        to.float(number)?;
+        return Ok(true);
+    }
+    let fits = (-END_OF_INTEGERS..END_OF_INTEGERS).contains(&number);
+    if fits {
+        to.int(number as i64)?;
+    }
+    Ok(fits)
 }
 
 pub(super) fn decode_key<'py>(key: &Bound<'py, PyBytes>) -> Result<Bound<'py, PyAny>> {
