@@ -22,7 +22,7 @@ ENGINE = [
     ("cargo test -p twindex", ".", TINY),
     ("cargo test --locked", "engine/models", {}),
 ]
-OTHERS = [("cargo test -p twindex-durable", ".", {})]
+OTHERS = [("cargo test -p twindex-format -p twindex-durable", ".", {})]
 
 
 def read():

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar};
 use serde::Serialize;
-use twindex_durable::twindex::dump::CACHE_VERSION;
+use twindex_durable::format::CACHE_VERSION;
 use twindex_durable::twindex::{Index, TableOptions};
 use twindex_durable::{Changes, Durability, Options, Position, Report, Store, Table};
 

@@ -15,7 +15,7 @@ use clap::{Parser, ValueEnum};
 use comfy_table::Table as Rows;
 use fastrand::Rng;
 use twindex_durable::twindex::{self, Index};
-use twindex_durable::{Durability, Options, Store};
+use twindex_durable::{Dump, Durability, Options, Store};
 
 #[derive(Parser)]
 struct Arguments {

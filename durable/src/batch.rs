@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::{io, mem};
 
 use twindex::Write;
-use twindex::dump::{Operation, Operations};
+use twindex_format::{Operation, Operations};
 
 use crate::compact;
 use crate::core::{Core, Logged, lock};

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 use std::{io, thread};
 
-use twindex::dump::Progress;
+use twindex_format::Progress;
 
 use crate::core::{Core, Home, Logged};
 use crate::error::{Error, Result};

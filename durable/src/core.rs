@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::SystemTime;
 
-use twindex::dump::{self, Progress};
+use twindex_format::Progress;
 
 use crate::clock;
 use crate::disk::Disk;
@@ -75,7 +75,7 @@ pub(crate) struct Following {
 /// How far a follower was when somebody last looked.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
-    pub(crate) position: Option<dump::Position>,
+    pub(crate) position: Option<twindex_format::Position>,
     /// The bytes of the file that were not read.
     pub(crate) behind: u64,
     /// When all that there was in the file had been read.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use twindex::dump::{HEAD_BYTES, HEADER_BYTES, Header, Kind, seal};
 use twindex::{Change, Index};
+use twindex_format::{HEAD_BYTES, HEADER_BYTES, Header, Kind, seal};
 
 use crate::core::{Core, Logged};
 use crate::disk::sim::{Fault, SimDisk};

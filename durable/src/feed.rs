@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use twindex::Error::Corrupt;
-use twindex::dump::Operation;
+use twindex_format::Operation;
 
 use crate::disk::Disk;
 use crate::disk::real::RealDisk;

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use twindex::dump::{Header, Operation, Position};
 use twindex::{Error::Corrupt, Result, Store, Table, TableOptions};
+use twindex_format::{Header, Operation, Position};
 
 use crate::disk::{Disk, File, Stamp};
 use crate::load::{self, Found};

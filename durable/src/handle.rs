@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use twindex::TableOptions;
-use twindex::dump::{Operation, Operations, TableEntry};
+use twindex_format::{Operation, Operations, TableEntry};
 
 use crate::compact;
 use crate::core::{Core, Logged, lock};

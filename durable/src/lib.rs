@@ -64,7 +64,8 @@ mod whole;
 use std::path::Path;
 
 pub use twindex;
-pub use twindex::dump::Progress;
+pub use twindex_format as format;
+pub use twindex_format::{Dump, Progress};
 
 pub use crate::batch::Batch;
 pub use crate::error::{Error, Result};

@@ -5,11 +5,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
 use twindex::Error::{Corrupt, MemoryLimit};
-use twindex::dump::{
+use twindex::{Index, Result};
+use twindex_format::{
     HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Loader, Position, Progress, Unpacked, synced_by,
     table_of_pairs,
 };
-use twindex::{Index, Result};
 
 use crate::clock;
 use crate::disk::File;
@@ -626,6 +626,8 @@ fn zeros(bytes: &[u8]) -> usize {
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+    use twindex_format::Dump;
+
     use super::*;
     use crate::disk::{Stamp, Window};
 
@@ -714,8 +716,13 @@ mod tests {
         let store = twindex::Store::new();
         store.table("t", Index::Hash).unwrap().insert("a", "1").unwrap();
         let mut bytes = Vec::new();
-        twindex::dump::write(&[(0, store.table("t", Index::Hash).unwrap())], 7, &mut bytes, &mut |_| {})
-            .unwrap();
+        twindex_format::write_tables(
+            &[(0, store.table("t", Index::Hash).unwrap())],
+            7,
+            &mut bytes,
+            &mut |_| {},
+        )
+        .unwrap();
         for zeros in [1, 100, 10 << 20] {
             let claimed = bytes.len() as u64 + zeros;
             let file: Arc<dyn File> =

@@ -23,7 +23,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use std::{io, mem, thread};
 
-use twindex::dump::{Operations, Position, synced};
+use twindex_format::{Operations, Position, synced};
 
 use crate::disk::{File, Window};
 use crate::error::{Error, Result};

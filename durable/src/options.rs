@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use twindex::dump::Progress;
+use twindex_format::Progress;
 
 use crate::error::{Error, Result};
 

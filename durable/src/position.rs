@@ -2,18 +2,16 @@
 
 use std::fmt;
 
-use twindex::dump;
-
 /// A place in the history of a store: behind one of its batches of changes.
 ///
 /// It stays valid when the file is compacted, closed and opened again. As text, which [`Display`](fmt::Display) and
 /// [`FromStr`](std::str::FromStr) write and read, it can be kept anywhere, such as beside an index that is made from the changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Position(pub(crate) dump::Position);
+pub struct Position(pub(crate) twindex_format::Position);
 
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let dump::Position { session, sequence } = self.0;
+        let twindex_format::Position { session, sequence } = self.0;
         write!(f, "{session:016x}-{sequence}")
     }
 }
@@ -27,6 +25,6 @@ impl Position {
             return None;
         }
         let session = u64::from_str_radix(session, 16).ok()?;
-        Some(Self(dump::Position { session, sequence: sequence.parse().ok()? }))
+        Some(Self(twindex_format::Position { session, sequence: sequence.parse().ok()? }))
     }
 }

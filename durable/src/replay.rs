@@ -9,8 +9,8 @@ use std::hash::BuildHasher;
 use std::{io, mem, thread};
 
 use foldhash::fast::FixedState;
-use twindex::dump::{Kind, Loader, Operation, Position};
 use twindex::{Index, Result, Table};
+use twindex_format::{Kind, Loader, Operation, Position};
 
 use crate::memory::{collected, room};
 
@@ -339,8 +339,8 @@ fn last_of_each(bytes: &[u8], steps: &[Step]) -> Result<Vec<Step>> {
 mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
-    use twindex::dump::{Operations, TableEntry};
     use twindex::{Error, Store, TableOptions};
+    use twindex_format::{Operations, TableEntry};
 
     use super::*;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
-use twindex::dump::{self, HEAD_BYTES, Kind, Operations, Position, Progress};
+use twindex_format::{HEAD_BYTES, Kind, Operations, Position, Progress};
 
 use crate::disk::{Disk, File};
 use crate::error::{Error, Result};
@@ -280,14 +280,14 @@ impl<'d> New<'d> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<()> {
         let salt = self.salt;
-        let written = dump::write(tables, salt, self, progress);
+        let written = twindex_format::write_tables(tables, salt, self, progress);
         let path = &self.beside;
         self.dump = written.map_err(|error| Error::of_file(path, error))?.bytes;
         Ok(())
     }
 
     pub(crate) fn dump_cache(&mut self, cache: &twindex::Cache) -> Result<()> {
-        let written = dump::write_cache(cache, SystemTime::now(), self, &mut |_| {});
+        let written = twindex_format::write_cache(cache, SystemTime::now(), self, &mut |_| {});
         let path = &self.beside;
         written.map(drop).map_err(|error| Error::of_file(path, error))
     }
@@ -317,7 +317,7 @@ impl<'d> New<'d> {
                 let start = records.len();
                 records.resize(start + HEAD_BYTES, 0);
                 records.extend_from_slice(payload);
-                dump::seal(kind, self.salt, self.at + start as u64, &mut records[start..]);
+                twindex_format::seal(kind, self.salt, self.at + start as u64, &mut records[start..]);
             }
             if records.len() >= 1 << 20 || copied >= end.at {
                 let written = self.write_all(&records);

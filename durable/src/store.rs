@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
 
-use twindex::dump::Progress;
 use twindex::{Index, TableOptions};
+use twindex_format::Progress;
 
 use crate::batch::Batch;
 use crate::compact;

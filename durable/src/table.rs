@@ -4,8 +4,8 @@ use std::fmt;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use twindex::dump::{Operation, Operations};
 use twindex::{Change, Cursor, Index, Iter, Scan, Swap};
+use twindex_format::{Operation, Operations};
 
 use crate::compact;
 use crate::core::Logged;

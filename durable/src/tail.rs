@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use twindex::Error::Corrupt;
-use twindex::dump::{
+use twindex::{Index, Result};
+use twindex_format::{
     HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Operation, Position, TableEntry, synced_by,
 };
-use twindex::{Index, Result};
 
 use crate::disk::{Disk, File};
 use crate::load::LogReader;

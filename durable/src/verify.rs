@@ -4,11 +4,11 @@ use std::io::{ErrorKind, Read};
 use std::iter;
 use std::path::Path;
 
-use twindex::dump::{
+use twindex::{Index, TableOptions};
+use twindex_format::{
     CACHE_VERSION, HEADER_BYTES, Header, Kind, Loader, Operation, Progress, SavedCache, TableEntry, VERSION,
     table_of_pairs,
 };
-use twindex::{Index, TableOptions};
 
 use crate::disk::Disk;
 use crate::disk::real::RealDisk;

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread;
 use std::time::Duration;
 
-use twindex::dump::{CACHE_VERSION, HEAD_BYTES, HEADER_BYTES, Head, Kind, Progress, SavedCache};
 use twindex::{Cache, Error, Result, Store};
+use twindex_format::{CACHE_VERSION, HEAD_BYTES, HEADER_BYTES, Head, Kind, Progress, SavedCache};
 
 use crate::disk::real::RealDisk;
 use crate::disk::{Disk, File};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::tempdir;
 use twindex_durable::twindex::Index;
-use twindex_durable::{Changes, Durability, Effect, Error, Options, Position, Store};
+use twindex_durable::{Changes, Dump, Durability, Effect, Error, Options, Position, Store};
 
 fn follower(path: &std::path::Path) -> Store {
     Options::new().read_only(true).open(path).unwrap()

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{TempDir, tempdir};
-use twindex_durable::twindex::dump::{
+use twindex_durable::format::{
     self, HEAD_BYTES, HEADER_BYTES, Header, Kind, Operation, Operations, TableEntry,
 };
 use twindex_durable::twindex::{self, CacheOptions, Index, TableOptions};
@@ -89,7 +89,7 @@ impl Forged {
         let start = self.0.len();
         self.0.extend([0; HEAD_BYTES]);
         self.0.extend(payload);
-        dump::seal(kind, SALT, start as u64, &mut self.0[start..]);
+        format::seal(kind, SALT, start as u64, &mut self.0[start..]);
         self
     }
 
@@ -119,7 +119,7 @@ fn head_of(salt: u64, kind: Kind, length: u64, offset: u64) -> [u8; HEAD_BYTES] 
         (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ ((sum & 1) * 0xedb8_8320))
     });
     head[6..8].copy_from_slice(&(!sum as u16).to_le_bytes());
-    assert!(dump::Head::decode(salt, offset, &head).is_some_and(|head| head.length == length));
+    assert!(format::Head::decode(salt, offset, &head).is_some_and(|head| head.length == length));
     head
 }
 
@@ -163,14 +163,14 @@ fn a_small_file_of_long_keys_takes_no_more_than_the_limit() {
         table.insert(&key, "").unwrap();
     }
     let mut bytes = Vec::new();
-    dump::write(&[(0, table)], SALT, &mut bytes, &mut |_| {}).unwrap();
+    format::write_tables(&[(0, table)], SALT, &mut bytes, &mut |_| {}).unwrap();
     drop(store);
     // The table's record says that it is a hash table.
     let start = HEADER_BYTES;
     let length = usize::from(bytes[start + 1]);
     let index = bytes.windows(12).position(|bytes| bytes == b"\x05bytes\x05bytes").unwrap() - 1;
     assert_eq!(std::mem::replace(&mut bytes[index], 0), 1, "a sorted table");
-    dump::seal(Kind::Table, SALT, start as u64, &mut bytes[start..start + HEAD_BYTES + length]);
+    format::seal(Kind::Table, SALT, start as u64, &mut bytes[start..start + HEAD_BYTES + length]);
     fs::write(&path, &bytes).unwrap();
     assert!(bytes.len() < 600_000, "{} bytes", bytes.len());
 
@@ -300,7 +300,7 @@ fn no_length_is_believed() {
     let mut records = Vec::new();
     let mut at = HEADER_BYTES;
     while at < whole.len() {
-        let head = dump::Head::decode(salt, at as u64, whole[at..].first_chunk().unwrap()).unwrap();
+        let head = format::Head::decode(salt, at as u64, whole[at..].first_chunk().unwrap()).unwrap();
         let end = at + HEAD_BYTES + head.length as usize;
         records.push((head.kind, whole[at + HEAD_BYTES..end].to_vec()));
         at = end;

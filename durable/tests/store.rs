@@ -10,9 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::{TempDir, tempdir};
-use twindex_durable::twindex::dump::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind};
+use twindex_durable::format::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind};
 use twindex_durable::twindex::{self, Change, Index, MAX_KEY_BYTES, TableOptions};
-use twindex_durable::{Durability, Error, Options, Result, Store, Table, Torn};
+use twindex_durable::{Dump, Durability, Error, Options, Result, Store, Table, Torn};
 
 const ALL: [Durability; 3] = [Durability::None, Durability::EverySec, Durability::Always];
 const LOGGED: [Durability; 2] = [Durability::EverySec, Durability::Always];

@@ -9,6 +9,7 @@ use std::thread;
 use twindex::{
     Change, Cursor, Error, Index, Iter, MAX_KEY_BYTES, Scan, Store, Table, TableOptions, prefix_range,
 };
+use twindex_format::Dump;
 
 use crate::sound::assert_sound;
 

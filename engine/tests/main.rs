@@ -4,18 +4,14 @@ mod cache;
 mod cache_vectors;
 mod contract;
 mod cursors;
-mod dump;
 mod groups;
 mod memory;
 mod model;
 mod runs;
-mod saved_cache;
 mod shared_values;
 mod streams;
 mod vectors;
 
-#[path = "common/dump_writer.rs"]
-mod dump_writer;
 #[path = "common/history.rs"]
 mod history;
 #[path = "common/scale.rs"]

@@ -9,6 +9,7 @@ use std::ops::Bound;
 
 use serde_json::Value;
 use twindex::{Change, Cursor, Index, Store, Table, prefix_range};
+use twindex_format::Dump;
 
 type Bytes = Vec<u8>;
 

@@ -15,7 +15,8 @@ use crate::suite::{Packages, component, install};
 use crate::workspace::Workspace;
 
 /// The crates, in the order in which they are published: each needs those before it.
-const CRATES: [&str; 5] = ["twindex", "twindex-codec", "twindex-durable", "twindex-cluster", "twindex-cli"];
+const CRATES: [&str; 6] =
+    ["twindex", "twindex-codec", "twindex-format", "twindex-durable", "twindex-cluster", "twindex-cli"];
 
 /// The npm packages with native modules: where each is, and the crate of its module.
 const NATIVE: [(&str, &str); 2] =
@@ -265,7 +266,7 @@ impl Dist {
         let line =
             "cargo cyclonedx --all-features --format json --spec-version 1.5 --override-filename bill.cdx";
         log.run(&mut self.workspace.command("", line))?;
-        let packages = ["engine", "codec", "durable", "cluster", "cli", "wasm", "wasm/component"];
+        let packages = ["engine", "codec", "format", "durable", "cluster", "cli", "wasm", "wasm/component"];
         let bindings =
             ["python", "node", "python-cluster", "node-cluster"].map(|name| format!("bindings/{name}"));
         for package in packages.into_iter().chain(bindings.iter().map(String::as_str)) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use twindex::{Index, TableOptions};
-use twindex_durable::Progress;
+use twindex_durable::{Dump, Progress};
 
 use crate::arguments::{Count, Text};
 use crate::batch::Batch;
@@ -60,7 +60,7 @@ impl Store {
     fn load_bytes(py: Python<'_>, bytes: &[u8], limit: Option<usize>, telling: &Telling) -> Result<Self> {
         let mut reader = Interruptible::new(bytes);
         let limit = limit.unwrap_or(usize::MAX);
-        let loaded = py.detach(|| twindex::Store::load_with_memory_limit(&mut reader, limit));
+        let loaded = py.detach(|| twindex::Store::load_within(&mut reader, limit));
         let (engine, _) = reader.result(loaded)?;
         let pairs = engine.tables().iter().map(|table| table.len() as u64).sum();
         telling.teller()(Progress { pairs, bytes: bytes.len() as u64 });

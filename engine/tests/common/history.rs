@@ -6,6 +6,7 @@ use std::ops::{Bound, RangeBounds};
 
 use crate::sound::assert_sound;
 use twindex::{Change, Cursor, Index, MAX_KEY_BYTES, Scan, Store, Table};
+use twindex_format::Dump;
 
 /// Bytes that print short.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]

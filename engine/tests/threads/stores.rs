@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use twindex::{Store, Table};
+use twindex_format::Dump;
 
 use crate::churned::Churned;
 use crate::scale::scaled;

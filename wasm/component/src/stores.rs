@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::ops::Bound;
 
+use twindex_format::Dump;
+
 use crate::Component;
 use crate::bindings::exports::twindex::engine::stores::{
     self, Bytes, Error, Guest, GuestCursor, GuestEntries, GuestStore, GuestTable, Index, Pair, TableOptions,
@@ -61,7 +63,7 @@ impl GuestStore for Store {
     fn load(dump: Bytes, memory_limit: Option<u64>) -> Result<stores::Store> {
         let limit = reachable(memory_limit);
         let bytes = limit.unwrap_or(usize::MAX);
-        let store = twindex::Store::load_with_memory_limit(&mut dump.as_slice(), bytes)?;
+        let store = twindex::Store::load_within(&mut dump.as_slice(), bytes)?;
         store.set_memory_limit(limit);
         Ok(stores::Store::new(Self(store)))
     }

@@ -5,8 +5,8 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use twindex::dump::SavedCache;
 use twindex::{Cache, CacheOptions, Change, Store, check_key};
+use twindex_format::{SavedCache, write_cache};
 
 use crate::block;
 use crate::buffers::Place;
@@ -94,7 +94,7 @@ fn time_of_day() -> SystemTime {
 extern "C" fn twindex_cache_dump(cache: u32) -> i32 {
     call(|state| {
         let output = state.output.start();
-        state.handles.cache(cache)?.dump(output, time_of_day())?;
+        write_cache(state.handles.cache(cache)?, time_of_day(), output, &mut |_| {})?;
         output.finish(0);
         Ok(0)
     })

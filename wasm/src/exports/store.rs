@@ -1,6 +1,7 @@
 //! Stores.
 
 use twindex::{Index, Store, TableOptions};
+use twindex_format::Dump;
 
 use crate::answer;
 use crate::block;
@@ -168,7 +169,7 @@ extern "C" fn twindex_load(address: usize, length: usize, memory_limit: u64) -> 
     call(|state| {
         let mut dump = state.buffers.bytes((address, length))?;
         let memory_limit = limit(memory_limit);
-        let store = Store::load_with_memory_limit(&mut dump, memory_limit.unwrap_or(usize::MAX))?;
+        let store = Store::load_within(&mut dump, memory_limit.unwrap_or(usize::MAX))?;
         store.set_memory_limit(memory_limit);
         state.handles.open_as_status(Object::Store(store))
     })

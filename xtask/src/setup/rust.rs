@@ -133,7 +133,7 @@ pub(crate) fn fuzzer(target: &str, workspace: &Workspace) -> Result<Command> {
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     }
     let line = "RUSTUP_TOOLCHAIN=nightly cargo fuzz run --target-dir {target}/fuzz/build";
-    let mut cargo = workspace.command("engine", line);
+    let mut cargo = workspace.command("format", line);
     cargo.arg(target).arg(corpus).arg("--").arg(format!("-artifact_prefix={}/", artifacts.display()));
     Ok(cargo)
 }

@@ -38,7 +38,7 @@ pub(crate) enum Room {
     Cli,
     /// codec/
     Codec,
-    /// durable/
+    /// format/ and durable/
     Durable,
     /// cluster/ and its packages in bindings/
     Cluster,

@@ -27,7 +27,9 @@ pub(super) fn jobs(room: Room, suite: &Suite) -> Vec<Job<'_>> {
         Room::Tree => tree_jobs(suite),
         Room::Engine => engine(suite),
         Room::Codec => cargo_test("codec", suite).into_iter().collect(),
-        Room::Durable => cargo_test("durable", suite).into_iter().collect(),
+        Room::Durable => {
+            ["format", "durable"].into_iter().filter_map(|room| cargo_test(room, suite)).collect()
+        }
         Room::Cluster => cluster(suite),
         Room::Cli => cli(suite),
         Room::Benches => benches(suite),
@@ -70,7 +72,7 @@ fn cargo_test<'s>(room: &'static str, suite: &'s Suite) -> Option<Job<'s>> {
 
 fn tree_jobs(suite: &Suite) -> Vec<Job<'_>> {
     let files = checks(|steps| {
-        for folder in ["", "engine/fuzz", "engine/models", "benches/peers"] {
+        for folder in ["", "format/fuzz", "engine/models", "benches/peers"] {
             steps.lines(&format!("tree: rustfmt {folder}"), suite, folder, &["cargo fmt --all --check"]);
         }
         steps.check("tree: Cargo.lock", |log| {
@@ -140,7 +142,7 @@ fn engine(suite: &Suite) -> Vec<Job<'_>> {
             steps.lines("engine: clippy of the models", suite, "engine/models", &[&clippy]);
             // Linting links nothing, so the fuzzer's library, which would take a C++ compiler, need not be built.
             let fuzz = format!("CUSTOM_LIBFUZZER_PATH=none/libfuzzer.a {clippy}");
-            steps.lines("engine: clippy of the fuzz targets", suite, "engine/fuzz", &[&fuzz]);
+            steps.lines("engine: clippy of the fuzz targets", suite, "format/fuzz", &[&fuzz]);
         }),
     ];
     cargo_test("engine", suite).into_iter().chain(instruments).collect()

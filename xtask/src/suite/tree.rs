@@ -7,9 +7,10 @@ use anyhow::{Context, Result, ensure};
 use crate::run::{Log, command};
 
 /// The folders from which packages are made.
-const PACKAGES: [&str; 10] = [
+const PACKAGES: [&str; 11] = [
     "engine",
     "codec",
+    "format",
     "durable",
     "cluster",
     "cli",

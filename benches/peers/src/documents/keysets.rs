@@ -12,6 +12,7 @@ use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, PutFlags};
 use tempfile::TempDir;
 use twindex::{Index, Store};
+use twindex_durable::Dump;
 use twindex_benches::{Reach, Record};
 
 use super::test::{Job, System, special};

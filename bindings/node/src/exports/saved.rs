@@ -3,8 +3,8 @@
 use std::io::{Cursor, Read};
 use std::time::SystemTime;
 
-use twindex::dump::SavedCache;
 use twindex::{BYTES, CacheOptions};
+use twindex_durable::format::{SavedCache, write_cache};
 
 use super::cache::ttl;
 use super::work::{self, Outcome};
@@ -30,7 +30,7 @@ pub(crate) fn dump<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let cache = state.cache_parts(call.number(0))?.table.thing.clone();
     let task = move || {
         let mut bytes = Growing::default();
-        cache.dump(&mut bytes, SystemTime::now())?;
+        write_cache(&cache, SystemTime::now(), &mut bytes, &mut |_| {})?;
         Ok(Outcome::Bytes(bytes.0))
     };
     work::run(call.js, state, call.flag(1), Box::new(task))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use twindex_durable::{Durability, Store};
+use twindex_durable::{Dump, Durability, Store};
 
 use super::work::{self, Outcome, gauge, text, torn};
 use crate::call::Call;
@@ -80,7 +80,7 @@ pub(crate) fn load_bytes<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 fn load(bytes: &[u8], limit: Option<usize>, gauge: &Gauge) -> Result<Arc<Shared>, Refusal> {
     let mut reader = Counting { bytes, gauge };
-    let store = twindex::Store::load_with_memory_limit(&mut reader, limit.unwrap_or(usize::MAX))?;
+    let store = twindex::Store::load_within(&mut reader, limit.unwrap_or(usize::MAX))?;
     store.set_memory_limit(limit);
     Ok(Shared::own(store.into()))
 }

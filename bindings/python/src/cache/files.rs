@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple, PyType};
-use twindex::dump::SavedCache;
+use twindex_durable::format::{SavedCache, write_cache};
 
 use super::listener::listen;
 use super::{Cache, CacheArguments, Capacity, Sizes, Ttl};
@@ -123,7 +123,7 @@ impl Cache {
         check_memory()?;
         let cache = self.open()?;
         let mut writer = Interruptible::new(Vec::new());
-        let dumped = py.detach(|| cache.dump(&mut writer, SystemTime::now()));
+        let dumped = py.detach(|| write_cache(cache, SystemTime::now(), &mut writer, &mut |_| {}).map(drop));
         let ((), dump) = writer.result(dumped)?;
         Ok(objects::bytes(py, &dump)?)
     }

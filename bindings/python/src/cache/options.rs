@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 use twindex::CacheOptions;
-use twindex::dump::SavedCache;
+use twindex_durable::format::SavedCache;
 
 use crate::codec::{KeyCodec, ValueCodec};
 use crate::error::{self, Failure, Result, shown};

@@ -11,8 +11,8 @@ use crate::dump_writer::{
 use crate::scale::scaled;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
-use twindex::dump::Position;
 use twindex::{Error, Index, MAX_KEY_BYTES, Store};
+use twindex_format::{Dump, Position};
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 type Tables = BTreeMap<String, (Index, Pairs)>;

@@ -2,9 +2,9 @@
 
 #![no_main]
 
-#[path = "../../tests/common/history.rs"]
+#[path = "../../../engine/tests/common/history.rs"]
 mod history;
-#[path = "../../tests/common/sound.rs"]
+#[path = "../../../engine/tests/common/sound.rs"]
 mod sound;
 
 use std::ops::Bound;

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::dump_writer::{Record, end, entry, file_of_version, lengths, pair, pairs, table, varint};
-use twindex::dump::SavedCache;
 use twindex::{Cache, CacheOptions, Error, Index, Result, Store};
+use twindex_format::{Dump, SavedCache, write_cache};
 
 const SMALL: bool = cfg!(any(miri, twindex_tiny));
 /// The time of day at which the tests save.
@@ -32,7 +32,7 @@ fn at(millis: u64) -> SystemTime {
 
 fn saved(cache: &Cache) -> Vec<u8> {
     let mut bytes = Vec::new();
-    cache.dump(&mut bytes, at(SAVED)).expect("memory takes any dump");
+    write_cache(cache, at(SAVED), &mut bytes, &mut |_| {}).expect("memory takes any dump");
     bytes
 }
 
@@ -439,7 +439,7 @@ fn a_dropped_cache_is_not_dumped() {
         cache.upsert(key.to_be_bytes(), [1; 100]).unwrap();
     }
     for _ in ["meanwhile", "before"] {
-        let refused = cache.dump(&mut Dropping(&store), at(SAVED));
+        let refused = write_cache(&cache, at(SAVED), &mut Dropping(&store), &mut |_| {});
         assert!(matches!(&refused, Err(Error::TableDropped { table }) if table == "c"), "{refused:?}");
     }
 }

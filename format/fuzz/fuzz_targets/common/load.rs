@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use twindex::{Error, Store};
+use twindex_format::Dump;
 
 /// Loads the bytes, or has them refused at a place within them. What is loaded can be dumped and loaded again.
 pub fn load(bytes: &[u8]) {

@@ -10,6 +10,7 @@ use std::sync::Mutex;
 use dump_writer::{counted_table, dump, end, file, lengths, pair, pairs, table, table_with_id};
 use peak_alloc::PeakAlloc;
 use twindex::{Error, Index, Store};
+use twindex_format::Dump;
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
@@ -73,7 +74,7 @@ fn keys_are_unpacked_a_few_at_a_time() {
     let bytes = dump(&[table_with_id(0, 1, b"t"), pairs(&list), end(1001)]);
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
-    let error = Store::load_with_memory_limit(&mut bytes.as_slice(), 16 << 20).unwrap_err();
+    let error = Store::load_within(&mut bytes.as_slice(), 16 << 20).unwrap_err();
     assert!(matches!(error, Error::MemoryLimit { .. }), "{error}");
     let claimed = ALLOCATOR.peak_usage() - before;
     assert!(claimed < (16 << 20) + (4 << 20), "{claimed} bytes were claimed");
@@ -90,7 +91,7 @@ fn a_memory_limit_holds_for_tables_without_pairs() {
         let bytes = dump(&tables.chain([end(0)]).collect::<Vec<_>>());
         let before = ALLOCATOR.current_usage();
         ALLOCATOR.reset_peak_usage();
-        let limited = Store::load_with_memory_limit(&mut bytes.as_slice(), LIMIT).map(drop);
+        let limited = Store::load_within(&mut bytes.as_slice(), LIMIT).map(drop);
         assert!(matches!(limited, Err(Error::MemoryLimit { limit: Some(LIMIT), .. })), "{limited:?}");
         let claimed = ALLOCATOR.peak_usage() - before;
         assert!(claimed < LIMIT + (LIMIT >> 3), "{claimed} bytes were claimed");

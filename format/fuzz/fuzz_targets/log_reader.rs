@@ -12,8 +12,8 @@ mod common;
 use dump_writer::{Record, end, file, pair, pairs, table, table_with_id};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use twindex::dump::{self, HEAD_BYTES, Operations, TableEntry, synced};
 use twindex::{Index, TableOptions};
+use twindex_format::{self as format, HEAD_BYTES, Operations, TableEntry, synced};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -53,19 +53,19 @@ impl Logged {
                 for operation in list {
                     match operation {
                         Operation::Put(table, key, value) => {
-                            operations.push(table.into(), dump::Operation::Put(&key, &value))
+                            operations.push(table.into(), format::Operation::Put(&key, &value))
                         }
                         Operation::Delete(table, key) => {
-                            operations.push(table.into(), dump::Operation::Delete(&key))
+                            operations.push(table.into(), format::Operation::Delete(&key))
                         }
                         Operation::Create(table, sorted, name, keys) => {
                             let keys: String = keys.chars().take(63).collect();
                             let options = TableOptions::new(if sorted { Index::Sorted } else { Index::Hash });
                             let entry = TableEntry::new(&name, options.keys(&keys));
-                            operations.push(table, dump::Operation::Create(entry));
+                            operations.push(table, format::Operation::Create(entry));
                         }
-                        Operation::Drop(table) => operations.push(table.into(), dump::Operation::Drop),
-                        Operation::Clear(table) => operations.push(table.into(), dump::Operation::Clear),
+                        Operation::Drop(table) => operations.push(table.into(), format::Operation::Drop),
+                        Operation::Clear(table) => operations.push(table.into(), format::Operation::Clear),
                     }
                 }
                 (4, operations.seal(SALT, 0)[HEAD_BYTES..].to_vec())

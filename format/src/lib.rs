@@ -1,0 +1,93 @@
+//! A Twindex store as bytes.
+//!
+//! ```
+//! use twindex::{Index, Store};
+//! use twindex_format::Dump;
+//!
+//! let store = Store::new();
+//! store.table("users", Index::Hash)?.insert("ada", "1815")?;
+//! let mut bytes = Vec::new();
+//! store.dump(&mut bytes)?;
+//! let copy = Store::load(&mut bytes.as_slice())?;
+//! assert_eq!(copy.table("users", Index::Hash)?.select("ada").as_deref(), Some(b"1815".as_slice()));
+//! # Ok::<(), twindex::Error>(())
+//! ```
+//!
+//! Most programs need only [`Dump`]. The rest are the parts of a store's file, with which `twindex-durable` builds and reads one,
+//! and anyone else may. `docs/file-format.md` describes them byte by byte.
+//!
+//! A file is a header and a sequence of records. A record has a checksum of its head and one of the whole. Both include the file's
+//! salt and the record's offset, so a record is valid only in its own file and at its own place. First comes the dump: tables, their
+//! pairs, and an end record. The log follows: operations, and how much of the file was on disk. A salt of 0 means that there is no
+//! log.
+//!
+//! | to | use |
+//! |---|---|
+//! | frame records | [`Header`], [`Head`], [`seal`], [`synced`] |
+//! | write a dump | [`write_tables`], [`write_cache`] |
+//! | write a log | [`Operations`] of [`Operation`]s |
+//! | apply records to a store | [`Loader`] |
+//! | decode and insert the pairs of a record | [`Unpacked`], on several threads |
+
+mod cache;
+mod checksum;
+mod entry;
+mod loader;
+mod operation;
+mod progress;
+mod record;
+mod step;
+mod stream;
+mod unpack;
+mod varint;
+mod writer;
+
+use std::io::{Read, Write};
+
+use twindex::{Result, Store};
+
+pub use crate::cache::{SavedCache, write_cache};
+pub use crate::entry::TableEntry;
+pub use crate::loader::{Loader, table_of_pairs};
+pub use crate::operation::{Operation, Operations, Position};
+pub use crate::progress::Progress;
+pub use crate::record::{
+    CACHE_VERSION, HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, VERSION, seal, synced, synced_by,
+};
+pub use crate::unpack::Unpacked;
+pub use crate::writer::write_tables;
+
+/// A store as bytes.
+pub trait Dump: Sized {
+    /// Writes every table to `writer`, in a form that [`load`](Self::load) reads on any platform.
+    ///
+    /// Pairs that other threads write meanwhile may be in it or not. Writes go out in blocks of 64 KiB to 1 MiB, so `writer` need
+    /// not be buffered; it is not flushed.
+    fn dump<W: Write + ?Sized>(&self, writer: &mut W) -> Result<()>;
+
+    /// A store from the bytes that [`dump`](Self::dump) wrote, read up to the end of the dump.
+    ///
+    /// Fails with [`Error::Corrupt`](twindex::Error::Corrupt) on anything but a whole, undamaged dump. A dump writes what keys share
+    /// once, so it can be far smaller than its store: one that somebody else made is better loaded by
+    /// [`load_within`](Self::load_within).
+    fn load<R: Read + ?Sized>(reader: &mut R) -> Result<Self> {
+        Self::load_within(reader, usize::MAX)
+    }
+
+    /// As [`load`](Self::load), into a store that holds at most `limit` bytes. Fails with
+    /// [`Error::MemoryLimit`](twindex::Error::MemoryLimit) where the dump has more.
+    fn load_within<R: Read + ?Sized>(reader: &mut R, limit: usize) -> Result<Self>;
+}
+
+impl Dump for Store {
+    fn dump<W: Write + ?Sized>(&self, writer: &mut W) -> Result<()> {
+        let tables = (0..).zip(self.tables()).collect::<Vec<_>>();
+        write_tables(&tables, 0, writer, &mut |_| {}).map(drop)
+    }
+
+    fn load_within<R: Read + ?Sized>(reader: &mut R, limit: usize) -> Result<Self> {
+        let store = Self::with_memory_limit(limit);
+        stream::read_store(&store, reader)?;
+        Ok(store)
+    }
+}

@@ -1,0 +1,132 @@
+//! Filling a store from records.
+
+use std::collections::BTreeMap;
+
+use twindex::{Error, Result, Store, Table, TableOptions};
+
+use crate::entry::TableEntry;
+use crate::operation::{Operation, Position};
+use crate::record::{Kind, corrupt, synced_by};
+use crate::unpack::Unpacked;
+use crate::varint::take_varint;
+
+/// The id of the table whose pairs a record holds.
+pub fn table_of_pairs(mut payload: &[u8]) -> Option<u32> {
+    take_varint(&mut payload)
+}
+
+const BAD_TABLE: &str = "a table's id, name, index or codec is not valid, or the table comes twice";
+const UNKNOWN_TABLE: &str = "an id that no table has";
+
+/// Fills a store from records.
+#[derive(Debug)]
+pub struct Loader {
+    store: Store,
+    /// The tables by id. A dropped table leaves `None`: removing the entry would bring half of a map's code into a
+    /// WebAssembly module.
+    tables: BTreeMap<u32, Option<Table>>,
+    /// The id of the last table, and how many pairs its record announces. In a dump these follow the record.
+    expected: (u32, u64),
+    next_id: u32,
+    position: Position,
+}
+
+impl Loader {
+    /// A loader that fills this store. Tables that are already there get the ids from 0 on, by name.
+    pub fn new(store: Store) -> Self {
+        let mut tables = BTreeMap::new();
+        for (id, table) in (0..).zip(store.tables()) {
+            tables.insert(id, Some(table)); // `collect` would bring a sort into modules for WebAssembly
+        }
+        let next_id = tables.len() as u32;
+        Self { store, tables, expected: (0, 0), next_id, position: Position::default() }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The tables with their ids.
+    pub fn tables(&self) -> impl Iterator<Item = (u32, &Table)> {
+        self.tables.iter().filter_map(|(&id, table)| Some((id, table.as_ref()?)))
+    }
+
+    /// An id that no table has had.
+    pub fn next_id(&self) -> u32 {
+        self.next_id
+    }
+
+    /// The position behind the last record of operations.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The table with this id.
+    pub fn find(&self, id: u32) -> Option<&Table> {
+        self.tables.get(&id)?.as_ref()
+    }
+
+    /// Applies the record at `offset`. Returns how many pairs or operations it holds.
+    ///
+    /// An operation whose effect is already there changes nothing. Pairs must be new.
+    pub fn record(&mut self, kind: Kind, offset: u64, payload: &[u8]) -> Result<u64> {
+        match kind {
+            Kind::Table => {
+                let found = TableEntry::of_record(payload);
+                let (id, pairs, table) = found.ok_or(Error::Corrupt { offset, what: BAD_TABLE })?;
+                self.create(id, offset, table)?;
+                self.expected = (id, pairs);
+                Ok(0)
+            }
+            Kind::Pairs => self.unpack(offset, payload)?.insert(),
+            Kind::Log => self.replay(offset, payload),
+            Kind::Synced => synced_by(offset, payload).map(|_| 0),
+            Kind::End => Ok(0),
+        }
+    }
+
+    /// Decodes the first pairs of a record and changes nothing yet. Several threads may do this at once.
+    pub fn unpack<'p>(&self, offset: u64, mut payload: &'p [u8]) -> Result<Unpacked<'p>> {
+        let found = take_varint(&mut payload).and_then(|id| Some((id, self.find(id)?)));
+        let (id, table) = found.ok_or(Error::Corrupt { offset, what: UNKNOWN_TABLE })?;
+        let expected = if self.expected.0 == id { self.expected.1 } else { 0 };
+        Unpacked::new(table, expected, offset, payload)
+    }
+
+    fn replay(&mut self, offset: u64, mut payload: &[u8]) -> Result<u64> {
+        let mut done = 0;
+        self.position = self.position.after(payload);
+        while !payload.is_empty() {
+            let (id, operation) = Operation::take(&mut payload)
+                .ok_or(Error::Corrupt { offset, what: "an operation runs over its limits or its record" })?;
+            match (operation, self.find(id)) {
+                (Operation::Position(_), _) => continue,
+                (Operation::Create(table), _) => self.create(id, offset, table)?,
+                (_, None) => return corrupt(offset, UNKNOWN_TABLE),
+                (Operation::Put(key, value), Some(table)) => drop(table.upsert(key, value)?),
+                (Operation::Delete(key), Some(table)) => drop(table.delete(key)?),
+                (Operation::Clear, Some(table)) => table.clear()?,
+                (Operation::Drop, Some(table)) => {
+                    self.store.drop_table(table.name());
+                    self.tables.insert(id, None);
+                }
+            }
+            done += 1;
+        }
+        Ok(done)
+    }
+
+    /// Creates the table that a record or an operation at `offset` describes.
+    pub fn create(&mut self, id: u32, offset: u64, table: TableEntry<'_>) -> Result<()> {
+        let TableEntry { name, index, keys, values } = table;
+        if self.find(id).is_some() || self.store.find_table(name).is_some() {
+            return corrupt(offset, BAD_TABLE);
+        }
+        let options = TableOptions::new(index).keys(keys).values(values);
+        self.tables.insert(id, Some(self.store.table_with(name, options)?));
+        self.expected = (id, 0);
+        self.next_id = self.next_id.max(id.saturating_add(1));
+        Ok(())
+    }
+}

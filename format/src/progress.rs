@@ -1,0 +1,10 @@
+//! How far something has come.
+
+/// How far a dump or a load has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The pairs that were written or read.
+    pub pairs: u64,
+    /// The bytes of the file that were written or read.
+    pub bytes: u64,
+}

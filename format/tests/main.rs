@@ -1,0 +1,9 @@
+//! The tests of dumps and of saved caches in one program.
+
+mod dump;
+mod saved_cache;
+
+#[path = "common/dump_writer.rs"]
+mod dump_writer;
+#[path = "../../engine/tests/common/scale.rs"]
+mod scale;
