@@ -1,9 +1,19 @@
 // What the caches of both packages share: the names of lru-cache, times to live, and one computation at a time.
 
-import { rangeError, typeError } from './errors.js'
+import { untilAborted } from './abort.js'
+import { makeError, rangeError, typeError } from './errors.js'
 import { INSPECT } from './internal.js'
-import { readBoolean, readCount, readFunction, readIterable, readOptions, readTuple } from './options.js'
+import {
+  readBoolean,
+  readCount,
+  readFunction,
+  readIterable,
+  readOptions,
+  readSignal,
+  readTuple,
+} from './options.js'
 import { MapLike } from './table.js'
+import { encodeText } from './text.js'
 
 const CACHE = ['max', 'maxSize', 'ttl', 'keys', 'values', 'fetchMethod']
 const WRITE = ['ttl']
@@ -42,21 +52,52 @@ export function readCache(options, what, more = []) {
 
 export const needsSize = () => rangeError('a new cache needs a max in pairs, or a maxSize in bytes')
 
-/** What identifies a key among those that are being computed. */
-export const nameOf = (item) => (typeof item === 'string' ? item : String.fromCharCode(...item))
+const bytesToText = new TextDecoder('latin1')
+const ASCII = /^[\0-\x7f]*$/
+
+/** A text that identifies a key of any codec among those that are being computed: of its bytes, each a character. */
+export function nameOf(item) {
+  if (typeof item === 'string' && ASCII.test(item)) return item
+  return bytesToText.decode(typeof item === 'string' ? encodeText(item, 'key') : item)
+}
+
+/** Which computation runs, as far as that can be known everywhere: until it first waits. */
+let running
+const synchronous = {
+  current: () => running,
+  run(flight, compute) {
+    const outer = running
+    running = flight
+    try {
+      return compute()
+    } finally {
+      running = outer
+    }
+  },
+}
+
+/** Whether a computation waits for another one, perhaps by others between. */
+const waitsFor = (flight, other) =>
+  flight === other || [...flight.awaited].some((next) => waitsFor(next, other))
 
 /**
- * For a class that has the verbs, `entries`, `name`, `codecs`, `figures()` and `keyItem(key)`, what its codec makes of a key.
- * `flights` has what is being computed, for all handles of the cache. Who writes or deletes calls `landed(item)` first.
+ * For a class that has the verbs, `entries`, `name`, `codecs` and `figures()`. `items` has what works on what the codec makes of a
+ * key, as nobody can change it: `of(key)`, `select(item)`, and `begin(item, isRefresh)`, a computation of the cache's. That
+ * computation `stands()` until the key is written or deleted, may `store(value, ttl)` until then, and has an `end()`. `flights`
+ * has those that this thread makes, for all handles of the cache. `tracker` knows which one runs.
  */
 export class CacheLike extends MapLike {
   #flights
   #fetchMethod
+  #items
+  #tracker
 
-  constructor(flights, fetchMethod) {
+  constructor(flights, fetchMethod, items, tracker = synchronous) {
     super()
     this.#flights = flights
     this.#fetchMethod = fetchMethod
+    this.#items = items
+    this.#tracker = tracker
   }
 
   /** As in lru-cache, `undefined` removes the pair. */
@@ -90,9 +131,9 @@ export class CacheLike extends MapLike {
   // --- verbs on many, whose arguments are all read before the first write
 
   upsertMany(pairs, options) {
-    const ttl = readWrite(options) === undefined ? undefined : options
+    const ttl = readWrite(options)
     const read = Array.from(readIterable(pairs, 'the pairs'), (pair) => readTuple(pair, 2, 'the pairs'))
-    return read.map(([key, value]) => this.upsert(key, value, ttl))
+    return read.map(([key, value]) => this.upsert(key, value, ttl === undefined ? undefined : { ttl }))
   }
 
   selectMany(keys) {
@@ -108,59 +149,52 @@ export class CacheLike extends MapLike {
   async fetch(key, options) {
     const { forceRefresh = false, signal, context, ttl } = readOptions(options, 'a fetch', FETCH)
     readBoolean(forceRefresh, 'forceRefresh')
+    readSignal(signal)?.throwIfAborted()
     const lifetime = readTtl(ttl)
-    const found = this.select(key)
+    const item = this.#items.of(key)
+    const found = this.#items.select(item)
     const fetch = this.#fetchMethod
     if (fetch === undefined || (found !== undefined && !forceRefresh)) return found
-    return this.#fly(key, () => fetch(key, found, { signal, options: { ttl }, context }), lifetime)
+    const compute = () => fetch(key, found, { signal, options: { ttl }, context })
+    return untilAborted(this.#fly(item, compute, lifetime, forceRefresh), signal)
   }
 
   async getOrCompute(key, compute, options) {
     readFunction(compute, 'what computes a value')
     const ttl = readWrite(options)
-    const found = this.select(key)
-    return found === undefined ? this.#fly(key, compute, ttl) : found
+    const item = this.#items.of(key)
+    const found = this.#items.select(item)
+    return found === undefined ? this.#fly(item, compute, ttl, false) : found
   }
 
   /** What `compute` makes, or what it is making already. */
-  #fly(key, compute, ttl) {
-    const name = nameOf(this.keyItem(key))
-    const other = this.#flights.get(name)
-    if (other !== undefined) return other
-    // Not at once, so that it finds itself when it asks for its own key.
-    const flight = Promise.resolve()
-      .then(compute)
-      .then((value) => {
-        // What was written or deleted meanwhile is newer.
-        if (value !== undefined && this.#flights.get(name) === flight) this.#write(key, value, ttl)
-        return value
-      })
-      .finally(() => {
-        if (this.#flights.get(name) === flight) this.#flights.delete(name)
-      })
-    this.#flights.set(name, flight)
-    return flight
-  }
-
-  #write(key, value, ttl) {
-    try {
-      this.upsert(key, value, ttl === undefined ? undefined : { ttl })
-    } catch (error) {
-      // What does not fit is computed all the same.
-      if (error.code !== 'TWINDEX_MEMORY_LIMIT') throw error
+  #fly(item, compute, ttl, isRefresh) {
+    const name = nameOf(item)
+    const asking = this.#tracker.current()
+    let flight = this.#flights.get(name)
+    if (flight === undefined || !flight.computation.stands()) {
+      flight = { computation: this.#items.begin(item, isRefresh), awaited: new Set(), promise: undefined }
+      flight.promise = this.#compute(flight, name, compute, ttl)
+      this.#flights.set(name, flight)
+    } else if (asking !== undefined && waitsFor(flight, asking)) {
+      throw makeError('TWINDEX_CIRCLE', 'what computes the value of a key waits for that very value')
     }
+    asking?.awaited.add(flight)
+    return flight.promise
   }
 
-  /** Whether anything is being computed. */
-  isComputing() {
-    return this.#flights.size > 0
-  }
-
-  /** What is being computed for this key, or for all, is not to be written any more. */
-  landed(item) {
-    if (this.#flights.size === 0) return
-    if (item === undefined) this.#flights.clear()
-    else this.#flights.delete(nameOf(item))
+  async #compute(flight, name, compute, ttl) {
+    try {
+      // Not at once, so that it finds itself when it asks for its own key.
+      await undefined
+      const value = await this.#tracker.run(flight, compute)
+      if (value !== undefined) flight.computation.store(value, ttl)
+      return value
+    } finally {
+      flight.awaited.clear()
+      flight.computation.end()
+      if (this.#flights.get(name) === flight) this.#flights.delete(name)
+    }
   }
 
   get [Symbol.toStringTag]() {

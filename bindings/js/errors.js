@@ -31,11 +31,26 @@ export function describe(value) {
   if (ArrayBuffer.isView(value)) return 'a view of bytes'
   if (typeof value !== 'object' || value === null) return String(value)
   try {
-    return Array.isArray(value) ? 'an array' : 'an object'
+    return Array.isArray(value) ? 'an array' : (KINDS.find(([, is]) => is(value))?.[0] ?? 'an object')
   } catch {
     return 'an object' // a proxy that was revoked
   }
 }
+
+/** Whether a method that only objects of one kind have takes a value. */
+const takes = (method) => (value) => {
+  try {
+    method.call(value)
+    return true
+  } catch {
+    return false
+  }
+}
+const KINDS = [
+  ['a Date', takes(Date.prototype.getTime)],
+  ['a Map', takes(Map.prototype.keys)],
+  ['a Set', takes(Set.prototype.keys)],
+]
 
 const ESCAPES = { 9: '\\t', 10: '\\n', 13: '\\r', 34: '\\"', 39: "\\'", 92: '\\\\' }
 

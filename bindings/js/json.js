@@ -1,25 +1,45 @@
-// Values as JSON. Nothing is converted with loss: `JSON.stringify` makes `null` of what is no number, `JSON.parse` rounds
-// integers past the safe ones, and both let half of a character pass, which no other language has. All are refused.
+// Values as JSON. Nothing is converted with loss: `JSON.stringify` makes `null` of what is no number, text of a Date and `{}` of
+// a Map, `JSON.parse` rounds integers past the safe ones, and both let half of a character pass, which no other language has.
+// All are refused. A property that is `undefined` is one that is not there.
 
-import { encodingError, typeError } from './errors.js'
+import { encodingError } from './errors.js'
 import { isWellFormed } from './text.js'
+import { DEPTH, isPlain, refusal } from './values.js'
 
-const MESSAGE = 'a value of this table is what JSON can say'
-
-/** Fails where a number is none that JSON has. */
-function checkFinite(_, value) {
-  if (typeof value !== 'number' || Number.isFinite(value)) return value
-  throw encodingError(`JSON has no number ${value}`)
-}
-
-function stringify(value, replacer) {
-  try {
-    return JSON.stringify(value, replacer)
-  } catch (cause) {
-    if (cause?.code === 'TWINDEX_ENCODING') throw cause
-    throw typeError(MESSAGE, value, cause)
+/** Whether a value is read back as it is. */
+function isJson(value, depth) {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return true
+    case 'number':
+      return Number.isFinite(value) && !Object.is(value, -0)
+    case 'object':
+      break
+    default:
+      return false
   }
+  if (value === null) return true
+  if (depth > DEPTH) return false
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) if (!isJson(value[at], depth + 1)) return false
+    return value.toJSON === undefined
+  }
+  if (!isPlain(value)) return false
+  for (const name of Object.keys(value)) {
+    const each = value[name]
+    if (each !== undefined && !isJson(each, depth + 1)) return false
+  }
+  return true
 }
+
+function problemOf(value) {
+  if (typeof value === 'number') return isJson(value, 0) ? undefined : 'JSON has no number'
+  if (typeof value !== 'object' || value === null) return isJson(value, 0) ? undefined : ''
+  return (Array.isArray(value) ? value.toJSON === undefined : isPlain(value)) ? undefined : ''
+}
+
+const RULES = { problemOf, drops: true }
 
 /** Every string, and every number, of a text that is JSON. */
 const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g
@@ -49,9 +69,8 @@ function checkNumber(token) {
 
 export const json = {
   encode(value) {
-    const text = stringify(value)
-    if (text === undefined) throw typeError(MESSAGE, value)
-    if (text.includes('null')) stringify(value, checkFinite)
+    if (!isJson(value, 0)) throw refusal(value, 'JSON', RULES)
+    const text = JSON.stringify(value)
     if (text.includes('\\ud')) checkTokens(text)
     return text
   },

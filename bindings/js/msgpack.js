@@ -2,13 +2,13 @@
 // integers of 64 bits, or give every one of them as a bigint; this keeps what is a safe integer a number and what is
 // not a bigint, and needs no bundler in a browser.
 
-import { encodingError, notOf, typeError } from './errors.js'
+import { encodingError, notOf } from './errors.js'
 import { encodeText, readText } from './text.js'
-import { copyBytes, lengthOf, viewBytes } from './views.js'
+import { DEPTH, isMap, isPlain, refusal } from './values.js'
+import { copyBytes, isBytes, lengthOf, viewBytes } from './views.js'
 
-const WHAT = 'a value of this table is what MessagePack can say'
-/** Values in values, so deep and no deeper: the stack is not endless. */
-const DEPTH = 512
+/** Thrown where a value is met that is not taken, of which `refusal` then says where it is. */
+const REFUSED = Symbol('refused')
 const LEAST = -(2n ** 63n)
 const END = 2n ** 64n
 
@@ -35,17 +35,18 @@ class Writer {
   }
 
   value(value, depth) {
-    if (depth > DEPTH) throw encodingError(`a value is at most ${DEPTH} deep`)
+    if (depth > DEPTH) throw REFUSED
     if (value === null) this.#head(0xc0)
     else if (typeof value === 'boolean') this.#head(value ? 0xc3 : 0xc2)
     else if (typeof value === 'number') this.#number(value)
     else if (typeof value === 'bigint') this.#bigint(value)
     else if (typeof value === 'string') this.#text(value)
-    else if (ArrayBuffer.isView(value)) this.#binary(viewBytes(value, 'value'))
+    else if (typeof value !== 'object') throw REFUSED
+    else if (isBytes(value)) this.#binary(viewBytes(value, 'value'))
     else if (Array.isArray(value)) this.#array(value, depth)
     else if (isPlain(value)) this.#map(Object.entries(value), depth)
-    else if (value instanceof Map) this.#map([...value], depth)
-    else throw typeError(WHAT, value)
+    else if (isMap(value) && hasOtherKeys(value)) this.#map([...value], depth)
+    else throw REFUSED
   }
 
   #head(byte) {
@@ -80,19 +81,21 @@ class Writer {
       else if (number < 0x100) this.#sized(0xcc, 1, number)
       else if (number < 0x1_0000) this.#sized(0xcd, 2, number)
       else if (number < 2 ** 32) this.#sized(0xce, 4, number)
-      else this.#bigint(BigInt(number))
+      else this.#long(BigInt(number))
     } else if (number >= -32) this.#head(number)
     else if (number >= -0x80) this.#sized(0xd0, 1, number)
     else if (number >= -0x8000) this.#sized(0xd1, 2, number)
     else if (number >= -(2 ** 31)) this.#sized(0xd2, 4, number)
-    else this.#bigint(BigInt(number))
+    else this.#long(BigInt(number))
   }
 
+  /** One that a number could be would be read as that number. */
   #bigint(number) {
-    if (number >= -(2n ** 31n) && number < 2n ** 32n) return this.#number(Number(number))
-    if (number < LEAST || number >= END) {
-      throw encodingError(`an integer in a value has 64 bits, unlike ${number}`)
-    }
+    if (problemOf(number) !== undefined) throw REFUSED
+    this.#long(number)
+  }
+
+  #long(number) {
     const at = this.#room(9)
     this.#bytes[at] = number < 0n ? 0xd3 : 0xcf
     this.#view.setBigUint64(at + 1, BigInt.asUintN(64, number))
@@ -126,11 +129,27 @@ class Writer {
   }
 }
 
-function isPlain(value) {
-  if (typeof value !== 'object') return false
-  const prototype = Object.getPrototypeOf(value)
-  return prototype === null || prototype === Object.prototype
+/** Whether a Map is read back as one: an object stands for one whose keys are all strings. */
+const hasOtherKeys = (map) => [...map.keys()].some((key) => typeof key !== 'string')
+
+/** What is wrong with a value, but for what is in it. */
+function problemOf(value) {
+  if (typeof value === 'bigint') {
+    if (value < LEAST || value >= END) return 'an integer in a value has 64 bits, unlike'
+    return Number.isSafeInteger(Number(value))
+      ? 'a bigint that a number could be is read as a number: pass a number instead of'
+      : undefined
+  }
+  if (value === null || ['boolean', 'number', 'string'].includes(typeof value)) return undefined
+  if (typeof value !== 'object') return ''
+  if (isBytes(value) || Array.isArray(value) || isPlain(value)) return undefined
+  if (!isMap(value)) return ''
+  return hasOtherKeys(value)
+    ? undefined
+    : 'without keys other than strings it is read as an object: pass an object instead of'
 }
+
+const RULES = { problemOf, drops: false }
 
 class Reader {
   #bytes
@@ -260,8 +279,11 @@ function exact(integer) {
 export const msgpack = {
   encode(value) {
     const writer = new Writer()
-    if (value === undefined) throw typeError(WHAT, value)
-    writer.value(value, 0)
+    try {
+      writer.value(value, 0)
+    } catch (error) {
+      throw error === REFUSED ? refusal(value, 'MessagePack', RULES) : error
+    }
     return writer.bytes
   },
   decode: (bytes) => new Reader(bytes).whole(),

@@ -2,7 +2,7 @@
 
 import { describe, rangeError, typeError } from './errors.js'
 
-/** The options, or none, once their names are known. */
+/** The options, or none, once their names are known. Each is read once, since it may be a getter. */
 export function readOptions(options, what, names) {
   if (options === undefined) return {}
   if (typeof options !== 'object' || options === null)
@@ -11,7 +11,15 @@ export function readOptions(options, what, names) {
     if (names.includes(name)) continue
     throw rangeError(`${what} has no option ${describe(name)}, it has ${names.join(', ')}`)
   }
-  return options
+  const read = {}
+  for (const name of names) read[name] = options[name]
+  return read
+}
+
+/** An AbortSignal, or none. */
+export function readSignal(signal) {
+  if (signal === undefined || signal instanceof AbortSignal) return signal
+  throw typeError('a signal is an AbortSignal', signal)
 }
 
 /** A whole number from 0 on. */

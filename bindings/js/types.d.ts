@@ -121,6 +121,8 @@ export type ErrorCode =
   | 'TWINDEX_NO_TABLE'
   /** A name that is neither `hash` nor `sorted`. */
   | 'TWINDEX_UNKNOWN_INDEX'
+  /** What computes the value of a cache's key waits for that very value. */
+  | 'TWINDEX_CIRCLE'
   /** The table was dropped. */
   | 'TWINDEX_TABLE_DROPPED'
   /** The write would take the store past its memory limit, or the system or the module has no more memory. */

@@ -19,6 +19,9 @@ const ofDataViews = getters(DataView.prototype)
 /** The name of a typed array's kind; `undefined` for a DataView and for what is no view. */
 const kindOf = getter(typedArray, Symbol.toStringTag)
 
+/** Whether it is a Uint8Array, as a `Buffer` is. */
+export const isBytes = (value) => kindOf.call(value) === 'Uint8Array'
+
 /** How many bytes a Uint8Array has. */
 export const lengthOf = (bytes) => ofArrays.length.call(bytes)
 
@@ -27,7 +30,7 @@ const touch = typedArray.at
 
 /** The bytes of any view, without copying them. */
 export function viewBytes(value, what) {
-  if (kindOf.call(value) === 'Uint8Array' && lengthOf(value) > 0) return value
+  if (isBytes(value) && lengthOf(value) > 0) return value
   if (!ArrayBuffer.isView(value)) {
     throw typeError(`a ${what} of this table is a Uint8Array or another view of bytes`, value)
   }
@@ -46,10 +49,19 @@ export function viewBytes(value, what) {
 /** A copy of bytes. Not by `slice`, which on a Buffer shares memory. */
 export const copyBytes = (bytes) => new Uint8Array(bytes)
 
-const isShared =
-  typeof SharedArrayBuffer === 'function'
-    ? (buffer) => Object.prototype.toString.call(buffer) === '[object SharedArrayBuffer]'
-    : () => false
+const sharedLength =
+  typeof SharedArrayBuffer === 'function' ? getter(SharedArrayBuffer.prototype, 'byteLength') : undefined
+
+/** Whether other threads may have a buffer. No property of it is asked, since a program can set any. */
+function isShared(buffer) {
+  if (sharedLength === undefined) return false
+  try {
+    sharedLength.call(buffer)
+    return true
+  } catch {
+    return false
+  }
+}
 
 /** The same bytes where no other thread can change them. */
 export function ownBytes(bytes) {

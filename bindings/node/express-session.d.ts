@@ -14,7 +14,7 @@ export interface TwindexSessionOptions {
 
 /** The class of stores over what express-session exports: `new (sessionStore(session))({ maxSize: 64e6 })`. */
 export function sessionStore<Base>(session: {
-  Store: new (options?: never) => Base
+  Store: abstract new (options?: never) => Base
 }): new (
   options: TwindexSessionOptions,
 ) => Base

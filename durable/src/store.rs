@@ -12,7 +12,7 @@ use twindex_format::Progress;
 use crate::batch::Batch;
 use crate::compact;
 use crate::core::{Core, Logged, lock};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::feed::Changes;
 use crate::follow;
 use crate::handle::Handle;
@@ -236,7 +236,14 @@ impl Store {
     fn compact_and_tell(&self, progress: Option<&mut dyn FnMut(Progress)>) -> Result<()> {
         let home = self.core().home()?;
         home.check_writable()?;
-        compact::compact(self.core(), home, &home.compaction.begin(), progress)
+        let compacted = compact::compact(self.core(), home, &home.compaction.begin(), progress);
+        match compacted {
+            // Closing the store ended it, and no fault of the disk.
+            Err(Error::Io { .. }) if home.compaction.is_stopped() => {
+                Err(Error::Closed { path: home.path.clone() })
+            }
+            compacted => compacted,
+        }
     }
 
     /// Puts all that is in memory on disk and lets go of the file. Reads and writes fail from then

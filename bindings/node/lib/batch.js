@@ -17,6 +17,7 @@ export class Batch {
   #handle
   #store
   #isEnded = false
+  #isFilling = false
 
   constructor(internal, store, handle) {
     checkInternal(internal, 'Batch', 'store.batch()')
@@ -77,7 +78,13 @@ export class Batch {
 
   /** Commits it once it is filled. Who is to be waited for would write to it when it has ended. */
   #fill(fill) {
-    const result = fill(this)
+    this.#isFilling = true
+    let result
+    try {
+      result = fill(this)
+    } finally {
+      this.#isFilling = false
+    }
     if (typeof result?.then !== 'function') return this.commit()
     this.#isEnded = true
     // The error that follows is the user's to see, and not what the ended batch says to the promise's function.
@@ -87,6 +94,9 @@ export class Batch {
 
   commit() {
     this.#check()
+    if (this.#isFilling) {
+      throw makeError('TWINDEX_RANGE', 'store.batch(fill) commits the batch itself, once fill has returned')
+    }
     this.#isEnded = true
     return booleans(native.commit(this.#handle))
   }

@@ -3,6 +3,7 @@
 import { utf8 } from './codecs.js'
 import { lengths } from './crossing.js'
 import { native } from './native.js'
+import { notOf } from './shared/errors.js'
 import { lengthOf } from './shared/views.js'
 
 const { stage: nativeStage, take: nativeTake } = native
@@ -15,7 +16,7 @@ const FIRST_BYTES = 4096
 const NO_BYTES = new Uint8Array(0)
 
 /** The native half calls this with what it has; the engine makes an array of arguments fastest. */
-export const collect = (isMore, bytes, ...items) => ({ isMore, bytes, items })
+export const collect = (more, isMixed, bytes, ...items) => ({ more, isMixed, bytes, items })
 
 /** Before the lengths, the number of items and whether there may be more. */
 const FIRST_LENGTH = 2
@@ -55,8 +56,11 @@ function pairUp(items) {
 // A block of the native half is a string that carries many items, or what `collect` made. These look at it before the
 // native half is called again.
 
-/** Whether there may be another block. */
-export const hasMore = (block) => (typeof block === 'string' ? lengths[1] === 1 : block.isMore)
+/** What there is behind a block: 0 for nothing, 1 for another one, or from 2 on the number of a walk to others. */
+export const moreOf = (block) => (typeof block === 'string' ? lengths[1] : block.more)
+
+/** Whether a text in it is not UTF-8, for which its bytes stand. */
+export const isMixed = (block) => typeof block !== 'string' && block.isMixed
 
 /** All items, as they crossed. */
 export const itemsOf = (block) => (typeof block === 'string' ? cut(block) : block.items)
@@ -81,14 +85,29 @@ export class Reader {
   }
 
   /** The next item, which is there. */
-  next(codec) {
+  next(codec, what = 'value') {
+    return this.#show(this.#read(codec), codec, what)
+  }
+
+  /** The next two. Where one cannot be shown, both are passed. */
+  nextPair({ keys, values }) {
+    const [key, value] = [this.#read(keys), this.#read(values)]
+    return [this.#show(key, keys, 'key'), this.#show(value, values, 'value')]
+  }
+
+  #read(codec) {
     const item = this.#items[this.#at++]
-    if (item === undefined) return undefined
-    if (!codec.isBytes) return codec.show(item)
-    if (item === 0) return codec.show(NO_BYTES)
+    if (!codec.isBytes || item === undefined) return item
+    if (item === 0) return NO_BYTES
     const start = this.#offset
     this.#offset += item
-    return codec.show(this.#bytes.subarray(start, this.#offset))
+    return this.#bytes.subarray(start, this.#offset)
+  }
+
+  #show(item, codec, what) {
+    if (item === undefined) return undefined
+    if (!codec.isBytes && typeof item === 'object') throw notOf('UTF-8', what, item)
+    return codec.show(item)
   }
 }
 
@@ -98,8 +117,8 @@ export function takeAll(codec) {
   const readers = []
   for (let isMore = true; isMore; ) {
     const block = nativeTake(collect)
-    isMore = hasMore(block)
-    if (codec === utf8) {
+    isMore = moreOf(block) === 1
+    if (codec === utf8 && !isMixed(block)) {
       for (const item of itemsOf(block)) all.push(item)
     } else readers.push(new Reader(block))
   }
@@ -144,10 +163,9 @@ export class Items {
   #parts = []
   #last = undefined
 
-  /** Adds a key or value, once its codec has accepted it, and shows it to `see`. */
-  add(codec, value, what, see) {
+  /** Adds a key or value, once its codec has accepted it. */
+  add(codec, value, what) {
     const item = codec.toItem(value, what)
-    see?.(item)
     const { items } = this.#part()
     items.push(codec.isBytes ? this.#last.copy(item) : item)
   }

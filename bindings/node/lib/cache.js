@@ -1,13 +1,14 @@
 // Caches: pairs of bounded size, which may expire.
 
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { takeAll } from './block.js'
+import { dump, dumpSync, loaderOf, save, saveSync } from './cache-files.js'
 import { preventClone } from './clone.js'
 import { crossing, utf8 } from './codecs.js'
-import { EXPECTED, KEY, VALUE } from './crossing.js'
-import { booleans, stageCachedKeys, stageCachedPairs, takeSums } from './many.js'
+import { EXPECTED, KEY, parseObject, VALUE } from './crossing.js'
+import { booleans, stageCachedKeys, stageCachedPairs } from './many.js'
 import { native } from './native.js'
-import { dump, dumpSync, loaderOf, save, saveSync } from './saved.js'
-import { CacheLike, nameOf, needsSize, readCache, readTtl, readWrite } from './shared/cache.js'
+import { CacheLike, needsSize, readCache, readTtl, readWrite } from './shared/cache.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs } from './shared/codecs.js'
 import { INTERNAL } from './shared/internal.js'
 import { alter } from './shared/table.js'
@@ -15,7 +16,6 @@ import { KEYS, PAIRS, VALUES, walkCache } from './walk.js'
 
 const {
   cacheContains: nativeContains,
-  cacheFigures: nativeFigures,
   cacheIncrement: nativeIncrement,
   cacheInsert: nativeInsert,
   cachePeek: nativePeek,
@@ -38,6 +38,13 @@ const forgotten = new FinalizationRegistry(({ handle, own }) => {
   native.freeCache(handle)
   if (own !== undefined) native.freeStore(own)
 })
+
+/** Which computation is running, also after it has waited. */
+const running = new AsyncLocalStorage()
+const tracker = {
+  current: () => running.getStore(),
+  run: (flight, compute) => running.run(flight, compute),
+}
 
 /** What `new Cache()` has for values, unless told: lru-cache's users put objects there. */
 const OWN_VALUES = 'msgpack'
@@ -106,6 +113,23 @@ const readLoad = (options, more) => {
   return { ...read, ...readCodecs(read) }
 }
 
+/** What works on the items of keys: see shared/cache.js. */
+const itemsOf = (handle, { keys, values }) => ({
+  of: (key) => keys.own(keys.toItem(key, 'key')),
+  select: (item) => values.read(nativeSelect(handle, keys.cross(item, KEY)), VALUE),
+  begin(item, isRefresh) {
+    const number = native.beginComputation(handle, keys.cross(item, KEY), Number(isRefresh))
+    return {
+      stands: () => native.computationStands(number),
+      store: (value, ttl) => {
+        const stored = values.toItem(value, 'value')
+        native.storeComputed(number, values.cross(stored, VALUE), ttl)
+      },
+      end: () => native.freeComputation(number),
+    }
+  },
+})
+
 export class Cache extends CacheLike {
   #handle
   #store
@@ -118,7 +142,7 @@ export class Cache extends CacheLike {
 
   constructor(options, store, opened = openOwn(options)) {
     const { handle, own, name, names, codecs, flights, read } = opened
-    super(flights, read.fetchMethod)
+    super(flights, read.fetchMethod, itemsOf(handle, codecs), tracker)
     preventClone(this, 'Cache')
     this.#handle = handle
     this.#store = options === INTERNAL ? store : undefined
@@ -187,14 +211,7 @@ export class Cache extends CacheLike {
   }
 
   figures() {
-    nativeFigures(this.#handle)
-    const all = takeSums().map((figure) => (figure < 0 ? undefined : figure))
-    const [size, memory, max, maxSize, ttl, hits, misses, writes, evictions, expirations] = all
-    return { size, memory, max, maxSize, ttl, hits, misses, writes, evictions, expirations }
-  }
-
-  keyItem(key) {
-    return this.#keys.toItem(key, 'key')
+    return parseObject(native.cacheFigures(this.#handle))
   }
 
   // --- verbs: see lib/table.js
@@ -213,20 +230,13 @@ export class Cache extends CacheLike {
 
   #write(write, key, value, options) {
     const ttl = readWrite(options)
-    if (this.#areStrings) {
-      this.landed(key)
-      return write(this.#handle, key, value, ttl)
-    }
+    if (this.#areStrings) return write(this.#handle, key, value, ttl)
     const item = this.#values.toItem(value, 'value')
-    const name = this.#keys.toItem(key, 'key')
-    this.landed(name)
-    return write(this.#handle, this.#keys.cross(name, KEY), this.#values.cross(item, VALUE), ttl)
+    return write(this.#handle, this.#key(key), this.#values.cross(item, VALUE), ttl)
   }
 
   delete(key) {
-    const name = this.#keys.toItem(key, 'key')
-    this.landed(name)
-    return nativeDelete(this.#handle, this.#keys.cross(name, KEY))
+    return nativeDelete(this.#handle, this.#key(key))
   }
 
   select(key) {
@@ -279,7 +289,7 @@ export class Cache extends CacheLike {
 
   upsertMany(pairs, options) {
     const ttl = readWrite(options)
-    this.#stageWrite(stageCachedPairs, pairs)
+    stageCachedPairs(this.#handle, this.#codecs, pairs)
     return booleans(nativeUpsertMany(ttl))
   }
 
@@ -290,21 +300,11 @@ export class Cache extends CacheLike {
   }
 
   deleteMany(keys) {
-    this.#stageWrite(stageCachedKeys, keys)
+    stageCachedKeys(this.#handle, this.#codecs, keys)
     return booleans(nativeDeleteMany())
   }
 
-  #stageWrite(stage, items) {
-    const names = this.isComputing() ? [] : undefined
-    const see = names === undefined ? undefined : (item) => names.push(nameOf(item))
-    stage(this.#handle, this.#codecs, items, see)
-    // What a generator of the user's began to compute meanwhile may be for any key.
-    if (names === undefined) this.landed()
-    else for (const name of names) this.landed(name)
-  }
-
   clear() {
-    this.landed()
     nativeClear(this.#handle)
   }
 
@@ -328,18 +328,22 @@ export class Cache extends CacheLike {
   }
 }
 
+/** What this thread computes for the cache of this name, by all its handles of a store. */
+function flightsOf(flights, name) {
+  if (!flights.has(name)) flights.set(name, new Map())
+  return flights.get(name)
+}
+
 /** The cache of this name in a store. `flights` has what is being computed, by name of the cache. */
 export function openCache(store, handle, name, options, flights) {
   const read = readCache(options, 'a cache')
   const opened = open(handle, name, { ...read, ...readCodecs(read) })
-  if (!flights.has(name)) flights.set(name, new Map())
-  return new Cache(INTERNAL, store, { ...opened, flights: flights.get(name), read })
+  return new Cache(INTERNAL, store, { ...opened, flights: flightsOf(flights, name), read })
 }
 
 function openInStore(store, handle, name, read, flights) {
   const opened = openLoaded(handle, name, read)
-  if (!flights.has(name)) flights.set(name, new Map())
-  return new Cache(INTERNAL, store, { ...opened, flights: flights.get(name), read })
+  return new Cache(INTERNAL, store, { ...opened, flights: flightsOf(flights, name), read })
 }
 
 /** Loads a cache into a store. */
@@ -352,6 +356,10 @@ export function loadCacheSync(store, handle, name, source, options, flights) {
 /** The same, as a promise. */
 export async function loadCache(store, handle, name, source, options, flights) {
   const read = readLoad(options, ['signal'])
-  await loaderOf(handle, name, source, read).later(() => native.dropCache(handle, name))
+  const drop = () => {
+    // The store is kept until here, as its number would be another's once it is collected.
+    if (!store.closed) native.dropCache(handle, name)
+  }
+  await loaderOf(handle, name, source, read).later(drop)
   return openInStore(store, handle, name, read, flights)
 }

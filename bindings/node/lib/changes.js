@@ -3,10 +3,10 @@
 import { preventClone } from './clone.js'
 import { readPath } from './files.js'
 import { native } from './native.js'
+import { onAbort } from './shared/abort.js'
 import { readCodecs, rememberedCodecs } from './shared/codecs.js'
-import { typeError } from './shared/errors.js'
 import { ASYNC_DISPOSE, checkInternal, INTERNAL } from './shared/internal.js'
-import { readBoolean, readIterable, readOptions, readString } from './shared/options.js'
+import { readBoolean, readIterable, readOptions, readSignal, readString } from './shared/options.js'
 import { readText } from './shared/text.js'
 import { inside } from './table.js'
 
@@ -72,7 +72,11 @@ class Block {
   #at = 0
   #offset = 0
 
-  constructor({ tables, batches, bytes }) {
+  /** In four bytes how long the JSON behind them is, that JSON, and the changes. */
+  constructor(crossed) {
+    const start = 4 + crossed.readUInt32LE(0)
+    const { tables, batches } = JSON.parse(crossed.toString('utf8', 4, start))
+    const bytes = crossed.subarray(start)
     this.#tables = tables
     this.#batches = batches
     this.#bytes = bytes
@@ -126,8 +130,7 @@ function readChanges(options) {
   const { tables, raw = false, signal, ref = true } = read
   readBoolean(raw, 'raw')
   readBoolean(ref, 'ref')
-  if (signal !== undefined && !(signal instanceof AbortSignal))
-    throw typeError('a signal is an AbortSignal', signal)
+  readSignal(signal)
   const wanted = tables === undefined ? undefined : [...readIterable(tables, 'tables')]
   return { codecs: new Codecs(raw, wanted), signal, ref }
 }
@@ -215,8 +218,7 @@ export class Changes {
   }
 
   async #next(waits) {
-    const wake = () => this.#wake?.()
-    this.#signal?.addEventListener('abort', wake)
+    const stop = this.#signal && onAbort(this.#signal, () => this.#wake?.())
     try {
       for (let pause = SHORTEST_MS; ; pause = Math.min(2 * pause, LONGEST_MS)) {
         if (this.#isEnded) return undefined
@@ -226,7 +228,7 @@ export class Changes {
         if (!this.#isEnded && !this.#signal?.aborted) await this.#sleep(pause)
       }
     } finally {
-      this.#signal?.removeEventListener('abort', wake)
+      stop?.()
     }
   }
 

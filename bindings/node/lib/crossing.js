@@ -9,7 +9,22 @@ export const VALUE = 1
 export const EXPECTED = 2
 export const REGION_BYTES = 4096
 
-const memory = native.prepare(makeError)
+/** The error of the native half; `details` is JSON of its properties. */
+function raise(code, message, details, ...got) {
+  const error = makeError(code, message, ...got)
+  if (details !== undefined) Object.assign(error, JSON.parse(details))
+  Error.captureStackTrace(error, raise)
+  return error
+}
+
+/** An object that crossed as JSON. What is `null` there is `undefined` here. */
+export function parseObject(text) {
+  const object = JSON.parse(text)
+  for (const name of Object.keys(object)) if (object[name] === null) object[name] = undefined
+  return object
+}
+
+const memory = native.prepare(raise)
 export const regions = [KEY, VALUE, EXPECTED].map(
   (region) => new Uint8Array(memory, region * REGION_BYTES, REGION_BYTES),
 )

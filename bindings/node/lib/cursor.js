@@ -1,6 +1,6 @@
 // Cursors: positions in a sorted table.
 
-import { collect, hasMore, Reader } from './block.js'
+import { collect, moreOf, Reader } from './block.js'
 import { preventClone } from './clone.js'
 import { KEY, lengths, VALUE } from './crossing.js'
 import { native } from './native.js'
@@ -68,13 +68,12 @@ export class Cursor {
   }
 
   #many(nextMany, limit) {
-    const { keys, values } = this.#codecs
     const pairs = []
     for (let left = readCount(limit, 'a limit'), isMore = true; isMore; left = limit - pairs.length) {
       const block = nextMany(this.#handle, Math.min(left, MOST), collect)
-      isMore = hasMore(block)
+      isMore = moreOf(block) === 1
       const reader = new Reader(block)
-      while (!reader.isEmpty) pairs.push([reader.next(keys), reader.next(values)])
+      while (!reader.isEmpty) pairs.push(reader.nextPair(this.#codecs))
       isMore &&= pairs.length < limit
     }
     return pairs

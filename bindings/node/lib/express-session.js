@@ -42,7 +42,8 @@ export function sessionStore(session) {
     /** A session is kept as long as its cookie. */
     #lifetime({ cookie }) {
       const left = cookie?.expires ? new Date(cookie.expires) - Date.now() : this.#ttl
-      return Math.max(1, left)
+      // With `ttl: 0` it is kept for ever, as in a cache; a cookie that is over takes its session along.
+      return left === 0 && !cookie?.expires ? 0 : Math.max(1, left)
     }
 
     get(id, done) {

@@ -1,11 +1,12 @@
 // Stores in files.
 
 import { fileURLToPath } from 'node:url'
-import { LATER, later } from './later.js'
+import { parseObject } from './crossing.js'
 import { native } from './native.js'
 import { typeError } from './shared/errors.js'
 import { readBoolean, readLimit, readOptions, readString } from './shared/options.js'
 import { ownBytes, viewBytes } from './shared/views.js'
+import { LATER, later } from './tasks.js'
 
 const OPEN = ['durability', 'readOnly', 'existing', 'memoryLimit']
 const LOAD = ['memoryLimit']
@@ -75,28 +76,33 @@ export async function loadStore(source, options) {
   return later(read, (gauge) => load(gauge, LATER_ON), freeStore)
 }
 
+function parseRecovery(text) {
+  const { report, tables } = JSON.parse(text)
+  return { report: { ...report, torn: report.torn ?? undefined }, tables }
+}
+
 export function checkSync(path, options) {
   const file = readPath(path)
   const { memoryLimit } = readOptions(options, 'a check', LOAD)
-  return native.check(file, readLimit(memoryLimit), undefined, NOW)
+  return parseObject(native.check(file, readLimit(memoryLimit), undefined, NOW))
 }
 
 export async function check(path, options) {
   const file = readPath(path)
   const read = readOptions(options, 'a check', [...LATER, ...LOAD])
   const limit = readLimit(read.memoryLimit)
-  return later(read, (gauge) => native.check(file, limit, gauge, LATER_ON))
+  return parseObject(await later(read, (gauge) => native.check(file, limit, gauge, LATER_ON)))
 }
 
 export function recoverSync(from, to, options) {
   const files = [readPath(from), readPath(to)]
   const { memoryLimit } = readOptions(options, 'a recovery', LOAD)
-  return native.recover(...files, readLimit(memoryLimit), undefined, NOW)
+  return parseRecovery(native.recover(...files, readLimit(memoryLimit), undefined, NOW))
 }
 
 export async function recover(from, to, options) {
   const files = [readPath(from), readPath(to)]
   const read = readOptions(options, 'a recovery', [...LATER, ...LOAD])
   const limit = readLimit(read.memoryLimit)
-  return later(read, (gauge) => native.recover(...files, limit, gauge, LATER_ON))
+  return parseRecovery(await later(read, (gauge) => native.recover(...files, limit, gauge, LATER_ON)))
 }

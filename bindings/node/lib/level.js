@@ -1,10 +1,35 @@
 // A store behind the interface of abstract-level, so that code written for Level runs on it.
 
 import { existsSync } from 'node:fs'
-import { abstractLevel } from './peers.js'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { open, Store } from './store.js'
 
-const { AbstractIterator, AbstractKeyIterator, AbstractLevel, AbstractValueIterator } = abstractLevel()
+/** Where a package is looked for: beside this one, and where the program is, since this one may be a link to a checkout. */
+function places() {
+  const here = pathToFileURL(join(process.cwd(), 'here.js'))
+  return [import.meta.url, process.argv[1] && pathToFileURL(process.argv[1]), here].filter(Boolean)
+}
+
+function resolve(name) {
+  for (const place of places()) {
+    try {
+      return createRequire(place).resolve(name)
+    } catch {
+      // The next place may have it.
+    }
+  }
+  const message =
+    `twindex/level needs the package ${name}, which is not installed: npm install ${name}. ` +
+    'If it is, and twindex is a link to a checkout, then run the program from its own folder, ' +
+    'or install a copy instead: npm install --install-links <checkout>/bindings/node'
+  throw Object.assign(new Error(message), { code: 'MODULE_NOT_FOUND' })
+}
+
+const { AbstractIterator, AbstractKeyIterator, AbstractLevel, AbstractValueIterator } = createRequire(
+  import.meta.url,
+)(resolve('abstract-level'))
 
 /** What crosses as it is. Strings go by way of bytes, since Level shows those that are not UTF-8 too. */
 const FORMATS = ['buffer', 'view']
@@ -105,21 +130,31 @@ export class TwindexLevel extends AbstractLevel {
     return this.#table(keyEncoding, 'view').containsMany(keys)
   }
 
-  async _put(key, value, { keyEncoding, valueEncoding }) {
+  async _put(key, value, { keyEncoding, valueEncoding, sync }) {
     this.#table(keyEncoding, valueEncoding).upsert(key, value)
+    await this.#written(sync)
   }
 
-  async _del(key, { keyEncoding }) {
+  async _del(key, { keyEncoding, sync }) {
     this.#table(keyEncoding, 'view').delete(key)
+    await this.#written(sync)
   }
 
-  async _batch(operations) {
+  /** Waits for the disk where a write asks for that, as Level's option `sync` does. */
+  async #written(sync) {
+    if (!sync || this.#location === undefined) return
+    if (this.#store.durability === 'none') await this.#store.save()
+    else await this.#store.flush()
+  }
+
+  async _batch(operations, { sync }) {
     this.#store.batch((batch) => {
       for (const { type, key, value, keyEncoding, valueEncoding } of operations) {
         if (type === 'put') batch.upsert(this.#table(keyEncoding, valueEncoding), key, value)
         else batch.delete(this.#table(keyEncoding, 'view'), key)
       }
     })
+    await this.#written(sync)
   }
 
   async _clear({ keyEncoding, limit, ...rest }) {

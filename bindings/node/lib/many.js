@@ -24,18 +24,17 @@ function stageCached(handle, shape, items) {
   items.stage()
 }
 
-/** `see` is shown each key as its codec makes it. */
-function readKeys({ keys: codec }, keys, see) {
+function readKeys({ keys: codec }, keys) {
   const items = new Items()
-  for (const key of readIterable(keys, 'the keys')) items.add(codec, key, 'key', see)
+  for (const key of readIterable(keys, 'the keys')) items.add(codec, key, 'key')
   return items
 }
 
-function readPairs({ keys, values }, pairs, see) {
+function readPairs({ keys, values }, pairs) {
   const items = new Items()
   for (const pair of readIterable(pairs, 'the pairs')) {
     const [key, value] = readTuple(pair, 2, 'the pairs')
-    items.add(keys, key, 'key', see)
+    items.add(keys, key, 'key')
     items.add(values, value, 'value')
   }
   return items
@@ -49,12 +48,12 @@ export function stagePairs(handle, codecs, pairs) {
   stage(handle, PAIRS, readPairs(codecs, pairs))
 }
 
-export function stageCachedKeys(handle, codecs, keys, see) {
-  stageCached(handle, KEYS, readKeys(codecs, keys, see))
+export function stageCachedKeys(handle, codecs, keys) {
+  stageCached(handle, KEYS, readKeys(codecs, keys))
 }
 
-export function stageCachedPairs(handle, codecs, pairs, see) {
-  stageCached(handle, PAIRS, readPairs(codecs, pairs, see))
+export function stageCachedPairs(handle, codecs, pairs) {
+  stageCached(handle, PAIRS, readPairs(codecs, pairs))
 }
 
 export function stageAmounts(handle, { keys }, amounts) {

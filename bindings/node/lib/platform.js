@@ -1,10 +1,14 @@
 // What this platform is called in the names of native modules. The package for clusters has a copy.
 
-/** Linux has two C libraries, and a module fits only one. */
+import { readFileSync } from 'node:fs'
+
+/** Linux has two C libraries, and a module fits only one. A report of Node's would tell, but waits for all threads. */
 function libc() {
-  // Else the report looks up the names of all network peers.
-  process.report.excludeNetwork = true
-  return process.report.getReport().header.glibcVersionRuntime === undefined ? 'musl' : 'gnu'
+  try {
+    return readFileSync('/proc/self/maps', 'latin1').includes('/ld-musl-') ? 'musl' : 'gnu'
+  } catch {
+    return 'gnu'
+  }
 }
 
 const ABI = { linux: libc, win32: () => 'msvc' }

@@ -6,15 +6,16 @@ import { loadCache, loadCacheSync, openCache } from './cache.js'
 import { changesOf } from './changes.js'
 import { preventClone } from './clone.js'
 import { crossing, utf8 } from './codecs.js'
-import { checkOtherCopies } from './copies.js'
+import { parseObject } from './crossing.js'
 import { loadStore, loadStoreSync, openFile, openFileSync, readPath } from './files.js'
-import { LATER, later } from './later.js'
 import { native } from './native.js'
+import { checkOtherCopies } from './registry.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs } from './shared/codecs.js'
 import { makeError, rangeError } from './shared/errors.js'
 import { ASYNC_DISPOSE, DISPOSE, INSPECT, INTERNAL } from './shared/internal.js'
 import { readBoolean, readFunction, readLimit, readOptions, readString, TABLE } from './shared/options.js'
 import { openTable } from './table.js'
+import { LATER, later } from './tasks.js'
 import { Warnings } from './warnings.js'
 
 const forgotten = new FinalizationRegistry(native.freeStore)
@@ -26,13 +27,14 @@ export class Store {
   #closing
   #file
   #warnings
-  /** What is being computed for caches, by their names. */
+  /** What this thread computes for caches, by their names. */
   #flights = new Map()
 
   constructor(options, handle) {
     preventClone(this, 'Store')
     this.#handle = options === INTERNAL ? handle : openStore(readOptions(options, 'a store', STORE))
-    this.#file = native.fileOf(this.#handle)
+    const file = native.fileOf(this.#handle)
+    this.#file = file === undefined ? undefined : parseObject(file)
     this.#warnings = new Warnings(this.#file?.path)
     forgotten.register(this, this.#handle)
   }
@@ -153,7 +155,7 @@ export class Store {
   }
 
   stats() {
-    const { lastSync, refreshed, ...figures } = native.stats(this.#handle)
+    const { lastSync, refreshed, ...figures } = parseObject(native.stats(this.#handle))
     const date = (time) => (time === undefined ? undefined : new Date(time))
     return { ...figures, lastSync: date(lastSync), refreshed: date(refreshed) }
   }
@@ -195,9 +197,13 @@ export class Store {
     native.flush(this.#handle, 0)
   }
 
-  async save(path, options) {
+  save(path, options) {
+    return unlessClosed(this.#save(path, options))
+  }
+
+  async #save(path, options) {
     const read = readOptions(options, 'a save', LATER)
-    if (path === undefined) return this.compact(options)
+    if (path === undefined) return this.#compact(read)
     const file = readPath(path)
     return later(read, () => native.saveAs(this.#handle, file, 1))
   }
@@ -207,7 +213,11 @@ export class Store {
     else native.saveAs(this.#handle, readPath(path), 0)
   }
 
-  async compact(options) {
+  compact(options) {
+    return unlessClosed(this.#compact(options))
+  }
+
+  async #compact(options) {
     const read = readOptions(options, 'a compaction', LATER)
     return later(read, (gauge) => native.compact(this.#handle, gauge, 1))
   }
@@ -277,6 +287,17 @@ export class Store {
   [INSPECT](_depth, options, inspect) {
     return `Store ${inspect(this.closed ? { closed: true } : { tables: this.tables(), memory: this.memory }, options)}`
   }
+}
+
+/** The same promise, which ends no process that does not wait for it where only the closing of the store ended the work. */
+function unlessClosed(work) {
+  const promise = new Promise((resolve, reject) => {
+    work.then(resolve, (cause) => {
+      if (cause.code === 'TWINDEX_CLOSED') promise.catch(() => {})
+      reject(cause)
+    })
+  })
+  return promise
 }
 
 /** The number of a store with these options, which are checked before it is opened. */

@@ -1,6 +1,6 @@
 // The iterators behind entries, keys, values and scan.
 
-import { BLOCK_ITEMS, collect, hasMore, itemsOf, pairsOf, Reader } from './block.js'
+import { BLOCK_ITEMS, collect, isMixed, itemsOf, moreOf, pairsOf, Reader } from './block.js'
 import { utf8 } from './codecs.js'
 import { native } from './native.js'
 import { makeError } from './shared/errors.js'
@@ -24,6 +24,9 @@ export const DOWN = 2
 
 /** So many pairs cross at once, and need no walk of the native half. */
 const BLOCK_PAIRS = BLOCK_ITEMS / 2
+
+/** From here on what is behind a block is the number of a walk. */
+const FIRST_WALK = 2
 
 const forgotten = new FinalizationRegistry(nativeFreeWalk)
 
@@ -53,7 +56,13 @@ export class Walk {
       this.#handle = nativeOpenCacheWalk(tableHandle, halves)
       forgotten.register(this, this.#handle, this)
     } else if (halves === PAIRS && way !== ANY && limit <= BLOCK_PAIRS) {
-      this.#begin(nativeScanBlock(tableHandle, way, limit, collect, from, low, to, high))
+      const block = nativeScanBlock(tableHandle, way, limit, collect, from, low, to, high)
+      const more = moreOf(block)
+      if (more >= FIRST_WALK) {
+        this.#handle = more - FIRST_WALK
+        forgotten.register(this, this.#handle, this)
+      }
+      this.#begin(block)
     } else {
       this.#handle = nativeOpenWalk(tableHandle, halves, way, limit, from, low, to, high)
       forgotten.register(this, this.#handle, this)
@@ -81,7 +90,8 @@ export class Walk {
   /** Takes a block of the native half. */
   #begin(block) {
     this.#at = 0
-    if (!this.#areStrings) this.#reader = new Reader(block)
+    this.#ready = NOTHING
+    if (!this.#areStrings || isMixed(block)) this.#reader = new Reader(block)
     else if (this.#halves === PAIRS) this.#ready = pairsOf(block)
     else this.#ready = itemsOf(block)
   }
@@ -90,14 +100,15 @@ export class Walk {
     while (this.#reader === undefined || this.#reader.isEmpty) {
       if (this.#handle === undefined) return this.return()
       const block = nativeWalk(this.#handle, collect)
-      if (!hasMore(block)) this.#end()
+      if (moreOf(block) === 0) this.#end()
       this.#begin(block)
       if (this.#ready.length > 0) return this.next()
     }
     const reader = this.#reader
     const { keys, values } = this.#codecs
-    if (this.#halves === PAIRS) return { value: [reader.next(keys), reader.next(values)], done: false }
-    return { value: reader.next(this.#halves === KEYS ? keys : values), done: false }
+    if (this.#halves === PAIRS) return { value: reader.nextPair(this.#codecs), done: false }
+    const value = this.#halves === KEYS ? reader.next(keys, 'key') : reader.next(values)
+    return { value, done: false }
   }
 
   /** What was read before the store was closed is not given either. */

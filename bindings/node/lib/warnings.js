@@ -16,13 +16,13 @@ let timer
 let seen = 0
 
 function look() {
-  const notices = native.noticesBehind(seen)
-  seen = native.countNotices()
+  const { count, notices } = JSON.parse(native.noticesBehind(seen))
+  seen = count
   for (const notice of notices) {
     for (const [emitter, path] of listening) {
       if (emitter.listenerCount(WARNING) === 0) stop(emitter)
       // What a listener throws is nobody else's.
-      if (notice.path === path) process.nextTick(() => emitter.emit(WARNING, Object.freeze({ ...notice })))
+      if (notice.path === path) process.nextTick(() => emitter.emit(WARNING, Object.freeze(notice)))
     }
   }
 }
@@ -30,7 +30,7 @@ function look() {
 function start(emitter, path) {
   listening.set(emitter, path)
   if (timer !== undefined) return
-  seen = native.countNotices()
+  seen = JSON.parse(native.noticesBehind(Number.MAX_SAFE_INTEGER)).count
   timer = setInterval(look, OFTEN_MS)
   timer.unref()
 }

@@ -5,12 +5,12 @@ use std::ffi::{CString, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use napi::sys::{self, Status};
+use napi_sys::{self as sys, Status};
 
 use crate::encoding::Column;
 use crate::fault::{Answer, Fault};
 use crate::input::Input;
-use crate::js::{Js, Value};
+use crate::js::{Failed, Js, Value, check};
 use crate::memory::Calls;
 use crate::state::State;
 
@@ -48,6 +48,12 @@ impl<'c> Call<'c> {
         let mut bytes = Vec::new();
         Input::default().append_text(self.js, self.argument(position), Column::Name, &mut bytes)?;
         String::from_utf8(bytes).map_err(|_| Fault::bug())
+    }
+
+    /// The same, where there is one.
+    pub(crate) fn optional(&self, position: usize) -> Result<Option<String>, Fault<'c>> {
+        let is_there = !self.js.is_nothing(self.argument(position));
+        is_there.then(|| self.string(position)).transpose()
     }
 
     /// All arguments, as far as there is room.
@@ -98,7 +104,7 @@ pub(crate) unsafe fn export(
     env: sys::napi_env,
     exports: sys::napi_value,
     functions: &[(&str, Native)],
-) -> napi::Result<()> {
+) -> Result<(), Failed> {
     let home = Box::into_raw(Box::new(Home {
         state: RefCell::default(),
         calls: Calls::default(),
@@ -110,22 +116,20 @@ pub(crate) unsafe fn export(
     unsafe { (*home).doors = doors };
     // SAFETY: `env` is the caller's promise; `forget` fits what `home` points to. This module sets no other
     // instance data.
-    napi::check_status!(unsafe {
-        sys::napi_set_instance_data(env, home.cast(), Some(forget), ptr::null_mut())
-    })?;
+    check(unsafe { sys::napi_set_instance_data(env, home.cast(), Some(forget), ptr::null_mut()) })?;
     // SAFETY: `home` lives until `forget`, which runs when no function can be called any more; from here on it is
     // only read.
     let doors = unsafe { &(*home).doors };
     for ((name, _), door) in functions.iter().zip(doors) {
-        let name = CString::new(*name)?;
+        let name = CString::new(*name).map_err(|_| Failed(Status::napi_invalid_arg))?;
         let data = ptr::from_ref(door).cast_mut().cast();
         let mut function = ptr::null_mut();
         // SAFETY: `name` is a C string, and `enter` takes what `data` points to.
-        napi::check_status!(unsafe {
+        check(unsafe {
             sys::napi_create_function(env, name.as_ptr(), -1, Some(enter), data, &raw mut function)
         })?;
         // SAFETY: `exports` is the caller's promise, `function` was just made.
-        napi::check_status!(unsafe { sys::napi_set_named_property(env, exports, name.as_ptr(), function) })?;
+        check(unsafe { sys::napi_set_named_property(env, exports, name.as_ptr(), function) })?;
     }
     Ok(())
 }
@@ -136,11 +140,17 @@ unsafe extern "C" fn forget(_: sys::napi_env, home: *mut c_void, _: *mut c_void)
     drop(unsafe { Box::from_raw(home.cast::<Home>()) });
 }
 
-/// Runs `then` with the state of an environment, outside of any call into this module; not where it has none any more.
+/// Runs `then` with the state of an environment, outside of any call into this module; not where it has none any more. Gives
+/// `settle` what comes of it, and the function that makes errors, once the state is free: making an error may run code of the
+/// user's.
 ///
 /// # Safety
 /// `env` is the environment whose thread this is, in a callback of Node's.
-pub(crate) unsafe fn revisit(env: sys::napi_env, then: impl FnOnce(Js<'_>, &mut State)) {
+pub(crate) unsafe fn revisit<'c>(
+    env: sys::napi_env,
+    then: impl FnOnce(Js<'c>, &mut State) -> Answer<'c>,
+    settle: impl FnOnce(Js<'c>, Answer<'c>, Option<Value<'c>>),
+) {
     let mut home = ptr::null_mut();
     // SAFETY: `env` is the caller's promise, `home` a place for the answer.
     let status = unsafe { sys::napi_get_instance_data(env, &raw mut home) };
@@ -151,9 +161,11 @@ pub(crate) unsafe fn revisit(env: sys::napi_env, then: impl FnOnce(Js<'_>, &mut 
     let home = unsafe { &*home.cast::<Home>() };
     // SAFETY: this is the callback, on its thread.
     let js = unsafe { Js::new(env) };
-    if let Ok(mut state) = home.state.try_borrow_mut() {
-        then(js, &mut state);
-    }
+    let (settled, raise) = match home.state.try_borrow_mut() {
+        Ok(mut state) => (then(js, &mut state), state.raise(js)),
+        Err(_) => (Err(Fault::bug()), None),
+    };
+    settle(js, settled, raise);
 }
 
 /// Runs a function with its state. No panic leaves it, and an error leaves it as an exception.

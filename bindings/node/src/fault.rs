@@ -1,12 +1,12 @@
 //! What a function of this module can end with instead of a value, and how JavaScript gets to know it.
 
-use std::ffi::CStr;
-use std::path::PathBuf;
+use std::path::Path;
 
-use twindex_durable::{Error, Position};
+use serde_json::{Value as Json, json};
+use twindex_durable::Error;
 
 use crate::encoding::Column;
-use crate::js::{Failed, Js, Made, Value};
+use crate::js::{Failed, Js, Value};
 use crate::shared::Refusal;
 
 /// A message shows so much of bytes, in every language.
@@ -103,7 +103,7 @@ impl<'c> Fault<'c> {
         Self::new(Why::Encoding(format!("{what} is not UTF-8: \"{start}{rest}\"")))
     }
 
-    /// The error that JavaScript is to see, made by `raise`: `(code, message, value?) => Error`. `None` where an exception
+    /// The error that JavaScript is to see, made by `raise`: `(code, message, details, value?) => Error`. `None` where an exception
     /// is pending already, or none can be made.
     pub(crate) fn error(self, js: Js<'c>, raise: Option<Value<'c>>) -> Option<Value<'c>> {
         let (code, message, got) = match &*self.0 {
@@ -118,19 +118,15 @@ impl<'c> Fault<'c> {
                 ("TWINDEX_BUG", format!("Node-API refused with status {status}"), None)
             }
         };
-        let code = js.text(code.as_bytes())?.ok()?;
-        let message = js.text(message.as_bytes())?.ok()?;
+        let details = if let Why::Refused(refusal) = &*self.0 { details(refusal) } else { None };
+        let text = |text: &str| js.text(text.as_bytes())?.ok();
+        let details = details.map_or_else(|| js.undefined(), |details| js.json(&details)).ok()?;
+        let (code, message) = (text(code)?, text(&message)?);
         let error = match got {
-            Some(got) => js.call(raise?, &[code, message, got]),
-            None => js.call(raise?, &[code, message]),
+            Some(got) => js.call(raise?, &[code, message, details, got]),
+            None => js.call(raise?, &[code, message, details]),
         };
-        let error = error.ok()?;
-        if let Why::Refused(refusal) = &*self.0 {
-            for (name, value) in details(refusal, js) {
-                js.set(error, name, value.ok()?).ok()?;
-            }
-        }
-        Some(error)
+        error.ok()
     }
 
     /// Leaves this as the pending exception.
@@ -144,33 +140,25 @@ impl<'c> Fault<'c> {
 }
 
 /// What the error's properties say, for a program to read.
-fn details<'c>(refusal: &Refusal, js: Js<'c>) -> Vec<(&'static CStr, Made<'c>)> {
-    let path_of =
-        |path: &PathBuf| js.text(path.to_string_lossy().as_bytes()).unwrap_or_else(|| js.undefined());
-    match refusal {
-        Refusal::Store(Error::InUse { path, pid }) => {
-            let pid = pid.map(|pid| (c"pid", js.u32(pid)));
-            pid.into_iter().chain([(c"path", path_of(path))]).collect()
-        }
+fn details(refusal: &Refusal) -> Option<Json> {
+    let shown = |path: &Path| path.to_string_lossy().into_owned();
+    Some(match refusal {
+        Refusal::Store(Error::InUse { path, pid: Some(pid) }) => json!({ "pid": pid, "path": shown(path) }),
         Refusal::Store(Error::Damaged { path, offset, .. }) => {
-            vec![(c"path", path_of(path)), (c"offset", js.u64(*offset))]
+            json!({ "path": shown(path), "offset": offset })
         }
-        Refusal::OpenOtherwise { path, .. } => {
-            vec![(c"pid", js.u32(std::process::id())), (c"path", path_of(path))]
-        }
-        Refusal::Store(Error::PositionGone { path, position, oldest }) => {
-            let text = |position: &Position| {
-                js.text(position.to_string().as_bytes()).unwrap_or_else(|| js.undefined())
-            };
-            vec![(c"path", path_of(path)), (c"position", text(position)), (c"oldest", text(oldest))]
-        }
+        Refusal::OpenOtherwise { path, .. } => json!({ "pid": std::process::id(), "path": shown(path) }),
+        Refusal::Store(Error::PositionGone { path, position, oldest }) => json!({
+            "path": shown(path), "position": position.to_string(), "oldest": oldest.to_string(),
+        }),
         Refusal::Store(
-            Error::Io { path, .. }
+            Error::InUse { path, pid: None }
+            | Error::Io { path, .. }
             | Error::NoLog { path }
             | Error::LogFailed { path, .. }
             | Error::ReadOnly { path }
             | Error::Closed { path },
-        ) => vec![(c"path", path_of(path))],
-        Refusal::Store(_) | Refusal::Memory => Vec::new(),
-    }
+        ) => json!({ "path": shown(path) }),
+        Refusal::Store(_) | Refusal::Memory => return None,
+    })
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde_json::json;
 use twindex_durable::{Changes, Effect, Position, Result, Store, TableInfo};
 
 /// A block of changes is closed once it has this many bytes.
@@ -95,6 +96,25 @@ impl Source {
 }
 
 impl Block {
+    /// All in one: in four bytes how long the JSON behind them is, that JSON, `{ tables, batches }`, and the changes.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        let tables = self.tables.iter().map(|table| {
+            json!({
+                "name": table.name, "index": table.index.name(), "keys": table.keys, "values": table.values,
+            })
+        });
+        let batches = self.batches.iter();
+        let batches =
+            batches.map(|(position, count)| json!({ "position": position.to_string(), "count": count }));
+        let head = json!({ "tables": tables.collect::<Vec<_>>(), "batches": batches.collect::<Vec<_>>() });
+        let head = head.to_string();
+        let mut all = Vec::with_capacity(4 + head.len() + self.bytes.len());
+        all.extend_from_slice(&(head.len() as u32).to_le_bytes());
+        all.extend_from_slice(head.as_bytes());
+        all.extend_from_slice(&self.bytes);
+        all
+    }
+
     fn push(&mut self, table: &Arc<TableInfo>, effect: &Effect) {
         let nothing: &[u8] = &[];
         let (kind, key, value) = match effect {

@@ -107,15 +107,18 @@ impl Input {
     /// Gives back what a large key or value took.
     pub(crate) fn trim(&mut self) {
         for buffer in [&mut self.key, &mut self.value, &mut self.expected] {
-            trim(buffer);
+            if buffer.capacity() > KEPT_BYTES {
+                trim(buffer);
+            }
         }
     }
 }
 
-/// Gives the memory back where it is much.
-pub(crate) fn trim(buffer: &mut Vec<u8>) {
-    if buffer.capacity() > KEPT_BYTES {
-        *buffer = Vec::new();
+/// Empties a list, and gives its memory back where that is much.
+pub(crate) fn trim<T>(list: &mut Vec<T>) {
+    list.clear();
+    if list.capacity() * size_of::<T>() > KEPT_BYTES {
+        *list = Vec::new();
     }
 }
 

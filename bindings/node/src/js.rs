@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
 use std::ptr;
 
-use napi::sys::{self, Status, napi_status, napi_value};
+use napi_sys::{self as sys, Status, napi_status, napi_value};
 
 /// The environment of the call that is running.
 #[derive(Clone, Copy)]
@@ -61,8 +61,14 @@ macro_rules! value {
     }};
 }
 
-fn check(status: napi_status) -> Result<(), Failed> {
+pub(crate) fn check(status: napi_status) -> Result<(), Failed> {
     if status == Status::napi_ok { Ok(()) } else { Err(Failed(status)) }
+}
+
+/// Frees what a `Buffer` was made of.
+unsafe extern "C" fn free(_: sys::napi_env, _: *mut c_void, owner: *mut c_void) {
+    // SAFETY: `adopt` passed it, and Node calls this once.
+    drop(unsafe { Box::from_raw(owner.cast::<Vec<u8>>()) });
 }
 
 impl<'c> Js<'c> {
@@ -160,8 +166,8 @@ impl<'c> Js<'c> {
             return Some(&[]);
         }
         // SAFETY: the array holds `len` bytes there. It outlives the call, of which `value` is an argument, and
-        // nothing changes it meanwhile: no JavaScript runs on this thread before it is read, and `lib/codecs.js`
-        // copies what other threads share.
+        // nothing changes it meanwhile: no JavaScript runs on this thread before it is read, and `lib/shared/views.js`
+        // copies what other threads share, by what the language itself says of a buffer.
         Some(unsafe { std::slice::from_raw_parts(data.cast(), len) })
     }
 
@@ -230,26 +236,34 @@ impl<'c> Js<'c> {
         Ok((buffer, data.cast()))
     }
 
-    /// A new object without properties.
-    pub(crate) fn object(self) -> Made<'c> {
-        value!(self, napi_create_object())
-    }
-
-    /// Gives an object a property.
-    pub(crate) fn set(self, object: Value<'c>, name: &CStr, value: Value<'c>) -> Result<(), Failed> {
-        let value = if value.raw.is_null() { self.undefined()? } else { value };
-        // SAFETY: both values are of the running call, `name` is a C string.
-        check(unsafe { sys::napi_set_named_property(self.env, object.raw, name.as_ptr(), value.raw) })
-    }
-
-    /// A new array of these values.
-    pub(crate) fn array(self, items: &[Value<'c>]) -> Made<'c> {
-        let array = value!(self, napi_create_array_with_length(items.len()))?;
-        for (at, item) in items.iter().enumerate() {
-            // SAFETY: both values are of the running call.
-            check(unsafe { sys::napi_set_element(self.env, array.raw, at as u32, item.raw) })?;
+    /// A `Buffer` of these very bytes, which are freed when it is collected, or at once where the thread is being ended.
+    pub(crate) fn adopt(self, bytes: Vec<u8>) -> Made<'c> {
+        if bytes.is_empty() {
+            return self.buffer(&bytes);
         }
-        Ok(array)
+        let mut bytes = Box::new(bytes);
+        let (len, data) = (bytes.len(), bytes.as_mut_ptr().cast());
+        let owner = Box::into_raw(bytes);
+        let made = value!(self, napi_create_external_buffer(len, data, Some(free), owner.cast()));
+        let Err(Failed(status)) = made else { return made };
+        let is_refused = [
+            Status::napi_pending_exception,
+            Status::napi_cannot_run_js,
+            Status::napi_closing,
+            Status::napi_no_external_buffers_allowed,
+        ];
+        if !is_refused.contains(&status) {
+            // It may have them.
+            return made;
+        }
+        // SAFETY: Node-API refused before it took anything, so nobody else has them.
+        let bytes = unsafe { Box::from_raw(owner) };
+        if status == Status::napi_no_external_buffers_allowed { self.buffer(&bytes) } else { made }
+    }
+
+    /// An object of ours as one text of JSON: it runs no setter that a program may have put on a prototype.
+    pub(crate) fn json(self, object: &serde_json::Value) -> Made<'c> {
+        self.text(object.to_string().as_bytes()).unwrap_or_else(|| self.undefined())
     }
 
     // --- promises

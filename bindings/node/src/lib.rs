@@ -18,7 +18,8 @@
 //! that both halves see ([`crossing`]), and whatever is many goes as the arguments of one call.
 //!
 //! From the bottom up, where no file uses one that comes later: `notices`, `slab`, `encoding`, `js`, `shared`, `fault`, `memory`,
-//! `crossing`, `input`, `results`, `staged`, `walk`, `gauge`, `feed`, `state`, `call`, and `exports` with the functions.
+//! `crossing`, `input`, `results`, `staged`, `walk`, `gauge`, `feed`, `state`, `pairs`, `call`, `exports` with the functions, and
+//! `module`, which Node finds them by.
 
 #![allow(clippy::unnecessary_wraps, reason = "every function that JavaScript sees has the one type `Native`")]
 
@@ -32,7 +33,9 @@ mod gauge;
 mod input;
 mod js;
 mod memory;
+mod module;
 mod notices;
+mod pairs;
 mod results;
 mod shared;
 mod slab;
@@ -40,12 +43,11 @@ mod staged;
 mod state;
 mod walk;
 
-use napi::bindgen_prelude::Object;
-use napi::{Env, JsValue};
-use napi_derive::napi;
+use twindex::Cache;
+use twindex_durable::Table;
 
 use call::Native;
-use exports::{batch, cache, changes, cli, many, prepare, saved, scan, store, table, work};
+use exports::{batch, cache, cache_files, changes, cli, many, prepare, scan, store, task, verbs};
 
 /// Every function that `lib/native.js` finds.
 const FUNCTIONS: &[(&str, Native)] = &[
@@ -53,6 +55,7 @@ const FUNCTIONS: &[(&str, Native)] = &[
     ("openStore", store::open),
     ("openShared", store::open_shared),
     ("hasShared", store::has_shared),
+    ("loadedModules", store::loaded_modules),
     ("openFile", store::open_file),
     ("loadBytes", store::load_bytes),
     ("loadFile", store::load_file),
@@ -75,12 +78,11 @@ const FUNCTIONS: &[(&str, Native)] = &[
     ("check", store::check),
     ("recover", store::recover),
     ("runCommandLine", cli::run),
-    ("openGauge", work::open_gauge),
-    ("freeGauge", work::free_gauge),
-    ("gaugePairs", work::gauge_pairs),
-    ("gaugeBytes", work::gauge_bytes),
-    ("countNotices", work::count_notices),
-    ("noticesBehind", work::notices_behind),
+    ("openGauge", task::open_gauge),
+    ("freeGauge", task::free_gauge),
+    ("gaugePairs", task::gauge_pairs),
+    ("gaugeBytes", task::gauge_bytes),
+    ("noticesBehind", task::notices_behind),
     ("openChanges", changes::open),
     ("openFileChanges", changes::open_file),
     ("pollChanges", changes::poll),
@@ -95,57 +97,61 @@ const FUNCTIONS: &[(&str, Native)] = &[
     ("batchIncrement", batch::increment),
     ("batchExpect", batch::expect),
     ("commit", batch::commit),
-    ("openTable", table::open),
-    ("seeTable", table::see),
-    ("freeTable", table::free),
-    ("size", table::size),
-    ("tableMemory", table::memory),
-    ("clear", table::clear),
-    ("insert", table::insert),
-    ("replace", table::replace),
-    ("upsert", table::upsert),
-    ("delete", table::delete),
-    ("select", table::select),
-    ("contains", table::contains),
-    ("increment", table::increment),
-    ("compareAndSwap", table::compare_and_swap),
+    ("openTable", verbs::open_table),
+    ("seeTable", verbs::see::<Table>),
+    ("freeTable", verbs::free::<Table>),
+    ("size", verbs::size::<Table>),
+    ("tableMemory", verbs::memory),
+    ("clear", verbs::clear::<Table>),
+    ("insert", verbs::insert::<Table>),
+    ("replace", verbs::replace::<Table>),
+    ("upsert", verbs::upsert::<Table>),
+    ("delete", verbs::delete::<Table>),
+    ("select", verbs::select::<Table>),
+    ("contains", verbs::contains::<Table>),
+    ("increment", verbs::increment::<Table>),
+    ("compareAndSwap", verbs::compare_and_swap::<Table>),
     ("openCache", cache::open),
-    ("saveCache", saved::save),
-    ("dumpCache", saved::dump),
-    ("loadCache", saved::load),
-    ("seeCache", cache::see),
-    ("freeCache", cache::free),
+    ("saveCache", cache_files::save),
+    ("dumpCache", cache_files::dump),
+    ("loadCache", cache_files::load),
+    ("seeCache", verbs::see::<Cache>),
+    ("freeCache", verbs::free::<Cache>),
     ("caches", cache::all),
     ("dropCache", cache::drop),
     ("cacheFigures", cache::figures),
-    ("cacheSize", cache::len),
-    ("clearCache", cache::clear),
-    ("cacheInsert", cache::insert),
-    ("cacheReplace", cache::replace),
-    ("cacheUpsert", cache::upsert),
-    ("deleteCached", cache::delete),
-    ("cacheSelect", cache::select),
+    ("cacheSize", verbs::size::<Cache>),
+    ("clearCache", verbs::clear::<Cache>),
+    ("cacheInsert", verbs::insert::<Cache>),
+    ("cacheReplace", verbs::replace::<Cache>),
+    ("cacheUpsert", verbs::upsert::<Cache>),
+    ("deleteCached", verbs::delete::<Cache>),
+    ("cacheSelect", verbs::select::<Cache>),
     ("cachePeek", cache::peek),
-    ("cacheContains", cache::contains),
+    ("cacheContains", verbs::contains::<Cache>),
     ("cacheTtl", cache::remaining),
     ("cacheTouch", cache::touch),
-    ("cacheIncrement", cache::increment),
-    ("cacheSwap", cache::swap),
+    ("cacheIncrement", verbs::increment::<Cache>),
+    ("cacheSwap", verbs::compare_and_swap::<Cache>),
     ("openCacheWalk", cache::open_walk),
-    ("begin", many::begin),
-    ("beginCached", many::begin_cached),
+    ("beginComputation", cache::begin_computation),
+    ("computationStands", cache::computation_stands),
+    ("storeComputed", cache::store_computed),
+    ("freeComputation", cache::free_computation),
+    ("begin", many::begin::<Table>),
+    ("beginCached", many::begin::<Cache>),
     ("stage", many::stage),
     ("insertMany", many::insert),
     ("replaceMany", many::replace),
-    ("upsertMany", many::upsert),
-    ("deleteMany", many::delete),
+    ("upsertMany", many::upsert::<Table>),
+    ("deleteMany", many::delete::<Table>),
     ("containsMany", many::contains),
-    ("selectMany", many::select),
+    ("selectMany", many::select::<Table>),
     ("incrementMany", many::increment),
     ("compareAndSwapMany", many::compare_and_swap),
-    ("cacheUpsertMany", many::upsert_cached),
-    ("deleteManyCached", many::delete_cached),
-    ("cacheSelectMany", many::select_cached),
+    ("cacheUpsertMany", many::upsert::<Cache>),
+    ("deleteManyCached", many::delete::<Cache>),
+    ("cacheSelectMany", many::select::<Cache>),
     ("take", many::take),
     ("openCursor", scan::open_cursor),
     ("freeCursor", scan::free_cursor),
@@ -159,13 +165,3 @@ const FUNCTIONS: &[(&str, Native)] = &[
     ("freeWalk", scan::free),
     ("walk", scan::next),
 ];
-
-/// Runs once in every environment that loads the module: the main thread and each worker.
-#[napi(module_exports)]
-pub fn register(exports: Object, env: Env) -> napi::Result<()> {
-    // A shared store outlives the worker that opened it, so the code that frees it has to stay as well.
-    napi::bindgen_prelude::retain_current_module_for_unload_safety();
-    notices::keep();
-    // SAFETY: both are of the call that Node is making into this module right now.
-    unsafe { call::export(env.raw(), exports.raw(), FUNCTIONS) }
-}

@@ -68,15 +68,9 @@ pub(crate) fn keep() {
     });
 }
 
-/// How many there were so far.
-pub(crate) fn count() -> u64 {
-    let notices = notices();
-    notices.gone + notices.kept.len() as u64
-}
-
-/// Those behind the first so many, as far as they are kept.
-pub(crate) fn behind(seen: u64) -> Vec<Notice> {
+/// How many there were so far, and those behind the first so many, as far as they are kept.
+pub(crate) fn behind(seen: u64) -> (u64, Vec<Notice>) {
     let notices = notices();
     let skip = usize::try_from(seen.saturating_sub(notices.gone)).unwrap_or(usize::MAX);
-    notices.kept.iter().skip(skip).cloned().collect()
+    (notices.gone + notices.kept.len() as u64, notices.kept.iter().skip(skip).cloned().collect())
 }

@@ -54,6 +54,7 @@ pub(crate) struct Results {
     sums: Vec<Sum>,
     taken: usize,
     taken_bytes: usize,
+    is_only_block: bool,
     /// Memory was refused for some of them.
     is_short: bool,
 }
@@ -70,6 +71,8 @@ pub(crate) enum More {
     Nothing,
     /// What another call finds; the block has to be all that is held.
     Elsewhere,
+    /// The same, by the walk of this number.
+    Walk(u32),
 }
 
 impl Results {
@@ -77,11 +80,28 @@ impl Results {
     pub(crate) fn begin(&mut self, encodings: Encodings, columns: &'static [Column]) {
         self.encodings = encodings;
         self.columns = columns;
-        self.bytes.clear();
+        self.clear();
+    }
+
+    /// Forgets what is there, and gives back what many items took.
+    pub(crate) fn clear(&mut self) {
         trim(&mut self.bytes);
-        self.lengths.clear();
-        self.sums.clear();
-        (self.taken, self.taken_bytes, self.is_short) = (0, 0, false);
+        trim(&mut self.lengths);
+        trim(&mut self.sums);
+        (self.taken, self.taken_bytes, self.is_short, self.is_only_block) = (0, 0, false, false);
+    }
+
+    /// These names and nothing else.
+    pub(crate) fn set_names<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) {
+        self.begin(Encodings::default(), &[Column::Name]);
+        for name in names {
+            self.push(name.as_bytes());
+        }
+    }
+
+    /// Whether JavaScript has all of them.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.taken >= self.len()
     }
 
     /// The number of items.
@@ -91,7 +111,12 @@ impl Results {
 
     /// Whether a block of them is large enough.
     pub(crate) fn is_full(&self) -> bool {
-        self.bytes.len() >= if self.is_text() { TEXT_BLOCK_BYTES } else { BLOCK_BYTES }
+        self.bytes.len() >= if self.is_text() && !self.is_only_block { TEXT_BLOCK_BYTES } else { BLOCK_BYTES }
+    }
+
+    /// One block is to have all of them, where they are not large.
+    pub(crate) fn expect_one_block(&mut self) {
+        self.is_only_block = true;
     }
 
     fn is_text(&self) -> bool {
@@ -132,11 +157,13 @@ impl Results {
         if self.is_short { Err(memory::refused()) } else { Ok(()) }
     }
 
-    fn is_more(&self, more: More) -> bool {
+    /// As JavaScript sees it: 0 for nothing, 1 for more, and from 2 on the number of a walk.
+    fn rest(&self, more: More) -> u32 {
         match more {
-            More::Held => self.taken < self.len(),
-            More::Nothing => false,
-            More::Elsewhere => true,
+            More::Held => (self.taken < self.len()).into(),
+            More::Nothing => 0,
+            More::Elsewhere => 1,
+            More::Walk(number) => number + 2,
         }
     }
 
@@ -172,14 +199,15 @@ impl Results {
         self.taken += count;
         self.taken_bytes += bytes;
         crossing.note(0, count as u32);
-        crossing.note(1, self.is_more(more).into());
+        crossing.note(1, self.rest(more));
         Ok(js.text(text).transpose()?)
     }
 
     /// The next block. Where strings are short and ASCII, they come as one, since making a string costs more than
-    /// cutting one: the words behind the crossing buffer then have the number of items, whether there may be more, and each
-    /// one's length. Otherwise it is what `collect` returns: it is called as `collect(isMore, bytes, ...items)` and returns what that returns. An item that
-    /// is bytes is passed as its length: `bytes` has them one after the other.
+    /// cutting one: the words behind the crossing buffer then have the number of items, what there may be behind them, and
+    /// each one's length. Otherwise it is what `collect` returns: it is called as
+    /// `collect(more, isMixed, bytes, ...items)`. An item that is bytes is passed as its length: `bytes` has them one after the
+    /// other. Where a string is not UTF-8, `isMixed` is true and a `Buffer` stands for it.
     pub(crate) fn take<'c>(
         &mut self,
         js: Js<'c>,
@@ -192,21 +220,29 @@ impl Results {
             return Ok(text);
         }
         let nothing = js.undefined()?;
-        let mut arguments = [nothing; 2 + BLOCK_ITEMS];
+        let mut arguments = [nothing; 3 + BLOCK_ITEMS];
         let mut block = Vec::new();
+        let mut is_mixed = false;
         let count = (self.len() - self.taken).min(BLOCK_ITEMS);
-        for argument in &mut arguments[2..2 + count] {
-            *argument = self.next(js, &mut block, nothing)?;
+        for argument in &mut arguments[3..3 + count] {
+            *argument = self.next(js, &mut block, &mut is_mixed, nothing)?;
         }
-        arguments[0] = js.boolean(self.is_more(more))?;
+        arguments[0] = js.u32(self.rest(more))?;
+        arguments[1] = js.boolean(is_mixed)?;
         if !block.is_empty() {
-            arguments[1] = js.buffer(&block)?;
+            arguments[2] = js.buffer(&block)?;
         }
-        Ok(js.call(collect, &arguments[..2 + count])?)
+        Ok(js.call(collect, &arguments[..3 + count])?)
     }
 
     /// The next item, by itself; the bytes of one that is bytes go into `block`.
-    fn next<'c>(&mut self, js: Js<'c>, block: &mut Vec<u8>, nothing: Value<'c>) -> Answer<'c> {
+    fn next<'c>(
+        &mut self,
+        js: Js<'c>,
+        block: &mut Vec<u8>,
+        is_mixed: &mut bool,
+        nothing: Value<'c>,
+    ) -> Answer<'c> {
         let at = self.taken;
         self.taken += 1;
         if let Some(&(sum, is_bigint)) = self.sums.get(at) {
@@ -220,7 +256,13 @@ impl Results {
         self.taken_bytes += length;
         let column = self.columns[at % self.columns.len()];
         match self.encodings.of(column) {
-            Encoding::Text => text(js, column, bytes),
+            Encoding::Text => {
+                let Some(made) = js.text(bytes) else {
+                    *is_mixed = true;
+                    return Ok(js.buffer(bytes)?);
+                };
+                made.map_err(|_| Fault::too_long(length))
+            }
             Encoding::Bytes => {
                 append(block, bytes)?;
                 Ok(js.usize(length)?)

@@ -69,11 +69,17 @@ enum Key {
     Follower(PathBuf),
 }
 
-/// Where one store at a time is open. Its lock is held while that is opened and while it is let go, so that who comes
-/// in between waits for the one or the other.
+/// Where one store at a time is open. Its lock is held while that is opened and while it is closed, so that an open waits
+/// for a close that is under way.
 struct Place {
     key: Key,
-    open: Mutex<Weak<Shared>>,
+    open: Mutex<Option<Open>>,
+}
+
+/// A store that is open, and how many handles threads have of it.
+struct Open {
+    store: Store,
+    handles: usize,
 }
 
 impl Place {
@@ -92,15 +98,19 @@ impl Place {
         self: Arc<Self>,
         meet: impl FnOnce(&Store) -> Result<(), Refusal>,
         open: impl FnOnce() -> Result<Store, Refusal>,
-    ) -> Result<Arc<Shared>, Refusal> {
+    ) -> Result<Shared, Refusal> {
         let mut here = lock(&self.open);
-        if let Some(shared) = here.upgrade() {
-            meet(shared.store())?;
-            return Ok(shared);
-        }
-        let shared = Arc::new(Shared { store: Some(open()?), place: Some(Arc::clone(&self)) });
-        *here = Arc::downgrade(&shared);
-        Ok(shared)
+        let store = if let Some(Open { store, handles }) = &mut *here {
+            meet(store)?;
+            *handles += 1;
+            store.clone()
+        } else {
+            let store = open()?;
+            *here = Some(Open { store: store.clone(), handles: 1 });
+            store
+        };
+        drop(here);
+        Ok(Shared { store, place: Some(self) })
     }
 }
 
@@ -115,26 +125,26 @@ impl Drop for Place {
     }
 }
 
-/// A store that is one thread's own, or one that others find; it is gone once every thread has let go of it.
+/// A thread's handle of a store that is its own, or one that others find.
 pub(crate) struct Shared {
-    /// There until it is let go.
-    store: Option<Store>,
+    store: Store,
+    /// There until the handle is let go.
     place: Option<Arc<Place>>,
 }
 
 impl Shared {
     /// A store that no other thread finds.
-    pub(crate) fn own(store: Store) -> Arc<Self> {
-        Arc::new(Self { store: Some(store), place: None })
+    pub(crate) fn own(store: Store) -> Self {
+        Self { store, place: None }
     }
 
     /// The process's store of this name, which is new where no thread has one open.
-    pub(crate) fn named(name: &str) -> Result<Arc<Self>, Refusal> {
+    pub(crate) fn named(name: &str) -> Result<Self, Refusal> {
         Place::of(Key::Name(name.into())).open(|_| Ok(()), || Ok(Store::new()))
     }
 
     /// The process's store in this file, or with `read_only` its follower of the file, which then has all that is there.
-    pub(crate) fn in_file(path: &Path, asked: Asked) -> Result<Arc<Self>, Refusal> {
+    pub(crate) fn in_file(path: &Path, asked: Asked) -> Result<Self, Refusal> {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
         let Asked { durability, read_only, memory_limit: limit, .. } = asked;
         let key = if read_only { Key::Follower } else { Key::File };
@@ -146,7 +156,7 @@ impl Shared {
             if limit.is_some() {
                 store.set_memory_limit(limit);
             }
-            // A file that cannot be read any more is an error, as it is for whoever opens it first.
+            // A file that cannot be read any more is an error, as it is for the first that opens it.
             if read_only { Ok(store.refresh().map(drop)?) } else { Ok(()) }
         };
         Place::of(key(resolve(&path))).open(meet, || Ok(asked.options().open(&path)?))
@@ -155,49 +165,63 @@ impl Shared {
     /// Whether some thread has a store of this name.
     pub(crate) fn is_named(name: &str) -> bool {
         let place = lock(&PLACES).get(&Key::Name(name.into())).and_then(Weak::upgrade);
-        place.is_some_and(|place| lock(&place.open).strong_count() > 0)
+        place.is_some_and(|place| lock(&place.open).is_some())
     }
 
     pub(crate) fn store(&self) -> &Store {
-        self.store.as_ref().expect("only the last owner lets go of it")
+        &self.store
     }
 
-    /// Lets go of the store: its file too, where nobody else has it. What was written is on disk then, as far as the
-    /// durability promises that at all. Where that fails, the store is given back.
-    pub(crate) fn close(self: Arc<Self>) -> Result<(), (Arc<Self>, Error)> {
-        let place = self.place.clone();
-        let mut here = place.as_ref().map(|place| lock(&place.open));
-        match Arc::try_unwrap(self) {
-            Ok(mut last) => {
-                let closed = last.store().close();
-                let Err(error) = closed else {
-                    last.place = None;
-                    return Ok(());
-                };
-                let again = Arc::new(last);
-                if let Some(here) = &mut here {
-                    **here = Arc::downgrade(&again);
-                }
-                Err((again, error))
+    /// Lets go of the handle, and of the file where it is the last one. What was written before is on disk then, whatever the
+    /// durability. Where that fails, the handle is given back.
+    pub(crate) fn close(mut self) -> Result<(), (Self, Error)> {
+        let Some(place) = self.place.clone() else {
+            return self.store.close().map_err(|error| (self, error));
+        };
+        let mut here = lock(&place.open);
+        let is_last = here.as_ref().is_none_or(|open| open.handles == 1);
+        let closed = if is_last {
+            self.store.close()
+        } else if self.store.is_read_only() || self.store.path().is_none() {
+            Ok(())
+        } else if self.store.durability() == Durability::None {
+            self.store.save()
+        } else {
+            self.store.flush()
+        };
+        match closed {
+            Ok(()) => {
+                self.place = None;
+                let_go(&mut here);
+                Ok(())
             }
-            Err(shared) => {
-                // Where the others let go of it meanwhile, it is let go here, which takes this lock.
+            Err(error) => {
                 drop(here);
-                if shared.store().is_read_only() {
-                    return Ok(());
-                }
-                shared.store().flush().map_err(|error| (shared, error))
+                Err((self, error))
             }
         }
     }
 }
 
+/// One handle less; whether it was the last.
+fn let_go(here: &mut Option<Open>) -> bool {
+    let Some(open) = here else { return true };
+    open.handles -= 1;
+    if open.handles == 0 {
+        *here = None;
+    }
+    here.is_none()
+}
+
 impl Drop for Shared {
     fn drop(&mut self) {
-        // Who opens the file meanwhile is to find it free.
-        let place = self.place.take();
-        let _here = place.as_ref().map(|place| lock(&place.open));
-        self.store = None;
+        let Some(place) = self.place.take() else { return };
+        // An open of the file meanwhile is to find it free.
+        let mut here = lock(&place.open);
+        if let_go(&mut here) && self.store.durability() != Durability::None {
+            // Something that is under way may still have the store.
+            let _ = self.store.close();
+        }
     }
 }
 
@@ -224,12 +248,25 @@ impl Asked {
     }
 }
 
-/// The one name of a file that may not be there yet.
+/// So many links lead to a file at most, as on Linux.
+const LINKS: usize = 40;
+
+/// The one name of a file that may not be there yet, also where a link leads to it.
 fn resolve(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| match (path.parent().map(Path::canonicalize), path.file_name()) {
-        (Some(Ok(folder)), Some(name)) => folder.join(name),
-        _ => path.into(),
-    })
+    let mut path = path.to_path_buf();
+    for _ in 0..LINKS {
+        if let Ok(found) = path.canonicalize() {
+            return found;
+        }
+        if let (Some(Ok(folder)), Some(name)) = (path.parent().map(Path::canonicalize), path.file_name()) {
+            path = folder.join(name);
+        }
+        match path.read_link() {
+            Ok(target) => path = path.parent().map_or(target.clone(), |folder| folder.join(&target)),
+            Err(_) => return path,
+        }
+    }
+    path
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

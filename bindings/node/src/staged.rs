@@ -13,23 +13,12 @@ use crate::memory::{collected, reserve};
 /// What has been staged.
 #[derive(Default)]
 pub(crate) struct Staged {
-    pub(crate) target: Target,
+    /// The number of the table or cache that the items are for.
+    pub(crate) target: u32,
+    encodings: Encodings,
     shape: &'static [Kind],
     bytes: Vec<u8>,
     items: Vec<Item>,
-}
-
-/// What the items are for, by its number.
-#[derive(Clone, Copy)]
-pub(crate) enum Target {
-    Table(u32),
-    Cache(u32),
-}
-
-impl Default for Target {
-    fn default() -> Self {
-        Self::Table(u32::MAX)
-    }
 }
 
 /// What an item is.
@@ -58,10 +47,10 @@ enum Item {
 type Pair<'s> = (&'s [u8], &'s [u8]);
 
 impl Staged {
-    /// Forgets what is there, for a table or cache and one of the shapes.
-    pub(crate) fn begin(&mut self, target: Target, shape: u32) {
+    /// Forgets what is there, for a table or cache, how its pairs cross, and one of the shapes.
+    pub(crate) fn begin(&mut self, target: u32, encodings: Encodings, shape: u32) {
         self.clear();
-        self.target = target;
+        (self.target, self.encodings) = (target, encodings);
         self.shape = SHAPES.get(shape as usize).copied().unwrap_or_default();
     }
 
@@ -70,7 +59,6 @@ impl Staged {
         &mut self,
         js: Js<'c>,
         input: &mut Input,
-        encodings: Encodings,
         mut bytes: &[u8],
         items: &[Value<'c>],
     ) -> Result<(), Fault<'c>> {
@@ -91,7 +79,7 @@ impl Staged {
                 }
             };
             let start = self.bytes.len();
-            match encodings.of(column) {
+            match self.encodings.of(column) {
                 Encoding::Text => input.append_text(js, argument, column, &mut self.bytes)?,
                 Encoding::Bytes => {
                     let own = js.get_u32(argument).and_then(|len| bytes.split_off(..len as usize));
@@ -105,9 +93,8 @@ impl Staged {
     }
 
     pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
         trim(&mut self.bytes);
-        self.items.clear();
+        trim(&mut self.items);
     }
 
     fn bytes(&self, item: &Item) -> Option<&[u8]> {

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use napi::sys;
-use twindex::{Cache, Cursor};
+use napi_sys as sys;
+use twindex::{Cache, Computation, Cursor};
 use twindex_durable::{Batch, Error, Store, Table};
 
 use crate::crossing::{Crossing, Region};
@@ -19,7 +19,7 @@ use crate::js::{Js, Value};
 use crate::results::Results;
 use crate::shared::{Refusal, Shared};
 use crate::slab::Slab;
-use crate::staged::{Staged, Target};
+use crate::staged::Staged;
 use crate::walk::Walk;
 
 /// Something that belongs to a store, and how JavaScript sees its pairs.
@@ -27,6 +27,13 @@ pub(crate) struct Of<T> {
     pub(crate) store: u32,
     pub(crate) encodings: Encodings,
     pub(crate) thing: T,
+}
+
+/// A value of a cache that JavaScript computes: its key, and the value that it is to replace.
+pub(crate) struct Computing {
+    pub(crate) computation: Computation,
+    pub(crate) key: Vec<u8>,
+    pub(crate) seen: Option<Vec<u8>>,
 }
 
 /// The state of one environment. As it ends, its stores are let go last: whoever lets go of a store the last is the one
@@ -38,8 +45,9 @@ pub(crate) struct State {
     pub(crate) walks: Slab<Of<Walk>>,
     pub(crate) tables: Slab<Of<Table>>,
     pub(crate) caches: Slab<Of<Cache>>,
+    pub(crate) computations: Slab<Of<Computing>>,
     pub(crate) feeds: Slab<Feed>,
-    pub(crate) stores: Slab<Arc<Shared>>,
+    pub(crate) stores: Slab<Shared>,
     pub(crate) gauges: Slab<Arc<Gauge>>,
     pub(crate) input: Input,
     pub(crate) staged: Staged,
@@ -57,37 +65,7 @@ pub(crate) struct Prepared {
 
 impl State {
     pub(crate) fn store<'c>(&self, number: u32) -> Result<&Store, Fault<'c>> {
-        self.stores.get(number).map(|shared| shared.store()).ok_or_else(Fault::closed)
-    }
-
-    /// The parts that a call on one table works with.
-    pub(crate) fn parts<'c>(&mut self, table: u32) -> Result<Parts<'_>, Fault<'c>> {
-        let Self { tables, input, results, prepared, .. } = self;
-        let table = tables.get(table).ok_or_else(Fault::closed)?;
-        let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
-        Ok(Parts { table, input, results, crossing })
-    }
-
-    /// The parts that a call on one cache works with.
-    pub(crate) fn cache_parts<'c>(&mut self, cache: u32) -> Result<Parts<'_, Cache>, Fault<'c>> {
-        let Self { caches, input, results, prepared, .. } = self;
-        let table = caches.get(cache).ok_or_else(Fault::closed)?;
-        let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
-        Ok(Parts { table, input, results, crossing })
-    }
-
-    /// What staging for a table or cache works with.
-    pub(crate) fn staging<'c>(&mut self, target: Target) -> Result<(&mut Input, Encodings), Fault<'c>> {
-        Ok(match target {
-            Target::Table(table) => {
-                let Parts { table, input, .. } = self.parts(table)?;
-                (input, table.encodings)
-            }
-            Target::Cache(cache) => {
-                let Parts { table, input, .. } = self.cache_parts(cache)?;
-                (input, table.encodings)
-            }
-        })
+        self.stores.get(number).map(Shared::store).ok_or_else(Fault::closed)
     }
 
     /// The crossing buffer.
@@ -109,6 +87,7 @@ impl State {
         self.walks.close_where(|walk| walk.store == store);
         self.tables.close_where(|table| table.store == store);
         self.caches.close_where(|cache| cache.store == store);
+        self.computations.close_where(|computing| computing.store == store);
         self.feeds.close_where(|feed| feed.store == Some(store));
     }
 
@@ -119,15 +98,12 @@ impl State {
         self.walks.park_where(parked, |walk| walk.store == store);
         self.tables.park_where(parked, |table| table.store == store);
         self.caches.park_where(parked, |cache| cache.store == store);
+        self.computations.park_where(parked, |computing| computing.store == store);
         self.feeds.park_where(parked, |feed| feed.store == Some(store));
     }
 
     /// Ends what the closing of a store began: nothing of it is left, or it is open again.
-    pub(crate) fn closed(
-        &mut self,
-        store: u32,
-        closed: Result<(), (Arc<Shared>, Error)>,
-    ) -> Result<(), Refusal> {
+    pub(crate) fn closed(&mut self, store: u32, closed: Result<(), (Shared, Error)>) -> Result<(), Refusal> {
         let Err((shared, error)) = closed else {
             self.close_all(store);
             return Ok(());
@@ -144,7 +120,7 @@ impl State {
 }
 
 /// What a call on one table or cache works with.
-pub(crate) struct Parts<'s, T = Table> {
+pub(crate) struct Parts<'s, T> {
     pub(crate) table: &'s Of<T>,
     pub(crate) input: &'s mut Input,
     pub(crate) results: &'s mut Results,

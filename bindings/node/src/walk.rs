@@ -95,6 +95,11 @@ impl Walk {
         Self { way, halves, left, block: FIRST_PAIRS }
     }
 
+    /// A walk past at most so many pairs, which fit into one block where they are not large.
+    pub(crate) const fn short(way: Way, left: usize) -> Self {
+        Self { way, halves: Halves::BOTH, left, block: left }
+    }
+
     /// Puts the next block into `results`; whether there may be more pairs.
     pub(crate) fn fill(&mut self, results: &mut Results) -> bool {
         let Self { way, halves, left, block } = self;

@@ -288,21 +288,122 @@ test('getOrCompute, by all handles of a cache', async () => {
   )
 })
 
-test('what is written or deleted meanwhile is newer than what is being computed', async () => {
-  const cache = new Cache({ max: 10 })
-  const later = async () => {
-    await sleep(1)
-    return 'old'
+test('what is written or deleted meanwhile, by any handle and verb, is newer than what is being computed', async () => {
+  const store = new Store()
+  const cache = store.cache('c', { max: 10, values: 'int' })
+  const bytes = store.cache('c', { keys: 'view', values: 'view' })
+  const key = new TextEncoder().encode('ä')
+  const writes = [
+    [() => cache.set('ä', 7), 7],
+    [() => cache.increment('ä', 100), 100],
+    [() => cache.alter('ä', () => 5), 5],
+    [() => cache.compareAndSwap('ä', undefined, 6), 6],
+    [() => cache.upsertMany([['ä', 8]]), 8],
+    [() => bytes.set(key, Uint8Array.of(57)), 9],
+    [() => cache.delete('ä'), undefined],
+    [() => bytes.deleteMany([key]), undefined],
+    [() => cache.set('ä', 1).compareAndSwap('ä', 1, undefined), undefined],
+    [() => cache.set('ä', 1).alter('ä', () => DELETE), undefined],
+    [() => cache.clear(), undefined],
+  ]
+  for (const [write, newest] of writes) {
+    cache.clear()
+    let begun
+    const isBegun = new Promise((resolve) => {
+      begun = resolve
+    })
+    let finish
+    const computed = cache.getOrCompute('ä', () => {
+      begun()
+      return new Promise((resolve) => {
+        finish = resolve
+      })
+    })
+    await isBegun
+    write()
+    // What asks after a deletion does not get what was computed before it.
+    if (newest === undefined) assert.equal(await cache.getOrCompute('ä', () => 3), 3)
+    finish(2)
+    assert.deepEqual([await computed, cache.get('ä')], [2, newest ?? 3], String(write))
   }
-  const [written, deleted, cleared] = ['a', 'b', 'c'].map((key) => cache.getOrCompute(key, later))
-  cache.set('a', 'new')
-  cache.delete('b')
-  assert.deepEqual(await Promise.all([written, deleted]), ['old', 'old'])
-  assert.deepEqual([cache.get('a'), cache.get('b')], ['new', undefined])
-  cache.clear()
-  await cleared
-  const last = cache.getOrCompute('d', later)
-  cache.clear()
-  assert.equal(await last, 'old')
-  assert.equal(cache.size, 0)
+})
+
+test('a refresh replaces what it saw, and nothing newer', async () => {
+  const fetchMethod = async (_key, old, { context }) => {
+    context?.()
+    return `${old}, then`
+  }
+  const cache = new Cache({ max: 10, fetchMethod })
+  cache.set('k', 'first')
+  assert.equal(await cache.fetch('k', { forceRefresh: true, ttl: 60_000 }), 'first, then')
+  assert.ok(cache.getRemainingTTL('k') <= 60_000)
+  for (const [change, newest] of [
+    [() => cache.set('k', 'newer'), 'newer'],
+    [() => cache.delete('k'), undefined],
+  ]) {
+    await cache.fetch('k', { forceRefresh: true, context: change })
+    assert.equal(cache.get('k'), newest)
+  }
+})
+
+test('a computation ends with its cache', async () => {
+  const store = new Store()
+  const old = store.cache('c', { max: 10 })
+  let finish
+  const computed = old.getOrCompute('k', () => new Promise((resolve) => (finish = resolve)))
+  await sleep(1)
+  store.dropCache('c')
+  const cache = store.cache('c', { max: 10 })
+  assert.equal(await cache.getOrCompute('k', () => 'anew'), 'anew')
+  finish('of the dropped one')
+  assert.equal(await computed, 'of the dropped one')
+  assert.equal(cache.get('k'), 'anew')
+  const last = cache.getOrCompute('other', () => new Promise((resolve) => (finish = resolve)))
+  await sleep(1)
+  store.closeSync()
+  finish('of the closed one')
+  assert.equal(await last, 'of the closed one')
+})
+
+test('a key is stored as it was when its value was asked for', async () => {
+  const cache = new Store().cache('c', { max: 10, keys: 'view', values: 'str' })
+  const key = Uint8Array.of(1)
+  const computed = cache.getOrCompute(key, () => 'of 1')
+  key[0] = 2
+  await computed
+  assert.deepEqual([cache.get(Uint8Array.of(1)), cache.has(key)], ['of 1', false])
+})
+
+test('a computation that asks for its own key is refused', async () => {
+  const cache = new Cache({ max: 10 })
+  const own = cache.getOrCompute('k', () => cache.getOrCompute('k', () => 1))
+  await assert.rejects(own, code('CIRCLE'))
+  const by = cache.getOrCompute('a', () => cache.getOrCompute('b', () => cache.getOrCompute('a', () => 1)))
+  await assert.rejects(by, code('CIRCLE'))
+  assert.equal(await cache.getOrCompute('k', () => 2), 2)
+})
+
+test('an aborted fetch rejects, and its computation goes on', async () => {
+  let finish
+  const cache = new Cache({ max: 10, fetchMethod: () => new Promise((resolve) => (finish = resolve)) })
+  await assert.rejects(cache.fetch('k', { signal: AbortSignal.abort(new Error('mine')) }), /mine/)
+  const aborting = new AbortController()
+  const aborted = cache.fetch('k', { signal: aborting.signal })
+  const patient = cache.fetch('k')
+  await sleep(1)
+  aborting.abort(new Error('enough'))
+  await assert.rejects(aborted, /enough/)
+  finish('page')
+  assert.deepEqual([await patient, cache.get('k')], ['page', 'page'])
+  await assert.rejects(cache.fetch('k', { signal: 1 }), code('TYPE'))
+})
+
+test('a key that is too long says so, however it is asked for', async () => {
+  const cache = new Store().cache('c', { max: 10, keys: 'view', values: 'str' })
+  const long = new Uint8Array(130_000)
+  await assert.rejects(
+    cache.getOrCompute(long, () => 'x'),
+    code('KEY_TOO_LONG'),
+  )
+  assert.equal(await cache.getOrCompute(new Uint8Array(65_535), () => 'x'), 'x')
 })

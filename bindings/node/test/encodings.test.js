@@ -208,9 +208,9 @@ test('json: nothing is converted with loss', () => {
     'a" 9007199254740993': '9007199254740993 1e999',
   })
   assert.equal(read('"\\ud83d\\ude00"'), '😀')
-  for (const value of [2 ** 60, 1.5e20, -(2 ** 53) - 2, 5e-324, 1.7976931348623157e308, -0]) {
+  for (const value of [2 ** 60, 1.5e20, -(2 ** 53) - 2, 5e-324, 1.7976931348623157e308]) {
     table.set('k', value)
-    assert.equal(table.get('k') + 0, value + 0)
+    assert.equal(table.get('k'), value)
   }
 })
 
@@ -250,14 +250,12 @@ test('msgpack: what MessagePack can say', () => {
     assert.deepStrictEqual(table.get(`k${at}`), value)
   }
   assert.deepStrictEqual(table.selectMany(values.map((_, at) => `k${at}`)), values)
-  table.set('small', 5n)
-  assert.equal(table.get('small'), 5)
   const circle = []
   circle.push(circle)
-  for (const bad of [circle, 2n ** 64n, -(2n ** 63n) - 1n, ['\ud800']]) {
+  for (const bad of [5n, new Map(), new Map([['a', 1]]), 2n ** 64n, -(2n ** 63n) - 1n, ['\ud800']]) {
     assert.throws(() => table.set('k', bad), { code: 'TWINDEX_ENCODING' })
   }
-  for (const bad of [undefined, [undefined], () => 1, Symbol('s'), new Date(), new Set()]) {
+  for (const bad of [circle, undefined, [undefined], () => 1, Symbol('s'), new Date(), new Set()]) {
     assert.throws(() => table.set('k', bad), { name: 'TypeError', code: 'TWINDEX_TYPE' })
   }
 })
@@ -458,10 +456,10 @@ test('json: code of the value may use the store', () => {
   const table = open({ keys: 'bytes', values: 'json' })
   const other = open({ keys: 'bytes', values: 'bytes' })
   const value = {
-    toJSON() {
+    get said() {
       other.upsert(Buffer.from('other'), Buffer.from('thing'))
       assert.equal(other.has(Buffer.from('none')), false)
-      return 'said'
+      return 'it'
     },
   }
   const [key, swapped, many] = ['key', 'swapped', 'many'].map((text) => Buffer.from(text))
@@ -472,9 +470,9 @@ test('json: code of the value may use the store', () => {
   assert.deepEqual(table.insertMany([[many, value]]), [true])
   assert.ok(table.alter(key, () => [value]))
   const wanted = [
-    [key, ['said']],
-    [swapped, 'said'],
-    [many, 'said'],
+    [key, [{ said: 'it' }]],
+    [swapped, { said: 'it' }],
+    [many, { said: 'it' }],
   ]
   for (const [at, said] of wanted) assert.deepEqual(table.select(at), said)
   assert.equal(table.size, wanted.length)

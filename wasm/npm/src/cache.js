@@ -2,6 +2,7 @@
 
 import { like, readAmount } from './amounts.js'
 import { placed } from './codecs.js'
+import { Computations } from './computations.js'
 import { ABSENT } from './core.js'
 import { Block, KEYS, PAIRS, VALUES } from './many.js'
 import { CacheLike, needsSize, readCache, readTtl, readWrite } from './shared/cache.js'
@@ -92,7 +93,7 @@ function loadOwn(core, source, options) {
   const read = readLoad(options)
   const own = core.status(core.exports.twindex_store_new(NO_LIMIT))
   try {
-    return { ...load(core, own, OWN_NAME, source, read), own, flights: new Map(), read }
+    return { ...load(core, own, OWN_NAME, source, read), own, computations: new Computations(), read }
   } catch (error) {
     core.exports.twindex_close(own)
     throw error
@@ -110,7 +111,7 @@ function openOwn(core, options) {
   const own = core.status(core.exports.twindex_store_new(NO_LIMIT))
   try {
     const codecs = readCodecs({ keys: read.keys, values: read.values ?? OWN_VALUES })
-    return { ...open(core, own, OWN_NAME, { ...read, ...codecs }), own, flights: new Map(), read }
+    return { ...open(core, own, OWN_NAME, { ...read, ...codecs }), own, computations: new Computations(), read }
   } catch (error) {
     core.exports.twindex_close(own)
     throw error
@@ -128,8 +129,18 @@ class BaseCache extends CacheLike {
   #keys
   #values
 
-  constructor(core, store, { handle, own, name, names, codecs, flights, read }) {
-    super(flights, read.fetchMethod)
+  #computations
+
+  constructor(core, store, { handle, own, name, names, codecs, computations, read }) {
+    super(computations.flights, read.fetchMethod, {
+      of: (key) => codecs.keys.own(codecs.keys.toItem(key, 'key')),
+      select: (item) => this.#read(this.#callWith(core.exports.twindex_cache_select, item)),
+      begin: (item) =>
+        computations.begin(item, (value, ttl = OWN_TTL) =>
+          this.#put(core.exports.twindex_cache_upsert, item, codecs.values.toItem(value, 'value'), ttl),
+        ),
+    })
+    this.#computations = computations
     this.#core = core
     this.#handle = handle
     this.#store = store
@@ -177,10 +188,6 @@ class BaseCache extends CacheLike {
     return Object.fromEntries(FIGURES.map((name, at) => [name, figure(at) < 0 ? undefined : figure(at)]))
   }
 
-  keyItem(key) {
-    return this.#keys.toItem(key, 'key')
-  }
-
   // --- verbs: see table.js
 
   insert(key, value, options) {
@@ -196,15 +203,19 @@ class BaseCache extends CacheLike {
   }
 
   #write(verb, key, value, options) {
-    const core = this.#core
     const ttl = readWrite(options) ?? OWN_TTL
     const keyItem = this.#keys.toItem(key, 'key')
-    const valueItem = this.#values.toItem(value, 'value')
-    this.landed(keyItem)
+    return this.#put(verb, keyItem, this.#values.toItem(value, 'value'), ttl)
+  }
+
+  #put(verb, keyItem, valueItem, ttl) {
+    const core = this.#core
     core.tick()
     const k = this.#keys.write(core, 0, keyItem, 'key')
     const v = this.#values.write(core, k, valueItem, 'value')
-    return core.status(verb(this.#handle, core.input, k, core.input + k, v, ttl)) === 1
+    const isDone = core.status(verb(this.#handle, core.input, k, core.input + k, v, ttl)) === 1
+    if (isDone) this.#computations.changed(keyItem)
+    return isDone
   }
 
   /** Calls a verb on one key; the status. */
@@ -221,7 +232,8 @@ class BaseCache extends CacheLike {
 
   delete(key) {
     const item = this.#keys.toItem(key, 'key')
-    this.landed(item)
+    // Also where there is nothing yet: what is computed is older than this.
+    this.#computations.changed(item)
     return this.#callWith(this.#core.exports.twindex_cache_delete, item) === 1
   }
 
@@ -256,6 +268,7 @@ class BaseCache extends CacheLike {
   increment(key, by = 1) {
     const item = this.#keys.toItem(key, 'key')
     this.#callWith(this.#core.exports.twindex_cache_increment, item, readAmount(by))
+    this.#computations.changed(item)
     return like(by, this.#core.answerInteger)
   }
 
@@ -294,11 +307,13 @@ class BaseCache extends CacheLike {
       ...[core.input + k, lengthOf(expected, e)],
       ...[core.input + k + e, lengthOf(value, v)],
     )
-    return core.status(status) === 1
+    const isDone = core.status(status) === 1
+    if (isDone) this.#computations.changed(key)
+    return isDone
   }
 
   clear() {
-    this.landed()
+    this.#computations.changed()
     this.#core.status(this.#core.exports.twindex_clear(this.#handle))
   }
 
@@ -339,18 +354,28 @@ export function cacheClass(core) {
   }
 }
 
-/** The cache of this name in a store. `flights` has what is being computed, by name of the cache. */
-export function openCache(Cache, core, store, handle, name, options, flights) {
+/** What is being computed for the cache of this name. */
+function computationsOf(all, name) {
+  if (!all.has(name)) all.set(name, new Computations())
+  return all.get(name)
+}
+
+/** What is being computed for a cache that was dropped is not for another one of its name. */
+export function dropComputations(all, name) {
+  all.get(name)?.changed()
+  all.delete(name)
+}
+
+/** The cache of this name in a store. `all` has what is being computed, by name of the cache. */
+export function openCache(Cache, core, store, handle, name, options, all) {
   const read = readCache(options, 'a cache')
   const opened = open(core, handle, name, { ...read, ...readCodecs(read) })
-  if (!flights.has(name)) flights.set(name, new Map())
-  return new Cache(INTERNAL, store, { ...opened, flights: flights.get(name), read })
+  return new Cache(INTERNAL, store, { ...opened, computations: computationsOf(all, name), read })
 }
 
 /** The cache that is in these bytes, loaded into a store under this name. */
-export function loadCache(Cache, core, store, handle, name, source, options, flights) {
+export function loadCache(Cache, core, store, handle, name, source, options, all) {
   const read = readLoad(options)
   const opened = load(core, handle, name, source, read)
-  if (!flights.has(name)) flights.set(name, new Map())
-  return new Cache(INTERNAL, store, { ...opened, flights: flights.get(name), read })
+  return new Cache(INTERNAL, store, { ...opened, computations: computationsOf(all, name), read })
 }

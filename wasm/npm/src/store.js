@@ -1,6 +1,6 @@
 // Stores.
 
-import { cacheClass, loadCache, openCache } from './cache.js'
+import { cacheClass, dropComputations, loadCache, openCache } from './cache.js'
 import { placed } from './codecs.js'
 import { Block, PAIRS } from './many.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs, text } from './shared/codecs.js'
@@ -36,7 +36,7 @@ export function storeClass(core, Cache = cacheClass(core)) {
     #limit
     #closed = false
     /** What is being computed for caches, by their names. */
-    #flights = new Map()
+    #computations = new Map()
 
     constructor(options, handle, limit) {
       if (options === INTERNAL) {
@@ -94,7 +94,7 @@ export function storeClass(core, Cache = cacheClass(core)) {
 
     cache(name, options) {
       readString(name, "a cache's name")
-      return openCache(Cache, core, this, this.#handle, name, options, this.#flights)
+      return openCache(Cache, core, this, this.#handle, name, options, this.#computations)
     }
 
     async loadCache(name, source, options) {
@@ -103,7 +103,7 @@ export function storeClass(core, Cache = cacheClass(core)) {
 
     loadCacheSync(name, source, options) {
       readString(name, "a cache's name")
-      return loadCache(Cache, core, this, this.#handle, name, source, options, this.#flights)
+      return loadCache(Cache, core, this, this.#handle, name, source, options, this.#computations)
     }
 
     caches() {
@@ -114,7 +114,9 @@ export function storeClass(core, Cache = cacheClass(core)) {
 
     dropCache(name) {
       const length = putText(core, 0, readString(name, "a cache's name"), "cache's name")
-      return core.status(core.exports.twindex_drop_cache(this.#handle, core.input, length)) === 1
+      const isDropped = core.status(core.exports.twindex_drop_cache(this.#handle, core.input, length)) === 1
+      if (isDropped) dropComputations(this.#computations, name)
+      return isDropped
     }
 
     dropTable(name) {

@@ -1,5 +1,5 @@
 //! Batches of writes that are done all or not at all. The first argument is the number of a batch, the second that of
-//! a table; see [`super::table`] for the others.
+//! a table; see [`super::verbs`] for the others.
 
 use twindex_durable::{Batch, Result, Table};
 
@@ -10,7 +10,7 @@ use crate::encoding::{Column, Encodings};
 use crate::fault::{Answer, Fault};
 use crate::input::amount;
 use crate::js::Value;
-use crate::state::{Of, State};
+use crate::state::{Of, Parts, State};
 
 /// `openBatch(store)`: the number of a batch.
 pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
@@ -30,21 +30,18 @@ pub(crate) fn len<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     Ok(call.js.usize(state.batches.get(call.number(0)).map_or(0, |batch| batch.thing.len()))?)
 }
 
-type Add = fn(&mut Batch, &Table, &[u8], &[u8]) -> Result<()>;
-
-fn add<'c>(call: &Call<'c>, state: &mut State, has_value: bool, add: Add) -> Answer<'c> {
-    let parts = state.parts(call.number(1))?;
-    let Encodings { keys, values } = parts.table.encodings;
-    parts.input.read(call.js, parts.crossing, Region::Key, (Column::Key, keys), call.argument(2))?;
-    parts.input.value.clear();
+fn add<'c>(
+    call: &Call<'c>,
+    state: &mut State,
+    has_value: bool,
+    add: impl FnOnce(&mut Batch, &Table, &[u8], &[u8]) -> Result<()>,
+) -> Answer<'c> {
+    let Parts { table, input, crossing, .. } = state.parts::<Table>(call.number(1))?;
+    let Encodings { keys, values } = table.encodings;
+    input.read(call.js, crossing, Region::Key, (Column::Key, keys), call.argument(2))?;
+    input.value.clear();
     if has_value {
-        parts.input.read(
-            call.js,
-            parts.crossing,
-            Region::Value,
-            (Column::Value, values),
-            call.argument(3),
-        )?;
+        input.read(call.js, crossing, Region::Value, (Column::Value, values), call.argument(3))?;
     }
     let State { batches, tables, input, .. } = state;
     let batch = batches.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
@@ -76,23 +73,15 @@ pub(crate) fn delete<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 /// `batchIncrement(batch, table, key, by)`
 pub(crate) fn increment<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let (by, _) = amount(call.js, call.argument(3))?;
-    let parts = state.parts(call.number(1))?;
-    let keys = (Column::Key, parts.table.encodings.keys);
-    parts.input.read(call.js, parts.crossing, Region::Key, keys, call.argument(2))?;
-    let State { batches, tables, input, .. } = state;
-    let batch = batches.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
-    let table = tables.get(call.number(1)).ok_or_else(Fault::closed)?;
-    batch.thing.increment(&table.thing, &input.key, by)?;
-    Ok(Value::UNDEFINED)
+    add(call, state, false, |batch, table, key, _| batch.increment(table, key, by))
 }
 
 /// `batchExpect(batch, table, key, value)`: `undefined` for absent.
 pub(crate) fn expect<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let has_value = !call.js.is_nothing(call.argument(3));
-    if has_value {
-        return add(call, state, true, |batch, table, key, value| batch.expect(table, key, Some(value)));
-    }
-    add(call, state, false, |batch, table, key, _| batch.expect(table, key, None))
+    add(call, state, has_value, |batch, table, key, value| {
+        batch.expect(table, key, has_value.then_some(value))
+    })
 }
 
 /// `commit(batch)`: whether each took effect. The batch is used up.

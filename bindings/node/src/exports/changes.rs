@@ -2,7 +2,7 @@
 
 use twindex_durable::{Error, Position};
 
-use super::work::{self, Outcome};
+use super::task::{self, Outcome};
 use crate::call::Call;
 use crate::fault::{Answer, Fault};
 use crate::feed::{Feed, Reader};
@@ -11,10 +11,7 @@ use crate::shared::Refusal;
 use crate::state::State;
 
 fn position<'c>(call: &Call<'c>, at: usize) -> Result<Option<Position>, Fault<'c>> {
-    if call.js.is_nothing(call.argument(at)) {
-        return Ok(None);
-    }
-    Ok(Some(call.string(at)?.parse::<Position>()?))
+    Ok(call.optional(at)?.map(|text| text.parse::<Position>()).transpose()?)
 }
 
 /// `openChanges(store, position)`: the number of a feed; from where the store is now, without a position.
@@ -37,7 +34,7 @@ pub(crate) fn open_file<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 pub(crate) fn poll<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let reader = state.feeds.get(call.number(0)).ok_or_else(Fault::closed)?.reader.clone();
     let task = move || reader.poll().map(Outcome::Changes).map_err(|error: Error| Refusal::from(error));
-    work::run(call.js, state, true, Box::new(task))
+    task::run(call.js, state, true, Box::new(task))
 }
 
 /// `freeChanges(feed)`

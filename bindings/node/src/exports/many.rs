@@ -1,32 +1,24 @@
 //! The verbs on many pairs: `begin`, then `stage` as often as it takes, then the verb, which works on what was
-//! staged. So all arguments are converted and checked before the first write. Of a cache they begin with `beginCached`.
+//! staged. So all arguments are converted and checked before the first write. Each has one function for tables and one for
+//! caches.
 
-use twindex::Cache;
 use twindex_durable::Table;
 
-use super::cache::ttl;
 use crate::call::Call;
 use crate::encoding::{BLOCK_ITEMS, Column, Encodings};
 use crate::fault::{Answer, Fault};
 use crate::js::{Js, Value};
 use crate::memory::collected;
+use crate::pairs::{Pairs, Write};
 use crate::results::{More, Results};
-use crate::staged::{Staged, Target};
+use crate::staged::Staged;
 use crate::state::{Of, State};
 
 /// `begin(table, shape)`
-pub(crate) fn begin<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    begin_for(Target::Table(call.number(0)), call, state)
-}
-
-/// `beginCached(cache, shape)`
-pub(crate) fn begin_cached<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    begin_for(Target::Cache(call.number(0)), call, state)
-}
-
-fn begin_for<'c>(target: Target, call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    state.staged.begin(target, call.number(1));
-    state.staging(target)?;
+pub(crate) fn begin<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let number = call.number(0);
+    let encodings = state.parts::<T>(number)?.table.encodings;
+    state.staged.begin(number, encodings, call.number(1));
     Ok(Value::UNDEFINED)
 }
 
@@ -37,34 +29,18 @@ pub(crate) fn stage<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let bytes = call.js.get_bytes(*bytes).unwrap_or_default();
     // Only what is whole comes back.
     let mut staged = std::mem::take(&mut state.staged);
-    let (input, encodings) = state.staging(staged.target)?;
-    staged.add(call.js, input, encodings, bytes, items)?;
+    staged.add(call.js, &mut state.input, bytes, items)?;
     state.staged = staged;
     Ok(Value::UNDEFINED)
 }
 
-/// Runs a verb of a table on what was staged, which is gone afterwards.
-fn run<'c, T>(
+/// Runs a verb on what was staged, which is gone afterwards.
+fn run<'c, T: Pairs, R>(
     state: &mut State,
-    verb: impl FnOnce(&Of<Table>, &Staged, &mut Results) -> Result<T, Fault<'c>>,
-) -> Result<T, Fault<'c>> {
+    verb: impl FnOnce(&Of<T>, &Staged, &mut Results) -> Result<R, Fault<'c>>,
+) -> Result<R, Fault<'c>> {
     let mut staged = std::mem::take(&mut state.staged);
-    let Target::Table(table) = staged.target else { return Err(Fault::bug()) };
-    let parts = state.parts(table)?;
-    let outcome = verb(parts.table, &staged, parts.results);
-    staged.clear();
-    state.staged = staged;
-    outcome
-}
-
-/// The same of a cache.
-fn run_cached<'c, T>(
-    state: &mut State,
-    verb: impl FnOnce(&Of<Cache>, &Staged, &mut Results) -> Result<T, Fault<'c>>,
-) -> Result<T, Fault<'c>> {
-    let mut staged = std::mem::take(&mut state.staged);
-    let Target::Cache(cache) = staged.target else { return Err(Fault::bug()) };
-    let parts = state.cache_parts(cache)?;
+    let parts = state.parts::<T>(staged.target)?;
     let outcome = verb(parts.table, &staged, parts.results);
     staged.clear();
     state.staged = staged;
@@ -76,50 +52,51 @@ pub(crate) fn booleans<'c>(js: Js<'c>, booleans: &[bool]) -> Answer<'c> {
     Ok(js.buffer(&collected(booleans.iter().copied().map(u8::from))?)?)
 }
 
+fn write<'c, T: Pairs>(call: &Call<'c>, state: &mut State, write: Write) -> Answer<'c> {
+    let ttl = T::lifetime(call.js, call.argument(0));
+    let done = run::<T, _>(state, |of, staged, _| of.thing.write_many(write, &staged.pairs()?, ttl))?;
+    booleans(call.js, &done)
+}
+
 /// `insertMany()`: whether each took effect.
 pub(crate) fn insert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    booleans(call.js, &run(state, |table, staged, _| Ok(table.thing.insert_many(&staged.pairs()?)?))?)
+    write::<Table>(call, state, Write::Insert)
 }
 
 /// `replaceMany()`: whether each took effect.
 pub(crate) fn replace<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    booleans(call.js, &run(state, |table, staged, _| Ok(table.thing.replace_many(&staged.pairs()?)?))?)
+    write::<Table>(call, state, Write::Replace)
 }
 
-/// `upsertMany()`: whether each took effect.
-pub(crate) fn upsert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    booleans(call.js, &run(state, |table, staged, _| Ok(table.thing.upsert_many(&staged.pairs()?)?))?)
+/// `upsertMany(ttl)`: true for each.
+pub(crate) fn upsert<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    write::<T>(call, state, Write::Upsert)
 }
 
 /// `deleteMany()`: whether each took effect.
-pub(crate) fn delete<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    booleans(call.js, &run(state, |table, staged, _| Ok(table.thing.delete_many(&staged.keys()?)?))?)
+pub(crate) fn delete<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    booleans(call.js, &run::<T, _>(state, |of, staged, _| of.thing.delete_many(&staged.keys()?))?)
 }
 
 /// `containsMany()`
 pub(crate) fn contains<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    booleans(
-        call.js,
-        &run(state, |table, staged, _| Ok(table.thing.in_memory().contains_many(&staged.keys()?)))?,
-    )
+    let found =
+        run::<Table, _>(state, |of, staged, _| Ok(of.thing.in_memory().contains_many(&staged.keys()?)))?;
+    booleans(call.js, &found)
 }
 
 /// `compareAndSwapMany()`: whether each was as expected.
 pub(crate) fn compare_and_swap<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    booleans(
-        call.js,
-        &run(state, |table, staged, _| Ok(table.thing.compare_and_swap_many(&staged.swaps()?)?))?,
-    )
+    let done =
+        run::<Table, _>(state, |of, staged, _| Ok(of.thing.compare_and_swap_many(&staged.swaps()?)?))?;
+    booleans(call.js, &done)
 }
 
 /// `selectMany()`: the number of results to take.
-pub(crate) fn select<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let count = run(state, |table, staged, results| {
-        results.begin(table.encodings, &[Column::Value]);
-        table.thing.in_memory().select_many(&staged.keys()?, |_, value| match value {
-            Some(value) => results.push(value),
-            None => results.push_absent(),
-        });
+pub(crate) fn select<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let count = run::<T, _>(state, |of, staged, results| {
+        results.begin(of.encodings, &[Column::Value]);
+        of.thing.select_many(&staged.keys()?, results);
         results.check()?;
         Ok(results.len())
     })?;
@@ -128,9 +105,9 @@ pub(crate) fn select<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `incrementMany()`: the number of results to take.
 pub(crate) fn increment<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let count = run(state, |table, staged, results| {
+    let count = run::<Table, _>(state, |of, staged, results| {
         results.begin(Encodings::default(), &[]);
-        let sums = table.thing.increment_many(&staged.amounts()?)?;
+        let sums = of.thing.increment_many(&staged.amounts()?)?;
         results.set_sums(sums.into_iter().zip(staged.bigints()));
         results.check()?;
         Ok(results.len())
@@ -138,51 +115,13 @@ pub(crate) fn increment<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     Ok(call.js.usize(count)?)
 }
 
-/// `cacheUpsertMany(ttl)`: true for each. What was written before one that fails stays written.
-pub(crate) fn upsert_cached<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let ttl = ttl(call, 0);
-    let flags = run_cached(state, |cache, staged, _| {
-        each(staged.pairs()?, |(key, value)| match ttl {
-            Some(ttl) => cache.thing.upsert_for(key, value, ttl),
-            None => cache.thing.upsert(key, value),
-        })
-    })?;
-    booleans(call.js, &flags)
-}
-
-/// `deleteManyCached()`: whether each took effect.
-pub(crate) fn delete_cached<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let flags = run_cached(state, |cache, staged, _| each(staged.keys()?, |key| cache.thing.delete(key)))?;
-    booleans(call.js, &flags)
-}
-
-/// `cacheSelectMany()`: the number of results to take.
-pub(crate) fn select_cached<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let count = run_cached(state, |cache, staged, results| {
-        results.begin(cache.encodings, &[Column::Value]);
-        for key in staged.keys()? {
-            if cache.thing.select_with(key, |value| results.push(value)).is_none() {
-                results.push_absent();
-            }
-        }
-        results.check()?;
-        Ok(results.len())
-    })?;
-    Ok(call.js.usize(count)?)
-}
-
-/// Writes each, up to the first that fails.
-fn each<'c, T>(items: Vec<T>, write: impl Fn(T) -> twindex::Result<bool>) -> Result<Vec<bool>, Fault<'c>> {
-    let mut flags = collected(items.iter().map(|_| false))?;
-    for (flag, item) in flags.iter_mut().zip(items) {
-        *flag = write(item)?;
-    }
-    Ok(flags)
-}
-
 /// `take(collect)`: the next block of the results.
 pub(crate) fn take<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let State { results, prepared, .. } = state;
     let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
-    results.take(call.js, crossing, call.argument(0), More::Held)
+    let taken = results.take(call.js, crossing, call.argument(0), More::Held);
+    if results.is_taken() {
+        results.clear();
+    }
+    taken
 }

@@ -2,21 +2,21 @@
 
 pub(crate) mod batch;
 pub(crate) mod cache;
+pub(crate) mod cache_files;
 pub(crate) mod changes;
 pub(crate) mod cli;
 pub(crate) mod many;
-pub(crate) mod saved;
 pub(crate) mod scan;
 pub(crate) mod store;
-pub(crate) mod table;
-pub(crate) mod work;
+pub(crate) mod task;
+pub(crate) mod verbs;
 
 use crate::call::Call;
 use crate::crossing::Crossing;
 use crate::fault::Answer;
 use crate::state::{Prepared, State};
 
-/// `prepare(raise)`: takes the function that makes errors, `(code, message, value?) => Error`, and returns the
+/// `prepare(raise)`: takes the function that makes errors, `(code, message, details, value?) => Error`, and returns the
 /// crossing buffer.
 pub(crate) fn prepare<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let raise = call.js.keep(call.argument(0))?;

@@ -3,6 +3,7 @@
 use std::ops::Bound;
 
 use twindex::{Cursor, prefix_range};
+use twindex_durable::Table;
 
 use crate::call::Call;
 use crate::crossing::Region;
@@ -20,7 +21,7 @@ type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 /// The range in `(from, low, to, high)` from argument `first` on: `from` is 0 for none, 1 for `low` and after, 2 for
 /// after `low`, 3 for what begins with `low`; `to` is 0 for none, 1 for up to `high`, 2 for before `high`.
 fn range<'c>(call: &Call<'c>, state: &mut State, first: usize) -> Result<Range, Fault<'c>> {
-    let Parts { table, input, crossing, .. } = state.parts(call.number(0))?;
+    let Parts { table, input, crossing, .. } = state.parts::<Table>(call.number(0))?;
     let keys = table.encodings.keys;
     let from = call.number(first);
     if from != 0 {
@@ -46,7 +47,7 @@ fn range<'c>(call: &Call<'c>, state: &mut State, first: usize) -> Result<Range, 
 
 fn cursor<'c>(call: &Call<'c>, state: &mut State, first: usize) -> Result<Of<Cursor>, Fault<'c>> {
     let (lower, upper) = range(call, state, first)?;
-    let table = state.parts(call.number(0))?.table;
+    let table = state.parts::<Table>(call.number(0))?.table;
     let bounds = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
     let thing = table.thing.cursor(bounds)?;
     Ok(Of { store: table.store, encodings: table.encodings, thing })
@@ -140,15 +141,16 @@ fn steps<'c>(
     let cursor = state.cursors.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
     state.results.begin(cursor.encodings, Halves::BOTH.columns());
     let is_more = fill(&mut cursor.thing, wanted, &mut { wanted }, &mut state.results, step);
-    take_block(call, state, 2, is_more)
+    take_block(call, state, 2, if is_more { More::Elsewhere } else { More::Nothing })
 }
 
 /// The block that is in `results`, for the function in that argument.
-fn take_block<'c>(call: &Call<'c>, state: &mut State, collect: usize, is_more: bool) -> Answer<'c> {
-    let more = if is_more { More::Elsewhere } else { More::Nothing };
+fn take_block<'c>(call: &Call<'c>, state: &mut State, collect: usize, more: More) -> Answer<'c> {
     let State { results, prepared, .. } = state;
     let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
-    results.take(call.js, crossing, call.argument(collect), more)
+    let taken = results.take(call.js, crossing, call.argument(collect), more);
+    results.clear();
+    taken
 }
 
 // --- walks
@@ -160,29 +162,31 @@ pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let halves = Halves::of(call.number(1));
     let left = call.js.get_f64(call.argument(3)).map_or(usize::MAX, |limit| limit as usize);
     let way = match call.number(2) {
-        0 => Way::Any(state.parts(call.number(0))?.table.thing.iter()?),
+        0 => Way::Any(state.parts::<Table>(call.number(0))?.table.thing.iter()?),
         1 => Way::Up(cursor(call, state, 4)?.thing),
         _ => Way::Down(cursor(call, state, 4)?.thing),
     };
-    let table = state.parts(call.number(0))?.table;
+    let table = state.parts::<Table>(call.number(0))?.table;
     let (store, encodings) = (table.store, table.encodings);
     let walk = Of { store, encodings, thing: Walk::new(way, halves, left) };
     Ok(call.js.u32(state.walks.add(walk))?)
 }
 
-/// `scanBlock(table, way, limit, collect, from, low, to, high)`: the first pairs of a range, as many as fit into one block
-/// or fewer, without a walk that somebody has to free.
+/// `scanBlock(table, way, limit, collect, from, low, to, high)`: the first pairs of a range, in one block, without a walk that
+/// has to be freed. Where they are too large for one block, there is a walk to the others.
 pub(crate) fn scan_block<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let Of { encodings, thing: mut cursor, .. } = cursor(call, state, 4)?;
+    let Of { store, encodings, thing } = cursor(call, state, 4)?;
     let limit = (call.number(2) as usize).min(BLOCK_ITEMS / 2);
-    let results = &mut state.results;
-    results.begin(encodings, Halves::BOTH.columns());
-    let push = |key: &[u8], value: &[u8]| Halves::BOTH.push(results, key, value);
-    match call.number(1) {
-        1 => cursor.scan_asc_next_many(limit, push),
-        _ => cursor.scan_desc_next_many(limit, push),
+    let way = if call.number(1) == 1 { Way::Up(thing) } else { Way::Down(thing) };
+    let mut walk = Walk::short(way, limit);
+    state.results.begin(encodings, Halves::BOTH.columns());
+    state.results.expect_one_block();
+    let more = if walk.fill(&mut state.results) {
+        More::Walk(state.walks.add(Of { store, encodings, thing: walk }))
+    } else {
+        More::Nothing
     };
-    take_block(call, state, 3, false)
+    take_block(call, state, 3, more)
 }
 
 /// `freeWalk(walk)`
@@ -196,5 +200,5 @@ pub(crate) fn next<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let Of { encodings, thing: walk, .. } = state.walks.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
     state.results.begin(*encodings, walk.halves.columns());
     let is_more = walk.fill(&mut state.results);
-    take_block(call, state, 1, is_more)
+    take_block(call, state, 1, if is_more { More::Elsewhere } else { More::Nothing })
 }

@@ -2,20 +2,21 @@
 //! promise if that is 1.
 
 use std::io::{self, Read};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde_json::json;
 use twindex_durable::{Dump, Durability, Store};
 
-use super::work::{self, Outcome, gauge, text, torn};
+use super::task::{self, Outcome, gauge, torn};
 use crate::call::Call;
-use crate::encoding::{BLOCK_ITEMS, Column, Encodings};
+use crate::encoding::BLOCK_ITEMS;
 use crate::fault::{Answer, Fault};
 use crate::gauge::Gauge;
 use crate::input::append;
 use crate::js::Value;
 use crate::memory::Growing;
+use crate::module;
 use crate::shared::{Asked, Refusal, Shared};
 use crate::state::State;
 
@@ -24,7 +25,7 @@ fn limit(call: &Call<'_>, position: usize) -> Option<usize> {
     call.js.get_f64(call.argument(position)).map(|limit| limit as usize)
 }
 
-fn add<'c>(call: &Call<'c>, state: &mut State, store: Arc<Shared>) -> Answer<'c> {
+fn add<'c>(call: &Call<'c>, state: &mut State, store: Shared) -> Answer<'c> {
     Ok(call.js.u32(state.stores.add(store))?)
 }
 
@@ -39,6 +40,11 @@ pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 pub(crate) fn open_shared<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let named = Shared::named(&call.string(0)?)?;
     add(call, state, named)
+}
+
+/// `loadedModules()`: an array of the files that this process has code from, as JSON.
+pub(crate) fn loaded_modules<'c>(call: &Call<'c>, _: &mut State) -> Answer<'c> {
+    Ok(call.js.json(&module::loaded().into())?)
 }
 
 /// `hasShared(name)`: whether this copy of the package has a store of that name. Another copy asks, whatever its version:
@@ -60,7 +66,7 @@ pub(crate) fn open_file<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
         progress: Some(Box::new(move |progress| gauge.note(progress))),
     };
     let task = move || Shared::in_file(path.as_ref(), asked).map(Outcome::Store);
-    work::run(call.js, state, call.flag(6), Box::new(task))
+    task::run(call.js, state, call.flag(6), Box::new(task))
 }
 
 /// `loadBytes(bytes, memoryLimit, gauge, isLater)`: the number of a store with what `dump` gave.
@@ -75,10 +81,10 @@ pub(crate) fn load_bytes<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let mut copy = Vec::new();
     append(&mut copy, bytes)?;
     let task = move || load(&copy, limit, &gauge).map(Outcome::Store);
-    work::run(call.js, state, true, Box::new(task))
+    task::run(call.js, state, true, Box::new(task))
 }
 
-fn load(bytes: &[u8], limit: Option<usize>, gauge: &Gauge) -> Result<Arc<Shared>, Refusal> {
+fn load(bytes: &[u8], limit: Option<usize>, gauge: &Gauge) -> Result<Shared, Refusal> {
     let mut reader = Counting { bytes, gauge };
     let store = twindex::Store::load_within(&mut reader, limit.unwrap_or(usize::MAX))?;
     store.set_memory_limit(limit);
@@ -106,18 +112,18 @@ pub(crate) fn load_file<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
         let store = twindex_durable::load_within(path, limit, move |progress| gauge.note(progress))?;
         Ok(Outcome::Store(Shared::own(store.into())))
     };
-    work::run(call.js, state, call.flag(3), Box::new(task))
+    task::run(call.js, state, call.flag(3), Box::new(task))
 }
 
 /// `closeStore(store, isLater)`: lets go of the store and all that was opened through it, or where that fails of nothing.
 pub(crate) fn close<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let number = call.number(0);
     let Some(shared) = state.stores.close(number) else {
-        return work::run(call.js, state, call.flag(1), Box::new(|| Ok(Outcome::Nothing)));
+        return task::run(call.js, state, call.flag(1), Box::new(|| Ok(Outcome::Nothing)));
     };
     state.park_all(number, true);
     let task = move || Ok(Outcome::Closed(number, shared.close()));
-    work::run(call.js, state, call.flag(1), Box::new(task))
+    task::run(call.js, state, call.flag(1), Box::new(task))
 }
 
 /// `freeStore(store)`: for an object that is gone.
@@ -139,11 +145,7 @@ pub(crate) fn drop_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 pub(crate) fn tables<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     const { assert!(BLOCK_ITEMS.is_multiple_of(2)) };
     let tables = state.store(call.number(0))?.tables()?;
-    state.results.begin(Encodings::default(), &[Column::Name]);
-    for table in tables {
-        state.results.push(table.name().as_bytes());
-        state.results.push(table.index().name().as_bytes());
-    }
+    state.results.set_names(tables.iter().flat_map(|table| [table.name(), table.index().name()]));
     Ok(call.js.usize(state.results.len())?)
 }
 
@@ -176,7 +178,7 @@ pub(crate) fn dump<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
         store.dump(&mut bytes)?;
         Ok(Outcome::Bytes(bytes.0))
     };
-    work::run(call.js, state, call.flag(1), Box::new(task))
+    task::run(call.js, state, call.flag(1), Box::new(task))
 }
 
 /// Does something with the store, perhaps later.
@@ -188,7 +190,7 @@ fn with_store<'c>(
 ) -> Answer<'c> {
     let store = state.store(call.number(0))?.clone();
     let task = move || act(&store).map(|()| Outcome::Nothing).map_err(Refusal::from);
-    work::run(call.js, state, is_later, Box::new(task))
+    task::run(call.js, state, is_later, Box::new(task))
 }
 
 /// `flush(store, isLater)`: returns once all that was written before is on disk.
@@ -212,7 +214,7 @@ pub(crate) fn save_as<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 pub(crate) fn refresh<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let store = state.store(call.number(0))?.clone();
     let task = move || store.refresh().map(Outcome::Count).map_err(Refusal::from);
-    work::run(call.js, state, call.flag(1), Box::new(task))
+    task::run(call.js, state, call.flag(1), Box::new(task))
 }
 
 /// `follow(store, isLater)`: keeps up with the file from now on.
@@ -223,58 +225,46 @@ pub(crate) fn follow<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 /// `position(store)`: where its last change is in the log, as text.
 pub(crate) fn position<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let position = state.store(call.number(0))?.position()?;
-    text(call.js, &position.to_string())
+    Ok(call.js.text(position.to_string().as_bytes()).ok_or_else(Fault::bug)??)
 }
 
-/// `stats(store)`: an object.
+/// `stats(store)`: an object as JSON. Times are in milliseconds since 1970.
 pub(crate) fn stats<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let js = call.js;
-    let figures = state.store(call.number(0))?.stats();
-    let object = js.object()?;
-    for (name, number) in [
-        (c"tables", figures.tables as u64),
-        (c"pairs", figures.pairs),
-        (c"memory", figures.memory as u64),
-        (c"dumpBytes", figures.dump_bytes),
-        (c"logBytes", figures.log_bytes),
-        (c"unsyncedBytes", figures.unsynced_bytes),
-        (c"syncs", figures.syncs),
-        (c"compactions", figures.compactions),
-        (c"behindBytes", figures.behind_bytes),
-    ] {
-        js.set(object, name, js.u64(number)?)?;
-    }
-    let since_epoch = |time: Option<SystemTime>| time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    for (name, time) in [
-        (c"lastSync", since_epoch(figures.last_sync)),
-        (c"unsyncedFor", figures.unsynced_for),
-        (c"refreshed", since_epoch(figures.refreshed)),
-    ] {
-        js.set(object, name, time.map_or(Ok(Value::UNDEFINED), |time| js.f64(time.as_secs_f64() * 1e3))?)?;
-    }
-    js.set(object, c"compacting", js.boolean(figures.compacting)?)?;
-    for (name, said) in [
-        (c"compactionError", figures.compaction_error),
-        (c"logError", figures.log_error),
-        (c"position", figures.position.map(|position| position.to_string())),
-        (c"followError", figures.follow_error),
-    ] {
-        js.set(object, name, said.map_or(Ok(Value::UNDEFINED), |said| text(js, &said))?)?;
-    }
-    Ok(object)
+    let it = state.store(call.number(0))?.stats();
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    let since_epoch =
+        |time: Option<SystemTime>| time.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map(millis);
+    Ok(call.js.json(&json!({
+        "tables": it.tables,
+        "pairs": it.pairs,
+        "memory": it.memory,
+        "dumpBytes": it.dump_bytes,
+        "logBytes": it.log_bytes,
+        "unsyncedBytes": it.unsynced_bytes,
+        "syncs": it.syncs,
+        "compactions": it.compactions,
+        "behindBytes": it.behind_bytes,
+        "lastSync": since_epoch(it.last_sync),
+        "unsyncedFor": it.unsynced_for.map(millis),
+        "refreshed": since_epoch(it.refreshed),
+        "compacting": it.compacting,
+        "compactionError": it.compaction_error,
+        "logError": it.log_error,
+        "position": it.position.map(|position| position.to_string()),
+        "followError": it.follow_error,
+    }))?)
 }
 
-/// `fileOf(store)`: `{ path, durability, readOnly, torn }`, where it has one.
+/// `fileOf(store)`: `{ path, durability, readOnly, torn }` as JSON, where it has one.
 pub(crate) fn file_of<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let js = call.js;
     let store = state.store(call.number(0))?;
     let Some(path) = store.path() else { return Ok(Value::UNDEFINED) };
-    let object = js.object()?;
-    js.set(object, c"path", text(js, &path.to_string_lossy())?)?;
-    js.set(object, c"durability", text(js, store.durability().name())?)?;
-    js.set(object, c"readOnly", js.boolean(store.is_read_only())?)?;
-    js.set(object, c"torn", torn(js, store.torn())?)?;
-    Ok(object)
+    Ok(call.js.json(&json!({
+        "path": path.to_string_lossy(),
+        "durability": store.durability().name(),
+        "readOnly": store.is_read_only(),
+        "torn": torn(store.torn()),
+    }))?)
 }
 
 /// `check(path, memoryLimit, gauge, isLater)`: what is in a file, and what is damaged.
@@ -288,7 +278,7 @@ pub(crate) fn check<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
         };
         Ok(Outcome::Report(report?))
     };
-    work::run(call.js, state, call.flag(3), Box::new(task))
+    task::run(call.js, state, call.flag(3), Box::new(task))
 }
 
 /// `recover(from, to, memoryLimit, gauge, isLater)`: writes what can be saved of a file to a new one.
@@ -302,5 +292,5 @@ pub(crate) fn recover<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
         };
         Ok(Outcome::Recovery(recovery?))
     };
-    work::run(call.js, state, call.flag(4), Box::new(task))
+    task::run(call.js, state, call.flag(4), Box::new(task))
 }

@@ -1,8 +1,8 @@
 // Work that waits for a disk, with a promise: how to stop waiting for it, and how far it has come.
 
 import { native } from './native.js'
-import { typeError } from './shared/errors.js'
-import { readFunction } from './shared/options.js'
+import { onAbort } from './shared/abort.js'
+import { readFunction, readSignal } from './shared/options.js'
 
 /** The options of whatever is done later. */
 export const LATER = ['signal', 'progress']
@@ -11,8 +11,7 @@ export const LATER = ['signal', 'progress']
 const REPORT_MS = 100
 
 function readLater({ signal, progress }) {
-  if (signal !== undefined && !(signal instanceof AbortSignal))
-    throw typeError('a signal is an AbortSignal', signal)
+  readSignal(signal)
   if (progress !== undefined) readFunction(progress, 'progress')
   signal?.throwIfAborted()
 }
@@ -22,11 +21,7 @@ async function race(work, { signal, progress }, gauge) {
   const stops = []
   const stopped = new Promise((_, reject) => {
     const stop = (cause) => reject(cause)
-    if (signal !== undefined) {
-      const abort = () => stop(signal.reason)
-      signal.addEventListener('abort', abort, { once: true })
-      stops.push(() => signal.removeEventListener('abort', abort))
-    }
+    if (signal !== undefined) stops.push(onAbort(signal, () => stop(signal.reason)))
     if (progress !== undefined) {
       const report = () => progress({ pairs: native.gaugePairs(gauge), bytes: native.gaugeBytes(gauge) })
       const timer = setInterval(() => {
@@ -65,7 +60,8 @@ export async function later(options, start, undo) {
   try {
     return await race(work, options, gauge)
   } catch (cause) {
-    if (undo !== undefined) work.then(undo, () => {})
+    // Nobody waits any more for what comes of either.
+    work.then(undo).catch(() => {})
     throw cause
   } finally {
     work.then(end, end)

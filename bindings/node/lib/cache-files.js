@@ -1,11 +1,11 @@
 // Caches in files and bytes.
 
 import { readPath } from './files.js'
-import { later } from './later.js'
 import { native } from './native.js'
 import { typeError } from './shared/errors.js'
 import { readOptions } from './shared/options.js'
 import { ownBytes, viewBytes } from './shared/views.js'
+import { later } from './tasks.js'
 
 const NOW = 0
 const LATER_ON = 1

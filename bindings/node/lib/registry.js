@@ -3,7 +3,7 @@
 
 import { realpathSync } from 'node:fs'
 import { basename } from 'node:path'
-import { load, path as own } from './native.js'
+import { load, native, path as own } from './native.js'
 import { makeError } from './shared/errors.js'
 
 const NATIVE = /^twindex\b.*\.node$/
@@ -16,15 +16,11 @@ function resolve(path) {
   }
 }
 
-/** The native modules of other copies that some thread has loaded. */
+/** The native modules of other copies that some thread has loaded. A report of Node's would wait for all threads. */
 function otherCopies() {
-  // Else the report looks up the names of all network peers.
-  const { excludeNetwork } = process.report
-  process.report.excludeNetwork = true
-  const { sharedObjects = [] } = process.report.getReport() // Deno's report has none
-  process.report.excludeNetwork = excludeNetwork
+  const found = JSON.parse(native.loadedModules()).filter((path) => NATIVE.test(basename(path)))
   const ours = resolve(own)
-  return sharedObjects.filter((path) => NATIVE.test(basename(path)) && resolve(path) !== ours)
+  return [...new Set(found)].filter((path) => resolve(path) !== ours)
 }
 
 /** Fails where another copy has a store of this name, or cannot be asked. */

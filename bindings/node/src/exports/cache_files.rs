@@ -3,37 +3,37 @@
 use std::io::{Cursor, Read};
 use std::time::SystemTime;
 
-use twindex::{BYTES, CacheOptions};
+use twindex::{BYTES, Cache, CacheOptions};
 use twindex_durable::format::{SavedCache, write_cache};
 
-use super::cache::ttl;
-use super::work::{self, Outcome};
+use super::task::{self, Outcome};
 use crate::call::Call;
-use crate::fault::Answer;
+use crate::fault::{Answer, Fault};
 use crate::input::append;
 use crate::memory::Growing;
+use crate::pairs::Pairs;
 use crate::shared::Refusal;
 use crate::state::State;
 
 /// `saveCache(cache, path, isLater)`: writes it to a file, which is replaced in one step.
 pub(crate) fn save<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let (cache, path) = (state.cache_parts(call.number(0))?.table.thing.clone(), call.string(1)?);
+    let (cache, path) = (state.parts::<Cache>(call.number(0))?.table.thing.clone(), call.string(1)?);
     let task = move || {
         twindex_durable::save_cache(&cache, path)?;
         Ok(Outcome::Nothing)
     };
-    work::run(call.js, state, call.flag(2), Box::new(task))
+    task::run(call.js, state, call.flag(2), Box::new(task))
 }
 
 /// `dumpCache(cache, isLater)`: a `Buffer`.
 pub(crate) fn dump<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let cache = state.cache_parts(call.number(0))?.table.thing.clone();
+    let cache = state.parts::<Cache>(call.number(0))?.table.thing.clone();
     let task = move || {
         let mut bytes = Growing::default();
         write_cache(&cache, SystemTime::now(), &mut bytes, &mut |_| {})?;
         Ok(Outcome::Bytes(bytes.0))
     };
-    work::run(call.js, state, call.flag(1), Box::new(task))
+    task::run(call.js, state, call.flag(1), Box::new(task))
 }
 
 /// What a cache is loaded from.
@@ -64,11 +64,9 @@ pub(crate) fn load<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
         }
         None => Source::Path(call.string(2)?),
     };
-    let (capacity, ttl) = (call.js.get_f64(call.argument(3)), ttl(call, 4));
+    let (capacity, ttl) = (call.js.get_f64(call.argument(3)), Cache::lifetime(call.js, call.argument(4)));
     // All caches may be opened as bytes.
-    let named = |position| {
-        if call.js.is_nothing(call.argument(position)) { Ok(BYTES.into()) } else { call.string(position) }
-    };
+    let named = |position| Ok::<_, Fault<'c>>(call.optional(position)?.unwrap_or_else(|| BYTES.into()));
     let (keys, values) = (named(5)?, named(6)?);
     let task = move || -> Result<Outcome, Refusal> {
         let saved = source.read()?;
@@ -84,5 +82,5 @@ pub(crate) fn load<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
         saved.load(&store, &name, options.codecs(&keys, &values), SystemTime::now())?;
         Ok(Outcome::Nothing)
     };
-    work::run(call.js, state, call.flag(7), Box::new(task))
+    task::run(call.js, state, call.flag(7), Box::new(task))
 }

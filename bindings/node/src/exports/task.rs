@@ -1,0 +1,205 @@
+//! What waits for a disk: done at once, or by one of Node's threads while a promise stands for it.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use napi_sys as sys;
+use serde_json::{Value as Json, json};
+use twindex_durable::{Error, Recovery, Report, Torn};
+
+use crate::call::{Call, revisit};
+use crate::fault::{Answer, Fault};
+use crate::feed::Block;
+use crate::gauge::Gauge;
+use crate::js::{Deferred, Js, Value, check};
+use crate::notices;
+use crate::shared::{Refusal, Shared};
+use crate::state::State;
+
+/// What a task ends with.
+pub(crate) enum Outcome {
+    Nothing,
+    Store(Shared),
+    Bytes(Vec<u8>),
+    Count(u64),
+    Changes(Block),
+    /// A store's number, and its handle where it could not be closed.
+    Closed(u32, Result<(), (Shared, Error)>),
+    Report(Report),
+    Recovery(Recovery),
+}
+
+/// What is to be done, on any thread.
+pub(crate) type Task = Box<dyn FnOnce() -> Result<Outcome, Refusal> + Send>;
+
+/// A task on another thread.
+struct Job {
+    work: sys::napi_async_work,
+    task: Option<Task>,
+    /// `None` where it panicked.
+    outcome: Option<Result<Outcome, Refusal>>,
+    deferred: Deferred,
+}
+
+/// Does the task: with `is_later` the answer is a promise.
+pub(crate) fn run<'c>(js: Js<'c>, state: &mut State, is_later: bool, task: Task) -> Answer<'c> {
+    if !is_later {
+        return answer(js, state, task()?);
+    }
+    let name = js.text(b"twindex").unwrap_or_else(|| js.undefined())?;
+    let (deferred, promise) = js.promise()?;
+    let job =
+        Box::into_raw(Box::new(Job { work: ptr::null_mut(), task: Some(task), outcome: None, deferred }));
+    // SAFETY: `name` is of the running call, `execute` and `complete` take what `job` points to, which has the place for
+    // the answer.
+    let created = check(unsafe {
+        sys::napi_create_async_work(
+            js.env(),
+            ptr::null_mut(),
+            name.raw(),
+            Some(execute),
+            Some(complete),
+            job.cast(),
+            &raw mut (*job).work,
+        )
+    });
+    // SAFETY: it was just created.
+    let queued = created.and_then(|()| check(unsafe { sys::napi_queue_async_work(js.env(), (*job).work) }));
+    if let Err(failed) = queued {
+        // SAFETY: nobody else has it: `complete` is not going to be called.
+        let Job { work, deferred, .. } = *unsafe { Box::from_raw(job) };
+        if created.is_ok() {
+            // SAFETY: it was created, and is in no queue.
+            unsafe { sys::napi_delete_async_work(js.env(), work) };
+        }
+        // Nobody has the promise, which would stay otherwise.
+        js.settle(deferred, Ok(Value::UNDEFINED));
+        return Err(failed.into());
+    }
+    Ok(promise)
+}
+
+/// Runs on one of Node's threads.
+unsafe extern "C" fn execute(_: sys::napi_env, job: *mut c_void) {
+    // SAFETY: `run` passed a job, which the other thread leaves alone until `complete`.
+    let job = unsafe { &mut *job.cast::<Job>() };
+    if let Some(task) = job.task.take() {
+        job.outcome = catch_unwind(AssertUnwindSafe(task)).ok();
+    }
+}
+
+/// Runs on the thread that the promise belongs to.
+unsafe extern "C" fn complete(env: sys::napi_env, _: sys::napi_status, job: *mut c_void) {
+    // SAFETY: `run` passed a job, and `execute` is done with it.
+    let job = unsafe { Box::from_raw(job.cast::<Job>()) };
+    let Job { work, outcome, deferred, .. } = *job;
+    // SAFETY: `run` created it, and it has done its work.
+    unsafe { sys::napi_delete_async_work(env, work) };
+    let answered = |js, state: &mut State| match outcome {
+        Some(Ok(outcome)) => answer(js, state, outcome),
+        Some(Err(refusal)) => Err(refusal.into()),
+        None => Err(Fault::bug()),
+    };
+    // SAFETY: Node called with this environment, on its thread.
+    unsafe {
+        revisit(env, answered, |js, settled, raise| match settled {
+            Ok(value) => js.settle(deferred, Ok(value)),
+            Err(fault) => {
+                if let Some(error) = fault.error(js, raise) {
+                    js.settle(deferred, Err(error));
+                }
+            }
+        });
+    }
+}
+
+/// The outcome as JavaScript sees it: a store as its number, what is large as a `Buffer`, what is rare as JSON.
+fn answer<'c>(js: Js<'c>, state: &mut State, outcome: Outcome) -> Answer<'c> {
+    Ok(match outcome {
+        Outcome::Nothing => Value::UNDEFINED,
+        Outcome::Closed(store, closed) => {
+            state.closed(store, closed)?;
+            Value::UNDEFINED
+        }
+        Outcome::Store(shared) => js.u32(state.stores.add(shared))?,
+        Outcome::Count(count) => js.u64(count)?,
+        Outcome::Bytes(bytes) => js.adopt(bytes)?,
+        Outcome::Changes(block) if block.batches.is_empty() => Value::UNDEFINED,
+        Outcome::Changes(block) => js.adopt(block.into_bytes())?,
+        Outcome::Report(report) => js.json(&report_of(&report))?,
+        Outcome::Recovery(Recovery { report, tables, .. }) => {
+            let tables = tables.iter();
+            let tables = tables
+                .map(|(name, index, pairs)| json!({ "name": name, "index": index.name(), "pairs": pairs }));
+            js.json(&json!({ "report": report_of(&report), "tables": tables.collect::<Vec<_>>() }))?
+        }
+    })
+}
+
+fn report_of(report: &Report) -> Json {
+    let damage = report.damage.iter();
+    let damage = damage.map(|it| json!({ "offset": it.offset, "bytes": it.bytes, "what": it.what }));
+    json!({
+        "version": report.version,
+        "bytes": report.bytes,
+        "dumpBytes": report.dump_bytes,
+        "logBytes": report.log_bytes,
+        "records": report.records,
+        "dumpPairs": report.dump_pairs,
+        "operations": report.operations,
+        "damage": damage.collect::<Vec<_>>(),
+        "torn": torn(report.torn),
+    })
+}
+
+/// What a power cut left unfinished, if anything.
+pub(super) fn torn(torn: Option<Torn>) -> Option<Json> {
+    torn.map(|torn| json!({ "offset": torn.offset, "bytes": torn.bytes }))
+}
+
+// --- what happened in the background
+
+/// `noticesBehind(count)`: `{ count, notices }` as JSON: how many there were in this process, and those behind the first so
+/// many.
+#[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "it is a count of ours")]
+pub(crate) fn notices_behind<'c>(call: &Call<'c>, _: &mut State) -> Answer<'c> {
+    let seen = call.js.get_f64(call.argument(0)).unwrap_or_default() as u64;
+    let (count, notices) = notices::behind(seen);
+    let notices = notices.iter().map(|notice| {
+        json!({
+            "event": notice.event, "level": notice.level, "message": notice.message, "path": notice.path,
+        })
+    });
+    Ok(call.js.json(&json!({ "count": count, "notices": notices.collect::<Vec<_>>() }))?)
+}
+
+// --- how far a task has come
+
+/// The gauge in an argument, or one that nobody looks at.
+pub(crate) fn gauge(call: &Call<'_>, state: &State, position: usize) -> Arc<Gauge> {
+    state.gauges.get(call.number(position)).cloned().unwrap_or_default()
+}
+
+/// `openGauge()`: the number of a gauge.
+pub(crate) fn open_gauge<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    Ok(call.js.u32(state.gauges.add(Arc::default()))?)
+}
+
+/// `freeGauge(gauge)`
+pub(crate) fn free_gauge<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    state.gauges.free(call.number(0));
+    Ok(Value::UNDEFINED)
+}
+
+/// `gaugePairs(gauge)`: the pairs that the task has come past.
+pub(crate) fn gauge_pairs<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    Ok(call.js.u64(gauge(call, state, 0).pairs.load(Relaxed))?)
+}
+
+/// `gaugeBytes(gauge)`: the bytes that the task has come past.
+pub(crate) fn gauge_bytes<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    Ok(call.js.u64(gauge(call, state, 0).bytes.load(Relaxed))?)
+}

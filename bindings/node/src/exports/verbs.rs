@@ -1,0 +1,156 @@
+//! The verbs of tables and caches, on one pair each. Their first argument is the number of a table or cache. Writes to a
+//! cache have a time to live behind the value, in milliseconds: `undefined` for that of the cache, `Infinity` for ever.
+
+use twindex::{Index, TableOptions};
+use twindex_durable::Table;
+
+use crate::call::Call;
+use crate::crossing::Region;
+use crate::encoding::{Column, Encoding, Encodings};
+use crate::fault::{Answer, Fault};
+use crate::input::amount;
+use crate::js::Value;
+use crate::pairs::{Pairs, Write};
+use crate::results::single;
+use crate::state::{Of, Parts, State};
+
+// --- the things themselves
+
+/// `openTable(store, name, index, keys, values, default, create)`: the number of a table, whose two codecs are then
+/// results to take. Where `keys` or `values` is `undefined`, a table that is there keeps its codec, and a new one gets
+/// the one called `default`.
+pub(crate) fn open_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let (keys, values, default) = (call.optional(3)?, call.optional(4)?, call.string(5)?);
+    let options = TableOptions::new(call.string(2)?.parse::<Index>()?).create(call.flag(6));
+    let options = match &keys {
+        Some(keys) => options.keys(keys),
+        None => options.keys_if_new(&default),
+    };
+    let options = match &values {
+        Some(values) => options.values(values),
+        None => options.values_if_new(&default),
+    };
+    let store = call.number(0);
+    let table = state.store(store)?.table_with(&call.string(1)?, options)?;
+    let (keys, values) = table.codecs();
+    state.results.set_names([keys, values]);
+    Ok(call.js.u32(state.tables.add(Of { store, encodings: Encodings::default(), thing: table }))?)
+}
+
+/// `seeTable(table, keysAreBytes, valuesAreBytes)`: says how its pairs cross, which is as strings until then.
+pub(crate) fn see<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let encoding = |position| if call.flag(position) { Encoding::Bytes } else { Encoding::Text };
+    let of = T::all(state).0.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
+    of.encodings = Encodings { keys: encoding(1), values: encoding(2) };
+    Ok(Value::UNDEFINED)
+}
+
+/// `freeTable(table)`
+pub(crate) fn free<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    T::all(state).0.free(call.number(0));
+    Ok(Value::UNDEFINED)
+}
+
+/// `size(table)`: the number of pairs.
+pub(crate) fn size<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    Ok(call.js.usize(state.parts::<T>(call.number(0))?.table.thing.len())?)
+}
+
+/// `tableMemory(table)`: in bytes.
+pub(crate) fn memory<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    Ok(call.js.usize(state.parts::<Table>(call.number(0))?.table.thing.memory())?)
+}
+
+/// `clear(table)`
+pub(crate) fn clear<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    state.parts::<T>(call.number(0))?.table.thing.clear()?;
+    Ok(Value::UNDEFINED)
+}
+
+// --- the verbs
+
+/// The table or cache, with the key in `input.key`.
+#[inline]
+pub(super) fn keyed<'c, 's, T: Pairs>(
+    call: &Call<'c>,
+    state: &'s mut State,
+) -> Result<Parts<'s, T>, Fault<'c>> {
+    state.input.ask(call.js, Region::Key, call.argument(1));
+    let mut parts = state.parts::<T>(call.number(0))?;
+    parts.settle_key(call.js, call.argument(1))?;
+    Ok(parts)
+}
+
+#[inline]
+fn write<'c, T: Pairs>(call: &Call<'c>, state: &mut State, write: Write) -> Answer<'c> {
+    state.input.ask(call.js, Region::Key, call.argument(1));
+    state.input.ask(call.js, Region::Value, call.argument(2));
+    let mut parts = state.parts::<T>(call.number(0))?;
+    parts.settle_key(call.js, call.argument(1))?;
+    parts.settle_value(call.js, call.argument(2))?;
+    let Parts { table, input, .. } = parts;
+    Ok(call.js.boolean(table.thing.write(
+        write,
+        &input.key,
+        &input.value,
+        T::lifetime(call.js, call.argument(3)),
+    )?)?)
+}
+
+/// `insert(table, key, value)`: whether it took effect.
+pub(crate) fn insert<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    write::<T>(call, state, Write::Insert)
+}
+
+/// `replace(table, key, value)`: whether it took effect.
+pub(crate) fn replace<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    write::<T>(call, state, Write::Replace)
+}
+
+/// `upsert(table, key, value)`: true.
+pub(crate) fn upsert<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    write::<T>(call, state, Write::Upsert)
+}
+
+/// `delete(table, key)`: whether it took effect.
+pub(crate) fn delete<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let parts = keyed::<T>(call, state)?;
+    Ok(call.js.boolean(parts.table.thing.delete(&parts.input.key)?)?)
+}
+
+/// `contains(table, key)`
+pub(crate) fn contains<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let parts = keyed::<T>(call, state)?;
+    Ok(call.js.boolean(parts.table.thing.contains(&parts.input.key))?)
+}
+
+/// `select(table, key)`: the value, see [`single`], or `undefined`.
+pub(crate) fn select<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let Parts { table, input, crossing, .. } = keyed::<T>(call, state)?;
+    let (key, out) = (&input.key, &mut input.value);
+    out.clear();
+    // Copied first: making a JavaScript value may collect garbage, and the engine is not to wait for that.
+    match table.thing.select_with(key, |value| out.extend_from_slice(value)) {
+        Some(()) => single(call.js, crossing, Column::Value, table.encodings.values, out),
+        None => Ok(Value::UNDEFINED),
+    }
+}
+
+/// `increment(table, key, by)`: the sum, a number or a bigint like `by`.
+pub(crate) fn increment<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let parts = keyed::<T>(call, state)?;
+    let (by, is_bigint) = amount(call.js, call.argument(2))?;
+    let sum = parts.table.thing.increment(&parts.input.key, by)?;
+    Ok(if is_bigint { call.js.bigint(sum) } else { call.js.i64(sum) }?)
+}
+
+/// `compareAndSwap(table, key, expected, value)`: whether the value was as expected; `undefined` for none.
+pub(crate) fn compare_and_swap<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    let mut parts = keyed::<T>(call, state)?;
+    let has_expected = parts.read_present(call.js, Region::Expected, call.argument(2))?;
+    let has_value = parts.read_present(call.js, Region::Value, call.argument(3))?;
+    let Parts { table, input, .. } = parts;
+    let expected = has_expected.then_some(input.expected.as_slice());
+    let value = has_value.then_some(input.value.as_slice());
+    Ok(call.js.boolean(table.thing.swap(&input.key, expected, value)?)?)
+}
