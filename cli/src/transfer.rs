@@ -63,7 +63,7 @@ impl Side for blocking::Table {
         // What is written twice is the same, so an unknown outcome is tried again.
         for _ in 0..5 {
             match self.upsert_many(&pairs) {
-                Err(Error::UnknownOutcome { .. }) => {}
+                Err(Error::UnknownOutcome { .. } | Error::PartlyDone { .. }) => {}
                 done => return Ok(done.map(drop)?),
             }
         }

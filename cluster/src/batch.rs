@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use redis::Value;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, MAX_SENT, Result, check_value};
 use crate::functions;
 use crate::names::Layout;
-use crate::router::Kind;
+use crate::router::{Kind, Op};
 use crate::shared::Shared;
 use crate::table::{Table, excerpt};
 
@@ -123,7 +123,7 @@ impl Batch {
 
     fn add(&mut self, table: &Table, verb: Verb, key: &[u8], value: &[u8]) -> Result<()> {
         table.check(key)?;
-        twindex::check_value(value)?;
+        check_value(value)?;
         if !Arc::ptr_eq(&table.shared, &self.shared) {
             return Err(Error::ForeignTable { table: table.name().into() });
         }
@@ -137,10 +137,27 @@ impl Batch {
     /// and with [`Error::CrossSlot`] where no server can do it.
     pub async fn commit(self) -> Result<Vec<bool>> {
         self.shared.check_open()?;
-        let layouts = self.steps.iter().map(|step| step.table.writing()).collect::<Result<Vec<_>>>()?;
+        let mut layouts = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            layouts.push(step.table.writing().await?);
+        }
+        let len = self.steps.iter().map(|step| step.key.len() + step.value.len()).sum();
+        if len > MAX_SENT {
+            return Err(Error::TooLarge { len });
+        }
         let slot = self.slot(&layouts)?;
         let Some(slot) = slot else { return Ok(Vec::new()) };
-        let done = self.shared.router.one(slot, self.command(&layouts), Kind::Write).await;
+        let wrote = |answer: &Value| match answer {
+            Value::Array(fields) => match &fields[..] {
+                [Value::BulkString(what), Value::Array(took)] => {
+                    what == b"done" && took.contains(&Value::Int(1))
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        let op = Op::telling(slot, self.command(&layouts), wrote);
+        let done = self.shared.router.one(op, Kind::Write).await;
         for (step, layout) in self.steps.iter().zip(&layouts) {
             step.table.wrote(layout, &step.key);
         }

@@ -12,8 +12,8 @@
 //! # Ok::<(), twindex_cluster::Error>(())
 //! ```
 //!
-//! All stores of a process share two threads that speak to the servers. A call from within an asynchronous runtime
-//! panics, as tokio's `block_on` does.
+//! All stores of a process share two threads that speak to the servers. A process that was forked has threads of its own,
+//! and connects anew. A call from within an asynchronous runtime panics, as tokio's `block_on` does.
 
 use std::ops::RangeBounds;
 use std::sync::OnceLock;
@@ -28,19 +28,30 @@ use crate::options::Options;
 use crate::pairs::{Pair, Pairs, Swap};
 use crate::table::Expiry;
 
-/// The threads that speak to the servers.
+/// So many times a process that uses this may be forked by one that was forked.
+const FORKS: usize = 32;
+
+/// The threads that speak to the servers, those of this process: a process that was forked has none of its parent's.
 ///
 /// # Errors
 /// [`Error::Unavailable`] where the system gives no threads.
 pub fn runtime() -> Result<&'static Runtime> {
-    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    if let Some(runtime) = RUNTIME.get() {
-        return Ok(runtime);
+    // No lock, since another thread might hold it at the moment of a fork. A parent's runtime is never dropped.
+    static RUNTIMES: [OnceLock<(u32, Runtime)>; FORKS] = [const { OnceLock::new() }; FORKS];
+    let process = std::process::id();
+    for place in &RUNTIMES {
+        if place.get().is_none() {
+            let mut builder = Builder::new_multi_thread();
+            let made = builder.worker_threads(2).thread_name("twindex-cluster").enable_all().build();
+            let made = made.map_err(|error| Error::Unavailable { reason: format!("no threads: {error}") })?;
+            // Another thread may have been first.
+            let _ = place.set((process, made));
+        }
+        if let Some((_, runtime)) = place.get().filter(|(owner, _)| *owner == process) {
+            return Ok(runtime);
+        }
     }
-    let made =
-        Builder::new_multi_thread().worker_threads(2).thread_name("twindex-cluster").enable_all().build();
-    let made = made.map_err(|error| Error::Unavailable { reason: format!("no threads: {error}") })?;
-    Ok(RUNTIME.get_or_init(|| made))
+    Err(Error::Unavailable { reason: format!("the process was forked more than {FORKS} times in a row") })
 }
 
 fn wait<T>(future: impl Future<Output = Result<T>>) -> Result<T> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::{Cmd, Value};
 use twindex::{Index, TableOptions};
@@ -11,16 +11,16 @@ use twindex::{Index, TableOptions};
 use crate::clock;
 use crate::error::{Error, Result};
 use crate::locks::lock;
-use crate::names::{Layout, Names};
-use crate::router::{Kind, Router};
+use crate::names::{Layout, Names, new_generation};
+use crate::router::{Kind, Op, Router};
 use crate::{functions, slot};
 
 /// What the catalogue says of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) index: Index,
-    /// Another table of the same name has another one.
-    generation: u64,
+    /// No other table has it.
+    generation: String,
     partitions: u16,
 }
 
@@ -40,7 +40,7 @@ impl Entry {
 
     pub(crate) fn layout(&self, names: &Names, table: &str) -> Layout {
         let partitions = if self.index == Index::Sorted { self.partitions } else { 0 };
-        names.layout(table, self.generation, partitions)
+        names.layout(table, &self.generation, partitions)
     }
 }
 
@@ -48,8 +48,7 @@ impl Entry {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) name: String,
-    pub(crate) index: Index,
-    pub(crate) codecs: (String, String),
+    described: Described,
     pub(crate) layout: Arc<Layout>,
     dropped: AtomicBool,
     /// How many writes were made through this client, by which cursors see what they read ahead of them.
@@ -57,12 +56,11 @@ pub(crate) struct State {
 }
 
 impl State {
-    fn new(name: &str, (entry, codecs): &Described, names: &Names) -> Self {
+    fn new(name: &str, described: &Described, names: &Names) -> Self {
         Self {
             name: name.into(),
-            index: entry.index,
-            codecs: codecs.clone(),
-            layout: Arc::new(entry.layout(names, name)),
+            described: described.clone(),
+            layout: Arc::new(described.0.layout(names, name)),
             dropped: AtomicBool::new(false),
             writes: AtomicU64::new(0),
         }
@@ -72,9 +70,17 @@ impl State {
         self.dropped.load(Relaxed)
     }
 
+    pub(crate) fn index(&self) -> Index {
+        self.described.0.index
+    }
+
+    pub(crate) fn codecs(&self) -> (&str, &str) {
+        (&self.described.1.0, &self.described.1.1)
+    }
+
     /// Takes over what the catalogue says now.
-    fn learn(&self, entry: Option<&Entry>) {
-        if entry.is_none_or(|entry| entry.generation != self.layout.generation) {
+    fn learn(&self, described: Option<&Described>) {
+        if described != Some(&self.described) {
             self.dropped.store(true, Relaxed);
             self.writes.fetch_add(1, Relaxed);
         }
@@ -102,56 +108,81 @@ pub(crate) struct Catalogue {
     partitions: u16,
     age: Duration,
     known: Mutex<HashMap<String, Weak<State>>>,
-    /// When it was last read, or is being read.
+    /// When the last reading that succeeded began, and when the last one began beside other calls.
+    seen: AtomicU64,
     looked: AtomicU64,
+    /// Held by the write that reads it; inside it how and when the last one failed.
+    reading: tokio::sync::Mutex<Option<(Instant, Error)>>,
 }
 
 impl Catalogue {
     pub(crate) fn new(router: Arc<Router>, namespace: &str, partitions: u16, age: Duration) -> Self {
         let names = Names::new(namespace);
-        let looked = AtomicU64::new(clock::millis());
-        Self { router, names, partitions, age, known: Mutex::default(), looked }
+        // Nothing is known yet, so nothing can be old.
+        let [seen, looked] = [clock::millis(), clock::millis()].map(AtomicU64::new);
+        let (known, reading) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self { router, names, partitions, age, known, seen, looked, reading }
     }
 
-    async fn call(&self, function: &str, arguments: &[&[u8]], kind: Kind) -> Result<Value> {
-        let (tables, dropped) = (self.names.catalogue(), self.names.dropped());
-        let mut cmd: Cmd = functions::call(function, &[&tables, &dropped]);
+    fn call(&self, function: &str, arguments: &[&[u8]]) -> Cmd {
+        let mut cmd = functions::call(function, &[&self.names.catalogue(), &self.names.dropped()]);
         for argument in arguments {
             cmd.arg(*argument);
         }
-        self.router.one(slot::of(&tables), cmd, kind).await?.accepted()
+        cmd
     }
 
-    /// Opens a table, or creates it where the options say so.
+    fn slot(&self) -> u16 {
+        slot::of(&self.names.catalogue())
+    }
+
+    /// Opens a table, or creates it where the options say so. Only creating it is a write.
     pub(crate) async fn open(&self, name: &str, options: TableOptions<'_>) -> Result<Arc<State>> {
         check(name, options, None)?;
-        let index = if options.creates() { options.index().name() } else { "" };
-        let (keys, values) = options.codecs();
-        let rest = format!("{} {} {keys}{values}", self.partitions, keys.len());
-        // Creating it twice makes it once, so the call may be repeated.
-        let value = self.call("table", &[name, index, &rest].map(str::as_bytes), Kind::Repeat).await?;
-        if value == Value::Nil {
-            return Err(Error::Engine(twindex::Error::NoTable { name: name.into() }));
-        }
-        let described = described(&value)?;
+        let described = match self.described(name, "").await? {
+            Some(described) => described,
+            None if !options.creates() => {
+                return Err(Error::Engine(twindex::Error::NoTable { name: name.into() }));
+            }
+            None => {
+                let (keys, values) = options.codecs();
+                let (index, generation) = (options.index().name(), new_generation()?);
+                let length = keys.len();
+                let entry = format!("{index} {generation} {} {length} {keys}{values}", self.partitions);
+                let made = self.described(name, &entry).await?;
+                made.ok_or_else(|| Error::unexpected("catalogue entry"))?
+            }
+        };
         check(name, options, Some(&described))?;
         Ok(self.share(name, &described))
     }
 
+    /// What the catalogue says of a table, once it has this entry where it had none, unless the entry is empty.
+    async fn described(&self, name: &str, entry: &str) -> Result<Option<Described>> {
+        let cmd = self.call("table", &[name, entry].map(str::as_bytes));
+        let is_made =
+            |value: &Value| matches!(value, Value::Array(fields) if fields.first() == Some(&Value::Int(1)));
+        // An entry that is there stays, so the call may be repeated.
+        let kind = if entry.is_empty() { Kind::Read } else { Kind::Repeat };
+        let value = self.router.one(Op::telling(self.slot(), cmd, is_made), kind).await?.accepted()?;
+        let Value::Array(fields) = value else { return Err(Error::unexpected("catalogue entry")) };
+        match &fields[..] {
+            [_, Value::Nil] => Ok(None),
+            [_, entry] => described(entry).map(Some),
+            _ => Err(Error::unexpected("catalogue entry")),
+        }
+    }
+
     /// The table of this name, if there is one.
     pub(crate) async fn find(&self, name: &str) -> Result<Option<Arc<State>>> {
-        let value = self.call("table", &[name.as_bytes(), b"", b""], Kind::Read).await?;
-        if value == Value::Nil || name.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(self.share(name, &described(&value)?)))
+        Ok(self.described(name, "").await?.map(|described| self.share(name, &described)))
     }
 
     /// The state that all handles of this table share.
     pub(crate) fn share(&self, name: &str, described: &Described) -> Arc<State> {
         let mut known = lock(&self.known);
         if let Some(state) = known.get(name).and_then(Weak::upgrade) {
-            state.learn(Some(&described.0));
+            state.learn(Some(described));
             if !state.is_dropped() {
                 return state;
             }
@@ -166,44 +197,73 @@ impl Catalogue {
     pub(crate) async fn list(&self) -> Result<Vec<(String, Described)>> {
         // Only what was known before the servers are asked can be missing from the answer because it was dropped.
         let known: Vec<Arc<State>> = lock(&self.known).values().filter_map(Weak::upgrade).collect();
-        self.looked.store(clock::millis(), Relaxed);
-        let tables = self.names.catalogue();
+        let began = clock::millis();
         let mut cmd = redis::cmd("HGETALL");
-        cmd.arg(&tables[..]);
-        let value = self.router.one(slot::of(&tables), cmd, Kind::Read).await?.accepted()?;
+        cmd.arg(self.names.catalogue());
+        let value = self.router.one(Op::new(self.slot(), cmd), Kind::Read).await?.accepted()?;
         let Value::Map(fields) = value else { return Err(Error::unexpected("map")) };
         let mut tables = Vec::new();
         for (name, entry) in fields {
             let Value::BulkString(name) = name else { return Err(Error::unexpected("table name")) };
-            if !name.is_empty() {
-                let name = String::from_utf8(name).map_err(|_| Error::unexpected("table name"))?;
-                tables.push((name, described(&entry)?));
-            }
+            let name = String::from_utf8(name).map_err(|_| Error::unexpected("table name"))?;
+            tables.push((name, described(&entry)?));
         }
         tables.sort_by(|one, two| one.0.cmp(&two.0));
-        let entries: HashMap<&str, &Entry> =
-            tables.iter().map(|(name, described)| (&**name, &described.0)).collect();
+        let entries: HashMap<&str, &Described> =
+            tables.iter().map(|(name, described)| (&**name, described)).collect();
         for state in known {
             state.learn(entries.get(&*state.name).copied());
         }
+        self.seen.fetch_max(began, Relaxed);
         Ok(tables)
     }
 
-    /// Reads the catalogue beside what else goes on, if it was not read lately.
+    /// For how long nothing is known of what others dropped.
+    fn staleness(&self) -> Duration {
+        Duration::from_millis(clock::millis().saturating_sub(self.seen.load(Relaxed)))
+    }
+
+    /// Reads the catalogue beside what else goes on, if it will soon be due. This waits for nothing, so it may be called
+    /// outside the runtime.
     pub(crate) fn look(self: &Arc<Self>) {
-        let now = clock::millis();
-        let looked = self.looked.load(Relaxed);
-        let is_due = u128::from(now.saturating_sub(looked)) >= self.age.as_millis();
+        if self.staleness() < self.age / 2 {
+            return;
+        }
+        let (now, looked) = (clock::millis(), self.looked.load(Relaxed));
+        let is_due = u128::from(now.saturating_sub(looked)) >= (self.age / 2).as_millis();
         // Of those who see that it is due, one goes.
         if !is_due || self.looked.compare_exchange(looked, now, Relaxed, Relaxed).is_err() {
             return;
         }
         let catalogue = self.clone();
-        tokio::spawn(async move {
+        self.router.spawn(async move {
             if let Err(error) = catalogue.list().await {
                 log::warn!("the catalogue of tables could not be read: {error}");
             }
         });
+    }
+
+    /// Makes sure, before a write, that drops by other clients are known that are older than the age allowed. A client that
+    /// is busy reads the catalogue beside its calls; one that was idle waits for it.
+    pub(crate) async fn learn(self: &Arc<Self>) -> Result<()> {
+        if self.staleness() < self.age {
+            self.look();
+            return Ok(());
+        }
+        let asked = Instant::now();
+        let mut failed = self.reading.lock().await;
+        if self.staleness() < self.age {
+            return Ok(());
+        }
+        // What failed while this one waited is its failure too.
+        if let Some((at, error)) = &*failed
+            && *at > asked
+        {
+            return Err(error.again());
+        }
+        let done = self.list().await.map(drop);
+        *failed = done.as_ref().err().map(|error| (Instant::now(), error.again()));
+        done
     }
 
     /// Takes a table out; whether it was there.
@@ -211,7 +271,8 @@ impl Catalogue {
         if name.is_empty() {
             return Ok(false);
         }
-        let value = self.call("drop", &[name.as_bytes()], Kind::Write).await?;
+        let op = Op::new(self.slot(), self.call("drop", &[name.as_bytes()]));
+        let value = self.router.one(op, Kind::Write).await?.accepted()?;
         if let Some(state) = lock(&self.known).remove(name).and_then(|state| state.upgrade()) {
             state.learn(None);
         }
@@ -220,10 +281,9 @@ impl Catalogue {
 
     /// What the generations that nobody uses any more are called.
     pub(crate) async fn dropped(&self) -> Result<Vec<Layout>> {
-        let dropped = self.names.dropped();
         let mut cmd = redis::cmd("HVALS");
-        cmd.arg(&dropped[..]);
-        let value = self.router.one(slot::of(&dropped), cmd, Kind::Read).await?.accepted()?;
+        cmd.arg(self.names.dropped());
+        let value = self.router.one(Op::new(self.slot(), cmd), Kind::Read).await?.accepted()?;
         let Value::Array(values) = value else { return Err(Error::unexpected("list")) };
         let layout = |value: &Value| {
             let (entry, name) = Entry::parse(value)?;
@@ -233,11 +293,10 @@ impl Catalogue {
     }
 
     /// Forgets a generation that has no keys any more.
-    pub(crate) async fn forget(&self, generation: u64) -> Result<()> {
-        let dropped = self.names.dropped();
+    pub(crate) async fn forget(&self, generation: &str) -> Result<()> {
         let mut cmd = redis::cmd("HDEL");
-        cmd.arg(&dropped[..]).arg(generation);
-        self.router.one(slot::of(&dropped), cmd, Kind::Repeat).await?.accepted().map(drop)
+        cmd.arg(self.names.dropped()).arg(generation);
+        self.router.one(Op::new(self.slot(), cmd), Kind::Repeat).await?.accepted().map(drop)
     }
 }
 

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use redis::{ErrorKind, RedisError};
 use twindex::Index;
 
+/// The longest value that servers take, and the longest batch that is sent.
+pub(crate) const MAX_SENT: usize = 512 << 20;
+
 /// What can go wrong, and with what.
 ///
 /// A write that returns an error has changed nothing, with three exceptions. After
-/// [`UnknownOutcome`](Error::UnknownOutcome) nobody knows. After [`NotReplicated`](Error::NotReplicated) it is done. And a
-/// `_many` form writes to several servers: where one of
-/// them failed, what the others were sent may be written.
+/// [`UnknownOutcome`](Error::UnknownOutcome) it may be done. After [`NotReplicated`](Error::NotReplicated) it is done. And
+/// [`PartlyDone`](Error::PartlyDone) says of each item of a `_many` form what became of it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -36,7 +38,7 @@ pub enum Error {
         /// What happened.
         reason: String,
     },
-    /// The write is done, and too few replicas have it: it is lost if its server dies now.
+    /// The write is done, and too few replicas have it: it is lost if its server dies or is replaced now.
     /// See [`Options::replicas`](crate::Options::replicas).
     NotReplicated {
         /// The server that did it.
@@ -45,6 +47,12 @@ pub enum Error {
         wanted: u32,
         /// How many had it in time.
         reached: u32,
+    },
+    /// A `_many` form wrote some of its items, or may have, and not all.
+    PartlyDone {
+        /// What became of each item, in their order. An item with an error is not written, but for
+        /// [`UnknownOutcome`](Error::UnknownOutcome) and [`NotReplicated`](Error::NotReplicated).
+        outcomes: Vec<Result<Answer>>,
     },
     /// No server can do the batch in one step: its keys lie in several slots of the cluster.
     CrossSlot {
@@ -67,6 +75,11 @@ pub enum Error {
         /// The table's name.
         table: String,
     },
+    /// A value, or all of a batch, is longer than the 512 MiB that servers take.
+    TooLarge {
+        /// Its length in bytes.
+        len: usize,
+    },
     /// The server refused the command, for example for want of memory or of permission, or it refused the user.
     Refused {
         /// What the server said.
@@ -74,6 +87,32 @@ pub enum Error {
     },
     /// The store was closed.
     Closed,
+    /// A fault of Twindex itself. A write that was under way may be done or not.
+    Internal {
+        /// What failed, and where.
+        what: String,
+    },
+}
+
+/// What a write of one item answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Whether it took effect.
+    Took(bool),
+    /// The sum after an increment.
+    Sum(i64),
+}
+
+impl From<bool> for Answer {
+    fn from(took: bool) -> Self {
+        Self::Took(took)
+    }
+}
+
+impl From<i64> for Answer {
+    fn from(sum: i64) -> Self {
+        Self::Sum(sum)
+    }
 }
 
 /// The result of a fallible operation of this crate.
@@ -88,11 +127,38 @@ impl Error {
             Self::Unavailable { .. } => "TWINDEX_UNAVAILABLE",
             Self::UnknownOutcome { .. } => "TWINDEX_UNKNOWN_OUTCOME",
             Self::NotReplicated { .. } => "TWINDEX_NOT_REPLICATED",
+            Self::PartlyDone { .. } => "TWINDEX_PARTLY_DONE",
             Self::CrossSlot { .. } => "TWINDEX_CROSS_SLOT",
             Self::Unexpected { .. } => "TWINDEX_UNEXPECTED",
             Self::ForeignTable { .. } => "TWINDEX_FOREIGN_TABLE",
+            Self::TooLarge { .. } => "TWINDEX_VALUE_TOO_LARGE",
             Self::Refused { .. } => "TWINDEX_REFUSED",
             Self::Closed => "TWINDEX_CLOSED",
+            Self::Internal { .. } => "TWINDEX_INTERNAL",
+        }
+    }
+
+    /// Whether nothing was written.
+    fn is_undone(&self) -> bool {
+        !matches!(
+            self,
+            Self::UnknownOutcome { .. }
+                | Self::NotReplicated { .. }
+                | Self::PartlyDone { .. }
+                | Self::Internal { .. }
+        )
+    }
+
+    /// The same error once more, for another item of the same command.
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            Self::Unavailable { reason } => Self::Unavailable { reason: reason.clone() },
+            Self::UnknownOutcome { server, reason } => {
+                Self::UnknownOutcome { server: server.clone(), reason: reason.clone() }
+            }
+            Self::Closed => Self::Closed,
+            Self::Refused { reason } => Self::Refused { reason: reason.clone() },
+            other => Self::Refused { reason: other.to_string() },
         }
     }
 
@@ -117,7 +183,7 @@ impl fmt::Display for Error {
             Self::Engine(error) => error.fmt(f),
             Self::Url { url, what } => write!(f, "the URL \"{url}\" cannot be used: {what}"),
             Self::Unavailable { reason } => {
-                write!(f, "no server took the command, so nothing was done: {reason}")
+                write!(f, "no server took the command, so it was not done: {reason}")
             }
             Self::UnknownOutcome { server, reason } => write!(
                 f,
@@ -127,8 +193,20 @@ impl fmt::Display for Error {
             Self::NotReplicated { server, wanted, reached } => write!(
                 f,
                 "the write is done on {server}, and {reached} of the {wanted} replicas that were to have it had it in \
-                 time. It is lost if that server dies before"
+                 time. It is lost if that server dies or is replaced before"
             ),
+            Self::PartlyDone { outcomes } => {
+                let count = |is: fn(&Result<Answer>) -> bool| outcomes.iter().filter(|one| is(one)).count();
+                let done = count(|one| matches!(one, Ok(_) | Err(Self::NotReplicated { .. })));
+                let undone = count(|one| matches!(one, Err(error) if error.is_undone()));
+                let all = outcomes.len();
+                let unknown = all - done - undone;
+                write!(f, "of {all} items {done} are done, {unknown} may be, {undone} are not")?;
+                match outcomes.iter().enumerate().find_map(|(at, one)| Some((at, one.as_ref().err()?))) {
+                    Some((at, error)) => write!(f, "; `outcomes` has each. Item {at}: {error}"),
+                    None => Ok(()),
+                }
+            }
             Self::CrossSlot { one, other } => write!(
                 f,
                 "a batch is done in one slot of the cluster, and the keys {one} and {other} lie in two. Keys of hash \
@@ -143,8 +221,17 @@ impl fmt::Display for Error {
             Self::ForeignTable { table } => {
                 write!(f, "table \"{table}\" is of another store than the batch")
             }
+            Self::TooLarge { len } => {
+                write!(f, "a value or batch of {len} bytes is too large, servers take {MAX_SENT}")
+            }
             Self::Refused { reason } => write!(f, "the server refused the command: {reason}"),
             Self::Closed => f.write_str("the store was closed"),
+            Self::Internal { what } => {
+                write!(
+                    f,
+                    "a fault of Twindex, please report it: {what}. A write under way may be done or not"
+                )
+            }
         }
     }
 }
@@ -174,19 +261,30 @@ impl Failure {
         Self { reason: format!("{server}: {reason}").into(), is_final }
     }
 
-    /// As above, of a server that could not be connected to, with or without TLS. One that speaks it hangs up on whoever does
-    /// not, and one that does not may wait for more.
-    pub(crate) fn to_connect(server: &str, error: &RedisError, is_tls: bool) -> Self {
+    /// As above, of a server that could not be connected to, with or without TLS. A server hangs up on a client that does not
+    /// speak TLS as it does; without TLS it may wait for more. `is_announced`: the URL does not name it, other servers do.
+    pub(crate) fn to_connect(server: &str, error: &RedisError, is_tls: bool, is_announced: bool) -> Self {
         let mut failure = Self::new(server, error);
+        let is_database = failure.reason.contains("refused to switch database");
         let is_no_tls = error.is_timeout() || failure.reason.contains("InvalidContentType");
-        let guess = match is_tls {
-            true if is_no_tls => " (perhaps it speaks no TLS: then the URL begins with redis://)",
-            false if error.is_connection_dropped() => {
-                " (perhaps it speaks TLS: then the URL begins with rediss://)"
-            }
-            _ => return failure,
-        };
-        failure.reason = [&failure.reason, guess].concat().into();
+        let mut guess = String::new();
+        if is_database {
+            failure.is_final = true;
+            guess.push_str(
+                ". The URL names a database that the server does not have; a cluster has database 0 alone",
+            );
+        } else if is_tls && is_no_tls {
+            guess.push_str(" (perhaps it speaks no TLS: then the URL begins with redis://)");
+        } else if !is_tls && error.is_connection_dropped() && !error.is_connection_refusal() {
+            guess.push_str(" (perhaps it speaks TLS: then the URL begins with rediss://)");
+        }
+        if is_announced && (error.is_timeout() || error.is_io_error()) {
+            guess.push_str(
+                ". The cluster announced this address. Where it is another one from here, as with Docker or NAT, say so \
+                 in `addresses`",
+            );
+        }
+        failure.reason = [&failure.reason, &*guess].concat().into();
         failure
     }
 
@@ -210,6 +308,25 @@ impl From<Failure> for Error {
         let reason = failure.reason.to_string();
         if failure.is_final { Self::Refused { reason } } else { Self::Unavailable { reason } }
     }
+}
+
+/// Checks a value before anything is sent: servers take no more than 512 MiB.
+pub(crate) fn check_value(value: &[u8]) -> Result<()> {
+    if value.len() > MAX_SENT { Err(Error::TooLarge { len: value.len() }) } else { Ok(()) }
+}
+
+/// What became of each item as one result: all answers; an error, where it is the one of all or nothing was written; or what
+/// became of each.
+pub(crate) fn settled<T: Into<Answer>>(outcomes: Vec<Result<T>>) -> Result<Vec<T>> {
+    let Some(first) = outcomes.iter().find_map(|one| one.as_ref().err()) else {
+        return outcomes.into_iter().collect();
+    };
+    let code = first.code();
+    let is_alike = outcomes.iter().all(|one| one.as_ref().is_err_and(|error| error.code() == code));
+    if is_alike || outcomes.iter().all(|one| one.as_ref().is_err_and(Error::is_undone)) {
+        return outcomes.into_iter().collect();
+    }
+    Err(Error::PartlyDone { outcomes: outcomes.into_iter().map(|one| one.map(Into::into)).collect() })
 }
 
 impl From<twindex::Error> for Error {

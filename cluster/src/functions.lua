@@ -1,10 +1,10 @@
-#!lua name=twindex_2
+#!lua name=twindex_3
 
 -- What Twindex does inside a server, in one step each. Values go through as bytes.
 -- A sorted table's partition is two keys: KEYS[1] a HASH of its pairs, KEYS[2] a ZSET of its keys in their order.
 
 local function register(name, callback, flags)
-  redis.register_function{function_name = 'twindex_2_' .. name, callback = callback, flags = flags or {}}
+  redis.register_function{function_name = 'twindex_3_' .. name, callback = callback, flags = flags or {}}
 end
 
 -- Says which keys of a partition were written, on the channel that is called as its HASH is: each behind its length in two
@@ -116,16 +116,30 @@ register('clear', function(keys)
   return redis.call('UNLINK', keys[1], keys[2])
 end, {'allow-oom'})
 
--- Up to so many pairs of a range: their keys and, beside them, their values.
+-- Up to so many pairs of a range, and of so many bytes and one group more: whether there may be more, their keys and, beside
+-- them, their values. Groups grow while pairs are short.
 register('page', function(keys, args)
-  local found
+  local found, limit = nil, tonumber(args[5])
   if args[3] == '1' then
     found = redis.call('ZRANGE', keys[2], args[2], args[1], 'BYLEX', 'REV', 'LIMIT', 0, args[4])
   else
     found = redis.call('ZRANGE', keys[2], args[1], args[2], 'BYLEX', 'LIMIT', 0, args[4])
   end
-  if #found == 0 then return {found, {}} end
-  return {found, redis.call('HMGET', keys[1], unpack(found))}
+  local values, bytes, group = {}, 0, 1
+  while #values < #found and bytes < limit do
+    local last = math.min(#values + group, #found)
+    local some = redis.call('HMGET', keys[1], unpack(found, #values + 1, last))
+    local length = 0
+    for i = 1, #some do
+      values[#values + 1] = some[i]
+      length = length + #found[#values] + #(some[i] or '')
+    end
+    bytes = bytes + length
+    group = math.max(1, math.min(group * 4, math.floor(limit * #some / (length + 1)), 64))
+  end
+  local more = (#values < #found or #found == tonumber(args[4])) and 1 or 0
+  for i = #found, #values + 1, -1 do found[i] = nil end
+  return {more, found, values}
 end, {'no-writes'})
 
 -- A hash table's pair is one string. Whether it must be present, its value then, whether it shall be, its value then.
@@ -234,14 +248,13 @@ register('batch', function(keys, args)
   return {'done', took}
 end)
 
--- The catalogue: KEYS[1] a HASH of each table's name and what it is, under the empty name the last generation; KEYS[2] a
--- HASH of dropped generations that still have keys. An entry is "index generation partitions" and the codecs.
+-- The catalogue: KEYS[1] a HASH of each table's name and what it is, KEYS[2] a HASH of dropped generations that still have
+-- keys. An entry is "index generation partitions" and the codecs. Answers whether it was made, and the entry.
 register('table', function(keys, args)
   local entry = redis.call('HGET', keys[1], args[1])
-  if entry or args[2] == '' then return entry end
-  entry = args[2] .. ' ' .. redis.call('HINCRBY', keys[1], '', 1) .. ' ' .. args[3]
-  redis.call('HSET', keys[1], args[1], entry)
-  return entry
+  if entry or args[2] == '' then return {0, entry} end
+  redis.call('HSET', keys[1], args[1], args[2])
+  return {1, args[2]}
 end)
 
 register('drop', function(keys, args)

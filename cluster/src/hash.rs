@@ -15,7 +15,7 @@ fn op(layout: &Layout, name: &str, key: &[u8]) -> Op {
     let key = layout.key(key);
     let mut cmd = Cmd::with_capacity(4, key.len() + 32);
     cmd.arg(name).arg(&key[..]);
-    Op { slot: slot::of(&key), cmd }
+    Op::new(slot::of(&key), cmd)
 }
 
 pub(crate) fn put(layout: &Layout, verb: Put, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Op {
@@ -29,7 +29,7 @@ pub(crate) fn put(layout: &Layout, verb: Put, key: &[u8], value: &[u8], ttl: Opt
     if let Some(ttl) = ttl {
         op.cmd.arg("PX").arg(millis(ttl));
     }
-    op
+    if verb == Put::Upsert { Op::certain(op.slot, op.cmd) } else { op }
 }
 
 /// At least one, since none would be an error.
@@ -52,7 +52,7 @@ pub(crate) fn contains(layout: &Layout, key: &[u8]) -> Op {
 pub(crate) fn increment(layout: &Layout, key: &[u8], by: i64) -> Op {
     let mut op = op(layout, "INCRBY", key);
     op.cmd.arg(by);
-    op
+    Op::certain(op.slot, op.cmd)
 }
 
 pub(crate) fn swap(layout: &Layout, (key, expected, new): Swap<'_>) -> Op {
@@ -61,7 +61,7 @@ pub(crate) fn swap(layout: &Layout, (key, expected, new): Swap<'_>) -> Op {
     for value in [expected, new] {
         cmd.arg(u8::from(value.is_some())).arg(value.unwrap_or_default());
     }
-    Op { slot: slot::of(&key), cmd }
+    Op::new(slot::of(&key), cmd)
 }
 
 pub(crate) fn time_to_live(layout: &Layout, key: &[u8]) -> Op {
@@ -81,11 +81,12 @@ pub(crate) fn expire(layout: &Layout, key: &[u8], ttl: Option<Duration>) -> Op {
 }
 
 /// Whether a verb took effect.
-pub(crate) fn took_effect(value: &Value) -> Result<bool> {
+#[allow(clippy::needless_pass_by_value, reason = "answers are decoded by value")]
+pub(crate) fn took_effect(value: Value) -> Result<bool> {
     match value {
         Value::Okay => Ok(true),
         Value::Nil => Ok(false),
-        Value::Int(count) => Ok(*count > 0),
+        Value::Int(count) => Ok(count > 0),
         _ => Err(Error::unexpected("outcome of a write")),
     }
 }

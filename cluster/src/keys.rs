@@ -26,7 +26,8 @@ pub(crate) struct KeyWalk {
     seen: HashSet<Vec<u8>>,
     /// Who had which slot when the walk began, once it has begun.
     began: Option<u64>,
-    failing: Option<Instant>,
+    /// The master that does not answer, and since when. The others' answers do not count for it.
+    failing: Option<(Address, Instant)>,
 }
 
 impl KeyWalk {
@@ -59,10 +60,10 @@ impl KeyWalk {
         cmd.arg(&self.position[..]).arg("MATCH").arg(self.layout.pattern()).arg("COUNT").arg(LOOKED_AT);
         match self.router.on_server(&master, &cmd).await {
             Ok(answer) => {
-                self.failing = None;
+                self.failing.take_if(|(failing, _)| *failing == master);
                 self.take(answer).map(Some)
             }
-            Err(Error::Unavailable { reason }) => self.retry(reason).await,
+            Err(Error::Unavailable { reason }) => self.retry(master, reason).await,
             Err(error) => Err(error),
         }
     }
@@ -88,15 +89,21 @@ impl KeyWalk {
         Ok(found)
     }
 
-    /// Begins again with the masters that there are now. The position in one says nothing about another.
-    async fn retry(&mut self, reason: String) -> Result<Option<Vec<Vec<u8>>>> {
-        let since = *self.failing.get_or_insert_with(Instant::now);
+    /// Walks this master again, or all where others are masters now: a position says nothing to another server, and nothing
+    /// to one that was started anew.
+    async fn retry(&mut self, master: Address, reason: String) -> Result<Option<Vec<Vec<u8>>>> {
+        let (_, since) = self.failing.get_or_insert_with(|| (master, Instant::now()));
         if since.elapsed() > self.router.patience() {
             return Err(Error::Unavailable { reason });
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
         let _ = self.router.refresh().await;
-        self.begin();
+        if self.began == Some(self.router.fingerprint()) {
+            self.position = b"0".to_vec();
+        } else {
+            self.failing = None;
+            self.begin();
+        }
         Ok(Some(Vec::new()))
     }
 }

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! The verbs are those of the crate `twindex`, each with its `_many` form, and asynchronous; [`blocking`] has the same
-//! ones for programs without a runtime. The servers must know functions: Redis 7, or Valkey.
+//! ones for programs without a runtime. Needs Redis 7 or later, or Valkey.
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +27,7 @@ mod clock;
 mod cursor;
 mod error;
 mod functions;
+mod guard;
 mod hash;
 mod keys;
 mod link;
@@ -51,7 +52,9 @@ pub use twindex::{Change, Error as EngineError, Index, TableOptions, prefix_rang
 
 pub use crate::batch::Batch;
 pub use crate::cursor::{Cursor, Scan};
-pub use crate::error::{Error, Result};
+pub use crate::error::{Answer, Error, Result};
+#[doc(hidden)]
+pub use crate::guard::{guarded, guarded_now};
 pub use crate::near::NearStats;
 pub use crate::options::Options;
 pub use crate::pairs::{Pair, Swap};

@@ -1,8 +1,8 @@
 //! One connection to one server.
 
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
@@ -31,11 +31,26 @@ pub(crate) struct Dialect {
     info: ConnectionInfo,
     timeout: Duration,
     connect_timeout: Duration,
+    /// The servers that the URL names.
+    seeds: Arc<[Address]>,
+    /// Where servers are reached that announce another address.
+    addresses: Arc<HashMap<String, String>>,
 }
 
 impl Dialect {
-    pub(crate) fn new(info: ConnectionInfo, options: &Options) -> Self {
-        Self { info, timeout: options.timeout, connect_timeout: options.connect_timeout }
+    pub(crate) fn new(info: ConnectionInfo, seeds: &[Address], options: &Options) -> Self {
+        let (timeout, connect_timeout) = (options.timeout, options.connect_timeout);
+        Self { info, timeout, connect_timeout, seeds: seeds.into(), addresses: options.addresses.clone() }
+    }
+
+    /// Where a server is reached: the options may say of its host and port, or of its host.
+    fn reached(&self, address: &Address) -> (String, u16) {
+        let host = || self.addresses.get(&*address.host);
+        let Some(to) = self.addresses.get(&*address.text()).or_else(host) else {
+            return (address.host.to_string(), address.port);
+        };
+        let split = to.rsplit_once(':').and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
+        split.unwrap_or_else(|| (to.clone(), address.port))
     }
 
     /// As long again for each answer.
@@ -46,7 +61,8 @@ impl Dialect {
     /// Why a server could not be connected to.
     fn failure(&self, address: &Address, error: &RedisError) -> Failure {
         let is_tls = matches!(self.info.addr(), ConnectionAddr::TcpTls { .. });
-        Failure::to_connect(&address.text(), error, is_tls)
+        let is_announced = !self.seeds.contains(address);
+        Failure::to_connect(&address.text(), error, is_tls, is_announced)
     }
 
     /// Connects; `push` gets what the server sends unasked, and last of all a disconnection.
@@ -55,7 +71,7 @@ impl Dialect {
         address: &Address,
         push: impl Fn(PushInfo) + Send + Sync + 'static,
     ) -> Result<Link, RedisError> {
-        let (host, port) = (address.host.to_string(), address.port);
+        let (host, port) = self.reached(address);
         let addr = match self.info.addr() {
             ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
                 ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }

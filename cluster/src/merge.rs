@@ -15,10 +15,12 @@ use crate::sorted;
 /// The most pairs that a page has. Lua unpacks a list of them, and takes no more than 8,000.
 const LONGEST: usize = 4000;
 
-/// The pages of a whole scan: a first one that is soon there, then longer ones, none longer than so many bytes about.
+/// The pages of a whole scan: a first one that is soon there, then longer ones.
 const FIRST: usize = 64;
 const LATER: usize = 1024;
-const PAGE_BYTES: usize = 1 << 20;
+
+/// About how many bytes the pages of all partitions have that are fetched at once.
+const PAGE_BYTES: usize = 4 << 20;
 
 /// A range, as `ZRANGE` names it.
 #[derive(Clone, Debug)]
@@ -99,8 +101,8 @@ impl Merge {
             let ready = self.ready();
             let is_done = self.parts.iter().all(|part| part.is_done);
             if self.is_whole && !is_done {
-                self.asked = later(&ready, self.asked);
-                self.ahead = Some(tokio::spawn(self.fetch()));
+                self.asked = (self.asked * 4).min(LATER);
+                self.ahead = Some(self.router.spawn(self.fetch()));
             }
             if is_done || !ready.is_empty() {
                 return Ok(ready);
@@ -118,16 +120,17 @@ impl Merge {
             .iter()
             .map(|&partition| {
                 let Range { lower, upper } = &self.parts[partition].range;
-                sorted::page(&self.layout, partition, [lower, upper], self.down, self.asked)
+                // All pages together take about so many bytes, and a value of each partition.
+                let limits = (self.asked, PAGE_BYTES / low.len());
+                sorted::page(&self.layout, partition, [lower, upper], self.down, limits)
             })
             .collect();
-        let (router, asked) = (self.router.clone(), self.asked);
+        let router = self.router.clone();
         async move {
-            let replies = router.run(ops, Kind::Read).await?;
+            let replies = router.all(ops, Kind::Read).await?;
             let page = |(partition, reply): (usize, crate::router::Reply)| {
-                let pairs = sorted::pairs(reply.accepted()?)?;
-                let is_done = pairs.len() < asked;
-                Ok((partition, pairs, is_done))
+                let (pairs, has_more) = sorted::pairs(reply.accepted()?)?;
+                Ok((partition, pairs, !has_more))
             };
             low.into_iter().zip(replies).map(page).collect()
         }
@@ -183,13 +186,6 @@ fn share(expected: usize, partitions: usize) -> usize {
     (mean + 3 * mean.isqrt() + 2).min(expected).clamp(1, LONGEST)
 }
 
-/// How long the next pages of a whole scan are.
-fn later(pairs: &[Pair], asked: usize) -> usize {
-    let bytes: usize = pairs.iter().map(|(key, value)| key.len() + value.len() + 1).sum();
-    let fit = (PAGE_BYTES * pairs.len()).checked_div(bytes).unwrap_or(LATER);
-    (asked * 4).min(LATER).min(fit).max(1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,15 +197,5 @@ mod tests {
         assert_eq!(share(0, 16), 1);
         assert_eq!(share(100, 1), 100);
         assert_eq!(share(1_000_000, 16), LONGEST);
-    }
-
-    #[test]
-    fn pages_grow_unless_their_pairs_are_large() {
-        let small = vec![(vec![0; 16], vec![0; 16]); 4];
-        assert_eq!(later(&small, FIRST), 256);
-        assert_eq!(later(&small, 1000), LATER);
-        assert_eq!(later(&[], FIRST), 256);
-        let large = vec![(vec![0; 16], vec![0; PAGE_BYTES]); 4];
-        assert_eq!(later(&large, FIRST), 1);
     }
 }

@@ -4,15 +4,17 @@
 //! |---|---|
 //! | the catalogue | `tw~{catalogue}` |
 //! | generations that are being removed | `tw~{catalogue}:dropped` |
-//! | a pair of a hash table | `tw:users:3:` and the pair's key |
-//! | a partition of a sorted table | `tw~log:4:{17}:pairs` and `tw~log:4:{17}:order` |
+//! | a pair of a hash table | `tw:users:Zk3hVq0aT9bXw2Lr:` and the pair's key |
+//! | a partition of a sorted table | `tw~log:pR7-dE_5sYc1Jm8u:{17}:pairs` and the same with `:order` |
 //!
-//! `tw` is the namespace, 3 and 4 are generations. In names `%`, `:`, `~`, braces and what is special in patterns is
+//! `tw` is the namespace. Behind the table's name stands its generation, 96 random bits: no other table ever has it, also
+//! not after `FLUSHALL`. In names `%`, `:`, `~`, braces and what is special in patterns is
 //! written as `%` and two digits, so one table's keys never begin as another's do. Only pairs of hash tables begin with
 //! `tw:`, so that a near cache hears of nothing else.
 
 use std::fmt::Write as _;
 
+use crate::error::{Error, Result};
 use crate::slot;
 
 /// What one store's keys begin with.
@@ -24,7 +26,7 @@ pub(crate) struct Names {
 /// The keys of one generation of a table.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    pub(crate) generation: u64,
+    pub(crate) generation: String,
     /// What all its keys begin with.
     pub(crate) prefix: Vec<u8>,
     /// None for a hash table.
@@ -60,7 +62,7 @@ impl Names {
     }
 
     /// The keys of a table, which has partitions if it is sorted.
-    pub(crate) fn layout(&self, table: &str, generation: u64, partitions: u16) -> Layout {
+    pub(crate) fn layout(&self, table: &str, generation: &str, partitions: u16) -> Layout {
         let kind = if partitions == 0 { ':' } else { '~' };
         let prefix = format!("{}{kind}{}:{generation}:", self.namespace, escaped(table));
         let partition = |number| {
@@ -69,7 +71,7 @@ impl Names {
             Partition { slot: slot::of(tag.to_string().as_bytes()), pairs: key("pairs"), order: key("order") }
         };
         let partitions = (0..partitions).map(partition).collect();
-        Layout { generation, prefix: prefix.into_bytes(), partitions }
+        Layout { generation: generation.into(), prefix: prefix.into_bytes(), partitions }
     }
 }
 
@@ -108,12 +110,21 @@ impl Layout {
 }
 
 /// A number whose slot is in the partition's even share of all slots, so that every master gets as many partitions.
-fn tag(generation: u64, partitions: u16, number: u16) -> u64 {
+fn tag(generation: &str, partitions: u16, number: u16) -> u64 {
     let share =
         |slot: u16| u32::from(slot) * u32::from(partitions) / u32::from(slot::SLOTS) == u32::from(number);
     // Tables begin at different places, so that their partitions are not all in the same slots.
-    let first = generation.wrapping_mul(1_000_000);
+    let first = u64::from(slot::crc(generation.as_bytes())) * 1_000_000;
     (first..first + 1_000_000).find(|tag| share(slot::of(tag.to_string().as_bytes()))).unwrap_or(first)
+}
+
+/// A generation that no table has had: 96 random bits in letters that need no escapes.
+pub(crate) fn new_generation() -> Result<String> {
+    const LETTERS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+    let mut bytes = [0; 16];
+    let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut bytes);
+    filled.map_err(|_| Error::Unavailable { reason: "the system gives no random numbers".into() })?;
+    Ok(bytes.map(|byte| char::from(LETTERS[usize::from(byte % 64)])).iter().collect())
 }
 
 fn escaped(name: &str) -> String {
@@ -135,7 +146,7 @@ mod tests {
     #[test]
     fn partitions_are_spread_evenly_and_lie_in_the_slots_of_their_keys() {
         for partitions in [1, 3, 16, 1024] {
-            let layout = Names::new("tw").layout("log", 4, partitions);
+            let layout = Names::new("tw").layout("log", "4", partitions);
             for (number, partition) in layout.partitions.iter().enumerate() {
                 assert_eq!(slot::of(&partition.pairs), partition.slot);
                 assert_eq!(slot::of(&partition.order), partition.slot);
@@ -150,9 +161,12 @@ mod tests {
     #[test]
     fn no_table_has_the_keys_of_another() {
         let names = Names::new("tw");
-        assert_eq!(names.layout("users", 3, 0).key(b"ada"), b"tw:users:3:ada");
-        assert_eq!(names.layout("a:1", 2, 0).prefix, b"tw:a%3A1:2:");
-        assert_eq!(names.layout("{x}*", 2, 0).pattern(), b"tw:%7Bx%7D%2A:2:*");
-        assert_ne!(names.layout("{catalogue}", 2, 0).prefix, names.catalogue());
+        assert_eq!(names.layout("users", "3", 0).key(b"ada"), b"tw:users:3:ada");
+        assert_eq!(names.layout("a:1", "2", 0).prefix, b"tw:a%3A1:2:");
+        assert_eq!(names.layout("{x}*", "2", 0).pattern(), b"tw:%7Bx%7D%2A:2:*");
+        assert_ne!(names.layout("{catalogue}", "2", 0).prefix, names.catalogue());
+        let generation = new_generation().expect("randomness");
+        assert_eq!((generation.len(), &*escaped(&generation)), (16, &*generation));
+        assert_ne!(generation, new_generation().expect("randomness"));
     }
 }

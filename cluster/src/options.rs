@@ -1,5 +1,7 @@
 //! Where the servers are, and how they are spoken to.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, TlsCertificates};
@@ -20,6 +22,7 @@ pub struct Options {
     pub(crate) replicas: u32,
     pub(crate) near_cache: usize,
     pub(crate) longest_life: Duration,
+    pub(crate) addresses: Arc<HashMap<String, String>>,
     pub(crate) tls: TlsCertificates,
 }
 
@@ -35,6 +38,7 @@ impl Default for Options {
             replicas: 0,
             near_cache: 0,
             longest_life: Duration::from_mins(1),
+            addresses: Arc::default(),
             tls: TlsCertificates { client_tls: None, root_cert: None },
         }
     }
@@ -117,6 +121,14 @@ impl Options {
         self
     }
 
+    /// Reaches the servers that announce themselves as `announced` at `reached`, as behind Docker or NAT: each is
+    /// `host:port`, or a host alone for all its ports.
+    #[must_use]
+    pub fn address(mut self, announced: &str, reached: &str) -> Self {
+        Arc::make_mut(&mut self.addresses).insert(announced.into(), reached.into());
+        self
+    }
+
     /// Trusts this certificate authority, in PEM form, in place of those of the system.
     #[must_use]
     pub fn tls_authority(mut self, pem: &[u8]) -> Self {
@@ -163,6 +175,9 @@ pub(crate) fn parse_url(url: &str, options: &Options) -> Result<Vec<ConnectionIn
         .filter(|(scheme, _)| matches!(*scheme, "redis" | "rediss"))
         .ok_or_else(|| wrong("it begins with redis:// or, for TLS, with rediss://".into()))?;
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    if path.contains(['?', '#']) {
+        return Err(wrong("? and # are not understood: name a database as in redis://host/2".into()));
+    }
     let (user, hosts) = authority.rsplit_once('@').map_or(("", authority), |(user, hosts)| (user, hosts));
     let user = if user.is_empty() { String::new() } else { format!("{user}@") };
     if let Some(what) = options.wrong_tls(scheme == "rediss") {
@@ -177,6 +192,11 @@ pub(crate) fn parse_url(url: &str, options: &Options) -> Result<Vec<ConnectionIn
         .map(|host| {
             if host.is_empty() {
                 return Err(wrong("it names no server".into()));
+            }
+            let port = host.rsplit_once(':').map(|(_, port)| port).filter(|port| !port.ends_with(']'));
+            if port.is_some_and(|port| !port.parse::<u16>().is_ok_and(|port| port > 0)) {
+                let what = format!("the port of \"{host}\" must be a number from 1 to 65535");
+                return Err(wrong(what));
             }
             let one = format!("{scheme}://{user}{host}{path}");
             let info = one.as_str().into_connection_info().map_err(|error| wrong(error.to_string()))?;
@@ -199,8 +219,7 @@ fn with_certificates(info: ConnectionInfo, options: &Options) -> redis::RedisRes
 
 fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.into() };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
+    match rest.rfind('@') {
         Some(at) => format!("{scheme}://...{}", &rest[at..]),
         None => url.into(),
     }
@@ -220,6 +239,8 @@ mod tests {
         assert_eq!(addresses("redis://localhost"), ["localhost:6379"]);
         assert_eq!(addresses("redis://a:1,b:2/"), ["a:1", "b:2"]);
         assert_eq!(addresses("rediss://ada:secret@a:1,b"), ["a:1", "b:6379"]);
+        assert_eq!(addresses("redis://[::1]:7/2"), ["::1:7"]);
+        assert_eq!(addresses("redis://[::1]"), ["::1:6379"]);
         let infos = parse_url("redis://ada:s%40@a:1,b:2", &Options::new()).expect("a good URL");
         for info in infos {
             assert_eq!(info.redis_settings().username(), Some("ada"));
@@ -234,6 +255,10 @@ mod tests {
             "redis://ada:secret@",
             "redis://ada:secret@a,,b",
             "redis://ada:secret@a:x",
+            "redis://ada:secret@a:99999",
+            "redis://ada:secret@a/?db=2",
+            "redis://ada:secret@a/2#x",
+            "redis://ada:not?secret@a",
         ] {
             let error = parse_url(url, &Options::new()).expect_err("a wrong URL");
             assert_eq!(error.code(), "TWINDEX_URL");

@@ -1,7 +1,8 @@
 //! Brings every command to the server that has its slot, and says honestly what became of it.
 //!
 //! What a server refuses for being the wrong one, or for not being ready, was not done: it is sent again, elsewhere or
-//! later. What was sent and got no answer is sent again only if it reads; of a write nobody knows whether it was done.
+//! later. What was sent and got no answer is sent again only if it reads; a write may be done or not. Every command has an
+//! outcome of its own, so what some servers answered is kept where others fail.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -12,6 +13,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::{join_all, select_ok};
 use redis::{Cmd, ConnectionInfo, Pipeline, ServerError, Value};
 
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
 use crate::error::{Error, Failure, Result};
 use crate::functions;
 use crate::link::{Dialect, Link, Node, address_of};
@@ -20,8 +24,9 @@ use crate::options::Options;
 use crate::slot::SLOTS;
 use crate::topology::{Address, Topology};
 
-/// How many commands go to a server at once.
+/// How many commands go to a server at once, and how many bytes about: more would take longer than the timeout.
 const AT_ONCE: usize = 1000;
+const BYTES_AT_ONCE: usize = 4 << 20;
 
 /// Who has which slot is asked for no more often.
 const REFRESHED: Duration = Duration::from_millis(50);
@@ -46,6 +51,42 @@ pub(crate) enum Kind {
 pub(crate) struct Op {
     pub(crate) slot: u16,
     pub(crate) cmd: Cmd,
+    /// Whether an answer says that something was written; none where every good answer does.
+    wrote: Option<fn(&Value) -> bool>,
+}
+
+impl Op {
+    /// A command that says how much it wrote, or a read.
+    pub(crate) fn new(slot: u16, cmd: Cmd) -> Self {
+        Self { slot, cmd, wrote: Some(says_written) }
+    }
+
+    /// A command that writes whatever it finds.
+    pub(crate) fn certain(slot: u16, cmd: Cmd) -> Self {
+        Self { slot, cmd, wrote: None }
+    }
+
+    /// A command whose answer says in its own way whether it wrote.
+    pub(crate) fn telling(slot: u16, cmd: Cmd, wrote: fn(&Value) -> bool) -> Self {
+        Self { slot, cmd, wrote: Some(wrote) }
+    }
+
+    /// About how many bytes are sent.
+    fn bytes(&self) -> usize {
+        let length =
+            |arg: redis::Arg<&[u8]>| if let redis::Arg::Simple(bytes) = arg { bytes.len() } else { 0 };
+        self.cmd.args_iter().map(length).sum()
+    }
+}
+
+/// Whether an answer, or one of a list, is neither nothing nor 0.
+fn says_written(value: &Value) -> bool {
+    match value {
+        Value::Nil | Value::ServerError(_) => false,
+        Value::Int(count) => *count > 0,
+        Value::Array(answers) => answers.iter().any(says_written),
+        _ => true,
+    }
 }
 
 /// What a server answered, and which one.
@@ -53,15 +94,35 @@ pub(crate) struct Op {
 pub(crate) struct Reply {
     pub(crate) value: Value,
     pub(crate) server: Address,
+    /// How many replicas have what was written, and how many were to, where they are fewer.
+    short: Option<(u32, u32)>,
 }
 
 impl Reply {
-    /// The answer, where it is not that the server refuses.
+    /// The answer, where it is not that the server refuses and enough replicas have what it wrote.
     pub(crate) fn accepted(self) -> Result<Value> {
-        match self.value {
-            Value::ServerError(error) => Err(refused(&error)),
-            value => Ok(value),
+        match (self.value, self.short) {
+            (Value::ServerError(error), _) => Err(refused(&error)),
+            (_, Some((reached, wanted))) => {
+                Err(Error::NotReplicated { server: self.server.text(), wanted, reached })
+            }
+            (value, None) => Ok(value),
         }
+    }
+
+    /// The answers to the items of one command. Only those that say that they wrote miss replicas.
+    pub(crate) fn items(self) -> Result<Vec<Result<Value>>> {
+        let (server, short) = (self.server, self.short);
+        let values = match self.value {
+            Value::Array(values) => values,
+            Value::ServerError(error) => return Err(refused(&error)),
+            _ => return Err(Error::unexpected("list")),
+        };
+        let one = |value| {
+            let short = short.filter(|_| says_written(&value));
+            Self { value, server: server.clone(), short }.accepted()
+        };
+        Ok(values.into_iter().map(one).collect())
     }
 }
 
@@ -116,16 +177,10 @@ impl Pending {
 
 /// What became of a command that was sent.
 enum Fate {
-    Done(usize, Reply),
+    /// It has an outcome.
+    Done(usize, Result<Reply>),
     /// It was not done. With a reason it waits before it is sent again.
     Again(Pending, Option<Arc<str>>),
-}
-
-impl Fate {
-    /// Whether the server did it.
-    fn is_accepted(&self) -> bool {
-        matches!(self, Self::Done(_, reply) if !matches!(reply.value, Value::ServerError(_)))
-    }
 }
 
 /// What a refusal means.
@@ -178,6 +233,8 @@ pub(crate) struct Router {
     /// Where to begin asking.
     turn: AtomicUsize,
     closed: AtomicBool,
+    /// Where tasks run. Verbs that wait for nothing are called outside it too.
+    runtime: Handle,
     /// Told whenever the masters may have changed.
     pub(crate) changes: Arc<tokio::sync::Notify>,
 }
@@ -189,8 +246,10 @@ impl Router {
         let (Some(info), Some(seed)) = (infos.first(), seeds.first()) else {
             return Err(Error::Unavailable { reason: "the URL names no server".into() });
         };
+        let runtime =
+            Handle::try_current().map_err(|error| Error::Unavailable { reason: error.to_string() })?;
         let router = Self {
-            dialect: Dialect::new(info.clone(), options),
+            dialect: Dialect::new(info.clone(), &seeds, options),
             patience: options.patience,
             replicas: options.replicas,
             timeout: options.timeout,
@@ -200,6 +259,7 @@ impl Router {
             refreshed: tokio::sync::Mutex::new(None),
             turn: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
+            runtime,
             changes: Arc::default(),
         };
         router.refresh().await?;
@@ -212,6 +272,14 @@ impl Router {
 
     pub(crate) fn dialect(&self) -> &Dialect {
         &self.dialect
+    }
+
+    /// Begins a task beside what else goes on.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.runtime.spawn(task)
     }
 
     pub(crate) fn close(&self) {
@@ -304,27 +372,31 @@ impl Router {
     // --- commands
 
     /// Does one command.
-    pub(crate) async fn one(&self, slot: u16, cmd: Cmd, kind: Kind) -> Result<Reply> {
-        let mut replies = self.run(vec![Op { slot, cmd }], kind).await?;
-        replies.pop().ok_or_else(|| Error::unexpected("answer"))
+    pub(crate) async fn one(&self, op: Op, kind: Kind) -> Result<Reply> {
+        self.run(vec![op], kind).await.pop().unwrap_or_else(|| Err(Error::unexpected("answer")))
     }
 
-    /// Does some commands, those of each server at once; the answers in their order. What a server refuses for good is an
-    /// answer too.
-    pub(crate) async fn run(&self, ops: Vec<Op>, kind: Kind) -> Result<Vec<Reply>> {
+    /// Does some commands of which all must succeed.
+    pub(crate) async fn all(&self, ops: Vec<Op>, kind: Kind) -> Result<Vec<Reply>> {
+        self.run(ops, kind).await.into_iter().collect()
+    }
+
+    /// Does some commands, those of each server at once: what became of each, in their order. What a server refuses for good
+    /// is a reply too.
+    pub(crate) async fn run(&self, ops: Vec<Op>, kind: Kind) -> Vec<Result<Reply>> {
         let started = Instant::now();
-        let mut replies: Vec<Option<Reply>> = ops.iter().map(|_| None).collect();
+        let mut outcomes: Vec<Option<Result<Reply>>> = ops.iter().map(|_| None).collect();
         let mut pending: Vec<Pending> =
             ops.into_iter().enumerate().map(|(place, op)| Pending { place, op, target: None }).collect();
-        let mut wait = WAITS.0;
+        let (mut wait, mut at_once) = (WAITS.0, AT_ONCE);
         for attempt in 0.. {
-            if self.is_closed() {
-                return Err(Error::Closed);
-            }
             let mut reason = None;
-            for fate in self.send(std::mem::take(&mut pending), kind).await? {
+            if self.is_closed() {
+                break;
+            }
+            for fate in self.send(std::mem::take(&mut pending), kind, at_once).await {
                 match fate {
-                    Fate::Done(place, reply) => replies[place] = Some(reply),
+                    Fate::Done(place, outcome) => outcomes[place] = Some(outcome),
                     Fate::Again(again, why) => {
                         reason = why.or(reason);
                         pending.push(again);
@@ -341,31 +413,35 @@ impl Router {
             if started.elapsed() + wait > self.patience {
                 let reason =
                     reason.map_or_else(|| "it was redirected too often".into(), |reason| reason.to_string());
-                return Err(Error::Unavailable { reason });
+                for one in pending {
+                    outcomes[one.place] = Some(Err(Error::Unavailable { reason: reason.clone() }));
+                }
+                break;
             }
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(WAITS.1);
+            // Answers that are too long to come in time come in smaller groups.
+            at_once = (at_once / 4).max(1);
             // Where nobody answers, the commands' own attempts say so.
             let _ = self.refresh().await;
         }
-        Ok(replies.into_iter().flatten().collect())
+        outcomes.into_iter().map(|outcome| outcome.unwrap_or(Err(Error::Closed))).collect()
     }
 
     /// Sends each server its commands.
-    async fn send(&self, pending: Vec<Pending>, kind: Kind) -> Result<Vec<Fate>> {
+    async fn send(&self, pending: Vec<Pending>, kind: Kind, at_once: usize) -> Vec<Fate> {
         let (groups, mut fates) = self.grouped(pending);
         let mut groups = groups.into_iter();
         if groups.len() == 1
             && let Some((server, group)) = groups.next()
         {
-            fates.extend(self.send_to(&server, group, kind).await?);
-            return Ok(fates);
+            fates.extend(self.send_to(&server, group, kind, at_once).await);
+            return fates;
         }
-        let sent = groups.map(|(server, group)| async move { self.send_to(&server, group, kind).await });
-        for fate in join_all(sent).await {
-            fates.extend(fate?);
-        }
-        Ok(fates)
+        let sent =
+            groups.map(|(server, group)| async move { self.send_to(&server, group, kind, at_once).await });
+        fates.extend(join_all(sent).await.into_iter().flatten());
+        fates
     }
 
     /// The commands of each server, and what has none.
@@ -392,31 +468,38 @@ impl Router {
         (of_masters.chain(redirected).collect(), fates)
     }
 
-    async fn send_to(&self, server: &Address, mut group: Vec<Pending>, kind: Kind) -> Result<Vec<Fate>> {
+    async fn send_to(
+        &self,
+        server: &Address,
+        mut group: Vec<Pending>,
+        kind: Kind,
+        at_once: usize,
+    ) -> Vec<Fate> {
         let mut fates = Vec::with_capacity(group.len());
         let node = self.node(server);
+        let confirms = self.replicas > 0 && kind != Kind::Read;
         while !group.is_empty() {
-            let rest = group.split_off(group.len().min(AT_ONCE));
-            let confirms = self.replicas > 0 && kind != Kind::Read;
             let taken =
                 if confirms { node.own(&self.dialect).await } else { node.shared(&self.dialect).await };
             let link = match taken {
                 Ok(link) => link,
-                Err(failure) if failure.is_final() => return Err(failure.into()),
-                Err(Failure { reason, .. }) => {
+                Err(failure) => {
                     // Nothing was sent.
-                    fates.extend(group.into_iter().chain(rest).map(|mut one| {
-                        one.target = None;
-                        Fate::Again(one, Some(reason.clone()))
+                    fates.extend(group.into_iter().map(|one| {
+                        if failure.is_final() {
+                            return Fate::Done(one.place, Err(failure.clone().into()));
+                        }
+                        Fate::Again(Pending { target: None, ..one }, Some(failure.reason.clone()))
                     }));
-                    return Ok(fates);
+                    return fates;
                 }
             };
-            fates.extend(self.send_some(server, &link, group, kind).await?);
+            let rest = group.split_off(portion(&group, at_once));
+            fates.extend(self.send_some(server, &link, group, kind).await);
             link.give_back();
             group = rest;
         }
-        Ok(fates)
+        fates
     }
 
     async fn send_some(
@@ -425,10 +508,13 @@ impl Router {
         link: &Link,
         mut group: Vec<Pending>,
         kind: Kind,
-    ) -> Result<Vec<Fate>> {
+    ) -> Vec<Fate> {
         let confirms = self.replicas > 0 && kind != Kind::Read;
-        let mut pipeline = Pipeline::with_capacity(group.len() + usize::from(confirms));
-        let answers = if group.len() == 1 && !group[0].asks() && !confirms {
+        // Only what was written is waited for. Where that is certain, the wait goes along.
+        let is_certain = confirms && group.iter().all(|one| one.op.wrote.is_none());
+        let wrote: Vec<_> = group.iter().map(|one| one.op.wrote).collect();
+        let mut pipeline = Pipeline::with_capacity(group.len() + 1);
+        let answers = if group.len() == 1 && !group[0].asks() && !is_certain {
             link.send(&group[0].op.cmd).await.map(|value| vec![value])
         } else {
             for one in &mut group {
@@ -438,7 +524,7 @@ impl Router {
                 // It comes back if it is sent again.
                 pipeline.add_command(std::mem::replace(&mut one.op.cmd, Cmd::new()));
             }
-            if confirms {
+            if is_certain {
                 pipeline.add_command(self.confirmation());
             }
             link.send_all(&pipeline).await
@@ -446,44 +532,68 @@ impl Router {
         let mut sent = pipeline.cmd_iter();
         let mut answers = match answers {
             Ok(answers) => answers.into_iter(),
-            Err(error) if kind == Kind::Write => {
-                let (server, reason) = (server.text(), error.to_string());
-                return Err(Error::UnknownOutcome { server, reason });
-            }
             Err(error) => {
                 let reason: Arc<str> = format!("{}: {error}", server.text()).into();
-                let again = |one: Pending| {
+                let fate = |one: Pending| {
+                    if kind == Kind::Write {
+                        let unknown =
+                            Error::UnknownOutcome { server: server.text(), reason: error.to_string() };
+                        return Fate::Done(one.place, Err(unknown));
+                    }
                     let one = one.returned(&mut sent);
                     Fate::Again(Pending { target: None, ..one }, Some(reason.clone()))
                 };
-                return Ok(group.into_iter().map(again).collect());
+                return group.into_iter().map(fate).collect();
             }
         };
         let mut fates = Vec::with_capacity(group.len());
-        let mut knows_functions = false;
+        let mut has_loaded = false;
         for one in group {
             if one.asks() {
                 answers.next();
             }
-            let value = answers.next().ok_or_else(|| Error::unexpected("answer to every command"))?;
-            let is_refused = matches!(value, Value::ServerError(_));
-            let one = if is_refused { one.returned(&mut sent) } else { one.passed(&mut sent) };
-            fates.push(match &value {
-                Value::ServerError(error) => {
-                    let refusal = Refusal::of(error, server);
-                    if matches!(refusal, Refusal::NoFunctions) && !knows_functions {
-                        load_functions(link).await?;
-                        knows_functions = true;
-                    }
-                    self.follow(refusal, one, value, server)
+            let Some(value) = answers.next() else {
+                fates.push(Fate::Done(one.place, Err(Error::unexpected("answer to every command"))));
+                continue;
+            };
+            let Value::ServerError(error) = &value else {
+                let one = one.passed(&mut sent);
+                fates.push(Fate::Done(one.place, Ok(Reply { value, server: server.clone(), short: None })));
+                continue;
+            };
+            let one = one.returned(&mut sent);
+            let refusal = Refusal::of(error, server);
+            if matches!(refusal, Refusal::NoFunctions) && !has_loaded {
+                if let Err(error) = load_functions(link).await {
+                    fates.push(Fate::Done(one.place, Err(error)));
+                    continue;
                 }
-                _ => Fate::Done(one.place, Reply { value, server: server.clone() }),
-            });
+                has_loaded = true;
+            }
+            fates.push(self.follow(refusal, one, value, server));
         }
-        if confirms && fates.iter().any(Fate::is_accepted) {
-            self.confirmed(server, answers.next())?;
+        let has_written = |wrote: &Option<fn(&Value) -> bool>, fate: &Fate| match fate {
+            Fate::Done(_, Ok(reply)) if !matches!(reply.value, Value::ServerError(_)) => {
+                wrote.is_none_or(|wrote| wrote(&reply.value))
+            }
+            _ => false,
+        };
+        if confirms && wrote.iter().zip(&fates).any(|(wrote, fate)| has_written(wrote, fate)) {
+            let confirmed = match answers.next() {
+                Some(answer) => Ok(answer),
+                None => link.send(&self.confirmation()).await,
+            };
+            if let Some(short) = self.shortfall(confirmed.as_ref().ok()) {
+                for (wrote, fate) in wrote.iter().zip(&mut fates) {
+                    if has_written(wrote, fate)
+                        && let Fate::Done(_, Ok(reply)) = fate
+                    {
+                        reply.short = Some(short);
+                    }
+                }
+            }
         }
-        Ok(fates)
+        fates
     }
 
     /// The command that waits for the replicas.
@@ -493,19 +603,14 @@ impl Router {
         wait
     }
 
-    /// Whether enough replicas have what was written.
-    fn confirmed(&self, server: &Address, answer: Option<Value>) -> Result<()> {
-        let (server, wanted) = (server.text(), self.replicas);
-        match answer {
-            Some(Value::Int(reached)) if reached >= i64::from(wanted) => Ok(()),
-            Some(Value::Int(reached)) => {
-                let reached = u32::try_from(reached).unwrap_or_default();
-                Err(Error::NotReplicated { server, wanted, reached })
-            }
-            // The server stopped being a master while it waited.
-            Some(Value::ServerError(error)) => Err(Error::UnknownOutcome { server, reason: text_of(&error) }),
-            _ => Err(Error::unexpected("number of replicas")),
-        }
+    /// How many replicas have what was written and how many were to, where they are fewer. Where nothing is heard of them, or
+    /// the server has stopped being a master, none is known to.
+    fn shortfall(&self, answer: Option<&Value>) -> Option<(u32, u32)> {
+        let reached = match answer {
+            Some(Value::Int(reached)) => u32::try_from(*reached).unwrap_or_default(),
+            _ => 0,
+        };
+        (reached < self.replicas).then_some((reached, self.replicas))
     }
 
     /// Goes where a refusal points.
@@ -525,7 +630,7 @@ impl Router {
                 Fate::Again(Pending { target: None, ..one }, Some(reason.into()))
             }
             Refusal::NoFunctions => Fate::Again(one, None),
-            Refusal::Final => Fate::Done(one.place, Reply { value, server: server.clone() }),
+            Refusal::Final => Fate::Done(one.place, Ok(Reply { value, server: server.clone(), short: None })),
         }
     }
 
@@ -541,6 +646,17 @@ impl Router {
             value => Ok(value),
         }
     }
+}
+
+/// How many of these commands go to a server together: one, and more while they are not too many or too long.
+fn portion(group: &[Pending], at_once: usize) -> usize {
+    let mut bytes = 0;
+    let fits = |one: &&Pending| {
+        let has_room = bytes < BYTES_AT_ONCE;
+        bytes += one.op.bytes();
+        has_room
+    };
+    group.iter().take(at_once).take_while(fits).count().max(1)
 }
 
 /// Gives a server our functions. A replica gets them from its master.

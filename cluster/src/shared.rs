@@ -23,7 +23,14 @@ impl Shared {
         if self.router.is_closed() { Err(Error::Closed) } else { Ok(()) }
     }
 
-    /// The keys of a table as they are now; none where it was dropped.
+    /// The keys of a table that is to be written. Fails where it was dropped.
+    pub(crate) async fn writing(&self, table: &State) -> Result<Arc<Layout>> {
+        self.check_open()?;
+        self.catalogue.learn().await?;
+        if table.is_dropped() { Err(Error::dropped(&table.name)) } else { Ok(table.layout.clone()) }
+    }
+
+    /// The keys of a table, as far as is known; none where it was dropped.
     pub(crate) fn layout(&self, table: &State) -> Result<Option<Arc<Layout>>> {
         self.check_open()?;
         self.catalogue.look();
@@ -33,7 +40,7 @@ impl Shared {
     /// Removes the keys of what was dropped, beside what else goes on.
     pub(crate) fn sweep(self: &Arc<Self>) {
         let shared = self.clone();
-        tokio::spawn(async move {
+        self.router.spawn(async move {
             match sweep(&shared.catalogue, &shared.router, shared.options.catalogue_age * 2).await {
                 Ok(()) | Err(Error::Closed) => {}
                 Err(error) => log::warn!("the keys of dropped tables are not all removed yet: {error}"),

@@ -15,6 +15,9 @@ use crate::router::{Op, Reply};
 const ITEMS: usize = 500;
 const BYTES: usize = 1 << 20;
 
+/// How many values of unknown length one command reads at most.
+const READS: usize = 100;
+
 /// One command for several items of one partition, and the items' places among all.
 pub(crate) struct Chunk {
     pub(crate) op: Op,
@@ -23,8 +26,34 @@ pub(crate) struct Chunk {
 
 /// Splits items by partition, and makes one command of those that go together.
 ///
-/// `begin` begins a command, `add` adds an item to it and tells how many bytes that took.
+/// Each command calls this function; `add` adds an item to it and tells how many bytes that took.
 pub(crate) fn chunks<T>(
+    layout: &Layout,
+    items: &[T],
+    key: impl Fn(&T) -> &[u8],
+    function: &str,
+    add: impl Fn(&mut Cmd, &T) -> usize,
+) -> Vec<Chunk> {
+    let begin = |pairs: &[u8], order: &[u8]| functions::call(function, &[pairs, order]);
+    chunks_of(ITEMS, layout, items, key, begin, add)
+}
+
+/// The same for a command on the HASH of each partition that reads.
+pub(crate) fn reads(layout: &Layout, keys: &[&[u8]], name: &str) -> Vec<Chunk> {
+    let add = |cmd: &mut Cmd, key: &&[u8]| {
+        cmd.arg(*key);
+        key.len()
+    };
+    let begin = |pairs: &[u8], _: &[u8]| {
+        let mut cmd = Cmd::new();
+        cmd.arg(name).arg(pairs);
+        cmd
+    };
+    chunks_of(READS, layout, keys, |key| key, begin, add)
+}
+
+fn chunks_of<T>(
+    most: usize,
     layout: &Layout,
     items: &[T],
     key: impl Fn(&T) -> &[u8],
@@ -41,46 +70,37 @@ pub(crate) fn chunks<T>(
         while rest.peek().is_some() {
             let mut cmd = begin(&partition.pairs, &partition.order);
             let (mut taken, mut bytes) = (Vec::new(), 0);
-            while taken.len() < ITEMS && bytes < BYTES {
+            while taken.len() < most && bytes < BYTES {
                 let Some(place) = rest.next() else { break };
                 bytes += add(&mut cmd, &items[place]);
                 taken.push(place);
             }
-            chunks.push(Chunk { op: Op { slot: partition.slot, cmd }, places: taken });
+            chunks.push(Chunk { op: Op::new(partition.slot, cmd), places: taken });
         }
     }
     chunks
 }
 
-/// Begins a call of a function that gets both keys of a partition.
-pub(crate) fn function(name: &str) -> impl Fn(&[u8], &[u8]) -> Cmd {
-    move |pairs, order| functions::call(name, &[pairs, order])
-}
-
-/// Begins a command on the HASH of a partition.
-pub(crate) fn command(name: &str) -> impl Fn(&[u8], &[u8]) -> Cmd {
-    move |pairs, _| {
-        let mut cmd = Cmd::new();
-        cmd.arg(name).arg(pairs);
-        cmd
-    }
-}
-
-/// Puts the answers to chunks back in the order of the items.
+/// What became of each item of some chunks, in the order of the items.
 pub(crate) fn gather<T>(
     count: usize,
     places: Vec<Vec<usize>>,
-    replies: Vec<Reply>,
+    outcomes: Vec<Result<Reply>>,
     decode: impl Fn(Value) -> Result<T>,
-) -> Result<Vec<T>> {
-    let mut gathered: Vec<Option<T>> = (0..count).map(|_| None).collect();
-    for (places, reply) in places.into_iter().zip(replies) {
-        let Value::Array(answers) = reply.accepted()? else { return Err(Error::unexpected("list")) };
-        for (place, answer) in places.into_iter().zip(answers) {
-            gathered[place] = Some(decode(answer)?);
+) -> Vec<Result<T>> {
+    let mut gathered: Vec<Option<Result<T>>> = (0..count).map(|_| None).collect();
+    for (places, outcome) in places.into_iter().zip(outcomes) {
+        match outcome.and_then(Reply::items) {
+            Ok(answers) => {
+                for (place, answer) in places.into_iter().zip(answers) {
+                    gathered[place] = Some(answer.and_then(&decode));
+                }
+            }
+            Err(error) => places.into_iter().for_each(|place| gathered[place] = Some(Err(error.again()))),
         }
     }
-    gathered.into_iter().map(|item| item.ok_or_else(|| Error::unexpected("answer for every item"))).collect()
+    let none = || Err(Error::unexpected("answer for every item"));
+    gathered.into_iter().map(|item| item.unwrap_or_else(none)).collect()
 }
 
 /// The number of pairs in each partition.
@@ -88,24 +108,30 @@ pub(crate) fn lengths(layout: &Layout) -> Vec<Op> {
     let length = |partition: &crate::names::Partition| {
         let mut cmd = redis::cmd("HLEN");
         cmd.arg(&partition.pairs[..]);
-        Op { slot: partition.slot, cmd }
+        Op::new(partition.slot, cmd)
     };
     layout.partitions.iter().map(length).collect()
 }
 
-/// Up to `count` pairs of a partition between two bounds, as `ZRANGE` names them.
-pub(crate) fn page(layout: &Layout, partition: usize, bounds: [&[u8]; 2], down: bool, count: usize) -> Op {
+/// Up to `count` pairs of a partition between two bounds, as `ZRANGE` names them, and of about so many bytes.
+pub(crate) fn page(
+    layout: &Layout,
+    partition: usize,
+    bounds: [&[u8]; 2],
+    down: bool,
+    (count, bytes): (usize, usize),
+) -> Op {
     let partition = &layout.partitions[partition];
     let mut cmd = functions::call("page", &[&partition.pairs, &partition.order]);
-    cmd.arg(bounds[0]).arg(bounds[1]).arg(u8::from(down)).arg(count);
-    Op { slot: partition.slot, cmd }
+    cmd.arg(bounds[0]).arg(bounds[1]).arg(u8::from(down)).arg(count).arg(bytes);
+    Op::new(partition.slot, cmd)
 }
 
-/// The pairs of a page.
-pub(crate) fn pairs(value: Value) -> Result<Pairs> {
+/// The pairs of a page, and whether there may be more behind them.
+pub(crate) fn pairs(value: Value) -> Result<(Pairs, bool)> {
     let wrong = || Error::unexpected("page of pairs");
-    let Value::Array(halves) = value else { return Err(wrong()) };
-    let [Value::Array(keys), Value::Array(values)] = <[Value; 2]>::try_from(halves).map_err(|_| wrong())?
+    let Value::Array(parts) = value else { return Err(wrong()) };
+    let Ok([Value::Int(more), Value::Array(keys), Value::Array(values)]) = <[Value; 3]>::try_from(parts)
     else {
         return Err(wrong());
     };
@@ -113,7 +139,8 @@ pub(crate) fn pairs(value: Value) -> Result<Pairs> {
         (Value::BulkString(key), Value::BulkString(value)) => Ok((key, value)),
         _ => Err(wrong()),
     };
-    keys.into_iter().zip(values).map(pair).collect()
+    let pairs = keys.into_iter().zip(values).map(pair).collect::<Result<_>>()?;
+    Ok((pairs, more == 1))
 }
 
 /// All partitions.

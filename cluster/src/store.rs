@@ -39,7 +39,7 @@ impl Options {
             listener::start(near, &router, &catalogue.names.prefix());
         }
         let shared = Arc::new(Shared { router, catalogue: Arc::new(catalogue), near, options: self });
-        // Whoever dropped a table may have stopped before its keys were gone.
+        // The client that dropped a table may have ended before all keys were removed.
         shared.sweep();
         Ok(Store { shared })
     }
@@ -88,7 +88,8 @@ impl Store {
 
     /// Removes a table and its pairs; whether it was there. Its memory comes back behind the call.
     ///
-    /// Handles of it find nothing from then on, and their writes fail; those of other clients within a second.
+    /// Handles of it find nothing from then on, and their writes fail; those of other clients within a second, also where
+    /// they were idle.
     pub async fn drop_table(&self, name: &str) -> Result<bool> {
         self.shared.check_open()?;
         let was_there = self.shared.catalogue.drop_table(name).await?;
@@ -108,6 +109,11 @@ impl Store {
         self.shared.near.as_ref().map(|near| near.stats())
     }
 
+    /// The addresses of the masters, as the cluster announces them.
+    pub fn servers(&self) -> Vec<String> {
+        self.shared.router.masters().iter().map(|master| master.text().to_string()).collect()
+    }
+
     /// Closes the connections. Every use of the store and its tables fails from then on.
     pub fn close(&self) {
         self.shared.router.close();
@@ -116,6 +122,6 @@ impl Store {
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store").field("masters", &self.shared.router.masters()).finish_non_exhaustive()
+        f.debug_struct("Store").field("servers", &self.servers()).finish_non_exhaustive()
     }
 }

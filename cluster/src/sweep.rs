@@ -22,7 +22,7 @@ pub(crate) async fn sweep(catalogue: &Catalogue, router: &Arc<Router>, pause: Du
     tokio::time::sleep(pause).await;
     for layout in &dropped {
         unlink(router, layout).await?;
-        catalogue.forget(layout.generation).await?;
+        catalogue.forget(&layout.generation).await?;
     }
     Ok(())
 }

@@ -13,13 +13,12 @@ use crate::slot;
 pub(crate) async fn unlink(router: &Arc<Router>, layout: &Arc<Layout>) -> Result<()> {
     let mut found = KeyWalk::new(router.clone(), layout.clone());
     let partitions = layout.partitions.iter();
-    let clear = |partition: &Partition| Op {
-        slot: partition.slot,
-        cmd: functions::call("clear", &[&partition.pairs, &partition.order]),
+    let clear = |partition: &Partition| {
+        Op::new(partition.slot, functions::call("clear", &[&partition.pairs, &partition.order]))
     };
     let mut ops: Vec<Op> = partitions.map(clear).collect();
     loop {
-        for reply in router.run(std::mem::take(&mut ops), Kind::Repeat).await? {
+        for reply in router.all(std::mem::take(&mut ops), Kind::Repeat).await? {
             reply.accepted()?;
         }
         if !layout.partitions.is_empty() {
@@ -32,7 +31,7 @@ pub(crate) async fn unlink(router: &Arc<Router>, layout: &Arc<Layout>) -> Result
                 let key = layout.key(key);
                 let mut cmd = redis::cmd("UNLINK");
                 cmd.arg(&key[..]);
-                Op { slot: slot::of(&key), cmd }
+                Op::new(slot::of(&key), cmd)
             })
             .collect();
     }

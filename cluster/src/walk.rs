@@ -16,6 +16,11 @@ use crate::pairs::{Pair, Pairs};
 use crate::router::Kind;
 use crate::shared::Shared;
 
+/// How many values are read at once, at first and at most, and about how many bytes of them.
+const FIRST: usize = 16;
+const MOST: usize = 1000;
+const BYTES: usize = 4 << 20;
+
 /// All pairs of a table, each once.
 pub struct Walk(Kinds);
 
@@ -28,18 +33,22 @@ struct HashWalk {
     shared: Arc<Shared>,
     table: Arc<State>,
     keys: Option<KeyWalk>,
+    /// The keys whose values are still to be read, and how many are read next.
+    found: VecDeque<Vec<u8>>,
+    count: usize,
     ready: VecDeque<Pair>,
 }
 
 impl Walk {
     pub(crate) fn new(shared: Arc<Shared>, table: Arc<State>) -> Self {
-        Self(match table.index {
+        Self(match table.index() {
             Index::Sorted => {
                 let all = (Bound::Unbounded, Bound::Unbounded);
                 Kinds::Sorted(Box::new(Scan::new(Cursor::new(shared, table, all))))
             }
             Index::Hash => {
-                Kinds::Hash(Box::new(HashWalk { shared, table, keys: None, ready: VecDeque::new() }))
+                let (found, ready) = (VecDeque::new(), VecDeque::new());
+                Kinds::Hash(Box::new(HashWalk { shared, table, keys: None, found, count: FIRST, ready }))
             }
         })
     }
@@ -92,15 +101,23 @@ impl HashWalk {
         let router = &self.shared.router;
         let keys = self.keys.get_or_insert_with(|| KeyWalk::new(router.clone(), layout));
         while self.ready.is_empty() {
-            let Some(found) = keys.next().await? else { return Ok(None) };
-            let ops = found.iter().map(|key| hash::select(&keys.layout, key)).collect();
-            let replies = router.run(ops, Kind::Read).await?;
-            for (key, reply) in found.into_iter().zip(replies) {
+            if self.found.is_empty() {
+                let Some(found) = keys.next().await? else { return Ok(None) };
+                self.found = found.into();
+                continue;
+            }
+            let some: Vec<_> = self.found.drain(..self.count.min(self.found.len())).collect();
+            let ops = some.iter().map(|key| hash::select(&keys.layout, key)).collect();
+            let (replies, mut bytes) = (router.all(ops, Kind::Read).await?, 0);
+            let read = some.len();
+            for (key, reply) in some.into_iter().zip(replies) {
                 // What is gone by now is left out.
                 if let Some(value) = hash::value(reply.accepted()?)? {
+                    bytes += value.len();
                     self.ready.push_back((key, value));
                 }
             }
+            self.count = (self.count * 4).min(BYTES * read / (bytes + 1)).clamp(1, MOST);
         }
         Ok(self.ready.pop_front())
     }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
-use twindex_cluster::{Error, Index, Options, Store, Table};
+use twindex_cluster::{Answer, Error, Index, Options, Store, Table};
 use twindex_servers::{Cluster, Result, Server};
 
 /// How many times the usual work is done.
@@ -163,6 +163,70 @@ async fn nothing_is_lost_or_doubled_where_slots_move() -> Result<()> {
         assert!(told.unknown.is_empty(), "a move leaves no outcome unknown: {:?}", told.unknown);
         told.written.extend(kept.into_iter().map(|key| (key, Instant::now())));
         assert_eq!(check(&table, &told, None).await?, 0);
+    }
+    Ok(())
+}
+
+/// A retry of what was said not to be done counted twice. And walks never ended, since the other masters answered.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_item_has_an_outcome_where_a_master_is_gone() -> Result<()> {
+    let mut cluster = Cluster::start_with(3, 0, None, &["--cluster-require-full-coverage", "no"])?;
+    let brief = Duration::from_millis(300);
+    let store = Options::new().patience(brief).timeout(brief).connect(&cluster.url()).await?;
+    let catalogue: u16 = cluster.servers()[0].command(&["CLUSTER", "KEYSLOT", "tw~{catalogue}"])?;
+    let gone = (cluster.master_of(catalogue)? + 1) % 3;
+    let amounts: Vec<_> = (0..300).map(|number| (number.to_string(), 1)).collect();
+    let keys: Vec<_> = amounts.iter().map(|(key, _)| key).collect();
+    let pairs: Vec<_> = keys.iter().map(|key| (key, "1")).collect();
+    let tables = tables(&store).await;
+    for hangs in [true, false] {
+        for table in &tables {
+            table.upsert_many(&pairs).await?;
+        }
+        if hangs {
+            cluster.servers()[gone].pause()?;
+        } else {
+            cluster.servers_mut()[gone].kill()?;
+        }
+        for table in &tables {
+            let error = table.increment_many(&amounts).await.expect_err("a master is gone");
+            assert_eq!(error.code(), "TWINDEX_PARTLY_DONE", "{error}");
+            let Error::PartlyDone { outcomes } = error else { panic!("{error}") };
+            let done = outcomes.iter().filter(|outcome| matches!(outcome, Ok(Answer::Sum(2)))).count();
+            assert!((150..250).contains(&done) && outcomes.len() == 300, "{done} of {}", outcomes.len());
+            for (key, outcome) in keys.iter().zip(&outcomes) {
+                match outcome {
+                    Ok(_) => assert_eq!(table.select(key).await?.as_deref(), Some(b"2".as_slice())),
+                    // The first ones were sent to a server that hangs; after that it was not connected to.
+                    Err(error) if hangs && table.index() == Index::Hash => {
+                        assert_eq!(error.code(), "TWINDEX_UNKNOWN_OUTCOME", "{error}");
+                    }
+                    Err(error) => assert_eq!(error.code(), "TWINDEX_UNAVAILABLE", "{error}"),
+                }
+            }
+            let swaps: Vec<_> = keys.iter().map(|key| (key.as_bytes(), None, None)).collect();
+            for error in [
+                table.insert_many(&pairs).await.expect_err("insert"),
+                table.replace_many(&pairs).await.expect_err("replace"),
+                table.upsert_many(&pairs).await.expect_err("upsert"),
+                table.compare_and_swap_many(&swaps).await.expect_err("swap"),
+                table.delete_many(&keys).await.expect_err("delete"),
+            ] {
+                let Error::PartlyDone { outcomes } = error else { panic!("{error}") };
+                assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), done);
+            }
+            let walks = async {
+                table.len().await.map(drop).expect_err("len");
+                table.walk().all().await.map(drop).expect_err("walk");
+                table.clear().await.expect_err("clear")
+            };
+            let error = tokio::time::timeout(Duration::from_secs(30), walks).await.expect("walks end");
+            assert_eq!(error.code(), "TWINDEX_UNAVAILABLE", "{error}");
+        }
+        if hangs {
+            cluster.servers()[gone].resume()?;
+            cluster.wait_until_ready()?;
+        }
     }
     Ok(())
 }

@@ -3,24 +3,34 @@
 use std::time::{Duration, Instant};
 
 use redis::Commands as _;
-use twindex_cluster::{Error, Index, Options, Table};
+use twindex_cluster::{Answer, Error, Index, Options, Store, Table};
 use twindex_servers::{Cluster, Result, Server};
 
-async fn tables(url: &str, replicas: u32, timeout: Duration) -> Result<[Table; 2]> {
+async fn open(url: &str, replicas: u32, timeout: Duration) -> Result<(Store, [Table; 2])> {
     let options = Options::new().replicas(replicas).timeout(timeout);
     let store = options.patience(Duration::from_secs(30)).connect(url).await?;
-    Ok([store.table("h", Index::Hash).await?, store.table("s", Index::Sorted).await?])
+    let tables = [store.table("h", Index::Hash).await?, store.table("s", Index::Sorted).await?];
+    Ok((store, tables))
 }
 
-/// The replica of the master that has this key, and a connection to it that reads there.
-fn replica_of(cluster: &Cluster, key: &str) -> Result<(usize, redis::Connection)> {
+async fn tables(url: &str, replicas: u32, timeout: Duration) -> Result<[Table; 2]> {
+    Ok(open(url, replicas, timeout).await?.1)
+}
+
+/// The replica of the master that has a key like this, a connection to it that reads there, and the key.
+fn replica_of(cluster: &Cluster, pattern: &str) -> Result<(usize, redis::Connection, String)> {
+    let mut keys = Vec::new();
+    for server in cluster.servers() {
+        keys.extend(server.command::<Vec<String>>(&["KEYS", pattern])?);
+    }
+    let key = &*keys.pop().ok_or("there is no such key")?;
     let slot: u16 = cluster.servers()[0].command(&["CLUSTER", "KEYSLOT", key])?;
     let master = cluster.servers()[cluster.master_of(slot)?].port().to_string();
     for (place, server) in cluster.servers().iter().enumerate() {
         if server.info("master_port")?.is_some_and(|port| port == master) {
             let mut connection = server.connection()?;
             redis::cmd("READONLY").query::<()>(&mut connection)?;
-            return Ok((place, connection));
+            return Ok((place, connection, key.into()));
         }
     }
     Err("the master has no replica".into())
@@ -30,14 +40,15 @@ fn replica_of(cluster: &Cluster, key: &str) -> Result<(usize, redis::Connection)
 async fn a_write_that_returns_is_on_the_replica() -> Result<()> {
     let cluster = Cluster::start(3, 1)?;
     let [hash, sorted] = tables(&cluster.url(), 1, Duration::from_secs(20)).await?;
-    let (_, mut replica) = replica_of(&cluster, "tw:h:1:{k}a")?;
+    hash.upsert("{k}a", "-1").await?;
+    let (_, mut replica, key) = replica_of(&cluster, "tw:h:*:{k}a")?;
     for number in 0..200_i64 {
         hash.upsert("{k}a", number.to_string()).await?;
-        let found: i64 = replica.get("tw:h:1:{k}a")?;
+        let found: i64 = replica.get(&key)?;
         assert_eq!(found, number, "the replica has it at once");
     }
     assert!(hash.delete("{k}a").await?);
-    assert!(!replica.exists::<_, bool>("tw:h:1:{k}a")?);
+    assert!(!replica.exists::<_, bool>(&key)?);
     // Many at once share few connections, and batches go to all masters.
     for table in [&hash, &sorted] {
         let pairs: Vec<_> = (0..3000).map(|number| (number.to_string(), "1")).collect();
@@ -63,7 +74,7 @@ async fn a_write_that_too_few_replicas_have_says_so_and_is_done() -> Result<()> 
     let [patient, _] = tables(&cluster.url(), 1, Duration::from_secs(20)).await?;
     let [hash, sorted] = tables(&cluster.url(), 1, Duration::from_millis(500)).await?;
     patient.insert("{k}a", "before").await?;
-    let (place, _) = replica_of(&cluster, "tw:h:1:{k}a")?;
+    let (place, ..) = replica_of(&cluster, "tw:h:*:{k}a")?;
     cluster.servers()[place].pause()?;
     let started = Instant::now();
     let error = hash.upsert("{k}a", "after").await.expect_err("the replica hangs");
@@ -81,12 +92,43 @@ async fn a_write_that_too_few_replicas_have_says_so_and_is_done() -> Result<()> 
     cluster.servers()[place].resume()?;
     assert!(patient.upsert("{k}a", "again").await?);
 
+    Ok(())
+}
+
+/// A program whose replica was gone could not even open a table, and was told that a write was done that was not.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_write_that_took_effect_waits() -> Result<()> {
     let alone = Server::start(&[])?;
-    let options = Options::new().replicas(2).timeout(Duration::from_millis(100));
-    let error = match options.connect(&alone.url()).await {
-        Ok(store) => store.table("t", Index::Hash).await.expect_err("it has no replicas"),
-        Err(error) => error,
+    tables(&alone.url(), 0, Duration::from_secs(2)).await?;
+    // Waiting would take longer than the test may.
+    let (store, all) = open(&alone.url(), 2, Duration::from_mins(5)).await?;
+    let without_effect = async {
+        for table in &all {
+            assert!(!table.replace("a", "1").await?);
+            assert!(!table.delete("a").await?);
+            assert!(!table.compare_and_swap("a", Some(b"0"), Some(b"1")).await?);
+            let mut batch = store.batch();
+            batch.replace(table, "a", "1")?;
+            assert_eq!(batch.commit().await?, [false]);
+            table.clear().await?;
+        }
+        Result::Ok(())
     };
+    tokio::time::timeout(Duration::from_secs(20), without_effect).await.expect("writes that waited")?;
+    let [hash, sorted] = tables(&alone.url(), 2, Duration::from_millis(100)).await?;
+    for table in [&hash, &sorted] {
+        let error = table.insert("a", "1").await.expect_err("it has no replicas");
+        assert!(matches!(error, Error::NotReplicated { wanted: 2, reached: 0, .. }), "{error}");
+        assert!(!table.insert("a", "2").await?);
+        // What was written is told apart from what was not.
+        let error = table.insert_many(&[("a", "2"), ("b", "2")]).await.expect_err("one is written");
+        let Error::PartlyDone { outcomes } = error else { panic!("{error}") };
+        assert!(matches!(outcomes[..], [Ok(Answer::Took(false)), Err(Error::NotReplicated { .. })]));
+        assert_eq!(table.select("b").await?.as_deref(), Some(b"2".as_slice()));
+    }
+    let store = Options::new().replicas(2).timeout(Duration::from_millis(100)).connect(&alone.url()).await?;
+    let error = store.table("new", Index::Hash).await.expect_err("creating it is a write");
     assert!(matches!(error, Error::NotReplicated { wanted: 2, reached: 0, .. }), "{error}");
+    store.table("new", Index::Hash).await?;
     Ok(())
 }

@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use twindex_cluster::Result;
 
-use crate::answer::{Mode, answer};
-use crate::error::{ended, raised};
+use crate::answer::{Mode, answer, now};
+use crate::error::ended;
 use crate::table::Table;
 
 type Bytes = PyBackedBytes;
@@ -32,7 +32,7 @@ impl Batch {
     ) -> PyResult<()> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let batch = inner.as_mut().ok_or_else(|| ended(py))?;
-        add(batch).map_err(|error| raised(py, &error))
+        now(py, || add(batch))
     }
 }
 

@@ -2,28 +2,42 @@
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use twindex_cluster::Error;
+use pyo3::types::{PyBool, PyInt, PyList};
+use twindex_cluster::{Answer, Error};
 
 /// The exception that has the error's code.
 pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
-    static RAISED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let made = RAISED
-        .import(py, "twindex_cluster.errors", "of_code")
-        .and_then(|of_code| of_code.call1((error.code(), error.to_string())));
-    made.map_or_else(|failure| failure, PyErr::from_value)
+    let outcomes = match error {
+        Error::PartlyDone { outcomes } => {
+            let outcome = |one: &Result<Answer, Error>| match one {
+                Ok(Answer::Took(took)) => PyBool::new(py, *took).to_owned().into_any(),
+                Ok(Answer::Sum(sum)) => PyInt::new(py, *sum).into_any(),
+                Err(error) => raised(py, error).into_value(py).into_bound(py).into_any(),
+            };
+            match PyList::new(py, outcomes.iter().map(outcome)) {
+                Ok(list) => Some(list),
+                Err(failure) => return failure,
+            }
+        }
+        _ => None,
+    };
+    made(py, error.code(), &error.to_string(), outcomes)
+}
+
+fn made(py: Python<'_>, code: &str, message: &str, outcomes: Option<Bound<'_, PyList>>) -> PyErr {
+    static MADE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    MADE.import(py, "twindex_cluster.errors", "of_code")
+        .and_then(|of_code| of_code.call1((code, message, outcomes)))
+        .map_or_else(|failure| failure, PyErr::from_value)
 }
 
 /// A use of a batch that was committed.
 pub(crate) fn ended(py: Python<'_>) -> PyErr {
-    let class = py.import("twindex.errors").and_then(|errors| errors.getattr("ClosedError"));
-    class
-        .and_then(|class| class.call1(("the batch has ended",)))
-        .map_or_else(|failure| failure, PyErr::from_value)
+    made(py, "TWINDEX_CLOSED", "the batch has ended", None)
 }
 
 /// A use of a store in another process than the one that connected it.
 pub(crate) fn forked(py: Python<'_>) -> PyErr {
     let message = "the store belongs to the process that this one was forked from; connect in this process";
-    let class = py.import("twindex.errors").and_then(|errors| errors.getattr("ForkedError"));
-    class.and_then(|class| class.call1((message,))).map_or_else(|failure| failure, PyErr::from_value)
+    made(py, "TWINDEX_FORKED", message, None)
 }

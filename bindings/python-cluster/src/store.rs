@@ -6,9 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use twindex_cluster::{Index, Options, TableOptions};
 
-use crate::answer::{Mode, Then, answer};
+use crate::answer::{Mode, Then, answer, now};
 use crate::batch::Batch;
-use crate::error::raised;
 use crate::table::Table;
 
 /// A store in a cluster.
@@ -31,6 +30,7 @@ pub(crate) struct Given {
     replicas: u32,
     near_cache: usize,
     longest_life: Duration,
+    addresses: Vec<(String, String)>,
     tls_authority: Option<Vec<u8>>,
     tls_identity: Option<(Vec<u8>, Vec<u8>)>,
 }
@@ -47,6 +47,9 @@ impl Given {
             .replicas(self.replicas)
             .near_cache(self.near_cache)
             .longest_life(self.longest_life);
+        for (announced, reached) in &self.addresses {
+            options = options.address(announced, reached);
+        }
         if let Some(pem) = self.tls_authority {
             options = options.tls_authority(&pem);
         }
@@ -66,7 +69,7 @@ pub(crate) fn connect(
     awaits: bool,
     then: Then,
 ) -> PyResult<Py<PyAny>> {
-    let mode = if awaits { Mode::Asyncio } else { Mode::Blocking };
+    let mode = Mode::new(awaits);
     answer(py, mode, then, async move {
         let inner = options.options().connect(&url).await?;
         Ok(Store { inner, mode })
@@ -86,8 +89,7 @@ impl Store {
         create: bool,
         then: Then,
     ) -> PyResult<Py<PyAny>> {
-        let index: Index =
-            index.parse().map_err(|error: twindex_cluster::EngineError| raised(py, &error.into()))?;
+        let index: Index = now(py, || Ok(index.parse()?))?;
         let (store, mode) = (self.inner.clone(), self.mode);
         answer(py, mode, then, async move {
             let options = TableOptions::new(index).create(create);
@@ -115,6 +117,12 @@ impl Store {
     fn drop_table(&self, py: Python<'_>, name: String) -> PyResult<Py<PyAny>> {
         let store = self.inner.clone();
         answer(py, self.mode, None, async move { store.drop_table(&name).await })
+    }
+
+    /// The addresses of the masters.
+    #[getter]
+    fn servers(&self) -> Vec<String> {
+        self.inner.servers()
     }
 
     fn batch(&self) -> Batch {

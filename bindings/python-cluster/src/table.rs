@@ -7,9 +7,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use twindex_cluster::{Error, Expiry};
 
-use crate::answer::{Mode, Then, answer};
+use crate::answer::{Mode, Then, answer, now};
 use crate::cursor::{Cursor, Pairs};
-use crate::error::raised;
 
 type Bytes = PyBackedBytes;
 
@@ -48,7 +47,7 @@ impl Table {
     /// The table, or the handle of it whose pairs expire.
     fn writing(&self, py: Python<'_>, ttl: Option<Duration>) -> PyResult<twindex_cluster::Table> {
         match ttl {
-            Some(ttl) => self.inner.with_ttl(ttl).map_err(|error| raised(py, &error)),
+            Some(ttl) => now(py, || self.inner.with_ttl(ttl)),
             None => Ok(self.inner.clone()),
         }
     }
@@ -100,7 +99,7 @@ impl Table {
 
     /// Raises as a write of this key would before it is sent.
     fn check(&self, py: Python<'_>, key: Bytes) -> PyResult<()> {
-        self.inner.check(key).map_err(|error| raised(py, &error))
+        now(py, || self.inner.check(key))
     }
 
     fn delete(&self, py: Python<'_>, key: Bytes) -> PyResult<Py<PyAny>> {
@@ -179,7 +178,7 @@ impl Table {
     #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
     fn cursor(&self, py: Python<'_>, lower: End, upper: End) -> PyResult<Cursor> {
         let range = (bound(lower.as_ref()), bound(upper.as_ref()));
-        Ok(Cursor::new(self.inner.cursor(range).map_err(|error| raised(py, &error))?, self.mode))
+        Ok(Cursor::new(now(py, || self.inner.cursor(range))?, self.mode))
     }
 
     #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
@@ -192,7 +191,7 @@ impl Table {
         limit: Option<usize>,
     ) -> PyResult<Pairs> {
         let range = (bound(lower.as_ref()), bound(upper.as_ref()));
-        let scan = self.inner.scan(range).map_err(|error| raised(py, &error))?;
+        let scan = now(py, || self.inner.scan(range))?;
         let scan = if reverse { scan.rev() } else { scan };
         Ok(Pairs::of_scan(scan.limit(limit.unwrap_or(usize::MAX)), self.mode))
     }

@@ -5,9 +5,14 @@ use std::ops::Bound as End;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::arguments::{Amount, Count};
 use crate::codec::{Codecs, KeyCodec, ValueCodec};
-use crate::error::{self, Result};
+use crate::error::Result;
 use crate::objects;
+use crate::range::Range;
+
+/// A key, and whether it is in the range that it ends.
+type RangeEnd<'py> = Option<(Bound<'py, PyAny>, bool)>;
 
 /// Encodes and decodes as a table with these codecs does.
 #[pyclass(frozen, name = "_Coder", module = "twindex._twindex")]
@@ -59,21 +64,37 @@ impl Coder {
         self.0.values.decode(value.py(), value.as_bytes())
     }
 
-    /// The first key that starts with this one, and the first after all of them, if there is one.
-    #[pyo3(signature = (prefix, /))]
-    fn prefix<'py>(
+    /// Both ends of a range: each a key and whether it is in the range, or None.
+    fn range<'py>(
         &self,
-        prefix: &Bound<'py, PyAny>,
-    ) -> Result<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)> {
-        let py = prefix.py();
-        let (End::Included(lower), upper) = self.0.keys.prefix_range(prefix)? else {
-            return Err(error::option("the prefix has no first key"));
+        py: Python<'py>,
+        gt: Option<&Bound<'py, PyAny>>,
+        gte: Option<&Bound<'py, PyAny>>,
+        lt: Option<&Bound<'py, PyAny>>,
+        lte: Option<&Bound<'py, PyAny>>,
+        prefix: Option<&Bound<'py, PyAny>>,
+    ) -> Result<(RangeEnd<'py>, RangeEnd<'py>)> {
+        let end = |end: End<&[u8]>| -> PyResult<RangeEnd<'py>> {
+            Ok(match end {
+                End::Included(key) => Some((objects::bytes(py, key)?, true)),
+                End::Excluded(key) => Some((objects::bytes(py, key)?, false)),
+                End::Unbounded => None,
+            })
         };
-        let upper = match upper {
-            End::Excluded(key) => Some(objects::bytes(py, &key)?),
-            End::Included(_) | End::Unbounded => None,
-        };
-        Ok((objects::bytes(py, &lower)?, upper))
+        let range = Range { gt, gte, lt, lte, prefix };
+        Ok(range.ends(&self.0.keys, |lower, upper| PyResult::Ok((end(lower)?, end(upper)?)))??)
+    }
+
+    /// An amount of 64 bits.
+    #[allow(clippy::unused_self, reason = "for packages that have no more than this class")]
+    fn amount(&self, by: Amount) -> i64 {
+        by.0
+    }
+
+    /// A number of pairs.
+    #[allow(clippy::unused_self, reason = "for packages that have no more than this class")]
+    fn count(&self, limit: Count) -> usize {
+        limit.0
     }
 
     /// Whether None is a value like any other.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use std::{panic, thread};
 
 use pyo3::prelude::*;
+use twindex_finalization::attach;
 
 use crate::error::Result;
-use crate::finalization::attach;
 
 /// So much work at a time goes by without a look at signals, counted in items: a few milliseconds.
 pub(crate) const AT_ONCE: usize = 16 << 10;

@@ -20,7 +20,6 @@ mod coder;
 mod cursor;
 mod error;
 mod files;
-mod finalization;
 mod fork;
 mod groups;
 mod interrupts;

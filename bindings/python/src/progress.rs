@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use twindex_durable::Progress;
+use twindex_finalization::attach;
 
 use crate::error::{self, Failure, Result};
-use crate::finalization::attach;
 use crate::interrupts::wait_for;
 
 /// Between two calls of the function.

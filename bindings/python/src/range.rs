@@ -23,27 +23,27 @@ impl Range<'_, '_> {
     /// A cursor over this range of the table.
     pub(crate) fn cursor(&self, table: &twindex_durable::Table, keys: &KeyCodec) -> Result<twindex::Cursor> {
         check_memory()?;
-        if let Some(prefix) = self.prefix {
-            return self.prefix_cursor(prefix, table, keys);
-        }
-        let lower = end(keys, ("gt", self.gt), ("gte", self.gte))?;
-        let upper = end(keys, ("lt", self.lt), ("lte", self.lte))?;
-        Ok(table.cursor((as_slice(&lower), as_slice(&upper)))?)
+        Ok(self.ends(keys, |lower, upper| table.cursor((lower, upper)))??)
     }
 
-    fn prefix_cursor(
+    /// What `make` makes of both ends.
+    pub(crate) fn ends<T>(
         &self,
-        prefix: &Bound<'_, PyAny>,
-        table: &twindex_durable::Table,
         keys: &KeyCodec,
-    ) -> Result<twindex::Cursor> {
+        make: impl FnOnce(End<&[u8]>, End<&[u8]>) -> T,
+    ) -> Result<T> {
+        let Some(prefix) = self.prefix else {
+            let lower = end(keys, ("gt", self.gt), ("gte", self.gte))?;
+            let upper = end(keys, ("lt", self.lt), ("lte", self.lte))?;
+            return Ok(make(as_slice(&lower), as_slice(&upper)));
+        };
         for (name, bound) in [("gt", self.gt), ("gte", self.gte), ("lt", self.lt), ("lte", self.lte)] {
             if let Some(bound) = bound {
                 return Err(conflict(("prefix", prefix), (name, bound)));
             }
         }
         let (lower, upper) = keys.prefix_range(prefix)?;
-        Ok(table.cursor((as_slice(&lower), as_slice(&upper)))?)
+        Ok(make(as_slice(&lower), as_slice(&upper)))
     }
 }
 

@@ -54,7 +54,7 @@ fn subscribe(channel: &[u8]) -> Cmd {
 
 /// Begins to listen to all masters, for as long as the store is open.
 pub(crate) fn start(near: &Arc<Near>, router: &Arc<Router>, prefix: &[u8]) {
-    tokio::spawn(listen(Arc::downgrade(near), Arc::downgrade(router), prefix.to_vec()));
+    router.spawn(listen(Arc::downgrade(near), Arc::downgrade(router), prefix.to_vec()));
 }
 
 /// Keeps a listener for each master, until the store is closed or gone.

@@ -11,14 +11,17 @@ Calls wait for the servers with the interpreter's lock released. `twindex.aio.co
 
 from collections.abc import MutableMapping
 
+from twindex._views import ItemsView, KeysView, ValuesView
 from twindex.errors import ArgumentTypeError
 
 from ._native import __version__
 from ._verbs import Batch as _Batch
-from ._verbs import Cursor, Verbs, connecting, only, opening, text
+from ._verbs import Cursor, Stores, Verbs, connecting, only
 from .errors import (
     CrossSlotError,
+    InternalError,
     NotReplicatedError,
+    PartlyDoneError,
     RefusedError,
     UnavailableError,
     UnknownOutcomeError,
@@ -29,7 +32,9 @@ __all__ = [
     "Batch",
     "CrossSlotError",
     "Cursor",
+    "InternalError",
     "NotReplicatedError",
+    "PartlyDoneError",
     "RefusedError",
     "Store",
     "Table",
@@ -41,27 +46,23 @@ __all__ = [
 ]
 
 
-def connect(
-    url,
-    *,
-    namespace="tw",
-    near_cache=0,
-    longest_life=60,
-    timeout=2,
-    connect_timeout=1,
-    patience=15,
-    catalogue_age=1,
-    partitions=16,
-    replicas=0,
-    tls_authority=None,
-    tls_identity=None,
-):
+def connect(url, **options):
     """Connect to the servers that a URL names, such as "redis://host:7000,other:7000"; "rediss://" is TLS.
 
-    Times are in seconds. `near_cache` keeps so many bytes of pairs in this process, each for `longest_life` at most. `timeout` is how long a server may take for a command, `patience` for how long a command is
-    tried that no server has taken yet. A write waits until so many `replicas` have it. `tls_authority` and the certificate and key of `tls_identity` are PEM.
+    Options, times in seconds:
+
+    - `namespace="tw"`: what every key in the servers begins with.
+    - `near_cache=0`: keeps so many bytes of pairs in this process, each for `longest_life=60` at most.
+    - `timeout=2`: how long a server may take for a command; `connect_timeout=1` for a connection.
+    - `patience=15`: how long a command is tried that no server has taken yet.
+    - `replicas=0`: a write waits until so many replicas of its master have it.
+    - `partitions=16`: of a sorted table that is created.
+    - `catalogue_age=1`: how soon a table is noticed that another client dropped.
+    - `addresses={}`: where a server is reached that announces another address, such as
+      `{"172.17.0.2:6379": "localhost:7000"}`; a host alone stands for all its ports.
+    - `tls_authority`, and `tls_identity`, a certificate and its key: PEM.
     """
-    return connecting(url, {name: value for name, value in locals().items() if name != "url"}, False, Store)
+    return connecting(url, options, False, Store)
 
 
 class Batch(_Batch):
@@ -77,52 +78,11 @@ class Batch(_Batch):
             self.commit()
 
 
-class Store:
-    """A store in a cluster, shared by all threads."""
-
-    __slots__ = ("_native",)
-
-    def __init__(self, native):
-        self._native = native
-
-    def table(self, name, index="hash", *, keys=None, values=None, create=True):
-        """Open the table of this name, or create it: see `twindex.Store.table`."""
-        return opening(
-            self._native, name, index, keys, values, create, lambda table: Table(table, keys, values)
-        )
-
-    def tables(self):
-        """The name and index of every table, by name."""
-        return self._native.tables(None)
-
-    def drop_table(self, name):
-        """Remove a table and its pairs; whether it was there."""
-        return self._native.drop_table(text("the name", name))
-
-    def batch(self):
-        """A batch of writes, to be filled and committed, which a `with` block does at its end."""
-        return Batch(self._native.batch())
-
-    @property
-    def near_stats(self):
-        """The figures of the near cache, or None."""
-        return self._native.near_stats()
-
-    def close(self):
-        """Close the connections: every use of the store and its tables fails from then on."""
-        self._native.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-
 class Table(Verbs, MutableMapping):
     """A table in a cluster. It is also a `MutableMapping`."""
 
     __slots__ = ()
+    _cursor = Cursor
     clear = Verbs.clear
 
     def alter(self, key, change, /, default=None):
@@ -176,15 +136,28 @@ class Table(Verbs, MutableMapping):
         return self._native.len()
 
     def __iter__(self):
-        return (key for key, _ in self._all(self._native.walk()))
+        return (key for key, _ in self._iterate_items())
 
-    def items(self):
-        """Iterate over all pairs."""
-        return self._all(self._native.walk())
+    def __reversed__(self):
+        return (key for key, _ in self._iterate_items(reverse=True))
+
+    def keys(self):
+        """A view of the keys."""
+        return KeysView(self)
 
     def values(self):
-        """Iterate over all values."""
-        return (value for _, value in self.items())
+        """A view of the values."""
+        return ValuesView(self)
+
+    def items(self):
+        """A view of the pairs."""
+        return ItemsView(self)
+
+    def _iterate_items(self, reverse=False):
+        return self.scan(reverse=True) if reverse else self._all(self._native.walk())
+
+    def _iterate_values(self, reverse=False):
+        return (value for _, value in self._iterate_items(reverse))
 
     def update(self, pairs=(), /, **keywords):
         """Write the pairs of a mapping or an iterable, and of the keywords."""
@@ -199,3 +172,17 @@ class Table(Verbs, MutableMapping):
     def __bool__(self):
         msg = "whether a table in a cluster is empty is a question to its servers: use len(table) == 0"
         raise ArgumentTypeError(msg)
+
+
+class Store(Stores):
+    """A store in a cluster, shared by all threads."""
+
+    __slots__ = ()
+    _table = Table
+    _batch = Batch
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

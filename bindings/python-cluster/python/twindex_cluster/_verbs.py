@@ -1,20 +1,80 @@
-"""The verbs of a table.
+"""What the classes for threads and for asyncio share.
 
-Each returns what the native half returns: the result, or for asyncio an awaitable of it. What comes back from the servers
-is decoded by a function that the native half calls.
+Each verb returns what the native half returns: the result, or for asyncio an awaitable of it. What comes back from the
+servers is decoded by a function that the native half calls.
 """
 
 from datetime import timedelta
 
 from twindex import DELETE, KEEP
 from twindex._twindex import _Coder
-from twindex.errors import ArgumentTypeError, IntegerOverflowError, OptionError
+from twindex.errors import ArgumentTypeError, OptionError
 
-from ._native import connect
+from . import _native
 
 PAIRS = 1000
-MAX_PARTITIONS = 1024
-MAX_REPLICAS = 1000
+# The times are in seconds.
+OPTIONS = {
+    "namespace": "tw",
+    "near_cache": 0,
+    "longest_life": 60,
+    "timeout": 2,
+    "connect_timeout": 1,
+    "patience": 15,
+    "catalogue_age": 1,
+    "partitions": 16,
+    "replicas": 0,
+    "addresses": {},
+    "tls_authority": None,
+    "tls_identity": None,
+}
+TIMES = ("longest_life", "timeout", "connect_timeout", "patience", "catalogue_age")
+COUNTS = {"near_cache": (0, 2**63 - 1), "partitions": (1, 1024), "replicas": (0, 1000)}
+
+
+class Stores:
+    """What stores of both kinds have."""
+
+    __slots__ = ("_native",)
+
+    def __init__(self, native):
+        self._native = native
+
+    def table(self, name, index="hash", *, keys=None, values=None, create=True):
+        """Open the table of this name, or create it: see `twindex.Store.table`."""
+        text("the name", name)
+        text("the index", index)
+        codecs = [getattr(codec, "name", codec) for codec in (keys, values)]
+        for what, codec in zip(("keys", "values"), codecs, strict=True):
+            if codec is not None:
+                text(what, codec)
+        return self._native.table(
+            name, index, *codecs, bool(create), lambda native: self._table(native, keys, values)
+        )
+
+    def tables(self):
+        """The name and index of every table, by name."""
+        return self._native.tables(None)
+
+    def drop_table(self, name):
+        """Remove a table and its pairs; whether it was there."""
+        return self._native.drop_table(text("the name", name))
+
+    def batch(self):
+        """A batch of writes, to be filled and committed, which a `with` block does at its end."""
+        return self._batch(self._native.batch())
+
+    @property
+    def near_stats(self):
+        """The figures of the near cache, or None."""
+        return self._native.near_stats()
+
+    def close(self):
+        """Close the connections: every use of the store and its tables fails from then on."""
+        self._native.close()
+
+    def __repr__(self):
+        return f"<{type(self).__module__}.Store at {', '.join(self._native.servers)}>"
 
 
 class Verbs:
@@ -73,15 +133,15 @@ class Verbs:
 
     def insert(self, key, value, /, *, ttl=None):
         """Add the pair where the key is absent; whether it was."""
-        return self._native.insert(self._coder.key(key), self._coder.value(value), span(ttl))
+        return self._native.insert(self._coder.key(key), self._coder.value(value), lifetime(ttl))
 
     def replace(self, key, value, /, *, ttl=None):
         """Give the key another value where it is present; whether it was."""
-        return self._native.replace(self._coder.key(key), self._coder.value(value), span(ttl))
+        return self._native.replace(self._coder.key(key), self._coder.value(value), lifetime(ttl))
 
     def upsert(self, key, value, /, *, ttl=None):
         """Give the key this value, present or not: always True."""
-        return self._native.upsert(self._coder.key(key), self._coder.value(value), span(ttl))
+        return self._native.upsert(self._coder.key(key), self._coder.value(value), lifetime(ttl))
 
     def delete(self, key, /):
         """Remove the pair; whether it was there."""
@@ -89,15 +149,15 @@ class Verbs:
 
     def insert_many(self, pairs, /, *, ttl=None):
         """`insert` for each pair."""
-        return self._native.insert_many(self._pairs(pairs), span(ttl))
+        return self._native.insert_many(self._pairs(pairs), lifetime(ttl))
 
     def replace_many(self, pairs, /, *, ttl=None):
         """`replace` for each pair."""
-        return self._native.replace_many(self._pairs(pairs), span(ttl))
+        return self._native.replace_many(self._pairs(pairs), lifetime(ttl))
 
     def upsert_many(self, pairs, /, *, ttl=None):
         """`upsert` for each pair."""
-        return self._native.upsert_many(self._pairs(pairs), span(ttl))
+        return self._native.upsert_many(self._pairs(pairs), lifetime(ttl))
 
     def delete_many(self, keys, /):
         """`delete` for each key."""
@@ -106,14 +166,16 @@ class Verbs:
     def increment(self, key, /, by=1):
         """Add to a value that is the text of an integer; an absent one counts as 0. The sum."""
         self._coder.check_decimal()
-        return self._native.increment(self._coder.key(key), amount(by))
+        return self._native.increment(self._coder.key(key), self._coder.amount(by))
 
     def increment_many(self, amounts, /):
         """`increment` for each key and amount."""
         self._coder.check_decimal()
         if hasattr(amounts, "items"):
             amounts = amounts.items()
-        return self._native.increment_many([(self._coder.key(key), amount(by)) for key, by in amounts])
+        return self._native.increment_many(
+            [(self._coder.key(key), self._coder.amount(by)) for key, by in amounts]
+        )
 
     def compare_and_swap(self, key, expected, new, /):
         """Give the key a value where it has the one expected; None stands for no pair. Whether it had."""
@@ -165,37 +227,18 @@ class Verbs:
 
     def expire(self, key, ttl, /):
         """Let a pair of a hash table expire after this many seconds, or never with None; whether that changed it."""
-        return self._native.expire(self._coder.key(key), span(ttl))
+        return self._native.expire(self._coder.key(key), lifetime(ttl))
 
     # --- scans
 
-    def _range(self, gt, gte, lt, lte, prefix):
-        if prefix is not None:
-            if any(end is not None for end in (gt, gte, lt, lte)):
-                msg = "a prefix is a range of its own: give it without gt, gte, lt and lte"
-                raise OptionError(msg)
-            lower, upper = self._coder.prefix(prefix)
-            return (lower, True), None if upper is None else (upper, False)
-        return self._end("gt", gt, "gte", gte), self._end("lt", lt, "lte", lte)
-
-    def _end(self, open_name, open_end, closed_name, closed_end):
-        if open_end is not None and closed_end is not None:
-            msg = f"give {open_name} or {closed_name}, not both"
-            raise OptionError(msg)
-        if closed_end is not None:
-            return self._coder.sought(closed_end), True
-        return None if open_end is None else (self._coder.sought(open_end), False)
-
     def cursor(self, *, gt=None, gte=None, lt=None, lte=None, prefix=None):
         """A cursor over a range of a sorted table, which does not speak to the servers yet."""
-        lower, upper = self._range(gt, gte, lt, lte, prefix)
-        return Cursor(self, self._native.cursor(lower, upper))
+        return self._cursor(self, self._native.cursor(*self._coder.range(gt, gte, lt, lte, prefix)))
 
     def _scan(self, gt, gte, lt, lte, prefix, reverse, limit):
         if limit is not None:
-            count("limit", limit)
-        lower, upper = self._range(gt, gte, lt, lte, prefix)
-        return self._native.scan(lower, upper, bool(reverse), limit)
+            limit = self._coder.count(limit)
+        return self._native.scan(*self._coder.range(gt, gte, lt, lte, prefix), bool(reverse), limit)
 
     def _count(self, limit):
         """How many pairs an iteration takes over from the native half at a time."""
@@ -237,7 +280,7 @@ class Batch:
         """Add to a value that is the text of an integer; an absent one counts as 0. The batch fails where it is none."""
         coder = coder_of(table)
         coder.check_decimal()
-        self._native.increment(table._native, coder.key(key), amount(by))
+        self._native.increment(table._native, coder.key(key), coder.amount(by))
 
     def expect(self, table, key, value, /):
         """Have the batch done only if the key has this value when it is committed, or is absent for None."""
@@ -250,6 +293,9 @@ class Batch:
 
     def __len__(self):
         return len(self._native)
+
+    def __repr__(self):
+        return f"<{type(self).__module__}.Batch of {len(self)} writes>"
 
 
 def coder_of(table):
@@ -269,6 +315,9 @@ class Cursor:
         self._table = table
         self._native = native
 
+    def __repr__(self):
+        return f"<{type(self).__module__}.Cursor of {self._table.name!r}>"
+
     def scan_asc_next(self):
         """Move to the next pair upwards; that pair, or None where there is none."""
         return self._native.next(False, self._table._pair)
@@ -279,32 +328,36 @@ class Cursor:
 
     def scan_asc_next_many(self, limit, /):
         """`scan_asc_next` up to `limit` times."""
-        return self._native.next_many(False, count("limit", limit), self._table._decoded)
+        return self._native.next_many(False, self._table._coder.count(limit), self._table._decoded)
 
     def scan_desc_next_many(self, limit, /):
         """`scan_desc_next` up to `limit` times."""
-        return self._native.next_many(True, count("limit", limit), self._table._decoded)
+        return self._native.next_many(True, self._table._coder.count(limit), self._table._decoded)
 
 
-def connecting(url, options, awaits, then):
+def connecting(url, given, awaits, store):
     """Connect, with the options of `connect` as the native half wants them."""
     text("url", url)
+    for name in given.keys() - OPTIONS.keys():
+        msg = f"connect() has no option {name!r}, it has {', '.join(OPTIONS)}"
+        raise TypeError(msg)
+    options = OPTIONS | given
     text("namespace", options["namespace"])
-    for name in ("near_cache", "partitions", "replicas"):
-        count(name, options[name])
-    if options["replicas"] > MAX_REPLICAS:
-        msg = f"replicas must be 0 to {MAX_REPLICAS}, not {options['replicas']}"
-        raise OptionError(msg)
-    if not 1 <= options["partitions"] <= MAX_PARTITIONS:
-        msg = f"partitions must be 1 to {MAX_PARTITIONS}, not {options['partitions']}"
-        raise OptionError(msg)
+    for name, (least, most) in COUNTS.items():
+        if not least <= count(name, options[name]) <= most:
+            msg = f"{name} must be {least} to {most}, not {options[name]}"
+            raise OptionError(msg)
+    options["addresses"] = [
+        (text("addresses", announced), text("addresses", reached))
+        for announced, reached in dict(options["addresses"]).items()
+    ]
     if options["tls_authority"] is not None:
         options["tls_authority"] = pem("tls_authority", options["tls_authority"])
     if options["tls_identity"] is not None:
         options["tls_identity"] = identity(options["tls_identity"])
-    for name in ("timeout", "connect_timeout", "patience", "catalogue_age", "longest_life"):
-        options[name] = span(options[name])
-    return connect(url, options, awaits, then)
+    for name in TIMES:
+        options[name] = span(name, options[name])
+    return _native.connect(url, options, awaits, store)
 
 
 def pem(what, given):
@@ -325,34 +378,28 @@ def identity(given):
     return pem("tls_identity", given[0]), pem("tls_identity", given[1])
 
 
-def span(seconds):
+def span(what, seconds):
     """A time as the native half takes it: a number of seconds, or a timedelta."""
-    if seconds is None or isinstance(seconds, timedelta):
+    if isinstance(seconds, timedelta):
         checked = seconds
     elif isinstance(seconds, int | float) and not isinstance(seconds, bool):
         try:
             checked = timedelta(seconds=seconds)
         except (OverflowError, ValueError):
-            msg = f"this is no time: {seconds!r} seconds"
+            msg = f"{what} is no time: {seconds!r} seconds"
             raise OptionError(msg) from None
     else:
-        msg = f"a time must be a number of seconds or a timedelta, not {type(seconds).__name__}: {seconds!r}"
+        msg = f"{what} must be a number of seconds or a timedelta, not {type(seconds).__name__}: {seconds!r}"
         raise ArgumentTypeError(msg)
-    if checked is not None and checked <= timedelta(0):
-        msg = f"a time must be more than 0, not {seconds!r}"
+    if checked <= timedelta(0):
+        msg = f"{what} must be more than 0, not {seconds!r}"
         raise OptionError(msg)
     return checked
 
 
-def opening(native, name, index, keys, values, create, then):
-    """Open a table, as the native half wants it."""
-    text("the name", name)
-    text("the index", index)
-    codecs = [getattr(codec, "name", codec) for codec in (keys, values)]
-    for what, codec in zip(("keys", "values"), codecs, strict=True):
-        if codec is not None:
-            text(what, codec)
-    return native.table(name, index, *codecs, bool(create), then)
+def lifetime(ttl):
+    """A time to live, or None."""
+    return None if ttl is None else span("ttl", ttl)
 
 
 def text(what, given):
@@ -364,25 +411,11 @@ def text(what, given):
 
 
 def count(what, given):
-    """Check that this is a number of things."""
+    """Check that this is an int."""
     if not isinstance(given, int) or isinstance(given, bool):
         msg = f"{what} must be int, not {type(given).__name__}: {given!r}"
         raise ArgumentTypeError(msg)
-    if not 0 <= given < 2**63:
-        msg = f"{what} must be 0 to 2**63 - 1, not {given}"
-        raise OptionError(msg)
     return given
-
-
-def amount(by):
-    """An amount as the native half takes it."""
-    if not isinstance(by, int) or isinstance(by, bool):
-        msg = f"the amount must be int, not {type(by).__name__}: {by!r}"
-        raise ArgumentTypeError(msg)
-    if not -(2**63) <= by < 2**63:
-        msg = f"the amount does not fit into 64 bits: {by}"
-        raise IntegerOverflowError(msg)
-    return by
 
 
 def only(answers):

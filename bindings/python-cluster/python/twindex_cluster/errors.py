@@ -15,7 +15,7 @@ from twindex.errors import Error
 
 
 class UrlError(Error, ValueError):
-    """A URL that names no server."""
+    """A URL that cannot be used."""
 
     code = "TWINDEX_URL"
 
@@ -36,6 +36,23 @@ class NotReplicatedError(Error, ConnectionError):
     """A write is done, and fewer replicas than `replicas` had it in time: it is lost if its server dies now."""
 
     code = "TWINDEX_NOT_REPLICATED"
+
+
+class PartlyDoneError(Error, ConnectionError):
+    """A `_many` form, or `update`, that wrote some of its items, or may have, and not all.
+
+    `outcomes` has for each item what it answered, or an error. An item with an error is not written, but for
+    `UnknownOutcomeError` and `NotReplicatedError`.
+    """
+
+    code = "TWINDEX_PARTLY_DONE"
+    outcomes: "list[bool | int | Error]"
+
+
+class InternalError(Error, RuntimeError):
+    """A fault of Twindex itself. A write that was under way may be done or not."""
+
+    code = "TWINDEX_INTERNAL"
 
 
 class CrossSlotError(Error, ValueError):
@@ -59,6 +76,9 @@ _classes = {
 }
 
 
-def of_code(code: str, message: str) -> Error:
+def of_code(code: str, message: str, outcomes: "list[bool | int | Error] | None" = None) -> Error:
     """The exception that has this code."""
-    return _classes.get(code, Error)(message)
+    error = _classes.get(code, Error)(message)
+    if isinstance(error, PartlyDoneError) and outcomes is not None:
+        error.outcomes = outcomes
+    return error

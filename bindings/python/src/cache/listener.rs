@@ -4,10 +4,10 @@ use std::cell::RefCell;
 
 use pyo3::prelude::*;
 use twindex::{CacheOptions, Cause};
+use twindex_finalization::attach;
 
 use crate::codec::Codecs;
 use crate::error::{self, Failure, Result};
-use crate::finalization::attach;
 use crate::objects;
 
 thread_local! {

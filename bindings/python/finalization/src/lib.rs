@@ -1,4 +1,4 @@
-//! Threads that outlive the interpreter.
+//! Threads that outlive the interpreter, for the native halves of the Python packages.
 //!
 //! Up to version 3.13 Python ends a thread that asks for the interpreter's lock while the interpreter ends: it calls
 //! `pthread_exit`, which glibc does by unwinding the stack. Rust aborts the process where that meets a function of its own.
@@ -10,7 +10,7 @@
 use pyo3::prelude::*;
 
 /// Attaches a thread that Python did not start. One that comes too late sleeps for good.
-pub(crate) fn attach<R>(body: impl FnOnce(Python<'_>) -> R) -> R {
+pub fn attach<R>(body: impl FnOnce(Python<'_>) -> R) -> R {
     Python::try_attach(body).unwrap_or_else(|| sleep_forever())
 }
 

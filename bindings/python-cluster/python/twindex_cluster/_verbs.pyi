@@ -1,0 +1,69 @@
+# The types that the classes for threads and for asyncio share.
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar
+
+from _typeshed import SupportsItems
+from twindex import Codec
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_A = TypeVar("_A")
+_B = TypeVar("_B")
+Time: TypeAlias = float | timedelta
+Index: TypeAlias = Literal["hash", "sorted"]
+CodecOrName: TypeAlias = str | Codec[Any]
+Pairs: TypeAlias = SupportsItems[_A, _B] | Iterable[tuple[_A, _B]]
+
+class Options(TypedDict, total=False):
+    namespace: str
+    near_cache: int
+    longest_life: Time
+    timeout: Time
+    connect_timeout: Time
+    patience: Time
+    catalogue_age: Time
+    partitions: int
+    replicas: int
+    addresses: Mapping[str, str]
+    tls_authority: bytes | str | None
+    tls_identity: tuple[bytes | str, bytes | str] | None
+
+class TableOptions(TypedDict, total=False):
+    keys: CodecOrName | None
+    values: CodecOrName | None
+    create: bool
+
+class Range(TypedDict, Generic[_A], total=False):
+    gt: _A | None
+    gte: _A | None
+    lt: _A | None
+    lte: _A | None
+    prefix: _A | None
+
+class ScanRange(Range[_A], total=False):
+    reverse: bool
+    limit: int | None
+
+class Stores:
+    @property
+    def near_stats(self) -> dict[str, int] | None: ...
+    def close(self) -> None: ...
+
+class Verbs(Generic[_K, _V]):
+    @property
+    def name(self) -> str: ...
+    @property
+    def index(self) -> Index: ...
+    @property
+    def codecs(self) -> tuple[str, str]: ...
+
+class Batch:
+    def insert(self, table: Verbs[_A, _B], key: _A, value: _B, /) -> None: ...
+    def replace(self, table: Verbs[_A, _B], key: _A, value: _B, /) -> None: ...
+    def upsert(self, table: Verbs[_A, _B], key: _A, value: _B, /) -> None: ...
+    def delete(self, table: Verbs[_A, Any], key: _A, /) -> None: ...
+    def increment(self, table: Verbs[_A, Any], key: _A, by: int = 1, /) -> None: ...
+    def expect(self, table: Verbs[_A, _B], key: _A, value: _B | None, /) -> None: ...
+    def __len__(self) -> int: ...
