@@ -41,6 +41,11 @@ export interface ConnectOptions {
    * the error is `TWINDEX_NOT_REPLICATED`.
    */
   replicas?: number
+  /**
+   * Where a server is reached that announces another address, as behind Docker or NAT, such as
+   * `{ '172.17.0.2:6379': 'localhost:7000' }`. A host alone stands for all its ports.
+   */
+  addresses?: Record<string, string>
   tlsAuthority?: string | Uint8Array
   tlsCertificate?: string | Uint8Array
   tlsKey?: string | Uint8Array
@@ -86,6 +91,11 @@ export const KEEP: unique symbol
 /** The servers, or the package, refused; `code` says why. */
 export class TwindexError extends Error {
   readonly code: string
+  /**
+   * Of `TWINDEX_PARTLY_DONE`: what each item of a `Many` form answered, or an error. An item with an error is not written, but
+   * for `TWINDEX_UNKNOWN_OUTCOME` and `TWINDEX_NOT_REPLICATED`.
+   */
+  readonly outcomes?: (boolean | number | bigint | TwindexError)[]
 }
 
 /**

@@ -2,7 +2,9 @@
 
 import { at, wait } from './call.js'
 import { encode, encodeOptional } from './items.js'
-import { INSERT, partsOf, REPLACE, readAmount, UPSERT } from './table.js'
+import { readAmount } from './shared/amounts.js'
+import { INSPECT } from './shared/internal.js'
+import { INSERT, partsOf, REPLACE, UPSERT } from './table.js'
 
 /** Writes to pairs in one slot of the cluster, which are done together. */
 export class Batch {
@@ -52,6 +54,10 @@ export class Batch {
 
   get size() {
     return this.#native.size
+  }
+
+  [INSPECT]() {
+    return `Batch { size: ${this.size} }`
   }
 
   commit() {

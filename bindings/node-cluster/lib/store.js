@@ -6,6 +6,7 @@ import { readTime } from './items.js'
 import { native } from './native.js'
 import { readCodecs, rememberedCodecs } from './shared/codecs.js'
 import { rangeError } from './shared/errors.js'
+import { INSPECT } from './shared/internal.js'
 import { readBoolean, readCount, readFunction, readOptions, readString, TABLE } from './shared/options.js'
 import { Table } from './table.js'
 
@@ -16,7 +17,7 @@ const MOST_REPLICAS = 1000
 const STATS = ['hits', 'misses', 'invalidations', 'emptied', 'pairs', 'bytes', 'servers', 'channels']
 
 function readGiven(options) {
-  const names = ['namespace', 'nearCache', 'partitions', 'replicas', ...TIMES, ...PEMS]
+  const names = ['namespace', 'nearCache', 'partitions', 'replicas', 'addresses', ...TIMES, ...PEMS]
   const given = { ...readOptions(options, 'connect', names) }
   if (given.namespace !== undefined) readString(given.namespace, 'a namespace')
   if (given.nearCache !== undefined) readCount(given.nearCache, 'nearCache')
@@ -29,6 +30,10 @@ function readGiven(options) {
   }
   if (given.replicas !== undefined && readCount(given.replicas, 'replicas') > MOST_REPLICAS) {
     throw rangeError(`replicas is 0 to ${MOST_REPLICAS}, not ${given.replicas}`)
+  }
+  if (given.addresses !== undefined) {
+    given.addresses = Object.entries(given.addresses)
+    for (const reached of given.addresses.flat()) readString(reached, 'an address')
   }
   for (const name of PEMS) {
     if (typeof given[name] === 'string') given[name] = Buffer.from(given[name])
@@ -89,6 +94,10 @@ export class Store {
     const figures = this.#native.nearStats()
     if (figures === null || figures === undefined) return undefined
     return Object.fromEntries(STATS.map((name, at) => [name, figures[at]]))
+  }
+
+  [INSPECT](_depth, options, inspect) {
+    return `Store ${inspect({ servers: this.#native.servers() }, options)}`
   }
 
   async close() {

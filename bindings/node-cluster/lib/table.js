@@ -3,7 +3,9 @@
 import { at, wait } from './call.js'
 import { Cursor, pairs } from './cursor.js'
 import { decodeOptional, encode, encodeOptional, encodeRange, readTime } from './items.js'
-import { makeError, typeError } from './shared/errors.js'
+import { readAmount } from './shared/amounts.js'
+import { typeError } from './shared/errors.js'
+import { INSPECT } from './shared/internal.js'
 import {
   RANGE,
   readFunction,
@@ -21,16 +23,6 @@ export const UPSERT = 2
 
 /** The native half of a table, and its codecs. */
 export let partsOf
-
-/** An amount of 64 bits. */
-export function readAmount(by) {
-  if (typeof by !== 'bigint' && !Number.isSafeInteger(by)) {
-    throw typeError('an amount is an integer or a bigint', by)
-  }
-  const amount = BigInt(by)
-  if (BigInt.asIntN(64, amount) === amount) return amount
-  throw makeError('TWINDEX_OVERFLOW', 'an amount fits into 64 bits', by)
-}
 
 /** A sum as its amount was given; a bigint also where no number can be it. */
 function asGiven(sum, by) {
@@ -67,6 +59,10 @@ export class Table {
   get codecs() {
     const [keys, values] = this.#native.codecs
     return { keys, values }
+  }
+
+  [INSPECT](_depth, options, inspect) {
+    return `Table ${inspect({ name: this.name, index: this.index, ...this.codecs }, options)}`
   }
 
   #key(key) {

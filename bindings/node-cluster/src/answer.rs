@@ -4,19 +4,35 @@ use std::time::Duration;
 
 use napi::bindgen_prelude::{Buffer, Env, PromiseRaw, ToNapiValue, Uint8Array};
 use napi::{Error, Result, Status};
-use twindex_cluster::Pair;
+use serde_json::json;
+use twindex_cluster::{Answer, Pair, guarded, guarded_now};
 
-/// Begins a call: a promise of what it gives.
+/// Begins a call: a promise of what it gives. A panic is an error here and below, since none may reach Node.
 pub(crate) fn answer<T: ToNapiValue + Send + 'static>(
     env: &Env,
     call: impl Future<Output = twindex_cluster::Result<T>> + Send + 'static,
 ) -> Result<PromiseRaw<'_, T>> {
-    env.spawn_future(async move { call.await.map_err(|error| refused(&error)) })
+    env.spawn_future(async move { guarded(call).await.map_err(|error| refused(&error)) })
 }
 
-/// An error, its code before its message: JavaScript makes one of its own of them.
-pub(crate) fn refused(error: &twindex_cluster::Error) -> Error {
-    Error::new(Status::GenericFailure, format!("{}\n{error}", error.code()))
+/// Does a call that waits for nothing.
+pub(crate) fn now<T>(call: impl FnOnce() -> twindex_cluster::Result<T>) -> Result<T> {
+    guarded_now(call).map_err(|error| refused(&error))
+}
+
+/// An error, its code before its message and the outcomes of items behind it: JavaScript makes one of its own of them.
+fn refused(error: &twindex_cluster::Error) -> Error {
+    let mut text = format!("{}\n{error}", error.code());
+    if let twindex_cluster::Error::PartlyDone { outcomes } = error {
+        let outcome = |one: &twindex_cluster::Result<Answer>| match one {
+            Ok(Answer::Took(took)) => json!(took),
+            Ok(Answer::Sum(sum)) => json!(sum.to_string()),
+            Err(error) => json!([error.code(), error.to_string()]),
+        };
+        let outcomes: Vec<_> = outcomes.iter().map(outcome).collect();
+        text = format!("{text}\n{}", json!(outcomes));
+    }
+    Error::new(Status::GenericFailure, text)
 }
 
 /// Copies, since the caller may write to its arrays while the call is under way.

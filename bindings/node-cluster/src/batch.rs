@@ -5,7 +5,7 @@ use napi::{Error, Result, Status};
 use napi_derive::napi;
 use twindex_cluster::Batch;
 
-use crate::answer::{answer, refused};
+use crate::answer::{answer, now};
 use crate::table::{NativeTable, amount};
 
 /// Writes that are collected, and committed once: then there is none any more.
@@ -23,7 +23,7 @@ impl NativeBatch {
 
     fn add(&mut self, add: impl FnOnce(&mut Batch) -> twindex_cluster::Result<()>) -> Result<()> {
         let batch = self.0.as_mut().ok_or_else(ended)?;
-        add(batch).map_err(|error| refused(&error))
+        now(|| add(batch))
     }
 }
 

@@ -7,7 +7,7 @@ use napi::bindgen_prelude::{Env, PromiseRaw, Uint8Array};
 use napi_derive::napi;
 use twindex_cluster::{Index, Options, TableOptions};
 
-use crate::answer::{answer, millis, refused};
+use crate::answer::{answer, millis, now};
 use crate::batch::NativeBatch;
 use crate::table::NativeTable;
 
@@ -26,6 +26,8 @@ pub struct Given {
     pub catalogue_age: Option<f64>,
     pub partitions: Option<u32>,
     pub replicas: Option<u32>,
+    /// Announced addresses, each with where it is reached.
+    pub addresses: Option<Vec<Vec<String>>>,
     pub tls_authority: Option<Uint8Array>,
     pub tls_certificate: Option<Uint8Array>,
     pub tls_key: Option<Uint8Array>,
@@ -63,6 +65,11 @@ fn options(given: Given) -> Options {
     if let Some(replicas) = given.replicas {
         options = options.replicas(replicas);
     }
+    for pair in given.addresses.iter().flatten() {
+        if let [announced, reached] = &pair[..] {
+            options = options.address(announced, reached);
+        }
+    }
     if let Some(pem) = &given.tls_authority {
         options = options.tls_authority(pem);
     }
@@ -90,8 +97,7 @@ impl NativeStore {
         values: Option<String>,
         create: bool,
     ) -> Result<PromiseRaw<'e, NativeTable>> {
-        let index: Index =
-            index.parse().map_err(|error: twindex_cluster::EngineError| refused(&error.into()))?;
+        let index: Index = now(|| Ok(index.parse()?))?;
         let store = self.0.clone();
         answer(env, async move {
             let options = TableOptions::new(index).create(create);
@@ -126,6 +132,12 @@ impl NativeStore {
     #[napi]
     pub fn batch(&self) -> NativeBatch {
         NativeBatch::new(self.0.batch())
+    }
+
+    /// The addresses of the masters.
+    #[napi]
+    pub fn servers(&self) -> Vec<String> {
+        self.0.servers()
     }
 
     /// Hits, misses, invalidations, how often it was emptied, pairs, bytes, servers and channels.

@@ -7,7 +7,7 @@ use napi::{Error, Result, Status};
 use napi_derive::napi;
 use twindex_cluster::{Expiry, Table};
 
-use crate::answer::{answer, millis, owned, refused};
+use crate::answer::{answer, millis, now, owned};
 use crate::cursor::{NativeCursor, NativePairs};
 
 #[napi]
@@ -57,7 +57,7 @@ impl NativeTable {
     /// Whether this key could be written.
     #[napi]
     pub fn check(&self, key: Uint8Array) -> Result<()> {
-        self.0.check(&key).map_err(|error| refused(&error))
+        now(|| self.0.check(&key))
     }
 
     /// 0 inserts, 1 replaces, 2 upserts.
@@ -71,7 +71,7 @@ impl NativeTable {
         ttl: Option<f64>,
     ) -> Result<PromiseRaw<'e, Vec<bool>>> {
         let table = match ttl {
-            Some(ttl) => self.0.with_ttl(millis(ttl)).map_err(|error| refused(&error))?,
+            Some(ttl) => now(|| self.0.with_ttl(millis(ttl)))?,
             None => self.0.clone(),
         };
         let pairs: Vec<(Vec<u8>, Vec<u8>)> = owned(keys).into_iter().zip(owned(values)).collect();
@@ -185,13 +185,12 @@ impl NativeTable {
 
     #[napi]
     pub fn cursor(&self, lower: End, upper: End) -> Result<NativeCursor> {
-        let cursor = self.0.cursor((bound(&lower), bound(&upper))).map_err(|error| refused(&error))?;
-        Ok(NativeCursor::new(cursor))
+        now(|| self.0.cursor((bound(&lower), bound(&upper)))).map(NativeCursor::new)
     }
 
     #[napi]
     pub fn scan(&self, lower: End, upper: End, reverse: bool, limit: Option<f64>) -> Result<NativePairs> {
-        let scan = self.0.scan((bound(&lower), bound(&upper))).map_err(|error| refused(&error))?;
+        let scan = now(|| self.0.scan((bound(&lower), bound(&upper))))?;
         let scan = if reverse { scan.rev() } else { scan };
         #[allow(clippy::cast_sign_loss, reason = "JavaScript checked that it is not negative")]
         let limit = limit.map_or(usize::MAX, |limit| limit as usize);

@@ -2,12 +2,15 @@
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { inspect } from 'node:util'
 
 import { connect, DELETE } from '../index.js'
-import { cluster } from './cluster.js'
+import { cluster, secureServers } from './cluster.js'
 
 const { url, end } = await cluster()
+const secure = await secureServers()
 after(end)
+after(secure.end)
 
 const open = (name, options) => connect(url, { namespace: `node-${process.pid}-${name}`, ...options })
 
@@ -85,7 +88,8 @@ test('writes wait for replicas', async () => {
   const users = await (await open('replicas', { replicas: 1 })).table('users')
   assert.ok(await users.insert('ada', '1815'))
   const few = await open('replicas', { replicas: 5, timeout: 200 })
-  await assert.rejects(few.table('users'), { code: 'TWINDEX_NOT_REPLICATED', message: /1 of the 5 replicas/ })
+  const failed = { code: 'TWINDEX_NOT_REPLICATED', message: /1 of the 5 replicas/ }
+  await assert.rejects((await few.table('users')).upsert('ada', '1852'), failed)
   for (const replicas of [-1, 1001]) await assert.rejects(open('x', { replicas }), { code: 'TWINDEX_RANGE' })
 })
 
@@ -103,10 +107,48 @@ for (const index of ['hash', 'sorted']) {
   })
 }
 
+test('a batch verb says what became of each item', async () => {
+  const users = await (await open('partly')).table('users')
+  await users.upsert('text', 'x')
+  const amounts = [
+    ['a', 5],
+    ['text', 1],
+    ['b', 2n ** 62n],
+  ]
+  await assert.rejects(users.incrementMany(amounts), ({ code, message, outcomes: [a, text, b] }) => {
+    assert.match(message, /^of 3 items 2 are done, 0 may be, 1 are not/)
+    assert.deepEqual([code, a, text.code, b], ['TWINDEX_PARTLY_DONE', 5, 'TWINDEX_NOT_AN_INTEGER', 2n ** 62n])
+    return true
+  })
+})
+
+// A look at the catalogue was begun outside the runtime, which ended the process.
+test('batches are filled after idling', async () => {
+  const store = await open('idle', { catalogueAge: 50 })
+  const users = await store.table('users', { values: 'int' })
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  assert.deepEqual(await store.batch().increment(users, 'a', 1).commit(), [true])
+  assert.match(inspect(store), /^Store \{ servers: \[/)
+  assert.match(inspect(users), /^Table \{ name: 'users', index: 'hash', keys: 'str', values: 'int'/)
+})
+
+test('certificates and addresses reach the native half', async () => {
+  const options = { namespace: `node-tls-${process.pid}`, tlsAuthority: secure.authority }
+  assert.ok(await (await (await connect(secure.urls.cluster, options)).table('users')).upsert('a', '1'))
+  const unavailable = { code: 'TWINDEX_UNAVAILABLE', message: /certificate/ }
+  await assert.rejects(connect(secure.urls.cluster), unavailable)
+  const wrong = { code: 'TWINDEX_URL', message: /no certificate/ }
+  await assert.rejects(connect(secure.urls.cluster, { tlsAuthority: 'what' }), wrong)
+  const [host] = url.replace('redis://', '').split(',')
+  assert.deepEqual(await (await open('addresses', { addresses: { [host]: host } })).tables(), [])
+})
+
 test('errors say what is wrong', async () => {
   await assert.rejects(connect('http://localhost'), { code: 'TWINDEX_URL' })
   await assert.rejects(connect('redis://127.0.0.1:1', { patience: 100 }), { code: 'TWINDEX_UNAVAILABLE' })
   await assert.rejects(connect(7), { code: 'TWINDEX_TYPE' })
   await assert.rejects(connect(url, { partition: 7 }), { code: 'TWINDEX_RANGE' })
   await assert.rejects(connect(url, { partitions: 0 }), { code: 'TWINDEX_RANGE' })
+  await assert.rejects(connect(url, { addresses: { a: 7 } }), { code: 'TWINDEX_TYPE' })
+  await assert.rejects(connect('redis://h:99999'), { code: 'TWINDEX_URL', message: /from 1 to 65535/ })
 })

@@ -174,8 +174,24 @@ def test_errors_say_what_is_wrong(url: str, namespace: str) -> None:
         twindex.connect("redis://127.0.0.1:1", patience=0.1)
     with pytest.raises(twindex.ArgumentTypeError):
         twindex.connect(7)  # type: ignore[arg-type]
-    with pytest.raises(twindex.OptionError):
-        twindex.connect(url, partitions=0)
+    for options, message in [
+        ({"partitions": 0}, "partitions must be 1 to 1024, not 0"),
+        ({"timeout": None}, "timeout must be a number of seconds or a timedelta, not NoneType"),
+        ({"patience": 0}, "patience must be more than 0"),
+        ({"addresses": {"a": 7}}, "addresses must be str"),
+        ({"nonsense": 1}, "no option 'nonsense'"),
+    ]:
+        with pytest.raises((twindex.Error, TypeError), match=message):
+            twindex.connect(url, **options)  # type: ignore[arg-type]
+    for wrong, message in [
+        ("redis://h:99999", "a number from 1 to 65535"),
+        ("redis://h/?db=2", "redis://host/2"),
+    ]:
+        with pytest.raises(twindex_cluster.UrlError, match=message):
+            twindex.connect(wrong)
+    host = url.removeprefix("redis://").split(",")[0]
+    addresses = {"nobody:1": "127.0.0.1:1", host: host}
+    assert twindex.connect(url, namespace=namespace, addresses=addresses).tables() == []
     store = twindex.connect(url, namespace=namespace)
     with pytest.raises(twindex.ArgumentTypeError):
         bool(store.table("users"))
@@ -183,20 +199,132 @@ def test_errors_say_what_is_wrong(url: str, namespace: str) -> None:
         store.table("users").insert("\ud800", "1")
 
 
-def use_in_child(store: object) -> None:
-    try:
-        store.table("users")  # type: ignore[attr-defined]
-    except twindex.ForkedError:
-        sys.exit(7)
+def test_a_batch_verb_says_what_became_of_each_item(url: str, namespace: str) -> None:
+    users = twindex.connect(url, namespace=namespace).table("users")
+    users["text"] = "x"
+    with pytest.raises(twindex_cluster.PartlyDoneError, match="of 2 items 1 are done") as raised:
+        users.increment_many({"a": 5, "text": 1})
+    [done, failed] = raised.value.outcomes
+    assert done == 5
+    assert isinstance(failed, twindex.NotAnIntegerError)
+    assert (raised.value.code, isinstance(raised.value, ConnectionError)) == ("TWINDEX_PARTLY_DONE", True)
+
+
+def test_batches_are_filled_after_idling(url: str, namespace: str) -> None:
+    """A look at the catalogue was begun outside the runtime, which panicked."""
+    store = twindex.connect(url, namespace=namespace, catalogue_age=0.05)
+    users = store.table("users")
+    time.sleep(0.1)
+    with store.batch() as batch:
+        batch.increment(users, "a", 1)
+    assert users.alter("a", lambda value: time.sleep(0.1) or value)  # type: ignore[func-returns-value]
+
+    async def main() -> None:
+        async with await twindex.aio.connect(url, namespace=namespace, catalogue_age=0.05) as store:
+            users = await store.table("users")
+            await asyncio.sleep(0.1)
+            async with store.batch() as batch:
+                batch.increment(users, "a", 1)
+            # What is not declared as a coroutine cannot be a task.
+            async with asyncio.TaskGroup() as group:
+                found = group.create_task(users.select("a"))
+            assert found.result() == "2"
+            slow = asyncio.create_task(users.len())
+            await asyncio.sleep(0)
+            slow.cancel()
+
+    asyncio.run(main())
+
+
+def test_views_and_forms(url: str, namespace: str) -> None:
+    store = twindex.connect(url, namespace=namespace)
+    log = store.table("log", index="sorted")
+    log.update({"a": "1", "b": "2"})
+    assert (len(log.items()), ("b", "2") in log.items(), "2" in log.values()) == (2, True, True)
+    assert (log.keys() & {"a", "c"}, list(reversed(log.values()))) == ({"a"}, ["2", "1"])
+    assert list(log.items()) == list(log.items())
+    assert re.fullmatch(r"<twindex_cluster.Store at [\d.:, ]+>", repr(store))
+    assert repr(store.batch()) == "<twindex_cluster.Batch of 0 writes>"
+    assert repr(log.cursor()) == "<twindex_cluster.Cursor of 'log'>"
+
+
+def in_child(store: twindex_cluster.Store, url: str, namespace: str) -> None:
+    with contextlib.suppress(twindex.ForkedError):
+        store.table("users")
+        sys.exit(8)
+    twindex.connect(url, namespace=namespace).table("users")["child"] = "1"
+
+    async def main() -> None:
+        async with await twindex.aio.connect(url, namespace=namespace) as mine:
+            assert await (await mine.table("users")).upsert("task", "1")
+
+    asyncio.run(main())
+    sys.exit(7)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_process_is_told_to_connect_itself(url: str, namespace: str) -> None:
+def test_a_forked_process_connects_itself(url: str, namespace: str) -> None:
     store = twindex.connect(url, namespace=namespace)
-    child = multiprocessing.get_context("fork").Process(target=use_in_child, args=(store,))
+    child = multiprocessing.get_context("fork").Process(target=in_child, args=(store, url, namespace))
     child.start()
     child.join(20)
     assert child.exitcode == 7
+    assert sorted(store.table("users")) == ["child", "task"]
+
+
+AT_EXIT = """
+import asyncio, sys, threading, time, twindex, twindex.aio
+url, namespace = sys.argv[1:]
+
+async def main():
+    store = await twindex.aio.connect(url, namespace=namespace)
+    users = await store.table("users", values="json")
+    while True:
+        await asyncio.gather(*(users.upsert(str(n), {"a": 1}) for n in range(50)), users.select("1"))
+
+def forever():
+    users = twindex.connect(url, namespace=namespace).table("users", values="json")
+    while True:
+        users["a"] = {"a": 1}
+
+for work in (forever, forever, lambda: asyncio.run(main())):
+    threading.Thread(target=work, daemon=True).start()
+# A loop that is closed with a verb in flight has no use for its result.
+loop = asyncio.new_event_loop()
+store = loop.run_until_complete(twindex.aio.connect(url, namespace=namespace))
+users = loop.run_until_complete(store.table("users", values="json"))
+task = loop.create_task(users.len())
+loop.run_until_complete(asyncio.sleep(0))
+task.cancel()
+loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
+loop.close()
+time.sleep(0.3)
+"""
+
+
+def test_daemon_threads_in_a_verb_do_not_crash_the_exit(url: str, namespace: str) -> None:
+    for _ in range(3):
+        command = [sys.executable, "-c", AT_EXIT, url, namespace]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_certificates_reach_the_servers(secure: tuple[list[str], bytes], namespace: str) -> None:
+    [url, _], authority = secure
+    for given in (authority, authority.decode()):
+        with twindex.connect(url, namespace=namespace, tls_authority=given) as store:
+            assert store.table("users").upsert("a", "1")
+    for options, error, message in [
+        ({}, twindex_cluster.UnavailableError, "certificate"),
+        ({"tls_authority": "what"}, twindex_cluster.UrlError, "no certificate"),
+        ({"tls_authority": 7}, twindex.ArgumentTypeError, "PEM"),
+        ({"tls_identity": authority}, twindex.ArgumentTypeError, "a pair"),
+    ]:
+        with pytest.raises(error, match=message):
+            twindex.connect(url, **options)
+    with pytest.raises(twindex_cluster.RefusedError, match="WRONGPASS") as raised:
+        twindex.connect(url.replace("secret", "wrong"), tls_authority=authority)
+    assert "wrong@" not in str(raised.value)
 
 
 def test_without_the_package_it_is_named() -> None:

@@ -1,5 +1,5 @@
 //! What an operation costs the servers and the client, by the processor time that they took: what
-//! `cluster/examples/larger.rs` computes larger clusters from.
+//! docs/cluster.md computes larger clusters from.
 
 use futures_util::future::try_join_all;
 use twindex_cluster::{Options, Table};

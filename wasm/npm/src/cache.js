@@ -1,10 +1,10 @@
 // Caches: pairs of bounded size, which may expire.
 
-import { like, readAmount } from './amounts.js'
 import { placed } from './codecs.js'
 import { Computations } from './computations.js'
 import { ABSENT } from './core.js'
 import { Block, KEYS, PAIRS, VALUES } from './many.js'
+import { like, readAmount } from './shared/amounts.js'
 import { CacheLike, needsSize, readCache, readTtl, readWrite } from './shared/cache.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs, text } from './shared/codecs.js'
 import { typeError } from './shared/errors.js'

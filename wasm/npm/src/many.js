@@ -1,8 +1,8 @@
 // Packed blocks: many items in one call of the module. All arguments are read and converted before the first is packed,
 // and the module checks them before the first write.
 
-import { readAmount } from './amounts.js'
 import { ABSENT } from './core.js'
+import { readAmount } from './shared/amounts.js'
 import { readIterable, readTuple } from './shared/options.js'
 
 /** Between the items of a generator the user may write into a buffer that was given; those of an array come at once. */

@@ -1,9 +1,9 @@
 // Tables: the verbs, and the face of a Map.
 
-import { like, readAmount } from './amounts.js'
 import { ABSENT } from './core.js'
 import { openCursor } from './cursor.js'
 import { KEYS, PAIRS, packAmounts, packKeys, packPairs, packSwaps, unpackValues, VALUES } from './many.js'
+import { like, readAmount } from './shared/amounts.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import { NO_RANGE, RANGE, readOptions, readRange, readScan } from './shared/options.js'
 import { alter, MapLike } from './shared/table.js'

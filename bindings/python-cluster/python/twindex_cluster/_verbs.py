@@ -316,7 +316,7 @@ class Cursor:
         self._native = native
 
     def __repr__(self):
-        return f"<{type(self).__module__}.Cursor of {self._table.name!r}>"
+        return f"<{type(self._table).__module__}.Cursor of {self._table.name!r}>"
 
     def scan_asc_next(self):
         """Move to the next pair upwards; that pair, or None where there is none."""

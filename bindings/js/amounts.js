@@ -1,6 +1,6 @@
 // The amounts of `increment`.
 
-import { describe, rangeError, typeError } from './shared/errors.js'
+import { describe, rangeError, typeError } from './errors.js'
 
 /** An amount as a bigint. */
 export function readAmount(by) {
