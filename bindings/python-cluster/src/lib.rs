@@ -13,8 +13,7 @@ mod table;
 use pyo3::prelude::*;
 
 /// The native module behind the package `twindex_cluster`.
-#[cfg_attr(not(feature = "free-threaded"), pymodule(gil_used = true))]
-#[cfg_attr(feature = "free-threaded", pymodule(gil_used = false))]
+#[pymodule(gil_used = true)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<batch::Batch>()?;

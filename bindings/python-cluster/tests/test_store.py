@@ -321,7 +321,7 @@ def test_certificates_reach_the_servers(secure: tuple[list[str], bytes], namespa
         ({"tls_identity": authority}, twindex.ArgumentTypeError, "a pair"),
     ]:
         with pytest.raises(error, match=message):
-            twindex.connect(url, **options)
+            twindex.connect(url, **options)  # type: ignore[arg-type]
     with pytest.raises(twindex_cluster.RefusedError, match="WRONGPASS") as raised:
         twindex.connect(url.replace("secret", "wrong"), tls_authority=authority)
     assert "wrong@" not in str(raised.value)
