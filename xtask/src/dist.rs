@@ -119,7 +119,7 @@ impl Dist {
         }
         steps.check("dist: twine and auditwheel", |log| self.check_python(log));
         steps.check("dist: publint and types", |log| check_npm(workspace, &self.folder, log));
-        if is_host && !natives_only {
+        if is_host {
             let files = steps.must("dist: files", |_| files(&self.folder, ""))?;
             let of = |part: &str, ending: &str| {
                 let is_it = |path: &&PathBuf| name(path).contains(part) && name(path).ends_with(ending);

@@ -131,6 +131,9 @@ pub(crate) fn install(packages: &Packages, workspace: &Workspace, steps: &mut St
     for (package, files, host) in
         [("twindex", &packages.npm, "Node"), ("twindex-wasm", &packages.wasm, "WebAssembly")]
     {
+        if files.is_empty() {
+            continue;
+        }
         let name = format!("dist: install {package}");
         let Ok(folder) = steps.must(&name, |log| project(package, files, host, workspace, log)) else {
             continue;
