@@ -19,17 +19,16 @@
 //!
 //! The last two are there where the crate was built with its feature `cluster`, and the shell everywhere but in WebAssembly.
 //!
-//! Exit codes: 0 where all went well, 1 where it failed, 2 where the command line is wrong, 3 where the file is
-//! damaged.
+//! Exit codes: 0 success, 1 failure, 2 wrong command line, 3 damaged file.
 
 mod bar;
 mod commands;
+mod json;
 mod lines;
 mod outcome;
 mod pairs;
 #[cfg(not(target_family = "wasm"))]
 mod shell;
-mod shown;
 #[cfg(feature = "cluster")]
 mod transfer;
 
@@ -40,7 +39,7 @@ use clap::{Parser, Subcommand};
 
 use crate::outcome::{Failure, OK, WRONG};
 
-/// Looks after stores in files.
+/// Inspects, edits and repairs stores in files.
 #[derive(Parser)]
 #[command(name = "twindex", version, about, max_term_width = 100)]
 struct Arguments {

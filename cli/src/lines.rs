@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use twindex_durable::{ChangeSet, Effect, TableChange};
 
-use crate::shown;
+use crate::json;
 
 /// A key and a value.
 pub(crate) type Pair = (Vec<u8>, Vec<u8>);
@@ -58,13 +58,13 @@ impl<'l> Line<'l> {
         (keys, values): (&str, &str),
         (key, value): (&[u8], &[u8]),
     ) -> Self {
-        let (key, key64) = json_or_base64(shown::key(keys, key), key);
-        let (value, value64) = json_or_base64(shown::value(values, value), value);
+        let (key, key64) = json_or_base64(json::key(keys, key), key);
+        let (value, value64) = json_or_base64(json::value(values, value), value);
         Self { table: table.into(), key, key64, value, value64, ..Self::default() }
     }
 
     pub(crate) fn of_key(table: &'l str, keys: &str, key: &[u8]) -> Self {
-        let (key, key64) = json_or_base64(shown::key(keys, key), key);
+        let (key, key64) = json_or_base64(json::key(keys, key), key);
         Self { table: table.into(), key, key64, ..Self::default() }
     }
 
@@ -75,9 +75,9 @@ impl<'l> Line<'l> {
 
     /// The pair, or `None` where the line is of a table alone.
     pub(crate) fn pair(&self, (keys, values): (&str, &str)) -> Result<Option<Pair>, String> {
-        let key = bytes("key", self.key.as_deref(), self.key64.as_deref(), |key| shown::key_of(keys, key))?;
+        let key = bytes("key", self.key.as_deref(), self.key64.as_deref(), |key| json::key_of(keys, key))?;
         let value = bytes("value", self.value.as_deref(), self.value64.as_deref(), |value| {
-            shown::value_of(values, value)
+            json::value_of(values, value)
         })?;
         match (key, value) {
             (Some(key), Some(value)) => Ok(Some((key, value))),

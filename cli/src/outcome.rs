@@ -10,7 +10,7 @@ pub(crate) enum Failure {
     Store(Error),
     /// A file that is not a store's.
     Other(String),
-    /// Who reads the standard output has enough, as `head` has.
+    /// The reader of the standard output has closed it, as `head` does.
     Unread,
 }
 
@@ -51,7 +51,7 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const WRONG: u8 = 2;
 pub(crate) const DAMAGED: u8 = 3;
 
-/// Says something to who looks at the terminal.
+/// Prints a line to the standard error.
 pub(crate) fn tell(what: &str) {
     let _ = writeln!(io::stderr(), "twindex: {what}");
 }

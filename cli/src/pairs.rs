@@ -15,9 +15,9 @@ use twindex_durable::twindex::{Index, TableOptions, prefix_range};
 use twindex_durable::{Store, Table};
 
 use crate::commands::{Done, open, read, to_stdout};
+use crate::json;
 use crate::lines::Line;
 use crate::outcome::{FAILED, Failure, OK, tell};
-use crate::shown;
 
 /// A key and where it is.
 #[derive(Args, Debug)]
@@ -281,7 +281,7 @@ fn base64(name: &str, text: &str) -> Result<Vec<u8>, Failure> {
 /// What is stored for a key as people write it.
 fn key_of(codec: &str, text: &str) -> Result<Vec<u8>, Failure> {
     match codec {
-        "int" | "tuple" => shown::key_of(codec, &raw(text)?).map_err(Failure::Other),
+        "int" | "tuple" => json::key_of(codec, &raw(text)?).map_err(Failure::Other),
         _ => Ok(text.into()),
     }
 }
@@ -289,7 +289,7 @@ fn key_of(codec: &str, text: &str) -> Result<Vec<u8>, Failure> {
 /// What is stored for a value as people write it.
 fn value_of(codec: &str, text: &str) -> Result<Vec<u8>, Failure> {
     match codec {
-        "int" | "json" => shown::value_of(codec, &raw(text)?).map_err(Failure::Other),
+        "int" | "json" => json::value_of(codec, &raw(text)?).map_err(Failure::Other),
         _ => Ok(text.into()),
     }
 }
@@ -307,7 +307,7 @@ fn json(table: &Table, key: &[u8], value: &[u8]) -> String {
 pub(crate) fn key_for_people(table: &Table, key: &[u8]) -> String {
     match table.codecs().0 {
         codec @ ("int" | "tuple") => {
-            shown::key(codec, key).map_or_else(|| escaped(key), |json| json.get().into())
+            json::key(codec, key).map_or_else(|| escaped(key), |json| json.get().into())
         }
         _ => escaped(key),
     }

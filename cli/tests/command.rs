@@ -46,7 +46,7 @@ fn assert_same(path: &Path, store: &Store) {
 }
 
 #[test]
-fn info_tells_of_every_table() {
+fn info_lists_every_table() {
     let (_folder, path, _store) = store();
     let ran = twindex(&[&"info", &path]).expect(0);
     for part in [
@@ -58,11 +58,11 @@ fn info_tells_of_every_table() {
     ] {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
     }
-    assert_eq!(ran.err, "", "no bar is drawn where nobody looks");
+    assert_eq!(ran.err, "", "no bar without a terminal");
 }
 
 #[test]
-fn what_is_exported_is_imported_as_it_was() {
+fn import_restores_an_export() {
     let (folder, path, store) = store();
     let (lines, new) = (folder.path().join("lines"), folder.path().join("new.twx"));
     twindex(&[&"export", &path, &lines]).expect(0);
@@ -103,7 +103,7 @@ fn store_of_every_codec(path: &Path) -> Store {
 }
 
 #[test]
-fn every_codec_is_shown_as_it_is() {
+fn export_writes_every_codec() {
     let folder = tempdir().unwrap();
     let (path, lines, new) =
         (folder.path().join("app.twx"), folder.path().join("lines"), folder.path().join("new.twx"));
@@ -127,16 +127,16 @@ fn every_codec_is_shown_as_it_is() {
     assert_same(&new, &store);
 }
 
-/// Python wrote it, with codecs that nobody names here.
+/// A file from Python, opened without naming its codecs.
 #[test]
-fn a_file_that_python_wrote_is_shown_as_it_was_meant() {
+fn export_knows_the_codecs_of_python() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/golden");
     let lines = fs::read_to_string(golden.join("version-1-python.jsonl")).unwrap();
     assert_eq!(twindex(&[&"export", &golden.join("version-1-python.twx")]).expect(0).out, lines);
 }
 
 #[test]
-fn a_new_table_is_text_unless_a_line_says_otherwise() {
+fn imported_tables_are_text_by_default() {
     let folder = tempdir().unwrap();
     let (path, lines) = (folder.path().join("app.twx"), folder.path().join("lines"));
     let import = |text: &str| {
@@ -177,7 +177,7 @@ fn a_new_table_is_text_unless_a_line_says_otherwise() {
 }
 
 #[test]
-fn one_table_alone_is_exported() {
+fn export_of_one_table() {
     let (_folder, path, _store) = store();
     let ran = twindex(&[&"export", &path, &"--table", &"users"]).expect(0);
     assert_eq!(ran.out.lines().count(), 3);
@@ -186,7 +186,7 @@ fn one_table_alone_is_exported() {
 }
 
 #[test]
-fn a_wrong_line_is_named() {
+fn import_names_a_wrong_line() {
     let (folder, path, _store) = store();
     let lines = folder.path().join("lines");
     for (line, part) in [
@@ -209,7 +209,7 @@ fn a_wrong_line_is_named() {
 }
 
 #[test]
-fn damage_is_told_and_what_is_left_is_saved() {
+fn check_finds_damage_and_recover_saves_the_rest() {
     let (folder, path, store) = store();
     twindex(&[&"check", &path]).expect(0);
     let whole = fs::read(&path).unwrap();
@@ -238,7 +238,7 @@ fn damage_is_told_and_what_is_left_is_saved() {
 /// `twindex export FILE | head` ended with an error.
 #[cfg(unix)]
 #[test]
-fn who_reads_the_output_may_stop() {
+fn closed_output_ends_an_export_quietly() {
     let (_folder, path, store) = store();
     let writing = Store::open(&path).unwrap();
     let pairs: Vec<_> = (0..10_000).map(|number| (format!("{number}"), "a value")).collect();
@@ -256,7 +256,7 @@ fn who_reads_the_output_may_stop() {
 /// Half of the lines stayed behind, and were in the way of a second try.
 #[cfg(target_os = "linux")]
 #[test]
-fn an_export_that_fails_leaves_nothing_behind() {
+fn failed_export_leaves_no_file() {
     let (folder, path, _store) = store();
     let lines = folder.path().join("lines");
     // No file may be longer than 0 bytes.
@@ -270,7 +270,7 @@ fn an_export_that_fails_leaves_nothing_behind() {
 }
 
 #[test]
-fn compacting_makes_a_file_smaller() {
+fn compact_shrinks_a_file() {
     let (_folder, path, _store) = store();
     let store = Store::open(&path).unwrap();
     let table = store.table("users", Index::Hash).unwrap();
@@ -286,7 +286,7 @@ fn compacting_makes_a_file_smaller() {
 }
 
 #[test]
-fn changes_are_lines_and_go_on_from_a_position() {
+fn changes_resume_at_a_position() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("app.twx");
     let store = Store::open(&path).unwrap();
@@ -333,7 +333,7 @@ fn changes_are_lines_and_go_on_from_a_position() {
 }
 
 #[test]
-fn what_is_not_there_or_wrong_is_an_error() {
+fn missing_and_foreign_files_are_errors() {
     let folder = tempdir().unwrap();
     let none = folder.path().join("none.twx");
     for verb in ["info", "check", "export", "changes", "compact"] {
@@ -354,7 +354,7 @@ fn what_is_not_there_or_wrong_is_an_error() {
 }
 
 #[test]
-fn a_file_that_needs_more_memory_than_is_allowed_is_refused() {
+fn memory_limit_refuses_larger_files() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("app.twx");
     let store = Store::open(&path).unwrap();
@@ -388,7 +388,7 @@ fn a_file_that_needs_more_memory_than_is_allowed_is_refused() {
 }
 
 #[test]
-fn a_file_of_a_cache_is_named_and_checked() {
+fn info_and_check_know_caches() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("pages.twx");
     let options = CacheOptions::pairs(100).codecs("str", "json");

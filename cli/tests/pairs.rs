@@ -34,7 +34,7 @@ fn store(path: &Path) {
 }
 
 #[test]
-fn a_pair_is_set_shown_and_deleted() {
+fn set_get_and_delete() {
     let folder = tempdir().unwrap();
     let path = &folder.path().join("app.twx");
     store(path);
@@ -50,7 +50,7 @@ fn a_pair_is_set_shown_and_deleted() {
 }
 
 #[test]
-fn codecs_say_how_keys_and_values_are_written() {
+fn codecs_parse_keys_and_values() {
     let folder = tempdir().unwrap();
     let path = &folder.path().join("app.twx");
     store(path);
@@ -73,7 +73,7 @@ fn codecs_say_how_keys_and_values_are_written() {
 }
 
 #[test]
-fn a_range_is_scanned_either_way() {
+fn scan_takes_ranges_both_ways() {
     let folder = tempdir().unwrap();
     let path = &folder.path().join("app.twx");
     store(path);
@@ -92,7 +92,7 @@ fn a_range_is_scanned_either_way() {
 }
 
 #[test]
-fn nothing_moves_the_cursor_and_programs_get_the_bytes() {
+fn terminals_get_escapes_and_programs_bytes() {
     let folder = tempdir().unwrap();
     let path = &folder.path().join("app.twx");
     store(path);
@@ -113,7 +113,7 @@ fn nothing_moves_the_cursor_and_programs_get_the_bytes() {
 }
 
 #[test]
-fn a_table_is_made_where_an_index_says_so() {
+fn set_with_an_index_creates_the_table() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("new.twx");
     let file = path.to_str().unwrap();
@@ -126,7 +126,7 @@ fn a_table_is_made_where_an_index_says_so() {
     twindex(&["set", file, "t", "1", "[2]", "--index", "tree"]).expect(2);
 }
 
-/// What the shell makes of lines from a program.
+/// Runs the shell over lines from a pipe.
 fn piped(path: &Path, options: &[&str], lines: &str) -> Ran {
     let mut shell = Command::new(env!("CARGO_BIN_EXE_twindex"))
         .arg("shell")
@@ -142,7 +142,7 @@ fn piped(path: &Path, options: &[&str], lines: &str) -> Ran {
 }
 
 #[test]
-fn the_shell_takes_lines_from_a_program() {
+fn shell_reads_piped_lines() {
     let folder = tempdir().unwrap();
     let path = &folder.path().join("app.twx");
     store(path);
@@ -160,7 +160,7 @@ fn the_shell_takes_lines_from_a_program() {
 }
 
 #[test]
-fn the_shell_sees_what_another_process_writes() {
+fn shell_sees_writes_of_another_process() {
     let folder = tempdir().unwrap();
     let path = &folder.path().join("app.twx");
     store(path);
@@ -261,7 +261,7 @@ mod by_hand {
     const PROMPT: &str = "app.twx> ";
 
     #[test]
-    fn the_shell_completes_words_and_keeps_a_history() {
+    fn shell_completes_words_and_keeps_a_history() {
         let folder = tempdir().unwrap();
         let path = &folder.path().join("app.twx");
         store(path);

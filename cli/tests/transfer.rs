@@ -1,7 +1,5 @@
 //! `push` and `pull`, between files and a cluster.
 
-#![cfg(feature = "cluster")]
-
 use std::io::{self, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Output, exit};
@@ -12,20 +10,27 @@ use twindex_durable::Store;
 use twindex_durable::twindex::{Index, TableOptions};
 use twindex_servers::{Certificates, Cluster, Server};
 
-/// What the tool is told, where this program runs as the tool.
+/// Set where this program runs as the tool: its arguments.
 const ARGUMENTS: &str = "TWINDEX_TEST_ARGUMENTS";
 
 /// Runs the tool as a process of its own: this program again. The binary `twindex` would not do: another cargo command
 /// that runs meanwhile, without the feature, puts its own in the same place.
 fn twindex(arguments: &[&str]) -> Output {
-    let mut tool = Command::new(env::current_exe().unwrap());
-    tool.args(["--exact", "the_tool", "--nocapture"]).env(ARGUMENTS, arguments.join("\n")).output().unwrap()
+    Command::new(env::current_exe().unwrap()).env(ARGUMENTS, arguments.join("\n")).output().unwrap()
 }
 
-#[test]
-fn the_tool() {
+fn main() {
     if let Ok(arguments) = env::var(ARGUMENTS) {
         exit(twindex_cli::run(["twindex"].into_iter().chain(arguments.split('\n'))).into());
+    }
+    let tests: [(&str, fn()); 3] = [
+        ("store_goes_into_a_cluster_and_comes_back", store_goes_into_a_cluster_and_comes_back),
+        ("servers_with_certificates_are_reached", servers_with_certificates_are_reached),
+        ("wrong_certificates_are_explained", wrong_certificates_are_explained),
+    ];
+    for (name, test) in tests {
+        test();
+        println!("test {name} ... ok");
     }
 }
 
@@ -36,8 +41,7 @@ fn expect(output: &Output, code: i32, mention: &str) {
     assert!(output.status.code() == Some(code) && text.contains(mention), "{:?}: {text}", output.status);
 }
 
-#[test]
-fn a_store_goes_into_a_cluster_and_comes_back() {
+fn store_goes_into_a_cluster_and_comes_back() {
     let folder = tempdir().unwrap();
     let (file, back) = (folder.path().join("app.twx"), folder.path().join("back.twx"));
     let (file, back) = (file.to_str().unwrap(), back.to_str().unwrap());
@@ -74,8 +78,7 @@ fn a_store_goes_into_a_cluster_and_comes_back() {
     expect(&twindex(&["pull", "http://x", file]), 1, "redis://");
 }
 
-#[test]
-fn servers_that_want_certificates_are_spoken_to() {
+fn servers_with_certificates_are_reached() {
     let folder = tempdir().unwrap();
     let (file, back) = (folder.path().join("app.twx"), folder.path().join("back.twx"));
     let (file, back) = (file.to_str().unwrap(), back.to_str().unwrap());
@@ -99,8 +102,7 @@ fn servers_that_want_certificates_are_spoken_to() {
     expect(&twindex(&["push", file, "redis://127.0.0.1:1", "--cacert", &cacert]), 1, "rediss://");
 }
 
-#[test]
-fn what_is_wrong_with_certificates_is_said() {
+fn wrong_certificates_are_explained() {
     let folder = tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let file = &path("app.twx");
@@ -117,7 +119,7 @@ fn what_is_wrong_with_certificates_is_said() {
     let url = &format!("rediss://{tls}");
     expect(&twindex(&["push", file, url, "--cacert", &authority(&good)]), 0, "table users: 1 pairs");
 
-    // Servers that are not who they should be.
+    // Servers with another's certificate.
     refused(url, &authority(&Certificates::make().unwrap()), "invalid peer certificate");
     for (names, until, mention) in [
         (&["elsewhere.example"][..], 4096, "elsewhere.example"),
@@ -146,7 +148,7 @@ fn what_is_wrong_with_certificates_is_said() {
         refused(url, "/dev/zero", "cannot read /dev/zero: it is too large");
     }
 
-    // Who speaks TLS to whom: it was said to have timed out, or that the other hung up, or parsers' words on several lines.
+    // One side alone speaks TLS. This was reported as a timeout, a hang-up, or a parser's error of several lines.
     refused(&format!("rediss://{plain}"), &authority(&good), "perhaps it speaks no TLS");
     expect(&twindex(&["push", file, &format!("redis://{tls}")]), 1, "perhaps it speaks TLS");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -156,7 +158,7 @@ fn what_is_wrong_with_certificates_is_said() {
     thread::spawn(move || {
         while let Ok((mut client, _)) = web.accept() {
             let _ = client.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n<html>");
-            // Who closes with something unread takes back what was written.
+            // Closing with unread input would take back what was written.
             let _ = io::copy(&mut client, &mut io::sink());
         }
     });

@@ -1,4 +1,4 @@
-//! What keys and values look like in JSON, by the codec that their table remembers.
+//! Keys and values as JSON, by the codec that their table remembers.
 //!
 //! | codec | in JSON |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | `json`, as a value | itself |
 //! | any other | a string |
 //!
-//! What has no such form has none: bytes that are not text, and bytes that the codec does not write.
+//! Bytes that are not text, or that the codec would not write, have no such form.
 
 use std::borrow::Cow;
 use std::fmt::Write;
