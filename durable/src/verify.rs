@@ -85,6 +85,10 @@ pub fn check_within(
     mut progress: impl FnMut(Progress),
 ) -> Result<Report> {
     let path = &resolve(path.as_ref());
+    // As for whoever opens it, an empty file is a store that was not saved yet.
+    if RealDisk.open(path, false).and_then(|file| file.len()).is_ok_and(|bytes| bytes == 0) {
+        return Ok(Report { version: VERSION, ..Report::default() });
+    }
     let report = match read_cache(path) {
         Err(twindex::Error::Corrupt { offset: 0 | 8, .. } | twindex::Error::Io(_)) => {
             read(path, memory_limit, &mut progress).map(|(report, _)| report)

@@ -413,6 +413,7 @@ fn an_empty_file_is_a_new_store() {
     for durability in [Durability::None, Durability::EverySec, Durability::Always] {
         let (_folder, path) = folder();
         File::create(&path).unwrap();
+        assert!(twindex_durable::check(&path, |_| {}).unwrap().damage.is_empty());
         assert!(Options::new().read_only(true).open(&path).unwrap().tables().unwrap().is_empty());
         let store = Options::new().durability(durability).existing(true).open(&path).unwrap();
         table(&store).insert("a", "1").unwrap();
