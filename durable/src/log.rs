@@ -25,7 +25,7 @@ use std::{io, mem, thread};
 
 use twindex_format::{Operations, Position, synced};
 
-use crate::disk::{File, Window};
+use crate::disk::{File, NoFile, Window};
 use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::options::Durability;
@@ -758,6 +758,13 @@ impl Log {
         cut.map_err(|error| self.fail(&error))
     }
 
+    /// Lets go of the file, once the log is closed or has failed.
+    pub(crate) fn release(&self) {
+        let out = &mut *lock(&self.tail);
+        out.window = None;
+        out.end.file = Arc::new(NoFile);
+    }
+
     pub(crate) fn stats(&self) -> LogStats {
         let (done, last) = {
             let sync = lock(&self.sync);
@@ -989,8 +996,8 @@ impl Leader<'_> {
         drop(out);
         log.hand_over(written)?;
         let begun = Instant::now();
-        let is_removed = file.sync().and_then(|()| file.is_removed()).map_err(|error| log.fail(&error))?;
-        if is_removed {
+        let is_gone = file.sync().and_then(|()| file.is_gone(&log.path)).map_err(|error| log.fail(&error))?;
+        if is_gone {
             let what = "its file was removed or replaced, so what is written to it would be lost";
             return Err(log.fail(&io::Error::new(io::ErrorKind::NotFound, what)));
         }

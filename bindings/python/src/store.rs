@@ -285,7 +285,7 @@ impl Store {
         check_memory()?;
         let store = self.0.open()?;
         let mut writer = Interruptible::new(Vec::new());
-        let dumped = py.detach(|| store.in_memory().dump(&mut writer));
+        let dumped = py.detach(|| store.dump(&mut writer));
         let ((), dump) = writer.result(dumped)?;
         Ok(objects::bytes(py, &dump)?)
     }

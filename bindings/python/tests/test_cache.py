@@ -849,7 +849,7 @@ def test_a_file_outlives_the_cache_that_was_saved(tmp_path: Path) -> None:
 
     saver = threading.Thread(target=save)
     saver.start()
-    while saver.is_alive() and not (tmp_path / "pages.twx.new").exists():
+    while saver.is_alive() and not (tmp_path / "pages.twx.twindex-temporary").exists():
         pass
     store.close()
     saver.join()
