@@ -86,7 +86,7 @@ pub fn check_within(
 ) -> Result<Report> {
     let path = &resolve(path.as_ref());
     // As for whoever opens it, an empty file is a store that was not saved yet.
-    if RealDisk.open(path, false).and_then(|file| file.len()).is_ok_and(|bytes| bytes == 0) {
+    if RealDisk.open(path, None).and_then(|file| file.len()).is_ok_and(|bytes| bytes == 0) {
         return Ok(Report { version: VERSION, ..Report::default() });
     }
     let report = match read_cache(path) {
