@@ -117,8 +117,8 @@ register('clear', function(keys)
 end, {'allow-oom'})
 
 -- Up to so many pairs of a range: whether there may be more, their keys and, beside them, their values. The client says how
--- many values will fit into so many bytes, by the pairs that it has read; where some are much longer, they are read in groups
--- that begin with one and grow while pairs are short.
+-- many values will fit into so many bytes, by the pairs that it has read. If some are much longer, they are read in groups that
+-- begin with one and grow while pairs are short.
 register('page', function(keys, args)
   local found, limit, group = nil, tonumber(args[5]), tonumber(args[6])
   if args[3] == '1' then
@@ -134,14 +134,16 @@ register('page', function(keys, args)
   if count <= group then return {more, found, redis.call('HMGET', keys[1], unpack(found))} end
   local values, bytes = {}, 0
   while #values < count and bytes < limit do
-    local some = redis.call('HMGET', keys[1], unpack(found, #values + 1, math.min(#values + group, count)))
+    local last = math.min(#values + group, count)
+    if redis.call('HSTRLEN', keys[1], found[last]) * group > limit then last = #values + 1 end
+    local some = redis.call('HMGET', keys[1], unpack(found, #values + 1, last))
     local length = 0
     for i = 1, #some do
       values[#values + 1] = some[i]
       length = length + #found[#values] + #(some[i] or '')
     end
     bytes = bytes + length
-    group = math.max(1, math.min(group * 4, math.floor(limit * #some / (length + 1)), 64))
+    group = math.max(1, math.min(#some * 4, math.floor(limit * #some / (length + 1)), 64))
   end
   if #values < count then more = 1 end
   for i = count, #values + 1, -1 do found[i] = nil end
