@@ -1,15 +1,16 @@
 //! Key sets, prepared before any clock runs.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use fastrand::Rng;
 
-use crate::fallible::Fallible;
+use crate::command::{Fallible, Options};
 
 /// Keys in the order in which they will be used, all in one block of memory, each with its number.
 ///
-/// Whoever walks over the list reads memory in order, so the list costs every index the same, little.
+/// A walk over the list reads memory in order, so the list costs every index the same, little.
 #[derive(Clone, Debug, Default)]
 pub struct KeyList {
     bytes: Vec<u8>,
@@ -123,6 +124,68 @@ impl<K: AsRef<[u8]>> FromIterator<K> for KeyList {
     }
 }
 
+/// The keys that the options ask for, and `spare` more, in random order, the same in every process.
+pub(crate) fn keys(options: &Options, spare: u32) -> Fallible<KeyList> {
+    let count = options.pairs + spare;
+    let rng = &mut rng();
+    match options.keys.as_str() {
+        "hex" => random_hex(count, options.key_bytes, rng),
+        "seq" => {
+            let width = usize::from(options.key_bytes);
+            Ok(numbered(
+                &(0..count).map(|number| format!("{number:0width$}")).collect::<KeyList>().shuffled(rng),
+            ))
+        }
+        "paths" => Ok(numbered(&paths(count, rng).shuffled(rng))),
+        "letters" => letters(count, rng),
+        path => {
+            let text = std::fs::read(path).map_err(|error| {
+                format!("--keys takes hex, seq, paths, letters or a file of lines, not {path}: {error}")
+            })?;
+            words(&text, count, rng).map_err(|error| format!("{path}: {error}").into())
+        }
+    }
+}
+
+/// Keys and orders are the same in every process.
+pub(crate) fn rng() -> Rng {
+    Rng::with_seed(64)
+}
+
+/// The same keys with their positions as their numbers.
+fn numbered(list: &KeyList) -> KeyList {
+    (0..list.len()).map(|position| list.key(position)).collect()
+}
+
+/// Paths of files with long common starts: some dozen folders at each of three to five levels.
+fn paths(count: u32, rng: &mut Rng) -> KeyList {
+    const NAMES: &str = "assets backup blog build cache config data docs download export images include index lib logs \
+                         media news photos public reports scripts shared templates users";
+    const ENDS: [&str; 6] = ["html", "jpg", "json", "log", "md", "rs"];
+    let names: Vec<&str> = NAMES.split(' ').collect();
+    let path = |number| {
+        let mut path = String::from("/srv/www");
+        for _ in 0..rng.u8(3..=5) {
+            let _ = write!(path, "/{}", names[rng.usize(..names.len())]);
+        }
+        let _ = write!(path, "/file-{number}.{}", ENDS[rng.usize(..ENDS.len())]);
+        path
+    };
+    (0..count).map(path).collect()
+}
+
+/// Different keys of three letters and digits.
+fn letters(count: u32, rng: &mut Rng) -> Fallible<KeyList> {
+    const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let mut numbers: Vec<usize> = (0..LETTERS.len().pow(3)).collect();
+    if count as usize > numbers.len() {
+        return Err(format!("there are no {count} different keys of three letters").into());
+    }
+    rng.shuffle(&mut numbers);
+    let key = |number: &usize| [number / 3844, number / 62 % 62, number % 62].map(|digit| LETTERS[digit]);
+    Ok(numbers[..count as usize].iter().map(key).collect())
+}
+
 /// Different keys of `key_bytes` random lowercase hexadecimal digits.
 ///
 /// The first sixteen digits are the key's number under a random bijection, so that no two keys are equal
@@ -151,7 +214,7 @@ pub fn random_hex(count: u32, key_bytes: u16, rng: &mut Rng) -> Fallible<KeyList
 }
 
 /// The lines of a text, at most `limit`, without empty ones and duplicates, in random order.
-pub fn words(text: &[u8], limit: u32, rng: &mut Rng) -> Fallible<KeyList> {
+fn words(text: &[u8], limit: u32, rng: &mut Rng) -> Fallible<KeyList> {
     let mut seen = HashSet::new();
     let mut lines: Vec<&[u8]> = text
         .split(|&byte| byte == b'\n')
@@ -198,7 +261,7 @@ mod tests {
     #[test]
     fn random_keys_are_different_hexadecimal_text() {
         for (count, key_bytes) in [(16, 1), (256, 2), (4_096, 3), (5_000, 16), (5_000, 40)] {
-            let list = random_hex(count, key_bytes, &mut Rng::with_seed(1)).unwrap();
+            let list = random_hex(count, key_bytes, &mut rng()).unwrap();
             let keys = keys_of(&list);
             assert_eq!(keys.iter().collect::<HashSet<_>>().len(), count as usize);
             assert!(keys.iter().all(|key| {
@@ -206,44 +269,45 @@ mod tests {
                     && key.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
             }));
         }
-    }
-
-    #[test]
-    fn more_keys_than_there_are_is_an_error() {
-        let error = random_hex(257, 2, &mut Rng::with_seed(1)).unwrap_err().to_string();
+        let error = random_hex(257, 2, &mut rng()).unwrap_err().to_string();
         assert!(error.contains("257"), "{error}");
     }
 
     #[test]
-    fn words_drop_duplicates_and_empty_lines() {
-        let list = words(b"b\r\n\na\nb\nc\n", 10, &mut Rng::with_seed(1)).unwrap();
-        assert_eq!(keys_of(&list.sorted()), [b"a", b"b", b"c"]);
-        assert_eq!(words(b"b\na\nc", 2, &mut Rng::with_seed(1)).unwrap().len(), 2);
-        assert!(words(b"\n\n", 2, &mut Rng::with_seed(1)).is_err());
+    fn keys_of_other_kinds_are_different_and_numbered_in_order() {
+        for list in [paths(1_000, &mut rng()), letters(1_000, &mut rng()).unwrap()] {
+            assert_eq!(keys_of(&list).iter().collect::<HashSet<_>>().len(), 1_000);
+            assert!((0..1_000).all(|position| list.number(position) == position as u32));
+        }
+        assert!(letters(62 * 62 * 62 + 1, &mut rng()).is_err());
     }
 
     #[test]
-    fn a_reordered_key_keeps_its_number() {
-        let list = random_hex(1_000, 8, &mut Rng::with_seed(1)).unwrap();
-        for reordered in [list.sorted(), list.reversed(), list.shuffled(&mut Rng::with_seed(2))] {
-            assert_ne!(keys_of(&reordered), keys_of(&list));
-            assert!(reordered.pairs(0..1_000).all(|(number, key)| key == list.key(number as usize)));
-        }
-        assert!(list.sorted().pairs(0..1_000).is_sorted_by_key(|(_, key)| key));
+    fn lines_of_a_file_are_keys_once_each() {
+        let mut keys: Vec<_> = keys_of(&words(b"pear\napple\r\n\npear\nplum\n", 9, &mut rng()).unwrap())
+            .into_iter()
+            .map(<[u8]>::to_vec)
+            .collect();
+        keys.sort();
+        assert_eq!(keys, [b"apple".to_vec(), b"pear".to_vec(), b"plum".to_vec()]);
+        assert!(words(b"\n\n", 9, &mut rng()).is_err());
     }
 
     #[test]
-    fn groups_cover_everything_and_are_shuffled_within() {
-        let list = random_hex(1_001, 8, &mut Rng::with_seed(1)).unwrap();
-        let groups: Vec<_> = (0..4).map(|group| list.group(group, 4)).collect();
-        assert_eq!((groups[0].start, groups[3].end), (0, 1_001));
-        assert!(groups.windows(2).all(|pair| pair[0].end == pair[1].start));
-        let shuffled = list.shuffled_in_groups(4, &mut Rng::with_seed(2));
-        for group in groups {
-            let mut numbers: Vec<_> =
-                shuffled.pairs(group.clone()).map(|(number, _)| number as usize).collect();
-            numbers.sort_unstable();
-            assert_eq!(numbers, group.collect::<Vec<_>>());
+    fn other_orders_keep_keys_with_their_numbers_and_groups() {
+        let list = random_hex(1_000, 16, &mut rng()).unwrap();
+        let shuffled = list.shuffled_in_groups(3, &mut rng());
+        for group in 0..3 {
+            let numbers = |list: &KeyList| {
+                let mut numbers: Vec<u32> =
+                    list.pairs(list.group(group, 3)).map(|(number, _)| number).collect();
+                numbers.sort_unstable();
+                numbers
+            };
+            assert_eq!(numbers(&list), numbers(&shuffled));
         }
+        let (sorted, reversed) = (list.sorted(), list.sorted().reversed());
+        assert!(keys_of(&sorted).is_sorted() && keys_of(&reversed).iter().rev().is_sorted());
+        assert!(sorted.pairs(0..1_000).all(|(number, key)| list.key(number as usize) == key));
     }
 }

@@ -1,54 +1,41 @@
-//! What a test of a document measured once, in the one form that every host and every system gives.
+//! A figure, in the one form that every host and every system prints: a line of JSON.
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
-/// What a call goes through on its way to the data. Work of one kind is never the same work as work of another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Reach {
-    /// The data are in the memory of the process that asks.
-    Process,
-    /// Each request goes through the system's network to a server on the same machine, and the reply comes back.
-    Loopback,
+/// What a figure counts. Of [`Rate`](Self::Rate) and [`Percent`](Self::Percent) more is better, of the others less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Unit {
+    /// Operations, or pairs, per second.
+    #[serde(rename = "/s")]
+    Rate,
+    #[serde(rename = "%")]
+    Percent,
+    #[serde(rename = "bytes")]
+    Bytes,
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    #[serde(rename = "s")]
+    Seconds,
 }
 
-/// What one system did in one round of one test.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+/// One figure of one system in one round. The runner adds the row, the host, the round and the build.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Record {
-    /// The test, such as `strings` or `ycsb`.
-    pub test: String,
-    /// The system, such as `twindex` or `redis`.
     pub system: String,
-    /// The language or runtime that called it.
-    pub host: String,
-    /// How it was called.
-    pub reach: Reach,
-    /// What the test varies, such as the number of threads: numbers and texts.
+    pub figure: String,
+    pub unit: Unit,
+    pub value: f64,
+    /// What varies beside the options, such as a trace's name.
     pub params: BTreeMap<String, Value>,
-    /// How many operations the figures come from.
-    pub operations: u64,
-    /// The round, from 0 on.
-    pub round: u16,
-    /// The figures by name. Of those whose name ends in `_per_second` or `_percent` more is better, of the others less.
-    pub figures: BTreeMap<String, f64>,
 }
 
 impl Record {
-    /// A record of the first round, without parameters and figures yet, made by a Rust program.
-    pub fn new(test: &str, system: &str, reach: Reach, operations: u64) -> Self {
-        Self {
-            test: test.into(),
-            system: system.into(),
-            host: "rust".into(),
-            reach,
-            params: BTreeMap::new(),
-            operations,
-            round: 0,
-            figures: BTreeMap::new(),
-        }
+    /// A figure without parameters.
+    pub fn new(system: &str, figure: impl Into<String>, unit: Unit, value: f64) -> Self {
+        Self { system: system.into(), figure: figure.into(), unit, value, params: BTreeMap::new() }
     }
 
     /// With a parameter.
@@ -57,11 +44,10 @@ impl Record {
         self.params.insert(name.into(), value.into());
         self
     }
+}
 
-    /// With a figure.
-    #[must_use]
-    pub fn figure(mut self, name: &str, value: f64) -> Self {
-        self.figures.insert(name.into(), value);
-        self
-    }
+/// The middle of some numbers.
+pub fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
 }

@@ -1,104 +1,105 @@
-//! What Rust programs use today: hashbrown's map, which is std's, and std's `BTreeMap`.
+//! Twindex, and what Rust programs use today: hashbrown's map, which is std's, and std's B-tree.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Range;
-use std::ops::Bound::{Included, Unbounded};
+use std::ops::Bound;
 
 use hashbrown::HashMap;
-use twindex_benches::{Fallible, Host, Test, Worker};
+use twindex::{Index, Store, Table};
 
-type Bytes = Box<[u8]>;
+use crate::command::{Options, System};
+use crate::peer::{Bytes, Hasher, Peer, Session, SortedSession, replace};
+use crate::{map, shared};
 
-/// The map of the test. Each round begins with an empty one.
-pub(crate) enum Usual {
-    Hash(HashMap<Bytes, Bytes>),
-    Sorted(BTreeMap<Bytes, Bytes>),
-}
+/// All of them.
+pub const SYSTEMS: [System; 4] = [
+    System::hash::<TwindexHash>(),
+    System::hash::<Hashbrown>(),
+    System::sorted::<TwindexSorted>(),
+    System::sorted::<BTree>(),
+];
 
-/// The only thread that uses the map.
-pub(crate) enum Owner<'m> {
-    Hash(&'m mut HashMap<Bytes, Bytes>),
-    Sorted(&'m mut BTreeMap<Bytes, Bytes>),
-    /// Reads the map in order.
-    Walk(Range<'m, Bytes, Bytes>),
-    /// While it changes from one to the other.
-    Idle,
-}
+macro_rules! twindex {
+    ($peer:ident, $index:expr) => {
+        #[doc = "A table of Twindex."]
+        pub struct $peer(Table);
 
-impl Default for Usual {
-    fn default() -> Self {
-        Self::Hash(HashMap::new())
-    }
-}
+        impl Peer for $peer {
+            const NAME: &'static str = "twindex";
+            shared!(&'p Table, |peer| &peer.0);
 
-impl Host for Usual {
-    const NAME: &'static str = "rust";
-    const THREADS: bool = false;
-    type Worker<'h> = Owner<'h>;
+            fn open(_: &Options) -> Self {
+                Self(Store::new().table("pairs", $index).expect("the name is valid"))
+            }
 
-    fn renew(&mut self, test: Test) -> Fallible {
-        *self = match test {
-            Test::Strings | Test::Clients => Self::Hash(HashMap::new()),
-            Test::Sorted => Self::Sorted(BTreeMap::new()),
-        };
-        Ok(())
-    }
-
-    fn workers(&mut self, _threads: usize) -> Fallible<Vec<Owner<'_>>> {
-        Ok(vec![match self {
-            Self::Hash(map) => Owner::Hash(map),
-            Self::Sorted(map) => Owner::Sorted(map),
-        }])
-    }
-
-    fn memory(&mut self) -> Fallible<Option<u64>> {
-        Ok(None)
-    }
-
-    fn system(test: Test) -> &'static str {
-        match test {
-            Test::Strings | Test::Clients => "hashbrown",
-            Test::Sorted => "BTreeMap",
+            /// Many small tables are tables of one store.
+            fn several(count: usize, _: &Options) -> Option<Vec<Self>> {
+                let store = Store::new();
+                let table =
+                    |number: usize| store.table(&number.to_string(), $index).expect("the name is valid");
+                Some((0..count).map(|number| Self(table(number))).collect())
+            }
         }
+    };
+}
+twindex!(TwindexHash, Index::Hash);
+twindex!(TwindexSorted, Index::Sorted);
+
+impl Session for &Table {
+    fn insert(&mut self, key: &[u8], value: &[u8]) -> bool {
+        Table::insert(self, key, value).expect("there is no memory limit")
+    }
+
+    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
+        Table::replace(self, key, value).expect("there is no memory limit")
+    }
+
+    fn delete(&mut self, key: &[u8]) -> bool {
+        Table::delete(self, key).expect("the key is not too long")
+    }
+
+    fn select<R>(&mut self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        self.select_with(key, read)
+    }
+
+    fn insert_many(&mut self, pairs: &[(&[u8], &[u8])]) -> usize {
+        let took_effect = Table::insert_many(self, pairs).expect("there is no memory limit");
+        took_effect.into_iter().filter(|&effect| effect).count()
+    }
+
+    fn select_many(&mut self, keys: &[&[u8]], read: impl FnMut(usize, Option<&[u8]>)) {
+        Table::select_many(self, keys, read);
     }
 }
 
-const WRONG_STEP: &str = "the map has no such step";
-
-impl Worker for Owner<'_> {
-    fn insert(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
-        match self {
-            Self::Hash(map) => Ok(map.insert(key.into(), value.into()).is_none()),
-            Self::Sorted(map) => Ok(map.insert(key.into(), value.into()).is_none()),
-            Self::Walk(_) | Self::Idle => Err(WRONG_STEP.into()),
+impl SortedSession for &Table {
+    fn scan(&mut self, first: &[u8], limit: usize, mut read: impl FnMut(&[u8], &[u8])) -> usize {
+        let mut cursor = self.cursor(first..);
+        let mut count = 0;
+        while count < limit
+            && let Some((key, value)) = cursor.scan_asc_next()
+        {
+            read(key, value);
+            count += 1;
         }
+        count
     }
 
-    fn replace(&mut self, key: &[u8], value: &[u8]) -> Fallible<bool> {
-        let old = match self {
-            Self::Hash(map) => map.get_mut(key),
-            Self::Sorted(map) => map.get_mut(key),
-            Self::Walk(_) | Self::Idle => return Err(WRONG_STEP.into()),
-        };
-        Ok(old.map(|old| old.copy_from_slice(value)).is_some())
-    }
-
-    fn select<R>(&mut self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Fallible<Option<R>> {
-        match self {
-            Self::Hash(map) => Ok(map.get(key).map(|value| read(value))),
-            Self::Sorted(map) => Ok(map.get(key).map(|value| read(value))),
-            Self::Walk(_) | Self::Idle => Err(WRONG_STEP.into()),
-        }
-    }
-
-    fn open(&mut self, first: &[u8]) -> Fallible {
-        let Self::Sorted(map) = std::mem::replace(self, Self::Idle) else { return Err(WRONG_STEP.into()) };
-        *self = Self::Walk(map.range::<[u8], _>((Included(first), Unbounded)));
-        Ok(())
-    }
-
-    fn scan_asc_next<R>(&mut self, read: impl FnOnce(&[u8], &[u8]) -> R) -> Fallible<Option<R>> {
-        let Self::Walk(pairs) = self else { return Err(WRONG_STEP.into()) };
-        Ok(pairs.next().map(|(key, value)| read(key, value)))
+    fn scan_many(&mut self, first: &[u8], limit: usize, read: impl FnMut(&[u8], &[u8])) -> usize {
+        self.cursor(first..).scan_asc_next_many(limit, read)
     }
 }
+
+map!(Hashbrown, "hashbrown", alone, HashMap<Bytes, Bytes, Hasher>, HashMap::default(), |map, key, value, read| {
+    insert: map.insert(key.into(), value.into()).is_none(),
+    replace: map.get_mut(key).map(|old| replace(old, value)).is_some(),
+    delete: map.remove(key).is_some(),
+    select: map.get(key).map(|value| read(value)),
+});
+
+map!(BTree, "btreemap", alone, BTreeMap<Bytes, Bytes>, BTreeMap::new(), |map, key, value, read| {
+    insert: map.insert(key.into(), value.into()).is_none(),
+    replace: map.get_mut(key).map(|old| replace(old, value)).is_some(),
+    delete: map.remove(key).is_some(),
+    select: map.get(key).map(|value| read(value)),
+    scan: map.range::<[u8], _>((Bound::Included(key), Bound::Unbounded)),
+});

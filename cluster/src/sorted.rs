@@ -2,7 +2,6 @@
 //! writes together.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering::Relaxed;
 
 use redis::{Cmd, Value};
 
@@ -115,8 +114,6 @@ pub(crate) fn lengths(layout: &Layout) -> Vec<Op> {
 }
 
 /// Up to `count` pairs of a partition between two bounds, as `ZRANGE` names them, and of about so many bytes.
-///
-/// As many values are read in one step as probably fit. That costs the server no more than a page without a limit.
 pub(crate) fn page(
     layout: &Layout,
     partition: usize,
@@ -124,10 +121,9 @@ pub(crate) fn page(
     down: bool,
     (count, bytes): (usize, usize),
 ) -> Op {
-    let group = bytes.checked_div(layout.pair_bytes.load(Relaxed)).unwrap_or(1).max(1);
     let partition = &layout.partitions[partition];
     let mut cmd = functions::call("page", &[&partition.pairs, &partition.order]);
-    cmd.arg(bounds[0]).arg(bounds[1]).arg(u8::from(down)).arg(count).arg(bytes).arg(group);
+    cmd.arg(bounds[0]).arg(bounds[1]).arg(u8::from(down)).arg(count).arg(bytes);
     Op::new(partition.slot, cmd)
 }
 

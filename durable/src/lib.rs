@@ -48,7 +48,6 @@ mod options;
 mod paths;
 mod pause;
 mod position;
-mod registry;
 mod replay;
 mod reserve;
 mod rewrite;

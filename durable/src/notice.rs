@@ -1,7 +1,6 @@
 //! What happens in the background, told to the program's logger.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
 
@@ -40,13 +39,11 @@ pub(crate) enum Notice<'n> {
 }
 
 impl Notice<'_> {
-    /// Tells the logger that this happened to the file at `path`. A logger that panics ends no thread of ours.
+    /// Tells the logger that this happened to the file at `path`.
     #[cold]
     pub(crate) fn tell(&self, path: &Path) {
         let path = path.display();
-        let tell =
-            || log::log!(target: LOG_TARGET, self.level(), path:%, event = self.event(); "{path}: {self}");
-        let _ = catch_unwind(AssertUnwindSafe(tell));
+        log::log!(target: LOG_TARGET, self.level(), path:%, event = self.event(); "{path}: {self}");
     }
 
     fn level(&self) -> Level {

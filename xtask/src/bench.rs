@@ -1,322 +1,646 @@
-//! The standard tests in every host.
+//! Measures. Rows are data (`benches/rows.txt`); a program of each host does one work with one system in a process of its own
+//! and prints lines of JSON; `benches/show.py` shows them.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Args, ValueEnum as _};
-use twindex_benches::{Measure, Report, Test};
+use clap::Args;
+use serde_json::{Map, Value, json};
 
-use crate::build::{fast, guest};
 use crate::run::{Log, command};
-use crate::setup::Venv;
+use crate::setup::{Tool, Venv, WasmTarget, npm, npm_ci, npm_ci_unbuilt, output, require};
+use crate::steps::{Failed, Steps};
 use crate::workspace::Workspace;
 
-/// What the tests are run on.
-#[derive(Args, Clone, Debug)]
+/// The version of Python's wasmtime for which our scripts are written.
+pub(crate) const WASMTIME: &str = "wasmtime==50.0.1";
+const TRIPLE: &str = "wasm32-unknown-unknown";
+/// The rows of every host and what shows them need these.
+const TOOLS: [Tool; 3] = [Tool::C, Tool::Python, Tool::Node];
+const ROWS: &str = include_str!("../../benches/rows.txt");
+
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Options {
-    /// How many pairs; at most, with --keys-from
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) pairs: u32,
-    /// Numbers of threads, each measured by itself; hosts of one thread are measured with one
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) threads: Vec<u16>,
-    /// How often each step is measured; the median is shown
+    /// The rows; with a * at the end all that start so
+    rows: Vec<String>,
+    /// Shows the rows, as without any
+    #[arg(long)]
+    list: bool,
+    /// How often each system does each row, in turns; medians are shown
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) rounds: u16,
-    /// Takes the keys from a file, one per line; empty lines and duplicates are dropped
+    rounds: u16,
+    /// These systems alone
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    systems: Vec<String>,
+    /// Numbers of pairs, in place of the row's
+    #[arg(long, value_name = "LIST")]
+    pairs: Option<String>,
+    /// Numbers of threads, in place of the row's
+    #[arg(long, value_name = "LIST")]
+    threads: Option<String>,
+    /// Builds without link-time optimisation, in half the time
+    #[arg(long)]
+    fast: bool,
+    /// Every row unless some are named, with few pairs: shows only that they work
+    #[arg(long)]
+    quick: bool,
+    /// Runs each process under a command, such as 'valgrind --tool=callgrind' for counts of instructions
+    #[arg(long, value_name = "COMMAND")]
+    under: Option<String>,
+    /// Where the lines of JSON are written [default: bench/records.jsonl in the build directory]
     #[arg(long, value_name = "FILE")]
-    pub(crate) keys_from: Option<PathBuf>,
+    out: Option<PathBuf>,
+    /// Shows what changed since the lines of an older run
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
+    /// More options of the programs, such as `--key-bytes 40`
+    #[arg(last = true)]
+    more: Vec<String>,
 }
 
-/// What a host's script does.
+/// What measures, and how it is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Host {
+    /// The engine beside what std has: quick to build.
+    Rust,
+    Peers,
+    Python,
+    Node,
+    WasmNode,
+    /// The module, called from outside for each pair.
+    Wasmtime,
+    /// A program in WebAssembly with the engine in it, under Python's wasmtime and in Node.
+    Inside,
+    InsideNode,
+    Cluster,
+    ClusterPython,
+    ClusterNode,
+}
+
+impl Host {
+    const ALL: [(&str, Self); 11] = [
+        ("rust", Self::Rust),
+        ("peers", Self::Peers),
+        ("python", Self::Python),
+        ("node", Self::Node),
+        ("wasm-node", Self::WasmNode),
+        ("wasmtime", Self::Wasmtime),
+        ("inside", Self::Inside),
+        ("inside-node", Self::InsideNode),
+        ("cluster", Self::Cluster),
+        ("cluster-python", Self::ClusterPython),
+        ("cluster-node", Self::ClusterNode),
+    ];
+
+    fn of(name: &str) -> Result<Self> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|(_, host)| *host).with_context(|| format!("there is no host {name}"))
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, host)| *host == self).map_or("", |(name, _)| name)
+    }
+
+    /// Starts the program that the last build made; scripts and modules are built in the checkout.
+    fn program(self, workspace: &Workspace, profile: &str) -> Command {
+        let guest = workspace.target(&format!("{TRIPLE}/release/twindex_bench_guest.wasm"));
+        let binary = |name: &str| command(workspace.target(&format!("{profile}/{name}")), workspace.root());
+        match self {
+            Self::Rust => binary("twindex-benches"),
+            Self::Peers => binary("twindex-peers"),
+            Self::Cluster => binary("twindex-cluster-bench"),
+            Self::Python => workspace.command("bindings/python", "venv:python bench.py"),
+            Self::Node => workspace.command("bindings/node", "node bench.mjs"),
+            Self::WasmNode => workspace.command("wasm/npm", "node bench.mjs"),
+            Self::Wasmtime if profile == "debug" => {
+                let mut cargo = workspace.cargo_test();
+                cargo.args(["--bench=wasmtime", "--"]);
+                cargo
+            }
+            Self::Wasmtime => workspace.command(
+                "",
+                "cargo bench --quiet --profile wasmtime --package twindex-wasm --bench wasmtime --",
+            ),
+            Self::Inside => {
+                let mut python = workspace.command("wasm/benches", "venv-wasm:python inside.py");
+                python.arg(guest);
+                python
+            }
+            Self::InsideNode => {
+                let mut node = workspace.command("wasm/benches", "node inside.mjs");
+                node.arg(guest);
+                node
+            }
+            Self::ClusterPython => workspace.command("bindings/python-cluster", "venv:python bench.py"),
+            Self::ClusterNode => workspace.command("bindings/node-cluster", "node bench.mjs"),
+        }
+    }
+
+    /// Sets up and builds what it needs.
+    fn build(self, workspace: &Workspace, is_fast: bool, steps: &mut Steps) -> Result<(), Failed> {
+        let cargo = |folder: &str, line: &str| {
+            let line = format!("CARGO_TARGET_DIR={{target}} cargo build --locked --release {line}");
+            let cargo = workspace.command(folder, &line);
+            if is_fast { fast(cargo) } else { cargo }
+        };
+        let name = format!("build: {}", self.name());
+        match self {
+            Self::Rust => steps.must(&name, |log| log.run(&mut cargo("", "--package twindex-benches"))),
+            Self::Peers => steps.must(&name, |log| log.run(&mut cargo("benches/peers", ""))),
+            Self::Cluster => steps.must(&name, |log| log.run(&mut cargo("", "--package twindex-cluster-bench"))),
+            Self::Python | Self::ClusterPython => steps.must(&name, |log| {
+                let venv = Venv::of_tests(workspace);
+                venv.make(log)?;
+                let needed = ["--constraint=bindings/python/requirements-dev.txt", "maturin", "redis"];
+                let peers = ["cachebox", "cachetools", "lmdb", "sortedcontainers"];
+                venv.install(workspace.root(), &[needed.as_slice(), &peers].concat(), log)?;
+                let packages: &[&str] =
+                    if self == Self::Python { &["python"] } else { &["python", "python-cluster"] };
+                packages.iter().try_for_each(|package| {
+                    let line = "venv:python -m pip install --disable-pip-version-check --no-build-isolation --no-deps";
+                    let mut pip = workspace.command("", &format!("{line} ./bindings/{package}"));
+                    if is_fast {
+                        pip = fast(pip);
+                    }
+                    log.run(&mut pip)
+                })
+            }),
+            Self::Node | Self::ClusterNode => {
+                let folder = if self == Self::Node { "bindings/node" } else { "bindings/node-cluster" };
+                let build = npm(&workspace.path(folder), &["run", "build"]);
+                steps.must(&name, |log| {
+                    npm_ci_unbuilt(&workspace.path(folder), log)?;
+                    log.run(&mut if is_fast { fast(build) } else { build })
+                })?;
+                if self == Self::Node {
+                    // Rivals have native code of their own, and none is needed for the others.
+                    steps.check("set up: Node's rivals", |log| npm_ci(&workspace.path("bindings/node/bench"), log));
+                }
+                Ok(())
+            }
+            Self::WasmNode => {
+                let wasm = steps.must("set up: Rust for WebAssembly", WasmTarget::find)?;
+                let folder = &workspace.path("wasm/npm");
+                steps.must("set up: wasm/npm", |log| npm_ci(folder, log))?;
+                steps.must(&name, |log| log.run(wasm.apply(&mut npm(folder, &["run", "build"]))))
+            }
+            Self::Wasmtime => {
+                Self::WasmNode.build(workspace, is_fast, steps)?;
+                let line = "cargo bench --no-run --profile wasmtime --package twindex-wasm --bench wasmtime";
+                steps.must(&name, |log| log.run(&mut workspace.command("", line)))
+            }
+            Self::Inside | Self::InsideNode => {
+                let wasm = steps.must("set up: Rust for WebAssembly", WasmTarget::find)?;
+                steps.must(&name, |log| make_guest(workspace, wasm, log))
+            }
+        }
+    }
+}
+
+/// Has cargo build a release without the link-time optimisation of what we publish, in half the time, at any depth.
+pub(crate) fn fast(mut command: Command) -> Command {
+    command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    command
+}
+
+/// Builds the program for WebAssembly that measures inside, and installs what runs it.
+pub(crate) fn make_guest(workspace: &Workspace, target: WasmTarget, log: &mut Log) -> Result<()> {
+    let line = format!("cargo build --release --package=twindex-bench-guest --target {TRIPLE}");
+    let mut cargo = workspace.command("", &line);
+    // As the npm package's fast module is built.
+    let flags = "-Ctarget-feature=+simd128 -Cno-vectorize-loops -Cno-vectorize-slp";
+    log.run(target.apply(cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags)))?;
+    let venv = Venv::of_wasmtime(workspace);
+    venv.make(log)?;
+    venv.install(workspace.root(), &[WASMTIME], log)
+}
+
+/// A line of `rows.txt`.
+#[derive(Debug)]
+struct Row {
+    name: &'static str,
+    about: &'static str,
+    host: Host,
+    words: Vec<&'static str>,
+    systems: Vec<System>,
+}
+
 #[derive(Clone, Debug)]
-pub(crate) struct Work {
-    pub(crate) tests: Vec<Test>,
-    pub(crate) pairs: u32,
-    pub(crate) threads: Vec<u16>,
-    pub(crate) rounds: u16,
-    pub(crate) value_bytes: u32,
-    pub(crate) keys_from: Option<PathBuf>,
-    /// Over what programs of the host use today, and not over Twindex.
-    pub(crate) beside: bool,
+struct System {
+    host: Host,
+    name: &'static str,
+    /// Whether threads share it.
+    is_shared: bool,
 }
 
-impl Options {
-    /// One of the standard tests.
-    pub(crate) fn work(&self, test: Test, beside: bool) -> Work {
-        let Self { pairs, rounds, .. } = *self;
-        let (threads, keys_from) = (self.threads.clone(), self.keys_from.clone());
-        Work { tests: vec![test], pairs, threads, rounds, value_bytes: 16, keys_from, beside }
-    }
+fn rows() -> Result<Vec<Row>> {
+    let lines = ROWS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| row(line).with_context(|| format!("benches/rows.txt: {line}"))).collect()
+}
 
-    /// As typed after the command.
-    pub(crate) fn arguments(&self) -> String {
-        let Self { pairs, threads, rounds, keys_from } = self;
-        let line = format!("--pairs {pairs} --threads {} --rounds {rounds}", list(threads));
-        match keys_from {
-            Some(path) => format!("{line} --keys-from {}", path.display()),
-            None => line,
+fn row(line: &'static str) -> Result<Row> {
+    let fields: Vec<&str> = line.split('|').map(str::trim).collect();
+    let [name, about, host, work, systems] = fields[..] else { bail!("a row has five fields") };
+    let host = Host::of(host)?;
+    let system = |word: &'static str| {
+        let (host, name) = match word.split_once(':') {
+            Some((host, name)) => (Host::of(host)?, name),
+            None => (host, word),
+        };
+        let shared = name.strip_suffix('*');
+        Ok(System { host, name: shared.unwrap_or(name), is_shared: shared.is_some() })
+    };
+    let systems = systems.split_whitespace().map(system).collect::<Result<_>>()?;
+    Ok(Row { name, about, host, words: work.split_whitespace().collect(), systems })
+}
+
+impl Row {
+    /// All combinations of what stands in braces, with the caller's values in place of the row's.
+    fn variants(&self, options: &Options) -> Vec<Vec<String>> {
+        let mut variants = vec![Vec::new()];
+        let mut last = "";
+        for word in &self.words {
+            let own = match last {
+                "--pairs" => options.pairs.as_deref().or(options.quick.then_some("1000")),
+                "--threads" => options.threads.as_deref().or(options.quick.then_some("1,2")),
+                _ => None,
+            };
+            let braces = word.strip_prefix('{').and_then(|word| word.strip_suffix('}'));
+            let choices = own.or(braces.filter(|inside| *inside != "keys")).unwrap_or(word);
+            let with = |choice: &str| {
+                variants
+                    .iter()
+                    .map(|words| [words.as_slice(), &[choice.to_owned()]].concat())
+                    .collect::<Vec<_>>()
+            };
+            variants = choices.split(',').flat_map(with).collect();
+            last = word;
         }
+        if options.quick && variants.len() > 4 {
+            variants.truncate(4);
+        }
+        variants
     }
 }
 
-impl Work {
-    /// Small enough to show only that a host's script works, with all tests that it has.
-    pub(crate) fn smoke(host: Host) -> Self {
-        let mut tests = Test::value_variants().to_vec();
-        tests.retain(|test| host != Host::Guest || *test != Test::Clients);
-        Self {
-            tests,
-            pairs: 1_000,
-            threads: vec![1, 2],
-            rounds: 1,
-            value_bytes: 16,
-            keys_from: None,
-            beside: false,
-        }
+/// The options of a command line, with their values.
+fn params(words: &[String]) -> BTreeMap<String, String> {
+    let pairs = words.iter().zip(words.iter().skip(1));
+    pairs
+        .filter(|(name, value)| {
+            name.starts_with("--") && name.as_str() != "--keys" || value.as_str() == "paths"
+        })
+        .map(|(name, value)| (name.trim_start_matches('-').to_owned(), value.clone()))
+        .collect()
+}
+
+fn has_name(pattern: &str, name: &str) -> bool {
+    pattern.strip_suffix('*').map_or(pattern == name, |start| name.starts_with(start))
+}
+
+/// What measures, where to, and how it was built.
+struct Bench<'b> {
+    workspace: &'b Workspace,
+    profile: &'static str,
+    build: &'static str,
+    out: PathBuf,
+    options: &'b Options,
+}
+
+impl Bench<'_> {
+    fn begin(&self, words: &str) -> Result<()> {
+        let folder = self.out.parent().context("a file lies in a folder")?;
+        std::fs::create_dir_all(folder)?;
+        let commit = output("git", &["describe", "--always", "--dirty"]).unwrap_or_default();
+        let rustc = output("rustc", &["--version"]).unwrap_or_default();
+        let (commit, rustc) = (commit.trim(), rustc.trim());
+        let run = json!({ "run": words, "commit": commit, "rustc": rustc, "build": self.build });
+        std::fs::write(&self.out, format!("{run}\n"))
+            .with_context(|| format!("writing {}", self.out.display()))
     }
 
-    /// Threads share no map.
-    fn threads_of(&self, host: Host) -> &[u16] {
-        if self.beside { &[1] } else { host.threads(&self.threads) }
+    /// All systems in turn, as often as is wanted, with every variant.
+    fn row(&self, row: &Row, log: &mut Log) -> Result<usize> {
+        let mut count = 0;
+        for words in row.variants(self.options) {
+            let params = params(&words);
+            let threads = params.get("threads").map_or("1", String::as_str);
+            for round in 0..self.options.rounds {
+                for system in row.systems.iter().filter(|system| system.is_shared || threads == "1") {
+                    let wanted = &self.options.systems;
+                    if !wanted.is_empty() && !wanted.iter().any(|wanted| has_name(wanted, system.name)) {
+                        continue;
+                    }
+                    if system.name.starts_with("redis") && Tool::Redis.missing().is_some() {
+                        continue;
+                    }
+                    let records = self.measure(row, system, &words, log)?;
+                    count += records.len();
+                    self.write(row, system, &params, round, records)?;
+                }
+            }
+        }
+        Ok(count)
     }
 
-    fn add_to(&self, command: &mut Command, threads: &[u16], json: &Path) -> Result<()> {
-        let tests: Vec<&str> = self.tests.iter().map(|test| name(*test)).collect();
-        command.args(["--test", &tests.join(","), "--value-bytes", &self.value_bytes.to_string()]);
-        command.args(["--pairs", &self.pairs.to_string(), "--threads", &list(threads)]);
-        command.args(["--rounds", &self.rounds.to_string()]).arg("--json").arg(json);
-        command.args(self.beside.then_some("--beside"));
-        if let Some(path) = &self.keys_from {
-            // Hosts run in folders of their own.
-            let path = path.canonicalize().with_context(|| format!("--keys-from {}", path.display()))?;
-            command.arg("--keys-from").arg(path);
+    /// What one process prints.
+    fn measure(
+        &self,
+        row: &Row,
+        system: &System,
+        words: &[String],
+        log: &mut Log,
+    ) -> Result<Vec<Map<String, Value>>> {
+        let mut program = system.host.program(self.workspace, self.profile);
+        if let Some(under) = &self.options.under {
+            let mut command = self.workspace.command("", under);
+            command.arg(program.get_program()).args(program.get_args());
+            program = command;
         }
+        let mut words = words.to_vec();
+        let is_script = !matches!(system.host, Host::Rust | Host::Peers | Host::Wasmtime);
+        if is_script && words[0] == "fill" {
+            // Scripts know the work by its index.
+            words[0] = "hash".into();
+            if words.get(1).is_some_and(|word| word == "--index") {
+                words.drain(..2);
+            }
+        }
+        let keys = words.iter().position(|word| word == "{keys}");
+        if let Some(at) = keys {
+            words[at] = self.keys(&params(&words)["pairs"], log)?;
+        }
+        program.args(words).args(["--system", system.name]).args(&self.options.more);
+        let printed = log.read(&mut program)?;
+        let records = printed.lines().map(serde_json::from_str).collect::<Result<Vec<Map<_, _>>, _>>();
+        let records = records.with_context(|| format!("{} printed {printed}", system.name))?;
+        for record in &records {
+            let is_sound = record["value"].as_f64().is_some_and(|value| value >= 0.0)
+                && ["system", "figure", "unit"].iter().all(|field| record[*field].is_string());
+            ensure!(is_sound, "{}: {} printed an unsound record: {record:?}", row.name, system.name);
+        }
+        Ok(records)
+    }
+
+    /// The file of so many keys, which all hosts read.
+    fn keys(&self, pairs: &str, log: &mut Log) -> Result<String> {
+        let file = self.workspace.target(&format!("bench/keys-{pairs}.txt"));
+        if !file.exists() {
+            std::fs::create_dir_all(self.workspace.target("bench"))?;
+            let mut rust = Host::Rust.program(self.workspace, self.profile);
+            log.run(rust.args(["keys", "--pairs", pairs, "--file"]).arg(&file))?;
+        }
+        Ok(file.to_string_lossy().into_owned())
+    }
+
+    fn write(
+        &self,
+        row: &Row,
+        system: &System,
+        params: &BTreeMap<String, String>,
+        round: u16,
+        records: Vec<Map<String, Value>>,
+    ) -> Result<()> {
+        let mut out = std::fs::OpenOptions::new().append(true).open(&self.out)?;
+        for mut record in records {
+            let mut all = json!(params);
+            if let (Some(all), Some(own)) = (all.as_object_mut(), record["params"].as_object_mut()) {
+                all.append(own);
+            }
+            for (name, value) in [
+                ("row", json!(row.name)),
+                ("about", json!(row.about)),
+                ("host", json!(system.host.name())),
+                ("round", json!(round)),
+                ("build", json!(self.build)),
+                ("params", all),
+            ] {
+                record.insert(name.into(), value);
+            }
+            writeln!(out, "{}", Value::Object(record))?;
+        }
+        Ok(())
+    }
+
+    /// Has the script show what was measured.
+    fn show(&self, more: &[&str]) -> Result<()> {
+        let mut show = self.workspace.command("", "python3 benches/show.py");
+        show.arg(&self.out).args(more);
+        if let Some(older) = &self.options.against {
+            show.arg("--against").arg(std::path::absolute(older)?);
+        }
+        ensure!(show.status()?.success(), "benches/show.py failed");
         Ok(())
     }
 }
 
-fn name(test: Test) -> &'static str {
-    match test {
-        Test::Strings => "strings",
-        Test::Sorted => "sorted",
-        Test::Clients => "clients",
-    }
-}
-
-fn list(numbers: &[u16]) -> String {
-    numbers.iter().map(u16::to_string).collect::<Vec<_>>().join(",")
-}
-
-/// A program that holds the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Host {
-    Rust,
-    Python,
-    Node,
-    /// A module that is called from outside for each pair.
-    Wasmtime,
-    WasmNode,
-    /// A program in WebAssembly that has the engine in it, under Python's wasmtime.
-    Guest,
-}
-
-/// How a host's Rust parts are compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Build {
-    /// For speed, as users get it.
-    Release,
-    /// As cargo builds a program of one's own unless told otherwise.
-    Demo,
-    /// Quickly.
-    Test,
-}
-
-impl Host {
-    /// As its report calls itself.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Rust => "rust",
-            Self::Python => "python",
-            Self::Node => "node",
-            Self::Wasmtime => "wasmtime",
-            Self::WasmNode => "wasm-node",
-            Self::Guest => "wasm-guest",
+/// `cargo xtask bench`.
+pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    let all = rows()?;
+    let patterns = &options.rows;
+    if options.list || (patterns.is_empty() && !options.quick) {
+        println!("Rows (benches/rows.txt has their options); `cargo xtask bench ROW...` measures them:\n");
+        for Row { name, about, systems, .. } in &all {
+            let systems: Vec<_> = systems.iter().map(|system| system.name).collect();
+            println!("{name}: {about}\n    {}", systems.join(" "));
         }
+        return Ok(ExitCode::SUCCESS);
     }
-
-    pub(crate) fn threads(self, wanted: &[u16]) -> &[u16] {
-        match self {
-            Self::Rust | Self::Python | Self::Node => wanted,
-            Self::Wasmtime | Self::WasmNode | Self::Guest => &[1],
-        }
+    if let Some(unknown) = patterns.iter().find(|pattern| !all.iter().any(|row| has_name(pattern, row.name)))
+    {
+        bail!("there is no row {unknown}: --list shows them");
     }
+    let mut options = options.clone();
+    if options.quick {
+        (options.fast, options.rounds) = (true, 1);
+    }
+    let is_asked_for = |row: &&Row| {
+        let is_named = patterns.iter().any(|pattern| has_name(pattern, row.name));
+        // Clusters take servers and a minute each.
+        is_named || (patterns.is_empty() && !row.name.starts_with("cluster"))
+    };
+    let rows: Vec<Row> = all.into_iter().filter(|row| is_asked_for(&row)).collect();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    measure(&options, &rows, &format!("cargo xtask {}", words.join(" ")), |_, _| Ok(()))
+}
 
-    fn command(self, workspace: &Workspace, build: Build) -> Command {
-        match (self, build) {
-            (Self::Rust, Build::Release) => cargo(workspace, "run --release --package twindex-benches --"),
-            (Self::Rust, Build::Demo) => fast(cargo(workspace, "run --release --package twindex-benches --")),
-            (Self::Rust, Build::Test) => cargo(workspace, "run --package twindex-benches --"),
-            (Self::Wasmtime, Build::Release | Build::Demo) => {
-                cargo(workspace, "bench --profile wasmtime --package twindex-wasm --bench seeds --")
+/// `cargo xtask demo`: every host beside what its programs use today, what is quickest to build first.
+pub(crate) fn demo(options: &Options) -> Result<ExitCode> {
+    require(&TOOLS)?;
+    println!("Rust is measured first: its figures come in about a minute. WebAssembly comes last.");
+    let options = Options { fast: true, ..options.clone() };
+    let names = ["rust_", "python_", "node_", "wasm_node_", "wasm_"];
+    let of = |prefix: &str, row: &Row| {
+        ["hash", "sorted"].iter().any(|index| row.name == format!("{prefix}{index}"))
+    };
+    let mut all = rows()?;
+    let mut rows = Vec::new();
+    for prefix in names {
+        rows.extend(all.extract_if(.., |row| of(prefix, row)));
+    }
+    let page = |bench: &Bench<'_>, is_last: bool| {
+        let folder = bench.out.with_file_name("");
+        let (page, pictures) = (folder.join("index.html"), folder.join(""));
+        let (page, pictures) = (page.to_string_lossy(), pictures.to_string_lossy());
+        let more = ["--page", &page, "--pictures", &pictures];
+        bench.show(if is_last { &more } else { &more[..2] })
+    };
+    measure(&options, &rows, "cargo xtask demo", page)
+}
+
+fn measure(
+    options: &Options,
+    rows: &[Row],
+    words: &str,
+    after_row: impl Fn(&Bench<'_>, bool) -> Result<()>,
+) -> Result<ExitCode> {
+    require(&TOOLS)?;
+    let workspace = Workspace::find()?;
+    let out = match &options.out {
+        Some(out) => std::path::absolute(out)?,
+        None => workspace.target(if words == "cargo xtask demo" {
+            "report/records.jsonl"
+        } else {
+            "bench/records.jsonl"
+        }),
+    };
+    let build = if options.fast { "release without LTO" } else { "release with fat LTO" };
+    let bench = Bench { workspace: &workspace, profile: "release", build, out, options };
+    bench.begin(words)?;
+    let mut steps = Steps::new();
+    let (mut begun, mut failed) = (BTreeSet::new(), BTreeSet::new());
+    let mut is_measured = false;
+    for (number, row) in rows.iter().enumerate() {
+        // The first writes the keys that the others read.
+        let hosts = row.systems.iter().map(|system| system.host);
+        for host in
+            std::iter::once(Host::Rust).chain(hosts).filter(|host| *host != Host::Rust || needs_rust(row))
+        {
+            if begun.insert(host) && host.build(&workspace, options.fast, &mut steps).is_err() {
+                failed.insert(host);
             }
-            (Self::Wasmtime, Build::Test) => {
-                let mut cargo = workspace.cargo_test();
-                cargo.args(["--bench=seeds", "--"]);
-                cargo
-            }
-            (Self::Python, _) => {
-                let python = Venv::of_tests(workspace).python();
-                script(command(python, &workspace.path("bindings/python")), "bench.py")
-            }
-            (Self::Node, _) => script(command("node", &workspace.path("bindings/node")), "bench.mjs"),
-            (Self::WasmNode, _) => script(command("node", &workspace.path("wasm/npm")), "bench.mjs"),
-            (Self::Guest, _) => {
-                let python = Venv::of_wasmtime(workspace).python();
-                let mut python = script(command(python, &workspace.path("wasm/benches")), "bench.py");
-                python.arg(guest(workspace));
-                python
-            }
+        }
+        if row.systems.iter().any(|system| failed.contains(&system.host)) {
+            println!("{} is left out.", row.name);
+            continue;
+        }
+        let result = steps.must(&format!("measure: {}", row.name), |log| {
+            let count = bench.row(row, log)?;
+            ensure!(count > 0, "no system of the row was asked for");
+            Ok(())
+        });
+        is_measured |= result.is_ok();
+        if result.is_ok() && row.name.ends_with("sorted") {
+            after_row(&bench, number + 1 == rows.len())?;
         }
     }
-
-    /// Runs the tests, writes what they measured into `folder`, and returns it once it is found complete.
-    pub(crate) fn run(
-        self,
-        workspace: &Workspace,
-        build: Build,
-        work: &Work,
-        folder: &Path,
-        log: &mut Log,
-    ) -> Result<Report> {
-        let json = folder.join(format!("{}.json", self.name()));
-        let threads = work.threads_of(self);
-        let mut command = self.command(workspace, build);
-        work.add_to(&mut command, threads, &json)?;
-        match build {
-            Build::Release | Build::Demo => log.run_shown(&mut command)?,
-            // Others run beside it, and a terminal has one last line.
-            Build::Test => log.run(&mut command)?,
-        }
-        let text = std::fs::read_to_string(&json).with_context(|| format!("reading {}", json.display()))?;
-        let report: Report =
-            serde_json::from_str(&text).with_context(|| format!("reading {}", json.display()))?;
-        check(&report, self, work, threads).with_context(|| format!("in {}", json.display()))?;
-        Ok(report)
+    if is_measured {
+        bench.show(&[])?;
+        println!("The lines of JSON: {}", bench.out.display());
     }
+    Ok(if is_measured && steps.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn cargo(workspace: &Workspace, words: &str) -> Command {
-    let mut cargo = command("cargo", workspace.root());
-    cargo.args(words.split(' '));
-    cargo
+/// Whether a row is measured by the program that also writes keys, or reads a file of them.
+fn needs_rust(row: &Row) -> bool {
+    row.words.contains(&"{keys}") || row.systems.iter().any(|system| system.host == Host::Rust)
 }
 
-fn script(mut interpreter: Command, name: &str) -> Command {
-    interpreter.arg(name);
-    interpreter
-}
-
-/// Whether a report is of `host`, and has sound figures of every step with every number of threads.
-fn check(report: &Report, host: Host, work: &Work, threads: &[u16]) -> Result<()> {
-    ensure!(report.host == host.name(), "the host is {}, not {}", report.host, host.name());
-    ensure!(report.pairs > 0, "there are no pairs");
-    let steps: Vec<&str> = work.tests.iter().flat_map(|test| test.steps()).copied().collect();
-    for &threads in threads {
-        for &step in &steps {
-            let what = || format!("{step} with {threads} threads");
-            let mut found =
-                report.results.iter().filter(|measure| measure.step == step && measure.threads == threads);
-            let (Some(measure), None) = (found.next(), found.next()) else {
-                bail!("{} is not there once", what());
-            };
-            ensure!((measure.system != "twindex") == work.beside, "{} holds the pairs", measure.system);
-            check_measure(measure, report).with_context(what)?;
+/// In the suite: a host's rows over few pairs, with what is built, to show that its scripts work. Only ours take part: rivals
+/// are not installed everywhere.
+pub(crate) fn smoke(room: &str, host: Host, workspace: &Workspace, steps: &mut Steps) {
+    steps.check(&format!("{room}: bench of {} at 1,000 pairs", host.name()), |log| {
+        let options =
+            Options { quick: true, rounds: 1, systems: vec!["twindex".into()], ..Options::default() };
+        let folder = workspace.empty_folder(&format!("smoke/{}", host.name()))?;
+        let out = folder.join("records.jsonl");
+        let bench = Bench { workspace, profile: "debug", build: "debug", out, options: &options };
+        bench.begin("smoke")?;
+        for mut row in rows()?.into_iter().filter(|row| row.host == host) {
+            row.systems.retain(|system| system.host == host);
+            // Scripts make keys of their own.
+            let keys = row.words.iter().position(|word| *word == "--keys");
+            keys.map(|at| row.words.drain(at..at + 2).count());
+            ensure!(bench.row(&row, log)? > 0, "{} measured nothing", row.name);
         }
-    }
-    let expected = threads.len() * steps.len();
-    ensure!(report.results.len() == expected, "there are {} results, not {expected}", report.results.len());
-    Ok(())
-}
-
-fn check_measure(measure: &Measure, report: &Report) -> Result<()> {
-    let Measure { keys, milliseconds, ops, rounds_ms, bytes_per_pair, .. } = measure;
-    ensure!(*keys == report.pairs, "{keys} keys of {} pairs", report.pairs);
-    ensure!(*milliseconds > 0.0, "{milliseconds} ms");
-    ensure!(rounds_ms.len() == usize::from(report.rounds), "{} rounds of {}", rounds_ms.len(), report.rounds);
-    #[allow(clippy::cast_precision_loss, reason = "no rate comes near the 53rd bit")]
-    let ratio = *ops as f64 / (f64::from(*keys) / (milliseconds / 1e3));
-    ensure!((0.99..1.01).contains(&ratio), "{ops} operations/s are not {keys} in {milliseconds} ms");
-    let says_bytes = measure.step.ends_with("_write") && measure.system == "twindex";
-    ensure!(
-        bytes_per_pair.is_some_and(|bytes| bytes > 0.0) == says_bytes,
-        "bytes per pair are {bytes_per_pair:?}"
-    );
-    Ok(())
+        Ok(())
+    });
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use std::time::Duration;
-
+mod tests {
     use super::*;
 
-    const TESTS: [Test; 2] = [Test::Strings, Test::Sorted];
-
-    /// A report as `host` writes it of the seeds' two tests.
-    pub(crate) fn sample(host: Host, threads: &[u16]) -> Report {
-        let results = threads
-            .iter()
-            .flat_map(|&threads| TESTS.map(|test| (threads, test)))
-            .flat_map(|(threads, test)| test.steps().iter().map(move |step| (threads, *step)))
-            .map(|(threads, step)| {
-                let mut measure = Measure::new(step, 1_000, threads, &[Duration::from_millis(2)]);
-                measure.bytes_per_pair = step.ends_with("_write").then_some(50.5);
-                measure
-            })
-            .collect();
-        Report {
-            host: host.name().into(),
-            version: "0.1.0".into(),
-            pairs: 1_000,
-            key_bytes: 16,
-            value_bytes: 16,
-            keys_from: None,
-            rounds: 1,
-            results,
+    #[test]
+    fn every_row_is_named_once_and_begins_with_twindex() {
+        let rows = rows().unwrap();
+        let names: BTreeSet<_> = rows.iter().map(|row| row.name).collect();
+        assert_eq!(names.len(), rows.len());
+        for row in &rows {
+            assert!(row.systems[0].name.starts_with("twindex"), "{}: {:?}", row.name, row.systems);
+            assert!(
+                !row.about.is_empty() && row.words[0].chars().all(|c| c.is_ascii_lowercase() || c == '-')
+            );
         }
-    }
-
-    fn work() -> Work {
-        Work { tests: TESTS.to_vec(), ..Work::smoke(Host::Node) }
+        assert!(row("a | b | nowhere | fill | twindex").unwrap_err().to_string().contains("nowhere"));
     }
 
     #[test]
-    fn a_whole_report_is_accepted() -> Result<()> {
-        check(&sample(Host::Rust, &[1, 2]), Host::Rust, &work(), &[1, 2])
+    fn braces_are_all_combinations_and_options_take_their_place() {
+        let row = row("a | b | peers | fill --keys {keys} --pairs 7 --threads {1,2} --each {3,4} | twindex*")
+            .unwrap();
+        let variants =
+            |options: &Options| row.variants(options).iter().map(|words| words.join(" ")).collect::<Vec<_>>();
+        let all = variants(&Options::default());
+        assert_eq!(all.len(), 4);
+        assert!(all.contains(&"fill --keys {keys} --pairs 7 --threads 2 --each 3".to_owned()), "{all:?}");
+        let options = Options { pairs: Some("8,9".into()), threads: Some("1".into()), ..Options::default() };
+        let all = variants(&options);
+        assert!(all.len() == 4 && all.iter().all(|line| line.contains("--threads 1")), "{all:?}");
+        let given = params(&row.variants(&options)[0]);
+        assert_eq!(given.keys().collect::<Vec<_>>(), ["each", "pairs", "threads"]);
     }
 
     #[test]
-    fn what_is_missing_or_wrong_is_named() {
-        let whole = || sample(Host::Node, &[1, 2]);
-        let refused = |change: fn(&mut Report), mention: &str| {
-            let mut report = whole();
-            change(&mut report);
-            let error = check(&report, Host::Node, &work(), &[1, 2]).expect_err(mention);
-            assert!(format!("{error:#}").contains(mention), "{error:#}");
-        };
-        refused(|report| report.host = "rust".into(), "the host is rust");
-        refused(|report| drop(report.results.pop()), "sorted_read with 2 threads is not there once");
-        refused(|report| report.results.push(report.results[0].clone()), "unordered_write with 1 threads");
-        refused(|report| report.results[3].keys = 7, "7 keys of 1000 pairs");
-        refused(|report| report.results[3].ops *= 2, "operations/s");
-        refused(|report| report.results[0].bytes_per_pair = None, "bytes per pair");
-        refused(|report| report.results[1].rounds_ms.clear(), "0 rounds of 1");
-        refused(|report| report.results[2].system = "Map".into(), "Map holds the pairs");
+    fn a_pattern_matches_names_by_their_start() {
+        assert!(has_name("hash*", "hash_cold") && has_name("hash", "hash") && !has_name("hash", "hash_cold"));
+    }
+
+    /// The pictures of the README and the page of the demo come from the same lines.
+    #[test]
+    fn the_script_shows_tables_a_page_and_pictures() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("records.jsonl");
+        let mut lines = format!("{}\n", json!({ "run": "<run>", "commit": "c", "rustc": "r", "build": "b" }));
+        for (system, value) in [("twindex", 30.0), ("dict", 20.0)] {
+            for (figure, unit) in [("insert", "/s"), ("select", "/s"), ("bytes", "bytes")] {
+                for round in 0..2 {
+                    let record = json!({ "row": "python_hash", "about": "a", "host": "python", "system": system, "build": "b",
+                        "figure": figure, "unit": unit, "value": value, "round": round, "params": { "threads": "1" } });
+                    lines = lines + &record.to_string() + "\n";
+                }
+            }
+        }
+        std::fs::write(&path, lines).unwrap();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../benches/show.py");
+        let mut show = Command::new("python3");
+        show.arg(script).arg(&path).arg("--against").arg(&path);
+        show.arg("--page").arg(folder.path().join("index.html")).arg("--pictures").arg(folder.path());
+        let output = show.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(text.contains("1.50x") && text.contains("0.67x"), "{text}");
+        let page = std::fs::read_to_string(folder.path().join("index.html")).unwrap();
         assert!(
-            check(&whole(), Host::Node, &work(), &[1]).is_err(),
-            "results that nobody asked for were taken"
+            page.contains("&lt;run&gt;") && !page.contains("<script") && !page.contains("src="),
+            "{page}"
         );
+        for name in ["measured.svg", "measured-dark.svg"] {
+            let picture = std::fs::read_to_string(folder.path().join(name)).unwrap();
+            assert!(picture.matches("<rect").count() == 3 && picture.contains("1.5x"), "{picture}");
+        }
     }
 }

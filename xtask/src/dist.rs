@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
-use crate::build::fast;
+use crate::bench::fast;
 use crate::run::{Log, command};
 use crate::setup::{Tool, Venv, WasmTarget, npm, npm_ci, output, require};
 use crate::steps::{Failed, NotRun, Steps};

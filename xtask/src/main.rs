@@ -2,11 +2,7 @@
 //! `soak`.
 
 mod bench;
-mod build;
-mod demo;
 mod dist;
-mod machine;
-mod report;
 mod run;
 mod setup;
 mod soak;
@@ -30,10 +26,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Sets up what is missing, builds all, runs the standard tests in every host and writes the report
+    /// Sets up what is missing, and shows every host beside what its programs use today: a table, a page and a picture
     Demo(bench::Options),
-    /// Runs the tests of five public reports beside other systems, and writes the page that shows them
-    Report(report::Options),
+    /// Measures rows: `--list` shows all, among them every figure of the documents and five public benchmark reports
+    Bench(bench::Options),
     /// Makes what is published, in target/dist: crates, packages and the tool; and installs it
     Dist(dist::Options),
     /// Sets up what is missing, and builds the documentation site; a warning is an error
@@ -57,8 +53,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
-        Command::Demo(options) => demo::run(&options),
-        Command::Report(options) => report::run(&options),
+        Command::Demo(options) => bench::demo(&options),
+        Command::Bench(options) => bench::run(&options),
         Command::Dist(options) => dist::run(&options),
         Command::Docs => suite::docs(),
         Command::Cluster { tls } => cluster(tls),

@@ -45,11 +45,6 @@ impl Workspace {
         self.root.join(below)
     }
 
-    /// The build directory.
-    pub(crate) fn build(&self) -> &Path {
-        &self.target
-    }
-
     /// A path in the build directory.
     pub(crate) fn target(&self, below: &str) -> PathBuf {
         self.target.join(below)

@@ -1,96 +1,134 @@
-//! Twindex beside its peers. `README.md` in the folder above says how this is measured.
+//! Twindex beside its peers: maps, LMDB, Redis and caches. `README.md` in the folder above says how this is measured.
 
-mod catalogue;
-mod clock;
-mod data;
-mod documents;
-mod driver;
-mod keys;
-mod options;
-mod peer;
-mod peers;
-mod ratios;
-mod results;
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::unnecessary_wraps,
+    reason = "figures are shown"
+)]
+
+mod caches;
+mod files;
+mod lmdb;
+mod maps;
+mod redis;
 mod server;
-mod task;
-mod work;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use twindex_benches::{System, usual};
 
-use crate::catalogue::{Half, JOBS, SYSTEMS};
-use crate::options::{Command, CommandLine, Run};
-use crate::results::Results;
-use crate::task::{One, Task};
+const HERE: [System; 32] = [
+    System::hash::<maps::Sharded>(),
+    System::hash::<maps::Papaya>(),
+    System::hash::<maps::Scc>(),
+    System::hash::<maps::Dashmap>(),
+    System::hash::<redis::Redis<redis::Strings>>(),
+    System::sorted::<maps::BTreeRwLock>(),
+    System::sorted::<maps::TreeIndex>(),
+    System::sorted::<maps::Masstree>(),
+    System::sorted::<maps::Skiplist>(),
+    System::sorted::<maps::Indexset>(),
+    System::sorted::<maps::Blart>(),
+    System::sorted::<lmdb::InMemory>(),
+    System::sorted::<redis::Redis<redis::Members>>(),
+    System::sorted::<redis::Redis<redis::Records>>().named("redis-records"),
+    System::list::<redis::Redis<redis::Lists>>().named("redis-lists"),
+    System::hash::<files::InFile<false, false>>().named("twindex-file"),
+    System::sorted::<files::InFile<true, false>>().named("twindex-file"),
+    System::sorted::<files::InFile<true, true>>().named("twindex-batch"),
+    System::sorted::<lmdb::InFile>(),
+    System::special(
+        "twindex",
+        &[
+            ("file", files::twindex_file),
+            ("open", files::open),
+            ("open-only", files::open_only),
+            ("followers", files::followers),
+            ("follow", files::follow),
+        ],
+    ),
+    System::special("lmdb", &[("file", files::lmdb_file)]),
+    System::special("redis", &[("file", files::redis_file)]),
+    System::special("twindex", &[("cache-pauses", caches::pauses)]),
+    cache("twindex"),
+    cache("quick_cache"),
+    cache("moka"),
+    cache("mini-moka"),
+    cache("schnellru"),
+    cache("foyer-s3fifo"),
+    cache("foyer-lfu"),
+    cache("foyer-lru"),
+    cache("foyer-sieve"),
+];
+
+const fn cache(name: &'static str) -> System {
+    System::special(
+        name,
+        &[
+            ("cache-hits", caches::hits),
+            ("cache-speed", caches::speed),
+            ("cache-memory", caches::memory),
+            ("cache-sizes", caches::sizes),
+        ],
+    )
+}
 
 fn main() -> ExitCode {
-    let line = CommandLine::parse();
-    let done = match line.command {
-        None => run(&line.run),
-        Some(Command::Ratios { files }) => files
-            .iter()
-            .map(|path| Results::read(path))
-            .collect::<Result<Vec<_>, _>>()
-            .map(|all| print_tables(&all)),
-        Some(Command::List) => {
-            list();
-            Ok(())
+    let systems: Vec<System> = usual::SYSTEMS.into_iter().chain(HERE).collect();
+    twindex_benches::main(&systems)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use twindex_benches::{Index, Options};
+
+    use super::*;
+
+    /// Over few pairs; a wrong value would panic.
+    #[test]
+    fn every_system_does_every_work_and_leaves_no_files() {
+        let folder = tempfile::tempdir().unwrap();
+        for system in usual::SYSTEMS.into_iter().chain(HERE) {
+            for (work, _) in system.works {
+                // Parts of others, in processes of their own.
+                if ["open", "open-only", "followers", "follow"].contains(work) {
+                    continue;
+                }
+                let words = [
+                    "peers",
+                    work,
+                    "--pairs",
+                    "1000",
+                    "--remote-pairs",
+                    "60",
+                    "--each",
+                    "10",
+                    "--batch",
+                    "8",
+                ];
+                let mut options = Options::parse_from(words);
+                options.folder = Some(folder.path().into());
+                if system.index == Some(Index::Sorted) {
+                    (options.index, options.workload) = (Index::Sorted, "E".into());
+                }
+                let is_shared = system.threads && system.index.is_some() && *work != "small";
+                for threads in if is_shared { &[1, 3][..] } else { &[1] } {
+                    let threads = *threads;
+                    options.threads = threads;
+                    let records = system
+                        .run(&options)
+                        .unwrap_or_else(|error| panic!("{} {work}: {error}", system.name));
+                    // LMDB, Redis and files are not for many small tables.
+                    assert!(!records.is_empty() || *work == "small", "{} {work}", system.name);
+                    for record in records {
+                        assert!(record.value.is_finite() && record.value >= 0.0, "{work}: {record:?}");
+                    }
+                }
+            }
         }
-        Some(Command::One(one)) => do_one(one),
-        Some(Command::Documents(command)) => documents::main(&command),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "files were left");
     }
-}
-
-fn run(options: &Run) -> Result<(), String> {
-    let results = driver::run(options)?;
-    if let Some(path) = &options.json {
-        results.write(path)?;
-    }
-    print_tables(&[results]);
-    Ok(())
-}
-
-fn print_tables(all: &[Results]) {
-    for results in all {
-        let machine = &results.machine;
-        println!("{} {}", results.date, results.command);
-        println!(
-            "{}, {} cores, {} GiB, {}",
-            machine.processor, machine.cores, machine.memory_gib, machine.system
-        );
-    }
-    let records: Vec<_> = all.iter().flat_map(|results| results.records.iter().cloned()).collect();
-    for table in ratios::tables(&records) {
-        println!("{table}");
-    }
-}
-
-fn list() {
-    for (half, name) in [(Half::Hash, "hash"), (Half::Sorted, "sorted")] {
-        let systems = SYSTEMS.iter().filter(|system| system.half == half);
-        println!("{name} systems: {}", systems.map(|system| system.name).collect::<Vec<_>>().join(" "));
-        for job in JOBS.iter().filter(|job| job.half == half) {
-            println!("  {}{}", job.rows.join(" "), if job.threads { "  (threads)" } else { "" });
-        }
-    }
-}
-
-fn do_one(one: One) -> Result<(), String> {
-    let job =
-        JOBS.iter().find(|job| job.name == one.job).ok_or_else(|| format!("there is no job {}", one.job))?;
-    let system = SYSTEMS
-        .iter()
-        .find(|system| system.half == job.half && system.name == one.system)
-        .ok_or_else(|| format!("there is no system {} for the job {}", one.system, one.job))?;
-    let figures = (system.run)(&Task::new(one));
-    println!("{}", serde_json::to_string(&figures).map_err(|error| error.to_string())?);
-    Ok(())
 }

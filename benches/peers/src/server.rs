@@ -9,30 +9,10 @@ use std::time::{Duration, Instant};
 
 use redis::{Client, Connection, IntoConnectionInfo};
 use tempfile::TempDir;
+use twindex_benches::Persistence;
 
 /// How long a server may take to answer for the first time.
 const PATIENCE: Duration = Duration::from_mins(1);
-
-/// When the server writes to its append-only file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Persistence {
-    Off,
-    EverySecond,
-    Always,
-}
-
-impl Persistence {
-    pub(crate) const ALL: [Self; 3] = [Self::Off, Self::EverySecond, Self::Always];
-
-    /// As the report calls it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::EverySecond => "every second",
-            Self::Always => "always",
-        }
-    }
-}
 
 pub(crate) struct Server {
     process: Child,
@@ -43,9 +23,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one whose files are in a new folder below `folder`.
-    pub(crate) fn start(persistence: Persistence, folder: &Path) -> Self {
-        let folder = TempDir::new_in(folder).expect("a folder for Redis can be made");
+    /// Starts one whose files are in this folder.
+    pub(crate) fn start(persistence: Persistence, folder: TempDir) -> Self {
         // Somebody else may take a port between the moment it is found free and the server's own.
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -104,8 +83,8 @@ fn free_port() -> u16 {
 
 fn command(port: u16, persistence: Persistence, folder: &Path) -> Command {
     let (append_only, sync) = match persistence {
-        Persistence::Off => ("no", "no"),
-        Persistence::EverySecond => ("yes", "everysec"),
+        Persistence::None => ("no", "no"),
+        Persistence::Everysec => ("yes", "everysec"),
         Persistence::Always => ("yes", "always"),
     };
     let mut command = Command::new("redis-server");
@@ -158,7 +137,8 @@ mod tests {
     #[test]
     fn a_dropped_server_is_gone() {
         let folder = tempfile::tempdir().unwrap();
-        let server = Server::start(Persistence::EverySecond, folder.path());
+        let path = folder.path().to_owned();
+        let server = Server::start(Persistence::Everysec, folder);
         let port = server.port;
         let mut connection = server.connect();
         redis::cmd("SET").arg("key").arg(vec![0_u8; 1 << 20]).exec(&mut connection).unwrap();
@@ -166,6 +146,6 @@ mod tests {
         drop(server);
         assert!(redis::cmd("PING").exec(&mut connection).is_err());
         assert!(connect(port).is_err(), "something still listens on port {port}");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "files were left");
+        assert!(!path.exists(), "files were left");
     }
 }

@@ -13,9 +13,7 @@ async function start(variable, lines, ...more) {
   child.stdout.on('data', (data) => {
     text += data
   })
-  // Fails where the servers do not start in time.
-  const signal = AbortSignal.timeout(120_000)
-  while (text.split('\n').length <= lines) await once(child.stdout, 'data', { signal })
+  while (text.split('\n').length <= lines) await once(child.stdout, 'data')
   return { found: text.trim().split('\n'), end: () => child.stdin.end('\n') }
 }
 

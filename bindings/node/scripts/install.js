@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { built, prebuilt, root, shared } from './platform.js'
+import { built, platform, prebuilt, root } from './platform.js'
+import { share } from './share.js'
 
 const require = createRequire(import.meta.url)
 
@@ -17,14 +18,7 @@ function fits(binary) {
   }
 }
 
-/** Not in a package that was packed, which has its copy. */
-async function share() {
-  const script = new URL('../../js/share.js', import.meta.url)
-  if (existsSync(script)) (await import(script)).share(shared)
-}
-
 async function install() {
-  const { platform } = await import('../lib/shared/platform.js')
   const name = platform()
   if (fits(prebuilt(name))) {
     console.error(`twindex: using the prebuilt native module for ${name}`)
@@ -41,7 +35,7 @@ async function install() {
 }
 
 try {
-  await share()
+  share()
   await install()
 } catch (error) {
   console.error(error.message)

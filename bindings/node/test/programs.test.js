@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -160,82 +160,31 @@ test('replica.js copies a store and stays in step, whenever it is killed', async
   await source.close()
 })
 
-const bench = (...args) => node(join(root, 'bench.mjs'), '--quiet', ...args)
-
-/** The report of a bench, checked as far as it is the same for all. */
-async function report(...args) {
-  const { stdout } = await bench('--json', '-', ...args)
-  const all = JSON.parse(stdout)
-  assert.equal(all.host, 'node')
-  for (const each of all.results) {
-    assert.equal(each.keys, all.pairs)
-    assert.equal(each.rounds_ms.length, all.rounds)
-    assert.ok(each.rounds_ms.includes(each.milliseconds) && each.milliseconds > 0)
-    assert.ok(Math.abs(each.ops - (each.keys / each.milliseconds) * 1000) <= 1 + each.ops / 100)
-    assert.equal(each.bytes_per_pair > 0, each.step.endsWith('_write') && each.system === 'twindex')
+test('the bench prints every figure as a line of JSON, on any number of threads', async () => {
+  const figures = async (...args) => {
+    const { stdout } = await node(join(root, 'bench.mjs'), '--pairs', '1200', ...args)
+    const records = stdout.trim().split('\n').map(JSON.parse)
+    for (const { value } of records) assert.ok(value >= 0)
+    return records.map(({ figure }) => figure)
   }
-  return all
-}
-
-test('the bench runs both tests on any number of threads', async () => {
-  const { pairs, results } = await report('--pairs', '3001', '--threads', '1,3', '--rounds', '3')
-  assert.equal(pairs, 3001)
-  const steps = ['unordered_write', 'unordered_read', 'sorted_write', 'sorted_read']
-  assert.deepEqual([...new Set(results.map(({ step }) => step))], steps)
-  assert.deepEqual(
-    results.map(({ threads }) => threads),
-    [1, 1, 3, 3, 1, 1, 3, 3],
-  )
-  assert.ok(results[0].resident_bytes_per_pair >= 0)
-  assert.equal(results[2].resident_bytes_per_pair, null)
+  const hash = ['insert', 'select', 'select_many', 'replace', 'insert_many']
+  assert.deepEqual(await figures('hash', '--system', 'Map'), ['bytes', ...hash])
+  assert.deepEqual(await figures('hash', '--system', 'twindex', '--threads', '3'), hash)
+  const sorted = await figures('sorted', '--system', 'twindex')
+  for (const figure of ['bytes', 'scan', 'scan_many', 'range of 100']) assert.ok(sorted.includes(figure))
+  assert.equal((await figures('cache', '--system', 'twindex')).length, 5)
 })
 
-test('the bench runs the same over what programs use today', async () => {
-  const flags = ['--beside', '--test', 'strings,sorted,clients', '--pairs', '3001', '--threads', '1']
-  const { results } = await report(...flags)
-  assert.deepEqual(
-    results.map(({ step, system }) => `${step} ${system}`),
-    [
-      'unordered_write Map',
-      'unordered_read Map',
-      'sorted_write sorted-btree',
-      'sorted_read sorted-btree',
-      'clients_write Map',
-      'clients_read Map',
-      'clients_update Map',
-    ],
-  )
-  assert.ok(results[0].resident_bytes_per_pair >= 0)
-})
-
-test('the bench takes keys from a file', async () => {
+test('the bench prints ratios over the keys of a file, and names what it does not know', async () => {
   write('keys.txt', `zoë\n\n${Array.from({ length: 50 }, (_, at) => `wörd ${at % 25}\n`).join('')}`)
-  const flags = ['--keys-from', 'keys.txt', '--threads', '2', '--rounds', '1', '--value-bytes', '0']
-  const all = await report(...flags)
-  assert.equal(all.pairs, 26)
-  assert.equal(all.keys_from, 'keys.txt')
-  assert.equal((await report(...flags, '--pairs', '10')).pairs, 10)
-})
-
-test('the bench prints a table, and writes JSON beside it', async () => {
-  const flags = ['--pairs', '500', '--test', 'sorted', '--threads', '1', '--rounds', '1']
-  const { stdout } = await bench(...flags, '--json', 'report.json')
-  assert.match(stdout, /Steps.*Keys.*Threads.*System time \(ms\).*Operations\/s.*Bytes\/pair/)
-  assert.match(stdout, /sorted_write.*500.*1/)
-  assert.equal(JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8')).results.length, 2)
-})
-
-test('the bench refuses what it cannot run', async () => {
-  const cases = [
-    [['--threads', '0'], /--threads takes whole numbers from 1 on, not "0"/],
-    [['--pairs', '1e3'], /--pairs/],
-    [['--test', 'hash'], /--test takes strings.* not "hash"/],
-    [['--key-bytes', '1', '--pairs', '100'], /too few keys/],
-    [['--keys-from', 'none.txt'], /none\.txt/],
-    [['--unknown'], /--unknown/],
-    [['--beside', '--threads', '2'], /--beside takes --threads 1, not "2"/],
-  ]
-  for (const [flags, message] of cases) {
-    await assert.rejects(bench(...flags), ({ code, stderr }) => code === 1 && message.test(stderr))
+  const bench = (...args) => node(join(root, 'bench.mjs'), ...args)
+  const { stdout } = await bench('hash', '--keys', 'keys.txt', '--rounds', '1')
+  assert.match(stdout, /select.*x\)/)
+  for (const [args, message] of [
+    [['hash', '--system', 'redis'], /redis/],
+    [['hash', '--threads', '0'], /--threads takes a number from 1 on, not "0"/],
+    [['hash', '--keys', 'none.txt', '--system', 'Map'], /none\.txt/],
+  ]) {
+    await assert.rejects(bench(...args), ({ code, stderr }) => code === 1 && message.test(stderr))
   }
 })

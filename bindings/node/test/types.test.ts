@@ -1,6 +1,5 @@
 // Compiles where the typings are right: each line below `@ts-expect-error` has to be an error.
 
-import { EventEmitter } from 'node:events'
 import Keyv from 'keyv'
 import {
   Batch,
@@ -24,7 +23,6 @@ import {
   Table,
   TwindexError,
 } from 'twindex'
-import { sessionStore } from 'twindex/express-session'
 import { KeyvTwindex } from 'twindex/keyv'
 import { TwindexLevel } from 'twindex/level'
 
@@ -202,13 +200,6 @@ store.changes(undefined, { from: 1 })
 // @ts-expect-error read only
 store.memory = 1
 
-/** As the typings of express-session have it. */
-declare abstract class SessionStore extends EventEmitter {
-  abstract get(id: string, done: (error: unknown, session?: object | null) => void): void
-}
-const Sessions = sessionStore({ Store: SessionStore })
-const sessions: SessionStore = new Sessions({ max: 100, ttl: 0 })
-
 export {
   again,
   ahead,
@@ -247,7 +238,6 @@ export {
   saved,
   savedCache,
   scoped,
-  sessions,
   sound,
   sum,
   swapped,

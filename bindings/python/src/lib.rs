@@ -23,7 +23,6 @@ mod files;
 mod fork;
 mod groups;
 mod interrupts;
-mod kept;
 mod memory;
 mod notices;
 mod objects;

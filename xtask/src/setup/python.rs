@@ -132,9 +132,4 @@ impl Venv {
     pub(crate) fn reinstall(&self, wheel: &Path, log: &mut Log) -> Result<()> {
         self.install(Path::new("."), &["--no-deps", "--force-reinstall", &wheel.to_string_lossy()], log)
     }
-
-    /// Installs the package from its sources, as a user would, with what its bench script needs.
-    pub(crate) fn install_package(&self, workspace: &Workspace, log: &mut Log) -> Result<()> {
-        self.install(workspace.root(), &["./bindings/python[bench]"], log)
-    }
 }

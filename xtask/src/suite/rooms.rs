@@ -6,9 +6,7 @@ use anyhow::{Result, ensure};
 
 use super::shared::{Suite, only_file};
 use super::{Room, install, tree};
-use crate::bench::{Build, Host, Work};
-use crate::build::{self, WASMTIME, make_guest};
-use crate::report;
+use crate::bench::{Host, WASMTIME, make_guest, smoke};
 use crate::run::Log;
 use crate::setup::{Interpreter, Runtime, Sanitizer, Tool, Venv, miri, need, npm, npm_ci, output};
 use crate::steps::{Failed, Job, NotRun, Steps, checks};
@@ -230,7 +228,6 @@ fn cli(suite: &Suite) -> Vec<Job<'_>> {
 }
 
 fn benches(suite: &Suite) -> Vec<Job<'_>> {
-    let seeds = checks(|steps| smoke("benches", Host::Rust, suite, steps));
     let peers = checks(|steps| {
         let build = "CARGO_TARGET_DIR={target} cargo";
         let clippy = format!("{build} clippy --locked --all-targets -- --deny=warnings");
@@ -240,27 +237,7 @@ fn benches(suite: &Suite) -> Vec<Job<'_>> {
         });
         steps.lines("benches: clippy of the peers", suite, "benches/peers", &[&clippy]);
     });
-    let report: Job<'_> = Box::new(|steps| {
-        suite.node(steps)?;
-        suite.python(steps)?;
-        suite.wasm(steps)?;
-        build::page(suite, steps)?;
-        let page = report::smallest(suite, steps)?;
-        steps.check("benches: the report in a browser", |log| {
-            need(Tool::Browser)?;
-            log.run(npm(&suite.path("xtask/report"), &["run", "look"]).env("TWINDEX_PAGE", &page))
-        });
-        Ok(())
-    });
-    cargo_test("benches", suite).into_iter().chain([seeds, peers, report]).collect()
-}
-
-/// A host's script of the tests, on so few pairs that it shows only that the script works.
-fn smoke(room: &str, host: Host, workspace: &Workspace, steps: &mut Steps) {
-    steps.check(&format!("{room}: bench of {} at 1,000 pairs", host.name()), |log| {
-        let folder = workspace.empty_folder(&format!("smoke/{}", host.name()))?;
-        host.run(workspace, Build::Test, &Work::smoke(host), &folder, log).map(drop)
-    });
+    cargo_test("benches", suite).into_iter().chain([peers]).collect()
 }
 
 fn wasm(suite: &Suite) -> Vec<Job<'_>> {
@@ -296,7 +273,7 @@ fn wasm(suite: &Suite) -> Vec<Job<'_>> {
         smoke("wasm", Host::WasmNode, suite, steps);
         let target = suite.wasm_target(steps)?;
         steps.must("wasm: program for the bench", |log| make_guest(suite, target, log))?;
-        smoke("wasm", Host::Guest, suite, steps);
+        smoke("wasm", Host::Inside, suite, steps);
         for runtime in Runtime::BESIDE_NODE {
             let name = runtime.name();
             steps.check(&format!("wasm: tests in {name}"), |log| {
@@ -478,11 +455,6 @@ fn examples(suite: &Suite) -> Vec<Job<'_>> {
 }
 
 fn xtask(suite: &Suite) -> Vec<Job<'_>> {
-    let report: Job<'_> = Box::new(|steps| {
-        steps.must("xtask: npm ci of the report", |log| npm_ci(&suite.path("xtask/report"), log))?;
-        npm_scripts("xtask", "xtask/report", &["lint", "test", "build"], suite, steps);
-        Ok(())
-    });
     let workflows = checks(|steps| {
         steps.check("xtask: workflows", |log| {
             let home = output("go", &["env", "GOPATH"]).unwrap_or_default();
@@ -496,5 +468,5 @@ fn xtask(suite: &Suite) -> Vec<Job<'_>> {
             log.run(&mut suite.command("", &format!("{actionlint} -color=false")))
         });
     });
-    cargo_test("xtask", suite).into_iter().chain([report, workflows]).collect()
+    cargo_test("xtask", suite).into_iter().chain([workflows]).collect()
 }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result, bail};
 
-use crate::build::fast;
+use crate::bench::fast;
 use crate::run::Log;
 use crate::setup::{Venv, WasmTarget, npm, npm_ci, npm_ci_unbuilt, require_wasi};
 use crate::steps::{Failed, Steps};

@@ -49,10 +49,10 @@ class PartlyDoneError(Error, ConnectionError):
     outcomes: "list[bool | int | Error]"
 
 
-class BugError(Error, RuntimeError):
+class InternalError(Error, RuntimeError):
     """A fault of Twindex itself. A write that was under way may be done or not."""
 
-    code = "TWINDEX_BUG"
+    code = "TWINDEX_INTERNAL"
 
 
 class CrossSlotError(Error, ValueError):

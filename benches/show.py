@@ -1,0 +1,293 @@
+"""Shows what `cargo xtask bench` measured: tables, a page, and the picture of the README.
+
+    python3 benches/show.py RECORDS.jsonl [--against OLDER.jsonl] [--page PAGE.html] [--pictures FOLDER]
+
+Each system's figures are the medians of the rounds. A ratio is formed within each round, since a shared machine may be twice
+as slow a minute later, and the median of the ratios is shown; over 1 means that Twindex is better, whatever the unit. The
+published figures of the five reports (published.jsonl) stand beside rows of their kind, without a ratio: they are from other
+machines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import json
+import platform
+import statistics
+from pathlib import Path
+from typing import Any, NamedTuple
+
+#: What the page and the picture show of each host: a row's ending, a figure, and its title.
+ASPECTS = [
+    ("hash", "insert", "Adding a pair"),
+    ("hash", "select", "Finding a key"),
+    ("hash", "bytes", "Memory of a pair"),
+    ("sorted", "insert", "Adding a pair, kept in order"),
+    ("sorted", "scan", "Walking all pairs in order"),
+    ("sorted", "bytes", "Memory of a pair, in order"),
+]
+HOSTS = {
+    "python": "Python",
+    "node": "Node",
+    "rust": "Rust",
+    "wasm_node": "WebAssembly in Node",
+    "wasm": "WebAssembly in wasmtime",
+}
+#: Those of the picture.
+PICTURED = ["python", "node", "rust"]
+GROUNDS = {
+    "measured.svg": ("#1d2430", "#5a6472", "#2f74b5", "#c0392b"),
+    "measured-dark.svg": ("#e6e9ee", "#9aa5b4", "#5aa2e0", "#e58a7b"),
+}
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light dark }
+section { display: grid; grid-template-columns: repeat(auto-fill, minmax(20rem, 1fr)); gap: 1rem 2rem }
+h2 { grid-column: 1 / -1; margin: 1.5rem 0 0 } table { border-spacing: 0 3px; width: 100% } caption { text-align: left; font-weight: 600 }
+th { text-align: left; font-weight: 400; width: 8rem } i { display: block; height: .9rem; background: #8b95a3 } .ours i { background: #2f74b5 }
+td:last-child { text-align: right; white-space: nowrap; width: 9rem } pre { overflow: auto; font-size: 13px }
+"""
+
+
+class Line(NamedTuple):
+    """All figures of one kind: a row with its parameters."""
+
+    row: str
+    params: tuple[tuple[str, str], ...]
+    figure: str
+    unit: str
+
+
+#: By system and round.
+Values = dict[str, dict[int, float]]
+
+
+def read(path: Path) -> tuple[dict[str, str], dict[Line, Values], dict[str, str]]:
+    """What a run was, its figures, and what each row is about."""
+    run: dict[str, str] = {}
+    lines: dict[Line, Values] = {}
+    about: dict[str, str] = {}
+    for text in path.read_text(encoding="utf-8").splitlines():
+        record = json.loads(text)
+        if "run" in record:
+            run = record
+            continue
+        params = tuple(sorted((name, str(value)) for name, value in record["params"].items()))
+        line = Line(record["row"], params, record["figure"], record["unit"])
+        about.setdefault(line.row, record.get("about", ""))
+        values = lines.setdefault(line, {}).setdefault(system_of(record), {})
+        # Programs that compare by themselves print a line of each.
+        values[record.get("round", 0) + 1000 * len(values) * (record.get("round", 0) in values)] = record["value"]
+    return run, lines, about
+
+
+def system_of(record: dict[str, Any]) -> str:
+    """Its name, with the host where a row is about several."""
+    host, row = record.get("host", ""), record["row"]
+    is_own = host in {"", "peers", "rust"} or row.startswith(host.replace("-", "_"))
+    return record["system"] if is_own and not row.startswith("wasm_native") else f"{host}:{record['system']}"
+
+
+def is_more_better(unit: str) -> bool:
+    return unit in {"/s", "%"}
+
+
+def advantage(unit: str, ours: float, theirs: float) -> float:
+    better, worse = (ours, theirs) if is_more_better(unit) else (theirs, ours)
+    return better / worse if worse else float("inf") if better else 1.0
+
+
+def ratio(unit: str, ours: dict[int, float], theirs: dict[int, float]) -> float | None:
+    """The median of the rounds that both have."""
+    rounds = [advantage(unit, ours[each], theirs[each]) for each in ours if each in theirs]
+    return statistics.median(rounds) if rounds else None
+
+
+def shown(value: float, unit: str) -> str:
+    if unit == "/s" and value >= 1e4:
+        return f"{value / 1e6:.3g} M/s"
+    if unit == "ns":
+        return f"{value / 1e3:.3g} us" if value >= 1e3 else f"{value:.0f} ns"
+    return f"{value:.4g}{unit if unit in {'/s', '%'} else ' ' + unit}"
+
+
+def published() -> list[dict[str, Any]]:
+    path = Path(__file__).with_name("published.jsonl")
+    return [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
+
+
+def published_beside(line: Line, all_published: list[dict[str, Any]]) -> list[str]:
+    """The figures of the reports that are of the same kind."""
+    params, found = dict(line.params), []
+    for one in all_published:
+        by = one.get("by")
+        value = one["values"].get(params.get(by, "")) if by else one["values"].get("")
+        is_same = one["row"] == line.row and one["figure"] == line.figure
+        if is_same and value is not None and all(params.get(name) == text for name, text in one.get("params", {}).items()):
+            found.append(f"{one['system']} {shown(value, line.unit)}")
+    return found
+
+
+def tables(lines: dict[Line, Values], about: dict[str, str], older: dict[Line, Values]) -> str:
+    """A table in Markdown for each row."""
+    text, reports = [], published()
+    for row in dict.fromkeys(line.row for line in lines):
+        own = {line: values for line, values in lines.items() if line.row == row}
+        systems = list(dict.fromkeys(system for values in own.values() for system in values))
+        ours, others = systems[0], systems[1:]
+        # What is the same in all lines is said once.
+        every = [dict(line.params) for line in own]
+        common = {name: value for name, value in every[0].items() if all(each.get(name) == value for each in every)}
+        said = ", ".join(f"{name} {value}" for name, value in common.items())
+        text += [f"\n{row}: {about.get(row, '')} ({said})\n", f"| | {' | '.join(systems)} |" + (" then |" if older else "")]
+        text.append("|---" * (len(systems) + 1 + bool(older)) + "|")
+        for line, values in own.items():
+            params = " ".join(f"{name} {value}" for name, value in line.params if name not in common)
+            mine = values.get(ours, {})
+            cells = [f"{line.figure} {params}".strip()]
+            for system in systems:
+                cell = shown(statistics.median(values[system].values()), line.unit) if system in values else ""
+                times = ratio(line.unit, mine, values.get(system, {})) if system in others else None
+                cells.append(cell if times is None else f"{cell} ({times:.2f}x)")
+            if older:
+                then = older.get(line, {}).get(ours)
+                now = advantage(line.unit, statistics.median(mine.values()), statistics.median(then.values())) if mine and then else None
+                cells.append("" if now is None or then is None else f"{shown(statistics.median(then.values()), line.unit)} ({now:.2f}x)")
+            text.append(f"| {' | '.join(cells)} |")
+            if beside := published_beside(line, reports):
+                text.append(f"| published | {'; '.join(beside)} |" + " |" * (len(systems) - 1 + bool(older)))
+    return "\n".join(text)
+
+
+class Aspect(NamedTuple):
+    """One figure of one host: the rival's median, and ours by the number of threads with its ratio."""
+
+    title: str
+    unit: str
+    rival: str
+    theirs: float
+    ours: list[tuple[str, float, float]]
+
+
+def aspects(lines: dict[Line, Values], host: str) -> list[Aspect]:
+    found = []
+    for index, figure, title in ASPECTS:
+        same = {line: values for line, values in lines.items() if line.row == f"{host}_{index}" and line.figure == figure}
+        one = next((values for line, values in same.items() if dict(line.params).get("threads", "1") == "1" and len(values) > 1), None)
+        if one is None:
+            continue
+        unit = next(iter(same)).unit
+        # The first rival is what most programs use.
+        rival = list(one)[1]
+        theirs = statistics.median(one[rival].values())
+        ours = []
+        for line, values in same.items():
+            own = next(iter(values.values()))
+            median, threads = statistics.median(own.values()), dict(line.params).get("threads", "1")
+            ours.append((threads, median, ratio(unit, own, one[rival]) or advantage(unit, median, theirs)))
+        found.append(Aspect(title, unit, rival.split(":")[-1], theirs, ours))
+    return found
+
+
+def summary(all_aspects: dict[str, list[Aspect]]) -> str:
+    """One sentence for each host."""
+
+    def span(times: list[float]) -> str:
+        least, most = f"{min(times):.1f}", f"{max(times):.1f}"
+        return least if least == most else f"{least} to {most}"
+
+    text = []
+    for host, found in all_aspects.items():
+        rivals = " and ".join(dict.fromkeys(one.rival for one in found))
+        speed = [one.ours[0][2] for one in found if one.unit == "/s"]
+        memory = [one.ours[0][2] for one in found if one.unit == "bytes"]
+        if speed:
+            smaller = f" and {span(memory)} times smaller" if memory else ""
+            text.append(f"{HOSTS[host]}: {span(speed)} times as fast{smaller} than {rivals}")
+    return "\n".join(text)
+
+
+def page(run: dict[str, str], all_aspects: dict[str, list[Aspect]], table: str) -> str:
+    """A page that needs nothing but itself."""
+    escape = html.escape
+    body = [f"<h1>Twindex beside what programs use today</h1><p>{escape(summary(all_aspects)).replace(chr(10), '<br>')}</p>"]
+    for host, found in all_aspects.items():
+        body.append(f'<section><h2 id="{host}">{HOSTS[host]}</h2>')
+        for one in found:
+            most = max([one.theirs, *(value for _, value, _ in one.ours)])
+            bars = [(one.rival, "", one.theirs, "")]
+            for threads, value, times in one.ours:
+                bars.append(("Twindex" + (f", {threads} threads" if threads != "1" else ""), "ours", value, f" <b>{times:.1f}x</b>"))
+            rows = "".join(
+                f'<tr class="{kind}"><th>{escape(name)}</th><td><i style="width:{100 * value / most:.1f}%"></i></td>'
+                f"<td>{shown(value, one.unit)}{times}</td></tr>"
+                for name, kind, value, times in bars
+            )
+            less = " (less is better)" if one.unit == "bytes" else ""
+            body.append(f"<table><caption>{one.title}{less}</caption>{rows}</table>")
+        body.append("</section>")
+    body.append(f"<h2>All figures</h2><pre>{escape(table)}</pre><p>{escape(said_of(run))}</p>")
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Twindex, measured</title><style>{STYLE}</style>'
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(body)}</body></html>\n'
+
+
+def said_of(run: dict[str, str]) -> str:
+    cpu = Path("/proc/cpuinfo")
+    names = [line.split(":")[1].strip() for line in cpu.read_text().splitlines() if line.startswith("model name")] if cpu.exists() else []
+    machine = f"{names[0]}, {len(names)} hardware threads" if names else platform.processor()
+    words = [run.get(name, "") for name in ("run", "build", "rustc", "commit")]
+    return ". ".join(word for word in [*words, f"{machine}, {platform.platform()}"] if word)
+
+
+def picture(all_aspects: dict[str, list[Aspect]], ground: tuple[str, str, str, str]) -> str:
+    """Bars as long as their ratios, by host, with a line that marks 1."""
+    text, quiet, bar, line = ground
+    labels, column, bar_length, head, height = 190, 220, 130, 62, 30
+    hosts = [host for host in PICTURED if host in all_aspects]
+    most = max([1.0, *(one.ours[0][2] for host in hosts for one in all_aspects[host])])
+    bottom = head + height * len(ASPECTS)
+    svg = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {labels + column * len(PICTURED)} {bottom + 40}" '
+        f'font-family="system-ui, sans-serif" font-size="13" fill="{text}" role="img"><title>Twindex beside what programs use today</title>'
+    ]
+    for place, (_, _, title) in enumerate(ASPECTS):
+        svg.append(f'<text x="0" y="{head + height * place + 19}">{title}</text>')
+    for number, host in enumerate(hosts):
+        left = labels + column * number
+        rivals = ", ".join(dict.fromkeys(one.rival for one in all_aspects[host]))
+        svg.append(f'<text x="{left}" y="18" font-size="15" font-weight="600">{HOSTS[host]}</text>')
+        svg.append(f'<text x="{left}" y="38" fill="{quiet}">beside {rivals}</text>')
+        for one in all_aspects[host]:
+            top = head + height * [title for _, _, title in ASPECTS].index(one.title)
+            length, times = bar_length * one.ours[0][2] / most, one.ours[0][2]
+            svg.append(f'<rect x="{left}" y="{top + 7}" width="{length:.1f}" height="16" rx="2" fill="{bar}"/>')
+            svg.append(f'<text x="{left + length + 6:.1f}" y="{top + 19}" font-weight="600">{times:.1f}x</text>')
+        mark = left + bar_length / most
+        svg.append(f'<path d="M{mark:.1f} {head}V{bottom}" stroke="{line}" stroke-dasharray="3 3"/>')
+    caption = "How many times as fast, or as small, with one thread. The dashed line is what is used today."
+    svg.append(f'<text x="0" y="{bottom + 28}" fill="{quiet}">{caption}</text></svg>')
+    return "\n".join(svg) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("records", type=Path)
+    parser.add_argument("--against", type=Path)
+    parser.add_argument("--page", type=Path)
+    parser.add_argument("--pictures", type=Path)
+    options = parser.parse_args()
+    run, lines, about = read(options.records)
+    older = read(options.against)[1] if options.against else {}
+    table = tables(lines, about, older)
+    all_aspects = {host: found for host in HOSTS if (found := aspects(lines, host))}
+    print(f"{table}\n\n{summary(all_aspects)}\n{said_of(run)}")
+    if options.page:
+        options.page.write_text(page(run, all_aspects, table), encoding="utf-8")
+        print(f"The page: {options.page}")
+    if options.pictures:
+        for name, ground in GROUNDS.items():
+            (options.pictures / name).write_text(picture(all_aspects, ground), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
