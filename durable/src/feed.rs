@@ -27,6 +27,9 @@ const AHEAD: usize = 1 << 20;
 /// It reads the file, so it works in any process, and needs none of the store's memory. As an iterator it ends where the
 /// log does now, and goes on when there is more; [`wait`](Self::wait) waits for more.
 ///
+/// It continues when the file is compacted, if it is polled at least once between two compactions: the changes that are
+/// only in a file between them are gone with it.
+///
 /// A change may be read before it is on disk. If a power cut then takes it away, the position is
 /// [gone](Error::PositionGone).
 ///

@@ -490,7 +490,7 @@ fn writers_that_wait_are_told_that_the_store_is_closed() {
             closed.join().expect("it does not panic").expect("the disk works");
         };
         let (compaction, errors) = Meeting::new(durability).run(closing, |_, _| false);
-        assert!(matches!(compaction, Err(Error::Io { .. })), "{durability}: {compaction:?}");
+        assert!(matches!(compaction, Err(Error::Closed { .. })), "{durability}: {compaction:?}");
         assert!(
             errors.len() == 3 && errors.iter().all(|error| matches!(error, Error::Closed { .. })),
             "{errors:?}"
