@@ -479,7 +479,7 @@ export class Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>
   /**
    * The key's value, or else what `fetchMethod` makes, which is written. Calls for the same key in one thread wait for one
    * computation. What it throws reaches all of them, and nothing is written; nor is `undefined`, nor a value whose key is written
-   * or deleted meanwhile.
+   * or deleted meanwhile. A call whose signal aborts rejects, and what it began goes on.
    */
   fetch(key: Input<K>, options?: CacheFetchOptions): Promise<Output<V> | Input<V> | undefined>
   /** The same, with what makes the value given here. */

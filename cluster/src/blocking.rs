@@ -70,13 +70,15 @@ impl Options {
     }
 }
 
-/// Makes a method that waits for the asynchronous one of the same name.
+/// Makes methods that wait for the asynchronous ones of the same names.
 macro_rules! waiting {
-    ($($(#[$doc:meta])* $name:ident$(<$($generic:ident: $bound:path),*>)?($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
-        $($(#[$doc])*
-        pub fn $name$(<$($generic: $bound),*>)?(&self, $($argument: $type),*) -> Result<$result> {
+    ($of:ident: $($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        $(
+        #[doc = concat!("See [`", stringify!($of), "::", stringify!($name), "`](crate::", stringify!($of), "::", stringify!($name), ").")]
+        pub fn $name(&self, $($argument: $type),*) -> Result<$result> {
             wait(self.0.$name($($argument),*))
-        })*
+        }
+        )*
     };
 }
 
@@ -115,13 +117,17 @@ impl Store {
         self.0.near_stats()
     }
 
+    /// See [`Store::servers`](crate::Store::servers).
+    pub fn servers(&self) -> Vec<String> {
+        self.0.servers()
+    }
+
     /// See [`Store::close`](crate::Store::close).
     pub fn close(&self) {
         self.0.close();
     }
 
-    waiting! {
-        /// See [`Store::drop_table`](crate::Store::drop_table).
+    waiting! { Store:
         drop_table(name: &str) -> bool;
     }
 }
@@ -151,50 +157,28 @@ impl Table {
         self.0.with_ttl(ttl).map(Self)
     }
 
-    waiting! {
-        /// See [`Table::insert`](crate::Table::insert).
+    waiting! { Table:
         insert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> bool;
-        /// See [`Table::replace`](crate::Table::replace).
         replace(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> bool;
-        /// See [`Table::upsert`](crate::Table::upsert).
         upsert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> bool;
-        /// See [`Table::delete`](crate::Table::delete).
         delete(key: impl AsRef<[u8]>) -> bool;
-        /// See [`Table::select`](crate::Table::select).
         select(key: impl AsRef<[u8]>) -> Option<Vec<u8>>;
-        /// See [`Table::contains`](crate::Table::contains).
         contains(key: impl AsRef<[u8]>) -> bool;
-        /// See [`Table::increment`](crate::Table::increment).
         increment(key: impl AsRef<[u8]>, by: i64) -> i64;
-        /// See [`Table::compare_and_swap`](crate::Table::compare_and_swap).
         compare_and_swap(key: impl AsRef<[u8]>, expected: Option<&[u8]>, new: Option<&[u8]>) -> bool;
-        /// See [`Table::alter`](crate::Table::alter).
         alter(key: impl AsRef<[u8]>, change: impl FnMut(Option<&[u8]>) -> Change) -> bool;
-        /// See [`Table::insert_many`](crate::Table::insert_many).
         insert_many(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Vec<bool>;
-        /// See [`Table::replace_many`](crate::Table::replace_many).
         replace_many(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Vec<bool>;
-        /// See [`Table::upsert_many`](crate::Table::upsert_many).
         upsert_many(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Vec<bool>;
-        /// See [`Table::delete_many`](crate::Table::delete_many).
         delete_many(keys: &[impl AsRef<[u8]>]) -> Vec<bool>;
-        /// See [`Table::select_many`](crate::Table::select_many).
         select_many(keys: &[impl AsRef<[u8]>]) -> Vec<Option<Vec<u8>>>;
-        /// See [`Table::contains_many`](crate::Table::contains_many).
         contains_many(keys: &[impl AsRef<[u8]>]) -> Vec<bool>;
-        /// See [`Table::increment_many`](crate::Table::increment_many).
         increment_many(amounts: &[(impl AsRef<[u8]>, i64)]) -> Vec<i64>;
-        /// See [`Table::compare_and_swap_many`](crate::Table::compare_and_swap_many).
         compare_and_swap_many(swaps: &[Swap<'_>]) -> Vec<bool>;
-        /// See [`Table::len`](crate::Table::len).
         len() -> u64;
-        /// See [`Table::is_empty`](crate::Table::is_empty).
         is_empty() -> bool;
-        /// See [`Table::clear`](crate::Table::clear).
         clear() -> ();
-        /// See [`Table::ttl`](crate::Table::ttl).
         ttl(key: impl AsRef<[u8]>) -> Expiry;
-        /// See [`Table::expire`](crate::Table::expire).
         expire(key: impl AsRef<[u8]>, ttl: Option<Duration>) -> bool;
     }
 

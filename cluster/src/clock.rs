@@ -39,7 +39,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn it_goes_as_other_clocks_do() {
+    fn the_coarse_clock_keeps_time() {
         let (begun, precise) = (millis(), Instant::now());
         std::thread::sleep(Duration::from_millis(100));
         let passed = millis() - begun;

@@ -88,7 +88,7 @@ pub enum Error {
     /// The store was closed.
     Closed,
     /// A fault of Twindex itself. A write that was under way may be done or not.
-    Internal {
+    Bug {
         /// What failed, and where.
         what: String,
     },
@@ -134,7 +134,7 @@ impl Error {
             Self::TooLarge { .. } => "TWINDEX_VALUE_TOO_LARGE",
             Self::Refused { .. } => "TWINDEX_REFUSED",
             Self::Closed => "TWINDEX_CLOSED",
-            Self::Internal { .. } => "TWINDEX_INTERNAL",
+            Self::Bug { .. } => "TWINDEX_BUG",
         }
     }
 
@@ -145,7 +145,7 @@ impl Error {
             Self::UnknownOutcome { .. }
                 | Self::NotReplicated { .. }
                 | Self::PartlyDone { .. }
-                | Self::Internal { .. }
+                | Self::Bug { .. }
         )
     }
 
@@ -226,7 +226,7 @@ impl fmt::Display for Error {
             }
             Self::Refused { reason } => write!(f, "the server refused the command: {reason}"),
             Self::Closed => f.write_str("the store was closed"),
-            Self::Internal { what } => {
+            Self::Bug { what } => {
                 write!(
                     f,
                     "a fault of Twindex, please report it: {what}. A write under way may be done or not"

@@ -116,18 +116,26 @@ register('clear', function(keys)
   return redis.call('UNLINK', keys[1], keys[2])
 end, {'allow-oom'})
 
--- Up to so many pairs of a range, and of so many bytes and one group more: whether there may be more, their keys and, beside
--- them, their values. Groups grow while pairs are short.
+-- Up to so many pairs of a range: whether there may be more, their keys and, beside them, their values. The client says how
+-- many values will fit into so many bytes, by the pairs that it has read. If some are much longer, they are read in groups that
+-- begin with one and grow while pairs are short.
 register('page', function(keys, args)
-  local found, limit = nil, tonumber(args[5])
+  local found, limit, group = nil, tonumber(args[5]), tonumber(args[6])
   if args[3] == '1' then
     found = redis.call('ZRANGE', keys[2], args[2], args[1], 'BYLEX', 'REV', 'LIMIT', 0, args[4])
   else
     found = redis.call('ZRANGE', keys[2], args[1], args[2], 'BYLEX', 'LIMIT', 0, args[4])
   end
-  local values, bytes, group = {}, 0, 1
-  while #values < #found and bytes < limit do
-    local last = math.min(#values + group, #found)
+  local count, more = #found, #found == tonumber(args[4]) and 1 or 0
+  if count == 0 then return {0, found, {}} end
+  for i = count, 1, count < 64 and -14 or -32 do
+    if redis.call('HSTRLEN', keys[1], found[i]) * count > 4 * limit then group = 1 end
+  end
+  if count <= group then return {more, found, redis.call('HMGET', keys[1], unpack(found))} end
+  local values, bytes = {}, 0
+  while #values < count and bytes < limit do
+    local last = math.min(#values + group, count)
+    if redis.call('HSTRLEN', keys[1], found[last]) * group > limit then last = #values + 1 end
     local some = redis.call('HMGET', keys[1], unpack(found, #values + 1, last))
     local length = 0
     for i = 1, #some do
@@ -135,10 +143,10 @@ register('page', function(keys, args)
       length = length + #found[#values] + #(some[i] or '')
     end
     bytes = bytes + length
-    group = math.max(1, math.min(group * 4, math.floor(limit * #some / (length + 1)), 64))
+    group = math.max(1, math.min(#some * 4, math.floor(limit * #some / (length + 1)), 64))
   end
-  local more = (#values < #found or #found == tonumber(args[4])) and 1 or 0
-  for i = #found, #values + 1, -1 do found[i] = nil end
+  if #values < count then more = 1 end
+  for i = count, #values + 1, -1 do found[i] = nil end
   return {more, found, values}
 end, {'no-writes'})
 

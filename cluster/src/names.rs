@@ -13,6 +13,7 @@
 //! `tw:`, so that a near cache hears of nothing else.
 
 use std::fmt::Write as _;
+use std::sync::atomic::AtomicUsize;
 
 use crate::error::{Error, Result};
 use crate::slot;
@@ -31,6 +32,8 @@ pub(crate) struct Layout {
     pub(crate) prefix: Vec<u8>,
     /// None for a hash table.
     pub(crate) partitions: Vec<Partition>,
+    /// About how many bytes a pair has, as the last page that was read says; 0 before there was one.
+    pub(crate) pair_bytes: AtomicUsize,
 }
 
 /// A part of a sorted table that lies in one slot.
@@ -71,7 +74,12 @@ impl Names {
             Partition { slot: slot::of(tag.to_string().as_bytes()), pairs: key("pairs"), order: key("order") }
         };
         let partitions = (0..partitions).map(partition).collect();
-        Layout { generation: generation.into(), prefix: prefix.into_bytes(), partitions }
+        Layout {
+            generation: generation.into(),
+            prefix: prefix.into_bytes(),
+            partitions,
+            pair_bytes: AtomicUsize::new(0),
+        }
     }
 }
 

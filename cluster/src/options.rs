@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_is_refused_and_so_is_one_without_tls() {
+    fn wrong_certificates_are_refused() {
         let pem = |what| format!("-----BEGIN {what}-----\nAAAA\n-----END {what}-----\n").into_bytes();
         let (certificate, key) = (pem("CERTIFICATE"), pem("PRIVATE KEY"));
         for (url, options, what) in [

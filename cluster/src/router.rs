@@ -512,7 +512,7 @@ impl Router {
         let confirms = self.replicas > 0 && kind != Kind::Read;
         // Only what was written is waited for. Where that is certain, the wait goes along.
         let is_certain = confirms && group.iter().all(|one| one.op.wrote.is_none());
-        let wrote: Vec<_> = group.iter().map(|one| one.op.wrote).collect();
+        let wrote: Vec<_> = group.iter().filter(|_| confirms).map(|one| one.op.wrote).collect();
         let mut pipeline = Pipeline::with_capacity(group.len() + 1);
         let answers = if group.len() == 1 && !group[0].asks() && !is_certain {
             link.send(&group[0].op.cmd).await.map(|value| vec![value])

@@ -2,6 +2,7 @@
 //! writes together.
 
 use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
 
 use redis::{Cmd, Value};
 
@@ -114,6 +115,8 @@ pub(crate) fn lengths(layout: &Layout) -> Vec<Op> {
 }
 
 /// Up to `count` pairs of a partition between two bounds, as `ZRANGE` names them, and of about so many bytes.
+///
+/// As many values are read in one step as probably fit. That costs the server no more than a page without a limit.
 pub(crate) fn page(
     layout: &Layout,
     partition: usize,
@@ -121,9 +124,10 @@ pub(crate) fn page(
     down: bool,
     (count, bytes): (usize, usize),
 ) -> Op {
+    let group = bytes.checked_div(layout.pair_bytes.load(Relaxed)).unwrap_or(1).max(1);
     let partition = &layout.partitions[partition];
     let mut cmd = functions::call("page", &[&partition.pairs, &partition.order]);
-    cmd.arg(bounds[0]).arg(bounds[1]).arg(u8::from(down)).arg(count).arg(bytes);
+    cmd.arg(bounds[0]).arg(bounds[1]).arg(u8::from(down)).arg(count).arg(bytes).arg(group);
     Op::new(partition.slot, cmd)
 }
 

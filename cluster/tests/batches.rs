@@ -103,7 +103,7 @@ async fn a_batch_that_fails_does_nothing() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_server_can_do_in_one_step_is_refused() -> Result<()> {
+async fn batches_over_several_slots_are_refused() -> Result<()> {
     let (cluster, server) = (Cluster::start(3, 0)?, Server::start(&[])?);
     for (url, is_cluster) in [(cluster.url(), true), (server.url(), false)] {
         let (store, hash, sorted) = open(&url, 16).await?;
@@ -144,7 +144,7 @@ async fn what_no_server_can_do_in_one_step_is_refused() -> Result<()> {
 /// Money goes to and fro between accounts while slots move and connections drop; none is made or lost, and no reader sees a
 /// transfer half done.
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_sees_half_a_batch() -> Result<()> {
+async fn no_reader_sees_half_a_batch() -> Result<()> {
     let cluster = Cluster::start(3, 0)?;
     let (store, _, sorted) = open(&cluster.url(), 1).await?;
     let accounts: Vec<String> = (0..10).map(|number| format!("account{number}")).collect();

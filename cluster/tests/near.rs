@@ -4,16 +4,16 @@
 //! |---|---|
 //! | an invalidation overtakes a read in flight | `no_read_that_an_invalidation_overtook_stays` |
 //! | an invalidation comes between the answer and its storing, on two connections | `an_answer_that_was_held_up_is_not_kept`, `an_invalidation_that_was_held_up_is_obeyed` |
-//! | the same on one | `what_was_invalidated_while_it_was_read_is_not_kept`, in `src/near/kept.rs` |
+//! | the same on one | `a_read_that_races_an_invalidation_is_not_kept`, in `src/near/kept.rs` |
 //! | a failover; a master that hangs without dying | `a_master_that_hangs_or_dies_is_not_believed_for_long` |
 //! | a lost connection | `a_lost_connection_empties_it_and_it_listens_again` |
 //! | a slot that moved | `a_moved_slot_shows_its_new_values` |
-//! | a slot that moved to a master that nobody knew | `what_a_new_master_was_given_is_shown` |
-//! | a key that expired on the server | `what_expires_is_not_shown`, `what_the_server_expires_is_forgotten` |
+//! | a slot that moved to a master that nobody knew | `slots_of_a_new_master_show_its_values` |
+//! | a key that expired on the server | `expired_pairs_are_never_returned`, `pairs_that_the_server_expires_are_forgotten` |
 //! | a flushed database | `a_flushed_server_empties_it` |
 //! | a client that does not see its own write | `a_client_reads_its_own_writes` |
 //! | two fields of one HASH that are mixed up | `rows_of_one_partition_are_not_mixed_up` |
-//! | a table that is cleared or dropped | `what_others_clear_is_gone` |
+//! | a table that is cleared or dropped | `pairs_that_others_clear_are_gone` |
 //! | a table of which no handle was left for a while | `a_table_that_is_opened_again_shows_what_was_written_meanwhile` |
 //! | an answer that comes after the pair's time | `an_answer_that_was_held_up_lives_no_longer` |
 
@@ -248,7 +248,7 @@ async fn rows_of_one_partition_are_not_mixed_up() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_others_clear_is_gone() -> Result<()> {
+async fn pairs_that_others_clear_are_gone() -> Result<()> {
     let cluster = Cluster::start(3, 0)?;
     for index in BOTH {
         let (_, table) = near(&cluster.url(), index).await;
@@ -271,7 +271,7 @@ async fn what_others_clear_is_gone() -> Result<()> {
 
 /// A pair whose time to live was set after it was read, and which the server then removed.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_server_expires_is_forgotten() -> Result<()> {
+async fn pairs_that_the_server_expires_are_forgotten() -> Result<()> {
     let server = Server::start(&[])?;
     let (_, table) = near(&server.url(), Index::Hash).await;
     let other = plain(&server.url(), Index::Hash).await;
@@ -283,7 +283,7 @@ async fn what_the_server_expires_is_forgotten() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_expires_is_not_shown() -> Result<()> {
+async fn expired_pairs_are_never_returned() -> Result<()> {
     let server = Server::start(&["--hz", "1"])?;
     let (store, table) = near(&server.url(), Index::Hash).await;
     let brief = plain(&server.url(), Index::Hash).await.with_ttl(Duration::from_millis(300))?;
@@ -456,7 +456,7 @@ async fn a_moved_slot_shows_its_new_values() -> Result<()> {
 /// That a key has no value was kept of the slot's former master, which had nothing to tell when the slot went to a master that was
 /// new to the cluster. Nobody who finds all in the process hears of a new master, and so of what is written there.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_new_master_was_given_is_shown() -> Result<()> {
+async fn slots_of_a_new_master_show_its_values() -> Result<()> {
     let cluster = Cluster::start(3, 0)?;
     let id: String = cluster.servers()[0].command(&["CLUSTER", "MYID"])?;
     for server in cluster.servers().iter().rev() {

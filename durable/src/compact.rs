@@ -72,7 +72,8 @@ pub(crate) fn compact(
         new.file.reserve(new.at, new.at + SLACK).map_err(|error| Error::io(&new.beside, error))?;
         let folder = home.disk.folder(&home.path).map_err(|error| Error::io(&home.path, error))?;
         let mut held = home.lock_in_place()?;
-        *held = new.put_in_place()?.or(held.take());
+        let lock = new.put_in_place(held.as_ref())?;
+        *held = lock.or(held.take());
         // From here on a crash may leave either file, and the old one will lack what is written next.
         folder.sync().map_err(|error| leader.fail(&error))?;
         Ok(new.end())

@@ -15,12 +15,13 @@ use crate::disk::real::RealDisk;
 use crate::error::{Error, Result};
 use crate::follower::Follower;
 use crate::load::{self, Torn};
-use crate::lock::{Lock, pid};
+use crate::lock::{Lock, Make, pid};
 use crate::log::{End, Log};
 use crate::notice::Notice;
 use crate::options::{Durability, Options};
 use crate::paths::resolve;
 use crate::position::Position;
+use crate::registry;
 use crate::rewrite::{Compaction, is_in_place, moved, remove_left, write_anew};
 use crate::stripes::{Gate, Stripes};
 
@@ -57,6 +58,8 @@ pub(crate) struct Home {
     pub(crate) following: Following,
     pub(crate) compaction: Compaction,
     closed: AtomicBool,
+    /// Tells whether this process is a child of fork, which leaves the file to its parent.
+    forks: u32,
     /// Somebody was told that the log failed when they closed the store.
     close_failed: AtomicBool,
     /// Taken before the log's own locks are, or while they are held: it is held for a few calls of the system alone.
@@ -128,17 +131,21 @@ impl Core {
     pub(crate) fn open_on(disk: Arc<dyn Disk>, path: &Path, options: Options) -> Result<Arc<Self>> {
         let Options { durability, read_only, existing, memory_limit, compact_by_hand, progress } = options;
         let mut progress = progress.unwrap_or_else(|| Box::new(|_| {}));
-        let mut lock = if read_only { None } else { disk.lock(path, !existing)? };
+        let make = if existing { Make::Never } else { Make::IfAbsent };
+        let mut lock = if read_only { None } else { disk.lock(path, make)? };
         let failed = |error| Error::io(path, error);
         if !read_only {
             // It is in nobody's way where it cannot be removed.
             let _ = remove_left(&*disk, path);
         }
         let with_log = durability != Durability::None && !read_only;
+        if let Some(lock) = lock.as_ref().filter(|_| with_log) {
+            lock.check_writable().map_err(failed)?;
+        }
         // Who holds the lock is the only writer.
         let has_writer = || read_only && disk.has_writer(path);
         let mut stamp = None;
-        let found = match disk.open(path, with_log) {
+        let found = match disk.open(path, lock.as_ref()) {
             // Whoever makes an empty file for a store means a new one, and so does a store that was not saved yet.
             Ok(file) if file.len().map_err(failed)? == 0 => None,
             Ok(file) => {
@@ -209,6 +216,7 @@ impl Core {
             following,
             compaction: Compaction::default(),
             closed: AtomicBool::new(false),
+            forks: registry::forks(),
             close_failed: AtomicBool::new(false),
             lock: Mutex::new(lock),
         };
@@ -281,8 +289,7 @@ impl Core {
         let process = home.following.process.load(Relaxed);
         if process != 0 && process != pid() {
             // The thread is the parent's, and may have had the lock when the child was made.
-            let what = "follow was called before this process was forked off: open the store anew in it";
-            return Err(Error::io(&home.path, std::io::Error::other(what)));
+            return Err(home.is_parents());
         }
         let mut follower = lock(follower);
         let batches = follower.refresh(&*home.disk, &home.path);
@@ -331,7 +338,7 @@ impl Core {
         let mut held = lock(&home.lock);
         if !is_in_place(held.as_ref(), &home.path)? {
             // Nothing of this store is in a file that was moved or removed since. It is written where it belongs.
-            *held = home.disk.lock(&home.path, true)?;
+            *held = home.disk.lock(&home.path, Make::IfAbsent)?;
         }
         write_anew(&*home.disk, &home.path, &mut held, &self.tables(), progress)?;
         home.compaction.count.fetch_add(1, Relaxed);
@@ -349,10 +356,17 @@ impl Core {
         if home.closed.load(Relaxed) {
             return Ok(());
         }
+        let set_closing = |closing| {
+            if let Some(lock) = &*lock(&home.lock) {
+                lock.set_closing(closing);
+            }
+        };
+        set_closing(true);
         let _alone = home.compaction.stop();
         if home.closed.load(Relaxed) {
             return Ok(());
         }
+        set_closing(true);
         let closed = match &home.logged {
             Some(Logged { log, stripes }) => log.close(stripes),
             None if home.read_only => Ok(()),
@@ -362,12 +376,12 @@ impl Core {
             // A log that failed never comes to an end. Whoever was told so, and closes again, wants to be rid of it.
             let is_told = matches!(error, Error::LogFailed { .. }) && home.close_failed.swap(true, Relaxed);
             if !is_told {
+                set_closing(false);
                 home.compaction.go_on();
                 return Err(error);
             }
         }
-        home.closed.store(true, Relaxed);
-        drop(lock(&home.lock).take());
+        home.release();
         Ok(())
     }
 
@@ -378,8 +392,7 @@ impl Core {
             // What could not be synced now was told to its writer then, or is in the promised second.
             let _ = self.close();
         }
-        home.closed.store(true, Relaxed);
-        drop(lock(&home.lock).take());
+        home.release();
     }
 }
 
@@ -398,10 +411,31 @@ impl Home {
         Ok(())
     }
 
+    /// Closes the file, and lets go of its lock.
+    fn release(&self) {
+        self.closed.store(true, Relaxed);
+        if let Some(Logged { log, .. }) = &self.logged {
+            log.release();
+        }
+        if let Some(follower) = &self.follower {
+            lock(follower).release();
+        }
+        drop(lock(&self.lock).take());
+    }
+
+    #[cold]
+    fn is_parents(&self) -> Error {
+        let what = "it was opened before this process was forked off: open the store anew in it";
+        Error::io(&self.path, std::io::Error::other(what))
+    }
+
     pub(crate) fn check_writable(&self) -> Result<()> {
         self.check_open()?;
         if self.read_only {
             return Err(Error::ReadOnly { path: self.path.clone() });
+        }
+        if self.forks != registry::forks() {
+            return Err(self.is_parents());
         }
         match &self.logged {
             Some(logged) => logged.log.check_open(),
@@ -450,4 +484,37 @@ fn is_on_disk(end: &End) -> std::io::Result<bool> {
     // Where the system cannot be told to read the disk, they are written again.
     let is_same = if end.file.forget(end.synced)? { hash(false)? == seen } else { hash(true)? == seen };
     Ok(is_same)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::Store;
+
+    /// Where one thread closed a file and another opened it, the one that came a little early was told that it was in use.
+    #[test]
+    fn an_open_waits_for_a_close_in_this_process() -> Result<()> {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let path = folder.path().join("app.twx");
+        for durability in [Durability::None, Durability::EverySec] {
+            let open = || Options::new().durability(durability).open(&path);
+            let store = open()?;
+            assert!(matches!(open(), Err(Error::InUse { .. })));
+            store.table("t", twindex::Index::Hash)?.upsert("a", "1")?;
+            lock(&store.handle.0.home()?.lock).as_ref().expect("it is locked").set_closing(true);
+            thread::scope(|scope| {
+                let opening = scope.spawn(open);
+                thread::sleep(Duration::from_millis(5));
+                assert!(!opening.is_finished());
+                store.close()?;
+                let again: Store = opening.join().expect("no panic")?;
+                assert!(again.find_table("t")?.is_some_and(|table| table.len() == 1));
+                Ok::<_, Error>(())
+            })?;
+        }
+        Ok(())
+    }
 }

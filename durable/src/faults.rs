@@ -640,7 +640,7 @@ fn a_dump_of_fewer_pairs_than_its_end_says_is_refused() {
 fn a_record_that_was_written_meanwhile_is_not_torn() {
     use crate::disk::Disk as _;
     let (disk, _) = file();
-    let file = disk.open(&path(), false).expect("the disk works");
+    let file = disk.open(&path(), None).expect("the disk works");
     let bytes = disk.bytes(&path());
     let header = Header::decode(&bytes).expect("it is a store");
     let whole = bytes.iter().rposition(|byte| *byte != 0).expect("it is no empty file") as u64;

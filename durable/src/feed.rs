@@ -168,11 +168,13 @@ impl Changes {
             Look::Empty => Ok(()),
             Look::Same => self.read().map(drop),
             Look::Other(..) => {
-                // The old file gets no more records once another has its name.
-                if self.read()? && self.read.is_empty() {
-                    self.go_over()?;
+                // The old file gets no more records once another has its name. If it is damaged, it stays so.
+                match self.read() {
+                    Ok(false) => Ok(()),
+                    Ok(true) | Err(Error::Damaged { .. }) if !self.read.is_empty() => Ok(()),
+                    Ok(true) | Err(Error::Damaged { .. }) => self.go_over(),
+                    Err(error) => Err(error),
                 }
-                Ok(())
             }
             Look::Earlier(..) => self.go_over(),
         }

@@ -72,9 +72,14 @@ impl Follower {
                 Some((file, header)) => self.go_over(&file, header, &has_writer)?,
                 None => 0,
             },
-            // The old file gets no more records once another has its name.
+            // The old file gets no more records once another has its name. If it is damaged, it stays so: the other one may
+            // be what was recovered from it.
             Look::Other(file, header) => {
-                self.read(&has_writer)? + self.go_over(&file, header, &has_writer)?
+                let read = match self.read(&has_writer) {
+                    Err(Corrupt { .. }) => 0,
+                    read => read?,
+                };
+                read + self.go_over(&file, header, &has_writer)?
             }
             Look::Earlier(file, header) => self.go_over(&file, header, &has_writer)?,
         };
@@ -173,6 +178,11 @@ impl Follower {
             Look::Other(file, _) | Look::Earlier(file, _) => Ok(file.len()?),
             Look::Empty => Ok(0),
         }
+    }
+
+    /// Lets go of the file.
+    pub(crate) fn release(&mut self) {
+        self.source = Source::Nothing;
     }
 
     /// When all that there was in the file had been read.

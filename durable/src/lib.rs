@@ -48,6 +48,7 @@ mod options;
 mod paths;
 mod pause;
 mod position;
+mod registry;
 mod replay;
 mod reserve;
 mod rewrite;

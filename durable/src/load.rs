@@ -675,11 +675,15 @@ mod tests {
             Ok(false)
         }
 
-        fn lock(&self, _: &std::path::Path) -> io::Result<Option<crate::lock::Lock>> {
+        fn lock(
+            &self,
+            _: &std::path::Path,
+            _: Option<&crate::lock::Lock>,
+        ) -> io::Result<Option<crate::lock::Lock>> {
             Ok(None)
         }
 
-        fn is_removed(&self) -> io::Result<bool> {
+        fn is_gone(&self, _: &std::path::Path) -> io::Result<bool> {
             Ok(false)
         }
 

@@ -1,6 +1,7 @@
 //! What happens in the background, told to the program's logger.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
 
@@ -39,11 +40,13 @@ pub(crate) enum Notice<'n> {
 }
 
 impl Notice<'_> {
-    /// Tells the logger that this happened to the file at `path`.
+    /// Tells the logger that this happened to the file at `path`. A logger that panics ends no thread of ours.
     #[cold]
     pub(crate) fn tell(&self, path: &Path) {
         let path = path.display();
-        log::log!(target: LOG_TARGET, self.level(), path:%, event = self.event(); "{path}: {self}");
+        let tell =
+            || log::log!(target: LOG_TARGET, self.level(), path:%, event = self.event(); "{path}: {self}");
+        let _ = catch_unwind(AssertUnwindSafe(tell));
     }
 
     fn level(&self) -> Level {

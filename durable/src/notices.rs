@@ -31,6 +31,7 @@ impl Log for Logger {
 
     fn log(&self, record: &Record<'_>) {
         assert!(self.enabled(record.metadata()), "{}", record.target());
+        assert!(!record.args().to_string().contains("panics.twx"), "a logger that panics");
         let value = |key| record.key_values().get(Key::from_str(key)).expect("it is there").to_string();
         let told = (record.level(), value("path"), value("event"), record.args().to_string());
         self.0.lock().expect("no test panics here").push(told);
@@ -86,6 +87,18 @@ fn a_slow_sync_is_told() {
     assert_told(&path, Level::Warn, "slow_sync", "a sync took");
 }
 
+/// The thread that syncs ended with the logger's panic, and nothing was synced any more.
+#[test]
+fn a_logger_that_panics_ends_no_thread_and_fails_no_write() {
+    let (disk, path) = (SimDisk::new(1), PathBuf::from("panics.twx"));
+    let store = open(&disk, &path, Durability::EverySec).unwrap();
+    let table = store.table("t", Index::Hash).unwrap();
+    disk.set_room(0);
+    while table.upsert("a", [1; 9999]).is_ok() {}
+    tick(&store).unwrap();
+    assert!(store.stats().syncs > 0);
+}
+
 #[test]
 fn writers_that_wait_are_told_of_once() {
     let (disk, path) = (SimDisk::new(1), PathBuf::from("late.twx"));
@@ -120,7 +133,7 @@ fn a_compaction_that_failed_in_the_background_is_told() {
     let store = open(&disk, &path, Durability::EverySec).unwrap();
     let table = store.table("t", Index::Hash).unwrap();
     disk.before_sync(|name| {
-        let is_new = name.extension().is_some_and(|extension| extension == "new");
+        let is_new = name.extension().is_some_and(|extension| extension == "twindex-temporary");
         if is_new { Err(io::Error::other("a bad sector")) } else { Ok(()) }
     });
     while store.stats().compaction_error.is_none() {
@@ -160,7 +173,7 @@ fn a_follower_that_does_not_keep_up_is_told() {
     let copy = Store { handle: Arc::new(Handle(core)) };
     copy.follow().unwrap();
     store.close().unwrap();
-    disk.open(&path, true).and_then(|file| file.write_at(0, &[0xff; 4])).unwrap();
+    disk.open(&path, None).and_then(|file| file.write_at(0, &[0xff; 4])).unwrap();
     while copy.stats().follow_error.is_none() {
         thread::sleep(Duration::from_millis(1));
     }

@@ -26,9 +26,16 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// The name of a file of ours beside a store's.
-pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+/// How the names of files end that are made beside a store's and removed where they are found. No store may have one.
+pub(crate) const TEMPORARY: &str = ".twindex-temporary";
+
+pub(crate) fn is_temporary(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(TEMPORARY.as_bytes())
+}
+
+/// What a file is called until it takes the place of the one at `path`.
+pub(crate) fn temporary(path: &Path) -> PathBuf {
     let mut name = OsString::from(path);
-    name.push(ending);
+    name.push(TEMPORARY);
     name.into()
 }

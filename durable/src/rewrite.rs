@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::load::LogReader;
 use crate::lock::Lock;
 use crate::log::{End, LEAST_DUE_BYTES, Log, Pace, random_salt};
+use crate::paths::temporary;
 
 /// The simulated disk is slow enough for tests of less.
 const PART: u64 = if cfg!(test) { 16 } else { 1 };
@@ -159,7 +160,8 @@ pub(crate) fn replace(
     if !is_in_place(held.as_ref(), path)? {
         return Err(moved(path));
     }
-    *held = new.put_in_place()?.or(held.take());
+    let lock = new.put_in_place(held.as_ref())?;
+    *held = lock.or(held.take());
     folder.sync().map_err(|error| Error::io(path, error))?;
     Ok(new.end())
 }
@@ -174,14 +176,9 @@ pub(crate) fn moved(path: &Path) -> Error {
     Error::io(path, io::Error::new(io::ErrorKind::NotFound, what))
 }
 
-/// What a file is called until it takes the place of the one at `path`.
-fn name_of_new(path: &Path) -> PathBuf {
-    crate::paths::beside(path, ".new")
-}
-
 /// Removes what a process that ended too early left beside the file, which whoever calls this has locked.
 pub(crate) fn remove_left(disk: &dyn Disk, path: &Path) -> io::Result<()> {
-    match disk.remove(&name_of_new(path)) {
+    match disk.remove(&temporary(path)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
     }
@@ -232,7 +229,7 @@ impl<'d> New<'d> {
         held: Option<&Lock>,
         stopped: &'d AtomicBool,
     ) -> Result<Self> {
-        let beside = name_of_new(path);
+        let beside = temporary(path);
         remove_left(disk, path).and_then(|()| disk.create(&beside, held)).map_or_else(
             |error| Err(Error::io(&beside, error)),
             |file| Ok(Self::empty(disk, path, beside.clone(), file, stopped)),
@@ -343,9 +340,9 @@ impl<'d> New<'d> {
     }
 
     /// Gives it the other's name, and returns the lock that it has from before on.
-    pub(crate) fn put_in_place(&mut self) -> Result<Option<Lock>> {
+    pub(crate) fn put_in_place(&mut self, held: Option<&Lock>) -> Result<Option<Lock>> {
         let failed = |error| Error::io(self.path, error);
-        let lock = self.file.lock(self.path).map_err(failed)?;
+        let lock = self.file.lock(self.path, held).map_err(failed)?;
         self.disk.rename(&self.beside, self.path).map_err(failed)?;
         self.in_place = true;
         Ok(lock)

@@ -54,7 +54,7 @@ fn filled(durability: Durability) -> (SimDisk, Store, Table) {
 }
 
 fn is_new(name: &Path) -> bool {
-    name.extension().is_some_and(|extension| extension == "new")
+    name.extension().is_some_and(|extension| extension == "twindex-temporary")
 }
 
 /// Room is set aside for much more than is written. The log of a disk that had less than that left failed for good while

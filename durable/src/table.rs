@@ -148,6 +148,12 @@ impl Table {
         self.acknowledged(self.swap_unacknowledged(key.as_ref(), expected, new))
     }
 
+    /// Whether the next write may wait for the disk or a compaction.
+    #[inline]
+    pub fn may_wait(&self) -> bool {
+        self.handle.0.logged().is_some_and(|logged| logged.log.is_ahead())
+    }
+
     /// Removes all pairs and returns their memory.
     pub fn clear(&self) -> Result<()> {
         let handle = &self.handle;

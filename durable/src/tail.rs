@@ -100,7 +100,7 @@ pub(crate) enum Place {
 
 /// Opens the file at `path`. `None` if it is empty.
 pub(crate) fn open(disk: &dyn Disk, path: &Path) -> Result<Option<(Arc<dyn File>, Header)>> {
-    let file = disk.open(path, false)?;
+    let file = disk.open(path, None)?;
     let mut bytes = [0; HEADER_BYTES];
     let read = file.read_at(0, &mut bytes)?;
     if read == 0 {

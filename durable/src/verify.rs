@@ -15,7 +15,7 @@ use crate::disk::real::RealDisk;
 use crate::error::{Error, Result};
 use crate::load::{LogReader, Torn};
 use crate::paths::resolve;
-use crate::whole::{read_cache, save};
+use crate::whole::{read_cache, save_new};
 
 /// Bytes of a file that are not what was written there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +85,10 @@ pub fn check_within(
     mut progress: impl FnMut(Progress),
 ) -> Result<Report> {
     let path = &resolve(path.as_ref());
+    // As for whoever opens it, an empty file is a store that was not saved yet.
+    if RealDisk.open(path, None).and_then(|file| file.len()).is_ok_and(|bytes| bytes == 0) {
+        return Ok(Report { version: VERSION, ..Report::default() });
+    }
     let report = match read_cache(path) {
         Err(twindex::Error::Corrupt { offset: 0 | 8, .. } | twindex::Error::Io(_)) => {
             read(path, memory_limit, &mut progress).map(|(report, _)| report)
@@ -101,7 +105,7 @@ fn check_cache<R: Read>(
     memory_limit: usize,
     progress: &mut dyn FnMut(Progress),
 ) -> twindex::Result<Report> {
-    let file = RealDisk.open(path, false)?;
+    let file = RealDisk.open(path, None)?;
     let bytes = file.len()?;
     let mut report = Report { version: CACHE_VERSION, bytes, dump_bytes: bytes, ..Report::default() };
     let mut reader = LogReader::of_file(&*file, 0, bytes, HEADER_BYTES as u64).with_limit(memory_limit);
@@ -142,12 +146,13 @@ pub fn recover_within(
     mut progress: impl FnMut(Progress),
 ) -> Result<Recovery> {
     let (from, to) = (&resolve(from.as_ref()), to.as_ref());
-    if to.exists() {
+    // So that nobody waits for what could not be saved. What is made meanwhile is not replaced either.
+    if to.symlink_metadata().is_ok() {
         return Err(Error::io(to, ErrorKind::AlreadyExists.into()));
     }
     let (report, store) =
         read(from, memory_limit, &mut progress).map_err(|error| Error::of_file(from, error))?;
-    save(&store, to).map_err(|error| Error::of_file(to, error))?;
+    save_new(&store, &resolve(to))?;
     let tables =
         store.tables().iter().map(|table| (table.name().to_owned(), table.index(), table.len())).collect();
     Ok(Recovery { report, tables })
@@ -171,7 +176,7 @@ fn read(
     memory_limit: usize,
     progress: &mut dyn FnMut(Progress),
 ) -> twindex::Result<(Report, twindex::Store)> {
-    let file = RealDisk.open(path, false)?;
+    let file = RealDisk.open(path, None)?;
     let len = file.len()?;
     let mut header = [0; HEADER_BYTES];
     let read = file.read_at(0, &mut header)?;

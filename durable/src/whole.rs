@@ -15,7 +15,7 @@ use crate::disk::real::RealDisk;
 use crate::disk::{Disk, File};
 use crate::error::AtPath;
 use crate::load::{is_believed, load as load_file};
-use crate::lock::pid;
+use crate::lock::{Make, pid};
 use crate::options::ProgressFn;
 use crate::paths::resolve;
 use crate::rewrite::{New, replace};
@@ -42,15 +42,22 @@ fn to_engine(error: crate::error::Error) -> Error {
 /// [`save`], to a path that leads to no link.
 pub(crate) fn save_to(store: &Store, path: &Path) -> crate::error::Result<()> {
     let tables = (0..).zip(store.tables()).collect::<Vec<_>>();
-    save_by(path, &mut |new| new.dump(&tables, &mut |_| {}))
+    save_by(path, Make::IfAbsent, &mut |new| new.dump(&tables, &mut |_| {}))
+}
+
+/// [`save`] to a file that is not there yet.
+pub(crate) fn save_new(store: &Store, path: &Path) -> crate::error::Result<()> {
+    let tables = (0..).zip(store.tables()).collect::<Vec<_>>();
+    save_by(path, Make::New, &mut |new| new.dump(&tables, &mut |_| {}))
 }
 
 fn save_by(
     path: &Path,
+    make: Make,
     fill: &mut dyn FnMut(&mut New<'_>) -> crate::error::Result<()>,
 ) -> crate::error::Result<()> {
     let _one = Saving::begin();
-    let mut lock = RealDisk.lock(path, true)?;
+    let mut lock = RealDisk.lock(path, make)?;
     replace(&RealDisk, path, &mut lock, fill).map(drop)
 }
 
@@ -101,7 +108,7 @@ impl Drop for Saving {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn save_cache(cache: &Cache, path: impl AsRef<Path>) -> Result<()> {
-    save_by(&resolve(path.as_ref()), &mut |new| new.dump_cache(cache)).map_err(to_engine)
+    save_by(&resolve(path.as_ref()), Make::IfAbsent, &mut |new| new.dump_cache(cache)).map_err(to_engine)
 }
 
 /// The cache in the file at `path`, of which the beginning was read.
@@ -117,7 +124,7 @@ pub fn read_cache(path: impl AsRef<Path>) -> Result<SavedCache<Box<dyn Read + Se
 #[doc(hidden)]
 pub fn open_cache(path: impl AsRef<Path>) -> Result<Box<dyn Read + Send>> {
     let path = resolve(path.as_ref());
-    let open = || Ok(RealDisk.open(&path, false)?).and_then(|file| check_lengths(&*file).map(|()| file));
+    let open = || Ok(RealDisk.open(&path, None)?).and_then(|file| check_lengths(&*file).map(|()| file));
     let file = open().map_err(|error| name_path(error, &path))?;
     Ok(Box::new(BufReader::with_capacity(1 << 18, CacheFile { file, path, offset: 0 })))
 }
@@ -191,7 +198,7 @@ pub fn load_within(
 }
 
 fn read_whole(path: &Path, memory_limit: Option<usize>, progress: &mut ProgressFn) -> Result<Store> {
-    let file = RealDisk.open(path, false)?;
+    let file = RealDisk.open(path, None)?;
     let found = load_file(&file, &|| RealDisk.has_writer(path), memory_limit, progress)?;
     match found.torn {
         None => Ok(found.loader.store().clone()),
@@ -228,7 +235,7 @@ mod tests {
         table.insert_many(&(0..5_000_u32).map(|key| (key.to_be_bytes(), "v")).collect::<Vec<_>>())?;
         for _ in 0..2 {
             let mut tried = 0;
-            let mut lock = RealDisk.lock(&path, true)?;
+            let mut lock = RealDisk.lock(&path, Make::IfAbsent)?;
             write_anew(&RealDisk, &path, &mut lock, &[(0, table.clone())], &mut |_| {
                 assert!(matches!(crate::Store::open(&path), Err(crate::Error::InUse { .. })));
                 tried += 1;

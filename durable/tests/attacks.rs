@@ -249,9 +249,9 @@ fn readers_keep_no_writer_out() {
     });
 }
 
-/// The error named the process that had opened the file, which was dead: its child had it.
+/// A child of fork that outlived its parent kept the file locked.
 #[test]
-fn the_error_names_a_process_that_lives() {
+fn a_child_of_fork_keeps_no_lock() {
     let (_folder, path) = folder();
     let mut pipe = [0; 2];
     // SAFETY: `pipe` has room for what the call writes.
@@ -259,12 +259,18 @@ fn the_error_names_a_process_that_lives() {
     // SAFETY: the child uses what this thread alone has, and no lock that another one may hold.
     let parent = unsafe { libc::fork() };
     if parent == 0 {
-        let _store = open(&path, Durability::Always);
+        let store = open(&path, Durability::EverySec);
+        table(&store).insert("a", "1").unwrap();
         // SAFETY: as above.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            // SAFETY: a child that does nothing but wait to be killed.
-            unsafe { libc::pause() };
+            // What it writes would be lost, so it is refused.
+            let is_refused = table(&store).insert("b", "2").is_err();
+            // SAFETY: one byte is written from where it is, and the child does nothing but wait to be killed.
+            unsafe {
+                libc::write(pipe[1], (&raw const is_refused).cast(), 1);
+                libc::pause();
+            }
         }
         // SAFETY: four bytes are written from where they are, and the process ends as if it were killed.
         unsafe {
@@ -272,19 +278,47 @@ fn the_error_names_a_process_that_lives() {
             libc::_exit(0);
         }
     }
-    let (mut child, mut status) = (0, 0);
-    // SAFETY: both have room for what the calls write.
+    let (mut told, mut status) = ([0; 5], 0);
+    // SAFETY: all have room for what the calls write.
     unsafe {
-        assert_eq!(libc::read(pipe[0], (&raw mut child).cast(), size_of_val(&child)), 4);
+        for byte in &mut told {
+            assert_eq!(libc::read(pipe[0], (&raw mut *byte).cast::<u8>().cast(), 1), 1);
+        }
         assert_eq!(libc::waitpid(parent, &raw mut status, 0), parent);
     }
-    let found = Store::open(&path);
+    let found = Store::open(&path).map(|store| table(&store).len());
+    // Either may have written first.
+    let child =
+        [&told[1..], &told[..4]].map(|bytes| i32::from_ne_bytes(bytes.try_into().expect("four bytes")));
+    let child =
+        if told[0] == 1 && Path::new(&format!("/proc/{}", child[0])).exists() { child[0] } else { child[1] };
     // SAFETY: the child is ours, and waits.
     unsafe { libc::kill(child, libc::SIGKILL) };
-    assert!(
-        matches!(found, Err(Error::InUse { pid, .. }) if pid == Some(child.cast_unsigned())),
-        "{found:?}"
-    );
+    assert_eq!(found.unwrap(), 1);
+    assert!(told[0] == 1 || told[4] == 1, "the child has written");
+}
+
+/// After a close the object that was left, a follower's too, kept a descriptor: the file's space, and its disk.
+#[test]
+fn a_store_that_is_closed_has_no_descriptor() {
+    let (_folder, path) = folder();
+    let is_open = || {
+        let descriptors = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        descriptors.filter_map(|entry| fs::read_link(entry.path()).ok()).any(|target| target == path)
+    };
+    for durability in [Durability::None, Durability::EverySec, Durability::Always] {
+        let store = open(&path, durability);
+        let table = table(&store);
+        table.upsert("a", "1").unwrap();
+        store.compact().unwrap();
+        let follower = Options::new().read_only(true).open(&path).unwrap();
+        assert!(is_open());
+        follower.close().unwrap();
+        store.close().unwrap();
+        assert!(!is_open(), "{durability}");
+        assert!(matches!(table.upsert("a", "1"), Err(Error::Closed { .. })));
+        assert!(store.stats().log_error.is_none());
+    }
 }
 
 // --- nothing acknowledged is lost
@@ -312,11 +346,20 @@ fn a_store_that_cannot_be_closed_is_open_still() {
 /// A store whose file was removed went on to acknowledge what nobody could ever read again.
 #[test]
 fn a_store_whose_file_is_gone_says_so() {
-    for durability in LOGGED {
-        let (_folder, path) = folder();
+    for (durability, replaced) in
+        LOGGED.into_iter().flat_map(|durability| [(durability, false), (durability, true)])
+    {
+        let (folder, path) = folder();
         let store = open(&path, durability);
         table(&store).insert("a", "1").unwrap();
-        fs::remove_file(&path).unwrap();
+        if replaced {
+            // It has another name still, which nobody will open.
+            fs::hard_link(&path, folder.path().join("backup.twx")).unwrap();
+            fs::write(folder.path().join("other"), "").unwrap();
+            fs::rename(folder.path().join("other"), &path).unwrap();
+        } else {
+            fs::remove_file(&path).unwrap();
+        }
         let _ = table(&store).insert("b", "2");
         let _ = store.flush();
         let error = table(&store).insert("c", "3").unwrap_err();
@@ -338,14 +381,14 @@ fn no_link_that_somebody_planted_is_followed() {
     let (folder, path) = folder();
     let victim = folder.path().join("victim");
     fs::write(&victim, "precious").unwrap();
-    for ending in ["new", "lock"] {
+    for ending in ["new", "lock", "twindex-temporary"] {
         symlink(&victim, folder.path().join(format!("app.twx.{ending}"))).unwrap();
     }
     let store = open(&path, Durability::EverySec);
     table(&store).insert("a", "1").unwrap();
-    let _ = symlink(&victim, folder.path().join("app.twx.new"));
+    let _ = symlink(&victim, folder.path().join("app.twx.twindex-temporary"));
     store.compact().unwrap();
-    let _ = symlink(&victim, folder.path().join("app.twx.new"));
+    let _ = symlink(&victim, folder.path().join("app.twx.twindex-temporary"));
     store.close().unwrap();
     twindex_durable::save(&twindex::Store::new(), &path).unwrap();
     assert_eq!(fs::read(&victim).unwrap(), b"precious");
@@ -356,7 +399,7 @@ fn no_link_that_somebody_planted_is_followed() {
 #[test]
 fn a_new_file_is_nobody_elses_from_its_start() {
     let (folder, path) = folder();
-    let new = folder.path().join("app.twx.new");
+    let new = folder.path().join("app.twx.twindex-temporary");
     let store = open(&path, Durability::EverySec);
     table(&store)
         .insert_many(&(0..5000_u32).map(|key| (key.to_be_bytes(), "v")).collect::<Vec<_>>())
@@ -413,6 +456,7 @@ fn an_empty_file_is_a_new_store() {
     for durability in [Durability::None, Durability::EverySec, Durability::Always] {
         let (_folder, path) = folder();
         File::create(&path).unwrap();
+        assert!(twindex_durable::check(&path, |_| {}).unwrap().damage.is_empty());
         assert!(Options::new().read_only(true).open(&path).unwrap().tables().unwrap().is_empty());
         let store = Options::new().durability(durability).existing(true).open(&path).unwrap();
         table(&store).insert("a", "1").unwrap();
@@ -425,13 +469,31 @@ fn an_empty_file_is_a_new_store() {
 #[test]
 fn what_a_compaction_left_is_removed() {
     let (folder, path) = folder();
-    let left = folder.path().join("app.twx.new");
+    let left = folder.path().join("app.twx.twindex-temporary");
     fs::write(&left, "half a store").unwrap();
     let store = open(&path, Durability::EverySec);
     assert!(!left.exists());
     fs::write(&left, "half a store").unwrap();
     store.compact().unwrap();
     assert!(!left.exists());
+}
+
+/// `app.twx.new` was removed when `app.twx` was opened, even while another process had it open.
+#[test]
+fn opening_a_store_removes_no_other_one() {
+    let (folder, path) = folder();
+    let others = [".new", ".lock", ".tmp"].map(|ending| folder.path().join(format!("app.twx{ending}")));
+    for other in &others {
+        table(&open(other, Durability::EverySec)).insert("a", "1").unwrap();
+    }
+    let store = open(&path, Durability::EverySec);
+    store.compact().unwrap();
+    store.close().unwrap();
+    assert!(others.iter().all(|other| pairs(other) == 1));
+    let temporary = folder.path().join("app.twx.twindex-temporary");
+    let error = Store::open(&temporary).unwrap_err();
+    assert!(error.to_string().contains("a name that ends in .twindex-temporary"), "{error}");
+    assert!(!temporary.exists());
 }
 
 /// A store that is never saved leaves no file.

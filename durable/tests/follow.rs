@@ -164,6 +164,31 @@ fn a_record_that_is_half_there_is_not_yet_there_and_damage_is_told() {
     assert_eq!((copy.refresh().unwrap(), seen.len()), (1, 2));
 }
 
+/// The error of the damaged file came first for ever, although another one had taken its place.
+#[test]
+fn a_follower_and_a_feed_go_over_to_the_file_that_was_recovered() {
+    let folder = tempdir().unwrap();
+    let (path, recovered) = (folder.path().join("app.twx"), folder.path().join("recovered.twx"));
+    let store = Store::open(&path).unwrap();
+    let users = store.table("users", Index::Hash).unwrap();
+    let position = store.position().unwrap();
+    let (copy, mut feed) = (follower(&path), Changes::open(&path, position).unwrap());
+    users.insert("a", "1").unwrap();
+    users.insert("b", "2").unwrap();
+    store.flush().unwrap();
+    drop((users, store));
+    let mut bytes = fs::read(&path).unwrap();
+    let first = bytes.windows(2).rposition(|pair| pair == b"a1").unwrap();
+    bytes[first] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    until("it is damaged", || copy.refresh().is_err() && feed.poll().is_err());
+    twindex_durable::recover(&path, &recovered, |_| {}).unwrap();
+    fs::rename(&recovered, &path).unwrap();
+    copy.refresh().unwrap();
+    assert!(copy.find_table("users").unwrap().unwrap().contains("b").unwrap());
+    assert!(matches!(feed.poll(), Err(Error::PositionGone { .. } | Error::NoLog { .. })));
+}
+
 #[test]
 fn the_feed_gives_batches_in_order_and_goes_on_after_restarts() {
     let folder = tempdir().unwrap();

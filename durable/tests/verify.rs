@@ -154,6 +154,10 @@ fn a_file_that_is_there_is_not_written_over() {
     let error = recover(&path, &to, |_| {}).unwrap_err();
     assert!(matches!(&error, Error::Io { path, .. } if *path == to), "{error}");
     assert_eq!(fs::read_to_string(&to).unwrap(), "notes");
+    // Nor is what was made while the damaged file was read.
+    let to = folder.path().join("meanwhile.twx");
+    recover(&path, &to, |_| fs::write(&to, "notes").unwrap()).unwrap_err();
+    assert_eq!(fs::read_to_string(&to).unwrap(), "notes");
 }
 
 #[test]

@@ -43,8 +43,8 @@ impl Limits {
 /// Servers that idle use a little processor time. Less than a twentieth of one core is no progress.
 const IDLE: u32 = 20;
 
-/// How often progress is looked for.
-const EVERY: Duration = Duration::from_secs(10);
+/// How often progress is looked for while a command may be still.
+const LOOKS: u32 = 36;
 
 /// How long the output of a command that has ended may be held open by processes that it left behind.
 const LEFT_BEHIND: Duration = Duration::from_secs(20);
@@ -137,7 +137,7 @@ fn wait(
     let started = Instant::now();
     let mut exited: Option<(ExitStatus, Instant)> = None;
     let mut progress = Progress::default();
-    let mut next_look = EVERY;
+    let mut next_look = Duration::ZERO;
     loop {
         // The output is complete once it is closed, which may be before the command has ended or after.
         let is_closed = reader.is_finished();
@@ -154,7 +154,7 @@ fn wait(
                 Some(format!("did not end within {} minutes", limits.wall.as_secs() / 60))
             }
             (None, Some(limits)) if since > next_look => {
-                next_look = since + EVERY;
+                next_look = since + limits.still / LOOKS;
                 let cpu = group::processes(child.id()).map(|found| found.iter().map(|one| one.cpu).sum());
                 progress.is_still(since, cpu, &locked(printed), limits.still).then(|| {
                     format!(
@@ -325,14 +325,14 @@ mod tests {
     }
 
     #[test]
-    fn command_past_its_limit_is_killed_with_all_that_it_started() {
-        let mut log = Log::within(Some(Limits { still: HOUR, wall: Duration::from_millis(300) }));
-        let error = log.run(&mut shell("echo begun; sleep 1000 & sleep 1000")).unwrap_err().to_string();
-        assert!(
-            error.contains("did not end within") && error.matches("sleep 1000\n").count() >= 1,
-            "{error}"
-        );
-        assert!(log.text().contains("begun"));
+    fn hung_and_late_commands_are_killed_with_all_that_they_started() {
+        let short = Duration::from_millis(200);
+        for (still, wall, mention) in [(short, HOUR, "hung"), (HOUR, short, "did not end within")] {
+            let mut log = Log::within(Some(Limits { still, wall }));
+            let error = log.run(&mut shell("echo begun; sleep 1000 & sleep 1000")).unwrap_err().to_string();
+            assert!(error.contains(mention) && error.ends_with("sleep 1000"), "{error}");
+            assert!(log.text().contains("begun"));
+        }
     }
 
     #[test]

@@ -3,11 +3,11 @@
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, renameSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { share } from './share.js'
+import { share } from '../../js/share.js'
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url))
 
-share()
+share(at('../lib/shared'))
 
 const flags = ['build', '--package', 'twindex-cluster-node', '--message-format', 'json-render-diagnostics']
 if (!process.argv.includes('--dev')) flags.push('--release')

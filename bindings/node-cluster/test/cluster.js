@@ -13,7 +13,9 @@ async function start(variable, lines, ...more) {
   child.stdout.on('data', (data) => {
     text += data
   })
-  while (text.split('\n').length <= lines) await once(child.stdout, 'data')
+  // Fails where the servers do not start in time.
+  const signal = AbortSignal.timeout(120_000)
+  while (text.split('\n').length <= lines) await once(child.stdout, 'data', { signal })
   return { found: text.trim().split('\n'), end: () => child.stdin.end('\n') }
 }
 

@@ -1,7 +1,7 @@
 // Objects of this package stay in their thread.
 
-const reasons = Object.fromEntries(
-  ['Store', 'Table', 'Cache', 'Cursor', 'Batch', 'Changes'].map((name) => [
+export const reasons = Object.fromEntries(
+  ['Store', 'Table', 'Cache', 'Cursor', 'Batch', 'Changes', 'Iterator'].map((name) => [
     name,
     Symbol(
       `a Twindex ${name} stays in its thread; share a store between workers with new Store({ shared: 'name' }) or open(path): it`,

@@ -2,7 +2,8 @@
 
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { built, packageOf, platform, prebuilt } from '../scripts/platform.js'
+import { built, packageOf, prebuilt } from '../scripts/platform.js'
+import { platform } from './shared/platform.js'
 
 /** The module that came with the package, if it is there. */
 function findPrebuilt() {

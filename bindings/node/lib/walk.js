@@ -1,6 +1,7 @@
 // The iterators behind entries, keys, values and scan.
 
 import { BLOCK_ITEMS, collect, isMixed, itemsOf, moreOf, pairsOf, Reader } from './block.js'
+import { reasons } from './clone.js'
 import { utf8 } from './codecs.js'
 import { native } from './native.js'
 import { makeError } from './shared/errors.js'
@@ -31,6 +32,7 @@ const FIRST_WALK = 2
 const forgotten = new FinalizationRegistry(nativeFreeWalk)
 
 const NOTHING = []
+const uncloneable = reasons.Iterator
 
 /** An iterator over pairs or their halves. It reads them in blocks, and holds no lock between two. */
 export class Walk {
@@ -45,6 +47,8 @@ export class Walk {
   #at = 0
   /** The rest of a block whose items are still to be decoded, which may run code of the user's and fail. */
   #reader
+  /** See `preventClone`. */
+  uncloneable = uncloneable
 
   constructor(table, tableHandle, codecs, halves, way, limit, range) {
     this.#codecs = codecs

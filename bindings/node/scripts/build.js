@@ -1,8 +1,8 @@
 // Builds the native module with cargo and puts it beside index.js.
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, renameSync } from 'node:fs'
-import { built, root } from './platform.js'
-import { share } from './share.js'
+import { share } from '../../js/share.js'
+import { built, root, shared } from './platform.js'
 
 /** The file that cargo made, wherever its target folder is. */
 function cargoBuild() {
@@ -40,7 +40,7 @@ function cargoBuild() {
   return library
 }
 
-share()
+share(shared)
 console.error('twindex: building the native module with cargo (a minute or two the first time)')
 const library = cargoBuild()
 // In one step, because a process may have the old one mapped.

@@ -2,8 +2,7 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { built, platform, prebuilt, root } from './platform.js'
-import { share } from './share.js'
+import { built, prebuilt, root, shared } from './platform.js'
 
 const require = createRequire(import.meta.url)
 
@@ -18,7 +17,14 @@ function fits(binary) {
   }
 }
 
+/** Not in a package that was packed, which has its copy. */
+async function share() {
+  const script = new URL('../../js/share.js', import.meta.url)
+  if (existsSync(script)) (await import(script)).share(shared)
+}
+
 async function install() {
+  const { platform } = await import('../lib/shared/platform.js')
   const name = platform()
   if (fits(prebuilt(name))) {
     console.error(`twindex: using the prebuilt native module for ${name}`)
@@ -35,7 +41,7 @@ async function install() {
 }
 
 try {
-  share()
+  await share()
   await install()
 } catch (error) {
   console.error(error.message)

@@ -1,10 +1,11 @@
 // Runs before `npm pack`, which packs the module that was built on this machine: the package works on such a machine alone.
 // What is published, with a package for each platform, is laid out by release.js.
 import { existsSync } from 'node:fs'
-import { built, platform } from './platform.js'
-import { share } from './share.js'
+import { share } from '../../js/share.js'
+import { built, shared } from './platform.js'
 
-share()
+share(shared)
+const { platform } = await import('../lib/shared/platform.js')
 if (existsSync(built)) {
   console.error(
     `twindex: this package has the native module for ${platform()}, and no other. For all platforms: node scripts/release.js FOLDER`,

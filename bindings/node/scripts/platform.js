@@ -1,10 +1,9 @@
-// Where the native module may be: built here, or in the package for this platform, which npm installs beside this one.
+// Where the native module may be: built here, or in the package for this platform, which npm installs beside this one; and where
+// this package has what all share.
 
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-
-export { platform } from '../lib/platform.js'
 
 const { resolve } = createRequire(import.meta.url)
 
@@ -14,6 +13,7 @@ export const root = fileURLToPath(new URL('..', import.meta.url))
 export const packageOf = (name) => `@twindex/${name}`
 
 export const built = join(root, 'twindex.node')
+export const shared = join(root, 'lib/shared')
 
 /** The module in the package for a platform; `undefined` where that is not installed. */
 export function prebuilt(name) {

@@ -9,8 +9,8 @@
 // The repository's own package.json names none of the platforms, so that installing from a checkout asks no registry.
 import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { built, platform, root } from './platform.js'
+import { share } from '../../js/share.js'
+import { built, root } from './platform.js'
 
 /** What npm calls the parts of a platform's name. */
 const PLATFORMS = {
@@ -27,15 +27,15 @@ const PLATFORMS = {
 const LICENCES = ['LICENSE-APACHE', 'LICENSE-MIT']
 
 /** What only a checkout needs. */
-const CHECKOUT = ['scripts/install.js', 'scripts/share.js']
+const CHECKOUT = ['scripts/install.js']
 
 const [folder, source = root, ...modules] = process.argv.slice(2)
 if (folder === undefined)
   throw new Error('usage: node scripts/release.js FOLDER [PACKAGE PLATFORM=MODULE...]')
+share(resolve(source, 'lib/shared'))
+const { platform } = await import('../../js/platform.js')
 if (modules.length === 0) modules.push(`${platform()}=${built}`)
 
-const { share } = await import(pathToFileURL(resolve(source, 'scripts/share.js')))
-share()
 const main = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'))
 const isModule = (file) => file.endsWith('.node')
 const file = main.files.find(isModule)

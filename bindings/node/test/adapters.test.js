@@ -55,6 +55,11 @@ test('a store of express-session', async () => {
   assert.equal(await call('length'), 0)
   await assert.rejects(call('set', 1, { cookie }), { code: 'TWINDEX_TYPE' })
   await call('clear')
+  // As in a cache, a time to live of 0 is none.
+  const store = new Store()
+  const ever = new TwindexStore({ max: 100, ttl: 0, store })
+  await promisify(ever.set.bind(ever))('one', { cookie: {} })
+  assert.equal(store.cache('sessions').getRemainingTTL('one'), Number.POSITIVE_INFINITY)
   assert.throws(() => new TwindexStore(), { code: 'TWINDEX_RANGE' })
   assert.throws(() => sessionStore(1), { code: 'TWINDEX_TYPE' })
 })

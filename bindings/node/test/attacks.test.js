@@ -93,12 +93,12 @@ for (const close of [(store) => store.close(), async (store) => store.closeSync(
 }
 
 test('no link that somebody planted is followed', async () => {
-  // `ln -s victim app.twx.new`, and a compaction wrote over the victim.
+  // `ln -s victim app.twx.twindex-temporary`, and a compaction wrote over the victim.
   const [path, victim] = [newPath(), newPath()]
   writeFileSync(victim, 'precious')
   const store = openSync(path)
   store.table('t').set('a', '1')
-  symlinkSync(victim, `${path}.new`)
+  symlinkSync(victim, `${path}.twindex-temporary`)
   await store.compact()
   await store.close()
   assert.equal(readFileSync(victim, 'utf8'), 'precious')

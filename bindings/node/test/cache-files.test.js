@@ -40,6 +40,22 @@ test('it starts warm', async () => {
   assert.deepEqual(readdirSync(folder), ['pages.twx'])
 })
 
+test('an aborted load drops what it loaded, and ends no process once its store is closed', async () => {
+  const cache = new Cache({ max: 20_000, keys: 'int', values: 'int' })
+  for (let number = 0; number < 20_000; number++) cache.set(number, number)
+  const dump = cache.dumpSync()
+  for (const isClosed of [false, true]) {
+    const [store, aborting] = [new Store(), new AbortController()]
+    const loading = store.loadCache('c', dump, { signal: aborting.signal })
+    aborting.abort(new Error('enough'))
+    await assert.rejects(loading, /enough/)
+    if (isClosed) await store.close()
+    // A promise that rejects with nobody to wait for it fails the test.
+    for (let turn = 0; turn < 20; turn++) await sleep(5)
+    if (!isClosed) assert.deepEqual(store.caches(), [])
+  }
+})
+
 test('a smaller cache keeps what was asked for', async () => {
   const cache = new Cache({ max: 4000, keys: 'int', values: 'str', ttl: 60_000 })
   for (let number = 0; number < 4000; number++) cache.set(number, 'x')

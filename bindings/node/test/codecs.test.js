@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { runInNewContext } from 'node:vm'
 import { Store } from 'twindex'
+import { ownBytes } from '../../js/views.js'
 
 const { cases, refused, decided } = JSON.parse(
   readFileSync(new URL('../../../conformance/codecs.json', import.meta.url), 'utf8'),
@@ -218,4 +220,140 @@ test('random tuples come in their order, and as they were', () => {
     const expected = keys.filter((key) => key.length > 0 && compare(key.slice(0, 1), prefix) === 0)
     assert.deepEqual(found, expected)
   }
+})
+
+/** Values of all kinds, most of which some codec does not take. */
+function anything(random, depth = 0) {
+  class Own {}
+  const few = () => Array.from({ length: random(4) }, () => anything(random, depth + 1))
+  const makers = [
+    () => undefined,
+    () => null,
+    () => random(2) === 0,
+    () =>
+      [0, -0, 1, -1, 255, 2 ** 31, -(2 ** 33), 2 ** 53 - 1, 2 ** 53, 1.5, 1e300, Number.NaN, Infinity][
+        random(13)
+      ],
+    () => [0n, 5n, 2n ** 53n, -(2n ** 63n), 2n ** 64n - 1n, 2n ** 64n][random(6)],
+    () => ['', 'a', 'ä', '\u{10000}', '\ud800', '\0', 'x'.repeat(300)][random(7)],
+    () => new Uint8Array([1, 2, random(255)]),
+    () =>
+      [Buffer.from('b'), new Float64Array(1), new DataView(new ArrayBuffer(2)), new ArrayBuffer(1)][
+        random(4)
+      ],
+    () =>
+      [new Date(0), /x/, new Set([1]), new Error('no'), Promise.resolve(1), new Own(), Object(1)][random(7)],
+    () =>
+      [
+        () => 1,
+        Symbol('s'),
+        Object.fromEntries([['then', () => {}]]),
+        { toJSON: () => 1 },
+        { [Symbol('s')]: 1 },
+      ][random(5)],
+    () => (depth > 3 ? [] : few()),
+    () =>
+      depth > 3 ? {} : Object.fromEntries(few().map((value, at) => [['a', '', '__proto__', 'é'][at], value])),
+    () => (depth > 3 ? new Map() : new Map(few().map((value, at) => [[1, 'a', null, 2n ** 60n][at], value]))),
+    () => runInNewContext('({ a: [1, { b: null }] })'),
+    () => Array(2),
+  ]
+  return makers[random(makers.length)]()
+}
+
+/** What a codec documents to be the same: a property that is `undefined` and none, a `Buffer` and its bytes, any realm's object. */
+function plain(value) {
+  if (value instanceof Uint8Array) return [...value]
+  if (Array.isArray(value)) return Array.from(value, plain)
+  if (Object.prototype.toString.call(value) === '[object Map]')
+    return new Map([...value].map((pair) => pair.map(plain)))
+  if (value === null || typeof value !== 'object') return value
+  const entries = Object.entries(value).filter(([, each]) => each !== undefined)
+  return Object.fromEntries(entries.map(([name, each]) => [name, plain(each)]))
+}
+
+test('every codec reads back what it takes, and refuses the rest by a typed error', () => {
+  const store = new Store()
+  const random = (count) => Math.floor(Math.random() * count)
+  const inValues = ['str', 'int', 'bigint', 'json', 'msgpack', 'bytes', 'view'].map((values) => {
+    return [values, store.table(values, { values }), store.cache(`c ${values}`, { max: 10, values })]
+  })
+  const inKeys = ['str', 'int', 'bigint', 'tuple', 'bytes', 'view'].map((keys) =>
+    store.table(`k ${keys}`, { keys }),
+  )
+  const isTyped = ({ code }) => ['TWINDEX_TYPE', 'TWINDEX_RANGE', 'TWINDEX_ENCODING'].includes(code)
+  let taken = 0
+  const attempt = (write, read) => {
+    try {
+      write()
+    } catch (error) {
+      if (isTyped(error)) return
+      throw error
+    }
+    taken++
+    read()
+  }
+  for (let round = 0; round < 2000; round++) {
+    const value = anything(random)
+    for (const [values, table, cache] of inValues) {
+      // Bytes are bytes, by whatever view.
+      const isSame = (got) => {
+        if (values === 'bytes' || values === 'view') assert.equal(got.byteLength, value.byteLength)
+        // Zero has no sign as an integer.
+        else if (values === 'int') assert.ok(got === value)
+        else assert.deepStrictEqual(plain(got), plain(value))
+      }
+      attempt(
+        () => table.upsert('k', value),
+        () => isSame(table.get('k')),
+      )
+      if (value !== undefined)
+        attempt(
+          () => cache.set('k', value),
+          () => isSame(cache.get('k')),
+        )
+      if (value === undefined) continue
+      attempt(
+        () => table.alter('k', () => value),
+        () => isSame(table.get('k')),
+      )
+    }
+    for (const table of inKeys)
+      attempt(
+        () => table.set(value, 'v'),
+        () => assert.ok(table.has(value)),
+      )
+  }
+  assert.ok(taken > 5000)
+})
+
+test('a value that is refused is named by its class and its place', () => {
+  const store = new Store()
+  const json = store.table('json', { values: 'json' })
+  const pack = store.table('pack', { values: 'msgpack' })
+  const circle = { a: [] }
+  circle.a.push(circle)
+  for (const [table, value, message] of [
+    [json, { user: { born: new Date(0) } }, /JSON can say, not a Date at user\.born$/],
+    [json, [1, { 'a b': -0 }], /JSON has no number -0 at \[1\]\["a b"\]$/],
+    [json, Promise.resolve(1), /not a Promise \(await it first\)$/],
+    [json, circle, /at a\[0\], which contains itself$/],
+    [pack, { n: [5n] }, /pass a number instead of 5n at n\[0\]$/],
+    [pack, { m: new Map([['a', 1]]) }, /pass an object instead of a Map at m$/],
+    [pack, new Map([[1, new Set()]]), /not a Set at get\(1\)$/],
+  ]) {
+    assert.throws(() => table.set('k', value), message)
+    assert.throws(() => table.insertMany([['k', value]]), message)
+  }
+  assert.throws(() => json.alter('k', async () => 1), { code: 'TWINDEX_TYPE', message: /await it first/ })
+  assert.equal(json.size + pack.size, 0)
+})
+
+test('memory that threads share is copied, whatever it says of itself', () => {
+  const shared = new SharedArrayBuffer(5000)
+  Object.defineProperty(shared, Symbol.toStringTag, { value: 'ArrayBuffer' })
+  const view = new Uint8Array(shared)
+  assert.notEqual(ownBytes(view).buffer, shared)
+  const own = new Uint8Array(5000)
+  assert.equal(ownBytes(own), own)
 })

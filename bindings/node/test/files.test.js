@@ -98,6 +98,8 @@ for (const durability of ALL) {
         }),
       /no/,
     )
+    const isEarly = { code: 'TWINDEX_RANGE', message: /commits the batch itself/ }
+    assert.throws(() => store.batch((writes) => writes.set(accounts, 'eve', 1).commit()), isEarly)
     await store.close()
     assert.throws(() => store.batch(), { code: 'TWINDEX_CLOSED' })
     const again = openSync(path)

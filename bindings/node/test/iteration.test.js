@@ -51,6 +51,48 @@ test('blocks of large pairs are small', () => {
     Array.from({ length: 50 }, (_, i) => i * 3000),
   )
   assert.equal(table.cursor().scanAscNextMany(50).length, 50)
+  for (const values of ['bytes', 'view']) {
+    const some = table.store.table('t', { index: 'sorted', values })
+    for (const [limit, reverse] of [
+      [40, false],
+      [40, true],
+      [7, true],
+    ]) {
+      const scanned = [...some.scan({ limit, reverse })].map(([, { length }]) => length)
+      assert.deepEqual(scanned, (reverse ? sizes.toReversed() : sizes).slice(0, limit))
+    }
+  }
+})
+
+test('a pair that cannot be shown is an error of its own, and no other pair is passed', () => {
+  const store = new Store()
+  const texts = store.table('t', { index: 'sorted' })
+  const raw = store.table('t', { index: 'sorted', keys: 'bytes', values: 'bytes' })
+  for (let i = 0; i < 300; i++) raw.set(Buffer.from(name(i)), Buffer.from(`v${i}`))
+  raw.set(Buffer.from([0x6b, 0x30, 0xff]), Buffer.from('key'))
+  raw.set(Buffer.from(name(7)), Buffer.from([0xff]))
+  const bad = { code: 'TWINDEX_ENCODING', message: /the (key|value) is not UTF-8: ".*\\xff"/ }
+  for (const pairs of [texts.entries(), texts.scan({ limit: 120 }), texts.keys(), texts.values()]) {
+    const seen = []
+    let errors = 0
+    for (;;) {
+      try {
+        const { value, done } = pairs.next()
+        if (done) break
+        seen.push(value)
+      } catch (error) {
+        assert.throws(() => {
+          throw error
+        }, bad)
+        errors++
+      }
+    }
+    assert.ok(errors === 1 || errors === 2)
+    assert.ok([120, 301].includes(seen.length + errors))
+    assert.equal(new Set(seen.map(String)).size, seen.length)
+  }
+  assert.throws(() => texts.selectMany([name(7)]), bad)
+  assert.throws(() => structuredClone(texts.entries()), { name: 'DataCloneError' })
 })
 
 test('a cursor sees every write before the call', () => {

@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Store } from 'twindex'
 import { KeyvTwindex } from 'twindex/keyv'
+import { TwindexLevel } from 'twindex/level'
 
 test('what has expired goes without being met', async () => {
   const adapter = new KeyvTwindex()
@@ -22,6 +23,26 @@ test('what has expired goes without being met', async () => {
   for await (const pair of adapter.iterator()) pairs.push(pair)
   assert.deepEqual(pairs, [['ever', '3']])
   await adapter.disconnect()
+})
+
+test("Level's option sync puts a write on disk", async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'twindex-level-'))
+  const level = new TwindexLevel(join(folder, 'a.twx'))
+  try {
+    await level.open()
+    const writes = [
+      (options) => level.put('a', '1', options),
+      (options) => level.del('a', options),
+      (options) => level.batch([{ type: 'put', key: 'b', value: '2' }], options),
+    ]
+    for (const write of writes) {
+      await write({ sync: true })
+      assert.equal(level.store.stats().unsyncedBytes, 0)
+    }
+    await level.close()
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('an adapter may be bounded', async () => {

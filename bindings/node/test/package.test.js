@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { platform } from '../scripts/platform.js'
+import { platform } from '../lib/shared/platform.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'twindex-'))
@@ -42,7 +42,7 @@ const add = (tarball) =>
   npm(folder, 'install', '--ignore-scripts', '--offline', '--omit=optional', '--prefix', folder, tarball)
 
 const LICENCES = ['LICENSE-APACHE', 'LICENSE-MIT']
-const CHECKOUT = ['scripts/install.js', 'scripts/share.js']
+const CHECKOUT = ['scripts/install.js']
 
 let main
 let native

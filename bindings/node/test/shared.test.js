@@ -1,7 +1,7 @@
 // One store for all threads of the process.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -122,6 +122,57 @@ test('handles of one name are one store, and close on their own', () => {
   assert.equal(new Store({ shared: 'other' }).tables().length, 0)
   second.closeSync()
   assert.deepEqual(new Store({ shared: 'handles' }).tables(), [])
+})
+
+for (const durability of ['none', 'everysec', 'always']) {
+  test(`${durability}: an open waits for a close, and nothing is lost that a close saved`, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'twindex-loops-'))
+    const path = join(folder, 'a.twx')
+    const opener = new URL('./workers/opener.js', import.meta.url)
+    const rounds = 30
+    try {
+      const workers = Array.from(
+        { length: THREADS },
+        (_, at) => new Worker(opener, { workerData: { path, durability, rounds, key: `k${at}` } }),
+      )
+      await Promise.all(workers.map((worker) => once(worker, 'exit')))
+      const store = openSync(path, { durability })
+      assert.deepEqual([...store.table('t').values()], Array(THREADS).fill(String(rounds)))
+      store.closeSync()
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+}
+
+test('one path is one store, also by links and before its file is there', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'twindex-links-'))
+  try {
+    symlinkSync('real.twx', join(folder, 'link.twx'))
+    const stores = ['link.twx', 'real.twx', 'link.twx'].map((name) => openSync(join(folder, name)))
+    stores[0].table('t').set('a', '1')
+    for (const store of stores) assert.equal(store.table('t').get('a'), '1')
+    for (const store of stores) store.closeSync()
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test('a new name is shared while another thread is in native code', { timeout: 60_000 }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'twindex-busy-'))
+  const [begun, end] = [join(folder, 'begun'), join(folder, 'end')]
+  // It waits for a file that this thread makes once it has its store.
+  const wait = `touch ${begun}; until [ -e ${end} ]; do sleep 0.01; done`
+  const worker = new Worker(`require('node:child_process').execSync(${JSON.stringify(wait)})`, { eval: true })
+  try {
+    while (!existsSync(begun)) await new Promise((resolve) => setTimeout(resolve, 5))
+    new Store({ shared: 'beside a busy thread' }).closeSync()
+    writeFileSync(end, '')
+    await once(worker, 'exit')
+  } finally {
+    writeFileSync(end, '')
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('a memory limit belongs to the store that is shared', () => {

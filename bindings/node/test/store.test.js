@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { Store } from 'twindex'
+import { checkSync, openSync, Store } from 'twindex'
 
 const folder = mkdtempSync(join(tmpdir(), 'twindex-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -44,6 +44,76 @@ test('a dump is the whole store', () => {
   const shared = new Uint8Array(new SharedArrayBuffer(dump.length))
   shared.set(dump)
   assertSame(Store.loadSync(new DataView(shared.buffer)), store)
+})
+
+test('one signal serves many calls, without a warning of a leak', async () => {
+  const warned = []
+  const note = (warning) => warned.push(warning)
+  process.on('warning', note)
+  const [store, aborting] = [sample(), new AbortController()]
+  await Promise.all(Array.from({ length: 20 }, () => store.dump({ signal: aborting.signal })))
+  const dumps = Array.from({ length: 20 }, () => store.dump({ signal: aborting.signal }))
+  aborting.abort(new Error('enough'))
+  for (const each of await Promise.allSettled(dumps)) assert.equal(each.reason.message, 'enough')
+  await new Promise(setImmediate)
+  process.off('warning', note)
+  assert.deepEqual(warned, [])
+})
+
+test('a compaction that closing ends says so, and ends no process', async () => {
+  const path = join(mkdtempSync(join(tmpdir(), 'twindex-')), 'compacted.twx')
+  for (let round = 0; round < 3; round++) {
+    const store = openSync(path)
+    store.table('t').upsertMany(Array.from({ length: 20_000 }, (_, at) => [`k${at}`, 'x'.repeat(100)]))
+    const compacting = store.compact()
+    store.save()
+    await store.close()
+    const [{ reason }] = await Promise.allSettled([compacting])
+    if (reason !== undefined) assert.equal(reason.code, 'TWINDEX_CLOSED')
+  }
+  rmSync(dirname(path), { recursive: true })
+})
+
+test('objects of the package run no setter of a program', () => {
+  const names = ['path', 'pid', 'tables', 'report', 'torn', 'position', 'offset', '0']
+  const own = mkdtempSync(join(tmpdir(), 'twindex-'))
+  const store = openSync(join(own, 'setters.twx'))
+  const set = () => {
+    store.table('t')
+    assert.fail('it ran')
+  }
+  for (const name of names) Object.defineProperty(Object.prototype, name, { set, configurable: true })
+  try {
+    assert.deepEqual([store.stats().tables, store.readOnly, checkSync(store.path).damage], [0, false, []])
+  } finally {
+    for (const name of names) delete Object.prototype[name]
+    store.closeSync()
+    rmSync(own, { recursive: true })
+  }
+})
+
+test('options are read once each', () => {
+  const reads = {}
+  const read = (name, value) => {
+    reads[name] = (reads[name] ?? 0) + 1
+    return value
+  }
+  const counted = (options) =>
+    Object.defineProperties(
+      {},
+      Object.fromEntries(
+        Object.entries(options).map(([name, value]) => [
+          name,
+          { enumerable: true, get: () => read(name, value) },
+        ]),
+      ),
+    )
+  const store = new Store(counted({ memoryLimit: 1e8 }))
+  const table = store.table('s', counted({ index: 'sorted', keys: 'int', values: 'json' }))
+  const cache = store.cache('c', counted({ max: 10, ttl: 1000 }))
+  cache.upsertMany([['a', 'b']], counted({ ttl: 5 }))
+  assert.deepEqual([...table.scan(counted({ gte: 1, lt: 5, reverse: true, limit: 3 }))], [])
+  for (const [name, count] of Object.entries(reads)) assert.ok(count <= (name === 'ttl' ? 2 : 1), name)
 })
 
 test('a dump is made and loaded while other things go on', async () => {

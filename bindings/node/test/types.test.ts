@@ -1,5 +1,6 @@
 // Compiles where the typings are right: each line below `@ts-expect-error` has to be an error.
 
+import { EventEmitter } from 'node:events'
 import Keyv from 'keyv'
 import {
   Batch,
@@ -23,6 +24,7 @@ import {
   Table,
   TwindexError,
 } from 'twindex'
+import { sessionStore } from 'twindex/express-session'
 import { KeyvTwindex } from 'twindex/keyv'
 import { TwindexLevel } from 'twindex/level'
 
@@ -200,6 +202,13 @@ store.changes(undefined, { from: 1 })
 // @ts-expect-error read only
 store.memory = 1
 
+/** As the typings of express-session have it. */
+declare abstract class SessionStore extends EventEmitter {
+  abstract get(id: string, done: (error: unknown, session?: object | null) => void): void
+}
+const Sessions = sessionStore({ Store: SessionStore })
+const sessions: SessionStore = new Sessions({ max: 100, ttl: 0 })
+
 export {
   again,
   ahead,
@@ -238,6 +247,7 @@ export {
   saved,
   savedCache,
   scoped,
+  sessions,
   sound,
   sum,
   swapped,

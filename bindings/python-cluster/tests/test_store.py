@@ -330,7 +330,9 @@ def test_certificates_reach_the_servers(secure: tuple[list[str], bytes], namespa
 def test_without_the_package_it_is_named() -> None:
     nothing_found = "from importlib import metadata; metadata.entry_points = lambda **_: ()"
     script = f"{nothing_found}; import twindex; twindex.connect('redis://x')"
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
+    )
     assert "pip install twindex-cluster" in ran.stderr
 
 
@@ -340,5 +342,7 @@ def test_the_example_of_the_readme_runs_as_written(url: str) -> None:
     [program] = [block for block in blocks if "twindex.connect(" in block]
     assert "redis://localhost:7000" in program
     program = program.replace("redis://localhost:7000", url)
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
     assert ran.stdout == "1815\n"

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::{PyTraverseError, PyVisit};
 use twindex_durable::{ChangeSet, Effect, Position, TableInfo};
 
 use crate::arguments::Text;
@@ -70,11 +71,11 @@ impl View {
         let mut tables = HashMap::new();
         let items = given
             .try_iter()
-            .map_err(|_| error::wrong_type("tables", "an iterable of tables or None", given))?;
+            .map_err(|cause| error::of_type_error(cause, "tables", "an iterable of tables or None", given))?;
         for item in items {
             let item = item?;
             let table = Table::of(&item)?;
-            tables.insert(table.engine().name().to_owned(), table.seen_as().clone());
+            tables.insert(table.engine().name().to_owned(), table.seen_as().clone_ref(given.py()));
         }
         Ok(Self { raw, tables: Some(tables) })
     }
@@ -93,7 +94,13 @@ impl View {
         let keys = given.map(|codecs| &codecs.keys).filter(|keys| fits(keys.name(), &table.keys));
         let values = given.map(|codecs| &codecs.values).filter(|values| fits(values.name(), &table.values));
         let remembered = (table.keys.as_str(), table.values.as_str());
-        Codecs::of_table(py, &table.name, remembered, keys.cloned(), values.cloned())
+        Codecs::of_table(
+            py,
+            &table.name,
+            remembered,
+            keys.map(|keys| keys.clone_ref(py)),
+            values.map(|values| values.clone_ref(py)),
+        )
     }
 
     /// The `ChangeSet`, or nothing where none of its tables is wanted.
@@ -252,6 +259,11 @@ impl Changes {
 
 #[pymethods]
 impl Changes {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        let mut tables = self.view.tables.iter().flat_map(HashMap::values);
+        tables.try_for_each(|codecs| codecs.visit(&visit))
+    }
+
     /// The next batch if it is there already, or None.
     fn poll<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
         if self.ended.load(Relaxed) { Ok(None) } else { self.next_there(py) }
@@ -265,9 +277,9 @@ impl Changes {
         timeout: Option<&Bound<'py, PyAny>>,
     ) -> Result<Option<Bound<'py, PyAny>>> {
         let Some(timeout) = timeout else { return self.next(py, None) };
-        let seconds = timeout
-            .extract::<f64>()
-            .map_err(|_| error::wrong_type("timeout", "a number of seconds or None", timeout))?;
+        let seconds = timeout.extract::<f64>().map_err(|cause| {
+            error::of_type_error(cause, "timeout", "a number of seconds or None", timeout)
+        })?;
         let wait = Duration::try_from_secs_f64(seconds)
             .map_err(|_| error::option(format!("timeout is out of range: {}", error::shown(timeout))))?;
         self.next(py, Instant::now().checked_add(wait))

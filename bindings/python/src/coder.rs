@@ -4,6 +4,7 @@ use std::ops::Bound as End;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::arguments::{Amount, Count};
 use crate::codec::{Codecs, KeyCodec, ValueCodec};
@@ -34,6 +35,10 @@ impl Coder {
         let keys = keys.map(KeyCodec::of).transpose()?;
         let values = values.map(|codec| ValueCodec::of(codec)).transpose()?;
         Codecs::of_table(py, table, (&remembered.0, &remembered.1), keys, values).map(Self)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        self.0.visit(&visit)
     }
 
     #[pyo3(signature = (key, /))]

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyList;
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::arena::Arena;
 use crate::arguments::Count;
@@ -97,6 +98,10 @@ impl Cursor {
 
 #[pymethods]
 impl Cursor {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        self.codecs.visit(&visit)
+    }
+
     /// Moves to the next pair upwards and returns it, or None where there is none. A new cursor moves to
     /// the first pair of its range.
     fn scan_asc_next<'py>(&self, py: Python<'py>) -> Result<Option<Pair<'py>>> {

@@ -4,7 +4,7 @@ use std::collections::TryReserveError;
 use std::io;
 
 use pyo3::PyTypeInfo;
-use pyo3::exceptions::{PyIndexError, PyKeyError, PyMemoryError};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyKeyboardInterrupt, PyMemoryError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -209,6 +209,17 @@ pub(crate) fn wrong_type(what: &str, expected: &str, object: &Bound<'_, PyAny>) 
     )))
 }
 
+/// [`wrong_type`], where that is why a call raised. Other exceptions pass, such as that of a signal.
+#[cold]
+pub(crate) fn of_type_error(cause: PyErr, what: &str, expected: &str, object: &Bound<'_, PyAny>) -> Failure {
+    let py = object.py();
+    if cause.is_instance_of::<PyTypeError>(py) {
+        wrong_type(what, expected, object).caused_by(py, cause)
+    } else {
+        cause.into()
+    }
+}
+
 /// An object with memory, which it does not show in one piece.
 #[cold]
 pub(crate) fn no_bytes(what: &str, object: &Bound<'_, PyAny>, cause: PyErr) -> Failure {
@@ -320,7 +331,15 @@ impl Failure {
 /// An object in an error message, cut where it is long.
 pub(crate) fn shown(object: &Bound<'_, PyAny>) -> String {
     static REPR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    REPR.import(object.py(), "reprlib", "repr")
-        .and_then(|repr| repr.call1((object,)))
-        .map_or_else(|_| "(no repr)".into(), |text| text.to_string())
+    let py = object.py();
+    match REPR.import(py, "reprlib", "repr").and_then(|repr| repr.call1((object,))) {
+        Ok(text) => text.to_string(),
+        Err(failure) => {
+            if failure.is_instance_of::<PyKeyboardInterrupt>(py) {
+                // It is raised again once the call has returned.
+                let _ = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));
+            }
+            "(no repr)".into()
+        }
+    }
 }

@@ -11,7 +11,6 @@ use crate::objects;
 use crate::paths::path;
 use crate::progress::Telling;
 use crate::room::gather;
-use crate::shared::Shared;
 use crate::store::Store;
 
 /// Opens the store in the file at `path`, or makes one.
@@ -65,7 +64,7 @@ pub(crate) fn open<'py>(
         options = options.progress(telling.teller());
     }
     let opened = telling.wait_for(py, move || options.open(&file))?;
-    let store = Bound::new(py, Store::new_of(Shared::new(opened)))?;
+    let store = Bound::new(py, Store::new_of(py, opened)?)?;
     py.import("twindex._files")?.getattr("remember")?.call1((&store,))?;
     Ok(store)
 }

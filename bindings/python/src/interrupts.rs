@@ -17,7 +17,8 @@ pub(crate) const AT_ONCE: usize = 16 << 10;
 /// Bytes that take as long to copy or to encode as an item does.
 const BYTES_OF_AN_ITEM: usize = 256;
 
-/// Counts work, and now and then looks whether a signal has come. Its handler is Python code, which may do anything.
+/// Counts work, and now and then lets other threads run and looks whether a signal has come. Its handler, and they, are
+/// Python code, which may do anything.
 #[derive(Default)]
 pub(crate) struct Interrupts {
     done: usize,
@@ -40,6 +41,8 @@ impl Interrupts {
     #[cold]
     fn look(&mut self, py: Python<'_>) -> Result<()> {
         self.done = 0;
+        // Lets other threads have a turn.
+        py.detach(|| ());
         Ok(py.check_signals()?)
     }
 }

@@ -23,6 +23,7 @@ mod files;
 mod fork;
 mod groups;
 mod interrupts;
+mod kept;
 mod memory;
 mod notices;
 mod objects;

@@ -1,8 +1,11 @@
 //! Telling a Python function how far a long call has come.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use twindex_durable::Progress;
@@ -14,19 +17,39 @@ use crate::interrupts::wait_for;
 /// Between two calls of the function.
 const OFTEN: Duration = Duration::from_millis(100);
 
+thread_local! {
+    /// This thread calls such a function, in the middle of work that the store's next call would wait for.
+    static IS_TELLING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// An error for a call that would wait for ever for the work that it is told of.
+pub(crate) fn check_not_telling() -> Result<()> {
+    if !IS_TELLING.get() {
+        return Ok(());
+    }
+    let message =
+        "a progress function cannot compact, save or close a store: it is called in the middle of such work";
+    Err(PyRuntimeError::new_err(message).into())
+}
+
 /// The function that is told, if there is one.
 #[derive(Clone)]
-pub(crate) struct Telling(Option<Arc<Mutex<Teller>>>);
+pub(crate) struct Telling(Option<Arc<Teller>>);
 
 struct Teller {
     function: Py<PyAny>,
+    /// Nobody waits for the work any more.
+    is_over: AtomicBool,
+    /// Never locked while Python code runs.
+    told: Mutex<Told>,
+}
+
+struct Told {
     /// When the function was called, and with what.
-    told: (Instant, Option<Progress>),
+    last: (Instant, Option<Progress>),
     latest: Progress,
     /// What the function raised. It is not called again.
     failure: Option<PyErr>,
-    /// Nobody waits for the work any more.
-    is_over: bool,
 }
 
 impl Telling {
@@ -35,13 +58,9 @@ impl Telling {
         if !function.is_callable() {
             return Err(error::wrong_type("progress", "callable or None", function));
         }
-        Ok(Self(Some(Arc::new(Mutex::new(Teller {
-            function: function.clone().unbind(),
-            told: (Instant::now(), None),
-            latest: Progress::default(),
-            failure: None,
-            is_over: false,
-        })))))
+        let told = Told { last: (Instant::now(), None), latest: Progress::default(), failure: None };
+        let (function, is_over) = (function.clone().unbind(), AtomicBool::new(false));
+        Ok(Self(Some(Arc::new(Teller { function, is_over, told: Mutex::new(told) }))))
     }
 
     /// What a thread outside the interpreter calls.
@@ -49,7 +68,7 @@ impl Telling {
         let teller = self.0.clone();
         move |progress| {
             if let Some(teller) = &teller {
-                teller.lock().unwrap_or_else(PoisonError::into_inner).note(progress);
+                teller.note(progress);
             }
         }
     }
@@ -64,15 +83,11 @@ impl Telling {
         T: Send + 'static,
         E: Into<Failure> + Send + 'static,
     {
-        match wait_for(py, work) {
-            Ok(made) => self.end(py, made),
-            Err(failure) => {
-                if let Some(teller) = &self.0 {
-                    py.detach(|| teller.lock().unwrap_or_else(PoisonError::into_inner).is_over = true);
-                }
-                Err(failure)
-            }
+        let made = wait_for(py, work);
+        if let Some(teller) = &self.0 {
+            teller.is_over.store(true, Relaxed);
         }
+        self.end(py, made?)
     }
 
     /// What came of the call. Tells the function the last time where it went well.
@@ -82,31 +97,44 @@ impl Telling {
         made: std::result::Result<T, impl Into<Failure>>,
     ) -> Result<T> {
         let Some(teller) = &self.0 else { return made.map_err(Into::into) };
-        // No other thread has it any more.
-        let mut teller = teller.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(failure) = teller.failure.take() {
+        let (failure, latest, last) = {
+            let mut told = teller.lock();
+            (told.failure.take(), told.latest, told.last.1)
+        };
+        if let Some(failure) = failure {
             return Err(failure.into());
         }
         let made = made.map_err(Into::into)?;
-        if teller.told.1 != Some(teller.latest) {
-            teller.tell(py)?;
+        if last != Some(latest) {
+            teller.tell(py, latest)?;
         }
         Ok(made)
     }
 }
 
 impl Teller {
-    fn note(&mut self, progress: Progress) {
-        self.latest = progress;
-        if !self.is_over && self.failure.is_none() && self.told.0.elapsed() >= OFTEN {
-            self.failure = attach(|py| self.tell(py)).err();
-            self.told = (Instant::now(), Some(progress));
+    fn lock(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, progress: Progress) {
+        let is_due = {
+            let mut told = self.lock();
+            told.latest = progress;
+            !self.is_over.load(Relaxed) && told.failure.is_none() && told.last.0.elapsed() >= OFTEN
+        };
+        if is_due {
+            IS_TELLING.set(true);
+            let failure = attach(|py| self.tell(py, progress)).err();
+            IS_TELLING.set(false);
+            let mut told = self.lock();
+            (told.failure, told.last) = (failure, (Instant::now(), Some(progress)));
         }
     }
 
-    fn tell(&self, py: Python<'_>) -> PyResult<()> {
+    fn tell(&self, py: Python<'_>, progress: Progress) -> PyResult<()> {
         static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let Progress { pairs, bytes, .. } = self.latest;
+        let Progress { pairs, bytes, .. } = progress;
         let progress = CLASS.import(py, "twindex._reports", "Progress")?.call1((pairs, bytes))?;
         self.function.bind(py).call1((progress,)).map(drop)
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use twindex::Index;
 
 use crate::attached::Attached;
@@ -62,8 +63,6 @@ enum Source {
 struct Ahead {
     made: VecDeque<Result<Made>>,
     bytes: usize,
-    codecs: Codecs,
-    yields: Yields,
 }
 
 /// A key, a value or both, without what it takes Python code to make of a value.
@@ -77,13 +76,13 @@ impl Ahead {
     /// A pair that cannot be made ends the block: Python has few errors for when there is no memory, and ends the process once
     /// all of them are held.
     #[inline]
-    fn push(&mut self, py: Python<'_>, key: &[u8], value: &[u8]) -> bool {
-        self.bytes += match self.yields {
+    fn push(&mut self, scan: &Scan, py: Python<'_>, key: &[u8], value: &[u8]) -> bool {
+        self.bytes += match scan.yields {
             Yields::Keys => key.len(),
             Yields::Values => value.len(),
             Yields::Pairs => key.len() + value.len(),
         };
-        let made = self.make(py, key, value);
+        let made = scan.make(py, key, value);
         if made.is_err() {
             self.bytes = BLOCK_BYTES;
         }
@@ -94,16 +93,6 @@ impl Ahead {
     fn is_full(&self) -> bool {
         self.bytes >= BLOCK_BYTES
     }
-
-    #[inline]
-    fn make(&self, py: Python<'_>, key: &[u8], value: &[u8]) -> Result<Made> {
-        let Codecs { keys, values } = &self.codecs;
-        Ok(match self.yields {
-            Yields::Keys => Made(keys.make(py, key)?.unbind(), None),
-            Yields::Values => Made(values.make(py, value)?.unbind(), None),
-            Yields::Pairs => Made(keys.make(py, key)?.unbind(), Some(values.make(py, value)?.unbind())),
-        })
-    }
 }
 
 impl State {
@@ -113,11 +102,11 @@ impl State {
     }
 
     #[cold]
-    fn read_ahead(&mut self, py: Python<'_>) {
+    fn read_ahead(&mut self, scan: &Scan, py: Python<'_>) {
         let Self { ahead, source, .. } = self;
         let size = self.size.min(self.left);
         ahead.bytes = 0;
-        let read = |key: &[u8], value: &[u8]| ahead.push(py, key, value);
+        let read = |key: &[u8], value: &[u8]| ahead.push(scan, py, key, value);
         let pairs = match &mut **source {
             Source::Ascending(cursor) => cursor.steps(false, size, read),
             Source::Descending(cursor) => cursor.steps(true, size, read),
@@ -185,7 +174,7 @@ impl Scan {
     fn new(store: Arc<Shared>, source: Source, codecs: Codecs, yields: Yields, limit: Option<usize>) -> Self {
         // Who asks for so many pairs wants them all, who names no number may want few.
         let size = limit.map_or(FIRST_BLOCK, |limit| limit.min(LAST_BLOCK));
-        let ahead = Ahead { made: VecDeque::with_capacity(size), bytes: 0, codecs: codecs.clone(), yields };
+        let ahead = Ahead { made: VecDeque::with_capacity(size), bytes: 0 };
         let state = State { ahead, source: Inherited::new(source), size, left: limit.unwrap_or(usize::MAX) };
         Self { store, codecs, yields, state: Attached::new(state) }
     }
@@ -199,11 +188,21 @@ impl Scan {
         let read_ahead = |state: &mut State| {
             // The signal's handler may have done so.
             if state.ahead.made.is_empty() {
-                state.read_ahead(py);
+                state.read_ahead(self, py);
             }
             state.next()
         };
         self.state.with(py, read_ahead).transpose()
+    }
+
+    #[inline]
+    fn make(&self, py: Python<'_>, key: &[u8], value: &[u8]) -> Result<Made> {
+        let Codecs { keys, values } = &self.codecs;
+        Ok(match self.yields {
+            Yields::Keys => Made(keys.make(py, key)?.unbind(), None),
+            Yields::Values => Made(values.make(py, value)?.unbind(), None),
+            Yields::Pairs => Made(keys.make(py, key)?.unbind(), Some(values.make(py, value)?.unbind())),
+        })
     }
 
     #[inline]
@@ -220,6 +219,10 @@ impl Scan {
 
 #[pymethods]
 impl Scan {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        self.codecs.visit(&visit)
+    }
+
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         slf
     }

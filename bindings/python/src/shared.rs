@@ -1,33 +1,26 @@
 //! What a store and all that was made from it share.
 
-use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use twindex_durable::{Durability, Store};
 
 use crate::error::{self, Result};
 use crate::fork::Inherited;
-use crate::objects;
 
 /// The engine's store, and whether it may still be used.
 pub(crate) struct Shared {
     engine: Inherited<Store>,
     waits_for_disk: bool,
     closed: AtomicBool,
-    /// What is being computed for each cache, by its name: all its handles share that.
-    flights: Mutex<BTreeMap<String, Py<PyDict>>>,
 }
 
 impl Shared {
     pub(crate) fn new(engine: impl Into<Store>) -> Arc<Self> {
         let engine = engine.into();
         let waits_for_disk = engine.durability() == Durability::Always;
-        let (engine, closed, flights) = (Inherited::new(engine), AtomicBool::new(false), Mutex::default());
-        Arc::new(Self { engine, waits_for_disk, closed, flights })
+        Arc::new(Self { engine: Inherited::new(engine), waits_for_disk, closed: AtomicBool::new(false) })
     }
 
     /// The store, unless it was closed.
@@ -59,13 +52,6 @@ impl Shared {
     /// Ends every use from now on.
     pub(crate) fn mark_closed(&self) {
         self.closed.store(true, Ordering::Release);
-    }
-
-    /// What is being computed for the cache of this name.
-    pub(crate) fn flights(&self, py: Python<'_>, cache: &str) -> Result<Py<PyDict>> {
-        let fresh = objects::dict(py)?.unbind();
-        let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(flights.entry(cache.to_owned()).or_insert(fresh).clone_ref(py))
     }
 
     /// Whether it was made in a process from which this one was forked.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 use twindex::{Index, TableOptions};
 use twindex_durable::{Dump, Progress};
 
@@ -14,12 +15,13 @@ use crate::buffer::Buffer;
 use crate::cache::{Cache, CacheArguments, Capacity, Sizes, Ttl};
 use crate::changes::{Changes, View};
 use crate::codec::{Codecs, DEFAULT_CODEC, KeyCodec, ValueCodec};
-use crate::error::{self, Failure, Result};
+use crate::error::{self, Result};
 use crate::interrupts::{Interruptible, wait_for};
+use crate::kept::Kept;
 use crate::memory::check_memory;
 use crate::objects;
 use crate::paths::path_of;
-use crate::progress::Telling;
+use crate::progress::{Telling, check_not_telling};
 use crate::room::gather;
 use crate::shared::Shared;
 use crate::table::Table;
@@ -44,11 +46,11 @@ use crate::table::Table;
 /// >>> store.closed
 /// True
 #[pyclass(frozen, weakref, module = "twindex")]
-pub(crate) struct Store(Arc<Shared>);
+pub(crate) struct Store(Arc<Shared>, Kept);
 
 impl Store {
-    pub(crate) fn new_of(shared: Arc<Shared>) -> Self {
-        Self(shared)
+    pub(crate) fn new_of(py: Python<'_>, engine: impl Into<twindex_durable::Store>) -> Result<Self> {
+        Ok(Self(Shared::new(engine), Kept::new(py)?))
     }
 
     /// The store for work on another thread, unless it was closed.
@@ -64,19 +66,23 @@ impl Store {
         let (engine, _) = reader.result(loaded)?;
         let pairs = engine.tables().iter().map(|table| table.len() as u64).sum();
         telling.teller()(Progress { pairs, bytes: bytes.len() as u64 });
-        telling.end(py, Ok::<_, Failure>(Self(Shared::new(engine))))
+        telling.end(py, Self::new_of(py, engine))
     }
 }
 
 #[pymethods]
 impl Store {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        self.1.visit(&visit)
+    }
+
     #[new]
     #[pyo3(signature = (memory_limit=None))]
-    fn new(memory_limit: Option<Count>) -> Result<Self> {
+    fn new(py: Python<'_>, memory_limit: Option<Count>) -> Result<Self> {
         check_memory()?;
         let engine = twindex::Store::new();
         engine.set_memory_limit(memory_limit.map(|Count(bytes)| bytes));
-        Ok(Self(Shared::new(engine)))
+        Self::new_of(py, engine)
     }
 
     /// Opens the table of this name, or creates it.
@@ -165,7 +171,7 @@ impl Store {
         let keys = keys.map(KeyCodec::of_cache).transpose()?;
         let values = values.map(ValueCodec::of_cache).transpose()?;
         let arguments = CacheArguments { sizes: Sizes { capacity, maxsize, ttl }, keys, values, on_evict };
-        Cache::open_in(py, Arc::clone(&self.0), &name.0, arguments)
+        Cache::open_in(py, Arc::clone(&self.0), &self.1, &name.0, arguments)
     }
 
     /// Loads the cache that `Cache.save` wrote to a file, or `Cache.dump` to bytes, into this store. It gets this name, which
@@ -198,7 +204,7 @@ impl Store {
         let keys = keys.map(KeyCodec::of_cache).transpose()?;
         let values = values.map(ValueCodec::of_cache).transpose()?;
         let arguments = CacheArguments { sizes: Sizes { capacity, maxsize, ttl }, keys, values, on_evict };
-        Cache::load_into(source, Arc::clone(&self.0), &name.0, arguments)
+        Cache::load_into(source, Arc::clone(&self.0), &self.1, &name.0, arguments)
     }
 
     /// The name of every cache, by name.
@@ -213,6 +219,7 @@ impl Store {
     #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
     fn drop_cache(&self, py: Python<'_>, name: Text) -> Result<bool> {
         let store = self.0.open()?.in_memory();
+        self.1.forget(py, &name.0)?;
         Ok(py.detach(|| store.drop_cache(&name.0)))
     }
 
@@ -285,7 +292,7 @@ impl Store {
         check_memory()?;
         let store = self.0.open()?;
         let mut writer = Interruptible::new(Vec::new());
-        let dumped = py.detach(|| store.in_memory().dump(&mut writer));
+        let dumped = py.detach(|| store.dump(&mut writer));
         let ((), dump) = writer.result(dumped)?;
         Ok(objects::bytes(py, &dump)?)
     }
@@ -304,6 +311,7 @@ impl Store {
     /// '1815'
     #[pyo3(signature = (path=None))]
     fn save(&self, py: Python<'_>, path: Option<&Bound<'_, PyAny>>) -> Result<()> {
+        check_not_telling()?;
         let store = self.opened()?;
         let Some(path) = path else { return Ok(wait_for(py, move || store.engine().save())??) };
         let Some(target) = path_of(path)? else {
@@ -323,6 +331,7 @@ impl Store {
     /// itself when it is worth it. `progress` is called with a `Progress` now and then, and at the end.
     #[pyo3(signature = (*, progress=None))]
     fn compact(&self, py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> Result<()> {
+        check_not_telling()?;
         let (store, telling) = (self.opened()?, Telling::new(progress)?);
         let teller = progress.map(|_| telling.teller());
         telling.wait_for(py, move || match teller {
@@ -417,7 +426,8 @@ impl Store {
     /// >>> store.stats()["pairs"]
     /// 1
     fn stats<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
-        let stats = self.0.open()?.stats();
+        let store = self.0.open()?;
+        let stats = py.detach(|| store.stats());
         let dict = objects::dict(py)?;
         dict.set_item("tables", stats.tables)?;
         dict.set_item("pairs", stats.pairs)?;
@@ -462,7 +472,7 @@ impl Store {
         if let Some(path) = path_of(source)? {
             let teller = telling.teller();
             let load = move || twindex_durable::load_within(&path, limit, teller);
-            return Ok(Self(Shared::new(telling.wait_for(py, load)?)));
+            return Self::new_of(py, telling.wait_for(py, load)?);
         }
         match Buffer::of("source", source)? {
             Some(buffer) => Self::load_bytes(py, &buffer.copy(usize::MAX)?, limit, &telling),
@@ -481,6 +491,7 @@ impl Store {
         if self.0.is_closed() {
             return Ok(());
         }
+        check_not_telling()?;
         let shared = Arc::clone(&self.0);
         Ok(wait_for(py, move || {
             let engine = shared.engine();

@@ -540,7 +540,7 @@ def test_no_name_of_an_open_file_lets_a_second_writer_in(tmp_path: Path) -> None
                 (tmp_path / "app.twx.lock").unlink(missing_ok=True)
                 name = path
             case 3:
-                for planted in (".new", ".lock", ".tmp"):
+                for planted in (".twindex-temporary", ".lock", ".tmp"):
                     with contextlib.suppress(FileExistsError):
                         (tmp_path / f"app.twx{planted}").symlink_to(victim)
                 store.compact()

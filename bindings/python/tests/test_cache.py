@@ -849,7 +849,7 @@ def test_a_file_outlives_the_cache_that_was_saved(tmp_path: Path) -> None:
 
     saver = threading.Thread(target=save)
     saver.start()
-    while saver.is_alive() and not (tmp_path / "pages.twx.new").exists():
+    while saver.is_alive() and not (tmp_path / "pages.twx.twindex-temporary").exists():
         pass
     store.close()
     saver.join()
@@ -863,3 +863,97 @@ def test_counters_begin_anew_with_clear() -> None:
     cache.get("a"), cache.get("b")
     cache.clear()
     assert cache.stats() == {"hits": 1, "misses": 1, "writes": 0, "evictions": 0, "expirations": 0}
+
+
+def test_interrupted_computation_does_not_block_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    from twindex import _flights
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    cache = twindex.Cache(maxsize=10)
+    with monkeypatch.context() as patched:
+        # After the key is taken, before anything else.
+        patched.setattr(_flights, "_fly", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            cache.get_or_compute("a", lambda: 1)
+    found: list[int] = []
+    other = threading.Thread(target=lambda: found.append(cache.get_or_compute("a", lambda: 2)), daemon=True)
+    other.start()
+    other.join(10)
+    assert found == [2]
+
+
+def test_new_cache_does_not_join_the_computations_of_a_dropped_one() -> None:
+    store = twindex.Store()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow() -> str:
+        begun.set()
+        assert go_on.wait(10)
+        return "old"
+
+    old, answers = store.cache("c", maxsize=10), []
+    thread = threading.Thread(target=lambda: answers.append(old.get_or_compute("a", slow)))
+    thread.start()
+    assert begun.wait(10)
+    store.drop_cache("c")
+    new = store.cache("c", maxsize=10)
+    assert new.get_or_compute("a", lambda: "new") == "new"
+    go_on.set()
+    thread.join()
+    assert (answers, new["a"]) == (["old"], "new")
+
+
+def test_value_computed_while_its_store_closes_is_returned() -> None:
+    store = twindex.Store()
+    cache = store.cache("c", maxsize=10)
+
+    def compute() -> str:
+        store.close()
+        return "computed"
+
+    assert cache.get_or_compute("a", compute) == "computed"
+
+
+def test_circle_of_tasks_is_an_error() -> None:
+    cache = twindex.Cache(maxsize=10)
+
+    async def ask(key: str, *others: str) -> int:
+        async def compute() -> int:
+            await asyncio.sleep(0)
+            return 1 + sum(await asyncio.gather(*(ask(*others) for _ in range(2)))) if others else 1
+
+        return await twindex.aio.get_or_compute(cache, key, compute)
+
+    async def main() -> None:
+        with pytest.raises(RuntimeError, match="asked for the key"):
+            await ask("a", "b", "a")
+        assert await ask("c", "d") == 3
+
+    asyncio.run(asyncio.wait_for(main(), 10))
+
+
+def test_greenlets_of_one_thread_do_not_wait_for_each_other() -> None:
+    import greenlet
+
+    cache, switched = twindex.Cache(maxsize=10), []
+
+    def compute() -> str:
+        switched.append(greenlet.greenlet(lambda: cache.get_or_compute("a", lambda: "inner")).switch())
+        return "outer"
+
+    assert (cache.get_or_compute("a", compute), switched) == ("outer", ["inner"])
+
+
+def test_number_without_a_name_says_what_to_write() -> None:
+    with pytest.raises(twindex.ArgumentTypeError, match=r"Cache\(capacity=1048576\) is in bytes"):
+        twindex.Cache(1 << 20)  # type: ignore[call-arg]
+
+
+def test_alter_takes_its_default_by_name() -> None:
+    cache: twindex.Cache[str, int] = twindex.Cache(maxsize=10)
+    table: twindex.Table[str, int] = twindex.Store().table("t", values="int")
+    assert cache.alter("a", lambda found: found + 1, default=1)
+    assert table.alter("a", lambda found: found + 1, default=1)
+    assert (cache["a"], table["a"]) == (2, 2)

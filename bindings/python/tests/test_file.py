@@ -489,7 +489,7 @@ def test_no_planted_link_is_followed_and_no_pipe_is_replaced(path: Path) -> None
     victim.write_bytes(b"precious")
     with twindex.open(path) as store:
         store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
-        path.with_name(path.name + ".new").symlink_to(victim)
+        path.with_name(path.name + ".twindex-temporary").symlink_to(victim)
         store.compact()
     assert victim.read_bytes() == b"precious"
     pipe = path.with_name("pipe")

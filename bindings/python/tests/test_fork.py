@@ -151,7 +151,7 @@ def test_a_child_saves_what_it_made_while_the_parent_was_saving(tmp_path: Path) 
     saver.start()
     try:
         deadline = time.monotonic() + 60
-        while not (tmp_path / "parent.twx.new").exists():
+        while not (tmp_path / "parent.twx.twindex-temporary").exists():
             assert time.monotonic() < deadline, "nothing is being saved"
         in_child(child)
     finally:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
+import subprocess
+import sys
+import threading
+import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -225,3 +230,111 @@ def test_limits() -> None:
     assert twindex.MAX_NAME_BYTES == twindex._codecs._MAX_NAME_BYTES
     table = twindex.Store().table("n" * 255, keys="bytes", values="bytes")
     assert table.insert(bytes(65_535), b"")
+
+
+class Owner:
+    """Holds what holds it."""
+
+
+def hold_listener(owner: Any) -> None:
+    owner.gone = lambda *_: owner
+    owner.cache = twindex.Cache(maxsize=1, on_evict=owner.gone)
+    owner.cache.update({1: 1, 2: 2})
+
+
+def hold_listener_of_store(owner: Any) -> None:
+    owner.store = twindex.Store()
+    owner.cache = owner.store.cache("c", maxsize=1, on_evict=lambda *_: owner)
+    owner.scan = iter(owner.cache)
+
+
+def hold_codec(owner: Any) -> None:
+    codec: twindex.Codec[Any] = twindex.Codec("c", lambda value: owner and value, bytes)
+    owner.store = twindex.Store()
+    owner.table = owner.store.table("t", "sorted", keys=codec, values=codec)
+    owner.scan, owner.cursor, owner.items = owner.table.scan(), owner.table.cursor(), owner.table.items()
+
+
+def hold_computation(owner: Any) -> None:
+    owner.cache = twindex.Cache(maxsize=1)
+    owner.cache._flights[b"a"] = owner
+
+
+@pytest.mark.parametrize("hold", [hold_listener, hold_listener_of_store, hold_codec, hold_computation])
+def test_objects_in_a_cycle_with_a_store_are_freed(hold: Callable[[Any], None]) -> None:
+    owner = Owner()
+    hold(owner)
+    freed = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert freed() is None
+
+
+def test_listener_outlives_the_handle_that_brought_it() -> None:
+    gone: list[object] = []
+    store = twindex.Store()
+    store.cache("c", maxsize=1, on_evict=lambda *pair: gone.append(pair))
+    gc.collect()
+    store.cache("c").update({"a": "1", "b": "2"})
+    assert len(gone) == 1
+
+
+def test_stores_and_what_they_make_have_weak_references(tmp_path: Path) -> None:
+    store = twindex.open(tmp_path / "app.twx")
+    table = store.table("t", "sorted")
+    made = [
+        store,
+        table,
+        store.cache("c", maxsize=1),
+        table.scan(),
+        table.cursor(),
+        store.batch(),
+        store.changes(),
+    ]
+    assert [weakref.ref(each)() for each in made] == made
+
+
+@pytest.mark.parametrize("verb", ["compact", "save", "close"])
+def test_progress_function_that_waits_for_its_own_work_raises(verb: str, tmp_path: Path) -> None:
+    program = f"""
+import sys, time, twindex
+store = twindex.open(sys.argv[1])
+store.table("t").update((str(number), "v" * 100) for number in range(200_000))
+def progress(told):
+    called.append(told)
+    store.{verb}()
+called = []
+try:
+    store.compact(progress=progress)
+except RuntimeError as error:
+    # The last call comes once the work is done, and may do all.
+    assert len(called) == 1 and "progress function cannot" in str(error)
+else:
+    assert len(called) <= 1, called
+"""
+    # So small a store may take less time than the function is called after.
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "app.twx")], check=True, timeout=60)
+
+
+def test_long_comparisons_let_other_threads_run() -> None:
+    table: twindex.Table[int, int] = twindex.Store().table("t", keys="int", values="int")
+    pairs = dict.fromkeys(range(300_000), 1)
+    table.update(pairs)
+    turns, done = [], threading.Event()
+
+    def count() -> None:
+        while not done.is_set():
+            turns.append(time.monotonic())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        begun = time.monotonic()
+        assert table == pairs
+        took = time.monotonic() - begun
+    finally:
+        done.set()
+        thread.join()
+    # Without turns there is one at most, before the comparison or behind it.
+    assert len([turn for turn in turns if begun < turn < begun + took]) >= 5

@@ -11,7 +11,7 @@ import pytest
 
 import twindex
 
-VECTORS = Path(__file__).parents[3] / "conformance" / "vectors.json"
+VECTORS = Path(__file__).resolve().parents[3] / "conformance" / "vectors.json"
 CASES: list[dict[str, Any]] = json.loads(VECTORS.read_text(encoding="utf-8"))["cases"]
 RANGE_OPTIONS = ("gt", "gte", "lt", "lte", "prefix")
 

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_invalidated_while_it_was_read_is_not_kept() {
+    fn a_read_that_races_an_invalidation_is_not_kept() {
         let kept = Kept::new(1 << 20).unwrap();
         let ticket = kept.get(b"a").expect_err("nothing is there");
         kept.forget(b"a");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn that_there_is_nothing_is_kept_too() {
+    fn absence_is_kept_too() {
         let kept = Kept::new(1 << 20).unwrap();
         let ticket = kept.get(b"a").expect_err("nothing is there");
         kept.put(b"a", ticket, &None, MINUTE);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_outlives_its_time() {
+    fn nothing_outlives_its_life() {
         let kept = Kept::new(1 << 20).unwrap();
         let ticket = kept.get(b"a").expect_err("nothing is there");
         kept.put(b"a", ticket, &Some(b"1".to_vec()), Duration::ZERO);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_not_kept_and_takes_the_old_one_away() {
+    fn a_pair_that_is_too_large_replaces_none_and_is_not_kept() {
         let kept = Kept::new(1 << 20).unwrap();
         put(&kept, b"a", b"1");
         kept.forget(b"a");

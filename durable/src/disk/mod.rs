@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::error::Result;
-use crate::lock::Lock;
+use crate::lock::{Lock, Make};
 
 pub(crate) mod real;
 #[cfg(test)]
@@ -15,17 +15,16 @@ pub(crate) mod sim;
 
 /// A file system.
 pub(crate) trait Disk: Debug + Send + Sync {
-    /// Opens a file that is there, for writing too or for reading alone.
-    fn open(&self, path: &Path, write: bool) -> io::Result<Arc<dyn File>>;
+    /// Opens a file that is there: the one that `lock` is on, or else for reading alone.
+    fn open(&self, path: &Path, lock: Option<&Lock>) -> io::Result<Arc<dyn File>>;
     /// Makes an empty file where nothing is, for the owner and with the permissions of the one that `lock` is on.
     fn create(&self, path: &Path, lock: Option<&Lock>) -> io::Result<Arc<dyn File>>;
     /// Gives a file another name in the same folder, in place of what has it.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// The folder of `path`, opened.
     fn folder(&self, path: &Path) -> io::Result<Box<dyn Folder>>;
-    /// Keeps others from opening a file for writing, where there may be others. Where there is no file, makes an empty
-    /// one if that is asked for.
-    fn lock(&self, path: &Path, make: bool) -> Result<Option<Lock>>;
+    /// Keeps others from opening a file for writing, where there may be others.
+    fn lock(&self, path: &Path, make: Make) -> Result<Option<Lock>>;
     /// Whether a store has the file open for writing, as far as the system can tell.
     fn has_writer(&self, path: &Path) -> bool;
     /// Removes a file.
@@ -52,13 +51,69 @@ pub(crate) trait File: Debug + Send + Sync {
     fn sync(&self) -> io::Result<()>;
     /// Has later reads from `offset` on come from the disk, not from the system's memory; whether the system can.
     fn forget(&self, offset: u64) -> io::Result<bool>;
-    /// Locks a file that was just created and is to be renamed to `path`.
-    fn lock(&self, path: &Path) -> io::Result<Option<Lock>>;
-    /// Whether no folder has a name for the file any more, so that it is gone once it is closed.
-    fn is_removed(&self) -> io::Result<bool>;
+    /// Locks a file that was just created and is to take the place of the `old` one at `path`.
+    fn lock(&self, path: &Path, old: Option<&Lock>) -> io::Result<Option<Lock>>;
+    /// Whether what is written to the file is lost, since no folder has a name for it, or another one is at its `path`.
+    fn is_gone(&self, path: &Path) -> io::Result<bool>;
     /// A part of the file, which was reserved, as memory: what is written there is as good as by `write_at`.
     /// `None` where the system has no such thing.
     fn window(&self, offset: u64, len: usize) -> Option<Box<dyn Window>>;
+}
+
+/// In the place of the file of a store that was closed.
+#[derive(Debug)]
+pub(crate) struct NoFile;
+
+impl NoFile {
+    fn error<T>() -> io::Result<T> {
+        Err(io::Error::other("the store was closed"))
+    }
+}
+
+impl File for NoFile {
+    fn len(&self) -> io::Result<u64> {
+        Self::error()
+    }
+
+    fn stamp(&self) -> io::Result<Stamp> {
+        Self::error()
+    }
+
+    fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<usize> {
+        Self::error()
+    }
+
+    fn write_at(&self, _: u64, _: &[u8]) -> io::Result<()> {
+        Self::error()
+    }
+
+    fn set_len(&self, _: u64) -> io::Result<()> {
+        Self::error()
+    }
+
+    fn reserve(&self, _: u64, _: u64) -> io::Result<()> {
+        Self::error()
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Self::error()
+    }
+
+    fn forget(&self, _: u64) -> io::Result<bool> {
+        Self::error()
+    }
+
+    fn lock(&self, _: &Path, _: Option<&Lock>) -> io::Result<Option<Lock>> {
+        Self::error()
+    }
+
+    fn is_gone(&self, _: &Path) -> io::Result<bool> {
+        Self::error()
+    }
+
+    fn window(&self, _: u64, _: usize) -> Option<Box<dyn Window>> {
+        None
+    }
 }
 
 /// A folder.

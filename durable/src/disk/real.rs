@@ -7,28 +7,30 @@ use std::sync::Arc;
 
 use super::{Disk, File, Folder, Stamp, Window};
 use crate::error::Result;
-use crate::lock::{Lock, open_regular};
+use crate::lock::{self, Lock, Make, open_to_read};
 
 /// The file system of the machine.
 #[derive(Debug)]
 pub(crate) struct RealDisk;
 
 impl Disk for RealDisk {
-    fn open(&self, path: &Path, write: bool) -> io::Result<Arc<dyn File>> {
-        Ok(Arc::new(RealFile(open_regular(OpenOptions::new().read(true).write(write), path)?)))
+    fn open(&self, path: &Path, lock: Option<&Lock>) -> io::Result<Arc<dyn File>> {
+        let file =
+            lock.map_or_else(|| open_to_read(path).map(Arc::new), |lock| Ok(Arc::clone(lock.file())))?;
+        Ok(Arc::new(RealFile(file)))
     }
 
     fn create(&self, path: &Path, lock: Option<&Lock>) -> io::Result<Arc<dyn File>> {
         let mut options = OpenOptions::new();
         // No link that somebody put there is followed.
         options.read(true).write(true).create_new(true);
-        let Some(lock) = lock else { return Ok(Arc::new(RealFile(options.open(path)?))) };
+        let Some(lock) = lock else { return Ok(Arc::new(RealFile(options.open(path)?.into()))) };
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path)?;
         // Nobody reads there what they could not read in the other file, not even meanwhile.
         take_owner(&file, lock.file()).inspect_err(|_| drop(fs::remove_file(path)))?;
-        Ok(Arc::new(RealFile(file)))
+        Ok(Arc::new(RealFile(file.into())))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -46,13 +48,12 @@ impl Disk for RealDisk {
         Ok(Box::new(RealFolder))
     }
 
-    fn lock(&self, path: &Path, make: bool) -> Result<Option<Lock>> {
-        // WASI has neither locks nor processes.
-        if cfg!(target_os = "wasi") { Ok(None) } else { Lock::take(path, make).map(Some) }
+    fn lock(&self, path: &Path, make: Make) -> Result<Option<Lock>> {
+        Lock::take(path, make).map(Some)
     }
 
     fn has_writer(&self, path: &Path) -> bool {
-        crate::lock::is_held(path)
+        lock::is_held(path)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -60,7 +61,8 @@ impl Disk for RealDisk {
     }
 }
 
-/// Gives a new file the owner and the permissions of an old one. Whoever may not give it away keeps it.
+/// Gives a new file the owner and the permissions of an old one. A process that may not give it away keeps it. If the
+/// group stays another one, it gets nothing, and everybody else no more than both others and the old group had.
 #[cfg(unix)]
 fn take_owner(new: &fs::File, old: &fs::File) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
@@ -68,10 +70,15 @@ fn take_owner(new: &fs::File, old: &fs::File) -> io::Result<()> {
     if ours.uid() != theirs.uid() {
         let _ = fchown(new, Some(theirs.uid()), None);
     }
-    if ours.gid() != theirs.gid() {
-        let _ = fchown(new, None, Some(theirs.gid()));
-    }
-    new.set_permissions(fs::Permissions::from_mode(theirs.mode() & 0o777))
+    let mode = theirs.mode() & 0o777;
+    let has_group = ours.gid() == theirs.gid() || fchown(new, None, Some(theirs.gid())).is_ok();
+    let mode = if has_group { mode } else { without_group(mode) };
+    new.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+#[cfg(unix)]
+fn without_group(mode: u32) -> u32 {
+    mode & 0o700 | mode & mode >> 3 & 0o007
 }
 
 #[cfg(not(unix))]
@@ -96,7 +103,7 @@ impl Folder for RealFolder {
 }
 
 #[derive(Debug)]
-struct RealFile(fs::File);
+struct RealFile(Arc<fs::File>);
 
 impl File for RealFile {
     fn len(&self) -> io::Result<u64> {
@@ -175,33 +182,30 @@ impl File for RealFile {
         Ok(false)
     }
 
-    fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
-        // Elsewhere the lock is on a file beside, which stays.
-        if cfg!(unix) { Lock::of_new(&self.0, path).map(Some) } else { Ok(None) }
+    fn lock(&self, path: &Path, old: Option<&Lock>) -> io::Result<Option<Lock>> {
+        Lock::of_new(&self.0, path, old).map(Some)
     }
 
-    #[cfg(unix)]
-    fn is_removed(&self) -> io::Result<bool> {
-        Ok(std::os::unix::fs::MetadataExt::nlink(&self.0.metadata()?) == 0)
-    }
-
-    /// Elsewhere a file that is open cannot be removed.
-    #[cfg(not(unix))]
-    fn is_removed(&self) -> io::Result<bool> {
-        Ok(false)
+    fn is_gone(&self, path: &Path) -> io::Result<bool> {
+        lock::is_gone(&self.0, path)
     }
 
     #[cfg(target_os = "linux")]
     fn window(&self, offset: u64, len: usize) -> Option<Box<dyn Window>> {
         let end = offset.checked_add(len as u64)?;
+        if !has_blocks_of_its_own(&self.0) {
+            return None;
+        }
         // A store to memory behind the file's end would end the process.
         if self.len().ok()? < end {
             return None;
         }
         // SAFETY: the file is locked against other writers of stores, and its readers copy bytes by system
         // calls. Who changes it all the same changes bytes that this process only ever writes.
-        let map = unsafe { memmap2::MmapOptions::new().offset(offset).len(len).map_mut(&self.0) };
-        Some(Box::new(Mapped(map.ok()?)))
+        let map = unsafe { memmap2::MmapOptions::new().offset(offset).len(len).map_mut(&*self.0) }.ok()?;
+        // A mapping keeps the lock, so a child of fork must not have it.
+        map.advise(memmap2::Advice::DontFork).ok()?;
+        Some(Box::new(Mapped(map)))
     }
 
     /// Elsewhere a sync of the file does not have to include what was written by way of memory.
@@ -209,6 +213,15 @@ impl File for RealFile {
     fn window(&self, _: u64, _: usize) -> Option<Box<dyn Window>> {
         None
     }
+}
+
+/// Whether a store to a mapped part of the file takes no space. Elsewhere copies of a file may share its blocks (btrfs,
+/// XFS): the first store to one needs a new block, and where the disk is full it ends the process (`SIGBUS`).
+#[cfg(target_os = "linux")]
+fn has_blocks_of_its_own(file: &fs::File) -> bool {
+    /// ext2 to ext4, and tmpfs.
+    const OWN: [i128; 2] = [0xef53, 0x0102_1994];
+    rustix::fs::fstatfs(file).is_ok_and(|system| OWN.contains(&i128::from(system.f_type)))
 }
 
 #[cfg(target_os = "linux")]
@@ -241,17 +254,97 @@ fn write_all(file: &fs::File, offset: u64, bytes: &[u8]) -> io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
 }
 
-/// Where a file has one position for all its users: each thread that comes here holds a lock of ours.
-#[cfg(not(unix))]
+#[cfg(windows)]
+fn read_once(file: &fs::File, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, bytes, offset)
+}
+
+#[cfg(windows)]
+fn write_all(file: &fs::File, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_write(file, bytes, offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                bytes = &bytes[written..];
+                offset += written as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// WASI has one thread, so nobody else moves the file's position.
+#[cfg(not(any(unix, windows)))]
 fn read_once(mut file: &fs::File, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
     use io::{Read, Seek, SeekFrom};
     file.seek(SeekFrom::Start(offset))?;
     file.read(bytes)
 }
 
-#[cfg(not(unix))]
+#[cfg(not(any(unix, windows)))]
 fn write_all(mut file: &fs::File, offset: u64, bytes: &[u8]) -> io::Result<()> {
     use io::{Seek, SeekFrom, Write};
     file.seek(SeekFrom::Start(offset))?;
     file.write_all(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// Where the group of the old file was not kept, another one was given its permissions.
+    #[cfg(unix)]
+    #[test]
+    fn permissions_of_a_group_pass_to_no_other() {
+        let modes = [(0o660, 0o600), (0o640, 0o600), (0o664, 0o604), (0o604, 0o600), (0o600, 0o600)];
+        for (mode, expected) in modes {
+            assert_eq!(without_group(mode), expected, "{mode:o}");
+        }
+    }
+
+    /// A file had one position for all: a compaction that read it moved what writers wrote.
+    #[test]
+    fn one_handle_is_read_and_written_at_many_offsets_at_a_time() {
+        const LEN: usize = 10_000;
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let file = RealDisk.create(&folder.path().join("file"), None).expect("a new file");
+        file.reserve(0, 4 * LEN as u64).expect("space");
+        assert_eq!(file.len().expect("it is open"), 4 * LEN as u64);
+        thread::scope(|scope| {
+            for number in 1..=4 {
+                let file = &file;
+                scope.spawn(move || {
+                    let offset = (usize::from(number) - 1) * LEN;
+                    for at in (offset..offset + LEN).step_by(100) {
+                        file.write_at(at as u64, &[number; 100]).expect("it is open");
+                        let mut read = [0; 100];
+                        file.read_at(at as u64, &mut read).expect("it is open");
+                        assert_eq!(read, [number; 100]);
+                    }
+                });
+            }
+        });
+        let mut all = vec![0; 4 * LEN];
+        assert_eq!(file.read_at(0, &mut all).expect("it is open"), all.len());
+        assert!(all.chunks(LEN).zip(1..).all(|(part, number)| part.iter().all(|&byte| byte == number)));
+    }
+
+    /// What fills a file with zeros where the file system cannot reserve space leaves what is in it.
+    #[cfg(unix)]
+    #[test]
+    fn zeros_are_written_behind_the_end_alone() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let path = folder.path().join("file");
+        fs::write(&path, [1; 1000]).expect("a new file");
+        let file = OpenOptions::new().write(true).open(&path).expect("it is there");
+        fill_with_zeros(&file, 1000, 200_000).expect("space");
+        let bytes = fs::read(&path).expect("it is there");
+        assert_eq!(bytes.len(), 200_000);
+        assert_eq!(bytes.iter().position(|&byte| byte != 1), Some(1000));
+        assert!(bytes[1000..].iter().all(|&byte| byte == 0));
+    }
 }

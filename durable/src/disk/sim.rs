@@ -15,7 +15,7 @@ use fastrand::Rng;
 
 use super::{Disk, File, Folder, Stamp, Window};
 use crate::Result;
-use crate::lock::Lock;
+use crate::lock::{Lock, Make};
 
 /// What happens at the step of a test's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -266,7 +266,7 @@ impl State {
 }
 
 impl Disk for SimDisk {
-    fn open(&self, path: &Path, _: bool) -> io::Result<Arc<dyn File>> {
+    fn open(&self, path: &Path, _: Option<&Lock>) -> io::Result<Arc<dyn File>> {
         let state = self.state();
         state.check()?;
         let file = *state.names.get(path).ok_or(ErrorKind::NotFound)?;
@@ -322,7 +322,7 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    fn lock(&self, _: &Path, _: bool) -> Result<Option<Lock>> {
+    fn lock(&self, _: &Path, _: Make) -> Result<Option<Lock>> {
         Ok(None)
     }
 
@@ -440,11 +440,11 @@ impl File for SimFile {
         Ok(true)
     }
 
-    fn lock(&self, _: &Path) -> io::Result<Option<Lock>> {
+    fn lock(&self, _: &Path, _: Option<&Lock>) -> io::Result<Option<Lock>> {
         Ok(None)
     }
 
-    fn is_removed(&self) -> io::Result<bool> {
+    fn is_gone(&self, _: &Path) -> io::Result<bool> {
         let state = self.disk.state();
         state.check()?;
         Ok(!state.names.values().any(|file| *file == self.file))

@@ -9,8 +9,10 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
+import { share } from '../../../bindings/js/share.js'
 import { optimise } from './optimise.mjs'
-import './share.mjs'
+
+share(fileURLToPath(new URL('../src/shared', import.meta.url)))
 
 const TARGET = 'wasm32-unknown-unknown'
 const manifest = fileURLToPath(new URL('../../Cargo.toml', import.meta.url))

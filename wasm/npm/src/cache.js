@@ -111,7 +111,12 @@ function openOwn(core, options) {
   const own = core.status(core.exports.twindex_store_new(NO_LIMIT))
   try {
     const codecs = readCodecs({ keys: read.keys, values: read.values ?? OWN_VALUES })
-    return { ...open(core, own, OWN_NAME, { ...read, ...codecs }), own, computations: new Computations(), read }
+    return {
+      ...open(core, own, OWN_NAME, { ...read, ...codecs }),
+      own,
+      computations: new Computations(),
+      read,
+    }
   } catch (error) {
     core.exports.twindex_close(own)
     throw error

@@ -172,7 +172,7 @@ pub(crate) fn set_memory_limit<'c>(call: &Call<'c>, state: &mut State) -> Answer
 
 /// `dump(store, isLater)`: a `Buffer`.
 pub(crate) fn dump<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    let store = state.store(call.number(0))?.in_memory().clone();
+    let store = state.store(call.number(0))?.clone();
     let task = move || {
         let mut bytes = Growing::default();
         store.dump(&mut bytes)?;

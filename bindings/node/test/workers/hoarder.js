@@ -10,5 +10,7 @@ cursor.scanAscNext()
 const iterator = table.entries()
 iterator.next()
 const batch = store.batch().set(table, 'k', 'x'.repeat(100_000))
+// Its bytes come when the thread may have been ended.
+store.dump()
 parentPort.on('message', () => parentPort.postMessage([cursor, iterator, batch].length))
 parentPort.postMessage('full')

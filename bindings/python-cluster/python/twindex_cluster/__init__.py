@@ -18,8 +18,8 @@ from ._native import __version__
 from ._verbs import Batch as _Batch
 from ._verbs import Cursor, Stores, Verbs, connecting, only
 from .errors import (
+    BugError,
     CrossSlotError,
-    InternalError,
     NotReplicatedError,
     PartlyDoneError,
     RefusedError,
@@ -30,9 +30,9 @@ from .errors import (
 
 __all__ = [
     "Batch",
+    "BugError",
     "CrossSlotError",
     "Cursor",
-    "InternalError",
     "NotReplicatedError",
     "PartlyDoneError",
     "RefusedError",

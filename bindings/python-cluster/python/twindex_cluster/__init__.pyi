@@ -6,8 +6,8 @@ from twindex._changes import Change
 
 from ._verbs import _K, _V, Index, Options, Pairs, Range, ScanRange, Stores, TableOptions, Time, Verbs
 from ._verbs import Batch as _Batch
+from .errors import BugError as BugError
 from .errors import CrossSlotError as CrossSlotError
-from .errors import InternalError as InternalError
 from .errors import NotReplicatedError as NotReplicatedError
 from .errors import PartlyDoneError as PartlyDoneError
 from .errors import RefusedError as RefusedError

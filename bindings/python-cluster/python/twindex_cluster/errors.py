@@ -49,10 +49,10 @@ class PartlyDoneError(Error, ConnectionError):
     outcomes: "list[bool | int | Error]"
 
 
-class InternalError(Error, RuntimeError):
+class BugError(Error, RuntimeError):
     """A fault of Twindex itself. A write that was under way may be done or not."""
 
-    code = "TWINDEX_INTERNAL"
+    code = "TWINDEX_BUG"
 
 
 class CrossSlotError(Error, ValueError):

@@ -121,14 +121,14 @@ mod guards {
 
     // What may take the interpreter's lock, run Python code, or free or collect objects, which runs their finalizers.
     guard! {
-        PyBuffer_Release PyDict_GetItemWithError PyDict_New PyDict_SetItem PyErr_CheckSignals PyErr_Clear PyErr_Fetch
+        PyBuffer_Release PyDict_Contains PyDict_DelItem PyDict_GetItemWithError PyDict_New PyDict_SetItem PyErr_CheckSignals PyErr_Clear PyErr_Fetch
         PyErr_NormalizeException PyErr_PrintEx PyErr_Restore PyErr_SetObject PyErr_SetString PyErr_WriteUnraisable
         PyEval_RestoreThread PyException_SetCause PyException_SetTraceback PyFloat_AsDouble PyGILState_Ensure
         PyGILState_Release PyImport_Import PyIter_Next PyList_New PyMemoryView_FromObject PyNumber_Add PyNumber_Index
         PyOS_FSPath PyObject_Call PyObject_CallMethodObjArgs PyObject_CallNoArgs PyObject_ClearWeakRefs PyObject_DelItem
         PyObject_GetAttr PyObject_GetBuffer PyObject_GetItem PyObject_GetIter PyObject_IsInstance PyObject_IsTrue
         PyObject_Repr PyObject_RichCompare PyObject_SetAttr PyObject_SetAttrString PyObject_SetItem PyObject_Size
-        PyObject_Str PyTraceBack_Print PyTuple_New PyUnicode_AsEncodedString PyUnicode_DecodeFSDefaultAndSize
-        PyUnicode_EncodeFSDefault _Py_DecRef
+        PyObject_Str PyTraceBack_Print PyTuple_GetSlice PyTuple_New PyUnicode_AsEncodedString PyUnicode_DecodeFSDefaultAndSize
+        PyUnicode_EncodeFSDefault PyWeakref_NewRef _Py_DecRef
     }
 }

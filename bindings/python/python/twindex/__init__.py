@@ -18,7 +18,12 @@ True
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
+# The native module imports these by name, which tools that freeze programs cannot see.
+from . import _files as _files
+from . import _flights as _flights
 from . import _log as _log
+from . import _pickles as _pickles
+from . import _views as _views
 from ._cached import CacheInfo, cached
 from ._changes import DELETE, KEEP
 from ._codecs import Codec
@@ -84,6 +89,14 @@ MutableMapping.register(Table)
 MutableMapping.register(Cache)
 Iterator.register(Scan)
 Iterator.register(Changes)
+
+
+def _imported_by_native_code() -> None:
+    # As above, when they are used.
+    import json  # noqa: F401
+    import reprlib  # noqa: F401
+
+    import msgpack  # noqa: F401
 
 
 def connect(url: str, **options: Any) -> Any:

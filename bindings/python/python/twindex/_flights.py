@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -17,27 +19,41 @@ V = TypeVar("V")
 
 CIRCLE = "the function of get_or_compute asked for the key that it computes"
 
-# What each thread and each task waits for.
+# What each thread waits for.
 _awaited: dict[int, _Flight] = {}
-_awaited_by_task: dict[asyncio.Task[Any] | None, asyncio.Task[Any]] = {}
+# The computation that a task belongs to, and what the tasks of each computation wait for.
+_own_task: ContextVar[asyncio.Task[Any] | None] = ContextVar("_own_task", default=None)
+_awaited_by_task: dict[asyncio.Task[Any], list[asyncio.Task[Any]]] = {}
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_awaited.clear)
+    os.register_at_fork(after_in_child=_awaited_by_task.clear)
+
+# A waiter looks this often whether an interrupt kept the other from waking it.
+_LOOK_SECONDS = 1.0
 
 
 class _Flight:
     """What one thread computes and others wait for."""
 
-    __slots__ = ("computation", "error", "landed", "stored", "thread")
+    __slots__ = ("computation", "done", "error", "greenlet", "landed", "stored", "thread")
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
+        self.greenlet = _greenlet()
         self.landed = threading.Event()
+        self.done = False
         self.computation: _Computation | None = None
         self.stored: bytes | None = None
         self.error: Exception | None = None
 
     def stands(self) -> bool:
-        return self.computation is None or self.computation.stands() or self.landed.is_set()
+        return self.computation is None or self.computation.stands() or self.done
+
+
+def _greenlet() -> object:
+    """The greenlet that runs, where the program has any."""
+    module = sys.modules.get("greenlet")
+    return None if module is None else module.getcurrent()
 
 
 def get_or_compute(
@@ -47,34 +63,44 @@ def get_or_compute(
     flights = cache._flights
     while True:
         flight = _Flight()
-        other = flights.setdefault(name, flight)
-        if other is flight:
-            return _fly(cache, flight, name, compute, ttl)
+        # An interrupt may come after any call, so the flight can only be known to others within the `try`.
+        try:
+            other = flights.setdefault(name, flight)
+            if other is flight:
+                return _fly(cache, flight, name, compute, ttl)
+        finally:
+            flight.done = True
+            flight.landed.set()
         if not other.stands():
             # The key was deleted meanwhile, so what the other computes may be of old data.
             _remove(flights, name, other)
             continue
+        if other.thread == flight.thread and other.greenlet is not flight.greenlet:
+            # This thread cannot wait for itself: the other greenlet goes on once this one lets it.
+            return cache._show(cache._store(name, compute(), ttl, cache._begin(name)))
         _wait(other, flight.thread)
         if other.error is not None:
             raise other.error
         if other.stored is not None:
             return cache._show(other.stored)
         # It was interrupted, which is no answer for this thread.
+        _remove(flights, name, other)
         stored = cache._peek_stored(name)
         if stored is not None:
             return cache._show(stored)
 
 
 def _wait(flight: _Flight, thread: int) -> None:
-    # Before it looks whether the other waits for it, or both could miss each other.
-    _awaited[thread] = flight
     try:
+        # Before it looks whether the other waits for it, or both could miss each other.
+        _awaited[thread] = flight
         next_flight: _Flight | None = flight
-        while next_flight is not None and not next_flight.landed.is_set():
+        while next_flight is not None and not next_flight.done:
             if next_flight.thread == thread:
                 raise RuntimeError(CIRCLE)
             next_flight = _awaited.get(next_flight.thread)
-        flight.landed.wait()
+        while not flight.landed.wait(_LOOK_SECONDS) and not flight.done:
+            pass
     finally:
         _awaited.pop(thread, None)
 
@@ -98,7 +124,6 @@ def _fly(
         raise
     finally:
         _remove(cache._flights, name, flight)
-        flight.landed.set()
         if flight.computation is not None:
             flight.computation.end()
     return cache._show(stored)
@@ -119,18 +144,24 @@ async def get_or_compute_async(
         task = asyncio.ensure_future(_compute(cache, name, compute, ttl, computation))
         flights[key] = flight = (task, computation)
         task.add_done_callback(lambda done: _land(flights, key, flight, done))
-    own = asyncio.current_task()
-    next_task: asyncio.Task[Any] | None = task
-    while next_task is not None:
-        if next_task is own:
-            raise RuntimeError(CIRCLE)
-        next_task = _awaited_by_task.get(next_task)
-    _awaited_by_task[own] = task
+    own = _own_task.get()
+    if own is None or own.done():
+        return cache._show(await asyncio.shield(task))
+    if _leads_to(task, own):
+        raise RuntimeError(CIRCLE)
+    awaited = _awaited_by_task.setdefault(own, [])
+    awaited.append(task)
     try:
-        stored = await asyncio.shield(task)
+        return cache._show(await asyncio.shield(task))
     finally:
-        _awaited_by_task.pop(own, None)
-    return cache._show(stored)
+        awaited.remove(task)
+        if not awaited:
+            _awaited_by_task.pop(own, None)
+
+
+def _leads_to(task: asyncio.Task[Any], own: asyncio.Task[Any]) -> bool:
+    """Whether a task waits for another, itself or by others."""
+    return task is own or any(_leads_to(awaited, own) for awaited in _awaited_by_task.get(task, ()))
 
 
 async def _compute(
@@ -140,6 +171,8 @@ async def _compute(
     ttl: float | timedelta | None,
     computation: _Computation,
 ) -> bytes:
+    # The tasks that the function makes, as `asyncio.gather` does, inherit it.
+    _own_task.set(asyncio.current_task())
     return cache._store(name, await compute(), ttl, computation)
 
 

@@ -17,6 +17,7 @@ use crate::codec::{Codecs, KeyCodec, ValueCodec};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::interrupts::{Interruptible, wait_for};
+use crate::kept::Kept;
 use crate::memory::check_memory;
 use crate::objects;
 use crate::paths::{path, path_of};
@@ -65,6 +66,7 @@ impl Cache {
     pub(crate) fn load_into(
         source: &Bound<'_, PyAny>,
         store: Arc<Shared>,
+        kept: &Kept,
         name: &str,
         arguments: CacheArguments<'_, '_>,
     ) -> Result<Self> {
@@ -78,7 +80,7 @@ impl Cache {
         };
         let CacheArguments { sizes, keys, values, on_evict } = arguments;
         let codecs = Codecs::of_table(py, name, saved.codecs(), keys, values)?;
-        let options = listen(sizes.options_of(&saved)?, on_evict, &codecs)?;
+        let (options, listener) = listen(py, sizes.options_of(&saved)?, on_evict, &codecs)?;
         let options = options.codecs(codecs.keys.name(), codecs.values.name());
         // In this thread, as what a signal ended must not come to be in the store all the same.
         let loaded = py.detach(|| saved.load(&engine, name, options, SystemTime::now()));
@@ -87,8 +89,15 @@ impl Cache {
             engine.drop_cache(name);
             return Err(closed);
         }
-        let flights = store.flights(py, name)?;
-        Ok(Self { store, engine: Inherited::new(loaded), codecs, flights, popping: Attached::default() })
+        let (flights, kept) = (kept.flights(py, name, listener)?, kept.clone_ref(py));
+        Ok(Self {
+            store,
+            engine: Inherited::new(loaded),
+            codecs,
+            flights,
+            kept,
+            popping: Attached::default(),
+        })
     }
 }
 
@@ -160,7 +169,8 @@ impl Cache {
             values: Some(values.map_or(Ok(ValueCodec::Object), |values| ValueCodec::of_cache(&values))?),
             on_evict: on_evict.as_ref(),
         };
-        Self::load_into(source, Shared::new(twindex::Store::new()), Self::OWN_NAME, arguments)?
-            .of_class(class)
+        let kept = Kept::new(class.py())?;
+        let store = Shared::new(twindex::Store::new());
+        Self::load_into(source, store, &kept, Self::OWN_NAME, arguments)?.of_class(class)
     }
 }

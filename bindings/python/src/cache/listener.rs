@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 
 use pyo3::prelude::*;
+use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
+use pyo3::{PyTraverseError, PyVisit};
 use twindex::{CacheOptions, Cause};
 use twindex_finalization::attach;
 
@@ -21,39 +23,58 @@ pub(super) fn raise_failure() -> Result<()> {
     FAILURE.take().map_or(Ok(()), Err)
 }
 
-/// Has the engine tell the program's function, if there is one.
+/// A program's function, and the codecs of the pairs that it is told of.
+#[pyclass(frozen, weakref, name = "_Listener", module = "twindex._twindex")]
+pub(crate) struct Listener {
+    on_evict: Py<PyAny>,
+    codecs: Codecs,
+}
+
+#[pymethods]
+impl Listener {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        visit.call(&self.on_evict)?;
+        self.codecs.visit(&visit)
+    }
+}
+
+/// Has the engine tell the program's function, if there is one. The engine has a weak reference: the caller keeps the listener.
 pub(super) fn listen(
+    py: Python<'_>,
     options: CacheOptions,
     on_evict: Option<&Bound<'_, PyAny>>,
     codecs: &Codecs,
-) -> Result<CacheOptions> {
-    let Some(on_evict) = on_evict else { return Ok(options) };
+) -> Result<(CacheOptions, Option<Py<Listener>>)> {
+    let Some(on_evict) = on_evict else { return Ok((options, None)) };
     if !on_evict.is_callable() {
         return Err(error::wrong_type("on_evict", "callable", on_evict));
     }
-    let (on_evict, codecs) = (on_evict.clone().unbind(), codecs.clone());
-    Ok(options.eviction_listener(move |key, value, why| {
-        let told = attach(|py| tell(on_evict.bind(py), &codecs, (key, value), why));
+    let listener =
+        Bound::new(py, Listener { on_evict: on_evict.clone().unbind(), codecs: codecs.clone_ref(py) })?;
+    let weak = PyWeakrefReference::new(listener.as_any())?.unbind();
+    let options = options.eviction_listener(move |key, value, why| {
+        let told = attach(|py| match weak.bind(py).upgrade_as::<Listener>()? {
+            Some(listener) => listener.get().tell(py, (key, value), why),
+            None => Ok(()),
+        });
         if let Err(failure) = told {
             FAILURE.with_borrow_mut(|first| {
                 first.get_or_insert(failure);
             });
         }
-    }))
+    });
+    Ok((options, Some(listener.unbind())))
 }
 
-fn tell(
-    on_evict: &Bound<'_, PyAny>,
-    codecs: &Codecs,
-    (key, value): (&[u8], &[u8]),
-    why: Cause,
-) -> Result<()> {
-    let py = on_evict.py();
-    let (key, value) = (codecs.keys.decode(py, key)?, codecs.values.decode(py, value)?);
-    let why = match why {
-        Cause::Size => "size",
-        Cause::Expired => "expired",
-    };
-    on_evict.call1((key, value, objects::text(py, why)?))?;
-    Ok(())
+impl Listener {
+    fn tell(&self, py: Python<'_>, (key, value): (&[u8], &[u8]), why: Cause) -> Result<()> {
+        let Codecs { keys, values } = &self.codecs;
+        let (key, value) = (keys.decode(py, key)?, values.decode(py, value)?);
+        let why = match why {
+            Cause::Size => "size",
+            Cause::Expired => "expired",
+        };
+        self.on_evict.bind(py).call1((key, value, objects::text(py, why)?))?;
+        Ok(())
+    }
 }

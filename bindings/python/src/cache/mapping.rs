@@ -29,9 +29,9 @@ impl Cache {
         }
     }
 
-    fn iterate(&self, yields: Yields) -> Result<Scan> {
+    fn iterate(&self, py: Python<'_>, yields: Yields) -> Result<Scan> {
         check_memory()?;
-        Ok(Scan::over_cache(Arc::clone(&self.store), self.open()?, self.codecs.clone(), yields))
+        Ok(Scan::over_cache(Arc::clone(&self.store), self.open()?, self.codecs.clone_ref(py), yields))
     }
 }
 
@@ -70,18 +70,18 @@ impl Cache {
         Ok(self.open()?.len())
     }
 
-    fn __iter__(&self) -> Result<Scan> {
-        self.iterate(Yields::Keys)
+    fn __iter__(&self, py: Python<'_>) -> Result<Scan> {
+        self.iterate(py, Yields::Keys)
     }
 
     #[pyo3(signature = ())]
-    fn _iterate_items(&self) -> Result<Scan> {
-        self.iterate(Yields::Pairs)
+    fn _iterate_items(&self, py: Python<'_>) -> Result<Scan> {
+        self.iterate(py, Yields::Pairs)
     }
 
     #[pyo3(signature = ())]
-    fn _iterate_values(&self) -> Result<Scan> {
-        self.iterate(Yields::Values)
+    fn _iterate_values(&self, py: Python<'_>) -> Result<Scan> {
+        self.iterate(py, Yields::Values)
     }
 
     /// A set-like view of the keys.

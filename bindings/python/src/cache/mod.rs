@@ -11,14 +11,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 use twindex::{CacheOptions, Change};
 
+pub(crate) use self::listener::Listener;
 use self::listener::{listen, raise_failure};
 use crate::attached::Attached;
 use crate::codec::{Codecs, DEFAULT_CODEC, KeyCodec, ValueCodec};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
+use crate::kept::Kept;
 use crate::memory::check_memory;
 use crate::objects;
 use crate::popping::Popping;
@@ -59,6 +62,7 @@ pub(crate) struct Cache {
     codecs: Codecs,
     /// What is being computed, by encoded key.
     flights: Py<PyDict>,
+    kept: Kept,
     popping: Attached<Popping>,
 }
 
@@ -73,6 +77,7 @@ impl Cache {
     pub(crate) fn open_in(
         py: Python<'_>,
         store: Arc<Shared>,
+        kept: &Kept,
         name: &str,
         arguments: CacheArguments<'_, '_>,
     ) -> Result<Self> {
@@ -82,15 +87,15 @@ impl Cache {
         let remembered = found.as_ref().map_or((DEFAULT_CODEC, DEFAULT_CODEC), twindex::Cache::codecs);
         let CacheArguments { sizes, keys, values, on_evict } = arguments;
         let codecs = Codecs::of_table(py, name, remembered, keys, values)?;
-        let options = match &found {
+        let (options, listener) = match &found {
             // It stays as it is, but for its codecs, which are compared.
-            Some(_) => CacheOptions::pairs(1),
-            None => listen(sizes.options()?, on_evict, &codecs)?,
+            Some(_) => (CacheOptions::pairs(1), None),
+            None => listen(py, sizes.options()?, on_evict, &codecs)?,
         };
         let options = options.codecs(codecs.keys.name(), codecs.values.name());
         let engine = Inherited::new(py.detach(|| engine.cache(name, options))?);
-        let flights = store.flights(py, name)?;
-        Ok(Self { store, engine, codecs, flights, popping: Attached::default() })
+        let (flights, kept) = (kept.flights(py, name, listener)?, kept.clone_ref(py));
+        Ok(Self { store, engine, codecs, flights, kept, popping: Attached::default() })
     }
 
     #[inline]
@@ -163,11 +168,22 @@ impl Cache {
 
 #[pymethods]
 impl Cache {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        visit.call(&self.flights)?;
+        self.kept.visit(&visit)?;
+        self.codecs.visit(&visit)
+    }
+
     #[new]
-    #[pyo3(signature = (*, capacity=None, maxsize=None, ttl=None, keys=None, values=None, on_evict=None))]
+    #[pyo3(
+        signature = (*positional, capacity=None, maxsize=None, ttl=None, keys=None, values=None, on_evict=None),
+        text_signature = "(*, capacity=None, maxsize=None, ttl=None, keys=None, values=None, on_evict=None)"
+    )]
     #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn new(
         py: Python<'_>,
+        positional: &Bound<'_, PyTuple>,
         capacity: Option<Capacity>,
         maxsize: Option<Capacity>,
         ttl: Option<Ttl>,
@@ -178,6 +194,12 @@ impl Cache {
         if let Some(loaded) = Self::take_loaded() {
             return Ok(loaded);
         }
+        if let Ok(number) = positional.get_item(0) {
+            return Err(error::misuse(format!(
+                "name what {0} counts: Cache(capacity={0}) is in bytes, Cache(maxsize={0}) in pairs",
+                error::shown(&number)
+            )));
+        }
         let keys = keys.map_or(Ok(KeyCodec::Object), |keys| KeyCodec::of_cache(&keys))?;
         let values = values.map_or(Ok(ValueCodec::Object), |values| ValueCodec::of_cache(&values))?;
         let arguments = CacheArguments {
@@ -186,7 +208,7 @@ impl Cache {
             values: Some(values),
             on_evict: on_evict.as_ref(),
         };
-        Self::open_in(py, Shared::new(twindex::Store::new()), Self::OWN_NAME, arguments)
+        Self::open_in(py, Shared::new(twindex::Store::new()), &Kept::new(py)?, Self::OWN_NAME, arguments)
     }
 
     /// The name it has in its store.

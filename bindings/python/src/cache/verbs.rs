@@ -285,10 +285,13 @@ impl Cache {
         let (py, value) = (name.py(), self.codecs.values.encode(value)?);
         let (key, ttl, computation) = (name.as_bytes(), ttl.map(|Ttl(ttl)| ttl), &*computation.get().0);
         let written = self.write(py, value.len(), |_| match computation.insert(key, value.as_ref(), ttl) {
-            Err(twindex::Error::MemoryLimit { .. }) => Ok(false),
+            Err(twindex::Error::MemoryLimit { .. } | twindex::Error::TableDropped { .. }) => Ok(false),
             written => written,
         });
-        written?;
+        // The caller waited for the value. It gets it although the store was closed meanwhile.
+        if !self.store.is_closed() {
+            written?;
+        }
         Ok(objects::bytes(py, value.as_ref())?)
     }
 
@@ -299,7 +302,7 @@ impl Cache {
 
     /// Calls `change` with the key's value, or with `default` where the key is absent, and gives the key the value that it
     /// returns: see `Table.alter`. A pair that was there keeps the time at which it expires.
-    #[pyo3(signature = (key, change, default=None, /))]
+    #[pyo3(signature = (key, change, /, default=None))]
     fn alter(
         &self,
         key: &Bound<'_, PyAny>,

@@ -3,12 +3,13 @@
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
+use pyo3::{PyTraverseError, PyVisit};
 
 use super::content::{Content, copy_buffer};
 use super::encoded::Encoded;
 use crate::error::{self, Result};
 
-/// What a `twindex.Codec` says.
+/// What a `twindex.Codec` says. Each copy has references of its own, so that the garbage collector can count them.
 pub(crate) struct Custom {
     pub(super) name: String,
     encode: Py<PyAny>,
@@ -30,6 +31,19 @@ impl Custom {
             decode: object.getattr("decode")?.unbind(),
             codec: object.clone().unbind(),
         }))
+    }
+
+    pub(super) fn clone_ref(&self, py: Python<'_>) -> Self {
+        let Self { name, encode, decode, codec } = self;
+        let (encode, decode, codec) = (encode.clone_ref(py), decode.clone_ref(py), codec.clone_ref(py));
+        Self { name: name.clone(), encode, decode, codec }
+    }
+
+    /// Shows the garbage collector what is held.
+    pub(super) fn visit(&self, visit: &PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        visit.call(&self.encode)?;
+        visit.call(&self.decode)?;
+        visit.call(&self.codec)
     }
 
     pub(super) fn encode<'a>(&self, content: Content, object: &Bound<'_, PyAny>) -> Result<Encoded<'a>> {

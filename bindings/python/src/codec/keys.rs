@@ -1,10 +1,10 @@
 //! The codecs of keys.
 
 use std::ops::Bound as End;
-use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
+use pyo3::{PyTraverseError, PyVisit};
 use twindex::MAX_KEY_BYTES;
 use twindex_codec::int;
 
@@ -20,7 +20,6 @@ use crate::objects;
 type Bounds = (End<Vec<u8>>, End<Vec<u8>>);
 
 /// The encoding of keys.
-#[derive(Clone)]
 pub(crate) enum KeyCodec {
     Bytes,
     Str,
@@ -30,10 +29,26 @@ pub(crate) enum KeyCodec {
     Tuple,
     /// Any object, of caches alone.
     Object,
-    Custom(Arc<Custom>),
+    Custom(Box<Custom>),
 }
 
 impl KeyCodec {
+    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {
+        match self {
+            Self::Bytes => Self::Bytes,
+            Self::Str => Self::Str,
+            Self::Int => Self::Int,
+            Self::Tuple => Self::Tuple,
+            Self::Object => Self::Object,
+            Self::Custom(custom) => Self::Custom(Box::new(custom.clone_ref(py))),
+        }
+    }
+
+    /// Shows the garbage collector what is held.
+    pub(super) fn visit(&self, visit: &PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        if let Self::Custom(custom) = self { custom.visit(visit) } else { Ok(()) }
+    }
+
     /// The codec that this object is, or is the name of.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> Result<Self> {
         if let Ok(name) = object.cast::<PyString>() {
@@ -44,7 +59,7 @@ impl KeyCodec {
             });
         }
         match Custom::of(object)? {
-            Some(custom) => Ok(Self::Custom(Arc::new(custom))),
+            Some(custom) => Ok(Self::Custom(Box::new(custom))),
             None => Err(error::wrong_type("keys", "the name of a codec or a twindex.Codec", object)),
         }
     }

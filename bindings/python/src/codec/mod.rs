@@ -19,6 +19,7 @@ pub(crate) use self::keys::KeyCodec;
 pub(crate) use self::values::ValueCodec;
 
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::error::{self, Result};
 
@@ -26,13 +27,22 @@ use crate::error::{self, Result};
 pub(crate) const DEFAULT_CODEC: &str = "str";
 
 /// How a table is seen.
-#[derive(Clone)]
 pub(crate) struct Codecs {
     pub(crate) keys: KeyCodec,
     pub(crate) values: ValueCodec,
 }
 
 impl Codecs {
+    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {
+        Self { keys: self.keys.clone_ref(py), values: self.values.clone_ref(py) }
+    }
+
+    /// Shows the garbage collector what is held.
+    pub(crate) fn visit(&self, visit: &PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        self.keys.visit(visit)?;
+        self.values.visit(visit)
+    }
+
     /// The codecs that a caller named, or those that the table remembers.
     pub(crate) fn of_table(
         py: Python<'_>,

@@ -1,9 +1,8 @@
 //! The codecs of values.
 
-use std::sync::Arc;
-
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
+use pyo3::{PyTraverseError, PyVisit};
 use twindex_codec::decimal;
 
 use super::content::{Content, encode_bytes, encode_text, integer, make_text};
@@ -15,7 +14,6 @@ use crate::error::{self, Result};
 use crate::objects;
 
 /// The encoding of values.
-#[derive(Clone)]
 pub(crate) enum ValueCodec {
     Bytes,
     Str,
@@ -26,10 +24,28 @@ pub(crate) enum ValueCodec {
     Pickle,
     /// Any object, of caches alone.
     Object,
-    Custom(Arc<Custom>),
+    Custom(Box<Custom>),
 }
 
 impl ValueCodec {
+    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {
+        match self {
+            Self::Bytes => Self::Bytes,
+            Self::Str => Self::Str,
+            Self::Int => Self::Int,
+            Self::Json => Self::Json,
+            Self::Msgpack => Self::Msgpack,
+            Self::Pickle => Self::Pickle,
+            Self::Object => Self::Object,
+            Self::Custom(custom) => Self::Custom(Box::new(custom.clone_ref(py))),
+        }
+    }
+
+    /// Shows the garbage collector what is held.
+    pub(super) fn visit(&self, visit: &PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        if let Self::Custom(custom) = self { custom.visit(visit) } else { Ok(()) }
+    }
+
     /// The codec that this object is, or is the name of.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> Result<Self> {
         if let Ok(name) = object.cast::<PyString>() {
@@ -41,7 +57,7 @@ impl ValueCodec {
             });
         }
         match Custom::of(object)? {
-            Some(custom) => Ok(Self::Custom(Arc::new(custom))),
+            Some(custom) => Ok(Self::Custom(Box::new(custom))),
             None => Err(error::wrong_type("values", "the name of a codec or a twindex.Codec", object)),
         }
     }

@@ -35,15 +35,20 @@ impl Table {
         self.popping.with(py, |popping| popping.any_key(walk))
     }
 
-    fn iterate(&self, yields: Yields) -> Result<Scan> {
+    fn iterate(&self, py: Python<'_>, yields: Yields) -> Result<Scan> {
         check_memory()?;
-        Ok(Scan::over_table(Arc::clone(&self.store), self.open()?.in_memory(), self.codecs.clone(), yields))
+        Ok(Scan::over_table(
+            Arc::clone(&self.store),
+            self.open()?.in_memory(),
+            self.codecs.clone_ref(py),
+            yields,
+        ))
     }
 
-    fn iterate_back(&self, yields: Yields) -> Result<Scan> {
+    fn iterate_back(&self, py: Python<'_>, yields: Yields) -> Result<Scan> {
         check_memory()?;
         let cursor = self.open()?.cursor(..)?;
-        Ok(Scan::over_range(Arc::clone(&self.store), cursor, self.codecs.clone(), yields, true, None))
+        Ok(Scan::over_range(Arc::clone(&self.store), cursor, self.codecs.clone_ref(py), yields, true, None))
     }
 }
 
@@ -69,24 +74,24 @@ impl Table {
         Ok(self.open()?.len())
     }
 
-    fn __iter__(&self) -> Result<Scan> {
-        self.iterate(Yields::Keys)
+    fn __iter__(&self, py: Python<'_>) -> Result<Scan> {
+        self.iterate(py, Yields::Keys)
     }
 
-    fn __reversed__(&self) -> Result<Scan> {
-        self.iterate_back(Yields::Keys)
+    fn __reversed__(&self, py: Python<'_>) -> Result<Scan> {
+        self.iterate_back(py, Yields::Keys)
     }
 
     /// The pairs, without the key look-ups of `collections.abc.ItemsView`.
     #[pyo3(signature = (*, reverse=false))]
-    fn _iterate_items(&self, reverse: bool) -> Result<Scan> {
-        if reverse { self.iterate_back(Yields::Pairs) } else { self.iterate(Yields::Pairs) }
+    fn _iterate_items(&self, py: Python<'_>, reverse: bool) -> Result<Scan> {
+        if reverse { self.iterate_back(py, Yields::Pairs) } else { self.iterate(py, Yields::Pairs) }
     }
 
     /// The values, without the key look-ups of `collections.abc.ValuesView`.
     #[pyo3(signature = (*, reverse=false))]
-    fn _iterate_values(&self, reverse: bool) -> Result<Scan> {
-        if reverse { self.iterate_back(Yields::Values) } else { self.iterate(Yields::Values) }
+    fn _iterate_values(&self, py: Python<'_>, reverse: bool) -> Result<Scan> {
+        if reverse { self.iterate_back(py, Yields::Values) } else { self.iterate(py, Yields::Values) }
     }
 
     /// A set-like view of the keys.

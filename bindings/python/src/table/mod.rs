@@ -8,6 +8,7 @@ mod verbs;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::attached::Attached;
 use crate::codec::{Codecs, Encoded};
@@ -107,7 +108,8 @@ impl Table {
         self.change(py, bytes, write)
     }
 
-    /// Makes a change of so many bytes: outside the interpreter where that takes longer than leaving it.
+    /// Makes a change of so many bytes: outside the interpreter where that takes longer than leaving it, or may wait for
+    /// the disk.
     #[inline]
     fn change<T: Send>(
         &self,
@@ -116,7 +118,7 @@ impl Table {
         write: impl Send + FnOnce(&twindex_durable::Table) -> twindex_durable::Result<T>,
     ) -> Result<T> {
         let table = self.open()?;
-        if bytes > WORTH_LEAVING || self.store.waits_for_disk() {
+        if bytes > WORTH_LEAVING || self.store.waits_for_disk() || table.may_wait() {
             return Ok(py.detach(|| write(table))?);
         }
         Ok(write(table)?)
@@ -136,6 +138,11 @@ impl Table {
 
 #[pymethods]
 impl Table {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        visit.call(&self.owner)?;
+        self.codecs.visit(&visit)
+    }
+
     /// The name it has in its store.
     #[getter]
     fn name(&self) -> &str {

@@ -17,14 +17,15 @@ use crate::scan::{Scan, Yields};
 impl Table {
     fn scan_range(
         &self,
+        py: Python<'_>,
         range: &Range<'_, '_>,
         yields: Yields,
         reverse: bool,
         limit: Option<Count>,
     ) -> Result<Scan> {
         let cursor = range.cursor(self.open()?, &self.codecs.keys)?;
-        let limit = limit.map(|Count(pairs)| pairs);
-        Ok(Scan::over_range(Arc::clone(&self.store), cursor, self.codecs.clone(), yields, reverse, limit))
+        let (codecs, limit) = (self.codecs.clone_ref(py), limit.map(|Count(pairs)| pairs));
+        Ok(Scan::over_range(Arc::clone(&self.store), cursor, codecs, yields, reverse, limit))
     }
 
     /// How many keys are less than this one, or equal to it.
@@ -86,6 +87,7 @@ impl Table {
     #[pyo3(signature = (*, gt=None, gte=None, lt=None, lte=None, prefix=None))]
     fn cursor(
         &self,
+        py: Python<'_>,
         gt: Option<&Bound<'_, PyAny>>,
         gte: Option<&Bound<'_, PyAny>>,
         lt: Option<&Bound<'_, PyAny>>,
@@ -93,7 +95,7 @@ impl Table {
         prefix: Option<&Bound<'_, PyAny>>,
     ) -> Result<Cursor> {
         let cursor = Range { gt, gte, lt, lte, prefix }.cursor(self.open()?, &self.codecs.keys)?;
-        Ok(Cursor::new(Arc::clone(&self.store), self.name(), cursor, self.codecs.clone()))
+        Ok(Cursor::new(Arc::clone(&self.store), self.name(), cursor, self.codecs.clone_ref(py)))
     }
 
     /// An iterator over the pairs of a range, as `cursor` takes it, in the order of the keys or the other
@@ -107,6 +109,7 @@ impl Table {
     #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn scan(
         &self,
+        py: Python<'_>,
         gt: Option<&Bound<'_, PyAny>>,
         gte: Option<&Bound<'_, PyAny>>,
         lt: Option<&Bound<'_, PyAny>>,
@@ -115,7 +118,7 @@ impl Table {
         reverse: bool,
         limit: Option<Count>,
     ) -> Result<Scan> {
-        self.scan_range(&Range { gt, gte, lt, lte, prefix }, Yields::Pairs, reverse, limit)
+        self.scan_range(py, &Range { gt, gte, lt, lte, prefix }, Yields::Pairs, reverse, limit)
     }
 
     /// The keys from `minimum` to `maximum`, either of which may be None, in their order or the other way, with or
@@ -131,6 +134,7 @@ impl Table {
     )]
     fn irange(
         &self,
+        py: Python<'_>,
         minimum: Option<&Bound<'_, PyAny>>,
         maximum: Option<&Bound<'_, PyAny>>,
         inclusive: Inclusive,
@@ -139,7 +143,7 @@ impl Table {
         let Inclusive(lower, upper) = inclusive;
         let (gte, gt) = if lower { (minimum, None) } else { (None, minimum) };
         let (lte, lt) = if upper { (maximum, None) } else { (None, maximum) };
-        self.scan_range(&Range { gt, gte, lt, lte, prefix: None }, Yields::Keys, reverse, None)
+        self.scan_range(py, &Range { gt, gte, lt, lte, prefix: None }, Yields::Keys, reverse, None)
     }
 
     /// How many keys are less than this one: the position at which it is, or would be.

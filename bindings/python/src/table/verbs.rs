@@ -172,7 +172,7 @@ impl Table {
     /// [2]
     /// >>> lists.alter("primes", lambda found: twindex.DELETE if found else twindex.KEEP), len(lists)
     /// (True, 0)
-    #[pyo3(signature = (key, change, default=None, /))]
+    #[pyo3(signature = (key, change, /, default=None))]
     fn alter(
         &self,
         key: &Bound<'_, PyAny>,

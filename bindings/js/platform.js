@@ -1,4 +1,4 @@
-// What this platform is called in the names of native modules. The package for clusters has a copy.
+// What this platform is called in the names of native modules.
 
 import { readFileSync } from 'node:fs'
 
