@@ -29,21 +29,15 @@ mod compact;
 mod core;
 mod disk;
 mod error;
-#[cfg(test)]
-mod faults;
 mod feed;
-mod follow;
+mod follow_thread;
 mod follower;
-#[cfg(test)]
-mod followers;
 mod handle;
 mod load;
 mod lock;
 mod log;
 mod memory;
 mod notice;
-#[cfg(test)]
-mod notices;
 mod options;
 mod paths;
 mod pause;
@@ -52,13 +46,13 @@ mod registry;
 mod replay;
 mod reserve;
 mod rewrite;
-#[cfg(test)]
-mod slow;
 mod store;
 mod stripes;
-mod sync;
+mod sync_thread;
 mod table;
 mod tail;
+#[cfg(test)]
+mod tests;
 mod verify;
 mod whole;
 

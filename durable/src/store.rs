@@ -15,13 +15,13 @@ use crate::compact;
 use crate::core::{Core, Logged, lock};
 use crate::error::{Error, Result};
 use crate::feed::Changes;
-use crate::follow;
+use crate::follow_thread;
 use crate::handle::Handle;
 use crate::load::Torn;
 use crate::options::{Durability, Options};
 use crate::paths::resolve;
 use crate::position::Position;
-use crate::sync;
+use crate::sync_thread;
 use crate::table::Table;
 use crate::whole::save_to;
 
@@ -93,7 +93,7 @@ impl Store {
 
     pub(crate) fn open_with(path: &Path, options: Options) -> Result<Self> {
         let handle = Handle(Core::open(path, options)?);
-        sync::start(&handle.0)?;
+        sync_thread::start(&handle.0)?;
         Ok(Self { handle: Arc::new(handle) })
     }
 
@@ -286,7 +286,7 @@ impl Store {
     ///
     /// A child of fork has no such thread: call it there.
     pub fn follow(&self) -> Result<()> {
-        follow::start(self.core())
+        follow_thread::start(self.core())
     }
 
     /// Where the last change is, as far as this store has it, in the store's history: what to give to

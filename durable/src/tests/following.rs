@@ -5,9 +5,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use twindex::Index;
 
+use super::faults::{Action, Tables, actions, cases, open, path, perform, tables_of};
 use crate::core::Core;
 use crate::disk::sim::{Fault, SimDisk};
-use crate::faults::{Action, Tables, actions, cases, open, path, perform, tables_of};
 use crate::handle::Handle;
 use crate::{Changes, Durability, Effect, Error, Options, Position, Result, Store};
 

@@ -1,0 +1,6 @@
+//! Stores on a simulated disk.
+
+mod faults;
+mod following;
+mod notices;
+mod pace;
