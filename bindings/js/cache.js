@@ -12,7 +12,7 @@ import {
   readSignal,
   readTuple,
 } from './options.js'
-import { MapLike } from './table.js'
+import { Pairs } from './table.js'
 import { encodeText } from './text.js'
 
 const CACHE = ['max', 'maxSize', 'ttl', 'keys', 'values', 'fetchMethod']
@@ -81,22 +81,22 @@ const waitsFor = (flight, other) =>
   flight === other || [...flight.awaited].some((next) => waitsFor(next, other))
 
 /**
- * For a class that has the verbs, `entries`, `name`, `codecs` and `figures()`. `items` has what works on what the codec makes of a
- * key, as nobody can change it: `of(key)`, `select(item)`, and `begin(item, isRefresh)`, a computation of the cache's. That
- * computation `stands()` until the key is written or deleted, may `store(value, ttl)` until then, and has an `end()`. `flights`
- * has those that this thread makes, for all handles of the cache. `tracker` knows which one runs.
+ * For a class that has the verbs and `figures()`. `access` has, beside what `Pairs` needs, `select(item)` and
+ * `begin(item, isRefresh)`, a computation of the cache's. That computation `stands()` until the key is written or deleted, may
+ * `store(value, ttl)` until then, and has an `end()`. `flights` has those that this thread makes, for all handles of the cache.
+ * `tracker` knows which one runs.
  */
-export class CacheLike extends MapLike {
+export class CacheLike extends Pairs {
   #flights
   #fetchMethod
-  #items
+  #access
   #tracker
 
-  constructor(flights, fetchMethod, items, tracker = synchronous) {
-    super()
-    this.#flights = flights
-    this.#fetchMethod = fetchMethod
-    this.#items = items
+  constructor(store, described, access, tracker = synchronous) {
+    super(store, described, access)
+    this.#flights = described.flights
+    this.#fetchMethod = described.read.fetchMethod
+    this.#access = access
     this.#tracker = tracker
   }
 
@@ -151,8 +151,8 @@ export class CacheLike extends MapLike {
     readBoolean(forceRefresh, 'forceRefresh')
     readSignal(signal)?.throwIfAborted()
     const lifetime = readTtl(ttl)
-    const item = this.#items.of(key)
-    const found = this.#items.select(item)
+    const item = this.#access.of(key)
+    const found = this.#access.select(item)
     const fetch = this.#fetchMethod
     if (fetch === undefined || (found !== undefined && !forceRefresh)) return found
     const compute = () => fetch(key, found, { signal, options: { ttl }, context })
@@ -162,8 +162,8 @@ export class CacheLike extends MapLike {
   async getOrCompute(key, compute, options) {
     readFunction(compute, 'what computes a value')
     const ttl = readWrite(options)
-    const item = this.#items.of(key)
-    const found = this.#items.select(item)
+    const item = this.#access.of(key)
+    const found = this.#access.select(item)
     return found === undefined ? this.#fly(item, compute, ttl, false) : found
   }
 
@@ -173,7 +173,7 @@ export class CacheLike extends MapLike {
     const asking = this.#tracker.current()
     let flight = this.#flights.get(name)
     if (flight === undefined || !flight.computation.stands()) {
-      flight = { computation: this.#items.begin(item, isRefresh), awaited: new Set(), promise: undefined }
+      flight = { computation: this.#access.begin(item, isRefresh), awaited: new Set(), promise: undefined }
       flight.promise = this.#compute(flight, name, compute, ttl)
       this.#flights.set(name, flight)
     } else if (asking !== undefined && waitsFor(flight, asking)) {

@@ -1,4 +1,4 @@
-// What the tables of both packages share: the face of a Map, and `alter`.
+// What the tables and caches of all packages share.
 
 import { typeError } from './errors.js'
 import { INSPECT } from './internal.js'
@@ -9,8 +9,53 @@ export const DELETE = Symbol.for('twindex.DELETE')
 /** What a change returns to leave the pair as it is, or absent. */
 export const KEEP = Symbol.for('twindex.KEEP')
 
-/** The face of a Map, for a class that has the verbs, `entries`, `name` and `index`. */
-export class MapLike {
+/** What an iterator gives of each pair, as the native half numbers it. */
+export const KEYS = 1
+export const VALUES = 2
+export const PAIRS = 3
+
+/** The item that a change returned: `undefined` for none. */
+function readChange(values, wanted) {
+  if (wanted === DELETE) return undefined
+  if (values.isNone(wanted)) throw typeError('a change returns the new value, DELETE or KEEP', wanted)
+  return values.toItem(wanted, 'value')
+}
+
+/**
+ * What tables and caches of both packages share: the face of a Map, and the verbs that a program's code is part of. `of` has the
+ * name, the names of the codecs and the codecs. `access` has what works on what the codec makes of a key, as nobody can change it:
+ * `of(key)`; `keep(item)`, the value's item, as a copy; `swap(item, seen, next)`, which writes a value's item where another one is
+ * still there; and `walk(halves)`, an iterator. The class adds the other verbs.
+ */
+export class Pairs {
+  #store
+  #name
+  #names
+  #values
+  #access
+
+  constructor(store, { name, names, codecs }, access) {
+    this.#store = store
+    this.#name = name
+    this.#names = names
+    this.#values = codecs.values
+    this.#access = access
+  }
+
+  get store() {
+    return this.#store
+  }
+
+  get name() {
+    return this.#name
+  }
+
+  /** The names of the codecs that are remembered. */
+  get codecs() {
+    const [keys, values] = this.#names
+    return { keys, values }
+  }
+
   get(key) {
     return this.select(key)
   }
@@ -22,6 +67,46 @@ export class MapLike {
 
   has(key) {
     return this.contains(key)
+  }
+
+  compareAndSwap(key, expected, value) {
+    const values = this.#values
+    const pack = (wanted) => (values.isNone(wanted) ? undefined : values.own(values.toItem(wanted, 'value')))
+    const [seen, next] = [pack(expected), pack(value)]
+    return this.#access.swap(this.#access.of(key), seen, next)
+  }
+
+  /**
+   * Replaces a value by what `change` makes of it: whether that changed anything. The change runs outside of any lock, so it may
+   * do what it likes; where the value changed meanwhile, it runs again.
+   */
+  alter(key, change) {
+    const [values, { of, keep, swap }] = [this.#values, this.#access]
+    const item = of(key)
+    readFunction(change, 'a change')
+    for (;;) {
+      const seen = keep(item)
+      const wanted = change(seen === undefined ? undefined : values.show(seen))
+      const next = wanted === KEEP ? seen : readChange(values, wanted)
+      if (values.isEqual(seen, next)) {
+        // Nothing to write, and the engine is to say all the same whether the key and the table are good.
+        if (seen === undefined) swap(item)
+        return false
+      }
+      if (swap(item, seen, next)) return true
+    }
+  }
+
+  entries() {
+    return this.#access.walk(PAIRS)
+  }
+
+  keys() {
+    return this.#access.walk(KEYS)
+  }
+
+  values() {
+    return this.#access.walk(VALUES)
   }
 
   forEach(visit, thisArgument) {
@@ -40,32 +125,5 @@ export class MapLike {
   [INSPECT](_depth, options, inspect) {
     const { keys, values } = this.codecs
     return `Table ${inspect({ name: this.name, index: this.index, keys, values }, options)}`
-  }
-}
-
-/** The item that a change returned: `undefined` for none. */
-function readChange(values, wanted) {
-  if (wanted === DELETE) return undefined
-  if (values.isNone(wanted)) throw typeError('a change returns the new value, DELETE or KEEP', wanted)
-  return values.toItem(wanted, 'value')
-}
-
-/**
- * Replaces a value by what `change` makes of it: whether that changed anything. `keep()` gives the item that is there,
- * as a copy, and `swap(seen, next)` writes one where that is still there. The change runs outside of any lock, so it may
- * do what it likes; where the value changed meanwhile, it runs again.
- */
-export function alter(values, change, keep, swap) {
-  readFunction(change, 'a change')
-  for (;;) {
-    const seen = keep()
-    const wanted = change(seen === undefined ? undefined : values.show(seen))
-    const next = wanted === KEEP ? seen : readChange(values, wanted)
-    if (values.isEqual(seen, next)) {
-      // Nothing to write, and the engine is to say all the same whether the key and the table are good.
-      if (seen === undefined) swap()
-      return false
-    }
-    if (swap(seen, next)) return true
   }
 }

@@ -1,18 +1,18 @@
 // Caches: pairs of bounded size, which may expire.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { accessOf } from './access.js'
 import { takeAll } from './block.js'
 import { dump, dumpSync, loaderOf, save, saveSync } from './cache-files.js'
 import { preventClone } from './clone.js'
 import { crossing, utf8 } from './codecs.js'
-import { EXPECTED, KEY, parseObject, VALUE } from './crossing.js'
+import { KEY, parseObject, VALUE } from './crossing.js'
 import { booleans, stageCachedKeys, stageCachedPairs } from './many.js'
 import { native } from './native.js'
 import { CacheLike, needsSize, readCache, readTtl, readWrite } from './shared/cache.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs } from './shared/codecs.js'
 import { INTERNAL } from './shared/internal.js'
-import { alter } from './shared/table.js'
-import { KEYS, PAIRS, VALUES, walkCache } from './walk.js'
+import { walkCache } from './walk.js'
 
 const {
   cacheContains: nativeContains,
@@ -113,41 +113,36 @@ const readLoad = (options, more) => {
   return { ...read, ...readCodecs(read) }
 }
 
-/** What works on the items of keys: see shared/cache.js. */
-const itemsOf = (handle, { keys, values }) => ({
-  of: (key) => keys.own(keys.toItem(key, 'key')),
-  select: (item) => values.read(nativeSelect(handle, keys.cross(item, KEY)), VALUE),
-  begin(item, isRefresh) {
-    const number = native.beginComputation(handle, keys.cross(item, KEY), Number(isRefresh))
-    return {
-      stands: () => native.computationStands(number),
-      store: (value, ttl) => {
-        const stored = values.toItem(value, 'value')
-        native.storeComputed(number, values.cross(stored, VALUE), ttl)
-      },
-      end: () => native.freeComputation(number),
-    }
-  },
-})
+/** A computation of the cache's: see shared/cache.js. */
+function begin(handle, { keys, values }, item, isRefresh) {
+  const number = native.beginComputation(handle, keys.cross(item, KEY), Number(isRefresh))
+  return {
+    stands: () => native.computationStands(number),
+    store: (value, ttl) => {
+      const stored = values.toItem(value, 'value')
+      native.storeComputed(number, values.cross(stored, VALUE), ttl)
+    },
+    end: () => native.freeComputation(number),
+  }
+}
 
 export class Cache extends CacheLike {
   #handle
-  #store
-  #name
-  #names
   #codecs
   #keys
   #values
   #areStrings
 
   constructor(options, store, opened = openOwn(options)) {
-    const { handle, own, name, names, codecs, flights, read } = opened
-    super(flights, read.fetchMethod, itemsOf(handle, codecs), tracker)
+    const { handle, own, codecs } = opened
+    const verbs = { select: nativeSelect, swap: nativeSwap, walk: (halves) => this.#walk(halves) }
+    const access = {
+      ...accessOf(handle, codecs, verbs),
+      begin: (item, isRefresh) => begin(handle, codecs, item, isRefresh),
+    }
+    super(options === INTERNAL ? store : undefined, opened, access, tracker)
     preventClone(this, 'Cache')
     this.#handle = handle
-    this.#store = options === INTERNAL ? store : undefined
-    this.#name = name
-    this.#names = names
     this.#codecs = codecs
     this.#keys = codecs.keys
     this.#values = codecs.values
@@ -191,19 +186,6 @@ export class Cache extends CacheLike {
 
   save(path, options) {
     return save(this.#handle, path, options)
-  }
-
-  get store() {
-    return this.#store
-  }
-
-  get name() {
-    return this.#name
-  }
-
-  get codecs() {
-    const [keys, values] = this.#names
-    return { keys, values }
   }
 
   get size() {
@@ -265,26 +247,6 @@ export class Cache extends CacheLike {
     return nativeIncrement(this.#handle, this.#key(key), by)
   }
 
-  compareAndSwap(key, expected, value) {
-    const values = this.#values
-    const pack = (wanted) => (values.isNone(wanted) ? undefined : values.own(values.toItem(wanted, 'value')))
-    const [before, after] = [pack(expected), pack(value)]
-    return this.#swap(this.#keys.toItem(key, 'key'), before, after)
-  }
-
-  alter(key, change) {
-    const keys = this.#keys
-    const item = keys.own(keys.toItem(key, 'key'))
-    const keep = () => this.#values.keep(nativeSelect(this.#handle, keys.cross(item, KEY)), VALUE)
-    return alter(this.#values, change, keep, (seen, next) => this.#swap(item, seen, next))
-  }
-
-  #swap(name, expected, next) {
-    const cross = (item, region) => (item === undefined ? undefined : this.#values.cross(item, region))
-    const [before, crossed] = [cross(expected, EXPECTED), this.#keys.cross(name, KEY)]
-    return nativeSwap(this.#handle, crossed, before, cross(next, VALUE))
-  }
-
   // --- verbs on many: one call of the native half for up to 256 items, and one for the verb
 
   upsertMany(pairs, options) {
@@ -313,18 +275,8 @@ export class Cache extends CacheLike {
     return this.#keys.cross(this.#keys.toItem(key, 'key'), KEY)
   }
 
-  // --- the face of a Map, as far as it is not CacheLike's
-
-  entries() {
-    return walkCache(this, this.#handle, this.#codecs, PAIRS)
-  }
-
-  keys() {
-    return walkCache(this, this.#handle, this.#codecs, KEYS)
-  }
-
-  values() {
-    return walkCache(this, this.#handle, this.#codecs, VALUES)
+  #walk(halves) {
+    return walkCache(this, this.#handle, this.#codecs, halves)
   }
 }
 

@@ -1,17 +1,18 @@
 // Tables: the verbs, and the face of a Map.
 
+import { accessOf } from './access.js'
 import { takeAll } from './block.js'
 import { preventClone } from './clone.js'
 import { utf8 } from './codecs.js'
-import { EXPECTED, KEY, VALUE } from './crossing.js'
+import { KEY, VALUE } from './crossing.js'
 import { openCursor } from './cursor.js'
 import { booleans, stageAmounts, stageKeys, stagePairs, stageSwaps, takeSums } from './many.js'
 import { native } from './native.js'
 import { typeError } from './shared/errors.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import { NO_RANGE, NONE, PREFIX, RANGE, readOptions, readRange, readScan } from './shared/options.js'
-import { alter, MapLike } from './shared/table.js'
-import { ANY, DOWN, KEYS, PAIRS, UP, VALUES, Walk } from './walk.js'
+import { PAIRS, Pairs } from './shared/table.js'
+import { ANY, DOWN, UP, Walk } from './walk.js'
 
 const {
   clear: nativeClear,
@@ -55,12 +56,9 @@ const EVERYTHING = crossRange(NO_RANGE)
 export let inside
 let isTable
 
-export class Table extends MapLike {
+export class Table extends Pairs {
   #handle
-  #store
-  #name
   #index
-  #names
   #codecs
   #keys
   #values
@@ -76,14 +74,12 @@ export class Table extends MapLike {
 
   constructor(internal, store, described, handle) {
     checkInternal(internal, 'Table', 'store.table()')
-    super()
-    const { name, index, names, codecs } = described
+    const verbs = { select: nativeSelect, swap: nativeCompareAndSwap, walk: (halves) => this.#walk(halves) }
+    super(store, described, accessOf(handle, described.codecs, verbs))
+    const { index, codecs } = described
     preventClone(this, 'Table')
     this.#handle = handle
-    this.#store = store
-    this.#name = name
     this.#index = index
-    this.#names = names
     this.#codecs = codecs
     this.#keys = codecs.keys
     this.#values = codecs.values
@@ -91,22 +87,8 @@ export class Table extends MapLike {
     forgotten.register(this, handle)
   }
 
-  get store() {
-    return this.#store
-  }
-
-  get name() {
-    return this.#name
-  }
-
   get index() {
     return this.#index
-  }
-
-  /** The names of the codecs that the table remembers. */
-  get codecs() {
-    const [keys, values] = this.#names
-    return { keys, values }
   }
 
   get size() {
@@ -156,28 +138,6 @@ export class Table extends MapLike {
     return nativeIncrement(this.#handle, this.#key(key), by)
   }
 
-  compareAndSwap(key, expected, value) {
-    const values = this.#values
-    const pack = (wanted) => (values.isNone(wanted) ? undefined : values.own(values.toItem(wanted, 'value')))
-    const cross = (item, region) => (item === undefined ? undefined : values.cross(item, region))
-    const [before, after] = [pack(expected), pack(value)]
-    const crossed = this.#key(key)
-    return nativeCompareAndSwap(this.#handle, crossed, cross(before, EXPECTED), cross(after, VALUE))
-  }
-
-  alter(key, change) {
-    const keys = this.#keys
-    const values = this.#values
-    const item = keys.own(keys.toItem(key, 'key'))
-    const cross = (value, region) => (value === undefined ? undefined : values.cross(value, region))
-    const keep = () => values.keep(nativeSelect(this.#handle, keys.cross(item, KEY)), VALUE)
-    const swap = (seen, next) => {
-      const expected = cross(seen, EXPECTED)
-      return nativeCompareAndSwap(this.#handle, keys.cross(item, KEY), expected, cross(next, VALUE))
-    }
-    return alter(values, change, keep, swap)
-  }
-
   clear() {
     nativeClear(this.#handle)
   }
@@ -224,20 +184,6 @@ export class Table extends MapLike {
   compareAndSwapMany(swaps) {
     stageSwaps(this.#handle, this.#codecs, swaps)
     return booleans(nativeCompareAndSwapMany())
-  }
-
-  // --- the face of a Map, as far as it is not MapLike's
-
-  entries() {
-    return this.#walk(PAIRS)
-  }
-
-  keys() {
-    return this.#walk(KEYS)
-  }
-
-  values() {
-    return this.#walk(VALUES)
   }
 
   /** A key as the native half takes it. */

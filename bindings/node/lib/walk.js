@@ -6,6 +6,7 @@ import { utf8 } from './codecs.js'
 import { native } from './native.js'
 import { makeError } from './shared/errors.js'
 import { asIterators } from './shared/internal.js'
+import { KEYS, PAIRS } from './shared/table.js'
 
 const {
   freeWalk: nativeFreeWalk,
@@ -15,10 +16,7 @@ const {
   walk: nativeWalk,
 } = native
 
-/** What a walk returns of each pair, and which way it goes, as in src/exports/scan.rs. */
-export const KEYS = 1
-export const VALUES = 2
-export const PAIRS = 3
+/** Which way a walk goes, as in src/exports/scan.rs. */
 export const ANY = 0
 export const UP = 1
 export const DOWN = 2

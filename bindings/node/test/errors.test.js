@@ -231,7 +231,7 @@ test('only the store makes tables, and only a table makes cursors', () => {
 })
 
 test('a store is not cloned', () => {
-  for (const each of [store, table, sorted.cursor(), new Store().cache('c', { max: 1 })]) {
+  for (const each of [store, table, table.entries(), sorted.cursor(), new Store().cache('c', { max: 1 })]) {
     assert.throws(() => structuredClone(each), {
       name: 'DataCloneError',
       message: /new Store\(\{ shared: 'name' \}\)/,

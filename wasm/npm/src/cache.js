@@ -3,13 +3,13 @@
 import { placed } from './codecs.js'
 import { Computations } from './computations.js'
 import { ABSENT } from './core.js'
-import { Block, KEYS, PAIRS, VALUES } from './many.js'
+import { Block } from './many.js'
 import { like, readAmount } from './shared/amounts.js'
 import { CacheLike, needsSize, readCache, readTtl, readWrite } from './shared/cache.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs, text } from './shared/codecs.js'
 import { typeError } from './shared/errors.js'
 import { INTERNAL } from './shared/internal.js'
-import { alter } from './shared/table.js'
+import { PAIRS } from './shared/table.js'
 import { viewBytes } from './shared/views.js'
 import { putBytes, putText, putTexts } from './text.js'
 import { TableBlocks, Walk } from './walk.js'
@@ -127,33 +127,34 @@ function openOwn(core, options) {
 class BaseCache extends CacheLike {
   #core
   #handle
-  #store
-  #name
-  #names
   #codecs
   #keys
   #values
-
   #computations
 
-  constructor(core, store, { handle, own, name, names, codecs, computations, read }) {
-    super(computations.flights, read.fetchMethod, {
-      of: (key) => codecs.keys.own(codecs.keys.toItem(key, 'key')),
-      select: (item) => this.#read(this.#callWith(core.exports.twindex_cache_select, item)),
-      begin: (item) =>
-        computations.begin(item, (value, ttl = OWN_TTL) =>
-          this.#put(core.exports.twindex_cache_upsert, item, codecs.values.toItem(value, 'value'), ttl),
-        ),
-    })
-    this.#computations = computations
+  constructor(core, store, opened) {
+    const { handle, own, codecs, computations } = opened
+    super(
+      store,
+      { ...opened, flights: computations.flights },
+      {
+        of: (key) => codecs.keys.own(codecs.keys.toItem(key, 'key')),
+        select: (item) => this.#read(this.#callWith(core.exports.twindex_cache_select, item)),
+        keep: (item) => this.#keep(item),
+        swap: (item, seen, next) => this.#swap(item, seen, next),
+        walk: (halves) => this.#walk(halves),
+        begin: (item) =>
+          computations.begin(item, (value, ttl = OWN_TTL) =>
+            this.#put(core.exports.twindex_cache_upsert, item, codecs.values.toItem(value, 'value'), ttl),
+          ),
+      },
+    )
     this.#core = core
     this.#handle = handle
-    this.#store = store
-    this.#name = name
-    this.#names = names
     this.#codecs = codecs
     this.#keys = codecs.keys
     this.#values = codecs.values
+    this.#computations = computations
     // With a store of its own, the cache closes too.
     core.forgotten.register(this, own ?? handle)
   }
@@ -166,19 +167,6 @@ class BaseCache extends CacheLike {
     this.#core.tick()
     this.#core.status(this.#core.exports.twindex_cache_dump(this.#handle))
     return this.#core.answerBytes()
-  }
-
-  get store() {
-    return this.#store
-  }
-
-  get name() {
-    return this.#name
-  }
-
-  get codecs() {
-    const [keys, values] = this.#names
-    return { keys, values }
   }
 
   get size() {
@@ -277,22 +265,6 @@ class BaseCache extends CacheLike {
     return like(by, this.#core.answerInteger)
   }
 
-  compareAndSwap(key, expected, value) {
-    const values = this.#values
-    const toItem = (given) => (values.isNone(given) ? undefined : values.toItem(given, 'value'))
-    return this.#swap(this.#keys.toItem(key, 'key'), toItem(expected), toItem(value))
-  }
-
-  alter(key, change) {
-    const item = this.#keys.own(this.#keys.toItem(key, 'key'))
-    return alter(
-      this.#values,
-      change,
-      () => this.#keep(item),
-      (seen, next) => this.#swap(item, seen, next),
-    )
-  }
-
   #keep(item) {
     const core = this.#core
     if (this.#callWith(core.exports.twindex_cache_select, item) === 0) return undefined
@@ -320,20 +292,6 @@ class BaseCache extends CacheLike {
   clear() {
     this.#computations.changed()
     this.#core.status(this.#core.exports.twindex_clear(this.#handle))
-  }
-
-  // --- the face of a Map, as far as it is not CacheLike's
-
-  entries() {
-    return this.#walk(PAIRS)
-  }
-
-  keys() {
-    return this.#walk(KEYS)
-  }
-
-  values() {
-    return this.#walk(VALUES)
   }
 
   #walk(want) {

@@ -1,8 +1,9 @@
 // Cursors: positions in a sorted table.
 
-import { Block, PAIRS } from './many.js'
+import { Block } from './many.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import { readCount } from './shared/options.js'
+import { PAIRS } from './shared/table.js'
 import { BLOCK_BYTES } from './walk.js'
 
 /** A block has so many pairs at most. */

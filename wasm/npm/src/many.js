@@ -4,6 +4,7 @@
 import { ABSENT } from './core.js'
 import { readAmount } from './shared/amounts.js'
 import { readIterable, readTuple } from './shared/options.js'
+import { KEYS, VALUES } from './shared/table.js'
 
 /** Between the items of a generator the user may write into a buffer that was given; those of an array come at once. */
 const owned = (list, codec) =>
@@ -129,8 +130,3 @@ export class Block {
     ]
   }
 }
-
-/** What is read of a pair. */
-export const KEYS = 0
-export const VALUES = 1
-export const PAIRS = 2

@@ -2,11 +2,12 @@
 
 import { cacheClass, dropComputations, loadCache, openCache } from './cache.js'
 import { placed } from './codecs.js'
-import { Block, PAIRS } from './many.js'
+import { Block } from './many.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs, text } from './shared/codecs.js'
 import { typeError } from './shared/errors.js'
 import { ASYNC_DISPOSE, DISPOSE, INSPECT, INTERNAL } from './shared/internal.js'
 import { readBoolean, readLimit, readOptions, readString, TABLE } from './shared/options.js'
+import { PAIRS } from './shared/table.js'
 import { viewBytes } from './shared/views.js'
 import { openTable } from './table.js'
 import { putBytes, putText, putTexts } from './text.js'

@@ -2,56 +2,41 @@
 
 import { ABSENT } from './core.js'
 import { openCursor } from './cursor.js'
-import { KEYS, PAIRS, packAmounts, packKeys, packPairs, packSwaps, unpackValues, VALUES } from './many.js'
+import { packAmounts, packKeys, packPairs, packSwaps, unpackValues } from './many.js'
 import { like, readAmount } from './shared/amounts.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import { NO_RANGE, RANGE, readOptions, readRange, readScan } from './shared/options.js'
-import { alter, MapLike } from './shared/table.js'
+import { PAIRS, Pairs } from './shared/table.js'
 import { putRange, RangeBlocks, TableBlocks, Walk } from './walk.js'
 
-export class Table extends MapLike {
+export class Table extends Pairs {
   #core
   #handle
-  #store
-  #name
   #index
-  #names
   #codecs
   #keys
   #values
 
   constructor(internal, core, store, described, handle) {
     checkInternal(internal, 'Table', 'store.table()')
-    super()
-    const { name, index, names, codecs } = described
+    const { index, codecs } = described
+    super(store, described, {
+      of: (key) => codecs.keys.own(codecs.keys.toItem(key, 'key')),
+      keep: (item) => this.#keep(item),
+      swap: (item, seen, next) => this.#swap(item, seen, next),
+      walk: (halves) => this.#walk(halves),
+    })
     this.#core = core
     this.#handle = handle
-    this.#store = store
-    this.#name = name
     this.#index = index
-    this.#names = names
     this.#codecs = codecs
     this.#keys = codecs.keys
     this.#values = codecs.values
     core.forgotten.register(this, handle)
   }
 
-  get store() {
-    return this.#store
-  }
-
-  get name() {
-    return this.#name
-  }
-
   get index() {
     return this.#index
-  }
-
-  /** The names of the codecs that the table remembers. */
-  get codecs() {
-    const [keys, values] = this.#names
-    return { keys, values }
   }
 
   get size() {
@@ -104,18 +89,6 @@ export class Table extends MapLike {
     const length = this.#keys.write(core, 0, item, 'key')
     core.status(core.exports.twindex_increment(this.#handle, core.input, length, amount))
     return like(by, core.answerInteger)
-  }
-
-  compareAndSwap(key, expected, value) {
-    const values = this.#values
-    const toItem = (given) => (values.isNone(given) ? undefined : values.toItem(given, 'value'))
-    return this.#swap(this.#keys.toItem(key, 'key'), toItem(expected), toItem(value))
-  }
-
-  alter(key, change) {
-    const item = this.#keys.own(this.#keys.toItem(key, 'key'))
-    const keep = () => this.#keep(item)
-    return alter(this.#values, change, keep, (seen, next) => this.#swap(item, seen, next))
   }
 
   clear() {
@@ -204,20 +177,6 @@ export class Table extends MapLike {
 
   #run(verb, length) {
     this.#core.status(verb(this.#handle, this.#core.input, length))
-  }
-
-  // --- the face of a Map, as far as it is not MapLike's
-
-  entries() {
-    return this.#walk(PAIRS)
-  }
-
-  keys() {
-    return this.#walk(KEYS)
-  }
-
-  values() {
-    return this.#walk(VALUES)
   }
 
   #walk(want) {
