@@ -3,60 +3,36 @@
 use std::collections::TryReserveError;
 use std::io;
 
-use pyo3::PyTypeInfo;
+use pyo3::PyErrArguments;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyKeyboardInterrupt, PyMemoryError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
 use twindex_codec::Excerpt;
-
-use self::classes::{
-    ArgumentTypeError, CacheLimitError, ClosedError, CodecNameError, CorruptError, EncodingError,
-    ForeignTableError, ForkedError, InUseError, IntegerOverflowError, IoError, KeyTooLongError,
-    LogFailedError, MemoryLimitError, MissingFileError, NameInUseError, NoFileError, NoLogError,
-    NoTableError, NotAPositionError, NotAnIntegerError, OptionError, PairLengthError, PositionGoneError,
-    ReadOnlyError, TableDroppedError, TableNameError, UnexpectedError, UnknownDurabilityError,
-    UnknownIndexError, ValueTooLargeError, WrongCodecError, WrongIndexError,
-};
 
 #[allow(missing_docs, reason = "the macro's types are documented where they are defined, in Python")]
 mod classes {
     use pyo3::import_exception;
 
-    import_exception!(twindex.errors, Error);
-    import_exception!(twindex.errors, ArgumentTypeError);
+    // Those that share a code with the class that they derive from.
     import_exception!(twindex.errors, CacheLimitError);
-    import_exception!(twindex.errors, ClosedError);
-    import_exception!(twindex.errors, CodecNameError);
-    import_exception!(twindex.errors, CorruptError);
-    import_exception!(twindex.errors, EncodingError);
-    import_exception!(twindex.errors, ForeignTableError);
-    import_exception!(twindex.errors, UnexpectedError);
-    import_exception!(twindex.errors, ForkedError);
-    import_exception!(twindex.errors, InUseError);
-    import_exception!(twindex.errors, IntegerOverflowError);
-    import_exception!(twindex.errors, IoError);
-    import_exception!(twindex.errors, KeyTooLongError);
-    import_exception!(twindex.errors, LogFailedError);
-    import_exception!(twindex.errors, MemoryLimitError);
     import_exception!(twindex.errors, MissingFileError);
-    import_exception!(twindex.errors, NameInUseError);
-    import_exception!(twindex.errors, NoFileError);
-    import_exception!(twindex.errors, NoLogError);
-    import_exception!(twindex.errors, NoTableError);
-    import_exception!(twindex.errors, NotAPositionError);
-    import_exception!(twindex.errors, NotAnIntegerError);
-    import_exception!(twindex.errors, OptionError);
     import_exception!(twindex.errors, PairLengthError);
-    import_exception!(twindex.errors, PositionGoneError);
-    import_exception!(twindex.errors, ReadOnlyError);
-    import_exception!(twindex.errors, TableDroppedError);
-    import_exception!(twindex.errors, TableNameError);
-    import_exception!(twindex.errors, UnknownDurabilityError);
-    import_exception!(twindex.errors, UnknownIndexError);
-    import_exception!(twindex.errors, ValueTooLargeError);
-    import_exception!(twindex.errors, WrongCodecError);
-    import_exception!(twindex.errors, WrongIndexError);
+}
+
+/// An exception of the class with this code.
+#[cold]
+fn raised(code: &str, arguments: impl PyErrArguments + 'static) -> PyErr {
+    static CLASSES: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    Python::attach(|py| {
+        let class =
+            CLASSES.import(py, "twindex.errors", "class_of").and_then(|class_of| class_of.call1((code,)));
+        match class.and_then(|class| Ok(class.cast_into::<PyType>()?)) {
+            Ok(class) => PyErr::from_type(class, arguments),
+            Err(failure) => failure,
+        }
+    })
 }
 
 /// A Python exception, which the engine's errors turn into. In a box, so that a result is two words.
@@ -90,25 +66,14 @@ impl From<twindex_durable::Error> for Failure {
     fn from(error: twindex_durable::Error) -> Self {
         use twindex_durable::Error as Durable;
 
-        let message = error.to_string();
+        let (code, message) = (error.code(), error.to_string());
         Self::from(match error {
             Durable::Engine(error) => return error.into(),
             Durable::Io { source, .. } => io_error(errno(&source), message),
-            Durable::InUse { .. } => InUseError::new_err(message),
-            Durable::Damaged { .. } => CorruptError::new_err(message),
-            Durable::LogFailed { .. } => LogFailedError::new_err(message),
-            Durable::ReadOnly { .. } => ReadOnlyError::new_err(message),
-            Durable::Closed { .. } => ClosedError::new_err(message),
-            Durable::NoFile => NoFileError::new_err(message),
-            Durable::UnknownDurability { .. } => UnknownDurabilityError::new_err(message),
             Durable::PositionGone { position, oldest, .. } => {
-                PositionGoneError::new_err((message, position.to_string(), oldest.to_string()))
+                raised(code, (message, position.to_string(), oldest.to_string()))
             }
-            Durable::NoLog { .. } => NoLogError::new_err(message),
-            Durable::NotAPosition { .. } => NotAPositionError::new_err(message),
-            Durable::ForeignTable { .. } => ForeignTableError::new_err(message),
-            Durable::Unexpected { .. } => UnexpectedError::new_err(message),
-            _ => classes::Error::new_err(message),
+            _ => raised(code, message),
         })
     }
 }
@@ -118,25 +83,11 @@ impl From<twindex::Error> for Failure {
     fn from(error: twindex::Error) -> Self {
         use twindex::Error as Engine;
 
-        let message = error.to_string();
+        let (code, message) = (error.code(), error.to_string());
         Self::from(match error {
-            Engine::KeyTooLong { .. } => KeyTooLongError::new_err(message),
-            Engine::ValueTooLarge { .. } => ValueTooLargeError::new_err(message),
-            Engine::TableName { .. } => TableNameError::new_err(message),
-            Engine::WrongIndex { .. } => WrongIndexError::new_err(message),
-            Engine::WrongCodec { .. } => WrongCodecError::new_err(message),
-            Engine::CodecName { .. } => CodecNameError::new_err(message),
-            Engine::NameInUse { .. } => NameInUseError::new_err(message),
-            Engine::NoTable { .. } => NoTableError::new_err(message),
-            Engine::UnknownIndex { .. } => UnknownIndexError::new_err(message),
-            Engine::TableDropped { .. } => TableDroppedError::new_err(message),
-            Engine::MemoryLimit { .. } => MemoryLimitError::new_err(message),
-            Engine::NotAnInteger { .. } => NotAnIntegerError::new_err(message),
-            Engine::Overflow { .. } => IntegerOverflowError::new_err(message),
-            Engine::Corrupt { .. } => CorruptError::new_err(message),
             Engine::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => PyMemoryError::new_err(()),
             Engine::Io(error) => io_error(errno(&error), message),
-            _ => classes::Error::new_err(message),
+            _ => raised(code, message),
         })
     }
 }
@@ -145,7 +96,9 @@ impl From<twindex::Error> for Failure {
 #[cold]
 pub(crate) fn of_cache(error: twindex::Error) -> Failure {
     match error {
-        twindex::Error::MemoryLimit { .. } => Failure::from(CacheLimitError::new_err(error.to_string())),
+        twindex::Error::MemoryLimit { .. } => {
+            Failure::from(classes::CacheLimitError::new_err(error.to_string()))
+        }
         error => error.into(),
     }
 }
@@ -153,33 +106,19 @@ pub(crate) fn of_cache(error: twindex::Error) -> Failure {
 impl From<twindex_codec::Error> for Failure {
     #[cold]
     fn from(error: twindex_codec::Error) -> Self {
-        use twindex_codec::Error as Codec;
-
-        let message = error.to_string();
         Self::from(match error {
-            Codec::NotADecimal { .. } => NotAnIntegerError::new_err(message),
-            Codec::OutOfRange => IntegerOverflowError::new_err(message),
-            Codec::TooLong { .. } => KeyTooLongError::new_err(message),
-            Codec::OutOfMemory => PyMemoryError::new_err(()),
-            _ => EncodingError::new_err(message),
+            twindex_codec::Error::OutOfMemory => PyMemoryError::new_err(()),
+            error => raised(error.code(), error.to_string()),
         })
     }
 }
 
 /// What went wrong with a file. `except FileNotFoundError` catches that there is none.
 fn io_error(number: Option<i32>, message: String) -> PyErr {
-    if number == Some(2) {
-        os_error::<MissingFileError>(number, message)
-    } else {
-        os_error::<IoError>(number, message)
-    }
-}
-
-/// An `OSError`, with its number where that is known.
-fn os_error<T: PyTypeInfo>(number: Option<i32>, message: String) -> PyErr {
     match number {
-        Some(number) => PyErr::new::<T, _>((number, message)),
-        None => PyErr::new::<T, _>(message),
+        Some(2) => classes::MissingFileError::new_err((2, message)),
+        Some(number) => raised("TWINDEX_IO", (number, message)),
+        None => raised("TWINDEX_IO", message),
     }
 }
 
@@ -203,10 +142,7 @@ fn errno(error: &io::Error) -> Option<i32> {
 #[cold]
 pub(crate) fn wrong_type(what: &str, expected: &str, object: &Bound<'_, PyAny>) -> Failure {
     let kind = object.get_type().fully_qualified_name().map_or_else(|_| "?".into(), |name| name.to_string());
-    Failure::from(ArgumentTypeError::new_err(format!(
-        "{what} must be {expected}, not {kind}: {}",
-        shown(object)
-    )))
+    Failure::from(raised("TWINDEX_TYPE", format!("{what} must be {expected}, not {kind}: {}", shown(object))))
 }
 
 /// [`wrong_type`], where that is why a call raised. Other exceptions pass, such as that of a signal.
@@ -224,7 +160,7 @@ pub(crate) fn of_type_error(cause: PyErr, what: &str, expected: &str, object: &B
 #[cold]
 pub(crate) fn no_bytes(what: &str, object: &Bound<'_, PyAny>, cause: PyErr) -> Failure {
     let message = format!("{what} must have its bytes in one piece, {cause}: {}", shown(object));
-    Failure::from(ArgumentTypeError::new_err(message)).caused_by(object.py(), cause)
+    Failure::from(raised("TWINDEX_TYPE", message)).caused_by(object.py(), cause)
 }
 
 /// A key of so many bytes, which begins with these.
@@ -237,7 +173,7 @@ pub(crate) fn key_too_long(len: usize, start: &[u8]) -> Failure {
 #[cold]
 pub(crate) fn wrong_length(what: &str, expected: usize, found: usize, group: &Bound<'_, PyAny>) -> Failure {
     let shown = shown(group);
-    Failure::from(PairLengthError::new_err(format!(
+    Failure::from(classes::PairLengthError::new_err(format!(
         "{what} must be groups of {expected} items, not of {found}: {shown}"
     )))
 }
@@ -245,40 +181,38 @@ pub(crate) fn wrong_length(what: &str, expected: usize, found: usize, group: &Bo
 /// A misuse that no type shows beforehand.
 #[cold]
 pub(crate) fn misuse(message: impl Into<String>) -> Failure {
-    Failure::from(ArgumentTypeError::new_err(message.into()))
+    Failure::from(raised("TWINDEX_TYPE", message.into()))
 }
 
 /// An option that is unknown, out of range, or not to be combined with another.
 #[cold]
 pub(crate) fn option(message: impl Into<String>) -> Failure {
-    Failure::from(OptionError::new_err(message.into()))
+    Failure::from(raised("TWINDEX_RANGE", message.into()))
 }
 
 /// A value that its codec cannot encode or decode.
 #[cold]
 pub(crate) fn encoding(message: impl Into<String>) -> Failure {
-    Failure::from(EncodingError::new_err(message.into()))
+    Failure::from(raised("TWINDEX_ENCODING", message.into()))
 }
 
 /// An integer of more than 64 bits.
 #[cold]
 pub(crate) fn overflow(what: &str, object: &Bound<'_, PyAny>) -> Failure {
-    Failure::from(IntegerOverflowError::new_err(format!(
-        "{what} does not fit into 64 bits: {}",
-        shown(object)
-    )))
+    Failure::from(raised("TWINDEX_OVERFLOW", format!("{what} does not fit into 64 bits: {}", shown(object))))
 }
 
 /// A call after the store was closed.
 #[cold]
 pub(crate) fn closed() -> Failure {
-    Failure::from(ClosedError::new_err("the store is closed"))
+    Failure::from(raised("TWINDEX_CLOSED", "the store is closed"))
 }
 
 /// A use of what belongs to the process that this one was forked from.
 #[cold]
 pub(crate) fn forked() -> Failure {
-    Failure::from(ForkedError::new_err(
+    Failure::from(raised(
+        "TWINDEX_FORKED",
         "the store belongs to the process that this one was forked from; \
          make or open a store in this process, or start processes by \"spawn\"",
     ))
@@ -291,15 +225,18 @@ pub(crate) fn unknown_codec(table: &str, of: &str, name: &str) -> Failure {
         "pickle" | "object" => "which runs what it reads: name it where you trust who wrote it",
         _ => "which is none of Twindex: name it, as a twindex.Codec",
     };
-    Failure::from(WrongCodecError::new_err(format!(
-        "the {of} of table {table:?} have the codec {name:?}, {how}, or \"bytes\" to see what is stored"
-    )))
+    Failure::from(raised(
+        "TWINDEX_WRONG_CODEC",
+        format!(
+            "the {of} of table {table:?} have the codec {name:?}, {how}, or \"bytes\" to see what is stored"
+        ),
+    ))
 }
 
 /// A use of a batch after its end.
 #[cold]
 pub(crate) fn ended() -> Failure {
-    Failure::from(ClosedError::new_err("the batch has ended: it was committed or given up"))
+    Failure::from(raised("TWINDEX_CLOSED", "the batch has ended: it was committed or given up"))
 }
 
 /// The `IndexError` of a table with fewer pairs.

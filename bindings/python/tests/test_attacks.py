@@ -12,10 +12,9 @@ import random
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -322,132 +321,7 @@ def test_a_store_in_a_file_does_what_dicts_do(tmp_path: Path, seed: int) -> None
 # --- damaged files
 
 
-def states_of(path: Path) -> list[Content]:
-    """Makes a file, and what it held after each write."""
-    states: list[Content] = []
-    with twindex.open(path, durability="always") as store:
-        store.table("t", "sorted", keys="str", values="json").update(
-            {f"k{number}": [number] for number in range(40)}
-        )
-        store.compact()
-        states.append(content(store))
-        table = store.table("t", "sorted", keys="str", values="json")
-        for number in range(12):
-            with store.batch() as batch:
-                batch.upsert(table, f"k{number}", {"new": number})
-                batch.delete(table, f"k{number + 20}")
-            states.append(content(store))
-            store.table(f"other {number}", keys="int", values="int")
-            states.append(content(store))
-            store.table(f"other {number}", keys="int", values="int").increment(number, 5)
-            states.append(content(store))
-        store.drop_table("other 3")
-        states.append(content(store))
-    return states
-
-
-def damaged(whole: bytes, chance: random.Random) -> bytes:
-    at, length = chance.randrange(len(whole)), chance.choice([1, 4, 50, 512])
-    match chance.randrange(8):
-        case 0 | 1 | 2:
-            flipped = bytearray(whole)
-            flipped[at] ^= 1 << chance.randrange(8)
-            return bytes(flipped)
-        case 3:
-            return whole[:at]
-        case 4:
-            return whole[:at] + bytes(min(length, len(whole) - at)) + whole[at + length :]
-        case 5:
-            return whole[:at] + chance.randbytes(min(length, len(whole) - at)) + whole[at + length :]
-        case 6:
-            return whole[:at] + whole[at : at + length] + whole[at:]
-        case _:
-            return whole + chance.randbytes(length)
-
-
-def test_damage_is_an_error_or_a_state_that_there_was(tmp_path: Path) -> None:
-    """No bytes of a file end the process, or show what nobody wrote."""
-    path, bad, saved = (tmp_path / name for name in ("app.twx", "bad.twx", "saved.twx"))
-    states = states_of(path)
-    whole = path.read_bytes()
-    chance = random.Random(SEED)
-    for _ in range(int(80 * STRESS)):
-        saved.unlink(missing_ok=True)
-        content_now = damaged(whole, chance)
-        bad.write_bytes(content_now)
-        shown: list[Content] = []
-        reads: list[Callable[[], Any]] = [
-            lambda: twindex.open(bad, read_only=True),
-            lambda: twindex.Store.load(bad),
-            lambda: twindex.Store.load(bad.read_bytes()),
-        ]
-        for read in reads:
-            try:
-                with read() as store:
-                    shown.append(content(store))
-            except twindex.Error:
-                assert content_now != whole
-        try:
-            report = twindex.check(bad)
-            recovery = twindex.recover(bad, saved)
-        except twindex.Error:
-            assert not shown
-        else:
-            assert bool(report.damage) == bool(recovery.report.damage)
-            assert not (shown and report.damage)
-            with twindex.open(saved) as store:
-                recovered = content(store)
-            if not report.damage:
-                shown.append(recovered)
-        with contextlib.suppress(twindex.Error), twindex.open(bad) as store:
-            shown.append(content(store))
-        assert all(each in states for each in shown)
-
-
 # --- processes that are killed
-
-WRITER = """
-import sys, twindex
-path, durability = sys.argv[1:]
-store = twindex.open(path, durability=durability)
-count, log = store.table("count", values="int"), store.table("log", "sorted", keys="int", values="str")
-at = count.get("n") or 0
-print("ready", flush=True)
-while True:
-    at += 1
-    with store.batch() as batch:
-        batch.increment(count, "n")
-        batch.upsert(log, at, "x" * (at % 50 * 40))
-        if at > 500:
-            batch.delete(log, at - 500)
-    print(at, flush=True)
-    if at % 400 == 0:
-        store.compact()
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="a process is killed in another way")
-@pytest.mark.parametrize("durability", ["everysec", "always"])
-def test_a_killed_process_loses_no_acknowledged_batch(
-    tmp_path: Path, durability: Literal["everysec", "always"]
-) -> None:
-    path, chance = tmp_path / "app.twx", random.Random(SEED)
-    for _ in range(max(2, int(3 * STRESS))):
-        command = [sys.executable, "-c", WRITER, str(path), durability]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-            assert writer.stdout is not None
-            assert writer.stdout.readline() == "ready\n"
-            time.sleep(chance.random() * 0.4)
-            writer.kill()
-            acknowledged = [int(line) for line in writer.stdout.read().split()]
-        with twindex.open(path, durability=durability) as store:
-            count, log = store.table("count", values="int"), store.table("log", "sorted", keys="int")
-            last = count.get("n") or 0
-            # The last one may have been written and not told of any more.
-            assert not acknowledged or last - acknowledged[-1] in (0, 1)
-            assert list(log.items()) == [
-                (at, "x" * (at % 50 * 40)) for at in range(max(1, last - 499), last + 1)
-            ]
 
 
 # --- little memory
@@ -512,49 +386,3 @@ def test_a_process_that_is_short_of_memory_lives_on(tmp_path: Path, seed: int) -
 
 
 # --- many names, and a second writer
-
-SECOND = """
-import sys, twindex
-try:
-    twindex.open(sys.argv[1]).table("t")["second"] = "1"
-except twindex.InUseError:
-    print("in use")
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="names of open files are another matter there")
-def test_no_name_of_an_open_file_lets_a_second_writer_in(tmp_path: Path) -> None:
-    path, chance = tmp_path / "app.twx", random.Random(SEED)
-    store = twindex.open(path)
-    table = store.table("t")
-    victim = tmp_path / "victim"
-    victim.write_text("precious", encoding="utf-8")
-    for turn in range(int(6 * STRESS)):
-        name = tmp_path / f"name{turn}.twx"
-        match chance.randrange(5):
-            case 0:
-                name.hardlink_to(path)
-            case 1:
-                name.symlink_to(path)
-            case 2:
-                (tmp_path / "app.twx.lock").unlink(missing_ok=True)
-                name = path
-            case 3:
-                for planted in (".twindex-temporary", ".lock", ".tmp"):
-                    with contextlib.suppress(FileExistsError):
-                        (tmp_path / f"app.twx{planted}").symlink_to(victim)
-                store.compact()
-                name = path
-            case _:
-                path.rename(name)
-        done = subprocess.run(
-            [sys.executable, "-c", SECOND, name], check=False, capture_output=True, text=True
-        )
-        assert done.stdout == "in use\n", done.stderr
-        if not path.exists():
-            name.rename(path)
-        table[f"k{turn}"] = "1"
-    store.close()
-    assert victim.read_text(encoding="utf-8") == "precious"
-    with twindex.open(path) as store:
-        assert sorted(store.table("t")) == sorted(f"k{turn}" for turn in range(int(6 * STRESS)))

@@ -95,30 +95,6 @@ def test_verbs_for_many_keys() -> None:
     assert cache.ttl("b") == pytest.approx(60, abs=30)
 
 
-def test_there_are_never_more_pairs_than_maxsize() -> None:
-    cache = twindex.Cache(maxsize=10)
-    for number in range(100):
-        cache[number] = str(number)
-        assert len(cache) <= 10
-        assert cache[number] == str(number)
-    assert (cache.maxsize, cache.capacity) == (10, None)
-    assert cache.stats()["evictions"] == 90
-
-
-def test_it_takes_no_more_bytes_than_its_capacity() -> None:
-    cache = twindex.Store().cache("c", capacity=1_000_000, values="bytes")
-    for number in range(20_000):
-        cache[str(number)] = bytes(100)
-        assert cache.memory <= 1_000_000
-    assert cache.memory > 900_000
-    assert (cache.maxsize, cache.capacity) == (None, 1_000_000)
-    for error in (twindex.MemoryLimitError, ValueError, MemoryError):
-        with pytest.raises(error):
-            cache["large"] = bytes(2_000_000)
-    assert cache.get_or_compute("large", lambda: bytes(2_000_000)) == bytes(2_000_000)
-    assert "large" not in cache
-
-
 def test_times_to_live() -> None:
     cache = twindex.Cache(maxsize=100, ttl=timedelta(hours=1))
     assert cache.default_ttl == 3600
@@ -551,33 +527,6 @@ def test_what_is_deleted_during_a_computation_is_not_kept(forget: Callable[[Any]
     assert cache["key"] is False
 
 
-def test_after_a_deletion_others_compute_anew() -> None:
-    """They were given what was computed of the data before it."""
-    cache = twindex.Cache(maxsize=100)
-
-    def compute() -> str:
-        cache.delete("key")
-        results = in_threads(3, lambda _: cache.get_or_compute("key", lambda: "newer"))
-        assert results == ["newer"] * 3
-        return "older"
-
-    async def compute_async() -> str:
-        cache.delete("key")
-
-        async def newer() -> str:
-            return "newer"
-
-        for _ in range(2):
-            other = asyncio.ensure_future(twindex.aio.get_or_compute(cache, "key", newer))
-            assert await other == "newer"
-        return "older"
-
-    assert cache.get_or_compute("key", compute) == "older"
-    assert cache.pop("key") == "newer"
-    assert asyncio.run(twindex.aio.get_or_compute(cache, "key", compute_async)) == "older"
-    assert cache["key"] == "newer"
-
-
 def test_computations_may_not_wait_for_each_other() -> None:
     """Two threads that each computed what the other one needed waited for ever, and so did a task that needed itself."""
     cache = twindex.Cache(maxsize=100)
@@ -709,24 +658,6 @@ def test_bytes_are_loaded_too() -> None:
     assert twindex.Cache.load(dump).capacity == 1_000_000
 
 
-def test_another_capacity_keeps_what_was_asked_for() -> None:
-    cache = twindex.Cache(maxsize=4000, ttl=60)
-    cache.update(dict.fromkeys(range(4000), "x"))
-    for _ in range(3):
-        assert all(cache.get(number) for number in range(200))
-    gone: list[object] = []
-    small = twindex.Cache.load(cache.dump(), maxsize=1000, ttl=30, on_evict=lambda *event: gone.append(event))
-    assert (small.maxsize, small.default_ttl, gone) == (1000, 30, [])
-    assert len(small) <= 1000
-    assert sum(number in small for number in range(200)) > 180
-    small.update(dict.fromkeys(range(4000, 6000), "y"))
-    assert len(gone) > 1000
-    small = twindex.Cache.load(cache.dump(), capacity=100_000)
-    assert (small.capacity, small.maxsize, small.default_ttl) == (100_000, None, 60)
-    assert small.memory <= 100_000
-    assert sum(number in small for number in range(200)) > 180
-
-
 def test_a_cache_is_loaded_into_a_store(tmp_path: Path) -> None:
     path = tmp_path / "pages.twx"
     pages = twindex.Store().cache("pages", maxsize=10, values="json")
@@ -768,38 +699,6 @@ def test_objects_are_loaded_where_they_are_named() -> None:
     assert twindex.Cache.load(words.dump(), keys="str", values="str")["a"] == "1"
 
 
-def test_what_is_no_cache_is_refused(tmp_path: Path) -> None:
-    store = twindex.Store()
-    store.table("t")["a"] = "1"
-    cache = twindex.Cache(maxsize=10)
-    cache["a"] = 1
-    with pytest.raises(twindex.CorruptError, match="a store, not a cache"):
-        twindex.Cache.load(store.dump())
-    with pytest.raises(twindex.CorruptError, match="a cache, not a store"):
-        twindex.Store.load(cache.dump())
-    path = tmp_path / "cache.twx"
-    cache.save(path)
-    with pytest.raises(twindex.CorruptError, match="a cache, not a store"):
-        twindex.open(path)
-    dump = cache.dump()
-    for length in range(len(dump)):
-        with pytest.raises(twindex.CorruptError):
-            twindex.Cache.load(dump[:length])
-    (tmp_path / "empty.twx").touch()
-    for name in ("missing", "empty"):
-        with pytest.raises(FileNotFoundError, match=rf"{name}\.twx") as raised:
-            twindex.Cache.load(tmp_path / f"{name}.twx")
-        assert isinstance(raised.value, twindex.IoError)
-        assert (raised.value.errno, raised.value.code) == (2, "TWINDEX_IO")
-    with pytest.raises(twindex.IoError, match="none"):
-        cache.save(tmp_path / "none" / "cache.twx")
-    for wrong in (None, 1, [dump]):
-        with pytest.raises(TypeError):
-            twindex.Cache.load(wrong)  # type: ignore[arg-type]
-        with pytest.raises(TypeError):
-            cache.save(wrong)  # type: ignore[arg-type]
-
-
 class Pages(twindex.Cache[str, int]):
     """A cache that says what is not in it."""
 
@@ -823,46 +722,6 @@ def test_a_subclass_loads_itself(tmp_path: Path) -> None:
     with pytest.raises(twindex.CorruptError):
         Pages.load(b"")
     assert len(Pages(maxsize=3)) == 0
-
-
-def test_a_file_outlives_the_cache_that_was_saved(tmp_path: Path) -> None:
-    """What was dropped, or cleared by the close of its store, took the place of a good file."""
-    path = tmp_path / "pages.twx"
-    store = twindex.Store()
-    pages = store.cache("pages", maxsize=10)
-    pages["a"] = "1"
-    pages.save(path)
-    store.drop_cache("pages")
-    with pytest.raises(twindex.TableDroppedError, match="pages"):
-        pages.save(path)
-    with pytest.raises(twindex.TableDroppedError, match="pages"):
-        pages.dump()
-    many = store.cache("many", maxsize=200_000, keys="int", values="bytes")
-    many.update(dict.fromkeys(range(100_000), bytes(200)))
-    failures: list[Exception] = []
-
-    def save() -> None:
-        try:
-            many.save(path)
-        except twindex.ClosedError as failure:
-            failures.append(failure)
-
-    saver = threading.Thread(target=save)
-    saver.start()
-    while saver.is_alive() and not (tmp_path / "pages.twx.twindex-temporary").exists():
-        pass
-    store.close()
-    saver.join()
-    loaded = twindex.Store().load_cache("loaded", path, keys="bytes", values="bytes")
-    assert len(loaded) == (1 if failures else 100_000)
-
-
-def test_counters_begin_anew_with_clear() -> None:
-    cache = twindex.Cache(maxsize=1)
-    cache["a"] = 1
-    cache.get("a"), cache.get("b")
-    cache.clear()
-    assert cache.stats() == {"hits": 1, "misses": 1, "writes": 0, "evictions": 0, "expirations": 0}
 
 
 def test_interrupted_computation_does_not_block_its_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -246,17 +246,6 @@ def test_others_run_while_it_waits(store: twindex.Store) -> None:
     assert count >= 1000
 
 
-def test_batches_that_are_large(store: twindex.Store) -> None:
-    table = store.table("t", values="bytes")
-    changes = store.changes()
-    with store.batch() as batch:
-        for number in range(20_000):
-            batch.upsert(table, str(number), bytes(200))
-    whole = next(changes)
-    assert len(whole.changes) == 20_000
-    assert whole.changes[-1] == Change("put", "t", "19999", bytes(200))
-
-
 def test_threads_share_one_and_each_batch_comes_once(store: twindex.Store) -> None:
     table = store.table("t", values="int")
     changes = store.changes()

@@ -9,13 +9,9 @@ import json
 import multiprocessing
 import os
 import pickle
-import random
-import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -134,31 +130,6 @@ def test_properties(path: Path) -> None:
     memory.flush()
 
 
-def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    store = twindex.open("app.twx", durability="none")
-    monkeypatch.chdir("/")
-    assert store.path == tmp_path / "app.twx"
-    store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
-    store.save()
-    store.close()
-    assert twindex.Store.load(tmp_path / "app.twx").table("t", keys="bytes", values="bytes")[b"a"] == b"1"
-
-
-def test_a_store_without_durability_is_saved_on_request(path: Path) -> None:
-    store = twindex.open(path, durability="none")
-    store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
-    assert path.stat().st_size == 0, "an empty file keeps its place"
-    store.save()
-    assert twindex.Store.load(path).table("t", keys="bytes", values="bytes")[b"a"] == b"1"
-    store.table("t", keys="bytes", values="bytes")[b"b"] = b"2"
-    store.save(path.with_name("copy.twx"))
-    assert len(twindex.Store.load(path).table("t", keys="bytes", values="bytes")) == 1
-    assert len(twindex.Store.load(path.with_name("copy.twx")).table("t", keys="bytes", values="bytes")) == 2
-    store.close()
-    assert len(twindex.Store.load(path).table("t", keys="bytes", values="bytes")) == 2
-
-
 def test_one_writer_a_file(path: Path) -> None:
     with twindex.open(path) as store:
         store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
@@ -195,29 +166,6 @@ def test_missing_files(path: Path) -> None:
     with pytest.raises(twindex.IoError) as raised:
         twindex.open(path / "none" / "app.twx")
     assert raised.value.errno in {errno.ENOENT, errno.ENOTDIR}
-
-
-def test_damage_is_refused_and_a_torn_end_is_cut(path: Path) -> None:
-    with twindex.open(path) as store:
-        store.table("t", "sorted", keys="bytes", values="bytes").update(
-            {b"%03d" % number: bytes(100) for number in range(100)}
-        )
-        store.compact()
-        end = store.stats()["dump_bytes"] + store.stats()["log_bytes"]
-        store.table("t", "sorted", keys="bytes", values="bytes")[b"last"] = bytes(1000)
-        store.flush()
-        whole = path.read_bytes()
-    path.write_bytes(whole[: end + 50])
-    with twindex.open(path) as store:
-        assert store.torn is not None
-        assert store.torn[1] > 0
-        assert len(store.table("t", "sorted", keys="bytes", values="bytes")) == 100
-    damaged = bytearray(whole)
-    damaged[end // 2] ^= 1
-    path.write_bytes(damaged)
-    with pytest.raises(twindex.CorruptError, match="damaged at byte"):
-        twindex.open(path)
-    assert path.read_bytes() == damaged
 
 
 @pytest.mark.parametrize("durability", ALL)
@@ -290,37 +238,6 @@ def test_a_batch_is_done_only_if_what_it_expects_is_so(path: Path, in_file: bool
     store.close()
 
 
-@pytest.mark.parametrize("in_file", [False, True])
-def test_money_is_moved_and_not_made(path: Path, in_file: bool) -> None:
-    store = twindex.open(path) if in_file else twindex.Store()
-    accounts = store.table("accounts", values="int")
-    accounts.update({f"account {number}": 100 for number in range(5)})
-
-    def transfer(source: str, target: str, amount: int) -> None:
-        while (money := accounts[source]) >= amount:
-            batch = store.batch()
-            batch.expect(accounts, source, money)
-            batch.increment(accounts, source, -amount)
-            batch.increment(accounts, target, amount)
-            try:
-                batch.commit()
-            except twindex.UnexpectedError:
-                continue
-            return
-
-    def work(seed: int) -> None:
-        chance = random.Random(seed)
-        for _ in range(300):
-            source, target = chance.sample(list(accounts), 2)
-            transfer(source, target, chance.randint(1, 60))
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(work, range(4)))
-    assert sum(accounts.values()) == 500
-    assert min(accounts.values()) >= 0
-    store.close()
-
-
 def test_a_batch_that_fails_changes_nothing() -> None:
     store = twindex.Store(memory_limit=4_000_000)
     table = store.table("t", keys="bytes", values="bytes")
@@ -352,36 +269,6 @@ def test_other_threads_run_while_one_waits_for_the_disk(path: Path) -> None:
             thread.join()
         assert len(table) == 400
         assert store.stats()["syncs"] - before < 400
-
-
-CHILD = """
-import sys, twindex
-store = twindex.open(sys.argv[1], durability=sys.argv[2])
-table = store.table("t", keys="int", values="int")
-number = len(table)
-while True:
-    table[number] = number
-    number += 1
-    print(number, flush=True)
-"""
-
-
-@pytest.mark.parametrize("durability", ["everysec", "always"])
-def test_a_killed_process_loses_nothing(path: Path, durability: Durability) -> None:
-    promised = 0
-    for _ in range(3):
-        command = [sys.executable, "-c", CHILD, str(path), durability]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
-            assert child.stdout is not None
-            for _, line in zip(range(100), child.stdout, strict=False):
-                promised = int(line)
-            child.kill()
-            rest = child.stdout.read().split(b"\n")[:-1]
-        promised = int(rest[-1]) if rest else promised
-        with twindex.open(path) as store:
-            table = store.table("t", keys="int", values="int")
-            assert promised <= len(table) <= promised + 1
-            assert all(table[number] == number for number in range(promised))
 
 
 def test_a_store_that_is_let_go_lets_go_of_its_file(path: Path) -> None:
@@ -426,78 +313,6 @@ def test_other_processes_read_by_way_of_a_pickle(path: Path, start: str) -> None
         context = multiprocessing.get_context(start)
         with ProcessPoolExecutor(2, mp_context=context) as pool:
             assert list(pool.map(read, [table] * 8, "abababab")) == [1, 2] * 4
-
-
-def test_a_file_is_let_go_while_a_child_lives_on(path: Path) -> None:
-    """The child inherits the file's lock, which must not outlast the store of its parent."""
-    if sys.platform == "win32":
-        pytest.skip("there is no fork")
-    store = twindex.open(path)
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(writer)
-        os.read(reader, 1)
-        os._exit(0)
-    os.close(reader)
-    try:
-        store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
-        store.close()
-        twindex.open(path).close()
-    finally:
-        os.close(writer)
-        os.waitpid(child, 0)
-
-
-@pytest.mark.parametrize("durability", ["everysec", "always"])
-def test_a_refused_write_to_a_dropped_table_leaves_the_file_whole(path: Path, durability: Any) -> None:
-    """The log had an operation for a table that was gone, and the file could not be opened any more."""
-    with twindex.open(path, durability=durability) as store:
-        table = store.table("t", keys="bytes", values="bytes")
-        store.drop_table("t")
-        for write in (table.update, table.insert_many, table.replace_many, table.upsert_many):
-            with pytest.raises(twindex.TableDroppedError):
-                write({b"a": b"b"}.items())
-        with pytest.raises(twindex.TableDroppedError):
-            table.delete_many([b"a"])
-    with twindex.open(path) as store:
-        assert store.tables() == []
-
-
-def test_a_store_that_cannot_be_closed_is_saved_elsewhere(path: Path) -> None:
-    """A failed `close` closed the store all the same, so that all it held was lost."""
-    folder = path.parent / "folder"
-    folder.mkdir()
-    store = twindex.open(folder / "app.twx", durability="none")
-    store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
-    shutil.rmtree(folder)
-    for _ in range(2):
-        with pytest.raises(OSError, match=r"app\.twx"):
-            store.close()
-        assert not store.closed
-    store.save(path)
-    assert twindex.Store.load(path).table("t", keys="bytes", values="bytes")[b"a"] == b"1"
-    folder.mkdir()
-    store.close()
-    assert store.closed
-    assert twindex.Store.load(folder / "app.twx").table("t", keys="bytes", values="bytes")[b"a"] == b"1"
-
-
-def test_no_planted_link_is_followed_and_no_pipe_is_replaced(path: Path) -> None:
-    """Compaction wrote into whatever a link beside the file named, and `save` put a file in a pipe's place."""
-    victim = path.with_name("victim")
-    victim.write_bytes(b"precious")
-    with twindex.open(path) as store:
-        store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
-        path.with_name(path.name + ".twindex-temporary").symlink_to(victim)
-        store.compact()
-    assert victim.read_bytes() == b"precious"
-    pipe = path.with_name("pipe")
-    os.mkfifo(pipe)
-    for use in (twindex.Store().save, twindex.open, twindex.Store.load):
-        with pytest.raises(OSError, match="regular"):
-            use(pipe)
-    assert pipe.is_fifo()
 
 
 def test_a_path_may_be_bytes(path: Path) -> None:

@@ -1,15 +1,11 @@
 """Stores that keep up with the process that writes their file."""
 
-import errno
 import random
-import shutil
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -66,62 +62,6 @@ def test_a_follower_keeps_up_by_itself(tmp_path: Path) -> None:
 def test_a_store_in_memory_follows_nothing() -> None:
     with pytest.raises(twindex.NoFileError):
         twindex.Store().refresh()
-
-
-def until(what: str, is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < end, what
-        time.sleep(0.002)
-
-
-def test_a_follower_goes_over_to_whatever_takes_the_place_of_its_file(tmp_path: Path) -> None:
-    path, kept = tmp_path / "app.twx", tmp_path / "kept.twx"
-    with twindex.open(path) as store:
-        users = store.table("users")
-        users["ada"] = "1"
-        with twindex.open(path, read_only=True) as copy:
-            copy.follow()
-            seen = copy.table("users")
-            for number in range(3):
-                store.compact()
-                users["ada"] = str(number)
-                until("it was compacted", lambda: seen["ada"] == users["ada"])
-            store.close()
-            shutil.copy(path, kept)
-            other = twindex.Store()
-            other.table("users")["bob"] = "1"
-            other.save(path)
-            until("it was replaced", lambda: dict(seen) == {"bob": "1"})
-            twindex.recover(kept, tmp_path / "recovered.twx")
-            (tmp_path / "recovered.twx").rename(path)
-            until("it was recovered", lambda: dict(seen) == {"ada": "2"})
-            path.unlink()
-            until("there is none", lambda: copy.stats()["follow_error"] is not None)
-            assert dict(seen) == {"ada": "2"}
-            with pytest.raises(twindex.IoError) as missing:
-                copy.refresh()
-            assert missing.value.errno == errno.ENOENT
-            shutil.copy(kept, path)
-            until("there is one again", lambda: copy.stats()["follow_error"] is None)
-
-
-def test_tables_come_and_go(tmp_path: Path) -> None:
-    path = tmp_path / "app.twx"
-    with twindex.open(path) as store, twindex.open(path, read_only=True) as copy:
-        with pytest.raises(twindex.ReadOnlyError):
-            copy.table("log")
-        log = store.table("log", "sorted", keys="int", values="json")
-        log[1] = [1]
-        assert copy.refresh() == 2
-        seen: Any = copy.table("log", "sorted")
-        assert dict(seen) == {1: [1]}
-        cursor = seen.cursor()
-        store.drop_table("log")
-        store.table("log", keys="str")["a"] = "b"
-        copy.refresh()
-        assert (len(seen), cursor.scan_asc_next()) == (0, None)
-        assert dict(copy.table("log")) == {"a": "b"}
 
 
 def test_a_follower_that_is_closed_says_so(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 import sortedcontainers
@@ -22,42 +22,6 @@ def log(*keys: int) -> Log:
     table = twindex.Store().table("log", "sorted", keys="int", values="str")
     table.update({key: str(key) for key in keys})
     return table
-
-
-@given(
-    st.sets(KEYS),
-    st.sampled_from([None, "gt", "gte"]),
-    st.sampled_from([None, "lt", "lte"]),
-    KEYS,
-    KEYS,
-    st.booleans(),
-    st.none() | st.integers(0, 50),
-)
-def test_scans_are_slices_of_the_sorted_keys(
-    keys: set[int],
-    lower: str | None,
-    upper: str | None,
-    low: int,
-    high: int,
-    reverse: bool,
-    limit: int | None,
-) -> None:
-    table = log(*keys)
-    inside: dict[str | None, Callable[[int], bool]] = {
-        None: lambda _: True,
-        "gt": lambda key: key > low,
-        "gte": lambda key: key >= low,
-        "lt": lambda key: key < high,
-        "lte": lambda key: key <= high,
-    }
-    expected = sorted((key for key in keys if inside[lower](key) and inside[upper](key)), reverse=reverse)
-    bounds: dict[str, int] = {}
-    if lower is not None:
-        bounds[lower] = low
-    if upper is not None:
-        bounds[upper] = high
-    scan = table.scan(**bounds, reverse=reverse, limit=limit)
-    assert [key for key, _ in scan] == expected[:limit]
 
 
 @given(st.sets(st.text("ab", max_size=3)), st.text("ab", max_size=2), st.booleans())
@@ -96,33 +60,6 @@ def test_a_cursor_moves_both_ways_and_waits_at_the_end() -> None:
     table[4] = "4"
     assert cursor.scan_asc_next() == (4, "4")
     assert table.cursor().scan_desc_next_many(2) == [(4, "4"), (3, "3")]
-
-
-@pytest.mark.parametrize("index", ["hash", "sorted"])
-def test_deleting_while_iterating(index: Literal["hash", "sorted"]) -> None:
-    table = twindex.Store().table("t", index, keys="int", values="int")
-    table.update({number: number for number in range(2000)})
-    seen = []
-    for key, value in table.items():
-        assert key == value
-        assert table.delete(key)
-        seen.append(key)
-    assert sorted(seen) == list(range(2000))
-    assert len(table) == 0
-
-
-@pytest.mark.parametrize("index", ["hash", "sorted"])
-def test_writing_while_iterating(index: Literal["hash", "sorted"]) -> None:
-    table = twindex.Store().table("t", index, keys="int", values="int")
-    table.update(dict.fromkeys(range(1000), 0))
-    seen = []
-    for key in table:
-        table[key] += 1
-        table[key - 10_000] = -1
-        seen.append(key)
-    old = [key for key in seen if key >= 0]
-    assert sorted(old) == list(range(1000))
-    assert all(table[key] == 1 for key in range(1000))
 
 
 def test_clearing_and_dropping_while_iterating() -> None:

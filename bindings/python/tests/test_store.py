@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import twindex
 
@@ -57,18 +55,6 @@ def test_dropped_tables() -> None:
     assert len(store.table("users", "sorted", keys="bytes", values="bytes")) == 0
 
 
-def test_memory_is_counted_and_returned() -> None:
-    store = twindex.Store()
-    empty = store.memory
-    table = store.table("t", keys="bytes", values="bytes")
-    table.update({b"%06d" % number: bytes(100) for number in range(10_000)})
-    assert store.memory >= table.memory >= 10_000 * 106
-    table.clear()
-    assert table.memory < 1_000_000
-    assert store.drop_table("t")
-    assert store.memory <= empty + 65_536
-
-
 def test_the_memory_limit() -> None:
     store = twindex.Store(memory_limit=4_000_000)
     assert store.memory_limit == 4_000_000
@@ -102,19 +88,6 @@ def test_a_file_is_loaded_from_any_path(tmp_path: Path, path_of: Callable[[Path]
     store.save(path)
     assert contents(twindex.Store.load(path)) == contents(store)
     assert [file.name for file in tmp_path.iterdir()] == ["é.twx"]
-
-
-@given(st.dictionaries(st.binary(max_size=8), st.binary(), min_size=1), st.data())
-def test_a_damaged_dump_is_refused(pairs: dict[bytes, bytes], data: st.DataObject) -> None:
-    store = twindex.Store()
-    store.table("t", "sorted", keys="bytes", values="bytes").update(pairs)
-    dump = bytearray(store.dump())
-    at = data.draw(st.integers(0, len(dump) - 1))
-    dump[at] ^= data.draw(st.integers(1, 255))
-    with pytest.raises(twindex.CorruptError, match="corrupt at byte"):
-        twindex.Store.load(dump)
-    with pytest.raises(twindex.CorruptError, match="corrupt at byte"):
-        twindex.Store.load(bytes(dump[:at]))
 
 
 def test_closing() -> None:
@@ -277,21 +250,6 @@ def test_listener_outlives_the_handle_that_brought_it() -> None:
     gc.collect()
     store.cache("c").update({"a": "1", "b": "2"})
     assert len(gone) == 1
-
-
-def test_stores_and_what_they_make_have_weak_references(tmp_path: Path) -> None:
-    store = twindex.open(tmp_path / "app.twx")
-    table = store.table("t", "sorted")
-    made = [
-        store,
-        table,
-        store.cache("c", maxsize=1),
-        table.scan(),
-        table.cursor(),
-        store.batch(),
-        store.changes(),
-    ]
-    assert [weakref.ref(each)() for each in made] == made
 
 
 @pytest.mark.parametrize("verb", ["compact", "save", "close"])

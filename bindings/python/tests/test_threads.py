@@ -118,23 +118,6 @@ def test_one_scan_for_all_threads() -> None:
     assert sorted(chain(*in_threads(lambda _: list(scan)))) == [(key, -key) for key in range(4000)]
 
 
-def test_the_interpreter_runs_on_during_a_batch() -> None:
-    """A batch waits for another thread's only after it has let the interpreter go."""
-    table = twindex.Store().table("t", "sorted", keys="bytes", values="bytes")
-    pairs = [(b"%06d" % number, b"v" * 100) for number in range(20_000)]
-
-    def work(thread: int) -> None:
-        for _ in range(3):
-            if thread == 0:
-                table.clear()
-            table.upsert_many(pairs)
-            table.delete_many([key for key, _ in pairs[:1000]])
-            sum(len(value) for value in table.values())
-            twindex.Store.load(bytearray(twindex.Store().dump()))
-
-    in_threads(work)
-
-
 def test_other_threads_run_during_a_batch() -> None:
     """No thread is made to give up the interpreter here, so another one runs only where a batch lets go of it."""
     table = twindex.Store().table("t", "sorted", keys="bytes", values="bytes")

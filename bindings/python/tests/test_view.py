@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import hashlib
-import threading
 from typing import Any, Literal
 
 import pytest
@@ -77,20 +76,6 @@ def test_a_view_outlives_its_store() -> None:
     assert view == LARGE
 
 
-@pytest.mark.parametrize("index", ["hash", "sorted"])
-def test_the_memory_of_a_view_counts_until_it_goes(index: Literal["hash", "sorted"]) -> None:
-    store = twindex.Store()
-    table = store.table("t", index, keys="bytes", values="bytes")
-    table[b"key"] = LARGE
-    view: memoryview | None = view_of(table, b"key")
-    table.clear()
-    assert store.memory > len(LARGE)
-    view = view[:10] if view is not None else None
-    assert store.memory > len(LARGE)
-    del view
-    assert store.memory < len(LARGE)
-
-
 def test_a_view_is_read_only(table: twindex.Table[bytes, bytes, Any, Any]) -> None:
     table[b"key"] = LARGE
     view: Any = view_of(table, b"key")
@@ -98,22 +83,3 @@ def test_a_view_is_read_only(table: twindex.Table[bytes, bytes, Any, Any]) -> No
         view[0] = 1
     with pytest.raises((BufferError, TypeError)):
         ctypes.c_char.from_buffer(view)
-
-
-def test_views_while_other_threads_write(table: twindex.Table[bytes, bytes, Any, Any]) -> None:
-    values = [bytes([letter]) * 20_000 for letter in range(8)]
-    table[b"key"] = values[0]
-    done = threading.Event()
-
-    def write() -> None:
-        while not done.is_set():
-            table.upsert_many([(b"key", value) for value in values])
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        views = [view_of(table, b"key") for _ in range(2000)]
-    finally:
-        done.set()
-        writer.join()
-    assert all(bytes(view) == values[view[0]] for view in views)

@@ -218,3 +218,11 @@ class IoError(Error, OSError):
 
 class MissingFileError(IoError, FileNotFoundError):
     """A file, or the folder for one, that is not there."""
+
+
+_CLASSES = {kind.code: kind for kind in Error.__subclasses__()}
+
+
+def class_of(code: str) -> type[Error]:
+    """The class with this code."""
+    return _CLASSES.get(code, Error)
