@@ -10,7 +10,7 @@ use clap::Args;
 use crate::bench::fast;
 use crate::run::{Log, command};
 use crate::setup::{Tool, Venv, WasmTarget, npm, npm_ci, output, require};
-use crate::steps::{Failed, NotRun, Steps};
+use crate::steps::{Failed, Steps};
 use crate::suite::{Packages, component, install};
 use crate::workspace::Workspace;
 
@@ -115,7 +115,6 @@ impl Dist {
             })?;
             let target = steps.must("dist: Rust for WebAssembly", WasmTarget::find)?;
             steps.must("dist: WebAssembly", |log| self.wasm(target, log))?;
-            steps.check("dist: bill of materials", |log| self.bill(log));
         }
         steps.check("dist: twine and auditwheel", |log| self.check_python(log));
         steps.check("dist: publint and types", |log| check_npm(workspace, &self.folder, log));
@@ -253,33 +252,6 @@ impl Dist {
         log.run(target.apply(&mut self.paced(component(&self.workspace, false))))?;
         let made = self.workspace.target("wasm32-unknown-unknown/release/twindex_component.wasm");
         copy(&made, &self.folder.join("twindex.component.wasm"))
-    }
-
-    /// A bill of materials of each package that holds compiled code, in `CycloneDX`. It compiles for long, so it is not installed
-    /// unasked.
-    fn bill(&self, log: &mut Log) -> Result<()> {
-        if output("cargo", &["cyclonedx", "--version"]).is_none() {
-            return Err(
-                NotRun("cargo-cyclonedx is missing: cargo install --locked cargo-cyclonedx".into()).into()
-            );
-        }
-        let line =
-            "cargo cyclonedx --all-features --format json --spec-version 1.5 --override-filename bill.cdx";
-        log.run(&mut self.workspace.command("", line))?;
-        let packages = ["engine", "codec", "format", "durable", "cluster", "cli", "wasm", "wasm/component"];
-        let bindings =
-            ["python", "node", "python-cluster", "node-cluster"].map(|name| format!("bindings/{name}"));
-        for package in packages.into_iter().chain(bindings.iter().map(String::as_str)) {
-            let made = self.workspace.path(package).join("bill.cdx.json");
-            let name = format!("twindex-{VERSION}-{}.cdx.json", package.replace('/', "-"));
-            copy(&made, &self.folder.join(name))?;
-        }
-        for left in
-            log.read(&mut self.workspace.command("", "git ls-files --others -- *bill.cdx.json"))?.lines()
-        {
-            std::fs::remove_file(self.workspace.path(left)).with_context(|| format!("removing {left}"))?;
-        }
-        Ok(())
     }
 
     /// Whether `PyPI` would take the packages, and the wheels run on every system that their names promise.

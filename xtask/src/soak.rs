@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::Args;
+use clap::{Args, ValueEnum as _};
 use serde_json::{Value, json};
 
 use crate::run::{Limits, Log};
@@ -25,8 +25,15 @@ pub(crate) struct Options {
     rooms: Vec<Room>,
 }
 
-/// A name, a room, and a minute or a few of work, from a seed that is another every round.
-type Part = (&'static str, Room, fn(&Suite, &mut Steps, Round, &mut Log) -> Result<()>);
+/// A name, which begins with its room, and a minute or a few of work, from a seed that is another every round.
+type Part = (&'static str, Work);
+
+#[derive(Clone, Copy)]
+enum Work {
+    /// A command line in a folder of the checkout.
+    Line(&'static str, &'static str),
+    Call(fn(&Suite, &mut Steps, Round, &mut Log) -> Result<()>),
+}
 
 /// One of many runs of a part.
 #[derive(Clone, Copy, Debug)]
@@ -51,32 +58,34 @@ impl Round {
     }
 }
 
-/// The profile `soak` is optimised, but quickly built.
-const PARTS: [Part; 21] = [
-    ("engine: stress", Room::Engine, |suite, _, round, log| {
-        let test = "cargo test --profile=soak --package=twindex --test=threads --test=all";
-        round.run(suite, "", &format!("TWINDEX_STRESS=10 {test}"), log)
-    }),
-    ("engine: stress with the checker", Room::Engine, |suite, _, round, log| {
-        let line = "TWINDEX_STRESS=5 cargo test --profile=soak";
-        log.run(built_apart(suite, "check", "--cfg twindex_check", line).envs(round.seeds()))
-    }),
-    ("engine: tiny constants", Room::Engine, |suite, _, round, log| {
-        let line = "TWINDEX_STRESS=3 cargo test";
-        log.run(built_apart(suite, "tiny", TINY_CHECKED, line).envs(round.seeds()))
-    }),
-    ("engine: models", Room::Engine, |suite, _, round, log| {
-        let line = "CARGO_TARGET_DIR={target} TWINDEX_STRESS=5 cargo test --release --locked --test=engine";
-        round.run(suite, "engine/models", line, log)
-    }),
+/// Parts that are one command: name, folder, line. The profile `soak` is optimised, but quickly built.
+const LINES: &str = "
+engine: stress | . | TWINDEX_STRESS=10 cargo test --profile=soak --package=twindex --test=threads --test=all
+engine: stress with the checker | . | RUSTFLAGS='--cfg twindex_check' CARGO_TARGET_DIR={target}/check TWINDEX_STRESS=5 cargo test --profile=soak --package=twindex
+engine: tiny constants | . | RUSTFLAGS='--cfg twindex_tiny --cfg twindex_check' CARGO_TARGET_DIR={target}/tiny TWINDEX_STRESS=3 cargo test --package=twindex
+engine: models | engine/models | CARGO_TARGET_DIR={target} TWINDEX_STRESS=5 cargo test --release --locked --test=engine
+codec: random pairs | . | cargo test --profile=soak --package=twindex-codec
+durable: faults of the disk | . | TWINDEX_FAULTS=50 cargo test --profile=soak --package=twindex-durable --lib
+durable: random operations | . | TWINDEX_STRESS=30 cargo test --profile=soak --package=twindex-durable --test=replay
+durable: killed processes | . | TWINDEX_KILLS=200 cargo test --profile=soak --package=twindex-durable --test=kill --test=follow_kills
+durable: hostile files | . | TWINDEX_HOSTILE=1 cargo test --profile=soak --package=twindex-durable --test=hostile
+cluster: failures | . | TWINDEX_STRESS=10 cargo test --profile=soak --package=twindex-cluster --test=failures --test=near
+benches: a quick run | . | cargo xtask bench --quick
+";
+
+const fn call(name: &'static str, call: fn(&Suite, &mut Steps, Round, &mut Log) -> Result<()>) -> Part {
+    (name, Work::Call(call))
+}
+
+const CALLS: [Part; 10] = [
     // The sanitizers watch tiny constants and those of users in turn.
-    ("engine: address sanitizer", Room::Engine, |suite, _, round, log| {
+    call("engine: address sanitizer", |suite, _, round, log| {
         let (folder, flags) = round.one_of(&[("asan", TINY_CHECKED), ("asan-large", "--cfg twindex_check")]);
         let mut cargo = built_apart(suite, folder, flags, "cargo test --tests");
         Sanitizer::Address.apply(&mut cargo, log)?;
         log.run(cargo.envs(round.seeds()))
     }),
-    ("engine: thread sanitizer", Room::Engine, |suite, _, round, log| {
+    call("engine: thread sanitizer", |suite, _, round, log| {
         let (folder, flags) = round.one_of(&[("tsan", "--cfg twindex_tiny "), ("tsan-large", "")]);
         let flags = format!("{flags}--cfg twindex_plain_fences");
         let mut cargo = built_apart(suite, folder, &flags, "cargo test --test=threads");
@@ -84,7 +93,7 @@ const PARTS: [Part; 21] = [
         log.run(cargo.envs(round.seeds()))
     }),
     // One file of tests each time, over the constants of users.
-    ("engine: Miri", Room::Engine, |suite, _, round, log| {
+    call("engine: Miri", |suite, _, round, log| {
         let files = ["contract::", "cursors::", "model::", "memory::", "groups::", "runs::", "threads"];
         let mut cargo = built_apart(suite, "miri", "", "cargo miri test");
         miri(&mut cargo, log)?;
@@ -96,41 +105,18 @@ const PARTS: [Part; 21] = [
         let flags = format!("-Zmiri-disable-weak-memory-emulation -Zmiri-seed={}", round.seed);
         log.run(cargo.env("MIRIFLAGS", flags).envs(round.seeds()))
     }),
-    ("engine: fuzzing", Room::Engine, |suite, _, round, log| {
+    call("engine: fuzzing", |suite, _, round, log| {
         let mut cargo = fuzzer(round.one_of(&["verbs", "dump_reader", "log_reader"]), suite)?;
         log.run(cargo.args(["-max_total_time=60", "-max_len=20000"]).arg(format!("-seed={}", round.seed)))
     }),
-    ("codec: random pairs", Room::Codec, |suite, _, round, log| {
-        round.run(suite, "", "cargo test --profile=soak --package=twindex-codec", log)
-    }),
-    ("durable: faults of the disk", Room::Durable, |suite, _, round, log| {
-        let test = "cargo test --profile=soak --package=twindex-durable --lib";
-        round.run(suite, "", &format!("TWINDEX_FAULTS=50 {test}"), log)
-    }),
-    ("durable: random operations", Room::Durable, |suite, _, round, log| {
-        let test = "cargo test --profile=soak --package=twindex-durable --test=replay";
-        round.run(suite, "", &format!("TWINDEX_STRESS=30 {test}"), log)
-    }),
-    ("durable: killed processes", Room::Durable, |suite, _, round, log| {
-        let test = "cargo test --profile=soak --package=twindex-durable --test=kill --test=follow_kills";
-        round.run(suite, "", &format!("TWINDEX_KILLS=200 {test}"), log)
-    }),
-    ("durable: hostile files", Room::Durable, |suite, _, round, log| {
-        let test = "cargo test --profile=soak --package=twindex-durable --test=hostile";
-        round.run(suite, "", &format!("TWINDEX_HOSTILE=1 {test}"), log)
-    }),
-    ("cluster: failures", Room::Cluster, |suite, _, round, log| {
-        let test = "cargo test --profile=soak --package=twindex-cluster --test=failures --test=near";
-        round.run(suite, "", &format!("TWINDEX_STRESS=10 {test}"), log)
-    }),
-    ("wasm: random calls", Room::Wasm, |suite, steps, round, log| {
+    call("wasm: random calls", |suite, steps, round, log| {
         suite.wasm(steps)?;
         let module = round.one_of(&["twindex.wasm", "twindex.fast.wasm"]);
         let mut test = suite.cargo_test();
         test.arg("--test=abi").env("TWINDEX_WASM", suite.path("wasm/npm").join(module));
         log.run(test.envs(round.seeds()))
     }),
-    ("python: every version", Room::Python, |suite, steps, round, log| {
+    call("python: every version", |suite, steps, round, log| {
         suite.python(steps)?;
         let interpreters = Interpreter::others();
         ensure!(!interpreters.is_empty(), NotRun("there is no Python".into()));
@@ -139,52 +125,69 @@ const PARTS: [Part; 21] = [
         pytest.args([&format!("--hypothesis-seed={}", round.seed), "--ignore=tests/test_attacks.py"]);
         log.run(pytest.env("TWINDEX_STRESS", "5"))
     }),
-    ("python: attacks", Room::Python, |suite, steps, round, log| {
+    call("python: attacks", |suite, steps, round, log| {
         suite.python(steps)?;
         let pytest = "TWINDEX_STRESS=5 venv:python -m pytest --quiet tests/test_attacks.py";
         round.run(suite, "bindings/python", pytest, log)
     }),
-    ("node: attacks and wrong arguments", Room::Node, |suite, steps, round, log| {
+    call("node: attacks and wrong arguments", |suite, steps, round, log| {
         suite.node(steps)?;
         let test = round.one_of(&["random", "wrong-arguments"]);
         let line = format!("TWINDEX_STRESS=10 node --expose-gc --test test/{test}.test.js");
         round.run(suite, "bindings/node", &line, log)
     }),
-    ("readme: built as a reader builds it", Room::Dist, |suite, _, _, log| reader(suite, log)),
-    ("dist: the other platforms of Linux", Room::Dist, |suite, _, round, log| {
+    call("dist: the README as a reader follows it", |suite, _, _, log| reader(suite, log)),
+    call("dist: the other platforms of Linux", |suite, _, round, log| {
         let (arm, x86) =
             (["aarch64-unknown-linux-gnu", "aarch64-unknown-linux-musl"], "x86_64-unknown-linux-musl");
         let target = round.one_of(&[arm[0], x86, arm[1]]);
         round.run(suite, "", &format!("cargo xtask dist --quick --target {target}"), log)
     }),
-    ("benches: a quick run", Room::Benches, |suite, _, round, log| {
-        round.run(suite, "", "cargo xtask bench --quick", log)
-    }),
 ];
+
+fn parts() -> Vec<Part> {
+    let lines = LINES.lines().filter_map(|line| {
+        let (name, rest) = line.split_once(" | ")?;
+        let (folder, line) = rest.split_once(" | ")?;
+        Some((name, Work::Line(folder, line)))
+    });
+    lines.chain(CALLS).collect()
+}
+
+fn room(part: &Part) -> Result<Room> {
+    let name = part.0.split(':').next().unwrap_or_default();
+    Room::from_str(name, false).map_err(anyhow::Error::msg)
+}
 
 /// Nothing here is still for so long, and nothing takes so long.
 const LIMITS: Limits = Limits { still: Duration::from_mins(30), wall: Duration::from_hours(6) };
 
 /// Runs rounds of the parts in turn until the time is over.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
-    let mut parts = PARTS.to_vec();
-    parts.retain(|(_, room, _)| options.rooms.is_empty() || options.rooms.contains(room));
+    let mut parts = parts();
+    parts.retain(|part| {
+        options.rooms.is_empty() || room(part).is_ok_and(|room| options.rooms.contains(&room))
+    });
     ensure!(!parts.is_empty(), "nothing in these rooms takes long: cargo xtask test runs all of it");
-    for (_, room, _) in &parts {
-        require(room.tools())?;
+    for part in &parts {
+        require(room(part)?.tools())?;
     }
     let suite = Suite::new(Workspace::find()?, false);
     let mut record = Record::open(suite.target("soak"))?;
     let mut steps = Steps::within(Some(LIMITS));
     let end = Instant::now() + Duration::from_mins(options.minutes.into());
     while Instant::now() < end {
-        let Some((name, _, work)) = record.next(&parts) else { break };
+        let Some((name, work)) = record.next(&parts) else { break };
         let seed = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.subsec_nanos();
         let round = Round { number: record.rounds(name), seed };
         let started = Instant::now();
         let mut inner = steps.clone();
         let done = steps.must(&format!("{name}, round {} of seed {seed}", round.number + 1), |log| {
-            let Err(error) = work(&suite, &mut inner, round, log) else { return Ok(()) };
+            let done = match work {
+                Work::Line(folder, line) => round.run(&suite, folder, line, log),
+                Work::Call(call) => call(&suite, &mut inner, round, log),
+            };
+            let Err(error) = done else { return Ok(()) };
             if error.is::<NotRun>() {
                 return Err(error);
             }
@@ -290,7 +293,7 @@ mod tests {
     fn run_shares_its_time_out_and_the_next_one_goes_on() {
         let folder = tempfile::tempdir().unwrap();
         let open = || Record::open(folder.path().join("soak")).unwrap();
-        let parts = &PARTS[..3];
+        let parts = &parts()[..3];
         let next = |record: &Record| record.next(parts).unwrap().0;
         let mut record = open();
         for (at, seconds) in [(0, 9), (1, 5)] {
@@ -310,8 +313,9 @@ mod tests {
     }
 
     #[test]
-    fn parts_have_names_of_their_own() {
-        let names: std::collections::BTreeSet<_> = PARTS.iter().map(|part| part.0).collect();
-        assert_eq!(names.len(), PARTS.len());
+    fn parts_have_rooms_and_names_of_their_own() {
+        let names: std::collections::BTreeSet<_> = parts().iter().map(|part| part.0).collect();
+        assert_eq!((names.len(), parts().len()), (21, 21));
+        assert!(parts().iter().all(|part| room(part).is_ok()));
     }
 }

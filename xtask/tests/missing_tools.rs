@@ -1,4 +1,4 @@
-//! Where a tool is missing, one line says how to install it, and nothing is started.
+//! If a tool is missing, one line says how to install it, and nothing is started.
 
 #![cfg(unix)]
 
@@ -54,79 +54,61 @@ impl Machine {
 }
 
 #[test]
-fn without_a_c_compiler() {
-    let machine = Machine::whole();
-    machine.without("cc");
-    let line = "A C compiler is missing: apt-get install build-essential";
-    machine.stops_with(&["demo"], line);
-    machine.stops_with(&["test", "engine"], line);
+fn missing_tool_is_named_with_the_line_that_installs_it() {
+    for (tool, commands, line) in [
+        (
+            "cc",
+            &[&["demo"][..], &["test", "engine"]][..],
+            "A C compiler is missing: apt-get install build-essential",
+        ),
+        ("python3", &[&["demo"]], "Python is missing: apt-get install python3 python3-venv"),
+        ("npm", &[&["demo"], &["test", "wasm"]], "npm is missing: apt-get install npm"),
+        ("redis-server", &[&["cluster"]], "Redis is missing: apt-get install redis-server"),
+        ("git", &[&["test", "tree"]], "Git is missing: apt-get install git"),
+    ] {
+        let machine = Machine::whole();
+        machine.without(tool);
+        for arguments in commands {
+            machine.stops_with(arguments, line);
+        }
+    }
 }
 
 #[test]
-fn without_python() {
-    let machine = Machine::whole();
-    machine.without("python3");
-    machine.stops_with(&["demo"], "Python is missing: apt-get install python3 python3-venv");
+fn old_or_crippled_tool_is_named_too() {
+    for (tool, script, room, line) in [
+        (
+            "python3",
+            "echo Python 3.10.9",
+            "python",
+            "Python 3.11 or later is needed, this is Python 3.10.9: apt-get install python3 python3-venv",
+        ),
+        (
+            "python3",
+            r#"[ "$1" = -c ] && exit 1; echo Python 3.11.2"#,
+            "python",
+            "Python's venv module is missing: apt-get install python3-venv",
+        ),
+        (
+            "node",
+            "echo v18.19.1",
+            "node",
+            "Node 20.19 or later is needed, this is v18.19.1: apt-get install nodejs npm (Debian 13 or later), or see nodejs.org",
+        ),
+    ] {
+        let machine = Machine::whole();
+        machine.tool(tool, script);
+        machine.stops_with(&["test", room], line);
+    }
 }
 
 #[test]
-fn with_an_old_python() {
-    let machine = Machine::whole();
-    machine.tool("python3", "echo Python 3.10.9");
-    machine.stops_with(
-        &["test", "python"],
-        "Python 3.11 or later is needed, this is Python 3.10.9: apt-get install python3 python3-venv",
-    );
-}
-
-#[test]
-fn with_a_python_that_makes_no_environments() {
-    let machine = Machine::whole();
-    machine.tool("python3", r#"[ "$1" = -c ] && exit 1; echo Python 3.11.2"#);
-    machine.stops_with(&["test", "python"], "Python's venv module is missing: apt-get install python3-venv");
-}
-
-#[test]
-fn with_an_old_node() {
-    let machine = Machine::whole();
-    machine.tool("node", "echo v18.19.1");
-    let (printed, code) = machine.xtask(&["test", "node"]);
-    assert!(
-        printed.starts_with("Node 20.19 or later is needed, this is v18.19.1: apt-get install"),
-        "{printed}"
-    );
-    assert_eq!((printed.lines().count(), code), (1, Some(1)));
-}
-
-#[test]
-fn without_npm() {
-    let machine = Machine::whole();
-    machine.without("npm");
-    machine.stops_with(&["demo"], "npm is missing: apt-get install npm");
-    machine.stops_with(&["test", "wasm"], "npm is missing: apt-get install npm");
-}
-
-#[test]
-fn without_redis() {
-    let machine = Machine::whole();
-    machine.without("redis-server");
-    machine.stops_with(&["cluster"], "Redis is missing: apt-get install redis-server");
-}
-
-#[test]
-fn without_git() {
-    let machine = Machine::whole();
-    machine.without("git");
-    machine.stops_with(&["test", "tree"], "Git is missing: apt-get install git");
-}
-
-#[test]
-fn a_room_asks_only_for_what_it_needs() {
+fn room_needs_only_its_own_tools() {
     let machine = Machine::whole();
     for name in ["python3", "node", "npm", "git", "redis-server", "chromium"] {
         machine.without(name);
     }
-    // The tools pass, and the next thing that is looked for is cargo.
+    // The tools pass, and the next program is cargo.
     let (printed, code) = machine.xtask(&["test", "engine"]);
     assert!(printed.contains("starting cargo"), "{printed}");
     assert_eq!(code, Some(1));
