@@ -63,15 +63,15 @@ def make(edits):
 def run(command, folder, variables):
     """What became of the fault, or nothing where the tests pass."""
     env = os.environ | {"CARGO_TARGET_DIR": str(TARGET / "build")} | variables
-    words, where = command.split(), COPY / folder
-    with (TARGET / "log").open("w+") as log:
-        try:
-            done = subprocess.run(words, cwd=where, env=env, stdout=log, stderr=log, timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            return f"caught by {command}, which hangs"
-        log.seek(0)
-        failed = "does not compile" if "could not compile" in log.read() else f"caught by {command}"
-        return failed if done.returncode else None
+    try:
+        done = subprocess.run(
+            command.split(), cwd=COPY / folder, env=env, timeout=SECONDS, capture_output=True, text=True
+        )
+    except subprocess.TimeoutExpired:
+        return f"caught by {command}, which hangs"
+    if done.returncode == 0:
+        return None
+    return "does not compile" if "could not compile" in done.stderr else f"caught by {command}"
 
 
 def main():

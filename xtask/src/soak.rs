@@ -7,7 +7,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum as _};
-use serde_json::{Value, json};
 
 use crate::run::{Limits, Log};
 use crate::setup::{Interpreter, Sanitizer, fuzzer, miri, require};
@@ -221,12 +220,13 @@ impl Record {
     /// The record in `folder`, which need not be there yet.
     fn open(folder: PathBuf) -> Result<Self> {
         std::fs::create_dir_all(folder.join("failures"))?;
-        let path = folder.join("spent.json");
-        let text = if path.exists() { std::fs::read_to_string(&path)? } else { "{}".into() };
-        let spent: BTreeMap<String, Value> =
-            serde_json::from_str(&text).with_context(|| format!("reading {}", path.display()))?;
-        let times = |one: &Value| Some((one["rounds"].as_u64()?, one["seconds"].as_f64()?));
-        let all = spent.iter().filter_map(|(name, one)| Some((name.clone(), times(one)?))).collect();
+        let text = std::fs::read_to_string(folder.join("spent.txt")).unwrap_or_default();
+        let time = |line: &str| {
+            let mut words = line.splitn(3, ' ');
+            let (rounds, seconds) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+            Some((words.next()?.to_owned(), (rounds, seconds)))
+        };
+        let all = text.lines().filter_map(time).collect();
         Ok(Self { folder, all, now: Times::new() })
     }
 
@@ -251,12 +251,9 @@ impl Record {
             *rounds += 1;
             *seconds += time.as_secs_f64();
         }
-        let one = |(name, (rounds, seconds)): (&String, &(u64, f64))| {
-            (name.clone(), json!({ "rounds": rounds, "seconds": seconds }))
-        };
-        let all: Value = self.all.iter().map(one).collect::<serde_json::Map<_, _>>().into();
-        let (path, half) = (self.folder.join("spent.json"), self.folder.join("half-written"));
-        std::fs::write(&half, format!("{all:#}"))
+        let line = |(name, (rounds, seconds)): (&String, &(u64, f64))| format!("{rounds} {seconds} {name}\n");
+        let (path, half) = (self.folder.join("spent.txt"), self.folder.join("half-written"));
+        std::fs::write(&half, self.all.iter().map(line).collect::<String>())
             .and_then(|()| std::fs::rename(&half, &path))
             .with_context(|| format!("writing {}", path.display()))
     }

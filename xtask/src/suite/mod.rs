@@ -3,7 +3,6 @@
 mod install;
 mod rooms;
 mod shared;
-mod tree;
 
 use std::process::ExitCode;
 use std::time::Duration;
