@@ -1,9 +1,10 @@
 """Tables in a cluster beside redis-py doing the same by hand.
 
 `pip install redis`, then `python bench.py`, which starts `cargo xtask cluster`; or with `TWINDEX_CLUSTER_URL` where servers run
-already. The package should be built for speed: `maturin develop --release`.
+already. `cargo xtask bench cluster_python` builds it for speed and shows ratios.
 """
 
+import json
 import os
 import statistics
 import subprocess
@@ -61,8 +62,12 @@ def rate(call: Callable[[int], object], threads: int = 50, each: int = 100) -> f
         return threads * each / (time.perf_counter() - started)
 
 
-def row(what: str, ours: float, theirs: float, unit: str) -> None:
-    print(f"| {what} | {ours:.3g} | {theirs:.3g} | {ours / theirs:.2f} | {unit} |", flush=True)
+def row(figure: str, unit: str, ours: float, theirs: float | None = None) -> None:
+    """Prints lines of JSON, as `cargo xtask bench` reads them. Of rates (`/s`) more is better."""
+    for system, value in (("twindex", ours), ("redis-py", theirs)):
+        if value is not None:
+            record = {"system": system, "figure": figure, "unit": unit, "value": value, "params": {}}
+            print(json.dumps(record), flush=True)
 
 
 def main() -> None:
@@ -73,7 +78,6 @@ def main() -> None:
         users = store.table("hash", keys="bytes", values="bytes")
         log = store.table("sorted", index="sorted", keys="bytes", values="bytes")
         pairs = [pair(number) for number in range(PAIRS)]
-        print("| what | Twindex | redis-py | ratio | unit |\n|---|---|---|---|---|")
         for start in range(0, PAIRS, 5000):
             users.upsert_many(pairs[start : start + 5000])
             log.upsert_many(pairs[start : start + 5000])
@@ -126,19 +130,17 @@ def compare(client, users, log, pairs) -> None:
         ("upsert, sorted: FCALL", lambda number: log.upsert(*one(number)), function),
     ]
     for what, ours, hand in verbs:
-        row(f"{what}, one at a time", *(spent * 1e6 for spent in median(1000, ours, hand)), "us")
-        row(f"{what}, 50 threads", rate(ours) / 1000, rate(hand) / 1000, "thousand a second")
+        row(f"{what}, one at a time", "ns", *(spent * 1e9 for spent in median(1000, ours, hand)))
+        row(f"{what}, 50 threads", "/s", rate(ours), rate(hand))
     spent = median(20, lambda number: users.select_many([key for key, _ in thousand(number)]), get_many)
-    row("1,000 reads in one batch", *(seconds * 1e3 for seconds in spent), "ms")
+    row("1,000 reads in one batch", "ns", *(seconds * 1e9 for seconds in spent))
     spent = median(20, lambda number: users.upsert_many(thousand(number)), set_many)
-    row("1,000 writes in one batch", *(seconds * 1e3 for seconds in spent), "ms")
+    row("1,000 writes in one batch", "ns", *(seconds * 1e9 for seconds in spent))
     [spent] = median(200, lambda number: list(log.scan(gte=one(number)[0], limit=100)))
-    print(f"| 100 pairs of a sorted table | {spent * 1e3:.3g} | | | ms |")
+    row("100 pairs of a sorted table", "ns", spent * 1e9)
     started = time.perf_counter()
     assert sum(1 for _ in log.scan()) == PAIRS
-    print(
-        f"| whole scan | {PAIRS / (time.perf_counter() - started) / 1e6:.3g} | | | million pairs a second |"
-    )
+    row("whole scan", "/s", PAIRS / (time.perf_counter() - started))
 
 
 if __name__ == "__main__":

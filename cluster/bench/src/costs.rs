@@ -5,6 +5,7 @@ use futures_util::future::try_join_all;
 use twindex_cluster::{Options, Table};
 use twindex_servers::{Cluster, Result};
 
+use crate::measure::print;
 use crate::{PAIRS, pair};
 
 /// The processor time of all servers, and of this process, in seconds.
@@ -34,8 +35,9 @@ async fn row(
     let before = spent(servers)?;
     call.await?;
     let after = spent(servers)?;
-    let per = |seconds: f64| seconds * 1e6 / count as f64;
-    println!("| {what} | {:.2} | {:.2} |", per(after.0 - before.0), per(after.1 - before.1));
+    for (side, seconds) in [("servers", after.0 - before.0), ("client", after.1 - before.1)] {
+        print("twindex", &format!("processor time, {side}: {what}"), "ns", seconds * 1e9 / count as f64);
+    }
     Ok(())
 }
 
@@ -53,8 +55,7 @@ async fn fifty(each: usize, call: impl AsyncFn(usize) -> Result<()>) -> Result<(
     try_join_all(tasks).await.map(drop)
 }
 
-pub(crate) async fn print(servers: &Cluster, hash: &Table, sorted: &Table) -> Result<()> {
-    println!("\n| processor time, us | servers, replicas included | client |\n|---|---|---|");
+pub(crate) async fn measure(servers: &Cluster, hash: &Table, sorted: &Table) -> Result<()> {
     let select = async |number: usize| -> Result<()> {
         hash.select(&pair(number).0).await?;
         Ok(())

@@ -1,7 +1,5 @@
 //! Cluster stores beside redis-rs doing the same by hand, on three masters with a replica each that this starts on
-//! loopback: `cargo run --release --package twindex-cluster-bench`.
-//!
-//! Each figure of ours stands beside one of theirs that was measured in turn with it.
+//! loopback: `cargo xtask bench cluster`.
 
 #![allow(clippy::cast_precision_loss, reason = "counts here are far below 2 to the 52nd")]
 
@@ -17,7 +15,7 @@ use twindex_cluster::{Index, Options, Store, Table};
 use twindex_servers::{Cluster, Result};
 
 use crate::hand::Hand;
-use crate::measure::{Times, row};
+use crate::measure::{Times, beside, print};
 
 /// How many pairs the tables have.
 const PAIRS: usize = 200_000;
@@ -35,13 +33,12 @@ fn main() -> Result<()> {
     runtime.block_on(async {
         let store = Options::new().connect(&servers.url()).await?;
         let hand = Hand::connect(&servers).await?;
-        println!("| what | Twindex | redis-rs by hand | ratio | unit |\n|---|---|---|---|---|");
         let (hash, sorted) = load(&servers, &store, &hand).await?;
         single_verbs(&hash, &sorted, &hand).await?;
         batches(&hash, &hand).await?;
         scans(&servers, &sorted, &hand).await?;
         near(&servers).await?;
-        costs::print(&servers, &hash, &sorted).await
+        costs::measure(&servers, &hash, &sorted).await
     })
 }
 
@@ -81,9 +78,9 @@ async fn load(servers: &Cluster, store: &Store, hand: &Hand) -> Result<(Table, T
         }
         let ours = started.elapsed().as_secs_f64();
         let per_million = 1e6 / PAIRS as f64;
-        row(&format!("load a million pairs, {index}"), ours * per_million, theirs * per_million, "s");
+        beside(&format!("load a million pairs, {index}"), "s", ours * per_million, theirs * per_million);
         let bytes = (memory(servers)? - before) / PAIRS as f64;
-        println!("| memory a pair of 16 + 16, {index} | {bytes:.0} | | | bytes |");
+        print("twindex", &format!("memory a pair of 16 + 16, {index}"), "bytes", bytes);
         tables.push(table);
     }
     let sorted = tables.pop().ok_or("no table")?;
@@ -155,14 +152,14 @@ async fn single_verbs(hash: &Table, sorted: &Table, hand: &Hand) -> Result<()> {
             of[1]
         };
         let [one, two] = medians.map(middle);
-        row(&format!("{name}, one at a time"), one, two, "us");
+        beside(&format!("{name}, one at a time"), "ns", one, two);
         let [one, two] = rates.map(middle);
-        row(&format!("{name}, 50 at once"), one, two, "thousand a second");
+        beside(&format!("{name}, 50 at once"), "/s", one, two);
     }
     Ok(())
 }
 
-/// How many thousand calls a second 50 tasks make.
+/// How many calls a second 50 tasks make.
 async fn rate(call: impl AsyncFn(usize) -> Result<()>) -> Result<f64> {
     let started = Instant::now();
     let each = 300;
@@ -176,49 +173,43 @@ async fn rate(call: impl AsyncFn(usize) -> Result<()>) -> Result<f64> {
         }
     });
     try_join_all(tasks).await?;
-    Ok(50.0 * each as f64 / started.elapsed().as_secs_f64() / 1000.0)
+    Ok(50.0 * each as f64 / started.elapsed().as_secs_f64())
 }
 
 async fn batches(hash: &Table, hand: &Hand) -> Result<()> {
-    let chosen = |round: usize| (0..1000).map(move |number| pair((round * 1000 + number * 13) % PAIRS));
-    let mut times = [const { Vec::new() }; 6];
-    for round in 0..60 {
-        let pairs: Vec<_> = chosen(round).collect();
-        let keys: Vec<&Vec<u8>> = pairs.iter().map(|pair| &pair.0).collect();
-        let command = |(key, value): &(Vec<u8>, Vec<u8>), writes: bool| {
-            let key = [b"hand:", &key[..]].concat();
-            let mut cmd = redis::cmd(if writes { "SET" } else { "GET" });
-            cmd.arg(&key[..]);
+    for (writes, name, verb) in [(false, "1,000 reads", "GET"), (true, "1,000 writes", "SET")] {
+        let mut times = [const { Vec::new() }; 3];
+        for round in 0..60 {
+            let pairs: Vec<_> = (0..1000).map(|number| pair((round * 1000 + number * 13) % PAIRS)).collect();
+            let keys: Vec<&Vec<u8>> = pairs.iter().map(|pair| &pair.0).collect();
+            let command = |(key, value): &(Vec<u8>, Vec<u8>)| {
+                let key = [b"hand:", &key[..]].concat();
+                let mut cmd = redis::cmd(verb);
+                cmd.arg(&key[..]);
+                if writes {
+                    cmd.arg(&value[..]);
+                }
+                (key, cmd)
+            };
+            let commands: Vec<_> = pairs.iter().map(command).collect();
+            let started = Instant::now();
             if writes {
-                cmd.arg(&value[..]);
+                hash.upsert_many(&pairs).await?;
+            } else {
+                hash.select_many(&keys).await?;
             }
-            (key, cmd)
-        };
-        let started = Instant::now();
-        hash.select_many(&keys).await?;
-        times[0].push(started.elapsed());
-        let started = Instant::now();
-        hand.by_node(pairs.iter().map(|pair| command(pair, false)).collect()).await?;
-        times[1].push(started.elapsed());
-        let started = Instant::now();
-        hand.one_by_one(pairs.iter().map(|pair| command(pair, false).1).collect()).await?;
-        times[2].push(started.elapsed());
-        let started = Instant::now();
-        hash.upsert_many(&pairs).await?;
-        times[3].push(started.elapsed());
-        let started = Instant::now();
-        hand.by_node(pairs.iter().map(|pair| command(pair, true)).collect()).await?;
-        times[4].push(started.elapsed());
-        let started = Instant::now();
-        hand.one_by_one(pairs.iter().map(|pair| command(pair, true).1).collect()).await?;
-        times[5].push(started.elapsed());
+            times[0].push(started.elapsed());
+            let started = Instant::now();
+            hand.by_node(commands.clone()).await?;
+            times[1].push(started.elapsed());
+            let started = Instant::now();
+            hand.one_by_one(commands.into_iter().map(|command| command.1).collect()).await?;
+            times[2].push(started.elapsed());
+        }
+        let [ours, by_node, alone] = times.map(|times| Times::from(times).median());
+        beside(name, "ns", ours, by_node);
+        print("redis-rs one by one", name, "ns", alone);
     }
-    let [reads, reads_by_node, reads_alone, writes, writes_by_node, writes_alone] =
-        times.map(|times| Times::from(times).median() / 1000.0);
-    row("1,000 reads, redis-rs by node", reads, reads_by_node, "ms");
-    row("1,000 reads, redis-rs one by one", reads, reads_alone, "ms");
-    row("1,000 writes, redis-rs by node", writes, writes_by_node, "ms");
-    row("1,000 writes, redis-rs one by one", writes, writes_alone, "ms");
     Ok(())
 }
 
@@ -243,8 +234,8 @@ async fn scans(servers: &Cluster, sorted: &Table, hand: &Hand) -> Result<()> {
     })
     .await?;
     let trips = (calls(servers)? - before) / (rounds + rounds / 10) as f64 / 16.0;
-    println!("| 100 pairs of a sorted table, 16 partitions | {:.2} | | | ms |", times.median() / 1000.0);
-    println!("| round trips of each | {trips:.2} | | | |");
+    print("twindex", "100 pairs of a sorted table, 16 partitions", "ns", times.median());
+    print("twindex", "round trips of each", "trips", trips);
     let mut seconds = [f64::INFINITY; 2];
     for _ in 0..3 {
         let started = Instant::now();
@@ -263,8 +254,8 @@ async fn scans(servers: &Cluster, sorted: &Table, hand: &Hand) -> Result<()> {
         assert_eq!(unmerged(servers, hand).await?, PAIRS);
         seconds[1] = seconds[1].min(started.elapsed().as_secs_f64());
     }
-    let [ours, theirs] = seconds.map(|seconds| PAIRS as f64 / seconds / 1e6);
-    row("whole scan; redis-rs: pages of all partitions, unmerged", ours, theirs, "million pairs a second");
+    let [ours, theirs] = seconds.map(|seconds| PAIRS as f64 / seconds);
+    beside("whole scan; redis-rs: pages of all partitions, unmerged", "/s", ours, theirs);
     Ok(())
 }
 
@@ -315,11 +306,10 @@ async fn near(servers: &Cluster) -> Result<()> {
             times.push(started.elapsed());
         }
         let times = Times::from(times);
-        println!(
-            "| a write until its invalidation arrives, {index}: median, 99 % | {:.2}, {:.2} | | | ms |",
-            times.median() / 1000.0,
-            times.percentile(99) / 1000.0
-        );
+        for (name, percent) in [("p50", 50), ("p99", 99)] {
+            let figure = format!("a write until its invalidation arrives, {index}, {name}");
+            print("twindex", &figure, "ns", times.percentile(percent));
+        }
         let keys: Vec<Vec<u8>> = (0..1000).map(|number| pair(number).0).collect();
         for key in &keys {
             other.upsert(key, "0123456789abcdef").await?;
@@ -348,7 +338,9 @@ async fn near(servers: &Cluster) -> Result<()> {
             best[1] = best[1].min(started.elapsed().as_secs_f64());
         }
         let [ours, theirs] = best.map(|seconds| seconds * 1e9 / (rounds * keys.len()) as f64);
-        row(&format!("a hit of the near cache, {index}; beside it our own cache"), ours, theirs, "ns");
+        let figure = format!("a hit of the near cache, {index}; beside it a cache of the process");
+        print("twindex", &figure, "ns", ours);
+        print("twindex-cache", &figure, "ns", theirs);
         writer.drop_table("near").await?;
     }
     Ok(())

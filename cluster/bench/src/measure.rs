@@ -1,4 +1,4 @@
-//! How long things take.
+//! How long things take, and the lines that say so.
 
 use std::time::{Duration, Instant};
 
@@ -14,12 +14,9 @@ impl Times {
         for round in 0..rounds + rounds / 10 {
             let started = Instant::now();
             call(round).await?;
-            if round >= rounds / 10 {
-                times.push(started.elapsed());
-            }
+            times.push(started.elapsed());
         }
-        times.sort_unstable();
-        Ok(Self(times))
+        Ok(Self::from(times.split_off(rounds / 10)))
     }
 
     pub(crate) fn from(mut times: Vec<Duration>) -> Self {
@@ -27,10 +24,10 @@ impl Times {
         Self(times)
     }
 
-    /// The time within which so many percent are done, in microseconds.
+    /// The time within which so many percent are done, in nanoseconds.
     pub(crate) fn percentile(&self, percent: usize) -> f64 {
         let place = (self.0.len() * percent / 100).min(self.0.len().saturating_sub(1));
-        self.0.get(place).map_or(f64::NAN, |time| time.as_secs_f64() * 1e6)
+        self.0.get(place).map_or(f64::NAN, |time| time.as_secs_f64() * 1e9)
     }
 
     pub(crate) fn median(&self) -> f64 {
@@ -38,7 +35,15 @@ impl Times {
     }
 }
 
-/// A row of the table that is printed.
-pub(crate) fn row(what: &str, ours: f64, theirs: f64, unit: &str) {
-    println!("| {what} | {ours:.2} | {theirs:.2} | {:.2} | {unit} |", ours / theirs);
+/// Prints a figure of a system, as `cargo xtask bench` reads it. Of rates (`/s`) more is better.
+pub(crate) fn print(system: &str, figure: &str, unit: &str, value: f64) {
+    println!(
+        "{{\"system\":\"{system}\",\"figure\":\"{figure}\",\"unit\":\"{unit}\",\"value\":{value},\"params\":{{}}}}"
+    );
+}
+
+/// Ours, and what a programmer does by hand, measured in turn with it.
+pub(crate) fn beside(figure: &str, unit: &str, ours: f64, theirs: f64) {
+    print("twindex", figure, unit, ours);
+    print("redis-rs", figure, unit, theirs);
 }
