@@ -163,6 +163,9 @@ pub(crate) struct Servers {
     /// What the keys in the servers begin with; `tw` unless told
     #[arg(long)]
     namespace: Option<String>,
+    /// Where a server is reached that announces another address, as behind Docker or NAT; may be repeated
+    #[arg(long, value_name = "ANNOUNCED=REACHED")]
+    address: Vec<String>,
     /// The certificate authority to trust, in PEM form; those of the system unless told
     #[arg(long, value_name = "FILE")]
     cacert: Option<PathBuf>,
@@ -179,6 +182,11 @@ impl Servers {
         let mut options = Options::new();
         if let Some(namespace) = &self.namespace {
             options = options.namespace(namespace);
+        }
+        for address in &self.address {
+            let wrong = || format!("--address {address} is not like 172.17.0.2:6379=localhost:7000");
+            let (announced, reached) = address.split_once('=').ok_or_else(|| Failure::Other(wrong()))?;
+            options = options.address(announced, reached);
         }
         if let Some(authority) = &self.cacert {
             options = options.tls_authority(&pem(authority, "CERTIFICATE")?);

@@ -76,6 +76,7 @@ fn store_goes_into_a_cluster_and_comes_back() {
     assert!(log == pairs.iter().map(bytes).collect::<Vec<_>>());
     assert!(back.find_table("empty").unwrap().unwrap().is_empty());
     expect(&twindex(&["pull", "http://x", file]), 1, "redis://");
+    expect(&twindex(&["pull", url, file, "--address", "x"]), 1, "--address x is not like");
 }
 
 fn servers_with_certificates_are_reached() {

@@ -226,11 +226,12 @@ impl Catalogue {
     /// Reads the catalogue beside what else goes on, if it will soon be due. This waits for nothing, so it may be called
     /// outside the runtime.
     pub(crate) fn look(self: &Arc<Self>) {
-        if self.staleness() < self.age / 2 {
+        let pause = self.age * 3 / 4;
+        if self.staleness() < pause {
             return;
         }
         let (now, looked) = (clock::millis(), self.looked.load(Relaxed));
-        let is_due = u128::from(now.saturating_sub(looked)) >= (self.age / 2).as_millis();
+        let is_due = u128::from(now.saturating_sub(looked)) >= pause.as_millis();
         // Of those who see that it is due, one goes.
         if !is_due || self.looked.compare_exchange(looked, now, Relaxed, Relaxed).is_err() {
             return;

@@ -262,8 +262,14 @@ impl Failure {
     }
 
     /// As above, of a server that could not be connected to, with or without TLS. A server hangs up on a client that does not
-    /// speak TLS as it does; without TLS it may wait for more. `is_announced`: the URL does not name it, other servers do.
-    pub(crate) fn to_connect(server: &str, error: &RedisError, is_tls: bool, is_announced: bool) -> Self {
+    /// speak TLS as it does; without TLS it may wait for more. A server that is only announced, and was never reached, may have
+    /// another address from here.
+    pub(crate) fn to_connect(
+        server: &str,
+        error: &RedisError,
+        is_tls: bool,
+        is_only_announced: bool,
+    ) -> Self {
         let mut failure = Self::new(server, error);
         let is_database = failure.reason.contains("refused to switch database");
         let is_no_tls = error.is_timeout() || failure.reason.contains("InvalidContentType");
@@ -278,7 +284,7 @@ impl Failure {
         } else if !is_tls && error.is_connection_dropped() && !error.is_connection_refusal() {
             guess.push_str(" (perhaps it speaks TLS: then the URL begins with rediss://)");
         }
-        if is_announced && (error.is_timeout() || error.is_io_error()) {
+        if is_only_announced && (error.is_timeout() || error.is_io_error()) {
             guess.push_str(
                 ". The cluster announced this address. Where it is another one from here, as with Docker or NAT, say so \
                  in `addresses`",

@@ -58,11 +58,11 @@ impl Dialect {
         Self { timeout: self.timeout.saturating_mul(2), ..self.clone() }
     }
 
-    /// Why a server could not be connected to.
-    fn failure(&self, address: &Address, error: &RedisError) -> Failure {
+    /// Why a server could not be connected to, which was reached before or not.
+    fn failure(&self, node: &Node, error: &RedisError) -> Failure {
         let is_tls = matches!(self.info.addr(), ConnectionAddr::TcpTls { .. });
-        let is_announced = !self.seeds.contains(address);
-        Failure::to_connect(&address.text(), error, is_tls, is_announced)
+        let is_only_announced = !self.seeds.contains(&node.address) && !node.was_reached.load(Relaxed);
+        Failure::to_connect(&node.address.text(), error, is_tls, is_only_announced)
     }
 
     /// Connects; `push` gets what the server sends unasked, and last of all a disconnection.
@@ -144,6 +144,7 @@ impl Link {
 pub(crate) struct Node {
     pub(crate) address: Address,
     current: Mutex<Option<Arc<Link>>>,
+    was_reached: AtomicBool,
     /// Held by the one who connects; inside it how the last attempt failed.
     opening: tokio::sync::Mutex<Option<(Instant, Failure)>>,
     /// Connections that one caller uses at a time, while none does; and the right to use one.
@@ -178,7 +179,7 @@ impl Node {
     pub(crate) fn new(address: Address) -> Self {
         let places = tokio::sync::Semaphore::new(OWN);
         let (current, opening, idle) = (Mutex::default(), tokio::sync::Mutex::default(), Mutex::default());
-        Self { address, current, opening, idle, places }
+        Self { address, current, was_reached: AtomicBool::new(false), opening, idle, places }
     }
 
     /// The connection that all share.
@@ -199,7 +200,7 @@ impl Node {
             link
         } else {
             let opened = dialect.patient().open(&self.address, |_| ()).await;
-            Arc::new(opened.map_err(|error| dialect.failure(&self.address, &error))?)
+            Arc::new(opened.map_err(|error| dialect.failure(self, &error))?)
         };
         Ok(Taken { link, own: Some((self, place)) })
     }
@@ -225,12 +226,13 @@ impl Node {
         match dialect.open(&self.address, |_| ()).await {
             Ok(link) => {
                 let link = Arc::new(link);
+                self.was_reached.store(true, Relaxed);
                 *lock(&self.current) = Some(link.clone());
                 *failure = None;
                 Ok(link)
             }
             Err(error) => {
-                let new = dialect.failure(&self.address, &error);
+                let new = dialect.failure(self, &error);
                 *failure = Some((Instant::now(), new.clone()));
                 Err(new)
             }

@@ -89,6 +89,13 @@ impl Walk {
     }
 }
 
+/// The pairs of a scan, as those of a table come.
+impl From<Scan> for Walk {
+    fn from(scan: Scan) -> Self {
+        Self(Kinds::Sorted(Box::new(scan)))
+    }
+}
+
 impl fmt::Debug for Walk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Walk").finish_non_exhaustive()

@@ -65,6 +65,18 @@ fn hits(store: &Store) -> u64 {
     store.near_stats().expect("a near cache").hits
 }
 
+/// Does a write, and waits until a store has heard of it.
+async fn invalidates(
+    store: &Store,
+    write: impl Future<Output = twindex_cluster::Result<bool>>,
+) -> Result<()> {
+    let heard = || store.near_stats().expect("a near cache").invalidations;
+    let before = heard();
+    write.await?;
+    eventually("the invalidation comes", || async { heard() > before }).await;
+    Ok(())
+}
+
 /// Waits until a table shows a value.
 async fn shows(table: &Table, key: impl AsRef<[u8]>, value: Option<&str>) {
     let value = value.map(|value| value.as_bytes().to_vec());
@@ -157,12 +169,7 @@ async fn an_answer_that_was_held_up_is_not_kept() -> Result<()> {
             let (reading, read_key) = (table.clone(), key.clone());
             let read = tokio::spawn(async move { reading.select(&read_key).await });
             eventually("the server answers", || async { proxy.holds() > 0 }).await;
-            let before = store.near_stats().expect("a near cache").invalidations;
-            other.upsert(&key, &new).await?;
-            eventually("the invalidation comes", || async {
-                store.near_stats().expect("a near cache").invalidations > before
-            })
-            .await;
+            invalidates(&store, other.upsert(&key, &new)).await?;
             proxy.hold_answers(false);
             assert_eq!(read.await??.as_deref(), Some(b"old".as_slice()), "it was so when it was asked");
             assert_eq!(table.select(&key).await?, Some(new.into_bytes()), "and was not kept");
@@ -313,12 +320,7 @@ async fn an_answer_that_was_held_up_lives_no_longer() -> Result<()> {
     let brief = plain(&server.url(), Index::Hash).await.with_ttl(life)?;
     // A machine that is busy may ask only once it is over.
     for key in 0..20_u8 {
-        let before = store.near_stats().expect("a near cache").invalidations;
-        brief.upsert([key], "1").await?;
-        eventually("the write is told", || async {
-            store.near_stats().expect("a near cache").invalidations > before
-        })
-        .await;
+        invalidates(&store, brief.upsert([key], "1")).await?;
         proxy.hold_answers(true);
         let reading = table.clone();
         let read = tokio::spawn(async move { reading.select([key]).await });
@@ -346,12 +348,7 @@ async fn a_table_that_is_opened_again_shows_what_was_written_meanwhile() -> Resu
             other.upsert("a", "old").await?;
             shows(&table, "a", Some("old")).await;
             drop(table);
-            let before = store.near_stats().expect("a near cache").invalidations;
-            other.upsert("a", "new").await?;
-            eventually("the invalidation comes", || async {
-                store.near_stats().expect("a near cache").invalidations > before
-            })
-            .await;
+            invalidates(&store, other.upsert("a", "new")).await?;
             if opens_another {
                 drop(store.table("another", Index::Sorted).await?);
             }

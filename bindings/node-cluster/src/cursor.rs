@@ -6,7 +6,7 @@ use napi::Result;
 use napi::bindgen_prelude::{Buffer, Env, PromiseRaw};
 use napi_derive::napi;
 use tokio::sync::Mutex;
-use twindex_cluster::{Cursor, Scan, Walk};
+use twindex_cluster::{Cursor, Walk};
 
 use crate::answer::{answer, flat};
 
@@ -48,22 +48,13 @@ impl NativeCursor {
     }
 }
 
-enum Source {
-    Scan(Box<Scan>),
-    Walk(Box<Walk>),
-}
-
 /// Pairs that come one after another.
 #[napi]
-pub struct NativePairs(Arc<Mutex<Source>>);
+pub struct NativePairs(Arc<Mutex<Walk>>);
 
 impl NativePairs {
-    pub(crate) fn of_scan(scan: Scan) -> Self {
-        Self(Arc::new(Mutex::new(Source::Scan(Box::new(scan)))))
-    }
-
-    pub(crate) fn of_walk(walk: Walk) -> Self {
-        Self(Arc::new(Mutex::new(Source::Walk(Box::new(walk)))))
+    pub(crate) fn new(pairs: impl Into<Walk>) -> Self {
+        Self(Arc::new(Mutex::new(pairs.into())))
     }
 }
 
@@ -71,12 +62,7 @@ impl NativePairs {
 impl NativePairs {
     #[napi]
     pub fn next_many<'e>(&self, env: &'e Env, count: u32) -> Result<PromiseRaw<'e, Vec<Buffer>>> {
-        let (source, count) = (self.0.clone(), count as usize);
-        answer(env, async move {
-            Ok(flat(match &mut *source.lock().await {
-                Source::Scan(scan) => scan.next_many(count).await?,
-                Source::Walk(walk) => walk.next_many(count).await?,
-            }))
-        })
+        let source = self.0.clone();
+        answer(env, async move { source.lock().await.next_many(count as usize).await.map(flat) })
     }
 }

@@ -194,11 +194,11 @@ impl NativeTable {
         let scan = if reverse { scan.rev() } else { scan };
         #[allow(clippy::cast_sign_loss, reason = "JavaScript checked that it is not negative")]
         let limit = limit.map_or(usize::MAX, |limit| limit as usize);
-        Ok(NativePairs::of_scan(scan.limit(limit)))
+        Ok(NativePairs::new(scan.limit(limit)))
     }
 
     #[napi]
     pub fn walk(&self) -> NativePairs {
-        NativePairs::of_walk(self.0.walk())
+        NativePairs::new(self.0.walk())
     }
 }

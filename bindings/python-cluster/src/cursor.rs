@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use tokio::sync::Mutex;
-use twindex_cluster::{Pair, Result, Scan, Walk};
+use twindex_cluster::Walk;
 
 use crate::answer::{Mode, Then, answer};
 
@@ -47,31 +47,13 @@ impl Cursor {
 /// Pairs that come one after another.
 #[pyclass(frozen, module = "twindex_cluster")]
 pub(crate) struct Pairs {
-    inner: Arc<Mutex<Source>>,
+    inner: Arc<Mutex<Walk>>,
     mode: Mode,
 }
 
-enum Source {
-    Scan(Box<Scan>),
-    Walk(Box<Walk>),
-}
-
-impl Source {
-    async fn next_many(&mut self, count: usize) -> Result<Vec<Pair>> {
-        match self {
-            Self::Scan(scan) => scan.next_many(count).await,
-            Self::Walk(walk) => walk.next_many(count).await,
-        }
-    }
-}
-
 impl Pairs {
-    pub(crate) fn of_scan(scan: Scan, mode: Mode) -> Self {
-        Self { inner: Arc::new(Mutex::new(Source::Scan(Box::new(scan)))), mode }
-    }
-
-    pub(crate) fn of_walk(walk: Walk, mode: Mode) -> Self {
-        Self { inner: Arc::new(Mutex::new(Source::Walk(Box::new(walk)))), mode }
+    pub(crate) fn new(pairs: impl Into<Walk>, mode: Mode) -> Self {
+        Self { inner: Arc::new(Mutex::new(pairs.into())), mode }
     }
 }
 

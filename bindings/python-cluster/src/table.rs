@@ -193,11 +193,11 @@ impl Table {
         let range = (bound(lower.as_ref()), bound(upper.as_ref()));
         let scan = now(py, || self.inner.scan(range))?;
         let scan = if reverse { scan.rev() } else { scan };
-        Ok(Pairs::of_scan(scan.limit(limit.unwrap_or(usize::MAX)), self.mode))
+        Ok(Pairs::new(scan.limit(limit.unwrap_or(usize::MAX)), self.mode))
     }
 
     fn walk(&self) -> Pairs {
-        Pairs::of_walk(self.inner.walk(), self.mode)
+        Pairs::new(self.inner.walk(), self.mode)
     }
 }
 
