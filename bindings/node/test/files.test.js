@@ -535,49 +535,6 @@ test('the thread goes on while another one works for it', async () => {
 
 const golden = (name) => here(`../../../conformance/golden/${name}`)
 
-for (const name of ['version-1-dump.twx', 'version-1-log.twx']) {
-  test(`${name} is read, as durable/tests/golden.rs wrote it`, async () => {
-    const isLog = name.endsWith('log.twx')
-    const tables = isLog ? 45 : 5
-    const store = openSync(golden(name), { readOnly: true })
-    const pairs = (name, index = 'sorted') => {
-      const table = store.table(name, { index })
-      assert.deepEqual(table.codecs, { keys: 'bytes', values: 'bytes' })
-      return new Map(Array.from(table, (pair) => pair.map((half) => half.toString('latin1'))))
-    }
-    const expected = isLog
-      ? { ada: '1852', count: '-7', '\xff\0\x80': '' }
-      : { ada: '1815', '': 'the empty key', '\xff\0\x80': '' }
-    assert.deepEqual(pairs('users', 'hash'), new Map(Object.entries(expected)))
-    const log = pairs('log é')
-    assert.equal(log.size, 302)
-    assert.equal(log.get('2026-11-08 217'), '217')
-    assert.equal(log.get('k'.repeat(1000)), 'v'.repeat(70_000))
-    assert.equal([...log.keys()].filter((key) => key.startsWith('2026-11-30')).length, 10)
-    assert.equal(pairs('empty').size, 0)
-    assert.equal(store.tables().length, tables)
-    const settings = pairs('settings')
-    assert.equal(settings.size, 800)
-    assert.equal(settings.get('system/a folder/key199/type'), 'v'.repeat(12))
-    const years = store.table('years', { index: 'sorted' })
-    assert.deepEqual(years.codecs, { keys: 'int', values: 'json' })
-    assert.deepEqual(
-      [...years],
-      [
-        [-7, 'before'],
-        [1815, { name: 'Ada' }],
-      ],
-    )
-    if (isLog) {
-      const last = store.table('table 39', { index: 'sorted', keys: 'view', values: 'view' })
-      assert.deepEqual([...last], [[new Uint8Array([39]), new Uint8Array(39 * 40).fill(39)]])
-    }
-    assert.deepEqual((await check(golden(name))).damage, [])
-    store.closeSync()
-    assert.equal(Store.loadSync(golden(name)).tables().length, tables)
-  })
-}
-
 test('a file that Python wrote is read without naming codecs', async () => {
   const name = golden('version-1-python.twx')
   const lines = readFileSync(golden('version-1-python.jsonl'), 'utf8').trimEnd().split('\n')
