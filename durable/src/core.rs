@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::SystemTime;
 
-use twindex_format::Progress;
+use twindex_format::{Progress, Torn};
 
 use crate::clock;
 use crate::disk::Disk;
 use crate::disk::real::RealDisk;
 use crate::error::{Error, Result};
 use crate::follower::Follower;
-use crate::load::{self, Torn};
+use crate::load;
 use crate::lock::{Lock, Make, pid};
 use crate::log::{End, Log};
 use crate::notice::Notice;

@@ -43,7 +43,6 @@ mod paths;
 mod pause;
 mod position;
 mod registry;
-mod replay;
 mod reserve;
 mod rewrite;
 mod store;
@@ -60,12 +59,11 @@ use std::path::Path;
 
 pub use twindex;
 pub use twindex_format as format;
-pub use twindex_format::{Dump, Progress};
+pub use twindex_format::{Damage, Dump, Progress, Report, Torn};
 
 pub use crate::batch::Batch;
 pub use crate::error::{Error, Result};
 pub use crate::feed::{ChangeSet, Changes, Effect, TableChange};
-pub use crate::load::Torn;
 pub use crate::notice::LOG_TARGET;
 pub use crate::options::{Durability, Options};
 pub use crate::position::Position;
@@ -73,7 +71,7 @@ pub use crate::reserve::Reserving;
 pub use crate::store::{Stats, Store};
 pub use crate::table::Table;
 pub use crate::tail::TableInfo;
-pub use crate::verify::{Damage, Recovery, Report, check, check_within, recover, recover_within};
+pub use crate::verify::{Recovery, check, check_within, recover, recover_within};
 pub use crate::whole::{load, load_within, open_cache, read_cache, save, save_cache};
 
 /// Opens the store in the file at `path`, or makes one: see [`Store::open`].

@@ -8,11 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
-use twindex_format::{HEAD_BYTES, Kind, Operations, Position, Progress};
+use twindex_format::{HEAD_BYTES, Kind, LogReader, Operations, Position, Progress};
 
 use crate::disk::{Disk, File};
 use crate::error::{Error, Result};
-use crate::load::LogReader;
 use crate::lock::Lock;
 use crate::log::{End, LEAST_DUE_BYTES, Log, Pace, random_salt};
 use crate::paths::temporary;
@@ -244,7 +243,7 @@ impl<'d> New<'d> {
         stopped: &'d AtomicBool,
     ) -> Self {
         let salt = random_salt();
-        let position = Position { session: salt, sequence: 0 };
+        let position = Position::start(salt);
         let (in_place, at, dump, synced, paced) = (false, 0, 0, 0, None);
         Self { disk, path, beside, in_place, file, salt, at, dump, position, synced, paced, stopped }
     }
@@ -300,7 +299,7 @@ impl<'d> New<'d> {
 
     /// Appends the operations that the other file has between `from` and its end, which is returned.
     pub(crate) fn copy(&mut self, end: &End, from: u64) -> Result<u64> {
-        let mut reader = LogReader::new(end, from);
+        let mut reader = LogReader::of_file(&*end.file, end.salt, end.at, from);
         let mut records = Vec::new();
         let mut copied = from;
         while copied < end.at {

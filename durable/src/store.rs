@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use twindex::{Index, TableOptions};
-use twindex_format::Progress;
+use twindex_format::{Progress, Torn};
 
 use crate::batch::Batch;
 use crate::compact;
@@ -17,7 +17,6 @@ use crate::error::{Error, Result};
 use crate::feed::Changes;
 use crate::follow_thread;
 use crate::handle::Handle;
-use crate::load::Torn;
 use crate::options::{Durability, Options};
 use crate::paths::resolve;
 use crate::position::Position;

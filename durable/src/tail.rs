@@ -17,11 +17,10 @@ use std::time::{Duration, Instant};
 use twindex::Error::Corrupt;
 use twindex::{Index, Result};
 use twindex_format::{
-    HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Operation, Position, TableEntry, synced_by,
+    HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, LogReader, Operation, Position, TableEntry, synced_by,
 };
 
 use crate::disk::{Disk, File};
-use crate::load::LogReader;
 use crate::log::End;
 
 /// How long a record may stay incomplete before we search the bytes behind it for a sign of damage: at first, and at
@@ -220,7 +219,7 @@ impl Doubt {
 /// Finds the wanted position in a file's log, or the oldest one if none is wanted.
 pub(crate) fn find(file: &Arc<dyn File>, header: Header, wanted: Option<Position>) -> Result<Place> {
     let (mut infos, dump) = tables_of_dump(&**file, header.salt)?;
-    let mut position = Position { session: header.salt, sequence: 0 };
+    let mut position = Position::start(header.salt);
     let mut reader = LogReader::of_file(&**file, header.salt, file.len()?, dump);
     let mut oldest = None;
     let mut last = None;

@@ -9,12 +9,12 @@ use std::thread;
 use std::time::Duration;
 
 use twindex::{Cache, Error, Result, Store};
-use twindex_format::{CACHE_VERSION, HEAD_BYTES, HEADER_BYTES, Head, Kind, Progress, SavedCache};
+use twindex_format::{Progress, SavedCache, check_cache_lengths};
 
+use crate::clock;
 use crate::disk::real::RealDisk;
 use crate::disk::{Disk, File};
 use crate::error::AtPath;
-use crate::load::{is_believed, load as load_file};
 use crate::lock::{Make, pid};
 use crate::options::ProgressFn;
 use crate::paths::resolve;
@@ -129,35 +129,16 @@ pub fn open_cache(path: impl AsRef<Path>) -> Result<Box<dyn Read + Send>> {
     Ok(Box::new(BufReader::with_capacity(1 << 18, CacheFile { file, path, offset: 0 })))
 }
 
-/// That no record claims more memory than what was really written, and that nothing follows the last one.
+/// That there is a cache, and no record of it claims more memory than what was really written.
 fn check_lengths(file: &dyn File) -> Result<()> {
-    let (len, mut at, mut head) = (file.len()?, HEADER_BYTES as u64, [0; HEAD_BYTES]);
-    if len == 0 {
+    if file.len()? == 0 {
         // The first save makes such a file, and puts the cache in its place at its end.
         return Err(
             io::Error::new(io::ErrorKind::NotFound, "it is empty: no cache was ever saved there").into()
         );
     }
-    let mut version = [0; 4];
-    if file.read_at(8, &mut version)? < 4 || u32::from_le_bytes(version) != CACHE_VERSION {
-        return Ok(());
-    }
-    while file.read_at(at, &mut head)? == HEAD_BYTES
-        && let Some(found) = Head::decode(0, at, &head)
-    {
-        let start = at + HEAD_BYTES as u64;
-        if found.length > len.saturating_sub(start) || !is_believed(file, start, &found)? {
-            return Err(Error::Corrupt { offset: at, what: BAD_RECORD });
-        }
-        at = start + found.length;
-        if found.kind == Kind::End && at < len {
-            return Err(Error::Corrupt { offset: at, what: "the file goes on behind the cache's end" });
-        }
-    }
-    Ok(())
+    check_cache_lengths(file)
 }
-
-const BAD_RECORD: &str = "a record is cut, or its checksum does not match";
 
 /// The file of a cache from the start to the end.
 struct CacheFile {
@@ -199,7 +180,10 @@ pub fn load_within(
 
 fn read_whole(path: &Path, memory_limit: Option<usize>, progress: &mut ProgressFn) -> Result<Store> {
     let file = RealDisk.open(path, None)?;
-    let found = load_file(&file, &|| RealDisk.has_writer(path), memory_limit, progress)?;
+    let store = Store::new();
+    clock::wind(&store);
+    store.set_memory_limit(memory_limit);
+    let found = twindex_format::open(&*file, store, &|| RealDisk.has_writer(path), progress)?;
     match found.torn {
         None => Ok(found.loader.store().clone()),
         Some(torn) => Err(Error::Corrupt {

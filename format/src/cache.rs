@@ -8,8 +8,8 @@ use twindex::{Cache, CacheOptions, Error, Index, Result, Store, Table};
 
 use crate::entry::TableEntry;
 use crate::progress::Progress;
-use crate::record::{CACHE_VERSION, Header, Kind, corrupt};
-use crate::stream::{OUT_OF_PLACE, Source};
+use crate::record::{CACHE_VERSION, Header, Kind, OUT_OF_PLACE, corrupt};
+use crate::stream::Source;
 use crate::unpack::Unpacked;
 use crate::varint::{number, push_varint, take_varint};
 use crate::writer::Writer;

@@ -28,14 +28,22 @@
 //! | write a log | [`Operations`] of [`Operation`]s |
 //! | apply records to a store | [`Loader`] |
 //! | decode and insert the pairs of a record | [`Unpacked`], on several threads |
+//! | open a file that can be read at any offset | [`open`], [`LogReader`] |
+//! | look for damage, and save what is left | [`check`], [`salvage`] |
 
 mod cache;
+mod check;
 mod checksum;
 mod entry;
+mod load;
 mod loader;
+mod log;
+mod memory;
 mod operation;
 mod progress;
 mod record;
+mod replay;
+mod source;
 mod step;
 mod stream;
 mod unpack;
@@ -47,13 +55,17 @@ use std::io::{Read, Write};
 use twindex::{Result, Store};
 
 pub use crate::cache::{SavedCache, write_cache};
+pub use crate::check::{Damage, Report, check, check_cache_lengths, salvage};
 pub use crate::entry::TableEntry;
+pub use crate::load::{Found, LogEnd, open};
 pub use crate::loader::{Loader, table_of_pairs};
+pub use crate::log::{LogReader, Torn};
 pub use crate::operation::{Operation, Operations, Position};
-pub use crate::progress::Progress;
+pub use crate::progress::{Progress, ProgressFn};
 pub use crate::record::{
     CACHE_VERSION, HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, VERSION, seal, synced, synced_by,
 };
+pub use crate::source::{ReadAt, Stamp};
 pub use crate::unpack::Unpacked;
 pub use crate::writer::write_tables;
 

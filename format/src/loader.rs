@@ -67,6 +67,11 @@ impl Loader {
         self.tables.get(&id)?.as_ref()
     }
 
+    /// Whether there is a table with this id, or was one.
+    pub(crate) fn has_had(&self, id: u32) -> bool {
+        self.tables.contains_key(&id)
+    }
+
     /// Applies the record at `offset`. Returns how many pairs or operations it holds.
     ///
     /// An operation whose effect is already there changes nothing. Pairs must be new.
@@ -80,7 +85,7 @@ impl Loader {
                 Ok(0)
             }
             Kind::Pairs => self.unpack(offset, payload)?.insert(),
-            Kind::Log => self.replay(offset, payload),
+            Kind::Log => self.replay(offset, payload, true),
             Kind::Synced => synced_by(offset, payload).map(|_| 0),
             Kind::End => Ok(0),
         }
@@ -94,14 +99,17 @@ impl Loader {
         Unpacked::new(table, expected, offset, payload)
     }
 
-    fn replay(&mut self, offset: u64, mut payload: &[u8]) -> Result<u64> {
-        let mut done = 0;
+    /// Applies operations. `begins` says whether the record begins with them: only there may be a position.
+    pub(crate) fn replay(&mut self, offset: u64, mut payload: &[u8], begins: bool) -> Result<u64> {
+        let (mut done, mut first) = (0, begins);
         self.position = self.position.after(payload);
         while !payload.is_empty() {
             let (id, operation) = Operation::take(&mut payload)
                 .ok_or(Error::Corrupt { offset, what: "an operation runs over its limits or its record" })?;
+            let is_first = std::mem::replace(&mut first, false);
             match (operation, self.find(id)) {
-                (Operation::Position(_), _) => continue,
+                (Operation::Position(_), _) if is_first && id == 0 => continue,
+                (Operation::Position(_), _) => return corrupt(offset, "a position that begins no record"),
                 (Operation::Create(table), _) => self.create(id, offset, table)?,
                 (_, None) => return corrupt(offset, UNKNOWN_TABLE),
                 (Operation::Put(key, value), Some(table)) => drop(table.upsert(key, value)?),
@@ -120,7 +128,7 @@ impl Loader {
     /// Creates the table that a record or an operation at `offset` describes.
     pub fn create(&mut self, id: u32, offset: u64, table: TableEntry<'_>) -> Result<()> {
         let TableEntry { name, index, keys, values } = table;
-        if self.find(id).is_some() || self.store.find_table(name).is_some() {
+        if self.has_had(id) || self.store.find_table(name).is_some() {
             return corrupt(offset, BAD_TABLE);
         }
         let options = TableOptions::new(index).keys(keys).values(values);

@@ -2,6 +2,7 @@
 
 use twindex::Result;
 
+use crate::checksum::crc32;
 use crate::entry::TableEntry;
 use crate::record::{HEAD_BYTES, Kind, seal};
 use crate::varint::{number, push_varint, take_varint};
@@ -26,13 +27,20 @@ pub enum Operation<'p> {
 /// A place in the history of a store. Rewriting the store's file keeps its history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Position {
-    /// The random number of the process that wrote the last record before it. 0 stands for the file's salt.
+    /// The random number of the process that wrote the last record before it. 0 stands for the session of [`start`](Self::start).
     pub session: u64,
     /// How many records of operations precede it.
     pub sequence: u64,
 }
 
 impl Position {
+    /// Where the log of a new file with this salt begins. The session does not tell the salt: people see positions, and who
+    /// knows the salt could write a value that looks like a record.
+    #[must_use]
+    pub fn start(salt: u64) -> Self {
+        Self { session: crc32(0, &salt.to_le_bytes()).into(), sequence: 0 }
+    }
+
     /// The position behind a record of operations that starts here.
     #[inline]
     #[must_use]

@@ -8,3 +8,6 @@ pub struct Progress {
     /// The bytes of the file that were written or read.
     pub bytes: u64,
 }
+
+/// Is told how far a load has come, from one thread at a time.
+pub type ProgressFn<'p> = dyn FnMut(Progress) + Send + 'p;

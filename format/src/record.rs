@@ -47,6 +47,8 @@ impl Kind {
     }
 }
 
+pub(crate) const OUT_OF_PLACE: &str = "a record out of place";
+
 pub(crate) fn corrupt<T>(offset: u64, what: &'static str) -> Result<T> {
     Err(Error::Corrupt { offset, what })
 }

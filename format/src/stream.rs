@@ -5,7 +5,7 @@ use std::io::Read;
 use twindex::{Result, Store};
 
 use crate::loader::Loader;
-use crate::record::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, VERSION, corrupt};
+use crate::record::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, OUT_OF_PLACE, VERSION, corrupt};
 
 /// The bytes behind a log are read in pieces of this size.
 const PIECE: u64 = 1 << 16;
@@ -31,8 +31,6 @@ pub(crate) fn read_store<R: Read + ?Sized>(store: &Store, reader: &mut R) -> Res
         }
     }
 }
-
-pub(crate) const OUT_OF_PLACE: &str = "a record out of place";
 
 #[derive(Debug)]
 pub(crate) struct Source<R> {

@@ -2,6 +2,7 @@
 
 mod dump;
 mod saved_cache;
+mod verdicts;
 
 #[path = "common/dump_writer.rs"]
 mod dump_writer;

@@ -4,7 +4,8 @@ use std::fmt::Debug;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+
+pub(crate) use twindex_format::{ReadAt, Stamp};
 
 use crate::error::Result;
 use crate::lock::{Lock, Make};
@@ -31,16 +32,8 @@ pub(crate) trait Disk: Debug + Send + Sync {
     fn remove(&self, path: &Path) -> io::Result<()>;
 }
 
-/// The length of a file, and when it was written to.
-pub(crate) type Stamp = (u64, Option<SystemTime>);
-
 /// A file, written and read by offset.
-pub(crate) trait File: Debug + Send + Sync {
-    fn len(&self) -> io::Result<u64>;
-    /// Differs from what it was where the file was cut or made longer, or opened for writing, since.
-    fn stamp(&self) -> io::Result<Stamp>;
-    /// Fills `bytes` from `offset` on as far as the file goes; how much that was.
-    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize>;
+pub(crate) trait File: ReadAt + Debug + Send {
     /// Writes all of `bytes`. They outlive this process at once, and a power cut after `sync`.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Cuts the file.
@@ -70,7 +63,7 @@ impl NoFile {
     }
 }
 
-impl File for NoFile {
+impl ReadAt for NoFile {
     fn len(&self) -> io::Result<u64> {
         Self::error()
     }
@@ -82,7 +75,9 @@ impl File for NoFile {
     fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<usize> {
         Self::error()
     }
+}
 
+impl File for NoFile {
     fn write_at(&self, _: u64, _: &[u8]) -> io::Result<()> {
         Self::error()
     }

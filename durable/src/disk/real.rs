@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Disk, File, Folder, Stamp, Window};
+use super::{Disk, File, Folder, ReadAt, Stamp, Window};
 use crate::error::Result;
 use crate::lock::{self, Lock, Make, open_to_read};
 
@@ -105,7 +105,7 @@ impl Folder for RealFolder {
 #[derive(Debug)]
 struct RealFile(Arc<fs::File>);
 
-impl File for RealFile {
+impl ReadAt for RealFile {
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
     }
@@ -130,7 +130,9 @@ impl File for RealFile {
         }
         Ok(done)
     }
+}
 
+impl File for RealFile {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         write_all(&self.0, offset, bytes)
     }

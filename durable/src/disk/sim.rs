@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use fastrand::Rng;
 
-use super::{Disk, File, Folder, Stamp, Window};
+use super::{Disk, File, Folder, ReadAt, Stamp, Window};
 use crate::Result;
 use crate::lock::{Lock, Make};
 
@@ -350,7 +350,7 @@ struct SimFile {
     file: usize,
 }
 
-impl File for SimFile {
+impl ReadAt for SimFile {
     fn len(&self) -> io::Result<u64> {
         let state = self.disk.state();
         state.check()?;
@@ -369,7 +369,9 @@ impl File for SimFile {
         bytes[..read].copy_from_slice(&there[..read]);
         Ok(read)
     }
+}
 
+impl File for SimFile {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.disk.state();
         state.step_with_space(|state| {

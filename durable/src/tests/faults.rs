@@ -8,12 +8,11 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use twindex::{Change, Index};
-use twindex_format::{HEAD_BYTES, HEADER_BYTES, Header, Kind, seal};
+use twindex_format::{HEAD_BYTES, HEADER_BYTES, Header, Kind, LogReader, seal};
 
 use crate::core::{Core, Logged};
 use crate::disk::sim::{Fault, SimDisk};
 use crate::handle::Handle;
-use crate::load::LogReader;
 use crate::{Durability, Error, Options, Result, Store, Table};
 
 pub(crate) type Tables = BTreeMap<String, (Index, BTreeMap<Vec<u8>, Vec<u8>>)>;

@@ -10,17 +10,22 @@ use std::{io, mem, thread};
 
 use foldhash::fast::FixedState;
 use twindex::{Index, Result, Table};
-use twindex_format::{Kind, Loader, Operation, Position};
 
+use crate::loader::Loader;
 use crate::memory::{collected, room};
+use crate::operation::{Operation, Position};
+use crate::record::Kind;
 
 /// More threads than this would wait for the one that reads.
 const MOST_THREADS: usize = 4;
 
 /// How many threads read a file.
 pub(crate) fn threads() -> usize {
-    thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+    if ONE_BY_ONE { 1 } else { thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS) }
 }
+
+/// Without a system there is one thread, and the module should be small.
+const ONE_BY_ONE: bool = cfg!(all(target_family = "wasm", target_os = "unknown"));
 
 /// The limits of a group, and how it is divided among threads.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +84,9 @@ impl<'l> Replay<'l> {
             return self.loader.record(kind, offset, payload);
         }
         self.position = self.position.after(payload);
+        if ONE_BY_ONE {
+            return self.loader.record(kind, offset, payload);
+        }
         if self.bytes.len() + payload.len() > self.bounds.bytes {
             self.apply()?;
         }
@@ -151,7 +159,7 @@ impl Group {
         let (mut rest, mut count) = (&bytes[from..], 0);
         while !rest.is_empty() {
             if self.count == 0 && !bounds.have_headroom(loader, rest.len()) {
-                return Ok(count + loader.record(Kind::Log, offset, rest)?);
+                return Ok(count + loader.replay(offset, rest, rest.len() == bytes.len() - from)?);
             }
             let before = rest;
             let taken = Operation::take(&mut rest);
@@ -162,7 +170,8 @@ impl Group {
                 _ => {
                     self.apply(bounds, bytes)?;
                     let len = taken.map_or(before.len(), |_| before.len() - rest.len());
-                    count += loader.record(Kind::Log, offset, &before[..len])?;
+                    let begins = before.len() == bytes.len() - from;
+                    count += loader.replay(offset, &before[..len], begins)?;
                     continue;
                 }
             };
@@ -340,9 +349,10 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
     use twindex::{Error, Store, TableOptions};
-    use twindex_format::{Operations, TableEntry};
 
     use super::*;
+    use crate::entry::TableEntry;
+    use crate::operation::Operations;
 
     /// An operation of one of a few tables, by their ids.
     #[derive(Clone, Debug)]
