@@ -61,7 +61,7 @@ test('a batch is not filled by who is waited for', async () => {
   assert.deepEqual([table.size, seen], [0, ['TWINDEX_CLOSED']])
 })
 
-test('a view of what is no longer there is refused', () => {
+test('a view of transferred or shrunk memory is refused', () => {
   // It was stored as nothing at all.
   const store = new Store()
   const table = store.table('t', { keys: 'view', values: 'view' })

@@ -75,7 +75,7 @@ test('it has the verbs of a table', () => {
   assert.ok(cache.getRemainingTTL('y') <= 60_000)
 })
 
-test('every codec', () => {
+test('a cache takes keys and values of every codec', () => {
   const store = new Store()
   const tuples = store.cache('tuples', { max: 10, keys: 'tuple', values: 'bytes' })
   tuples.set(['a', 1], Buffer.from('x'.repeat(10_000)))
@@ -158,7 +158,7 @@ test('there are never more pairs than max, nor bytes than maxSize', () => {
   assert.throws(() => bytes.set('large', new Uint8Array(1_000_000)), code('MEMORY_LIMIT'))
 })
 
-test('times to live', async () => {
+test('a pair is shown until its time to live is over, and no longer', async () => {
   const cache = new Cache({ max: 100, ttl: 3_600_000 })
   cache.set('default', 1).set('short', 2, { ttl: 20 }).set('ever', 3, { ttl: 0 })
   assert.equal(cache.ttl, 3_600_000)
@@ -191,7 +191,7 @@ test('hits and misses are counted', () => {
   assert.deepEqual(cache.stats(), { hits: 1, misses: 1, writes: 1, evictions: 0, expirations: 0 })
 })
 
-test('wrong options and arguments', () => {
+test('wrong options and arguments are refused, and change nothing', () => {
   const store = new Store()
   store.table('t')
   const cache = store.cache('c', { max: 1 })
@@ -221,7 +221,7 @@ test('wrong options and arguments', () => {
   assert.equal(cache.size, 0)
 })
 
-test('caches of a store', () => {
+test('a store finds its caches by name, and closes them with itself', () => {
   const store = new Store()
   const cache = store.cache('c', { max: 10, keys: 'int', values: 'json', ttl: 1000 })
   cache.set(1, { a: null })
@@ -238,7 +238,7 @@ test('caches of a store', () => {
     assert.throws(use, code('CLOSED'))
 })
 
-test('one computation at a time', async () => {
+test('fetch computes once for all that ask meanwhile', async () => {
   const calls = []
   const cache = new Cache({
     max: 100,
@@ -268,7 +268,7 @@ test('one computation at a time', async () => {
   assert.equal(await new Cache({ max: 1 }).fetch('a'), undefined)
 })
 
-test('getOrCompute, by all handles of a cache', async () => {
+test('all handles of a cache share one computation', async () => {
   const store = new Store()
   const [one, two] = [store.cache('c', { max: 10 }), store.cache('c')]
   let runs = 0

@@ -200,7 +200,7 @@ test('bytes that their codec cannot show are an error, and nothing is passed ove
   await texts.close()
 })
 
-test('large batches, and many', async () => {
+test('large batches come whole, and many in order', async () => {
   const store = openSync(newPath())
   const table = store.table('t', { values: 'bytes' })
   const feed = store.changes()
@@ -279,7 +279,7 @@ test('a feed that is not waited for lets the process end, and with ref: false on
     })`)
 })
 
-test('wrong arguments', async () => {
+test('wrong arguments of a feed are refused', async () => {
   const store = openSync(newPath())
   for (const position of ['', 'x', '0123456789abcdef-', '0123456789abcdef--1'])
     assert.throws(() => store.changes(position), { code: 'TWINDEX_NOT_A_POSITION' })

@@ -229,7 +229,7 @@ test('a store without durability is saved on request', async () => {
   assert.equal(Store.loadSync(path).table('t').size, 3)
 })
 
-test('dispose closes, and so does await using', async () => {
+test('using and await using close a store', async () => {
   const path = newPath()
   const store = openSync(path, { durability: 'none' })
   store.table('t').set('a', '1')
@@ -243,7 +243,7 @@ test('dispose closes, and so does await using', async () => {
   assert.equal(Store.loadSync(path).table('t').size, 2)
 })
 
-test('a thread gets the store that it has open already', async () => {
+test('a second open in a thread is the same store', async () => {
   const path = newPath()
   const [first, second] = [openSync(path), await open(path, { memoryLimit: 1 << 24 })]
   first.table('t').set('a', '1')
@@ -307,7 +307,7 @@ test('a worker that is ended while it writes lets go of the file, and leaves no 
   }
 })
 
-test('another process is told who has the file', async () => {
+test('a file in use names the process that has it', async () => {
   const path = newPath()
   const child = start([here('./children/holder.js'), path])
   await once(child.stdout, 'data')
@@ -360,7 +360,7 @@ for (const durability of ['everysec', 'always']) {
   }
 }
 
-test('missing files and other wrong paths', async () => {
+test('a missing file or wrong path is an error that names it', async () => {
   const path = newPath()
   for (const options of [{ existing: true }, { readOnly: true }]) {
     assert.throws(() => openSync(path, options), { code: 'TWINDEX_IO', path, message: /\.twx/ })

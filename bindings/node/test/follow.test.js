@@ -174,7 +174,7 @@ test('threads that are ended in the middle leave the follower to the others', as
   openSync(path).closeSync()
 })
 
-test('what follows nothing says so', async () => {
+test('a store without a file to follow says so', async () => {
   const memory = new Store()
   await assert.rejects(memory.refresh(), { code: 'TWINDEX_NO_FILE' })
   assert.throws(() => memory.followSync(), { code: 'TWINDEX_NO_FILE' })

@@ -9,7 +9,7 @@ import { Store } from 'twindex'
 import { KeyvTwindex } from 'twindex/keyv'
 import { TwindexLevel } from 'twindex/level'
 
-test('what has expired goes without being met', async () => {
+test('expired pairs go although nobody asks for them', async () => {
   const adapter = new KeyvTwindex()
   await adapter.set('short', '1', 10)
   await adapter.setMany([

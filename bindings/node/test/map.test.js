@@ -57,7 +57,7 @@ for (const index of ['hash', 'sorted']) {
   })
 }
 
-test('iterators are iterators', () => {
+test('iterators have what those of the language have', () => {
   const table = new Store().table('t', { index: 'sorted' })
   for (const key of ['a', 'b', 'c']) table.set(key, key)
   const iterator = table.keys()
@@ -72,7 +72,7 @@ test('iterators are iterators', () => {
   assert.equal(Object.prototype.toString.call(left), '[object Table Iterator]')
 })
 
-test('what a table is can be seen', () => {
+test('inspecting a table shows its name, index and codecs', () => {
   const store = new Store()
   const table = store.table('users', { index: 'sorted' })
   assert.equal(inspect(table), "Table { name: 'users', index: 'sorted', keys: 'str', values: 'str' }")

@@ -169,7 +169,7 @@ test('a file is the whole store', () => {
   assert.deepEqual(readdirSync(folder), ['größe.twx'])
 })
 
-test('what is no dump is refused', () => {
+test('bytes that are no dump are refused', () => {
   const dump = sample().dumpSync()
   for (const cut of [0, 1, 15, 16, 100, dump.length - 1]) {
     assert.throws(() => Store.loadSync(dump.subarray(0, cut)), {
@@ -186,7 +186,7 @@ test('what is no dump is refused', () => {
   rmSync(path)
 })
 
-test('a file that cannot be is an error that names it', () => {
+test('a file that cannot be written is an error that names it', () => {
   const path = join(folder, 'none', 'none.twx')
   for (const work of [() => Store.loadSync(path), () => sample().saveSync(path)]) {
     assert.throws(work, { code: 'TWINDEX_IO', message: /none\.twx|none/ })
@@ -218,7 +218,7 @@ test('a memory limit holds', () => {
   assert.ok(store.memory < 100_000)
 })
 
-test('a closed store is closed', () => {
+test('every use of a closed store is TWINDEX_CLOSED', () => {
   const store = sample()
   const log = store.table('log', { index: 'sorted' })
   const [cursor, iterator] = [log.cursor(), log.entries()]
