@@ -37,6 +37,7 @@ mod shared;
 mod store;
 mod table;
 mod value;
+mod verbs;
 mod views;
 
 use pyo3::exceptions::PyImportError;

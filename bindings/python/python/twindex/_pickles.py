@@ -19,7 +19,15 @@ from uuid import UUID
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_ATOMS = (str, bytes, NoneType, FunctionType, BuiltinFunctionType, EllipsisType, NotImplementedType)
+_ATOMS: tuple[type, ...] = (
+    str,
+    bytes,
+    NoneType,
+    FunctionType,
+    BuiltinFunctionType,
+    EllipsisType,
+    NotImplementedType,
+)
 
 
 def pickle_key(key: object) -> bytes:

@@ -5,13 +5,14 @@ use pyo3::types::PyList;
 
 use super::listener::raise_failure;
 use super::{Cache, Ttl};
-use crate::codec::{Encoded, integer};
+use crate::codec::Encoded;
 use crate::error::{self, Result};
 use crate::groups::{Groups, Keys};
-use crate::interrupts::{AT_ONCE, Interrupts};
+use crate::interrupts::AT_ONCE;
 use crate::memory::check_memory;
 use crate::objects::{self, Flags, Sums};
 use crate::room::{gather, with_room};
+use crate::verbs::{encode_amounts, encode_pairs};
 
 /// Signals are looked for whenever so many bytes were written, or so many items.
 const BYTES_AT_ONCE: usize = 16 << 20;
@@ -55,13 +56,7 @@ impl Cache {
         pairs: &Groups<'_, 2>,
         write: impl Sync + Fn(&twindex::Cache, &Encoded<'_>, &Encoded<'_>) -> twindex::Result<bool>,
     ) -> Result<Flags> {
-        let mut encoded = with_room(pairs.len())?;
-        let mut interrupts = Interrupts::default();
-        for [key, value] in pairs.iter() {
-            let (key, value) = (self.codecs.keys.encode(key)?, self.codecs.values.encode(value)?);
-            interrupts.item_of(py, key.len() + value.len())?;
-            encoded.push((key, value));
-        }
+        let encoded = encode_pairs(py, &self.codecs, pairs)?;
         let bytes = |(key, value): &(Encoded<'_>, Encoded<'_>)| key.len() + value.len();
         self.in_turns(py, &encoded, bytes, |cache, (key, value)| write(cache, key, value)).map(Flags)
     }
@@ -148,12 +143,8 @@ impl Cache {
     /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that fails.
     #[pyo3(signature = (amounts, /))]
     fn increment_many(&self, amounts: &Bound<'_, PyAny>) -> Result<Sums> {
-        self.codecs.values.check_decimal()?;
-        let py = amounts.py();
-        let groups = Groups::pairs("amounts", amounts)?;
-        let amounts =
-            groups.iter().map(|[key, by]| Ok((self.codecs.keys.encode(key)?, integer("amount", by)?)));
-        let amounts = gather(py, amounts)?;
+        let (py, groups) = (amounts.py(), Groups::pairs("amounts", amounts)?);
+        let amounts = encode_amounts(py, &self.codecs, &groups)?;
         let bytes = |(key, _): &(Encoded<'_>, i64)| key.len();
         self.in_turns(py, &amounts, bytes, |cache, (key, by)| cache.increment(key, *by)).map(Sums)
     }

@@ -18,7 +18,7 @@ use twindex::{CacheOptions, Change};
 pub(crate) use self::listener::Listener;
 use self::listener::{listen, raise_failure};
 use crate::attached::Attached;
-use crate::codec::{Codecs, DEFAULT_CODEC, KeyCodec, ValueCodec};
+use crate::codec::{Codecs, DEFAULT_CODEC, Encoded, KeyCodec, ValueCodec};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::kept::Kept;
@@ -140,6 +140,11 @@ impl Cache {
             Some(made) => self.codecs.values.finish(made?).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// The value of an encoded key.
+    fn shared(&self, key: &Encoded<'_>) -> Result<Option<twindex::Value>> {
+        Ok(self.open()?.select_shared(key))
     }
 
     /// Writes `new`, or deletes for `None`, where the value is `expected`; whether it was.

@@ -4,18 +4,14 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyMemoryView};
-use twindex::Change;
+use pyo3::types::{PyBytes, PyDict};
 
 use super::{Cache, Ttl};
 use crate::arguments::{Amount, Given};
-use crate::change::Returned;
-use crate::codec::Encoded;
 use crate::error::{self, Result};
 use crate::fork::Inherited;
-use crate::groups::Groups;
 use crate::objects;
-use crate::value;
+use crate::verbs::{shared_verbs, updates};
 
 /// A computation. What it gives is kept unless the key is deleted meanwhile.
 #[pyclass(frozen, name = "_Computation", module = "twindex._twindex")]
@@ -36,33 +32,7 @@ impl Computation {
     }
 }
 
-impl Cache {
-    /// One try at `alter`; `None` where another write came in between.
-    fn try_alter(
-        &self,
-        key: &Encoded<'_>,
-        change: &Bound<'_, PyAny>,
-        default: Option<&Bound<'_, PyAny>>,
-    ) -> Result<Option<bool>> {
-        let py = change.py();
-        let bytes = self.open()?.select_shared(key);
-        let value = match &bytes {
-            Some(bytes) => Some(self.codecs.values.decode(py, bytes)?),
-            None => default.cloned(),
-        };
-        let returned = Returned::of(change.call1((value,))?)?;
-        let new = match &returned {
-            Returned::Value(value) => Some(self.codecs.values.encode_returned(value)?),
-            Returned::Keep | Returned::Delete => None,
-        };
-        let (old, new) = (bytes.as_deref(), new.as_ref().map(AsRef::as_ref));
-        let new = if matches!(returned, Returned::Keep) { old } else { new };
-        if old == new {
-            return self.write(py, 0, |cache| cache.alter(key, |_| Change::Keep)).map(Some);
-        }
-        Ok(self.swap(py, key, old, new)?.then_some(true))
-    }
-}
+shared_verbs!(Cache);
 
 #[pymethods]
 impl Cache {
@@ -125,33 +95,14 @@ impl Cache {
         pairs: Given<'_, '_>,
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> Result<()> {
-        let mut groups = match pairs {
-            Given::Object(pairs) => Groups::pairs("pairs", &pairs)?,
-            Given::Nothing => Groups::default(),
-        };
-        if let Some(keywords) = keywords {
-            groups.extend_by_dict(keywords)?;
-        }
+        let groups = updates(pairs, keywords)?;
         self.write_many(py, &groups, |cache, key, value| cache.upsert(key, value)).map(drop)
-    }
-
-    /// Removes the pair; whether it was there. What `get_or_compute` computes for the key meanwhile is not kept.
-    #[pyo3(signature = (key, /))]
-    pub(super) fn delete(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
-        let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
-        self.change(py, 0, |cache| cache.delete(&key))
     }
 
     /// Removes all pairs. `on_evict` is not told. In `stats`, hits and misses are counted on, the others begin anew.
     fn clear(&self, py: Python<'_>) -> Result<()> {
         let cache = self.open()?;
         Ok(py.detach(|| cache.clear())?)
-    }
-
-    /// The key's value, or None where the key is absent.
-    #[pyo3(signature = (key, /))]
-    fn select<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
-        self.find(key)
     }
 
     /// The key's value, or `default` where the key is absent, without being counted as a use of the pair.
@@ -170,14 +121,6 @@ impl Cache {
             Some(value) => self.codecs.values.decode(key.py(), &value).map(Some),
             None => Ok(default),
         }
-    }
-
-    /// The bytes of the key's value as a read-only `memoryview`, or None where the key is absent: see `Table.view`.
-    #[pyo3(signature = (key, /))]
-    fn view<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyMemoryView>>> {
-        let encoded = self.codecs.keys.encode_sought(key)?;
-        let value = self.open()?.select_shared(&encoded);
-        value.map(|value| value::view(key.py(), value)).transpose()
     }
 
     /// Whether the key is there, without being counted as a use of the pair.
@@ -298,54 +241,5 @@ impl Cache {
     /// The object that a stored value stands for.
     fn _show<'py>(&self, stored: &Bound<'py, PyBytes>) -> Result<Bound<'py, PyAny>> {
         self.codecs.values.decode(stored.py(), stored.as_bytes())
-    }
-
-    /// Calls `change` with the key's value, or with `default` where the key is absent, and gives the key the value that it
-    /// returns: see `Table.alter`. A pair that was there keeps the time at which it expires.
-    #[pyo3(signature = (key, change, /, default=None))]
-    fn alter(
-        &self,
-        key: &Bound<'_, PyAny>,
-        change: &Bound<'_, PyAny>,
-        default: Option<&Bound<'_, PyAny>>,
-    ) -> Result<bool> {
-        if !change.is_callable() {
-            return Err(error::wrong_type("change", "callable", change));
-        }
-        let key = self.codecs.keys.encode(key)?;
-        loop {
-            if let Some(took_effect) = self.try_alter(&key, change, default)? {
-                return Ok(took_effect);
-            }
-            change.py().check_signals()?;
-        }
-    }
-
-    /// Adds `by` to the value and returns the sum, an absent key counting as 0: see `Table.increment`. A pair that was there
-    /// keeps the time at which it expires, so this counts requests by the minute.
-    ///
-    /// >>> requests = Cache(maxsize=1000, ttl=60, values="int")
-    /// >>> requests.increment("198.51.100.7"), requests.increment("198.51.100.7")
-    /// (1, 2)
-    #[pyo3(signature = (key, by=Amount(1), /), text_signature = "($self, key, by=1, /)")]
-    fn increment(&self, key: &Bound<'_, PyAny>, by: Amount) -> Result<i64> {
-        self.codecs.values.check_decimal()?;
-        let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
-        self.write(py, 0, |cache| cache.increment(&key, by.0))
-    }
-
-    /// Gives the key the value `new`, or removes it for None, where its value is `expected`, None standing for absent;
-    /// whether it was.
-    #[pyo3(signature = (key, expected, new, /))]
-    fn compare_and_swap(
-        &self,
-        key: &Bound<'_, PyAny>,
-        expected: &Bound<'_, PyAny>,
-        new: &Bound<'_, PyAny>,
-    ) -> Result<bool> {
-        let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
-        let expected = self.codecs.values.encode_present(expected)?;
-        let new = self.codecs.values.encode_present(new)?;
-        self.swap(py, &key, expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref))
     }
 }

@@ -5,13 +5,14 @@ use pyo3::types::PyList;
 
 use super::Table;
 use crate::arena::Arena;
-use crate::codec::{Encoded, integer};
+use crate::codec::Encoded;
 use crate::error::Result;
 use crate::groups::{Groups, Keys};
 use crate::interrupts::{AT_ONCE, Interrupts};
 use crate::memory::check_memory;
 use crate::objects::{self, Flags, Sums};
 use crate::room::{gather, with_room};
+use crate::verbs::{encode_amounts, encode_pairs};
 
 /// So many values at a time are read outside the interpreter: enough to make leaving it cheap, few enough
 /// to stay in the processor's cache until they are objects.
@@ -66,13 +67,7 @@ impl Table {
             &[(Encoded<'_>, Encoded<'_>)],
         ) -> twindex_durable::Result<Vec<bool>>,
     ) -> Result<Flags> {
-        let mut encoded = with_room(pairs.len())?;
-        let mut interrupts = Interrupts::default();
-        for [key, value] in pairs.iter() {
-            let (key, value) = (self.codecs.keys.encode(key)?, self.codecs.values.encode(value)?);
-            interrupts.item_of(py, key.len() + value.len())?;
-            encoded.push((key, value));
-        }
+        let encoded = encode_pairs(py, &self.codecs, pairs)?;
         let bytes = |(key, value): &(Encoded<'_>, Encoded<'_>)| key.len() + value.len();
         self.in_turns(py, &encoded, bytes, write).map(Flags)
     }
@@ -164,12 +159,8 @@ impl Table {
     /// [1, 11]
     #[pyo3(signature = (amounts, /))]
     fn increment_many(&self, amounts: &Bound<'_, PyAny>) -> Result<Sums> {
-        self.codecs.values.check_decimal()?;
-        let py = amounts.py();
-        let groups = Groups::pairs("amounts", amounts)?;
-        let amounts =
-            groups.iter().map(|[key, by]| Ok((self.codecs.keys.encode(key)?, integer("amount", by)?)));
-        let amounts = gather(py, amounts)?;
+        let (py, groups) = (amounts.py(), Groups::pairs("amounts", amounts)?);
+        let amounts = encode_amounts(py, &self.codecs, &groups)?;
         let bytes = |(key, _): &(Encoded<'_>, i64)| key.len();
         self.in_turns(py, &amounts, bytes, twindex_durable::Table::increment_many).map(Sums)
     }

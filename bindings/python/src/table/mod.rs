@@ -124,6 +124,22 @@ impl Table {
         Ok(write(table)?)
     }
 
+    /// Writes `new`, or deletes for `None`, where the value is `expected`; whether it was.
+    fn swap(
+        &self,
+        py: Python<'_>,
+        key: impl Send + AsRef<[u8]>,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool> {
+        self.write(py, new.map_or(0, <[u8]>::len), |table| table.compare_and_swap(key, expected, new))
+    }
+
+    /// The value of an encoded key.
+    fn shared(&self, key: &Encoded<'_>) -> Result<Option<twindex::Value>> {
+        Ok(self.open()?.in_memory().select_shared(key))
+    }
+
     #[inline]
     fn find<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
         let py = key.py();

@@ -1,0 +1,283 @@
+//! What tables and caches have in common: a mapping's methods, and the verbs for one key.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arguments::Given;
+use crate::codec::{Codecs, Encoded, integer};
+use crate::error::Result;
+use crate::groups::Groups;
+use crate::interrupts::Interrupts;
+use crate::room::{gather, with_room};
+
+/// Gives a class these methods. It has `open`, `find`, `take`, `peek`, `swap`, `change`, `write` and `codecs`.
+macro_rules! shared_verbs {
+    ($class:ident) => {
+        impl $class {
+            /// One try at `alter`; `None` where another write came in between.
+            fn try_alter(
+                &self,
+                key: &crate::codec::Encoded<'_>,
+                change: &Bound<'_, PyAny>,
+                default: Option<&Bound<'_, PyAny>>,
+            ) -> Result<Option<bool>> {
+                use crate::change::Returned;
+
+                let py = change.py();
+                let bytes = self.shared(key)?;
+                let value = match &bytes {
+                    Some(bytes) => Some(self.codecs.values.decode(py, bytes)?),
+                    None => default.cloned(),
+                };
+                let returned = Returned::of(change.call1((value,))?)?;
+                let new = match &returned {
+                    Returned::Value(value) => Some(self.codecs.values.encode_returned(value)?),
+                    Returned::Keep | Returned::Delete => None,
+                };
+                let (old, new) = (bytes.as_deref(), new.as_ref().map(AsRef::as_ref));
+                let new = if matches!(returned, Returned::Keep) { old } else { new };
+                if old == new {
+                    let bytes = new.map_or(0, <[u8]>::len);
+                    return self
+                        .write(py, bytes, |pairs| pairs.alter(key, |_| twindex::Change::Keep))
+                        .map(Some);
+                }
+                Ok(self.swap(py, key, old, new)?.then_some(true))
+            }
+        }
+
+        #[pymethods]
+        impl $class {
+            fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<()> {
+                let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
+                let value = self.codecs.values.encode(value)?;
+                self.write(py, value.len(), |pairs| pairs.upsert(&key, &value)).map(drop)
+            }
+
+            fn __delitem__(&self, key: &Bound<'_, PyAny>) -> Result<()> {
+                if self.delete(key)? { Ok(()) } else { Err(error::missing(key)) }
+            }
+
+            fn __contains__(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
+                self.contains(key)
+            }
+
+            /// The number of pairs. In a cache one that has expired counts until a later write removes it.
+            fn __len__(&self) -> Result<usize> {
+                Ok(self.open()?.len())
+            }
+
+            fn __eq__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+                let py = slf.py();
+                if other.cast::<pyo3::types::PyMapping>().is_err() {
+                    return Ok(py.NotImplemented().into_bound(py));
+                }
+                let is_equal = crate::views::is_equal(&crate::views::items_view(slf)?, other)?;
+                Ok(pyo3::types::PyBool::new(py, is_equal).to_owned().into_any())
+            }
+
+            /// A set-like view of the keys.
+            fn keys<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+                crate::views::keys_view(slf)
+            }
+
+            /// A view of the values.
+            fn values<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+                crate::views::values_view(slf)
+            }
+
+            /// A set-like view of the pairs.
+            fn items<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+                crate::views::items_view(slf)
+            }
+
+            /// The key's value, or `default` where the key is absent.
+            #[pyo3(signature = (key, default=None, /))]
+            fn get<'py>(
+                &self,
+                key: &Bound<'py, PyAny>,
+                default: Option<Bound<'py, PyAny>>,
+            ) -> Result<Option<Bound<'py, PyAny>>> {
+                Ok(self.find(key)?.or(default))
+            }
+
+            /// The key's value, or None where the key is absent.
+            #[pyo3(signature = (key, /))]
+            fn select<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
+                self.find(key)
+            }
+
+            /// The bytes of the key's value as a read-only `memoryview`, or None where the key is absent.
+            ///
+            /// A large value is not copied: one of more than some 4 KiB. The view shows it as it was, whatever is written or
+            /// deleted, and keeps its memory in use for as long as the view is there.
+            #[pyo3(signature = (key, /))]
+            fn view<'py>(
+                &self,
+                key: &Bound<'py, PyAny>,
+            ) -> Result<Option<Bound<'py, pyo3::types::PyMemoryView>>> {
+                let value = self.shared(&self.codecs.keys.encode_sought(key)?)?;
+                value.map(|value| crate::value::view(key.py(), value)).transpose()
+            }
+
+            /// Removes the key and returns its value; where it is absent returns `default`, or raises `KeyError` where that
+            /// is not given. A cache's `on_evict` is not told.
+            #[pyo3(
+                                signature = (key, default=Given::Nothing, /),
+                                text_signature = "($self, key, default=..., /)"
+                            )]
+            fn pop<'py>(
+                &self,
+                key: &Bound<'py, PyAny>,
+                default: Given<'_, 'py>,
+            ) -> Result<Bound<'py, PyAny>> {
+                match (self.take(key.py(), self.codecs.keys.encode_sought(key)?.as_ref())?, default) {
+                    (Some(value), _) => Ok(value),
+                    (None, Given::Object(default)) => Ok(default.to_owned()),
+                    (None, Given::Nothing) => Err(error::missing(key)),
+                }
+            }
+
+            /// The key's value; where it is absent gives it the value `default` first. What it returns is always what is
+            /// stored.
+            #[pyo3(signature = (key, default=None, /))]
+            fn setdefault<'py>(
+                &self,
+                key: &Bound<'py, PyAny>,
+                default: Option<&Bound<'py, PyAny>>,
+            ) -> Result<Bound<'py, PyAny>> {
+                let py = key.py();
+                loop {
+                    if let Some(value) = self.find(key)? {
+                        return Ok(value);
+                    }
+                    let default = default.map_or_else(|| py.None().into_bound(py), Clone::clone);
+                    let (key, value) = (self.codecs.keys.encode(key)?, self.codecs.values.encode(&default)?);
+                    if self.write(py, value.len(), |pairs| pairs.insert(&key, &value))? {
+                        return self.codecs.values.decode(py, value.as_ref());
+                    }
+                    py.check_signals()?;
+                }
+            }
+
+            /// Removes the pair; whether it was there. What `get_or_compute` computes for the key meanwhile is not kept.
+            #[pyo3(signature = (key, /))]
+            fn delete(&self, key: &Bound<'_, PyAny>) -> Result<bool> {
+                let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
+                self.change(py, 0, |pairs| pairs.delete(&key))
+            }
+
+            /// Calls `change` with the key's value, or with `default` where the key is absent, and gives the key the value
+            /// that it returns; whether a pair was written or removed. Returning an equal value changes nothing. In a cache a
+            /// pair keeps the time at which it expires.
+            ///
+            /// `change` can also return `twindex.DELETE`, which removes the pair, or `twindex.KEEP`, which changes nothing.
+            /// Returning None is an error, except where it is a value: with "json", "msgpack", "pickle", "object" or a codec
+            /// of your own.
+            ///
+            /// `change` may use the store. Where another write to the key came in between, it is called again.
+            ///
+            /// >>> lists = Store().table("lists", values="json")
+            /// >>> lists.alter("primes", lambda found: found + [2], default=[])
+            /// True
+            /// >>> lists["primes"]
+            /// [2]
+            /// >>> lists.alter("primes", lambda found: twindex.DELETE if found else twindex.KEEP), len(lists)
+            /// (True, 0)
+            #[pyo3(signature = (key, change, /, default=None))]
+            fn alter(
+                &self,
+                key: &Bound<'_, PyAny>,
+                change: &Bound<'_, PyAny>,
+                default: Option<&Bound<'_, PyAny>>,
+            ) -> Result<bool> {
+                if !change.is_callable() {
+                    return Err(error::wrong_type("change", "callable", change));
+                }
+                let key = self.codecs.keys.encode(key)?;
+                loop {
+                    if let Some(took_effect) = self.try_alter(&key, change, default)? {
+                        return Ok(took_effect);
+                    }
+                    change.py().check_signals()?;
+                }
+            }
+
+            /// Adds `by` to the value and returns the sum. An absent key counts as 0. Values are decimal text, so their codec
+            /// is "str", "bytes", "int" or "json". In a cache a pair keeps the time at which it expires, so this counts
+            /// requests by the minute.
+            ///
+            /// >>> hits = Store().table("hits", values="int")
+            /// >>> hits.increment("/"), hits.increment("/", 10), hits["/"]
+            /// (1, 11, 11)
+            #[pyo3(signature = (key, by=Amount(1), /), text_signature = "($self, key, by=1, /)")]
+            fn increment(&self, key: &Bound<'_, PyAny>, by: Amount) -> Result<i64> {
+                self.codecs.values.check_decimal()?;
+                let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
+                self.write(py, 0, |pairs| pairs.increment(&key, by.0))
+            }
+
+            /// Gives the key the value `new`, or removes it for None, where its value is `expected`, None standing for
+            /// absent; whether it was.
+            ///
+            /// >>> users = Store().table("users")
+            /// >>> users.compare_and_swap("ada", None, "1"), users.compare_and_swap("ada", "2", "3")
+            /// (True, False)
+            #[pyo3(signature = (key, expected, new, /))]
+            fn compare_and_swap(
+                &self,
+                key: &Bound<'_, PyAny>,
+                expected: &Bound<'_, PyAny>,
+                new: &Bound<'_, PyAny>,
+            ) -> Result<bool> {
+                let (py, key) = (key.py(), self.codecs.keys.encode(key)?);
+                let expected = self.codecs.values.encode_present(expected)?;
+                let new = self.codecs.values.encode_present(new)?;
+                self.swap(py, &key, expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref))
+            }
+        }
+    };
+}
+
+pub(crate) use shared_verbs;
+
+/// Converts pairs. Python code that runs meanwhile cannot change them afterwards.
+pub(crate) fn encode_pairs<'a>(
+    py: Python<'_>,
+    codecs: &Codecs,
+    pairs: &'a Groups<'_, 2>,
+) -> Result<Vec<(Encoded<'a>, Encoded<'a>)>> {
+    let mut encoded = with_room(pairs.len())?;
+    let mut interrupts = Interrupts::default();
+    for [key, value] in pairs.iter() {
+        let (key, value) = (codecs.keys.encode(key)?, codecs.values.encode(value)?);
+        interrupts.item_of(py, key.len() + value.len())?;
+        encoded.push((key, value));
+    }
+    Ok(encoded)
+}
+
+/// The same of keys and what to add to their values.
+pub(crate) fn encode_amounts<'a>(
+    py: Python<'_>,
+    codecs: &Codecs,
+    amounts: &'a Groups<'_, 2>,
+) -> Result<Vec<(Encoded<'a>, i64)>> {
+    codecs.values.check_decimal()?;
+    gather(py, amounts.iter().map(|[key, by]| Ok((codecs.keys.encode(key)?, integer("amount", by)?))))
+}
+
+/// The pairs and keywords that `update` takes, as `dict.update` does.
+pub(crate) fn updates<'py>(
+    pairs: Given<'_, 'py>,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> Result<Groups<'py, 2>> {
+    let mut groups = match pairs {
+        Given::Object(pairs) => Groups::pairs("pairs", &pairs)?,
+        Given::Nothing => Groups::default(),
+    };
+    if let Some(keywords) = keywords {
+        groups.extend_by_dict(keywords)?;
+    }
+    Ok(groups)
+}
