@@ -74,9 +74,9 @@ fn missing_or_old_tool_is_named_with_the_line_that_installs_it() {
     ] {
         let machine = Machine::whole();
         if script.is_empty() {
-            machine.without(tool)
+            machine.without(tool);
         } else {
-            machine.tool(tool, script)
+            machine.tool(tool, script);
         }
         let (printed, code) = machine.xtask(&arguments.split(' ').collect::<Vec<_>>());
         assert_eq!((printed.trim_end(), code), (line, Some(1)));
