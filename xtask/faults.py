@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "target/faults"
 COPY = TARGET / "copy"
 TINY = {"RUSTFLAGS": "--cfg twindex_tiny --cfg twindex_check", "CARGO_TARGET_DIR": str(TARGET / "tiny")}
+#: A test that hangs has noticed the fault too.
 SECONDS = 1800
 #: The tests of a room, cheapest first.
 ENGINE = [
@@ -74,6 +75,7 @@ def run(command, folder, variables):
 
 
 def main():
+    """Runs the faults named, or all."""
     names = [name for name in sys.argv[1:] if name != "--check"]
     bad = False
     for name, edits in read().items():

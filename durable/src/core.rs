@@ -216,7 +216,7 @@ impl Core {
             following,
             compaction: Compaction::default(),
             closed: AtomicBool::new(false),
-            forks: registry::count_forks(),
+            forks: registry::forks(),
             close_failed: AtomicBool::new(false),
             lock: Mutex::new(lock),
         };
@@ -414,11 +414,6 @@ impl Home {
     /// Closes the file, and lets go of its lock.
     fn release(&self) {
         self.closed.store(true, Relaxed);
-        if self.forks != registry::forks() {
-            // Threads that this child does not have may hold the other locks.
-            drop(lock(&self.lock).take());
-            return;
-        }
         if let Some(Logged { log, .. }) = &self.logged {
             log.release();
         }

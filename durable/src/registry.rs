@@ -33,23 +33,6 @@ pub(crate) fn forks() -> u32 {
     FORKS.load(Relaxed)
 }
 
-/// The same, counted from now on at the latest.
-pub(crate) fn count_forks() -> u32 {
-    first();
-    forks()
-}
-
-fn first() -> &'static Entry {
-    FIRST.get_or_init(|| {
-        #[cfg(unix)]
-        // SAFETY: the handler allocates nothing and takes no lock, as a child of `fork` demands.
-        unsafe {
-            libc::pthread_atfork(None, None, Some(let_go_in_child));
-        }
-        Entry::default()
-    })
-}
-
 fn entries() -> impl Iterator<Item = &'static Entry> {
     std::iter::successors(FIRST.get(), |entry| entry.next.get().map(|next| &**next))
 }
@@ -57,7 +40,14 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
 /// Enters a file, before it is locked.
 pub(crate) fn enter(file: &File) -> std::io::Result<&'static Entry> {
     let Identity(one, two) = identity(file)?;
-    let mut entry = first();
+    let mut entry = FIRST.get_or_init(|| {
+        #[cfg(unix)]
+        // SAFETY: the handler allocates nothing and takes no lock, as a child of `fork` demands.
+        unsafe {
+            libc::pthread_atfork(None, None, Some(let_go_in_child));
+        }
+        Entry::default()
+    });
     while entry.used.swap(true, Acquire) {
         entry = entry.next.get_or_init(Box::default);
     }

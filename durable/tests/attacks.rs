@@ -397,7 +397,7 @@ fn no_link_that_somebody_planted_is_followed() {
 
 /// While a file of mode 0600 was written anew, everybody could read the new one.
 #[test]
-fn new_file_has_final_mode_before_any_data() {
+fn a_new_file_is_nobody_elses_from_its_start() {
     let (folder, path) = folder();
     let new = folder.path().join("app.twx.twindex-temporary");
     let store = open(&path, Durability::EverySec);
@@ -420,7 +420,7 @@ fn new_file_has_final_mode_before_any_data() {
 
 /// A pipe was replaced by a file, and who opened one for reading waited for ever. As root, so was `/dev/null`.
 #[test]
-fn only_regular_files_are_opened() {
+fn what_is_no_regular_file_is_refused() {
     use std::os::unix::fs::FileTypeExt;
     let (folder, pipe) = folder();
     let name = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();
@@ -467,7 +467,7 @@ fn an_empty_file_is_a_new_store() {
 
 /// What a process that was killed in a compaction had left beside the file stayed there for ever.
 #[test]
-fn leftovers_of_a_compaction_are_removed() {
+fn what_a_compaction_left_is_removed() {
     let (folder, path) = folder();
     let left = folder.path().join("app.twx.twindex-temporary");
     fs::write(&left, "half a store").unwrap();

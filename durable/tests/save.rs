@@ -53,6 +53,23 @@ const OLD: &[(&str, &str)] = &[("ada", "1815")];
 const NEW: &[(&str, &str)] = &[("", ""), ("ada", "1852"), ("grace", "1906")];
 
 #[test]
+fn what_is_saved_is_loaded() {
+    let folder = folder();
+    let path = folder.path().join("app.twx");
+    save(&store_of(NEW), &path).unwrap();
+    assert_holds(&path, NEW);
+    assert_eq!(names(folder.path()), ["app.twx"]);
+}
+
+#[test]
+fn an_empty_store_is_saved_too() {
+    let folder = folder();
+    let path = folder.path().join("empty.twx");
+    save(&Store::new(), &path).unwrap();
+    assert!(load(&path).unwrap().tables().is_empty());
+}
+
+#[test]
 fn large_values_are_saved_whole() {
     let folder = folder();
     let path = folder.path().join("large.twx");
@@ -70,12 +87,10 @@ fn large_values_are_saved_whole() {
 fn saving_again_replaces_the_file() {
     let folder = folder();
     let path = folder.path().join("app.twx");
-    save(&Store::new(), &path).unwrap();
-    assert!(load(&path).unwrap().tables().is_empty());
-    for pairs in [OLD, NEW] {
-        save(&store_of(pairs), &path).unwrap();
-        assert_holds(&path, pairs);
-    }
+    save(&store_of(OLD), &path).unwrap();
+    assert_holds(&path, OLD);
+    save(&store_of(NEW), &path).unwrap();
+    assert_holds(&path, NEW);
     assert_eq!(names(folder.path()), ["app.twx"]);
 }
 
@@ -118,13 +133,17 @@ fn a_file_that_is_saved_again_and_again_always_loads() {
 }
 
 #[test]
-fn missing_files_and_folders_are_named() {
+fn a_missing_file_is_named() {
     let folder = folder();
     let path = folder.path().join("missing.twx");
     assert_io(&load(&path).unwrap_err(), ErrorKind::NotFound, &path);
-    let path = folder.path().join("none").join("app.twx");
-    assert_io(&save(&store_of(NEW), &path).unwrap_err(), ErrorKind::NotFound, &path);
-    assert!(names(folder.path()).is_empty());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_folder_is_no_store() {
+    let folder = folder();
+    assert_io(&load(folder.path()).unwrap_err(), ErrorKind::IsADirectory, folder.path());
 }
 
 #[test]
@@ -133,6 +152,26 @@ fn a_file_that_is_no_store_is_refused() {
     let path = folder.path().join("notes.txt");
     fs::write(&path, "some notes that are longer than a header").unwrap();
     assert!(matches!(load(&path).unwrap_err(), Error::Corrupt { offset: 0, .. }));
+}
+
+#[test]
+fn a_cut_file_is_refused() {
+    let folder = folder();
+    let path = folder.path().join("app.twx");
+    save(&store_of(NEW), &path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    for length in [0, 1, 16, bytes.len() / 2, bytes.len() - 1] {
+        fs::write(&path, &bytes[..length]).unwrap();
+        assert!(matches!(load(&path).unwrap_err(), Error::Corrupt { .. }), "{length} bytes");
+    }
+}
+
+#[test]
+fn a_missing_folder_is_named() {
+    let folder = folder();
+    let path = folder.path().join("none").join("app.twx");
+    assert_io(&save(&store_of(NEW), &path).unwrap_err(), ErrorKind::NotFound, &path);
+    assert!(names(folder.path()).is_empty());
 }
 
 /// The rename is refused, as late as saving can fail.

@@ -12,7 +12,8 @@ import type { CheckOptions, Recovery, Report, Source, Store } from './index.js'
 
 /**
  * When a change is on the disk: with `always` when the call returns, in `indexeddb` soon after; with `everysec` within a
- * second; with `none` after `flush` and `close`. In `opfs` a change outlives the tab in any case.
+ * second; with `none` after `flush` and `close`. In `opfs` a change outlives the tab in any case. Where writing to the disk fails, the
+ * call that asked for it fails; in `indexeddb` the next one.
  */
 export type Durability = 'none' | 'everysec' | 'always'
 
@@ -46,7 +47,7 @@ export interface KeptStore extends Store {
   readonly torn: Torn | undefined
   /** Puts what was written until now on the disk. */
   flush(): Promise<void>
-  /** Begins a new file, without what was replaced and deleted. Writes may go on meanwhile. */
+  /** Begins a new file, without what was replaced and deleted. Writes may go on meanwhile. A file that has grown far does so by itself. */
   compact(): Promise<void>
 }
 
@@ -55,6 +56,20 @@ export interface KeptStore extends Store {
  * `TWINDEX_IN_USE`. What is damaged is `TWINDEX_CORRUPT`; once writing has failed, every write is `TWINDEX_LOG_FAILED`.
  */
 export function open(name: string, options?: KeepOptions): Promise<KeptStore>
+
+export interface PlaceOptions {
+  /** As for `open`. */
+  storage?: Storage
+}
+
+/** The names of the stores that the browser keeps, in order. */
+export function list(options?: PlaceOptions): Promise<string[]>
+
+/** Removes a store with all its files, damaged or not: whether there was one. `TWINDEX_IN_USE` where it is open for writing. */
+export function remove(name: string, options?: PlaceOptions): Promise<boolean>
+
+/** Gives a store another name, which must be free. Neither may be open for writing. The files are copied, then removed. */
+export function rename(name: string, to: string, options?: PlaceOptions): Promise<void>
 
 export interface CheckKeptOptions extends CheckOptions {
   /** As for `open`. */

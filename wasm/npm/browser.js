@@ -4,12 +4,12 @@
 //   const store = await open('app')
 
 import { IndexedFiles, PrivateFiles } from './src/browser/places.js'
-import { checkKept, openKept, recoverKept } from './src/browser/store.js'
+import { checkKept, openKept, recoverKept, renameKept } from './src/browser/store.js'
 import { instantiate } from './src/load.js'
 import { makeError, typeError } from './src/shared/errors.js'
 import { readOptions } from './src/shared/options.js'
 
-const MODULE = new URL('./twindex.wasm', import.meta.url)
+const MODULE = new URL('./twindex.files.wasm', import.meta.url)
 const PLACES = { opfs: PrivateFiles, indexeddb: IndexedFiles }
 const OPTIONS = ['durability', 'memoryLimit', 'readOnly', 'source', 'storage', 'wait']
 
@@ -17,13 +17,17 @@ function checkName(name) {
   if (typeof name !== 'string' || name === '') throw typeError('the name of a store is a text', name)
 }
 
-function placeOf(name, storage) {
+function placeIn(storage) {
   const Place =
     storage === undefined ? Object.values(PLACES).find((place) => place.isHere()) : PLACES[storage]
   if (!Place?.isHere()) {
     throw makeError('TWINDEX_IO', `there is no storage '${storage ?? 'opfs or indexeddb'}' here`)
   }
-  return new Place(name)
+  return Place
+}
+
+function placeOf(name, storage) {
+  return new (placeIn(storage))(name)
 }
 
 /** Opens the store of this name, or creates it. */
@@ -38,18 +42,37 @@ export async function open(name, options) {
     )
   }
   const place = placeOf(name, storage)
-  const release = readOnly ? undefined : await lead(name, wait)
+  const lock = readOnly ? undefined : await lead(name, wait)
   try {
-    return await openKept(await instantiate(source, MODULE), place, {
-      durability,
-      readOnly,
-      memoryLimit,
-      release,
-    })
+    const core = await instantiate(source, MODULE)
+    return await openKept(core, place, { durability, readOnly, memoryLimit, lock })
   } catch (error) {
-    release?.()
+    lock?.release()
     throw error
   }
+}
+
+/** The names of the stores that are kept in a storage. */
+export async function list({ storage } = {}) {
+  return (await placeIn(storage).names()).sort()
+}
+
+/** Removes a store that nobody has open for writing; whether there was one. */
+export function remove(name, { storage } = {}) {
+  checkName(name)
+  return leading([name], async () => {
+    const place = placeOf(name, storage)
+    const isThere = (await place.list()).length > 0
+    await place.destroy()
+    return isThere
+  })
+}
+
+/** Gives a store that nobody has open another name, which must be free. */
+export function rename(name, to, { storage } = {}) {
+  checkName(name)
+  checkName(to)
+  return leading([name, to], () => renameKept(placeOf(name, storage), placeOf(to, storage)))
 }
 
 /** Reads the file of the store of this name, and verifies every checksum. */
@@ -62,20 +85,35 @@ export async function check(name, { source, storage, ...options } = {}) {
 export async function recover(name, to, { source, storage, ...options } = {}) {
   checkName(name)
   checkName(to)
-  const release = await lead(to, false)
-  try {
+  return leading([to], async () => {
     const core = await instantiate(source, MODULE)
-    return await recoverKept(core, placeOf(name, storage), placeOf(to, storage), options)
+    return recoverKept(core, placeOf(name, storage), placeOf(to, storage), options)
+  })
+}
+
+/** Does work while it leads over stores. */
+async function leading(names, work) {
+  const locks = []
+  try {
+    for (const name of names) locks.push(await lead(name, false))
+    return await work()
   } finally {
-    release()
+    for (const lock of locks) {
+      lock.close()
+      lock.release()
+    }
   }
 }
 
-/** Takes the lead over a store, which one tab or worker has at a time and loses when it ends: how to give it up. */
-function lead(name, wait) {
+/** The stores that this tab or worker is closing, until each is free. */
+const closing = new Map()
+
+/** Takes the lead over a store, which one tab or worker has at a time and loses when it ends. */
+async function lead(name, wait) {
+  await closing.get(name)
   return new Promise((resolve, reject) => {
-    const hold = (lock) => {
-      if (lock === null) {
+    const hold = (held) => {
+      if (held === null) {
         reject(
           makeError(
             'TWINDEX_IN_USE',
@@ -84,8 +122,15 @@ function lead(name, wait) {
         )
         return undefined
       }
-      return new Promise((release) => resolve(release))
+      return new Promise((release) => {
+        const close = () => {
+          const free = released.finally(() => closing.get(name) === free && closing.delete(name))
+          closing.set(name, free)
+        }
+        resolve({ close, release })
+      })
     }
-    navigator.locks.request(`twindex:${name}`, { ifAvailable: !wait }, hold).catch(reject)
+    const released = navigator.locks.request(`twindex:${name}`, { ifAvailable: !wait }, hold)
+    released.catch(reject)
   })
 }

@@ -6,17 +6,21 @@ use std::mem::MaybeUninit;
 
 use crate::failure::{Failed, Failure};
 
-/// Where the bytes of the last answer are, and its number. The host reads it in place.
+/// Where the bytes of the last answer are, its number, and where the record of what the call changed is. The host reads it in place.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Answer {
     address: usize,
     length: usize,
     number: i64,
+    record: usize,
+    record_length: usize,
 }
 
+const NOTHING: Answer = Answer { address: 0, length: 0, number: 0, record: 0, record_length: 0 };
+
 thread_local! {
-    static ANSWER: Cell<Answer> = const { Cell::new(Answer { address: 0, length: 0, number: 0 }) };
+    static ANSWER: Cell<Answer> = const { Cell::new(NOTHING) };
 }
 
 /// A block of more bytes than this is given back on the next call.
@@ -42,8 +46,16 @@ pub(crate) fn set_number(number: i64) {
 
 /// Answers with bytes where they lie, which have to stay there until the next call, and a number.
 pub(crate) fn set_bytes(bytes: &[u8], number: i64) {
-    let answer = Answer { address: bytes.as_ptr().expose_provenance(), length: bytes.len(), number };
-    ANSWER.with(|cell| cell.set(answer));
+    let (address, length) = (bytes.as_ptr().expose_provenance(), bytes.len());
+    ANSWER.with(|answer| answer.set(Answer { address, length, number, ..answer.get() }));
+}
+
+/// Says where a record for the file of a kept store is, which has to stay there until the next call.
+#[cfg(feature = "files")]
+#[cold]
+pub(crate) fn set_record(bytes: &[u8]) {
+    let (record, record_length) = (bytes.as_ptr().expose_provenance(), bytes.len());
+    ANSWER.with(|answer| answer.set(Answer { record, record_length, ..answer.get() }));
 }
 
 /// The bytes of an answer while they are put together. One block serves every call.

@@ -6,14 +6,19 @@ use std::io;
 
 use twindex::Error;
 
+use crate::journal::Refusal;
+
 pub(crate) const TYPE: &str = "TWINDEX_TYPE";
 pub(crate) const CLOSED: &str = "TWINDEX_CLOSED";
 pub(crate) const RANGE: &str = "TWINDEX_RANGE";
 pub(crate) const ENCODING: &str = "TWINDEX_ENCODING";
+pub(crate) const READ_ONLY: &str = "TWINDEX_READ_ONLY";
+pub(crate) const LOG_FAILED: &str = "TWINDEX_LOG_FAILED";
+pub(crate) const NOT_SUPPORTED: &str = "TWINDEX_NOT_SUPPORTED";
 pub(crate) const MEMORY_LIMIT: &str = "TWINDEX_MEMORY_LIMIT";
 
 /// The code of error number `n` stands at position `n - 1`. New ones are added at the end, none is moved.
-const CODES: [&str; 20] = [
+const CODES: [&str; 23] = [
     "TWINDEX_KEY_TOO_LONG",
     "TWINDEX_VALUE_TOO_LARGE",
     "TWINDEX_TABLE_NAME",
@@ -34,6 +39,9 @@ const CODES: [&str; 20] = [
     "TWINDEX_NO_TABLE",
     "TWINDEX_NAME_IN_USE",
     "TWINDEX_NO_CLOCK",
+    READ_ONLY,
+    LOG_FAILED,
+    NOT_SUPPORTED,
 ];
 
 /// The number of any code that the engine has and this list has not.
@@ -66,6 +74,13 @@ pub(crate) enum Failure {
     NoMemory { bytes: usize },
     /// Every handle has been given.
     NoHandle,
+    /// A number that is no size and no time.
+    Figure { what: &'static str, figure: f64 },
+    /// A number that names no choice.
+    Choice { what: &'static str, given: u32 },
+    /// What a store that is kept in a file, or is not, does not do.
+    #[cfg_attr(not(feature = "files"), expect(dead_code, reason = "only files are closed for writing"))]
+    Refused(Refusal),
 }
 
 impl Failure {
@@ -74,9 +89,15 @@ impl Failure {
             Self::Engine(error) => error.code(),
             Self::Closed { .. } => CLOSED,
             Self::Kind { .. } => TYPE,
-            Self::Outside { .. } | Self::NoBuffer { .. } | Self::Block { .. } | Self::Bound { .. } => RANGE,
+            Self::Outside { .. }
+            | Self::NoBuffer { .. }
+            | Self::Block { .. }
+            | Self::Bound { .. }
+            | Self::Figure { .. }
+            | Self::Choice { .. } => RANGE,
             Self::Encoding => ENCODING,
             Self::NoMemory { .. } | Self::NoHandle => MEMORY_LIMIT,
+            Self::Refused(refusal) => refusal.code(),
         }
     }
 }
@@ -99,6 +120,11 @@ impl fmt::Display for Failure {
             Self::Encoding => f.write_str("a name is not UTF-8"),
             Self::NoMemory { bytes } => write!(f, "the module got no memory for {bytes} bytes more"),
             Self::NoHandle => f.write_str("every handle has been given"),
+            Self::Figure { what, figure } if figure.is_nan() => write!(f, "{what} is NaN"),
+            // Writing a fraction would take ten kilobytes of code.
+            Self::Figure { what, figure } => write!(f, "{what} is out of range: about {}", *figure as i64),
+            Self::Choice { what, given } => write!(f, "there is no {what} {given}"),
+            Self::Refused(refusal) => f.write_str(refusal.text()),
         }
     }
 }

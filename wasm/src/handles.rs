@@ -10,10 +10,15 @@
 //! A slot that has been used as often as the bits can tell is never used again, so no handle is given
 //! twice, and a closed one can always be told from an open one.
 
+#[cfg(feature = "files")]
+use std::rc::Rc;
+
 use twindex::{Cache, Store, Table};
 
 use crate::failure::{Failed, Failure};
 use crate::iterator::Iterator;
+use crate::journal::{Logged, Shared};
+use crate::pairs::Pairs;
 use crate::steps::Steps;
 
 const POSITION_BITS: u32 = 20;
@@ -22,8 +27,8 @@ const LAST_USE: u32 = (1 << 11) - 1;
 
 /// What a handle names. All but a store know the handle of theirs.
 pub(crate) enum Object {
-    Store(Store),
-    Table { store: u32, table: Table },
+    Store { store: Store, journal: Option<Shared> },
+    Table { store: u32, table: Table, logged: Option<Logged> },
     Cache { store: u32, cache: Cache },
     Cursor { store: u32, cursor: Box<Steps> },
     Iterator { store: u32, iterator: Box<Iterator> },
@@ -32,7 +37,7 @@ pub(crate) enum Object {
 impl Object {
     fn kind(&self) -> &'static str {
         match self {
-            Self::Store(_) => "store",
+            Self::Store { .. } => "store",
             Self::Table { .. } => "table",
             Self::Cache { .. } => "cache",
             Self::Cursor { .. } => "cursor",
@@ -42,7 +47,7 @@ impl Object {
 
     fn store(&self) -> Option<u32> {
         match self {
-            Self::Store(_) => None,
+            Self::Store { .. } => None,
             Self::Table { store, .. }
             | Self::Cache { store, .. }
             | Self::Cursor { store, .. }
@@ -100,7 +105,7 @@ impl Handles {
     pub(crate) fn close(&mut self, handle: u32) -> Result<(), Failed> {
         let object = self.find(handle)?.object.take();
         self.retire(handle);
-        if let Some(Object::Store(_)) = object {
+        if let Some(Object::Store { .. }) = object {
             for position in 0..self.slots.len() {
                 let slot = &mut self.slots[position];
                 if slot.object.as_ref().is_some_and(|object| object.store() == Some(handle)) {
@@ -136,8 +141,41 @@ impl Handles {
 
     pub(crate) fn store(&mut self, handle: u32) -> Result<&Store, Failed> {
         match self.object(handle)? {
-            Object::Store(store) => Ok(store),
+            Object::Store { store, .. } => Ok(store),
             other => Err(wrong_kind(handle, other, "store")),
+        }
+    }
+
+    /// A store, and its journal if it is kept in a file.
+    pub(crate) fn kept(&mut self, handle: u32) -> Result<(&Store, &mut Option<Shared>), Failed> {
+        match self.object(handle)? {
+            Object::Store { store, journal } => Ok((store, journal)),
+            other => Err(wrong_kind(handle, other, "store")),
+        }
+    }
+
+    /// Gives a store a journal, and the tables of it that are open their places in the file.
+    #[cfg(feature = "files")]
+    pub(crate) fn keep(&mut self, handle: u32, new: &Shared) -> Result<(), Failed> {
+        *self.kept(handle)?.1 = Some(Rc::clone(new));
+        for slot in &mut self.slots {
+            if let Some(Object::Table { store, table, logged }) = &mut slot.object
+                && *store == handle
+            {
+                let id = new.borrow().id(table);
+                *logged = id.map(|id| Logged { journal: Rc::clone(new), id });
+            }
+        }
+        Ok(())
+    }
+
+    /// A table or a cache.
+    #[inline]
+    pub(crate) fn pairs(&mut self, handle: u32) -> Result<Pairs<'_>, Failed> {
+        match self.object(handle)? {
+            Object::Table { table, logged, .. } => Ok(Pairs::Table(table, logged.as_ref())),
+            Object::Cache { cache, .. } => Ok(Pairs::Cache(cache)),
+            other => Err(wrong_kind(handle, other, "table")),
         }
     }
 
@@ -148,7 +186,7 @@ impl Handles {
     /// A table, and the handle of its store.
     pub(crate) fn table_and_store(&mut self, handle: u32) -> Result<(&Table, u32), Failed> {
         match self.object(handle)? {
-            Object::Table { table, store } => Ok((table, *store)),
+            Object::Table { table, store, .. } => Ok((table, *store)),
             other => Err(wrong_kind(handle, other, "table")),
         }
     }

@@ -1,6 +1,6 @@
 //! Iterators over every pair of a table or a cache.
 
-use twindex::{Cache, Cursor, Index, Iter, Table, Value};
+use twindex::{Cache, Cursor, Index, Table};
 
 use crate::answer::Output;
 use crate::block::{self, Items, Shape};
@@ -17,13 +17,34 @@ const PART_BYTES: usize = 256 * 1024;
 pub(crate) enum Iterator {
     Sorted(Cursor),
     Hash(Walk),
-    /// A cache, and a pair that did not fit into the last block.
-    Cache(Iter, Option<(Vec<u8>, Value)>),
 }
 
-/// A way through a hash table, a part of it at a time.
+enum Hash {
+    Table(Table),
+    Cache(Cache),
+}
+
+impl Hash {
+    /// Shows a part of the pairs: where the next one begins, if there is one.
+    fn walk(&self, from: u64, show: &mut dyn FnMut(&[u8], &[u8])) -> Option<u64> {
+        match self {
+            Self::Table(table) => table.walk(from, show),
+            Self::Cache(cache) => cache.walk(from, |key, value, _| show(key, value)),
+        }
+    }
+
+    /// Shows the value of a key, which is no use of its pair; whether it is there.
+    fn read(&self, key: &[u8], show: &mut dyn FnMut(&[u8]) -> Result<(), Failed>) -> Result<bool, Failed> {
+        match self {
+            Self::Table(table) => read(table, key, show),
+            Self::Cache(cache) => Ok(cache.peek(key).map(|value| show(&value)).transpose()?.is_some()),
+        }
+    }
+}
+
+/// A way through a hash table or a cache, a part of it at a time.
 pub(crate) struct Walk {
-    table: Table,
+    hash: Hash,
     /// Where the next part begins, unless this was the last.
     next: Option<u64>,
     /// The pairs of this part, packed. A value that was not copied is absent, to be looked up when its turn comes.
@@ -36,14 +57,12 @@ impl Iterator {
     pub(crate) fn new(table: &Table) -> Result<Self, Failed> {
         Ok(match table.index() {
             Index::Sorted => Self::Sorted(table.try_cursor(..)?),
-            Index::Hash => {
-                Self::Hash(Walk { table: table.clone(), next: Some(0), part: Output::new(), shown: 0 })
-            }
+            Index::Hash => Self::Hash(Walk::new(Hash::Table(table.clone()))),
         })
     }
 
     pub(crate) fn of_cache(cache: &Cache) -> Self {
-        Self::Cache(cache.iter(), None)
+        Self::Hash(Walk::new(Hash::Cache(cache.clone())))
     }
 
     /// Pushes the next pairs, up to `count` or until they are `bytes` long: how many there were.
@@ -56,26 +75,15 @@ impl Iterator {
         match self {
             Self::Sorted(cursor) => Way::Up.push_block(cursor, output, count, bytes),
             Self::Hash(walk) => walk.push_block(output, count, bytes),
-            Self::Cache(all, left) => {
-                let mut pairs = 0;
-                while pairs < count
-                    && output.len() < bytes
-                    && let Some((key, value)) = left.take().or_else(|| all.next_shared())
-                {
-                    if let Err(error) = block::push_pair(output, &key, &value) {
-                        *left = Some((key, value));
-                        // It comes first in the next block.
-                        return if pairs > 0 { Ok(pairs) } else { Err(error) };
-                    }
-                    pairs += 1;
-                }
-                Ok(pairs)
-            }
         }
     }
 }
 
 impl Walk {
+    fn new(hash: Hash) -> Self {
+        Self { hash, next: Some(0), part: Output::new(), shown: 0 }
+    }
+
     fn push_block(&mut self, output: &mut Output, count: usize, bytes: usize) -> Result<usize, Failed> {
         let mut pairs = 0;
         while pairs < count && output.len() < bytes {
@@ -89,7 +97,7 @@ impl Walk {
             let mut push = |value: &[u8]| block::push_pair(output, item.key, value);
             let is_there = match item.value {
                 Some(value) => push(value).map(|()| true),
-                None => read(&self.table, item.key, &mut push),
+                None => self.hash.read(item.key, &mut push),
             };
             if is_there.is_err() && pairs > 0 {
                 break; // it comes first in the next block
@@ -105,7 +113,7 @@ impl Walk {
         self.shown = 0;
         let part = self.part.start();
         let mut outcome = Ok(());
-        let next = self.table.walk(from, |key, value| {
+        let next = self.hash.walk(from, &mut |key, value| {
             if outcome.is_ok() {
                 let is_copied = value.len() < LARGE_BYTES && part.len() < PART_BYTES;
                 outcome = block::push_item(part, key, is_copied.then_some(value));

@@ -15,7 +15,7 @@
 //! * **Memory that the host refuses is an error too**, as far as the [reserve] reaches.
 //!
 //! To read it from the bottom up: `failure`, `reserve`, `answer`, `block`, `buffers`, `range`, `read`, `way`, `steps`,
-//! `iterator`, `handles`, `state`, and what hosts call in `exports`.
+//! `iterator`, `journal`, `pairs`, `handles`, `state`, and what hosts call in `exports`.
 //!
 //! On wasm32 there is one thread, hence one module state. Built natively, which only the checks do, every
 //! thread has a state of its own.
@@ -27,6 +27,12 @@ mod exports;
 mod failure;
 mod handles;
 mod iterator;
+#[cfg(feature = "files")]
+mod journal;
+#[cfg(not(feature = "files"))]
+#[path = "unkept.rs"]
+mod journal;
+mod pairs;
 mod range;
 mod read;
 mod reserve;

@@ -7,22 +7,23 @@ use crate::block;
 use crate::buffers::Buffers;
 use crate::failure::{self, CLOSED, Failed};
 use crate::handles::Handles;
+use crate::journal::Log;
 
 /// Everything that outlives a call.
 pub(crate) struct State {
     pub(crate) buffers: Buffers,
     pub(crate) handles: Handles,
     pub(crate) output: Output,
+    pub(crate) log: Log,
 }
 
 thread_local! {
-    static STATE: RefCell<State> = const {
-        RefCell::new(State {
-            buffers: Buffers::new(),
-            handles: Handles::new(),
-            output: Output::new(),
-        })
-    };
+    static STATE: RefCell<State> = RefCell::new(State {
+        buffers: Buffers::new(),
+        handles: Handles::new(),
+        output: Output::new(),
+        log: Log::new(),
+    });
 }
 
 /// Runs one call of the host: what `work` returns, or the negative number of its error, which becomes the
@@ -33,7 +34,10 @@ pub(crate) fn call(work: impl FnOnce(&mut State) -> Result<i32, Failed>) -> i32 
         // be relied upon any more.
         let Ok(mut state) = state.try_borrow_mut() else { return trapped() };
         state.output.let_go_of_a_large_block();
-        work(&mut state).unwrap_or_else(Failed::status)
+        state.log.forget();
+        let status = work(&mut state).unwrap_or_else(Failed::status);
+        state.log.seal();
+        status
     })
 }
 

@@ -240,13 +240,13 @@ impl Dist {
         Ok(())
     }
 
-    /// The npm package, both modules and the component.
+    /// The npm package, the modules and the component.
     fn wasm(&self, target: WasmTarget, log: &mut Log) -> Result<()> {
         let package = &self.workspace.path("wasm/npm");
         npm_ci(package, log)?;
         log.run(target.apply(&mut self.paced(npm(package, &["run", "build"]))))?;
         log.run(npm(package, &["pack", "--pack-destination"]).arg(&self.folder))?;
-        for module in ["twindex.wasm", "twindex.fast.wasm"] {
+        for module in ["twindex.wasm", "twindex.files.wasm", "twindex.fast.wasm"] {
             copy(&package.join(module), &self.folder.join(module))?;
         }
         log.run(target.apply(&mut self.paced(component(&self.workspace, false))))?;
@@ -316,6 +316,7 @@ pub(crate) fn check_npm(workspace: &Workspace, folder: &Path, log: &mut Log) -> 
         types.arg(&package).args(rules).args([
             "--exclude-entrypoints",
             "twindex.wasm",
+            "twindex.files.wasm",
             "twindex.fast.wasm",
             "package.json",
         ]);

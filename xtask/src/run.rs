@@ -40,8 +40,8 @@ impl Limits {
     pub(crate) const STILL: Duration = Duration::from_mins(6);
 }
 
-/// Servers that idle use a little processor time. Less than a fortieth of one core is no progress.
-const IDLE: u32 = 40;
+/// Servers that idle use a little processor time. Less than a twentieth of one core is no progress.
+const IDLE: u32 = 20;
 
 /// How often progress is looked for while a command may be still.
 const LOOKS: u32 = 36;
@@ -355,8 +355,8 @@ mod tests {
             })
         };
         assert_eq!(looks(|_, _| (Duration::ZERO, Vec::new())), Some(6), "asleep");
-        assert_eq!(looks(|n, _| (Duration::from_secs(1) * n, Vec::new())), Some(6), "idle servers");
-        assert_eq!(looks(|n, _| (Duration::from_secs(3) * n, Vec::new())), None, "starved by others");
+        assert_eq!(looks(|n, _| (Duration::from_secs(2) * n, Vec::new())), Some(6), "idle servers");
+        assert_eq!(looks(|n, _| (Duration::from_secs(6) * n, Vec::new())), None, "starved by others");
         assert_eq!(looks(|n, _| (Duration::ZERO, vec![b'.'; n as usize])), None, "prints");
         assert_eq!(looks(|n, minute| (minute * (30 - n), Vec::new())), None, "its processes end");
         let blocked =

@@ -198,8 +198,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
             parts.retain(|part| part.0 != name);
         }
     }
-    println!("Rounds and seconds of all runs:\n{}", record.text());
-    println!("Failures are kept until you delete them: {}", record.folder.join("failures").display());
+    println!("{}", record.table());
+    for failure in record.failures()? {
+        println!("A failure is kept until it is deleted: {}", failure.display());
+    }
     Ok(steps.finish())
 }
 
@@ -249,8 +251,9 @@ impl Record {
             *rounds += 1;
             *seconds += time.as_secs_f64();
         }
+        let line = |(name, (rounds, seconds)): (&String, &(u64, f64))| format!("{rounds} {seconds} {name}\n");
         let (path, half) = (self.folder.join("spent.txt"), self.folder.join("half-written"));
-        std::fs::write(&half, self.text())
+        std::fs::write(&half, self.all.iter().map(line).collect::<String>())
             .and_then(|()| std::fs::rename(&half, &path))
             .with_context(|| format!("writing {}", path.display()))
     }
@@ -263,10 +266,19 @@ impl Record {
         Ok(path)
     }
 
-    fn text(&self) -> String {
-        let line =
-            |(name, (rounds, seconds)): (&String, &(u64, f64))| format!("{rounds} {seconds:.1} {name}\n");
-        self.all.iter().map(line).collect()
+    /// The failures of all runs that nobody has deleted.
+    fn failures(&self) -> Result<Vec<PathBuf>> {
+        let found = std::fs::read_dir(self.folder.join("failures"))?;
+        found.map(|entry| Ok(entry?.path())).collect()
+    }
+
+    fn table(&self) -> String {
+        let minutes = |times: &Times, name: &str| times.get(name).map_or(0.0, |(_, seconds)| seconds / 60.0);
+        let line = |(name, (rounds, _)): (&String, &(u64, f64))| {
+            let (now, all) = (minutes(&self.now, name), minutes(&self.all, name));
+            format!("{name}: {now:.1} min now, {all:.1} min and {rounds} rounds in all")
+        };
+        self.all.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -293,6 +305,7 @@ mod tests {
         assert_eq!(next(&record), parts[0].0, "each has its share of a run");
         assert_eq!(record.rounds(parts[1].0), 2);
         let kept = record.keep(parts[0].0, 77, "it broke\n").unwrap();
+        assert_eq!(open().failures().unwrap(), std::slice::from_ref(&kept));
         assert_eq!(std::fs::read_to_string(kept).unwrap(), "it broke\n");
     }
 

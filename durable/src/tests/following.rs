@@ -98,7 +98,7 @@ proptest! {
 
     /// A follower, and a consumer of the feed, have what the writer has whenever they look, however seldom that is.
     #[test]
-    fn a_follower_has_what_the_writer_has(actions in actions(60), seed in any::<u64>(), every in 1..12_usize) {
+    fn who_follows_has_what_the_writer_has(actions in actions(60), seed in any::<u64>(), every in 1..12_usize) {
         for durability in LOGGED {
             let disk = SimDisk::new(seed);
             let mut store = Some(open(&disk, durability).expect("the disk works"));

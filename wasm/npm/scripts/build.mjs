@@ -1,9 +1,9 @@
-// Builds the core module and lays it beside the package's JavaScript, twice:
+// Builds the core module and lays it beside the package's JavaScript, three times:
 //
 //   node wasm/npm/scripts/build.mjs
 //
-// twindex.wasm is small, and any runtime can have it. twindex.fast.wasm is built for speed, and compares the tags of a bucket
-// in one instruction of 128 bits.
+// twindex.wasm is small, and any runtime can have it. twindex.files.wasm also keeps a store in a file, and checks and recovers
+// files. twindex.fast.wasm does all this, is built for speed, and compares the tags of a bucket in one instruction of 128 bits.
 
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -18,16 +18,20 @@ const TARGET = 'wasm32-unknown-unknown'
 const manifest = fileURLToPath(new URL('../../Cargo.toml', import.meta.url))
 const { stdout: sysroot } = spawnSync('rustc', ['--print', 'sysroot'], { encoding: 'utf8' })
 
+const SMALL = {
+  level: '"s"',
+  // A call costs a module little more than a byte or two, and an inlined body all of its own.
+  flags: ['-Cllvm-args=-inline-threshold=5'],
+}
+
 const MODULES = {
-  'twindex.wasm': {
-    level: '"s"',
-    // A call costs a module little more than a byte or two, and an inlined body all of its own.
-    flags: ['-Cllvm-args=-inline-threshold=5'],
-  },
+  'twindex.wasm': { ...SMALL, features: ['--no-default-features'] },
+  'twindex.files.wasm': { ...SMALL, features: [] },
   'twindex.fast.wasm': {
     level: '3',
     // Vectors only where the engine asks for them: what the compiler makes of its loops was half as fast in Node.
     flags: ['-Ctarget-feature=+simd128', '-Cno-vectorize-loops', '-Cno-vectorize-slp'],
+    features: [],
   },
 }
 
@@ -39,7 +43,7 @@ for (const [name, module] of Object.entries(MODULES)) {
 }
 
 /** Where the compiler laid the module. */
-function compile({ level, flags }) {
+function compile({ level, flags, features }) {
   const rustflags = [
     ...flags,
     // The same bytes wherever the toolchain is.
@@ -54,6 +58,7 @@ function compile({ level, flags }) {
       '--release',
       ...['--manifest-path', manifest],
       ...['--target', TARGET],
+      ...features,
       ...['--message-format', 'json-render-diagnostics'],
       ...Object.entries(profile).flatMap(([key, value]) => ['--config', `profile.release.${key}=${value}`]),
       ...['--config', `target.${TARGET}.rustflags=${JSON.stringify(rustflags)}`],

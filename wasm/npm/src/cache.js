@@ -14,6 +14,8 @@ import { viewBytes } from './shared/views.js'
 import { putBytes, putText, putTexts } from './text.js'
 import { TableBlocks, Walk } from './walk.js'
 
+/** The verbs of `twindex_cache_write`. */
+const [INSERT, REPLACE, UPSERT] = [0, 1, 2]
 /** Stands for the time to live of the cache. */
 const OWN_TTL = -1
 /** What `new Cache()` has for values, unless told: lru-cache's users put objects there. */
@@ -139,13 +141,13 @@ class BaseCache extends CacheLike {
       { ...opened, flights: computations.flights },
       {
         of: (key) => codecs.keys.own(codecs.keys.toItem(key, 'key')),
-        select: (item) => this.#read(this.#callWith(core.exports.twindex_cache_select, item)),
+        select: (item) => this.#read(this.#callWith(core.exports.twindex_select, item)),
         keep: (item) => this.#keep(item),
         swap: (item, seen, next) => this.#swap(item, seen, next),
         walk: (halves) => this.#walk(halves),
         begin: (item) =>
           computations.begin(item, (value, ttl = OWN_TTL) =>
-            this.#put(core.exports.twindex_cache_upsert, item, codecs.values.toItem(value, 'value'), ttl),
+            this.#put(UPSERT, item, codecs.values.toItem(value, 'value'), ttl),
           ),
       },
     )
@@ -184,15 +186,15 @@ class BaseCache extends CacheLike {
   // --- verbs: see table.js
 
   insert(key, value, options) {
-    return this.#write(this.#core.exports.twindex_cache_insert, key, value, options)
+    return this.#write(INSERT, key, value, options)
   }
 
   replace(key, value, options) {
-    return this.#write(this.#core.exports.twindex_cache_replace, key, value, options)
+    return this.#write(REPLACE, key, value, options)
   }
 
   upsert(key, value, options) {
-    return this.#write(this.#core.exports.twindex_cache_upsert, key, value, options)
+    return this.#write(UPSERT, key, value, options)
   }
 
   #write(verb, key, value, options) {
@@ -206,7 +208,8 @@ class BaseCache extends CacheLike {
     core.tick()
     const k = this.#keys.write(core, 0, keyItem, 'key')
     const v = this.#values.write(core, k, valueItem, 'value')
-    const isDone = core.status(verb(this.#handle, core.input, k, core.input + k, v, ttl)) === 1
+    const status = core.exports.twindex_cache_write(this.#handle, verb, core.input, k, core.input + k, v, ttl)
+    const isDone = core.status(status) === 1
     if (isDone) this.#computations.changed(keyItem)
     return isDone
   }
@@ -227,11 +230,11 @@ class BaseCache extends CacheLike {
     const item = this.#keys.toItem(key, 'key')
     // Also where there is nothing yet: what is computed is older than this.
     this.#computations.changed(item)
-    return this.#callWith(this.#core.exports.twindex_cache_delete, item) === 1
+    return this.#callWith(this.#core.exports.twindex_delete, item) === 1
   }
 
   select(key) {
-    return this.#read(this.#call(this.#core.exports.twindex_cache_select, key))
+    return this.#read(this.#call(this.#core.exports.twindex_select, key))
   }
 
   peek(key) {
@@ -244,7 +247,7 @@ class BaseCache extends CacheLike {
   }
 
   contains(key) {
-    return this.#call(this.#core.exports.twindex_cache_ttl, key) === 1
+    return this.#call(this.#core.exports.twindex_contains, key) === 1
   }
 
   getRemainingTTL(key) {
@@ -260,14 +263,14 @@ class BaseCache extends CacheLike {
 
   increment(key, by = 1) {
     const item = this.#keys.toItem(key, 'key')
-    this.#callWith(this.#core.exports.twindex_cache_increment, item, readAmount(by))
+    this.#callWith(this.#core.exports.twindex_increment, item, readAmount(by))
     this.#computations.changed(item)
     return like(by, this.#core.answerInteger)
   }
 
   #keep(item) {
     const core = this.#core
-    if (this.#callWith(core.exports.twindex_cache_select, item) === 0) return undefined
+    if (this.#callWith(core.exports.twindex_select, item) === 0) return undefined
     return this.#values.keep(core.bytes, core.answerAt, core.answerLength, 'value')
   }
 
@@ -279,7 +282,7 @@ class BaseCache extends CacheLike {
     const e = put(expected, k)
     const v = put(value, k + e)
     const lengthOf = (item, length) => (item === undefined ? ABSENT : length)
-    const status = core.exports.twindex_cache_compare_and_swap(
+    const status = core.exports.twindex_compare_and_swap(
       ...[this.#handle, core.input, k],
       ...[core.input + k, lengthOf(expected, e)],
       ...[core.input + k + e, lengthOf(value, v)],

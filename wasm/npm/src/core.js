@@ -21,6 +21,10 @@ export class Core {
   forgotten = new FinalizationRegistry((handle) => this.exports.twindex_close(handle))
   /** Where the input buffer is. */
   input = 0
+  /** Gets what a call has changed in a store that is kept, as a record of its file. */
+  onRecord
+  /** Why a store that is kept takes no writes any more. */
+  failure
 
   #answer
   #inputBytes = 0
@@ -49,8 +53,16 @@ export class Core {
   /** The status of a call, or the error that it stands for. */
   status(status) {
     this.refresh()
+    if (this.words[this.#answer + 5] !== 0) this.onRecord(this.takeRecord())
     if (status < 0) throw this.#error()
     return status
+  }
+
+  /** The record of the last call; `undefined` where there is none. */
+  takeRecord() {
+    this.refresh()
+    const [at, length] = this.words.subarray(this.#answer + 4, this.#answer + 6)
+    return length === 0 ? undefined : this.bytes.slice(at, at + length)
   }
 
   #error() {
@@ -60,7 +72,7 @@ export class Core {
     const codeEnd = at + 8 + this.view.getUint32(at, true)
     const code = decoder.decode(this.bytes.subarray(at + 8, codeEnd))
     const text = decoder.decode(this.bytes.subarray(codeEnd, codeEnd + this.view.getUint32(at + 4, true)))
-    return makeError(code, text)
+    return code === 'TWINDEX_LOG_FAILED' && this.failure !== undefined ? this.failure : makeError(code, text)
   }
 
   /** Gives caches the time, where it is another than last time. */

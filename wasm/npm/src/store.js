@@ -14,7 +14,7 @@ import { putBytes, putText, putTexts } from './text.js'
 
 const NO_LIMIT = 2n ** 64n - 1n
 
-const limitBits = (limit) => (limit === undefined ? NO_LIMIT : BigInt(limit))
+export const limitBits = (limit) => (limit === undefined ? NO_LIMIT : BigInt(limit))
 
 const names = { keys: placed(text), values: placed(text) }
 

@@ -13,7 +13,11 @@ const { Store } = await load()
 class Place {
   kind = 'memory'
   files = new Map()
+  opened = 0
   fails = false
+  failsToFlush = false
+  isPrompt = true
+  released = 0
 
   async list() {
     return [...this.files.keys()]
@@ -23,15 +27,26 @@ class Place {
     return this.files.get(number).slice()
   }
 
-  async create(number) {
-    this.files.set(number, new Uint8Array())
+  create(number) {
+    return this.open(number, 0)
+  }
+
+  async open(number, end) {
+    this.files.set(number, new Uint8Array(this.files.get(number)?.subarray(0, end)))
+    this.opened++
+    const fail = () => {
+      if (this.fails) throw new Error('no space is left')
+    }
     return {
       append: (bytes) => {
-        if (this.fails) throw new Error('no space is left')
-        this.files.set(number, Buffer.concat([this.files.get(number), bytes]))
+        fail()
+        this.files.set(number, new Uint8Array(Buffer.concat([this.files.get(number), bytes])))
       },
-      flush: async () => {},
-      close: async () => {},
+      flush: () => {
+        if (this.failsToFlush) throw new Error('the disk is gone')
+        return this.isPrompt ? undefined : Promise.resolve()
+      },
+      close: () => void this.opened--,
     }
   }
 
@@ -54,14 +69,14 @@ class Place {
   }
 }
 
-const module = await WebAssembly.compile(readFileSync(new URL('../twindex.wasm', import.meta.url)))
+const module = await WebAssembly.compile(readFileSync(new URL('../twindex.files.wasm', import.meta.url)))
 const core = () => instantiate(module)
 
 async function open(place, options) {
   return openKept(await core(), place, {
     durability: 'none',
     readOnly: false,
-    release() {},
+    lock: { close() {}, release: () => place.released++ },
     ...options,
   })
 }
@@ -362,6 +377,110 @@ test('a table remembers its codecs in the file', async () => {
   assert.throws(() => again.table('none'), { code: 'TWINDEX_READ_ONLY' })
 })
 
+test('a store is opened without writing its file anew, and goes on in it', async () => {
+  const place = new Place()
+  const store = await open(place)
+  store.table('t').set('a', '1')
+  await store.close()
+  const before = place.bytes
+  const again = await open(place)
+  assert.deepEqual(place.bytes, before)
+  again.table('t').set('b', '2')
+  assert.deepEqual(place.bytes.subarray(0, before.length), before)
+  await again.close()
+  assert.deepEqual(all(Store.loadSync(place.bytes)), all(await open(place, { readOnly: true })))
+})
+
+test('a file that has grown far beyond what is in it is compacted', async () => {
+  const place = new Place()
+  const store = await open(place)
+  const table = store.table('t', { values: 'bytes' })
+  const value = new Uint8Array(1 << 20).fill(7)
+  for (let write = 0; write < 8; write++) {
+    table.set('a', value)
+    await new Promise(setImmediate)
+  }
+  await store.close()
+  assert.ok(place.bytes.length < 7 << 20, `${place.bytes.length} bytes`)
+  assert.equal((await open(place, { readOnly: true })).table('t').get('a').length, value.length)
+})
+
+test('with always a flush that fails is an error of its write', async () => {
+  const place = new Place()
+  const store = await open(place, { durability: 'always' })
+  const table = store.table('t').set('a', '1')
+  place.failsToFlush = true
+  const failed = { code: 'TWINDEX_LOG_FAILED', message: /the disk is gone/ }
+  assert.throws(() => table.set('b', '2'), failed)
+  assert.throws(() => table.set('c', '3'), failed)
+  assert.throws(() => store.closeSync(), failed)
+  assert.deepEqual([place.opened, place.released], [0, 1])
+})
+
+test('what was synced is damage where it is not whole, and nothing else in the log', async () => {
+  const place = new Place()
+  const store = await open(place)
+  const at = (key) => Buffer.from(place.bytes).indexOf(key)
+  store.table('t').set('synced', '1')
+  await store.flush()
+  store.table('t').set('unsynced', '2')
+  store.table('t').set('after', '3')
+  const whole = place.bytes
+  const damaged = (key) => whole.with(at(key), 0)
+  const cases = [
+    [damaged('synced'), undefined],
+    [damaged('unsynced'), [['synced', '1']]],
+    [
+      whole,
+      [
+        ['synced', '1'],
+        ['unsynced', '2'],
+        ['after', '3'],
+      ].sort(),
+    ],
+  ]
+  for (const [bytes, pairs] of cases) {
+    const other = new Place()
+    other.files.set(1, bytes)
+    if (pairs === undefined) await assert.rejects(open(other), { code: 'TWINDEX_CORRUPT' })
+    else assert.deepEqual([...(await open(other)).table('t')].sort(), pairs)
+  }
+})
+
+test('closeSync and using close the file and give the lock up at once', async () => {
+  const place = new Place()
+  for (let round = 1; round <= 2; round++) {
+    const store = await open(place)
+    store.table('t').set('a', `${round}`)
+    if (round === 1) store.closeSync()
+    else store[Symbol.dispose ?? Symbol.for('Symbol.dispose')]()
+    assert.deepEqual([place.opened, place.released], [0, round])
+  }
+  place.isPrompt = false
+  const store = await open(place)
+  const closing = store.close()
+  assert.equal(place.released, 2)
+  await closing
+  await store.close()
+  assert.equal(place.released, 3)
+})
+
+test('a kept store has no caches, and stores made beside it are not kept', async () => {
+  const place = new Place()
+  const store = await open(place)
+  const refused = { code: 'TWINDEX_NOT_SUPPORTED', message: /keeps tables alone/ }
+  assert.throws(() => store.cache('c', { max: 10 }), refused)
+  const before = place.bytes
+  const other = new store.constructor()
+  other.table('t').set('a', '1')
+  assert.equal(other.cache('c', { max: 10 }).set('a', '1').size, 1)
+  other.closeSync()
+  assert.deepEqual(place.bytes, before)
+  store.table('t').set('b', '2')
+  await store.close()
+  assert.deepEqual([...(await open(place)).table('t')], [['b', '2']])
+})
+
 test('a file is opened within a memory limit', async () => {
   const place = new Place()
   const store = await open(place)
@@ -425,7 +544,7 @@ test('a damaged store is checked, and saved under another name', async () => {
   const whole = place.bytes
   place.bytes = whole.with(whole.length - 3, whole.at(-3) ^ 1)
   const torn = await checkKept(await core(), place)
-  assert.deepEqual([torn.damage, torn.torn.offset + torn.torn.bytes], [[], whole.length])
+  assert.deepEqual([torn.damage, torn.torn.offset], [[], whole.length - 20])
   // In the dump it is damage. The store was opened empty then, and what was left of the old one removed.
   place.bytes = whole.with(60, whole[60] ^ 1)
   await assert.rejects(open(place), { code: 'TWINDEX_CORRUPT' })

@@ -1,16 +1,22 @@
-//! Caches. A time to live is in whole milliseconds: negative for that of the cache, infinite for ever.
+//! What caches have and tables have not. A time to live is in whole milliseconds: -1 for that of the cache, infinite for ever.
 
-#![allow(clippy::cast_sign_loss, reason = "what is negative is 0 then, which is no capacity and no time")]
+#![allow(
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    reason = "what is negative is refused before, but for -1"
+)]
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use twindex::{Cache, CacheOptions, Change, Store, check_key};
+use twindex::{Cache, CacheOptions, Store, Write, check_key};
 use twindex_format::{SavedCache, write_cache};
 
 use crate::block;
-use crate::buffers::Place;
-use crate::handles::Object;
+use crate::failure::{Failed, Failure};
+use crate::handles::{Handles, Object};
+use crate::journal::no_cache;
+use crate::pairs::Pairs;
 use crate::state::call;
 use crate::{answer, reserve};
 
@@ -21,24 +27,45 @@ static NOW: AtomicU64 = AtomicU64::new(0);
 /// have no clock, so that their pairs cannot expire.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_set_time(milliseconds: f64) -> i32 {
-    NOW.store(milliseconds as u64, Relaxed);
-    0
+    call(|_| {
+        NOW.store(figure("the time", milliseconds)?, Relaxed);
+        Ok(0)
+    })
 }
 
-fn ttl(milliseconds: f64) -> Option<Duration> {
-    if milliseconds.is_nan() || milliseconds < 0.0 {
+/// A number that is 0 or more.
+#[inline(never)] // one copy, not one in every export
+fn figure(what: &'static str, figure: f64) -> Result<u64, Failed> {
+    if figure >= 0.0 { Ok(figure as u64) } else { Err(Failure::Figure { what, figure }.into()) }
+}
+
+/// A capacity of at most so many pairs or bytes, where each is 0 for none.
+fn capacity(pairs: f64, bytes: f64) -> Result<Option<CacheOptions>, Failed> {
+    let pairs = figure("the capacity in pairs", pairs)?;
+    let bytes = figure("the capacity in bytes", bytes)?;
+    let size = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+    Ok(match (pairs, bytes) {
+        (0, 0) => None,
+        (0, bytes) => Some(CacheOptions::bytes(size(bytes))),
+        (pairs, _) => Some(CacheOptions::pairs(size(pairs))),
+    })
+}
+
+/// A time to live: -1 for that of the cache, infinite for ever.
+fn ttl(milliseconds: f64) -> Result<Option<Duration>, Failed> {
+    Ok(if milliseconds == -1.0 {
         None
-    } else if milliseconds.is_infinite() {
+    } else if milliseconds == f64::INFINITY {
         Some(Duration::MAX)
     } else {
-        Some(Duration::from_millis(milliseconds as u64))
-    }
+        Some(Duration::from_millis(figure("a time to live", milliseconds)?))
+    })
 }
 
-/// Without the 128 bits of `as_millis`, which take a kilobyte of code.
+/// As an answer. Without the 128 bits of `as_millis`, which take a kilobyte of code.
 fn millis(time: Duration) -> i64 {
-    let whole = time.as_secs().saturating_mul(1000);
-    whole.saturating_add(u64::from(time.subsec_millis())).cast_signed()
+    let whole = time.as_secs().saturating_mul(1000).saturating_add(time.subsec_millis().into());
+    i64::try_from(whole).unwrap_or(i64::MAX)
 }
 
 /// Opens the cache called `name`, or creates one of at most `pairs` pairs or `bytes` bytes, where each is 0 for none: its handle,
@@ -62,16 +89,15 @@ extern "C" fn twindex_cache(
         let name = state.buffers.text((name, name_length))?;
         let keys = state.buffers.text((keys, keys_length))?;
         let values = state.buffers.text((values, values_length))?;
-        let engine = state.handles.store(store)?;
+        let engine = unkept(&mut state.handles, store)?;
         let found = engine.find_cache(name);
-        let options = match (&found, pairs as usize, bytes as usize) {
+        let options = match (&found, capacity(pairs, bytes)?) {
             // It stays as it is, but for its codecs, which are compared.
-            (Some(_), ..) => CacheOptions::pairs(1),
-            (None, 0, 0) => return Ok(0),
-            (None, 0, bytes) => CacheOptions::bytes(bytes),
-            (None, pairs, _) => CacheOptions::pairs(pairs),
+            (Some(_), _) => CacheOptions::pairs(1),
+            (None, None) => return Ok(0),
+            (None, Some(options)) => options,
         };
-        let options = match ttl(milliseconds) {
+        let options = match ttl(milliseconds)? {
             Some(ttl) => options.ttl(ttl),
             None => options,
         };
@@ -117,21 +143,23 @@ extern "C" fn twindex_cache_load(
         reserve::ensure_object()?;
         let name = state.buffers.text((name, name_length))?;
         let dump = state.buffers.bytes((dump, dump_length))?;
-        let engine = state.handles.store(store)?;
+        let engine = unkept(&mut state.handles, store)?;
         wind(engine);
         let saved = SavedCache::read(dump)?;
-        let options = match (pairs as usize, bytes as usize) {
-            (0, 0) => saved.options(),
-            (0, bytes) => CacheOptions::bytes(bytes),
-            (pairs, _) => CacheOptions::pairs(pairs),
-        };
-        let options = match ttl(milliseconds).or(saved.default_ttl()) {
+        let options = capacity(pairs, bytes)?.unwrap_or_else(|| saved.options());
+        let options = match ttl(milliseconds)?.or(saved.default_ttl()) {
             Some(ttl) => options.ttl(ttl),
             None => options,
         };
         let cache = saved.load(engine, name, options, time_of_day())?;
         state.handles.open_as_status(Object::Cache { store, cache })
     })
+}
+
+/// A store that is kept in no file, where a cache would be lost.
+fn unkept(handles: &mut Handles, handle: u32) -> Result<&Store, Failed> {
+    let (store, journal) = handles.kept(handle)?;
+    journal.as_ref().map_or(Ok(store), |journal| Err(no_cache(journal)))
 }
 
 /// Gives the store's caches their clock, once the host has given the time.
@@ -194,97 +222,35 @@ extern "C" fn twindex_cache_figures(cache: u32) -> i32 {
     })
 }
 
-/// Writes the pair where `wants` it, which is told whether the key is there: 1 where it did, 0 where not. There is one thread, so
-/// nobody comes between.
-fn write(cache: u32, key: Place, value: Place, milliseconds: f64, wants: fn(bool) -> bool) -> i32 {
+/// Does the verb 0 (insert), 1 (replace) or 2 (upsert) for a pair that is to be shown so many milliseconds: 1 where it took effect,
+/// 0 where not.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_cache_write(
+    cache: u32,
+    verb: u32,
+    key: usize,
+    key_length: usize,
+    value: usize,
+    value_length: usize,
+    milliseconds: f64,
+) -> i32 {
     call(|state| {
-        let key = state.buffers.bytes(key)?;
-        let value = state.buffers.bytes(value)?;
+        let verb = match verb {
+            0 => Write::Insert,
+            1 => Write::Replace,
+            2 => Write::Upsert,
+            given => return Err(Failure::Choice { what: "verb", given }.into()),
+        };
+        let key = state.buffers.bytes((key, key_length))?;
+        let value = state.buffers.bytes((value, value_length))?;
+        let ttl = ttl(milliseconds)?;
         reserve::ensure(key.len() + value.len())?;
         let cache = state.handles.cache(cache)?;
-        if !wants(cache.contains(key)) {
-            check_key(key)?;
-            return Ok(0);
-        }
-        upsert(cache, key, value, milliseconds)?;
-        Ok(1)
+        Ok(Pairs::Cache(cache).write_for(verb, key, value, ttl)?.into())
     })
 }
 
-fn upsert(cache: &Cache, key: &[u8], value: &[u8], milliseconds: f64) -> twindex::Result<bool> {
-    let ttl = ttl(milliseconds).or(cache.default_ttl()).unwrap_or(Duration::MAX);
-    cache.upsert_for(key, value, ttl)
-}
-
-/// Changes a pair, in one copy of the code for all that do.
-fn alter(
-    cache: &Cache,
-    key: &[u8],
-    change: &mut dyn FnMut(Option<&[u8]>) -> Change,
-) -> twindex::Result<bool> {
-    cache.alter(key, change)
-}
-
-/// Adds the pair where the key is absent: 1, or 0 where it is there.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_cache_insert(
-    cache: u32,
-    key: usize,
-    key_length: usize,
-    value: usize,
-    value_length: usize,
-    ttl: f64,
-) -> i32 {
-    write(cache, (key, key_length), (value, value_length), ttl, |is_there| !is_there)
-}
-
-/// Replaces the value where the key is present: 1, or 0 where it is absent.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_cache_replace(
-    cache: u32,
-    key: usize,
-    key_length: usize,
-    value: usize,
-    value_length: usize,
-    ttl: f64,
-) -> i32 {
-    write(cache, (key, key_length), (value, value_length), ttl, |is_there| is_there)
-}
-
-/// Gives the key this value, present or not: 1.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_cache_upsert(
-    cache: u32,
-    key: usize,
-    key_length: usize,
-    value: usize,
-    value_length: usize,
-    ttl: f64,
-) -> i32 {
-    write(cache, (key, key_length), (value, value_length), ttl, |_| true)
-}
-
-/// Removes the pair: 1, or 0 where the key is absent.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_cache_delete(cache: u32, key: usize, key_length: usize) -> i32 {
-    call(|state| {
-        let key = state.buffers.bytes((key, key_length))?;
-        Ok(alter(state.handles.cache(cache)?, key, &mut |_| Change::Delete)?.into())
-    })
-}
-
-/// Answers with the key's value: 1, or 0 where the key is absent. It counts as a use of the pair.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_cache_select(cache: u32, key: usize, key_length: usize) -> i32 {
-    call(|state| {
-        let key = state.buffers.bytes((key, key_length))?;
-        // The value stays where it is until a call changes the cache.
-        let found = state.handles.cache(cache)?.select_with(key, |value| answer::set_bytes(value, 0));
-        Ok(found.is_some().into())
-    })
-}
-
-/// As `twindex_cache_select`, but it does not count as a use of the pair.
+/// As `twindex_select`, but it does not count as a use of the pair.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_cache_peek(cache: u32, key: usize, key_length: usize) -> i32 {
     call(|state| {
@@ -313,48 +279,11 @@ extern "C" fn twindex_cache_ttl(cache: u32, key: usize, key_length: usize) -> i3
 extern "C" fn twindex_cache_touch(cache: u32, key: usize, key_length: usize, milliseconds: f64) -> i32 {
     call(|state| {
         let key = state.buffers.bytes((key, key_length))?;
+        let ttl = ttl(milliseconds)?;
         let cache = state.handles.cache(cache)?;
         check_key(key)?;
         let Some(value) = cache.peek(key) else { return Ok(0) };
-        Ok(upsert(cache, key, &value, milliseconds)?.into())
-    })
-}
-
-/// Adds `by` to the value, a decimal integer in ASCII, and answers with the sum as a number.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_cache_increment(cache: u32, key: usize, key_length: usize, by: i64) -> i32 {
-    call(|state| {
-        let key = state.buffers.bytes((key, key_length))?;
-        answer::set_number(state.handles.cache(cache)?.increment(key, by)?);
-        Ok(0)
-    })
-}
-
-/// As `twindex_compare_and_swap`. A pair that was there keeps the time at which it expires.
-#[unsafe(no_mangle)]
-extern "C" fn twindex_cache_compare_and_swap(
-    cache: u32,
-    key: usize,
-    key_length: usize,
-    expected: usize,
-    expected_length: usize,
-    new: usize,
-    new_length: usize,
-) -> i32 {
-    call(|state| {
-        let key = state.buffers.bytes((key, key_length))?;
-        let expected = state.buffers.optional_bytes((expected, expected_length))?;
-        let new = state.buffers.optional_bytes((new, new_length))?;
-        reserve::ensure(key.len() + new.map_or(0, <[u8]>::len))?;
-        let mut is_expected = false;
-        alter(state.handles.cache(cache)?, key, &mut |old| {
-            is_expected = old == expected;
-            match new {
-                Some(new) if is_expected => Change::Set(new.to_vec()),
-                None if is_expected => Change::Delete,
-                _ => Change::Keep,
-            }
-        })?;
-        Ok(is_expected.into())
+        let ttl = ttl.or(cache.default_ttl()).unwrap_or(Duration::MAX);
+        Ok(cache.upsert_for(key, &value, ttl)?.into())
     })
 }

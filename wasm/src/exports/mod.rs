@@ -2,8 +2,10 @@
 
 mod cache;
 mod error;
+#[cfg(feature = "files")]
+mod file;
 mod many;
 mod memory;
 mod scan;
 mod store;
-mod table;
+mod verbs;

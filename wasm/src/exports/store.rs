@@ -5,7 +5,9 @@ use twindex_format::Dump;
 
 use crate::answer;
 use crate::block;
-use crate::handles::Object;
+use crate::failure::Failed;
+use crate::handles::{Handles, Object};
+use crate::journal::Log;
 use crate::reserve;
 use crate::state::call;
 
@@ -13,7 +15,7 @@ use crate::state::call;
 const NO_LIMIT: u64 = u64::MAX;
 
 /// A limit beyond what addresses reach is none.
-fn limit(bytes: u64) -> Option<usize> {
+pub(super) fn limit(bytes: u64) -> Option<usize> {
     usize::try_from(bytes).ok().filter(|_| bytes != NO_LIMIT)
 }
 
@@ -25,7 +27,7 @@ extern "C" fn twindex_store_new(memory_limit: u64) -> i32 {
         reserve::ensure_object()?;
         let store = Store::new();
         store.set_memory_limit(limit(memory_limit));
-        state.handles.open_as_status(Object::Store(store))
+        state.handles.open_as_status(Object::Store { store, journal: None })
     })
 }
 
@@ -42,8 +44,7 @@ extern "C" fn twindex_table(
     call(|state| {
         let name = state.buffers.text((name, name_length))?;
         let index: Index = state.buffers.text((index, index_length))?.parse()?;
-        let table = state.handles.store(store)?.table(name, index)?;
-        state.handles.open_as_status(Object::Table { store, table })
+        open(&mut state.handles, &mut state.log, store, name, TableOptions::new(index))
     })
 }
 
@@ -77,19 +78,35 @@ extern "C" fn twindex_table_with(
         let table = TableOptions::new(index).create(has(CREATE));
         let table = if has(KEYS_IF_NEW) { table.keys_if_new(keys) } else { table.keys(keys) };
         let table = if has(VALUES_IF_NEW) { table.values_if_new(values) } else { table.values(values) };
-        let table = state.handles.store(store)?.table_with(name, table)?;
-        state.handles.open_as_status(Object::Table { store, table })
+        open(&mut state.handles, &mut state.log, store, name, table)
     })
+}
+
+fn open(
+    handles: &mut Handles,
+    log: &mut Log,
+    handle: u32,
+    name: &str,
+    options: TableOptions<'_>,
+) -> Result<i32, Failed> {
+    let (store, journal) = handles.kept(handle)?;
+    if let Some(journal) = journal
+        && options.creates()
+        && store.find_table(name).is_none()
+    {
+        log.expect_in(journal, 0)?;
+    }
+    let table = store.table_with(name, options)?;
+    let logged = journal.as_ref().map(|journal| log.opened(journal, &table));
+    handles.open_as_status(Object::Table { store: handle, table, logged })
 }
 
 /// Answers with the names of the codecs of the keys and values of a table or a cache, as a packed pair.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_codecs(table: u32) -> i32 {
     call(|state| {
-        let (keys, values) = match state.handles.object(table)? {
-            Object::Cache { cache, .. } => cache.codecs(),
-            _ => state.handles.table(table)?.codecs(),
-        };
+        let pairs = state.handles.pairs(table)?;
+        let (keys, values) = pairs.codecs();
         let output = state.output.start();
         block::push_pair(output, keys.as_bytes(), values.as_bytes())?;
         output.finish(1);
@@ -116,17 +133,22 @@ extern "C" fn twindex_tables(store: u32) -> i32 {
 extern "C" fn twindex_drop_table(store: u32, name: usize, name_length: usize) -> i32 {
     call(|state| {
         let name = state.buffers.text((name, name_length))?;
-        Ok(state.handles.store(store)?.drop_table(name).into())
+        let (store, journal) = state.handles.kept(store)?;
+        if let Some((journal, table)) = journal.as_ref().zip(store.find_table(name)) {
+            state.log.expect_in(journal, 0)?;
+            state.log.dropped(journal, &table);
+        }
+        Ok(store.drop_table(name).into())
     })
 }
 
-/// Answers with the number of bytes that a store or a table holds.
+/// Answers with the number of bytes that a store, a table or a cache holds.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_memory(handle: u32) -> i32 {
     call(|state| {
         let bytes = match state.handles.object(handle)? {
-            Object::Table { table, .. } => table.memory(),
-            _ => state.handles.store(handle)?.memory(),
+            Object::Store { store, .. } => store.memory(),
+            _ => state.handles.pairs(handle)?.memory(),
         };
         answer::set_count(bytes);
         Ok(0)
@@ -171,6 +193,6 @@ extern "C" fn twindex_load(address: usize, length: usize, memory_limit: u64) -> 
         let memory_limit = limit(memory_limit);
         let store = Store::load_within(&mut dump, memory_limit.unwrap_or(usize::MAX))?;
         store.set_memory_limit(memory_limit);
-        state.handles.open_as_status(Object::Store(store))
+        state.handles.open_as_status(Object::Store { store, journal: None })
     })
 }

@@ -57,6 +57,45 @@ fn a_cache_comes_back_from_its_bytes() {
     assert_eq!([left("short"), left("long"), left("ever")], [Value::Null, json!(900), json!("ever")]);
 }
 
+#[test]
+fn figures_that_are_no_sizes_and_no_times_are_errors() {
+    let mut runner = Runner::new(&json!({ "max": 100 }));
+    let is_range = |outcome: Fallible<u32>, mentions: &str| {
+        let error = outcome.expect_err("no such figure");
+        assert_eq!(error.code, "TWINDEX_RANGE", "{error}");
+        assert!(error.text.contains(mentions), "{error}");
+    };
+    for (figure, mentions) in [(f64::NAN, "NaN"), (-2.0, "-2"), (f64::NEG_INFINITY, "-9")] {
+        is_range(runner.open(figure, 0.0, OWN), mentions);
+        is_range(runner.open(0.0, figure, OWN), mentions);
+        is_range(runner.open(1.0, 0.0, figure), mentions);
+        let Runner { guest, cache, .. } = &mut runner;
+        let [(key, k)] = guest.put([b"key"]);
+        let status = guest.exports.cache_write.call(&mut guest.store, (*cache, 2, key, k, key, k, figure));
+        is_range(guest.check(status).map(i32::cast_unsigned), mentions);
+        let status = guest.exports.cache_touch.call(&mut guest.store, (*cache, key, k, figure));
+        is_range(guest.check(status).map(i32::cast_unsigned), mentions);
+        let status = guest.exports.set_time.call(&mut guest.store, (figure,));
+        is_range(guest.check(status).map(i32::cast_unsigned), mentions);
+    }
+    let Runner { guest, cache, .. } = &mut runner;
+    let [(key, k)] = guest.put([b"key"]);
+    let status = guest.exports.cache_write.call(&mut guest.store, (*cache, 3, key, k, key, k, OWN));
+    is_range(guest.check(status).map(i32::cast_unsigned), "verb 3");
+}
+
+/// A pair that was to live for 2^64 - 1201 milliseconds answered with -1201.
+#[test]
+fn a_long_life_is_never_told_as_a_negative_number() {
+    let mut runner = Runner::new(&json!({ "max": 100 }));
+    for life in [9e18, 1.8e19, 1.8446744073709550e19] {
+        let step = json!({ "do": "upsert", "key": "k", "value": "1", "ttl": life });
+        assert_eq!(runner.run(&step).expect("no error"), true);
+        let left = runner.run(&json!({ "do": "ttl", "key": "k" })).expect("no error");
+        assert!(left == "ever" || left.as_i64().expect("a time") > 1 << 60, "{left}");
+    }
+}
+
 /// A time to live of a step: null stands for ever.
 fn ttl_of(millis: f64) -> Value {
     if millis.is_finite() { millis.into() } else { Value::Null }
@@ -153,21 +192,27 @@ impl Runner {
         let was_len = if expected.is_some() { was.1 } else { ABSENT };
         let next_len = if new.is_some() { next.1 } else { ABSENT };
         let Guest { exports, store: memory, .. } = guest;
-        let pair = (*cache, key.0, key.1, value.0, value.1, ttl(step));
+        let pair = (*cache, key.0, key.1, value.0, value.1);
+        let for_ttl = |verb| (*cache, verb, key.0, key.1, value.0, value.1, ttl(step));
+        let has_ttl = step.get("ttl").is_some();
         let status = match verb {
-            "insert" => exports.cache_insert.call(memory, pair),
-            "replace" => exports.cache_replace.call(memory, pair),
-            "upsert" => exports.cache_upsert.call(memory, pair),
-            "select" => exports.cache_select.call(memory, (*cache, key.0, key.1)),
+            "insert" if has_ttl => exports.cache_write.call(memory, for_ttl(0)),
+            "replace" if has_ttl => exports.cache_write.call(memory, for_ttl(1)),
+            "upsert" if has_ttl => exports.cache_write.call(memory, for_ttl(2)),
+            "insert" => exports.insert.call(memory, pair),
+            "replace" => exports.replace.call(memory, pair),
+            "upsert" => exports.upsert.call(memory, pair),
+            "select" => exports.select.call(memory, (*cache, key.0, key.1)),
             "peek" => exports.cache_peek.call(memory, (*cache, key.0, key.1)),
-            "contains" | "ttl" => exports.cache_ttl.call(memory, (*cache, key.0, key.1)),
-            "delete" => exports.cache_delete.call(memory, (*cache, key.0, key.1)),
+            "contains" => exports.contains.call(memory, (*cache, key.0, key.1)),
+            "ttl" => exports.cache_ttl.call(memory, (*cache, key.0, key.1)),
+            "delete" => exports.delete.call(memory, (*cache, key.0, key.1)),
             "increment" => {
                 let by = step["by"].as_i64().expect("an amount");
-                exports.cache_increment.call(memory, (*cache, key.0, key.1, by))
+                exports.increment.call(memory, (*cache, key.0, key.1, by))
             }
             "compare_and_swap" => exports
-                .cache_compare_and_swap
+                .compare_and_swap
                 .call(memory, (*cache, key.0, key.1, was.0, was_len, next.0, next_len)),
             "touch" => exports.cache_touch.call(memory, (*cache, key.0, key.1, ttl(step))),
             "len" => exports.len.call(memory, (*cache,)),

@@ -73,14 +73,11 @@ exports! {
     cache_dump = "twindex_cache_dump" (u32);
     cache_load = "twindex_cache_load" (u32, u32, u32, u32, u32, f64, f64, f64);
     cache_figures = "twindex_cache_figures" (u32);
-    cache_insert = "twindex_cache_insert" (u32, u32, u32, u32, u32, f64);
-    cache_replace = "twindex_cache_replace" (u32, u32, u32, u32, u32, f64);
-    cache_upsert = "twindex_cache_upsert" (u32, u32, u32, u32, u32, f64);
-    cache_delete = "twindex_cache_delete" (u32, u32, u32);
-    cache_select = "twindex_cache_select" (u32, u32, u32);
+    cache_write = "twindex_cache_write" (u32, u32, u32, u32, u32, u32, f64);
     cache_peek = "twindex_cache_peek" (u32, u32, u32);
     cache_ttl = "twindex_cache_ttl" (u32, u32, u32);
     cache_touch = "twindex_cache_touch" (u32, u32, u32, f64);
-    cache_increment = "twindex_cache_increment" (u32, u32, u32, i64);
-    cache_compare_and_swap = "twindex_cache_compare_and_swap" (u32, u32, u32, u32, u32, u32, u32);
 }
+
+/// What the modules export that keep stores in files.
+pub(crate) const OF_FILES: &[&str] = &["twindex_file", "twindex_open", "twindex_refuse", "twindex_synced"];

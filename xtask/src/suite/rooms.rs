@@ -281,7 +281,6 @@ fn wasm(suite: &Suite) -> Vec<Job<'_>> {
             log.run(&mut npm(folder, &["run", "test:browser"]))
         });
         steps.check("wasm: npm run test:package", |log| {
-            need(Tool::Browser)?;
             npm_ci(&folder.join("test/package"), log)?;
             log.run(&mut npm(folder, &["run", "test:package"]))
         });

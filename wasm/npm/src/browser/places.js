@@ -1,18 +1,22 @@
 // Where a browser keeps the files of a store. Each is a row of files, numbered as they were begun:
 //
-//   list()               the numbers that there are
-//   read(number)         the bytes of a file, of which the end may be cut
-//   create(number)       a new file, with append(bytes), flush() and close()
+//   list()                     the numbers that there are
+//   read(number)               the bytes of a file, of which the end may be cut
+//   create(number)             a new file, with append(bytes), flush() and close(), which return a promise where they cannot do it at once
+//   open(number, end, bytes)   such a file to go on behind `end`, where it has `bytes`; `undefined` where that cannot be
 //   remove(number)
+//   destroy()                  removes all
+//
+// A class of them has isHere() and names(), the names under which something is kept.
 
 const SUFFIX = '.twx'
+const FILE = /^(.+)\.(\d+)\.twx$/
+const BASE = 'twindex:'
 
 /** Files of the origin's private file system, as workers alone can write them at once. */
 export class PrivateFiles {
   /** What it is called in messages. */
   kind = 'opfs'
-  /** Whether `append` has written when it returns, so that what a killed tab wrote is there. */
-  isPrompt = true
   #folder
   #name
 
@@ -20,6 +24,15 @@ export class PrivateFiles {
     return (
       typeof FileSystemFileHandle === 'function' && 'createSyncAccessHandle' in FileSystemFileHandle.prototype
     )
+  }
+
+  static async names() {
+    const names = new Set()
+    for await (const file of (await navigator.storage.getDirectory()).keys()) {
+      const [, name] = FILE.exec(file) ?? []
+      if (name !== undefined) names.add(decodeURIComponent(name))
+    }
+    return [...names]
   }
 
   constructor(name) {
@@ -61,29 +74,38 @@ export class PrivateFiles {
     }
   }
 
-  async create(number) {
+  create(number) {
+    return this.open(number, 0)
+  }
+
+  async open(number, start) {
     const folder = await this.#open()
     const handle = await folder.getFileHandle(this.#file(number), { create: true })
     const file = await handle.createSyncAccessHandle()
-    file.truncate(0)
-    let end = 0
+    file.truncate(start)
+    let end = start
     return {
       append(bytes) {
-        while (bytes.length > 0) {
-          const written = file.write(bytes, { at: end })
+        let rest = bytes
+        while (rest.length > 0) {
+          const written = file.write(rest, { at: end })
           if (written === 0) throw new Error('nothing was written')
           end += written
-          bytes = bytes.subarray(written)
+          rest = rest.subarray(written)
         }
       },
-      flush: async () => file.flush(),
-      close: async () => file.close(),
+      flush: () => void file.flush(),
+      close: () => void file.close(),
     }
   }
 
   async remove(number) {
     const folder = await this.#open()
     await folder.removeEntry(this.#file(number))
+  }
+
+  async destroy() {
+    for (const number of await this.list()) await this.remove(number)
   }
 }
 
@@ -96,12 +118,16 @@ const request = (made) =>
 /** Files as pieces in IndexedDB, which is there in windows too and writes later. */
 export class IndexedFiles {
   kind = 'indexeddb'
-  isPrompt = false
   #name
   #base
 
   static isHere() {
     return typeof indexedDB === 'object' && indexedDB !== null
+  }
+
+  static async names() {
+    const names = (await indexedDB.databases()).map(({ name }) => name)
+    return names.filter((name) => name.startsWith(BASE)).map((name) => name.slice(BASE.length))
   }
 
   constructor(name) {
@@ -110,9 +136,14 @@ export class IndexedFiles {
 
   async #open() {
     if (this.#base === undefined) {
-      const opening = indexedDB.open(`twindex:${this.#name}`, 1)
+      const opening = indexedDB.open(BASE + this.#name, 1)
       opening.onupgradeneeded = () => opening.result.createObjectStore('pieces')
       this.#base = await request(opening)
+      // Another tab or worker removes the store, or gives it another name.
+      this.#base.onversionchange = () => {
+        this.#base?.close()
+        this.#base = undefined
+      }
     }
     return this.#base
   }
@@ -141,8 +172,19 @@ export class IndexedFiles {
     return new Uint8Array(await new Blob(pieces).arrayBuffer())
   }
 
-  async create(number) {
-    let next = 0
+  create(number) {
+    return this.#file(number, 0)
+  }
+
+  async open(number, end, bytes) {
+    // What a tab left unfinished lies within a piece.
+    if (end < bytes) return undefined
+    const keys = await this.#pieces('readonly', (pieces) => pieces.getAllKeys(this.#all(number)))
+    return this.#file(number, keys.at(-1)[1] + 1)
+  }
+
+  #file(number, first) {
+    let next = first
     let pending = []
     let writing = Promise.resolve()
     const flush = () => {
@@ -160,5 +202,12 @@ export class IndexedFiles {
 
   async remove(number) {
     await this.#pieces('readwrite', (pieces) => pieces.delete(this.#all(number)))
+  }
+
+  async destroy() {
+    const base = await this.#open()
+    base.close()
+    this.#base = undefined
+    await request(indexedDB.deleteDatabase(BASE + this.#name))
   }
 }

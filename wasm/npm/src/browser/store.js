@@ -1,39 +1,52 @@
 // A store that is kept in a place of files.
 //
-// A file is a dump and the log behind it. The one with the highest number whose dump is whole is the store: a new one is
-// begun beside it at each opening and compaction, and the old one goes once the new one is on disk.
+// The module says what is written: the bytes of a new file, and after each call the record of what that call changed. The file with
+// the highest number is the store. A compaction begins the next one beside it, and removes the old one once the new one is on disk.
 
-import { corrupt, isUnfinished, wholePart, withSalt } from '../records.js'
 import { makeError } from '../shared/errors.js'
 import { INTERNAL } from '../shared/internal.js'
 import { readLimit } from '../shared/options.js'
-import { loadStore, storeClass } from '../store.js'
-import { Journal, refuseWrites } from './journal.js'
+import { limitBits, storeClass } from '../store.js'
+import { putBytes } from '../text.js'
 
 const SECOND = 1000
-const readOnlyError = () => makeError('TWINDEX_READ_ONLY', 'the store was opened with readOnly')
-
+/** A log is compacted once the file has this many bytes for each that the store holds in memory. */
+const BYTES_PER_BYTE = 3
+const LEAST_BYTES = 4 * 1024 * 1024
 /** How often, and how many milliseconds apart, a reader looks again for a file that the tab that leads has just begun. */
 const READS = 10
 const PAUSE = 10
+/** The reasons for which the module refuses writes. */
+const [READ_ONLY, LOG_FAILED] = [0, 1]
+
+const random = () => crypto.getRandomValues(new BigUint64Array(1))[0] || 1n
+/** Goes on with `next` at once where there is nothing to wait for. */
+const after = (waited, next) => (waited === undefined ? next() : waited.then(next))
+const newestFirst = async (place) => (await place.list()).sort((a, b) => b - a)
+
+/** What the module makes of a file: its store, if it was ever finished. */
+function openFile(core, bytes, limit) {
+  const length = putBytes(core, 0, bytes)
+  const handle = core.status(core.exports.twindex_open(core.input, length, limitBits(limit), random()))
+  return handle === 0 ? undefined : { handle, end: core.answerCount, bytes: bytes.length }
+}
 
 /**
- * Finds the newest file whose dump is whole: the numbers that there are, its bytes, and how many were cut off it. An older
- * file counts only where the newer ones were begun and never finished, since then it has everything.
+ * Opens the newest file. An older one counts only where the newer ones were begun and never finished, since then it has
+ * everything. What is damaged is an error, and stays.
  */
-async function newest(place, readOnly) {
+async function openNewest(core, place, limit, readOnly) {
   for (let read = 1; ; read++) {
-    const numbers = (await place.list()).sort((a, b) => b - a)
     try {
+      const numbers = await newestFirst(place)
       for (const number of numbers) {
-        const bytes = await place.read(number)
-        const end = wholePart(bytes)
-        if (end !== undefined) return { numbers, bytes: bytes.subarray(0, end), cut: bytes.length - end }
-        if (!isUnfinished(bytes)) throw corrupt(0, 'this is no whole file of Twindex')
+        const opened = openFile(core, await place.read(number), limit)
+        if (opened !== undefined) return { ...opened, number, numbers }
       }
-      if (numbers.length === 0) return { numbers, cut: 0 }
-      if (!readOnly || read === READS)
-        throw corrupt(0, 'the file ends in its dump, and there is no older one')
+      if (numbers.length === 0) return undefined
+      if (!readOnly || read === READS) {
+        throw makeError('TWINDEX_CORRUPT', 'the file ends within its dump, and there is no older one')
+      }
     } catch (error) {
       // A reader may have come just when the tab that leads took a file away.
       if (!readOnly || error.name !== 'NotFoundError' || read === READS) throw error
@@ -42,207 +55,331 @@ async function newest(place, readOnly) {
   }
 }
 
-/** The newest file that was finished, damaged or not; where there is none, the newest. */
-async function newestAsItIs(place) {
-  const numbers = (await place.list()).sort((a, b) => b - a)
+/** The bytes of the newest file that was finished, damaged or not; where there is none, of the newest. */
+async function newestAsItIs(core, place) {
+  const numbers = await newestFirst(place)
   if (numbers.length === 0) throw makeError('TWINDEX_IO', 'there is no store of this name')
   const files = await Promise.all(numbers.map((number) => place.read(number)))
-  return files.find((bytes) => !isUnfinished(bytes)) ?? files[0]
+  const isFinished = (bytes) => {
+    try {
+      const opened = openFile(core, bytes)
+      if (opened !== undefined) core.exports.twindex_close(opened.handle)
+      return opened !== undefined
+    } catch {
+      return true
+    }
+  }
+  return files.find(isFinished) ?? files[0]
 }
 
 /** What `check` of a store that is kept says, which nobody need have open. */
 export async function checkKept(core, place, options) {
   const { check } = await import('../verify.js')
-  return check(storeClass(core), await newestAsItIs(place), options)
+  return check(storeClass(core), await newestAsItIs(core, place), options)
 }
 
 /** Saves what is left of a store in another place, where none is yet. */
 export async function recoverKept(core, place, to, options) {
-  const bytes = await newestAsItIs(place)
-  if ((await to.list()).length > 0) throw makeError('TWINDEX_IO', 'there is a store of this name already')
+  const bytes = await newestAsItIs(core, place)
+  await checkFree(to)
   const { recover } = await import('../verify.js')
   const { file, ...recovery } = recover(storeClass(core), bytes, options)
-  const made = await to.create(1)
-  made.append(file)
-  await made.flush()
-  await made.close()
+  await writeFile(to, 1, file)
   return recovery
 }
 
-export async function openKept(core, place, { durability, readOnly, memoryLimit, release }) {
-  const found = await newest(place, readOnly)
-  const file = new File(place, found, durability, release)
-  const Kept = keptClass(core, file, readOnly)
-  const limit = readLimit(memoryLimit)
-  const store =
-    found.bytes === undefined
-      ? new Kept({ memoryLimit: limit })
-      : new Kept(INTERNAL, loadStore(core, found.bytes, limit), limit)
-  if (readOnly) {
-    refuseWrites(core, () => {
-      throw readOnlyError()
-    })
-  } else {
-    file.journal = new Journal(
-      core,
-      () => file.check(),
-      (operations) => file.write(operations),
-    )
-    await store.compact()
-  }
-  return store
+/** Gives the files of a store another name, under which there is none yet. Until all are there, the old ones stay. */
+export async function renameKept(place, to) {
+  const numbers = await newestFirst(place)
+  if (numbers.length === 0) throw makeError('TWINDEX_IO', 'there is no store of this name')
+  await checkFree(to)
+  for (const number of numbers) await writeFile(to, number, await place.read(number))
+  await place.destroy()
 }
 
-function keptClass(core, file, readOnly) {
-  return class Store extends storeClass(core) {
-    table(name, options) {
-      const isThere = () => this.tables().some(([known]) => known === name)
-      if (readOnly && options?.create !== false && !isThere()) throw readOnlyError()
-      return super.table(name, options)
+async function checkFree(place) {
+  if ((await place.list()).length > 0) throw makeError('TWINDEX_IO', 'there is a store of this name already')
+}
+
+async function writeFile(place, number, bytes) {
+  const file = await place.create(number)
+  file.append(bytes)
+  await file.flush()
+  await file.close()
+}
+
+/** `lock` has `close()`, which is called when the store begins to close, and `release()` for when it has. */
+export async function openKept(core, place, { durability, readOnly, memoryLimit, lock }) {
+  const limit = readLimit(memoryLimit)
+  const found = await openNewest(core, place, limit, readOnly)
+  const handle = found?.handle ?? core.status(core.exports.twindex_store_new(limitBits(limit)))
+  const file = readOnly ? undefined : new Log(core, handle, place, found, durability, lock)
+  if (readOnly) core.status(core.exports.twindex_refuse(handle, READ_ONLY))
+  else await file.start()
+  const cut = found === undefined ? 0 : found.bytes - found.end
+  const torn = cut > 0 ? { offset: found.end, bytes: cut } : undefined
+  return new (keptClass(core))(INTERNAL, handle, limit, { file, torn, storage: place.kind })
+}
+
+function keptClass(core) {
+  const Base = storeClass(core)
+  class Store extends Base {
+    #file
+    #torn
+    #storage
+
+    constructor(internal, handle, limit, { file, torn, storage }) {
+      super(internal, handle, limit)
+      this.#file = file
+      this.#torn = torn
+      this.#storage = storage
     }
 
     get readOnly() {
-      return readOnly
+      return this.#file === undefined
     }
 
     get storage() {
-      return file.place.kind
+      return this.#storage
     }
 
     get torn() {
-      return file.torn
+      return this.#torn
     }
 
     /** Puts what was written on the disk. */
     async flush() {
-      if (!readOnly) await file.flush()
+      await this.#file?.flush()
     }
 
     /** Begins a new file, without what was replaced and deleted. */
     async compact() {
-      if (readOnly) throw readOnlyError()
-      await file.begin(
-        () => this.dumpSync(),
-        () => this.tables().map(([name]) => name),
-      )
+      if (this.#file === undefined)
+        throw makeError('TWINDEX_READ_ONLY', 'the store was opened for reading alone')
+      await this.#file.compact()
     }
 
     async close() {
-      if (this.closed) return
-      super.closeSync()
-      if (!readOnly) await file.close()
+      await this.#close()
     }
 
     closeSync() {
-      this.close()
+      this.#close()
+    }
+
+    #close() {
+      if (this.closed) return undefined
+      // Before the file is closed: what a flush says is the last that the module has to say of it.
+      const last = this.#file?.last()
+      super.closeSync()
+      return this.#file?.close(last)
     }
   }
+  // A store that is made of this one's class is one in memory, as any other.
+  Store.prototype.constructor = Base
+  return Store
 }
 
-class File {
-  journal
-  torn
+/** The file to which the records of a store go. */
+class Log {
+  #core
+  #store
+  #place
+  #found
   #numbers
   #durability
-  #release
-  #salt
-  #end
+  #lock
   #file
-  #failed
+  /** Where the next record goes, and how much of the file needs no note that it is on disk. */
+  #end = 0
+  #noted = 0
+  /** The file is compacted once it has so many bytes. */
+  #most = LEAST_BYTES
+  #failure
   #timer
+  /** The last compaction, and how many are under way. */
   #turn = Promise.resolve()
+  #compacting = 0
 
-  constructor(place, { numbers, bytes, cut }, durability, release) {
-    this.place = place
-    this.#numbers = numbers
+  constructor(core, store, place, found, durability, lock) {
+    this.#core = core
+    this.#store = store
+    this.#place = place
+    this.#found = found
+    this.#numbers = found?.numbers ?? []
     this.#durability = durability
-    this.#release = release
-    if (cut > 0 && bytes !== undefined) this.torn = { offset: bytes.length, bytes: cut }
+    this.#lock = lock
   }
 
-  /** Puts a dump in the place of the file, once those that were asked for before have done so. */
-  begin(dump, names) {
-    const begun = this.#turn.then(() => this.#begin(dump, names))
-    this.#turn = begun.catch(() => {})
-    return begun
+  /** Goes on in the file that was found, or begins one. */
+  async start() {
+    const core = this.#core
+    const { number, end, bytes } = this.#found ?? {}
+    const file = number === undefined ? undefined : await this.#place.open(number, end, bytes)
+    core.onRecord = (record) => this.#append(record)
+    if (file === undefined) return this.compact()
+    this.#file = file
+    this.#end = end
+    this.#noted = end
+    core.status(core.exports.twindex_memory(this.#store))
+    this.#most = Math.max(LEAST_BYTES, BYTES_PER_BYTE * core.answerCount)
+    if (end > this.#most) return this.compact()
+    return this.#removeOthers(number)
   }
 
-  async #begin(dump, names) {
-    this.check()
-    const [salt] = crypto.getRandomValues(new BigUint64Array(1))
-    const before = this.#file
+  /** Begins a new file with a dump of the store, once those that were asked for before have done so. */
+  compact() {
+    this.#compacting++
+    const compacted = this.#turn.then(() => this.#compact()).finally(() => this.#compacting--)
+    this.#turn = compacted.catch(() => {})
+    return compacted
+  }
+
+  async #compact() {
+    this.#check()
+    const core = this.#core
     const number = Math.max(0, ...this.#numbers) + 1
-    const made = await this.place.create(number)
+    const made = await this.#place.create(number)
+    const before = this.#file
+    let bytes
+    try {
+      // No write may come between the dump and its log.
+      core.status(core.exports.twindex_file(this.#store, random()))
+      bytes = core.answerBytes()
+    } catch (error) {
+      await made.close()
+      await this.#place.remove(number)
+      throw error
+    }
     this.#numbers.push(number)
-    // No write may come between the dump and its log.
-    const bytes = withSalt(dump(), salt || 1n)
-    this.journal.start(names())
-    this.#salt = salt || 1n
-    this.#end = bytes.length
     this.#file = made
-    await this.#trying(async () => {
+    this.#end = bytes.length
+    this.#noted = bytes.length
+    this.#most = Math.max(LEAST_BYTES, BYTES_PER_BYTE * bytes.length)
+    await this.#trying(() => {
       made.append(bytes)
-      await made.flush()
+      return made.flush()
     })
     await before?.close()
+    await this.#removeOthers(number)
+  }
+
+  async #removeOthers(number) {
     const left = [number]
     for (const old of this.#numbers.filter((known) => known !== number)) {
       // One that a tab had open that has just died goes at a later time.
-      await this.place.remove(old).catch(() => left.push(old))
+      await this.#place.remove(old).catch(() => left.push(old))
     }
     this.#numbers = left
   }
 
-  write(operations) {
-    const record = operations.seal(this.#salt, this.#end)
-    try {
-      this.#file.append(record)
-    } catch (error) {
-      this.#fail(error)
-    }
-    this.#end += record.length
-    if (this.#durability === 'always') this.flush().catch(() => {})
+  /** Appends a record of the module, in the call that wrote it. */
+  #append(record) {
+    this.#write(record)
+    if (this.#durability === 'always') this.#flushAtOnce()
     else if (this.#durability === 'everysec') {
       this.#timer ??= setTimeout(() => {
         this.#timer = undefined
         this.flush().catch(() => {}) // told of by the next write
       }, SECOND)
     }
+    if (this.#end > this.#most && this.#compacting === 0) this.compact().catch(() => {}) // the same
   }
 
-  flush() {
-    return this.#trying(() => this.#file.flush())
-  }
-
-  async close() {
-    clearTimeout(this.#timer)
-    await this.#turn
+  #write(bytes) {
     try {
-      await this.flush()
-      await this.#file.close()
-    } finally {
-      this.#release()
+      this.#file.append(bytes)
+    } catch (error) {
+      throw this.#failed(error)
     }
+    this.#end += bytes.length
+  }
+
+  async flush() {
+    const [file, end] = [this.#file, this.#end]
+    await this.#trying(() => file.flush())
+    if (file === this.#file) this.#noteAsSynced(end)
+  }
+
+  /** Where the place flushes at once, the write that asked for it fails with it. */
+  #flushAtOnce() {
+    const end = this.#end
+    let flushed
+    try {
+      flushed = this.#file.flush()
+    } catch (error) {
+      throw this.#failed(error)
+    }
+    if (flushed === undefined) this.#noteAsSynced(end)
+    else flushed.catch((error) => this.#failed(error)) // told of by the next write
+  }
+
+  /** Notes in the log that it is on disk up to `end`, where that is more than notes. */
+  #noteAsSynced(end) {
+    const note = this.#store !== undefined && end > this.#noted ? this.#note(end) : undefined
+    if (note === undefined) return
+    this.#write(note)
+    this.#noted = this.#end
+  }
+
+  #note(end) {
+    this.#core.exports.twindex_synced(this.#store, BigInt(end))
+    return this.#core.takeRecord()
+  }
+
+  /** The note that all is on disk, for when the store is closed and that is so. */
+  last() {
+    return this.#failure === undefined && this.#end > this.#noted ? this.#note(this.#end) : undefined
+  }
+
+  /** Puts the rest on the disk, at once where the place can, and gives up the lock. */
+  close(last) {
+    clearTimeout(this.#timer)
+    this.#store = undefined
+    this.#lock.close()
+    const release = () => this.#lock.release()
+    let closed
+    try {
+      closed = after(this.#compacting > 0 ? this.#turn : undefined, () => this.#closeFile(last))
+    } catch (error) {
+      release()
+      throw error
+    }
+    if (closed === undefined) return release()
+    return closed.finally(release)
+  }
+
+  #closeFile(last) {
+    const file = this.#file
+    if (this.#failure !== undefined) return after(file.close(), () => this.#check())
+    return after(file.flush(), () => {
+      if (last !== undefined) file.append(last)
+      return file.close()
+    })
   }
 
   /** Fails where the file cannot be written any more. */
-  check() {
-    if (this.#failed !== undefined) this.#fail(this.#failed)
+  #check() {
+    if (this.#failure !== undefined) throw this.#failure
   }
 
   async #trying(work) {
-    this.check()
+    this.#check()
     try {
       await work()
     } catch (error) {
-      this.#fail(error)
+      throw this.#failed(error)
     }
   }
 
-  #fail(cause) {
-    this.#failed = cause
-    throw Object.assign(makeError('TWINDEX_LOG_FAILED', `writing to the store failed: ${cause.message}`), {
-      cause,
-    })
+  /** The error of every write from now on. */
+  #failed(cause) {
+    if (this.#failure === undefined) {
+      const message = `writing to the store failed: ${cause.message}`
+      this.#failure = Object.assign(makeError('TWINDEX_LOG_FAILED', message), { cause })
+      this.#core.failure = this.#failure
+      if (this.#store !== undefined) this.#core.exports.twindex_refuse(this.#store, LOG_FAILED)
+    }
+    return this.#failure
   }
 }

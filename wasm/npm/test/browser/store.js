@@ -1,6 +1,6 @@
 // Runs in a page: a worker that has a store, and does what it is told.
 const source = `
-  import { open } from 'ADDRESStwindex-wasm/browser.js'
+  import { check, list, open, remove, rename } from 'ADDRESStwindex-wasm/browser.js'
   let store
   const commands = {
     open: async (name, options) => {
@@ -21,6 +21,11 @@ const source = `
     compact: () => store.compact(),
     close: () => store.close(),
     dump: () => store.dumpSync(),
+    closeSync: () => store.closeSync(),
+    list: (options) => list(options),
+    remove: (name, options) => remove(name, options),
+    rename: (name, to, options) => rename(name, to, options),
+    check: async (name, options) => (await check(name, options)).damage,
     takeFiles: () => { delete FileSystemFileHandle.prototype.createSyncAccessHandle },
   }
   onmessage = async ({ data: [id, command, ...args] }) => {

@@ -58,6 +58,7 @@ test('it has all that it needs and nothing else', () => {
     'index.js',
     'package.json',
     'twindex.fast.wasm',
+    'twindex.files.wasm',
     'twindex.wasm',
   ])
 })
@@ -289,7 +290,9 @@ test('an app that esbuild builds runs in a browser, with the module copied besid
   })
   assert.deepEqual(warnings, [])
   copyFileSync(join(app, 'index.html'), join(app, 'built/index.html'))
-  copyFileSync(join(installed, 'twindex.wasm'), join(app, 'built/twindex.wasm'))
+  for (const module of ['twindex.wasm', 'twindex.files.wasm']) {
+    copyFileSync(join(installed, module), join(app, 'built', module))
+  }
   const server = await preview({ root: app, logLevel: 'error', build: { outDir: 'built' } })
   assert.deepEqual(await served(server), EXPECTED)
 })

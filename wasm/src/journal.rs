@@ -1,0 +1,233 @@
+//! What a kept store adds to its file.
+//!
+//! A store that a host keeps in a file has a journal. What a call changes in such a store is one record of the file's log. It is
+//! sealed at the end of the call, and the host finds it in the answer cell. The host appends it to the file before its next call.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use twindex::{Store, Table};
+use twindex_format::{Loader, Operation, Operations, Position, TableEntry, synced, write_tables};
+
+use crate::answer::{self, Output};
+use crate::failure::{Failed, Failure, LOG_FAILED, NOT_SUPPORTED, READ_ONLY, TYPE};
+
+/// A buffer of more bytes than this is given back on the next call.
+const KEEP_BYTES: usize = 64 * 1024;
+/// What an operation has beside a key and a value, at most: a table's entry is the longest.
+const HEAD_BYTES: usize = 1024;
+const SYNCED_BYTES: usize = twindex_format::HEAD_BYTES + size_of::<u64>();
+
+pub(crate) type Shared = Rc<RefCell<Journal>>;
+
+/// Why writes are refused.
+#[derive(Clone, Copy)]
+pub(crate) enum Refusal {
+    ReadOnly,
+    LogFailed,
+    /// A cache in a store that is kept in a file.
+    Cache,
+    /// The store has no file, where one is needed.
+    NoFile,
+}
+
+impl Refusal {
+    pub(crate) fn code(self) -> &'static str {
+        match self {
+            Self::ReadOnly => READ_ONLY,
+            Self::LogFailed => LOG_FAILED,
+            Self::Cache => NOT_SUPPORTED,
+            Self::NoFile => TYPE,
+        }
+    }
+
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "the store was opened for reading alone",
+            Self::Cache => {
+                "the file of a store keeps tables alone: make the cache in a store in memory, or on its own"
+            }
+            Self::NoFile => "this store is kept in no file",
+            Self::LogFailed => "writing to the store's file failed before: open it again",
+        }
+    }
+}
+
+/// A cache in a store of this journal.
+pub(crate) fn no_cache(_: &Shared) -> Failed {
+    Failure::Refused(Refusal::Cache).into()
+}
+
+/// Where a store's file stands.
+pub(crate) struct Journal {
+    salt: u64,
+    /// Where the next record begins.
+    end: u64,
+    position: Position,
+    /// The next record says the position behind it: the file was written in another session until now.
+    begins_session: bool,
+    tables: Vec<(u32, Table)>,
+    next_id: u32,
+    pub(crate) refusal: Option<Refusal>,
+}
+
+impl Journal {
+    /// A journal for the file that a store was read from, whose log goes on at `end` in another session.
+    pub(crate) fn of_file(salt: u64, end: u64, session: u64, loader: &Loader) -> Self {
+        let position = Position { session, ..loader.position() };
+        let mut tables = Vec::new();
+        for (id, table) in loader.tables() {
+            tables.push((id, table.clone()));
+        }
+        let next_id = loader.next_id();
+        Self { salt, end, position, begins_session: true, tables, next_id, refusal: None }
+    }
+
+    /// A journal for a store that is in no file yet.
+    pub(crate) fn new(store: &Store) -> Self {
+        let mut journal = Self::of_file(0, 0, 0, &Loader::new(store.clone()));
+        journal.begins_session = false;
+        journal
+    }
+
+    /// Begins a file of this salt in `file`: a dump of the store, behind which the log goes on.
+    pub(crate) fn begin(&mut self, salt: u64, file: &mut Output) -> Result<(), Failed> {
+        let is_first = self.salt == 0;
+        write_tables(&self.tables, salt, file, &mut |_| ())?;
+        if is_first {
+            self.position = Position { session: salt, sequence: 0 };
+        } else {
+            // The history goes on.
+            let mut position = Operations::default();
+            position.push(0, Operation::Position(self.position));
+            let end = file.len() as u64;
+            file.push(position.seal(salt, end))?;
+        }
+        self.begins_session = false;
+        (self.salt, self.end) = (salt, file.len() as u64);
+        Ok(())
+    }
+
+    /// The record that says that the file's first `offset` bytes are on disk.
+    pub(crate) fn synced(&mut self, offset: u64) -> [u8; SYNCED_BYTES] {
+        let record = synced(self.salt, self.end, offset.min(self.end));
+        self.end += record.len() as u64;
+        record
+    }
+
+    /// The id that the file has for a table, unless it was dropped.
+    pub(crate) fn id(&self, table: &Table) -> Option<u32> {
+        let is_it = |(_, known): &&(u32, Table)| known.name() == table.name();
+        self.tables.iter().find(is_it).filter(|_| !table.is_dropped()).map(|(id, _)| *id)
+    }
+}
+
+/// A table's place in the file of its store.
+pub(crate) struct Logged {
+    pub(crate) journal: Shared,
+    pub(crate) id: u32,
+}
+
+/// What a call changes, until it is sealed.
+pub(crate) struct Log {
+    operations: Operations,
+    /// The journal of the store that the call changes.
+    journal: Option<Shared>,
+    is_sealed: bool,
+}
+
+impl Log {
+    pub(crate) fn new() -> Self {
+        Self { operations: Operations::default(), journal: None, is_sealed: false }
+    }
+
+    /// Makes room for an operation, before it is done. Fails where the store refuses writes.
+    #[inline]
+    pub(crate) fn expect(&mut self, logged: Option<&Logged>, bytes: usize) -> Result<(), Failed> {
+        logged.map_or(Ok(()), |logged| self.expect_in(&logged.journal, bytes))
+    }
+
+    #[cold]
+    pub(crate) fn expect_in(&mut self, journal: &Shared, bytes: usize) -> Result<(), Failed> {
+        if let Some(refusal) = journal.borrow().refusal {
+            return Err(Failure::Refused(refusal).into());
+        }
+        let bytes = bytes + HEAD_BYTES;
+        Ok(self.operations.reserve(bytes).map_err(|_| Failure::NoMemory { bytes })?)
+    }
+
+    /// Adds an operation that was done.
+    #[inline]
+    pub(crate) fn add(&mut self, logged: Option<&Logged>, operation: Operation<'_>) {
+        if let Some(Logged { journal, id }) = logged {
+            self.add_to(journal, *id, operation);
+        }
+    }
+
+    #[cold]
+    fn add_to(&mut self, journal: &Shared, id: u32, operation: Operation<'_>) {
+        self.operations.push(id, operation);
+        self.journal.get_or_insert_with(|| Rc::clone(journal));
+    }
+
+    /// The place of a table that was opened, or created.
+    pub(crate) fn opened(&mut self, journal: &Shared, table: &Table) -> Logged {
+        let known = journal.borrow().id(table);
+        let id = known.unwrap_or_else(|| {
+            let mut new = journal.borrow_mut();
+            let id = new.next_id;
+            new.next_id += 1;
+            new.tables.push((id, table.clone()));
+            id
+        });
+        if known.is_none() {
+            self.add_to(journal, id, Operation::Create(TableEntry::of(table)));
+        }
+        Logged { journal: Rc::clone(journal), id }
+    }
+
+    /// Adds that a table is dropped, before it is.
+    pub(crate) fn dropped(&mut self, journal: &Shared, table: &Table) {
+        let id = journal.borrow().id(table);
+        if let Some(id) = id {
+            journal.borrow_mut().tables.retain(|(known, _)| *known != id);
+            self.add_to(journal, id, Operation::Drop);
+        }
+    }
+
+    /// The host finds a record of another making in the answer cell.
+    pub(crate) fn is_made(&mut self, record: &[u8]) {
+        answer::set_record(record);
+        self.is_sealed = true;
+    }
+
+    /// Forgets the record of the call before, which the host has by now.
+    #[inline]
+    pub(crate) fn forget(&mut self) {
+        if self.is_sealed {
+            self.operations.clear(KEEP_BYTES);
+            answer::set_record(&[]);
+            self.is_sealed = false;
+        }
+    }
+
+    /// Makes a record of what the call has changed.
+    #[inline]
+    pub(crate) fn seal(&mut self) {
+        if let Some(journal) = self.journal.take() {
+            self.seal_for(&mut journal.borrow_mut());
+        }
+    }
+
+    #[cold]
+    fn seal_for(&mut self, journal: &mut Journal) {
+        journal.position.sequence = journal.position.sequence.wrapping_add(1);
+        if std::mem::take(&mut journal.begins_session) {
+            self.operations.begin_with(journal.position);
+        }
+        let record = self.operations.seal(journal.salt, journal.end);
+        journal.end += record.len() as u64;
+        answer::set_record(record);
+        self.is_sealed = true;
+    }
+}
