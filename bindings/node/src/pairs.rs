@@ -13,41 +13,42 @@ use crate::results::Results;
 use crate::slab::Slab;
 use crate::state::{Of, Parts, Prepared, State};
 
-/// The verbs that write a pair.
-#[derive(Clone, Copy)]
-pub(crate) enum Write {
-    Insert,
-    Replace,
-    Upsert,
-}
+/// The verbs that write a pair, as parameters of the functions that JavaScript sees.
+pub(crate) const INSERT: u8 = 0;
+pub(crate) const REPLACE: u8 = 1;
+pub(crate) const UPSERT: u8 = 2;
 
 type Done<'c> = Result<bool, Fault<'c>>;
+type AllDone<'c> = Result<Vec<bool>, Fault<'c>>;
+type Ttl = Option<Duration>;
 
 /// What tables and caches have in common.
 pub(crate) trait Pairs: Sized {
     /// All that are open, and what a call on one of them works with.
     fn all(state: &mut State) -> (&mut Slab<Of<Self>>, Tools<'_>);
     /// The time to live in this argument of a write, where pairs have one.
-    fn lifetime<'c>(js: Js<'c>, argument: Value<'c>) -> Option<Duration>;
+    fn lifetime<'c>(js: Js<'c>, argument: Value<'c>) -> Ttl;
 
     fn len(&self) -> usize;
     fn clear<'c>(&self) -> Result<(), Fault<'c>>;
-    fn write<'c>(&self, write: Write, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Done<'c>;
+    fn write<'c, const VERB: u8>(&self, key: &[u8], value: &[u8], ttl: Ttl) -> Done<'c>;
     fn delete<'c>(&self, key: &[u8]) -> Done<'c>;
     fn contains(&self, key: &[u8]) -> bool;
     fn select_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Option<()>;
     fn increment<'c>(&self, key: &[u8], by: i64) -> Result<i64, Fault<'c>>;
     fn swap<'c>(&self, key: &[u8], expected: Option<&[u8]>, value: Option<&[u8]>) -> Done<'c>;
 
-    fn write_many<'c>(
-        &self,
-        write: Write,
-        pairs: &[(&[u8], &[u8])],
-        ttl: Option<Duration>,
-    ) -> Result<Vec<bool>, Fault<'c>>;
-    fn delete_many<'c>(&self, keys: &[&[u8]]) -> Result<Vec<bool>, Fault<'c>>;
+    fn write_many<'c, const VERB: u8>(&self, pairs: &[(&[u8], &[u8])], ttl: Ttl) -> AllDone<'c>;
+    fn delete_many<'c>(&self, keys: &[&[u8]]) -> AllDone<'c>;
     /// Adds the value of each key to the results.
     fn select_many(&self, keys: &[&[u8]], results: &mut Results);
+}
+
+/// What all calls on pairs share.
+pub(crate) struct Tools<'s> {
+    input: &'s mut Input,
+    results: &'s mut Results,
+    prepared: &'s mut Option<Prepared>,
 }
 
 impl State {
@@ -61,84 +62,73 @@ impl State {
     }
 }
 
-/// What all calls on pairs share.
-pub(crate) struct Tools<'s> {
-    pub(crate) input: &'s mut Input,
-    pub(crate) results: &'s mut Results,
-    pub(crate) prepared: &'s mut Option<Prepared>,
-}
-
-macro_rules! all {
-    ($slab:ident) => {
+/// What both do by the same names: where they are in the state, and what of them reads.
+macro_rules! alike {
+    ($slab:ident, $reads:expr) => {
         fn all(state: &mut State) -> (&mut Slab<Of<Self>>, Tools<'_>) {
             let State { $slab, input, results, prepared, .. } = state;
             ($slab, Tools { input, results, prepared })
+        }
+
+        fn len(&self) -> usize {
+            Self::len(self)
+        }
+
+        fn clear<'c>(&self) -> Result<(), Fault<'c>> {
+            Ok(Self::clear(self)?)
+        }
+
+        #[inline]
+        fn delete<'c>(&self, key: &[u8]) -> Done<'c> {
+            Ok(Self::delete(self, key)?)
+        }
+
+        #[inline]
+        fn contains(&self, key: &[u8]) -> bool {
+            $reads(self).contains(key)
+        }
+
+        #[inline]
+        fn select_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Option<()> {
+            $reads(self).select_with(key, read)
+        }
+
+        fn increment<'c>(&self, key: &[u8], by: i64) -> Result<i64, Fault<'c>> {
+            Ok(Self::increment(self, key, by)?)
         }
     };
 }
 
 impl Pairs for Table {
-    all!(tables);
+    alike!(tables, Table::in_memory);
 
     #[inline]
-    fn lifetime<'c>(_: Js<'c>, _: Value<'c>) -> Option<Duration> {
+    fn lifetime<'c>(_: Js<'c>, _: Value<'c>) -> Ttl {
         None
     }
 
-    fn len(&self) -> usize {
-        Self::len(self)
-    }
-
-    fn clear<'c>(&self) -> Result<(), Fault<'c>> {
-        Ok(Self::clear(self)?)
-    }
-
     #[inline]
-    fn write<'c>(&self, write: Write, key: &[u8], value: &[u8], _: Option<Duration>) -> Done<'c> {
-        Ok(match write {
-            Write::Insert => self.insert(key, value),
-            Write::Replace => self.replace(key, value),
-            Write::Upsert => self.upsert(key, value),
+    fn write<'c, const VERB: u8>(&self, key: &[u8], value: &[u8], _: Ttl) -> Done<'c> {
+        Ok(match VERB {
+            INSERT => self.insert(key, value),
+            REPLACE => self.replace(key, value),
+            _ => self.upsert(key, value),
         }?)
-    }
-
-    #[inline]
-    fn delete<'c>(&self, key: &[u8]) -> Done<'c> {
-        Ok(Self::delete(self, key)?)
-    }
-
-    #[inline]
-    fn contains(&self, key: &[u8]) -> bool {
-        self.in_memory().contains(key)
-    }
-
-    #[inline]
-    fn select_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Option<()> {
-        self.in_memory().select_with(key, read)
-    }
-
-    fn increment<'c>(&self, key: &[u8], by: i64) -> Result<i64, Fault<'c>> {
-        Ok(Self::increment(self, key, by)?)
     }
 
     fn swap<'c>(&self, key: &[u8], expected: Option<&[u8]>, value: Option<&[u8]>) -> Done<'c> {
         Ok(self.compare_and_swap(key, expected, value)?)
     }
 
-    fn write_many<'c>(
-        &self,
-        write: Write,
-        pairs: &[(&[u8], &[u8])],
-        _: Option<Duration>,
-    ) -> Result<Vec<bool>, Fault<'c>> {
-        Ok(match write {
-            Write::Insert => self.insert_many(pairs),
-            Write::Replace => self.replace_many(pairs),
-            Write::Upsert => self.upsert_many(pairs),
+    fn write_many<'c, const VERB: u8>(&self, pairs: &[(&[u8], &[u8])], _: Ttl) -> AllDone<'c> {
+        Ok(match VERB {
+            INSERT => self.insert_many(pairs),
+            REPLACE => self.replace_many(pairs),
+            _ => self.upsert_many(pairs),
         }?)
     }
 
-    fn delete_many<'c>(&self, keys: &[&[u8]]) -> Result<Vec<bool>, Fault<'c>> {
+    fn delete_many<'c>(&self, keys: &[&[u8]]) -> AllDone<'c> {
         Ok(Self::delete_many(self, keys)?)
     }
 
@@ -151,52 +141,25 @@ impl Pairs for Table {
 }
 
 impl Pairs for Cache {
-    all!(caches);
+    alike!(caches, std::convert::identity);
 
     #[inline]
     #[allow(clippy::cast_sign_loss, reason = "lib/shared/cache.js has checked that it is not negative")]
-    fn lifetime<'c>(js: Js<'c>, argument: Value<'c>) -> Option<Duration> {
+    fn lifetime<'c>(js: Js<'c>, argument: Value<'c>) -> Ttl {
         let millis = js.get_f64(argument)?;
         Some(if millis.is_finite() { Duration::from_millis(millis.ceil() as u64) } else { Duration::MAX })
     }
 
-    fn len(&self) -> usize {
-        Self::len(self)
-    }
-
-    fn clear<'c>(&self) -> Result<(), Fault<'c>> {
-        Ok(Self::clear(self)?)
-    }
-
     #[inline]
-    fn write<'c>(&self, write: Write, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Done<'c> {
-        Ok(match (write, ttl) {
-            (Write::Insert, Some(ttl)) => self.insert_for(key, value, ttl),
-            (Write::Insert, None) => self.insert(key, value),
-            (Write::Replace, Some(ttl)) => self.replace_for(key, value, ttl),
-            (Write::Replace, None) => self.replace(key, value),
-            (Write::Upsert, Some(ttl)) => self.upsert_for(key, value, ttl),
-            (Write::Upsert, None) => self.upsert(key, value),
+    fn write<'c, const VERB: u8>(&self, key: &[u8], value: &[u8], ttl: Ttl) -> Done<'c> {
+        Ok(match (VERB, ttl) {
+            (INSERT, Some(ttl)) => self.insert_for(key, value, ttl),
+            (INSERT, None) => self.insert(key, value),
+            (REPLACE, Some(ttl)) => self.replace_for(key, value, ttl),
+            (REPLACE, None) => self.replace(key, value),
+            (_, Some(ttl)) => self.upsert_for(key, value, ttl),
+            (_, None) => self.upsert(key, value),
         }?)
-    }
-
-    #[inline]
-    fn delete<'c>(&self, key: &[u8]) -> Done<'c> {
-        Ok(Self::delete(self, key)?)
-    }
-
-    #[inline]
-    fn contains(&self, key: &[u8]) -> bool {
-        Self::contains(self, key)
-    }
-
-    #[inline]
-    fn select_with(&self, key: &[u8], read: impl FnOnce(&[u8])) -> Option<()> {
-        Self::select_with(self, key, read)
-    }
-
-    fn increment<'c>(&self, key: &[u8], by: i64) -> Result<i64, Fault<'c>> {
-        Ok(Self::increment(self, key, by)?)
     }
 
     fn swap<'c>(&self, key: &[u8], expected: Option<&[u8]>, value: Option<&[u8]>) -> Done<'c> {
@@ -213,16 +176,11 @@ impl Pairs for Cache {
     }
 
     /// What was written before one that fails stays written.
-    fn write_many<'c>(
-        &self,
-        write: Write,
-        pairs: &[(&[u8], &[u8])],
-        ttl: Option<Duration>,
-    ) -> Result<Vec<bool>, Fault<'c>> {
-        each(pairs, |(key, value)| Pairs::write(self, write, key, value, ttl))
+    fn write_many<'c, const VERB: u8>(&self, pairs: &[(&[u8], &[u8])], ttl: Ttl) -> AllDone<'c> {
+        each(pairs, |(key, value)| Pairs::write::<VERB>(self, key, value, ttl))
     }
 
-    fn delete_many<'c>(&self, keys: &[&[u8]]) -> Result<Vec<bool>, Fault<'c>> {
+    fn delete_many<'c>(&self, keys: &[&[u8]]) -> AllDone<'c> {
         each(keys, |key| Pairs::delete(self, key))
     }
 
@@ -236,7 +194,7 @@ impl Pairs for Cache {
 }
 
 /// Writes each, up to the first that fails.
-fn each<'c, T>(items: &[T], write: impl Fn(&T) -> Done<'c>) -> Result<Vec<bool>, Fault<'c>> {
+fn each<'c, T>(items: &[T], write: impl Fn(&T) -> Done<'c>) -> AllDone<'c> {
     let mut flags = collected(items.iter().map(|_| false))?;
     for (flag, item) in flags.iter_mut().zip(items) {
         *flag = write(item)?;

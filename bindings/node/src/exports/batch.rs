@@ -10,6 +10,7 @@ use crate::encoding::{Column, Encodings};
 use crate::fault::{Answer, Fault};
 use crate::input::amount;
 use crate::js::Value;
+use crate::pairs::{INSERT, REPLACE};
 use crate::state::{Of, Parts, State};
 
 /// `openBatch(store)`: the number of a batch.
@@ -50,19 +51,13 @@ fn add<'c>(
     Ok(Value::UNDEFINED)
 }
 
-/// `batchInsert(batch, table, key, value)`
-pub(crate) fn insert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    add(call, state, true, |batch, table, key, value| batch.insert(table, key, value))
-}
-
-/// `batchReplace(batch, table, key, value)`
-pub(crate) fn replace<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    add(call, state, true, |batch, table, key, value| batch.replace(table, key, value))
-}
-
-/// `batchUpsert(batch, table, key, value)`
-pub(crate) fn upsert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    add(call, state, true, |batch, table, key, value| batch.upsert(table, key, value))
+/// `batchInsert(batch, table, key, value)`, `batchReplace` and `batchUpsert`
+pub(crate) fn write<'c, const VERB: u8>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    add(call, state, true, |batch, table, key, value| match VERB {
+        INSERT => batch.insert(table, key, value),
+        REPLACE => batch.replace(table, key, value),
+        _ => batch.upsert(table, key, value),
+    })
 }
 
 /// `batchDelete(batch, table, key)`

@@ -9,7 +9,7 @@ use crate::encoding::{BLOCK_ITEMS, Column, Encodings};
 use crate::fault::{Answer, Fault};
 use crate::js::{Js, Value};
 use crate::memory::collected;
-use crate::pairs::{Pairs, Write};
+use crate::pairs::Pairs;
 use crate::results::{More, Results};
 use crate::staged::Staged;
 use crate::state::{Of, State};
@@ -52,25 +52,13 @@ pub(crate) fn booleans<'c>(js: Js<'c>, booleans: &[bool]) -> Answer<'c> {
     Ok(js.buffer(&collected(booleans.iter().copied().map(u8::from))?)?)
 }
 
-fn write<'c, T: Pairs>(call: &Call<'c>, state: &mut State, write: Write) -> Answer<'c> {
+/// `insertMany(ttl)`, `replaceMany` and `upsertMany`: whether each took effect.
+pub(crate) fn write<'c, T: Pairs, const VERB: u8>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let ttl = T::lifetime(call.js, call.argument(0));
-    let done = run::<T, _>(state, |of, staged, _| of.thing.write_many(write, &staged.pairs()?, ttl))?;
-    booleans(call.js, &done)
-}
-
-/// `insertMany()`: whether each took effect.
-pub(crate) fn insert<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    write::<Table>(call, state, Write::Insert)
-}
-
-/// `replaceMany()`: whether each took effect.
-pub(crate) fn replace<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    write::<Table>(call, state, Write::Replace)
-}
-
-/// `upsertMany(ttl)`: true for each.
-pub(crate) fn upsert<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    write::<T>(call, state, Write::Upsert)
+    booleans(
+        call.js,
+        &run::<T, _>(state, |of, staged, _| of.thing.write_many::<VERB>(&staged.pairs()?, ttl))?,
+    )
 }
 
 /// `deleteMany()`: whether each took effect.

@@ -10,7 +10,7 @@ use crate::encoding::{Column, Encoding, Encodings};
 use crate::fault::{Answer, Fault};
 use crate::input::amount;
 use crate::js::Value;
-use crate::pairs::{Pairs, Write};
+use crate::pairs::Pairs;
 use crate::results::single;
 use crate::state::{Of, Parts, State};
 
@@ -81,35 +81,16 @@ pub(super) fn keyed<'c, 's, T: Pairs>(
     Ok(parts)
 }
 
-#[inline]
-fn write<'c, T: Pairs>(call: &Call<'c>, state: &mut State, write: Write) -> Answer<'c> {
+/// `insert(table, key, value)`, `replace` and `upsert`: whether it took effect.
+pub(crate) fn write<'c, T: Pairs, const VERB: u8>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     state.input.ask(call.js, Region::Key, call.argument(1));
     state.input.ask(call.js, Region::Value, call.argument(2));
     let mut parts = state.parts::<T>(call.number(0))?;
     parts.settle_key(call.js, call.argument(1))?;
     parts.settle_value(call.js, call.argument(2))?;
     let Parts { table, input, .. } = parts;
-    Ok(call.js.boolean(table.thing.write(
-        write,
-        &input.key,
-        &input.value,
-        T::lifetime(call.js, call.argument(3)),
-    )?)?)
-}
-
-/// `insert(table, key, value)`: whether it took effect.
-pub(crate) fn insert<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    write::<T>(call, state, Write::Insert)
-}
-
-/// `replace(table, key, value)`: whether it took effect.
-pub(crate) fn replace<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    write::<T>(call, state, Write::Replace)
-}
-
-/// `upsert(table, key, value)`: true.
-pub(crate) fn upsert<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    write::<T>(call, state, Write::Upsert)
+    let ttl = T::lifetime(call.js, call.argument(3));
+    Ok(call.js.boolean(table.thing.write::<VERB>(&input.key, &input.value, ttl)?)?)
 }
 
 /// `delete(table, key)`: whether it took effect.
