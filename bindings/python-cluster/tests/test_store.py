@@ -228,7 +228,7 @@ def test_batches_are_filled_after_idling(url: str, namespace: str) -> None:
     asyncio.run(main())
 
 
-def test_views_and_forms(url: str, namespace: str) -> None:
+def test_views_are_live_and_objects_say_what_they_are(url: str, namespace: str) -> None:
     store = twindex.connect(url, namespace=namespace)
     log = store.table("log", index="sorted")
     log.update({"a": "1", "b": "2"})

@@ -107,7 +107,7 @@ async fn single_verbs(hash: &Table, sorted: &Table, hand: &Hand) -> Result<()> {
         let (key, value) = pair(number);
         let mut cmd = redis::cmd("FCALL");
         let tag = number % 16;
-        cmd.arg("twindex_2_upsert").arg(2).arg(format!("{{{tag}}}pairs")).arg(format!("{{{tag}}}order"));
+        cmd.arg("twindex_3_upsert").arg(2).arg(format!("{{{tag}}}pairs")).arg(format!("{{{tag}}}order"));
         cmd.arg(key).arg(value);
         cmd
     };
@@ -270,9 +270,10 @@ async fn unmerged(servers: &Cluster, hand: &Hand) -> Result<usize> {
         let (mut from, mut count) = (b"-".to_vec(), 0);
         loop {
             let mut cmd = redis::cmd("FCALL");
-            cmd.arg("twindex_2_page").arg(2).arg(&pairs).arg(&order).arg(&from[..]).arg("+").arg(0).arg(1024);
+            cmd.arg("twindex_3_page").arg(2).arg(&pairs).arg(&order).arg(&from[..]).arg("+").arg(0);
+            cmd.arg(1024).arg(1 << 18).arg(1024);
             let mut connection = hand.cluster.clone();
-            let (keys, _): (Vec<Vec<u8>>, Vec<Vec<u8>>) = cmd.query_async(&mut connection).await?;
+            let (_, keys, _): (u8, Vec<Vec<u8>>, Vec<Vec<u8>>) = cmd.query_async(&mut connection).await?;
             count += keys.len();
             match keys.last() {
                 Some(last) if keys.len() == 1024 => from = [b"(", &last[..]].concat(),
