@@ -61,7 +61,7 @@ pub(super) fn jobs(suite: &Suite) -> Vec<Job<'_>> {
             std::fs::write(folder.join("Cargo.toml"), manifest)?;
             std::fs::copy(suite.path("Cargo.lock"), folder.join("Cargo.lock"))?;
             std::fs::write(folder.join("src/main.rs"), example(suite, "Rust", "cargo add twindex")?)?;
-            let add = ["add", "--offline", "twindex", "--path"];
+            let add = ["add", "twindex", "--path"];
             log.run(command("cargo", folder).args(add).arg(suite.path("engine")))?;
             log.run(
                 command("cargo", folder).arg("run").env("CARGO_TARGET_DIR", suite.target("install/build")),

@@ -82,7 +82,7 @@ const LICENCES: &str = "sh -c 'for package in engine codec format durable cluste
 
 fn tree_jobs(suite: &Suite) -> Vec<Job<'_>> {
     let files = checks(|steps| {
-        for folder in ["", "format/fuzz", "engine/models", "benches/peers"] {
+        for folder in [".", "format/fuzz", "engine/models", "benches/peers"] {
             steps.lines(&format!("tree: rustfmt {folder}"), suite, folder, &["cargo fmt --all --check"]);
         }
         steps.check("tree: Cargo.lock", |log| {
