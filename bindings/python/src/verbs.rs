@@ -123,9 +123,9 @@ macro_rules! shared_verbs {
             /// Removes the key and returns its value; where it is absent returns `default`, or raises `KeyError` where that
             /// is not given. A cache's `on_evict` is not told.
             #[pyo3(
-                                signature = (key, default=Given::Nothing, /),
-                                text_signature = "($self, key, default=..., /)"
-                            )]
+                                                        signature = (key, default=Given::Nothing, /),
+                                                        text_signature = "($self, key, default=..., /)"
+                                                    )]
             fn pop<'py>(
                 &self,
                 key: &Bound<'py, PyAny>,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
-use twindex_format::{SavedCache, write_cache};
 use twindex::{Cache, CacheOptions, Error, Store};
+use twindex_format::{SavedCache, write_cache};
 
 /// Loads the bytes as a cache, or has them refused. What is loaded can be dumped and loaded again, and a smaller cache keeps its
 /// limit.
@@ -16,7 +16,8 @@ pub fn load_cache(bytes: &[u8]) {
     }
     let Ok(cache) = loaded else { return };
     let mut again = Vec::new();
-    write_cache(&cache, UNIX_EPOCH + Duration::from_millis(NOW), &mut again, &mut |_| {}).expect("memory takes any dump");
+    write_cache(&cache, UNIX_EPOCH + Duration::from_millis(NOW), &mut again, &mut |_| {})
+        .expect("memory takes any dump");
     let copy = load_with(&again, |options| options).expect("a dump loads");
     let all = pairs(&cache);
     assert!(pairs(&copy).iter().all(|(key, pair)| all.get(key) == Some(pair)));
