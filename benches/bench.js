@@ -223,9 +223,8 @@ async function measure(url, systems, work, options, folder, print) {
   const keys = readKeys(options.keys, pairs)
   const make = systems[work][system]
   if (work === 'cache') return cache(await make(), keys, print)
-  const place = (number) => ({ number, shared: join(folder, `shared-${number}`) })
   if (threads === 1) {
-    const target = await make(place(0))
+    const target = await make({ shared: join(folder, 'shared-0') })
     print('bytes', 'bytes', memoryOf(target, keys))
     await target.close()
   }
@@ -236,18 +235,7 @@ async function measure(url, systems, work, options, folder, print) {
       worker.once('message', resolve)
       worker.once('error', reject)
     })
-  const all =
-    threads === 1
-      ? [
-          await fill(
-            work,
-            (number) => make(place(number)),
-            keys,
-            { thread: 0, threads },
-            () => {},
-          ),
-        ]
-      : await Promise.all(Array.from({ length: threads }, (_, thread) => start(thread)))
+  const all = await Promise.all(Array.from({ length: threads }, (_, thread) => start(thread)))
   for (const figure of Object.keys(all[0])) {
     const times = all.map((each) => each[figure])
     const first = times.reduce((least, { start }) => (start < least ? start : least), times[0].start)
@@ -258,10 +246,10 @@ async function measure(url, systems, work, options, folder, print) {
 
 async function work() {
   const { work, options, folder, thread, barrier } = workerData
-  const make = (number) => this[work][options.system]({ number, shared: join(folder, `shared-${number}`) })
-  const keys = readKeys(options.keys, options.pairs)
-  const { threads } = options
-  parentPort.postMessage(await fill(work, make, keys, { thread, threads }, () => meetAt(barrier, threads)))
+  const { system, keys, pairs, threads } = options
+  const make = (number) => this[work][system]({ shared: join(folder, `shared-${number}`) })
+  const meet = () => meetAt(barrier, threads)
+  parentPort.postMessage(await fill(work, make, readKeys(keys, pairs), { thread, threads }, meet))
 }
 
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1]
@@ -298,10 +286,8 @@ function compare(url, systems, work, options) {
     const cells = Object.entries(all).map(([system, values]) => {
       const theirs = median(values)
       const times = figure === 'bytes' ? theirs / ours : ours / theirs
-      return [
-        system,
-        system === 'twindex' || !ours ? short(theirs) : `${short(theirs)} (${times.toFixed(2)}x)`,
-      ]
+      const isOurs = system === 'twindex' || !ours
+      return [system, isOurs ? short(theirs) : `${short(theirs)} (${times.toFixed(2)}x)`]
     })
     return [figure, Object.fromEntries(cells)]
   })

@@ -17,7 +17,6 @@ import itertools
 import json
 import random
 import sqlite3
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -31,6 +30,7 @@ from typing import Any
 import twindex
 
 BATCH, RANGE = 1000, 100
+SHOW = Path(__file__).parents[2] / "benches/show.py"
 Pairs = list[tuple[Any, Any]]
 
 
@@ -181,23 +181,8 @@ class Sqlite(Map):
         return len(self.sqlite.execute(query, (start,)).fetchall())
 
 
-def sorted_dict() -> Map:
-    from sortedcontainers import SortedDict
-
-    return Map(SortedDict())
-
-
-def cachetools_lru(entries: int) -> Any:
-    from cachetools import LRUCache
-
-    return LRUCache(entries)
-
-
-def cachebox(kind: str) -> Callable[[int], Any]:
-    def new(entries: int) -> Any:
-        return getattr(importlib.import_module("cachebox"), kind)(entries)
-
-    return new
+def module(name: str) -> Any:
+    return importlib.import_module(name)
 
 
 #: How to make an empty one of each library, by work: ours first.
@@ -205,16 +190,16 @@ SYSTEMS: dict[str, dict[str, Callable[..., Any]]] = {
     "hash": {"twindex": lambda: Twindex("hash"), "dict": lambda: Map({})},
     "sorted": {
         "twindex": lambda: Twindex("sorted"),
-        "sortedcontainers": sorted_dict,
+        "sortedcontainers": lambda: Map(module("sortedcontainers").SortedDict()),
         "lmdb": Lmdb,
         "sqlite3": Sqlite,
     },
     "cache": {
         "twindex": lambda entries: twindex.Cache(maxsize=entries),
         "twindex-str": lambda entries: twindex.Store().cache("c", maxsize=entries),
-        "cachebox": cachebox("LRUCache"),
-        "cachebox-fifo": cachebox("FIFOCache"),
-        "cachetools": cachetools_lru,
+        "cachebox": lambda entries: module("cachebox").LRUCache(entries),
+        "cachebox-fifo": lambda entries: module("cachebox").FIFOCache(entries),
+        "cachetools": lambda entries: module("cachetools").LRUCache(entries),
     },
 }
 
@@ -283,17 +268,9 @@ def fill(index: str, system: str, keys: list[str], threads: int) -> None:
         print_figure(system, "bytes", "bytes", max(0, after - before) / len(keys))
 
     written, rng = list(new_pairs(keys, is_bytes)), random.Random(64)
-    # Copies that lie in memory in the order of their use, as those to write do.
-    copy = type(written[0][0])
-    order = [
-        index
-        for group in groups_of(list(range(len(keys))), threads)
-        for index in rng.sample(group, len(group))
-    ]
-    read = [
-        (copy(bytearray(key)), value) if is_bytes else ("".join([key[:1], key[1:]]), value)
-        for key, value in (written[at] for at in order)
-    ]
+    # Copies of the keys, which lie in memory in the order of their use, as those to write do.
+    orders = [rng.sample(group, len(group)) for group in groups_of(written, threads)]
+    read = [(key[:1] + key[1:], value) for order in orders for key, value in order]
     target = new()
 
     def rate(figure: str, count: int, work: Callable[[Any], object], groups: list[Any]) -> None:
@@ -311,9 +288,7 @@ def fill(index: str, system: str, keys: list[str], threads: int) -> None:
     if index == "sorted":
         rate("scan", len(keys), walk, groups_of(sorted(written), threads))
     if index == "sorted" and threads == 1:
-        rate(
-            "scan_many", len(keys), lambda _: check(sum(1 for _ in target.scan()) == len(keys), "all"), [None]
-        )
+        rate("scan_many", len(keys), lambda _: check(sum(1 for _ in target.scan()) == len(keys), 0), [None])
         starts = [key for key, _ in read[: max(1, len(read) // 50)]]
         rate("range of 100", len(starts), lambda starts: [target.range(start) for start in starts], [starts])
     target = new()
@@ -325,10 +300,8 @@ def cache(system: str, keys: list[str]) -> None:
     entries, value, chance = max(1, len(keys) // 10), "x" * 84, random.Random(64)
     hot, others = keys[:entries], keys[entries : 2 * entries]
     weights = list(itertools.accumulate(1 / (rank + 1) ** 0.9 for rank in range(len(keys))))
-    drawn = [
-        keys[at * 7919 % len(keys)]
-        for at in chance.choices(range(len(keys)), cum_weights=weights, k=len(keys))
-    ]
+    ranks = chance.choices(range(len(keys)), cum_weights=weights, k=len(keys))
+    drawn = [keys[rank * 7919 % len(keys)] for rank in ranks]
 
     def put(target: Any, keys: list[str]) -> None:
         for key in keys:
@@ -343,60 +316,31 @@ def cache(system: str, keys: list[str]) -> None:
                 hits += 1
         return hits
 
-    for figure, work, asked in (
-        ("hits", request, chance.sample(hot, entries)),
-        ("writes", put, others),
-        ("zipf 0.9", request, drawn),
-    ):
+    hits = ("hits", request, chance.sample(hot, entries))
+    for figure, work, asked in (hits, ("writes", put, others), ("zipf 0.9", request, drawn)):
         target = SYSTEMS["cache"][system](entries)
         put(target, hot)
         start = time.perf_counter()
-        hits = work(target, asked)
+        found = work(target, asked)
         print_figure(system, figure, "/s", len(asked) / (time.perf_counter() - start))
-    print_figure(system, "hit ratio", "%", 100 * (hits or 0) / len(drawn))
+    print_figure(system, "hit ratio", "%", 100 * (found or 0) / len(drawn))
 
 
 def compare(work: str, options: argparse.Namespace) -> None:
-    """Every library in turn, as often as --rounds says, and a table of the medians."""
-    figures: dict[str, dict[str, list[float]]] = {}
+    """Every library that is here in turn, as often as --rounds says, and a table of the medians."""
     here = [name for name in SYSTEMS[work] if importlib.util.find_spec(name.split("-")[0]) or name == "dict"]
-    for _ in range(options.rounds):
-        for name in here:
-            threads = options.threads if name == "twindex" else 1
-            command = [
-                sys.executable,
-                __file__,
-                work,
-                "--system",
-                name,
-                "--pairs",
-                str(options.pairs),
-                "--threads",
-                str(threads),
-            ]
-            command += ["--keys", str(options.keys)] if options.keys else []
-            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-            for line in done.stdout.splitlines():
-                record = json.loads(line)
-                unit = "" if record["unit"] == "bytes" else record["unit"]
-                figures.setdefault(f"{record['figure']} {unit}", {}).setdefault(name, []).append(
-                    record["value"]
-                )
-    print(f"\n{work:<16}{'twindex':>12}" + "".join(f"{name:>28}" for name in here[1:]))
-    for figure, values in figures.items():
-        medians = {name: statistics.median(values[name]) for name in here if name in values}
-        ours = medians.pop("twindex", None)
-        cells = []
-        for name in here[1:]:
-            theirs = medians.get(name)
-            times = (
-                f" ({theirs / ours if 'bytes' in figure else ours / theirs:.2f}x)" if ours and theirs else ""
-            )
-            cells.append("" if theirs is None else f"{theirs:,.0f}{times}")
-        print(
-            f"{figure:<16}{'' if ours is None else f'{ours:,.0f}':>12}"
-            + "".join(f"{cell:>28}" for cell in cells)
-        )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "records.jsonl")
+        with path.open("w", encoding="utf-8") as records:
+            for number, name in itertools.product(range(options.rounds), here):
+                threads = options.threads if name == "twindex" else 1
+                flags = {"system": name, "pairs": options.pairs, "threads": threads, "keys": options.keys}
+                words = [f"--{flag}={value}" for flag, value in flags.items() if value is not None]
+                command = [sys.executable, __file__, work, *words]
+                done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+                for line in done.stdout.splitlines():
+                    records.write(json.dumps({**json.loads(line), "row": work, "round": number}) + "\n")
+        subprocess.run([sys.executable, str(SHOW), str(path)], check=True)
 
 
 def main() -> None:
@@ -410,23 +354,13 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="of Twindex")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    if unknown := [
-        work
-        for work in options.works
-        if options.system not in {None, *SYSTEMS.get(work, {})} or work not in SYSTEMS
-    ]:
-        parser.error(f"there is no {unknown[0]} {options.system or ''}: {SYSTEMS}")
     if options.system is None:
         for work in options.works:
             compare(work, options)
         return
-    rng = random.Random(64)
-    lines = (
-        options.keys.read_text(encoding="utf-8").splitlines()
-        if options.keys
-        else [rng.randbytes(8).hex() for _ in range(options.pairs)]
-    )
-    keys = list(dict.fromkeys(line for line in lines if line))[: options.pairs]
+    text = options.keys.read_text(encoding="utf-8") if options.keys else ""
+    lines = text.splitlines() or (random.randbytes(8).hex() for _ in range(options.pairs))
+    keys = list(itertools.islice(dict.fromkeys(line for line in lines if line), options.pairs))
     for work in options.works:
         cache(options.system, keys) if work == "cache" else fill(work, options.system, keys, options.threads)
 
@@ -434,5 +368,7 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
+    except KeyError as error:
+        sys.exit(f"error: there is no {error}; there are {SYSTEMS}")
     except (ValueError, OSError, subprocess.CalledProcessError) as error:
         sys.exit(f"error: {error}")

@@ -10,14 +10,13 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::run::{Log, command};
+use crate::run::Log;
 use crate::setup::{Tool, Venv, WasmTarget, npm, npm_ci, npm_ci_unbuilt, output, require};
 use crate::steps::{Failed, Steps};
 use crate::workspace::Workspace;
 
 /// The version of Python's wasmtime for which our scripts are written.
 pub(crate) const WASMTIME: &str = "wasmtime==50.0.1";
-const TRIPLE: &str = "wasm32-unknown-unknown";
 /// The rows of every host and what shows them need these.
 const TOOLS: [Tool; 3] = [Tool::C, Tool::Python, Tool::Node];
 const ROWS: &str = include_str!("../../benches/rows.txt");
@@ -61,143 +60,89 @@ pub(crate) struct Options {
     more: Vec<String>,
 }
 
-/// What measures, and how it is started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Host {
-    /// The engine beside what std has: quick to build.
-    Rust,
-    Peers,
-    Python,
-    Node,
-    WasmNode,
-    /// The module, called from outside for each pair.
-    Wasmtime,
-    /// A program in WebAssembly with the engine in it, under Python's wasmtime and in Node.
-    Inside,
-    InsideNode,
-    Cluster,
-    ClusterPython,
-    ClusterNode,
+/// What measures, where, and the command of what the last build made: the engine beside what std has, which is quick to build; all
+/// peers; the packages; the module, called from outside for each pair; a program in WebAssembly with the engine in it, under
+/// Python's wasmtime and in Node; clusters.
+const HOSTS: [(&str, &str, &str); 11] = [
+    ("rust", "", "{target}/{profile}/twindex-benches"),
+    ("peers", "", "{target}/{profile}/twindex-peers"),
+    ("python", "bindings/python", "venv:python bench.py"),
+    ("node", "bindings/node", "node bench.mjs"),
+    ("wasm-node", "wasm/npm", "node bench.mjs"),
+    ("wasmtime", "", "cargo bench --quiet --profile wasmtime --package twindex-wasm --bench wasmtime --"),
+    ("inside", "wasm/benches", "venv-wasm:python inside.py {guest}"),
+    ("inside-node", "wasm/benches", "node inside.mjs {guest}"),
+    ("cluster", "", "{target}/{profile}/twindex-cluster-bench"),
+    ("cluster-python", "bindings/python-cluster", "venv:python bench.py"),
+    ("cluster-node", "bindings/node-cluster", "node bench.mjs"),
+];
+
+fn program(host: &str, workspace: &Workspace, profile: &str) -> Command {
+    if (host, profile) == ("wasmtime", "debug") {
+        let mut cargo = workspace.cargo_test();
+        cargo.args(["--bench=wasmtime", "--"]);
+        return cargo;
+    }
+    let (_, folder, line) = HOSTS.into_iter().find(|(name, ..)| *name == host).unwrap_or_default();
+    let guest = "{target}/wasm32-unknown-unknown/release/twindex_bench_guest.wasm";
+    workspace.command(folder, &line.replace("{profile}", profile).replace("{guest}", guest))
 }
 
-impl Host {
-    const ALL: [(&str, Self); 11] = [
-        ("rust", Self::Rust),
-        ("peers", Self::Peers),
-        ("python", Self::Python),
-        ("node", Self::Node),
-        ("wasm-node", Self::WasmNode),
-        ("wasmtime", Self::Wasmtime),
-        ("inside", Self::Inside),
-        ("inside-node", Self::InsideNode),
-        ("cluster", Self::Cluster),
-        ("cluster-python", Self::ClusterPython),
-        ("cluster-node", Self::ClusterNode),
-    ];
-
-    fn of(name: &str) -> Result<Self> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found.map(|(_, host)| *host).with_context(|| format!("there is no host {name}"))
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, host)| *host == self).map_or("", |(name, _)| name)
-    }
-
-    /// Starts the program that the last build made; scripts and modules are built in the checkout.
-    fn program(self, workspace: &Workspace, profile: &str) -> Command {
-        let guest = workspace.target(&format!("{TRIPLE}/release/twindex_bench_guest.wasm"));
-        let binary = |name: &str| command(workspace.target(&format!("{profile}/{name}")), workspace.root());
-        match self {
-            Self::Rust => binary("twindex-benches"),
-            Self::Peers => binary("twindex-peers"),
-            Self::Cluster => binary("twindex-cluster-bench"),
-            Self::Python => workspace.command("bindings/python", "venv:python bench.py"),
-            Self::Node => workspace.command("bindings/node", "node bench.mjs"),
-            Self::WasmNode => workspace.command("wasm/npm", "node bench.mjs"),
-            Self::Wasmtime if profile == "debug" => {
-                let mut cargo = workspace.cargo_test();
-                cargo.args(["--bench=wasmtime", "--"]);
-                cargo
-            }
-            Self::Wasmtime => workspace.command(
-                "",
-                "cargo bench --quiet --profile wasmtime --package twindex-wasm --bench wasmtime --",
-            ),
-            Self::Inside => {
-                let mut python = workspace.command("wasm/benches", "venv-wasm:python inside.py");
-                python.arg(guest);
-                python
-            }
-            Self::InsideNode => {
-                let mut node = workspace.command("wasm/benches", "node inside.mjs");
-                node.arg(guest);
-                node
-            }
-            Self::ClusterPython => workspace.command("bindings/python-cluster", "venv:python bench.py"),
-            Self::ClusterNode => workspace.command("bindings/node-cluster", "node bench.mjs"),
+/// Sets up and builds what a host needs.
+fn build(host: &str, workspace: &Workspace, is_fast: bool, steps: &mut Steps) -> Result<(), Failed> {
+    let run = |folder: &str, line: &str, log: &mut Log| {
+        let command = workspace.command(folder, line);
+        log.run(&mut if is_fast { fast(command) } else { command })
+    };
+    let name = format!("build: {host}");
+    match host {
+        "rust" | "peers" | "cluster" => {
+            let (folder, package) = match host {
+                "rust" => ("", "--package twindex-benches"),
+                "peers" => ("benches/peers", ""),
+                _ => ("", "--package twindex-cluster-bench"),
+            };
+            let line = format!("CARGO_TARGET_DIR={{target}} cargo build --locked --release {package}");
+            steps.must(&name, |log| run(folder, &line, log))
         }
-    }
-
-    /// Sets up and builds what it needs.
-    fn build(self, workspace: &Workspace, is_fast: bool, steps: &mut Steps) -> Result<(), Failed> {
-        let cargo = |folder: &str, line: &str| {
-            let line = format!("CARGO_TARGET_DIR={{target}} cargo build --locked --release {line}");
-            let cargo = workspace.command(folder, &line);
-            if is_fast { fast(cargo) } else { cargo }
-        };
-        let name = format!("build: {}", self.name());
-        match self {
-            Self::Rust => steps.must(&name, |log| log.run(&mut cargo("", "--package twindex-benches"))),
-            Self::Peers => steps.must(&name, |log| log.run(&mut cargo("benches/peers", ""))),
-            Self::Cluster => steps.must(&name, |log| log.run(&mut cargo("", "--package twindex-cluster-bench"))),
-            Self::Python | Self::ClusterPython => steps.must(&name, |log| {
-                let venv = Venv::of_tests(workspace);
-                venv.make(log)?;
-                let needed = ["--constraint=bindings/python/requirements-dev.txt", "maturin", "redis"];
-                let peers = ["cachebox", "cachetools", "lmdb", "sortedcontainers"];
-                venv.install(workspace.root(), &[needed.as_slice(), &peers].concat(), log)?;
-                let packages: &[&str] =
-                    if self == Self::Python { &["python"] } else { &["python", "python-cluster"] };
-                packages.iter().try_for_each(|package| {
-                    let line = "venv:python -m pip install --disable-pip-version-check --no-build-isolation --no-deps";
-                    let mut pip = workspace.command("", &format!("{line} ./bindings/{package}"));
-                    if is_fast {
-                        pip = fast(pip);
-                    }
-                    log.run(&mut pip)
-                })
-            }),
-            Self::Node | Self::ClusterNode => {
-                let folder = if self == Self::Node { "bindings/node" } else { "bindings/node-cluster" };
-                let build = npm(&workspace.path(folder), &["run", "build"]);
-                steps.must(&name, |log| {
-                    if self == Self::Node {
-                        npm_ci_unbuilt(&workspace.path(folder), log)?;
-                    }
-                    log.run(&mut if is_fast { fast(build) } else { build })
-                })?;
-                if self == Self::Node {
-                    // Rivals have native code of their own, and none is needed for the others.
-                    steps.check("set up: Node's rivals", |log| npm_ci(&workspace.path("bindings/node/bench"), log));
-                }
-                Ok(())
-            }
-            Self::WasmNode => {
-                let wasm = steps.must("set up: Rust for WebAssembly", WasmTarget::find)?;
-                let folder = &workspace.path("wasm/npm");
-                steps.must("set up: wasm/npm", |log| npm_ci(folder, log))?;
-                steps.must(&name, |log| log.run(wasm.apply(&mut npm(folder, &["run", "build"]))))
-            }
-            Self::Wasmtime => {
-                Self::WasmNode.build(workspace, is_fast, steps)?;
+        "python" | "cluster-python" => steps.must(&name, |log| {
+            let venv = Venv::of_tests(workspace);
+            venv.make(log)?;
+            let needed = ["--constraint=bindings/python/requirements-dev.txt", "maturin", "redis"];
+            let rivals = ["cachebox", "cachetools", "lmdb", "sortedcontainers"];
+            venv.install(workspace.root(), &[needed.as_slice(), &rivals].concat(), log)?;
+            let packages = ["./bindings/python", "./bindings/python-cluster"];
+            let pip = "venv:python -m pip install --disable-pip-version-check --no-build-isolation --no-deps";
+            let is_cluster = usize::from(host != "python");
+            packages[..=is_cluster].iter().try_for_each(|package| run("", &format!("{pip} {package}"), log))
+        }),
+        "node" | "cluster-node" => {
+            steps.must(&name, |log| {
+                npm_ci_unbuilt(&workspace.path("bindings/node"), log)?;
+                run(
+                    if host == "node" { "bindings/node" } else { "bindings/node-cluster" },
+                    "npm run build",
+                    log,
+                )
+            })?;
+            // Rivals have native code of their own, and none is needed for the others.
+            let rivals = &workspace.path("bindings/node/bench");
+            steps.check("set up: Node's rivals", |log| npm_ci(rivals, log));
+            Ok(())
+        }
+        "wasm-node" | "wasmtime" => {
+            let wasm = steps.must("set up: Rust for WebAssembly", WasmTarget::find)?;
+            let folder = &workspace.path("wasm/npm");
+            steps.must("set up: wasm/npm", |log| npm_ci(folder, log))?;
+            steps.must(&name, |log| {
+                log.run(wasm.apply(&mut npm(folder, &["run", "build"])))?;
                 let line = "cargo bench --no-run --profile wasmtime --package twindex-wasm --bench wasmtime";
-                steps.must(&name, |log| log.run(&mut workspace.command("", line)))
-            }
-            Self::Inside | Self::InsideNode => {
-                let wasm = steps.must("set up: Rust for WebAssembly", WasmTarget::find)?;
-                steps.must(&name, |log| make_guest(workspace, wasm, log))
-            }
+                if host == "wasmtime" { run("", line, log) } else { Ok(()) }
+            })
+        }
+        _ => {
+            let wasm = steps.must("set up: Rust for WebAssembly", WasmTarget::find)?;
+            steps.must(&name, |log| make_guest(workspace, wasm, log))
         }
     }
 }
@@ -210,8 +155,8 @@ pub(crate) fn fast(mut command: Command) -> Command {
 
 /// Builds the program for WebAssembly that measures inside, and installs what runs it.
 pub(crate) fn make_guest(workspace: &Workspace, target: WasmTarget, log: &mut Log) -> Result<()> {
-    let line = format!("cargo build --release --package=twindex-bench-guest --target {TRIPLE}");
-    let mut cargo = workspace.command("", &line);
+    let line = "cargo build --release --package=twindex-bench-guest --target wasm32-unknown-unknown";
+    let mut cargo = workspace.command("", line);
     // As the npm package's fast module is built.
     let flags = "-Ctarget-feature=+simd128 -Cno-vectorize-loops -Cno-vectorize-slp";
     log.run(target.apply(cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags)))?;
@@ -225,14 +170,14 @@ pub(crate) fn make_guest(workspace: &Workspace, target: WasmTarget, log: &mut Lo
 struct Row {
     name: &'static str,
     about: &'static str,
-    host: Host,
+    host: &'static str,
     words: Vec<&'static str>,
     systems: Vec<System>,
 }
 
 #[derive(Clone, Debug)]
 struct System {
-    host: Host,
+    host: &'static str,
     name: &'static str,
     /// Whether threads share it.
     is_shared: bool,
@@ -246,12 +191,17 @@ fn rows() -> Result<Vec<Row>> {
 fn row(line: &'static str) -> Result<Row> {
     let fields: Vec<&str> = line.split('|').map(str::trim).collect();
     let [name, about, host, work, systems] = fields[..] else { bail!("a row has five fields") };
-    let host = Host::of(host)?;
+    let is_known = |host: &str| {
+        ensure!(HOSTS.iter().any(|(name, ..)| *name == host), "there is no host {host}");
+        Ok(())
+    };
+    is_known(host)?;
     let system = |word: &'static str| {
         let (host, name) = match word.split_once(':') {
-            Some((host, name)) => (Host::of(host)?, name),
+            Some((other, name)) => (other, name),
             None => (host, word),
         };
+        is_known(host)?;
         let shared = name.strip_suffix('*');
         Ok(System { host, name: shared.unwrap_or(name), is_shared: shared.is_some() })
     };
@@ -356,14 +306,14 @@ impl Bench<'_> {
         words: &[String],
         log: &mut Log,
     ) -> Result<Vec<Map<String, Value>>> {
-        let mut program = system.host.program(self.workspace, self.profile);
+        let mut program = program(system.host, self.workspace, self.profile);
         if let Some(under) = &self.options.under {
             let mut command = self.workspace.command("", under);
             command.arg(program.get_program()).args(program.get_args());
             program = command;
         }
         let mut words = words.to_vec();
-        let is_script = !matches!(system.host, Host::Rust | Host::Peers | Host::Wasmtime);
+        let is_script = !["rust", "peers", "wasmtime"].contains(&system.host);
         if is_script && words[0] == "fill" {
             // Scripts know the work by its index.
             words[0] = "hash".into();
@@ -392,7 +342,7 @@ impl Bench<'_> {
         let file = self.workspace.target(&format!("bench/keys-{pairs}.txt"));
         if !file.exists() {
             std::fs::create_dir_all(self.workspace.target("bench"))?;
-            let mut rust = Host::Rust.program(self.workspace, self.profile);
+            let mut rust = program("rust", self.workspace, self.profile);
             log.run(rust.args(["keys", "--pairs", pairs, "--file"]).arg(&file))?;
         }
         Ok(file.to_string_lossy().into_owned())
@@ -415,7 +365,7 @@ impl Bench<'_> {
             for (name, value) in [
                 ("row", json!(row.name)),
                 ("about", json!(row.about)),
-                ("host", json!(system.host.name())),
+                ("host", json!(system.host)),
                 ("round", json!(round)),
                 ("build", json!(self.build)),
                 ("params", all),
@@ -509,8 +459,8 @@ fn measure(
             "bench/records.jsonl"
         }),
     };
-    let build = if options.fast { "release without LTO" } else { "release with fat LTO" };
-    let bench = Bench { workspace: &workspace, profile: "release", build, out, options };
+    let how = if options.fast { "release without LTO" } else { "release with fat LTO" };
+    let bench = Bench { workspace: &workspace, profile: "release", build: how, out, options };
     bench.begin(words)?;
     let mut steps = Steps::new();
     let (mut begun, mut failed) = (BTreeSet::new(), BTreeSet::new());
@@ -518,10 +468,8 @@ fn measure(
     for (number, row) in rows.iter().enumerate() {
         // The first writes the keys that the others read.
         let hosts = row.systems.iter().map(|system| system.host);
-        for host in
-            std::iter::once(Host::Rust).chain(hosts).filter(|host| *host != Host::Rust || needs_rust(row))
-        {
-            if begun.insert(host) && host.build(&workspace, options.fast, &mut steps).is_err() {
+        for host in std::iter::once("rust").chain(hosts).filter(|host| *host != "rust" || needs_rust(row)) {
+            if begun.insert(host) && build(host, &workspace, options.fast, &mut steps).is_err() {
                 failed.insert(host);
             }
         }
@@ -548,16 +496,16 @@ fn measure(
 
 /// Whether a row is measured by the program that also writes keys, or reads a file of them.
 fn needs_rust(row: &Row) -> bool {
-    row.words.contains(&"{keys}") || row.systems.iter().any(|system| system.host == Host::Rust)
+    row.words.contains(&"{keys}") || row.systems.iter().any(|system| system.host == "rust")
 }
 
 /// In the suite: a host's rows over few pairs, with what is built, to show that its scripts work. Only ours take part: rivals
 /// are not installed everywhere.
-pub(crate) fn smoke(room: &str, host: Host, workspace: &Workspace, steps: &mut Steps) {
-    steps.check(&format!("{room}: bench of {} at 1,000 pairs", host.name()), |log| {
+pub(crate) fn smoke(room: &str, host: &str, workspace: &Workspace, steps: &mut Steps) {
+    steps.check(&format!("{room}: bench of {host} at 1,000 pairs"), |log| {
         let options =
             Options { quick: true, rounds: 1, systems: vec!["twindex".into()], ..Options::default() };
-        let folder = workspace.empty_folder(&format!("smoke/{}", host.name()))?;
+        let folder = workspace.empty_folder(&format!("smoke/{host}"))?;
         let out = folder.join("records.jsonl");
         let bench = Bench { workspace, profile: "debug", build: "debug", out, options: &options };
         bench.begin("smoke")?;

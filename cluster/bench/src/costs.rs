@@ -1,12 +1,11 @@
 //! What an operation costs the servers and the client, by the processor time that they took: what
 //! docs/cluster.md computes larger clusters from.
 
-use futures_util::future::try_join_all;
 use twindex_cluster::{Options, Table};
 use twindex_servers::{Cluster, Result};
 
-use crate::measure::print;
-use crate::{PAIRS, pair};
+use crate::measure::{fifty, print};
+use crate::{PAIRS, pair, upsert};
 
 /// The processor time of all servers, and of this process, in seconds.
 fn spent(servers: &Cluster) -> Result<(f64, f64)> {
@@ -41,20 +40,6 @@ async fn row(
     Ok(())
 }
 
-/// 50 tasks that make so many calls each.
-async fn fifty(each: usize, call: impl AsyncFn(usize) -> Result<()>) -> Result<()> {
-    let tasks = (0..50).map(|task| {
-        let call = &call;
-        async move {
-            for number in 0..each {
-                call((task * each + number) * 7 % PAIRS).await?;
-            }
-            Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
-        }
-    });
-    try_join_all(tasks).await.map(drop)
-}
-
 pub(crate) async fn measure(servers: &Cluster, hash: &Table, sorted: &Table) -> Result<()> {
     let select = async |number: usize| -> Result<()> {
         hash.select(&pair(number).0).await?;
@@ -62,12 +47,8 @@ pub(crate) async fn measure(servers: &Cluster, hash: &Table, sorted: &Table) -> 
     };
     row(servers, "select, hash, 50 at once", 50_000, fifty(1000, select)).await?;
     for table in [hash, sorted] {
-        let upsert = async |number: usize| -> Result<()> {
-            let (key, value) = pair(number);
-            table.upsert(&key, &value).await?;
-            Ok(())
-        };
-        row(servers, &format!("upsert, {}, 50 at once", table.index()), 50_000, fifty(1000, upsert)).await?;
+        let upserts = fifty(1000, async |number| upsert(table, number).await);
+        row(servers, &format!("upsert, {}, 50 at once", table.index()), 50_000, upserts).await?;
     }
     let keys: Vec<Vec<u8>> = (0..1000).map(|number| pair(number * 13).0).collect();
     let batches = async {
@@ -101,10 +82,6 @@ pub(crate) async fn measure(servers: &Cluster, hash: &Table, sorted: &Table) -> 
     while !are_heard() {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    let upsert = async |number: usize| -> Result<()> {
-        let (key, value) = pair(number);
-        hash.upsert(&key, &value).await?;
-        Ok(())
-    };
-    row(servers, "upsert, hash, while 8 near caches listen", 50_000, fifty(1000, upsert)).await
+    let upserts = fifty(1000, async |number| upsert(hash, number).await);
+    row(servers, "upsert, hash, while 8 near caches listen", 50_000, upserts).await
 }

@@ -15,7 +15,7 @@ use twindex_cluster::{Index, Options, Store, Table};
 use twindex_servers::{Cluster, Result};
 
 use crate::hand::Hand;
-use crate::measure::{Times, beside, print};
+use crate::measure::{Times, beside, fifty, print};
 
 /// How many pairs the tables have.
 const PAIRS: usize = 200_000;
@@ -53,21 +53,20 @@ fn memory(servers: &Cluster) -> Result<f64> {
 /// Loads the tables, beside the same by hand.
 async fn load(servers: &Cluster, store: &Store, hand: &Hand) -> Result<(Table, Table)> {
     let pairs: Vec<_> = (0..PAIRS).map(pair).collect();
-    let mut seconds = Vec::new();
+    let mut theirs = 0.0;
+    // The first is not counted.
     for name in ["", "warm"] {
         let started = Instant::now();
         for some in pairs.chunks(10_000) {
             let set = |(key, value): &(Vec<u8>, Vec<u8>)| {
                 let key = [b"hand", name.as_bytes(), b":", &key[..]].concat();
-                let mut cmd = redis::cmd("SET");
-                cmd.arg(&key[..]).arg(&value[..]);
+                let cmd = command(&[b"SET", &key, value]);
                 (key, cmd)
             };
             hand.by_node(some.iter().map(set).collect()).await?;
         }
-        seconds.push(started.elapsed().as_secs_f64());
+        theirs = started.elapsed().as_secs_f64();
     }
-    let theirs = seconds[1];
     let mut tables = Vec::new();
     for index in [Index::Hash, Index::Sorted] {
         let table = store.table(index.name(), index).await?;
@@ -87,92 +86,66 @@ async fn load(servers: &Cluster, store: &Store, hand: &Hand) -> Result<(Table, T
     Ok((tables.pop().ok_or("no table")?, sorted))
 }
 
-/// Makes the command that does by hand what a verb does.
-type Call<'c> = Box<dyn Fn(usize) -> Cmd + 'c>;
+/// A command of these words.
+fn command(words: &[&[u8]]) -> Cmd {
+    let mut cmd = Cmd::new();
+    for word in words {
+        cmd.arg(*word);
+    }
+    cmd
+}
 
 async fn single_verbs(hash: &Table, sorted: &Table, hand: &Hand) -> Result<()> {
-    let rounds = 5000;
-    let set = |key: Vec<u8>, value: Vec<u8>| {
-        let mut cmd = redis::cmd("SET");
-        cmd.arg(key).arg(value);
-        cmd
-    };
-    let get = |key: Vec<u8>| {
-        let mut cmd = redis::cmd("GET");
-        cmd.arg(key);
-        cmd
-    };
-    // A partition of theirs is of two keys in one slot, as ours are.
-    let function = |number: usize| {
-        let (key, value) = pair(number);
-        let mut cmd = redis::cmd("FCALL");
-        let tag = number % 16;
-        cmd.arg("twindex_3_upsert").arg(2).arg(format!("{{{tag}}}pairs")).arg(format!("{{{tag}}}order"));
-        cmd.arg(key).arg(value);
-        cmd
-    };
-    let verbs: [(&str, &Table, Call<'_>); 3] = [
-        (
-            "upsert, hash: SET",
-            hash,
-            Box::new(|number| {
-                let (key, value) = pair(number);
-                set([b"hand:", &key[..]].concat(), value)
-            }),
-        ),
-        ("select, hash: GET", hash, Box::new(|number| get([b"hand:", &pair(number).0[..]].concat()))),
-        ("upsert, sorted: FCALL", sorted, Box::new(function)),
-    ];
-    for (name, table, command) in verbs {
-        let reads = name.starts_with("select");
+    for (name, table) in
+        [("upsert, hash: SET", hash), ("select, hash: GET", hash), ("upsert, sorted: FCALL", sorted)]
+    {
         let ours = async |number: usize| -> Result<()> {
-            let (key, value) = pair(number * 7 % PAIRS);
-            if reads {
-                table.select(&key).await?;
-            } else {
-                table.upsert(&key, &value).await?;
+            if !name.starts_with("select") {
+                return upsert(table, number).await;
             }
+            table.select(&pair(number * 7 % PAIRS).0).await?;
             Ok(())
         };
-        let mut medians = [Vec::new(), Vec::new()];
-        let mut rates = [Vec::new(), Vec::new()];
-        for _ in 0..3 {
-            medians[0].push(Times::of(rounds / 3, ours).await?.median());
-            let theirs = async |number: usize| -> Result<()> {
-                let mut connection = hand.cluster.clone();
-                command(number * 7 % PAIRS).query_async::<redis::Value>(&mut connection).await?;
-                Ok(())
+        let theirs = async |number: usize| -> Result<()> {
+            let (key, value) = pair(number * 7 % PAIRS);
+            let by_hand = [b"hand:", &key[..]].concat();
+            // A partition of theirs is of two keys in one slot, as ours are.
+            let [all, order] = ["pairs", "order"].map(|part| format!("{{{}}}{part}", number % 16));
+            let command = match name {
+                "upsert, hash: SET" => command(&[b"SET", &by_hand, &value]),
+                "select, hash: GET" => command(&[b"GET", &by_hand]),
+                _ => command(&[
+                    b"FCALL",
+                    b"twindex_2_upsert",
+                    b"2",
+                    all.as_bytes(),
+                    order.as_bytes(),
+                    &key,
+                    &value,
+                ]),
             };
-            medians[1].push(Times::of(rounds / 3, theirs).await?.median());
-            rates[0].push(rate(async |number| ours(number).await).await?);
-            rates[1].push(rate(async |number| theirs(number).await).await?);
-        }
-        let middle = |mut of: Vec<f64>| {
-            of.sort_by(f64::total_cmp);
-            of[1]
+            command.query_async::<redis::Value>(&mut hand.cluster.clone()).await?;
+            Ok(())
         };
-        let [one, two] = medians.map(middle);
+        let (one, two) = (Times::of(1500, ours).await?.median(), Times::of(1500, theirs).await?.median());
         beside(&format!("{name}, one at a time"), "ns", one, two);
-        let [one, two] = rates.map(middle);
-        beside(&format!("{name}, 50 at once"), "/s", one, two);
+        let one = rate(async |number| ours(number).await).await?;
+        beside(&format!("{name}, 50 at once"), "/s", one, rate(async |number| theirs(number).await).await?);
     }
+    Ok(())
+}
+
+/// Writes the pair of a number.
+pub(crate) async fn upsert(table: &Table, number: usize) -> Result<()> {
+    let (key, value) = pair(number * 7 % PAIRS);
+    table.upsert(&key, &value).await?;
     Ok(())
 }
 
 /// How many calls a second 50 tasks make.
 async fn rate(call: impl AsyncFn(usize) -> Result<()>) -> Result<f64> {
-    let started = Instant::now();
-    let each = 300;
-    let tasks = (0..50).map(|task| {
-        let call = &call;
-        async move {
-            for number in 0..each {
-                call(task * each + number).await?;
-            }
-            Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
-        }
-    });
-    try_join_all(tasks).await?;
+    let (started, each) = (Instant::now(), 300);
+    fifty(each, call).await?;
     Ok(50.0 * each as f64 / started.elapsed().as_secs_f64())
 }
 
@@ -184,11 +157,8 @@ async fn batches(hash: &Table, hand: &Hand) -> Result<()> {
             let keys: Vec<&Vec<u8>> = pairs.iter().map(|pair| &pair.0).collect();
             let command = |(key, value): &(Vec<u8>, Vec<u8>)| {
                 let key = [b"hand:", &key[..]].concat();
-                let mut cmd = redis::cmd(verb);
-                cmd.arg(&key[..]);
-                if writes {
-                    cmd.arg(&value[..]);
-                }
+                let words = [verb.as_bytes(), &key, value];
+                let cmd = command(&words[..if writes { 3 } else { 2 }]);
                 (key, cmd)
             };
             let commands: Vec<_> = pairs.iter().map(command).collect();
@@ -236,25 +206,18 @@ async fn scans(servers: &Cluster, sorted: &Table, hand: &Hand) -> Result<()> {
     let trips = (calls(servers)? - before) / (rounds + rounds / 10) as f64 / 16.0;
     print("twindex", "100 pairs of a sorted table, 16 partitions", "ns", times.median());
     print("twindex", "round trips of each", "trips", trips);
-    let mut seconds = [f64::INFINITY; 2];
-    for _ in 0..3 {
-        let started = Instant::now();
-        let mut scan = sorted.scan(..)?;
-        let mut count = 0;
-        loop {
-            let pairs = scan.next_many(1000).await?;
-            if pairs.is_empty() {
-                break;
-            }
-            count += pairs.len();
+    let started = Instant::now();
+    let (mut scan, mut count) = (sorted.scan(..)?, 0);
+    loop {
+        match scan.next_many(1000).await?.len() {
+            0 => break,
+            more => count += more,
         }
-        assert_eq!(count, PAIRS);
-        seconds[0] = seconds[0].min(started.elapsed().as_secs_f64());
-        let started = Instant::now();
-        assert_eq!(unmerged(servers, hand).await?, PAIRS);
-        seconds[1] = seconds[1].min(started.elapsed().as_secs_f64());
     }
-    let [ours, theirs] = seconds.map(|seconds| PAIRS as f64 / seconds);
+    let ours = count as f64 / started.elapsed().as_secs_f64();
+    let started = Instant::now();
+    assert_eq!((count, unmerged(servers, hand).await?), (PAIRS, PAIRS));
+    let theirs = PAIRS as f64 / started.elapsed().as_secs_f64();
     beside("whole scan; redis-rs: pages of all partitions, unmerged", "/s", ours, theirs);
     Ok(())
 }
@@ -269,11 +232,10 @@ async fn unmerged(servers: &Cluster, hand: &Hand) -> Result<usize> {
         let order = pairs.replace("}:pairs", "}:order");
         let (mut from, mut count) = (b"-".to_vec(), 0);
         loop {
-            let mut cmd = redis::cmd("FCALL");
-            cmd.arg("twindex_3_page").arg(2).arg(&pairs).arg(&order).arg(&from[..]).arg("+").arg(0);
-            cmd.arg(1024).arg(1 << 18).arg(1024);
-            let mut connection = hand.cluster.clone();
-            let (_, keys, _): (u8, Vec<Vec<u8>>, Vec<Vec<u8>>) = cmd.query_async(&mut connection).await?;
+            let [pairs, order] = [&pairs, &order].map(String::as_bytes);
+            let page =
+                command(&[b"FCALL", b"twindex_2_page", b"2", pairs, order, &from, b"+", b"0", b"1024"]);
+            let (keys, _): (Vec<Vec<u8>>, Vec<Vec<u8>>) = page.query_async(&mut hand.cluster.clone()).await?;
             count += keys.len();
             match keys.last() {
                 Some(last) if keys.len() == 1024 => from = [b"(", &last[..]].concat(),
@@ -320,25 +282,23 @@ async fn near(servers: &Cluster) -> Result<()> {
         for key in &keys {
             table.select(key).await?;
         }
-        let rounds = 300;
-        let mut best = [f64::INFINITY; 2];
-        for _ in 0..5 {
-            let started = Instant::now();
-            for _ in 0..rounds {
-                for key in &keys {
-                    std::hint::black_box(table.select(key).await?);
-                }
+        let rounds = 1_500;
+        let nanoseconds =
+            |started: Instant| started.elapsed().as_secs_f64() * 1e9 / (rounds * keys.len()) as f64;
+        let started = Instant::now();
+        for _ in 0..rounds {
+            for key in &keys {
+                std::hint::black_box(table.select(key).await?);
             }
-            best[0] = best[0].min(started.elapsed().as_secs_f64());
-            let started = Instant::now();
-            for _ in 0..rounds {
-                for key in &keys {
-                    std::hint::black_box(own.select(key));
-                }
-            }
-            best[1] = best[1].min(started.elapsed().as_secs_f64());
         }
-        let [ours, theirs] = best.map(|seconds| seconds * 1e9 / (rounds * keys.len()) as f64);
+        let ours = nanoseconds(started);
+        let started = Instant::now();
+        for _ in 0..rounds {
+            for key in &keys {
+                std::hint::black_box(own.select(key));
+            }
+        }
+        let theirs = nanoseconds(started);
         let figure = format!("a hit of the near cache, {index}; beside it a cache of the process");
         print("twindex", &figure, "ns", ours);
         print("twindex-cache", &figure, "ns", theirs);

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::future::try_join_all;
 use twindex_servers::Result;
 
 /// The times of an operation, in order.
@@ -33,6 +34,20 @@ impl Times {
     pub(crate) fn median(&self) -> f64 {
         self.percentile(50)
     }
+}
+
+/// 50 tasks that make so many calls each.
+pub(crate) async fn fifty(each: usize, call: impl AsyncFn(usize) -> Result<()>) -> Result<()> {
+    let tasks = (0..50).map(|task| {
+        let call = &call;
+        async move {
+            for number in 0..each {
+                call(task * each + number).await?;
+            }
+            Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+        }
+    });
+    try_join_all(tasks).await.map(drop)
 }
 
 /// Prints a figure of a system, as `cargo xtask bench` reads it. Of rates (`/s`) more is better.

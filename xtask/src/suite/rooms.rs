@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 
 use super::shared::{Suite, only_file};
 use super::{Room, install};
-use crate::bench::{Host, WASMTIME, make_guest, smoke};
+use crate::bench::{WASMTIME, make_guest, smoke};
 use crate::run::Log;
 use crate::setup::{Interpreter, Runtime, Sanitizer, Tool, Venv, miri, need, npm, npm_ci, output};
 use crate::steps::{Failed, Job, NotRun, Steps, checks};
@@ -269,7 +269,7 @@ fn wasm(suite: &Suite) -> Vec<Job<'_>> {
                 suite.cargo_test().args(words).env("TWINDEX_WASM", suite.path("wasm/npm/twindex.fast.wasm")),
             )
         });
-        smoke("wasm", Host::Wasmtime, suite, steps);
+        smoke("wasm", "wasmtime", suite, steps);
         Ok(())
     });
     let javascript: Job<'_> = Box::new(|steps| {
@@ -284,10 +284,10 @@ fn wasm(suite: &Suite) -> Vec<Job<'_>> {
             npm_ci(&folder.join("test/package"), log)?;
             log.run(&mut npm(folder, &["run", "test:package"]))
         });
-        smoke("wasm", Host::WasmNode, suite, steps);
+        smoke("wasm", "wasm-node", suite, steps);
         let target = suite.wasm_target(steps)?;
         steps.must("wasm: program for the bench", |log| make_guest(suite, target, log))?;
-        smoke("wasm", Host::Inside, suite, steps);
+        smoke("wasm", "inside", suite, steps);
         for runtime in Runtime::BESIDE_NODE {
             let name = runtime.name();
             steps.check(&format!("wasm: tests in {name}"), |log| {
@@ -336,7 +336,7 @@ fn python(suite: &Suite) -> Vec<Job<'_>> {
                 "import graphlib, json, sys; graphlib.TopologicalSorter(json.loads(sys.argv[1])).prepare()";
             log.run(suite.command(folder, "venv:python -c").arg(sort).arg(graph))
         });
-        smoke("python", Host::Python, suite, steps);
+        smoke("python", "python", suite, steps);
         steps.check("python: distributions", |log| {
             let mut tests = suite.command(folder, "venv:python -m pytest --quiet tests/distributions.py");
             log.run(tests.env("TWINDEX_SOURCES", suite.sources()).env("TWINDEX_WHEEL", wheel))
@@ -416,7 +416,7 @@ fn node(suite: &Suite) -> Vec<Job<'_>> {
                 log.run(runner.args(tests))
             });
         }
-        smoke("node", Host::Node, suite, steps);
+        smoke("node", "node", suite, steps);
         Ok(())
     })]
 }
