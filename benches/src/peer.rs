@@ -44,11 +44,15 @@ pub trait Session {
     /// Adds a pair whose key is absent; whether it was.
     fn insert(&mut self, key: &[u8], value: &[u8]) -> bool;
 
-    /// Replaces the value of a key that is present; whether it was.
-    fn replace(&mut self, key: &[u8], value: &[u8]) -> bool;
+    /// Replaces the value of a key that is present; whether it was. Lists have no keys.
+    fn replace(&mut self, _key: &[u8], _value: &[u8]) -> bool {
+        false
+    }
 
     /// Removes a pair; whether it was there.
-    fn delete(&mut self, key: &[u8]) -> bool;
+    fn delete(&mut self, _key: &[u8]) -> bool {
+        false
+    }
 
     /// Gives the value to `read`, not copied where the system can; `None` where the key is absent.
     fn select<R>(&mut self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R>;

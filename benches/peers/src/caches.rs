@@ -96,13 +96,10 @@ fn make(name: &str, limit: Limit) -> Box<dyn Cache> {
         Limit::Bytes(most) => (most, true),
     };
     let weigh = move |key: &Bytes, value: &Bytes| if is_bytes { (key.len() + value.len()) as u32 } else { 1 };
+    let weigher = move |key: &Bytes, value: &Bytes| weigh(key, value) as usize;
     let foyer = |eviction: EvictionConfig| -> Box<dyn Cache> {
-        let builder = CacheBuilder::new(most).with_eviction_config(eviction);
-        Box::new(
-            builder
-                .with_weighter(move |key: &Bytes, value: &Bytes| weigh(key, value) as usize)
-                .build::<CacheProperties>(),
-        )
+        let builder = CacheBuilder::new(most).with_eviction_config(eviction).with_weighter(weigher);
+        Box::new(builder.build::<CacheProperties>())
     };
     match name {
         "twindex" => Box::new(ours(limit)),
@@ -118,9 +115,10 @@ fn make(name: &str, limit: Limit) -> Box<dyn Cache> {
         "foyer-lfu" => foyer(LfuConfig::default().into()),
         "foyer-lru" => foyer(LruConfig::default().into()),
         "foyer-sieve" => foyer(SieveConfig.into()),
-        _ => Box::new(Mutex::new(schnellru::LruMap::<Bytes, Bytes>::new(schnellru::ByLength::new(
-            most as u32,
-        )))),
+        _ => {
+            let limit = schnellru::ByLength::new(most as u32);
+            Box::new(Mutex::new(schnellru::LruMap::<Bytes, Bytes>::new(limit)))
+        }
     }
 }
 
@@ -261,11 +259,8 @@ pub fn hits(job: &Job<'_>) -> Fallible<Vec<Record>> {
         let keys = [keys];
         for capacity in capacities {
             let (hits, _) = request(&*make(job.system, Limit::Entries(capacity)), &keys, warm_up);
-            records.push(
-                job.record("hits", Unit::Percent, hits)
-                    .with("trace", name.as_str())
-                    .with("capacity", capacity),
-            );
+            let record = job.record("hits", Unit::Percent, hits).with("trace", name.as_str());
+            records.push(record.with("capacity", capacity));
         }
     }
     Ok(records)
@@ -308,15 +303,6 @@ pub fn memory(job: &Job<'_>) -> Fallible<Vec<Record>> {
     Ok(bytes.map(|bytes| job.record("bytes above 32", Unit::Bytes, bytes.max(0.0))).into_iter().collect())
 }
 
-/// A cache limited by bytes whose values differ in size; keys come by zipf 0.9. `before` as many small pairs are put in that
-/// nobody asks for. The capacity is `capacity` bytes for each key.
-struct Mix {
-    name: &'static str,
-    capacity: usize,
-    before: bool,
-    size: fn(u64) -> usize,
-}
-
 /// Seven of ten have up to 450 bytes, two of ten 2 to 10 KB, one of ten 10 to 70 KB.
 fn mixed(number: u64) -> usize {
     let more = (number >> 8) as usize;
@@ -327,26 +313,24 @@ fn mixed(number: u64) -> usize {
     }
 }
 
+/// The name of a mix, the capacity in bytes for each key, whether the cache begins full of small pairs that nobody asks for, and
+/// the size of each key's value.
+type Mix = (&'static str, usize, bool, fn(u64) -> usize);
+
 const MIXES: [Mix; 5] = [
-    Mix { name: "mixed, 64 bytes a key", capacity: 64, before: false, size: mixed },
-    Mix { name: "mixed, full of small ones", capacity: 64, before: true, size: mixed },
-    Mix { name: "mixed, 1 byte a key", capacity: 1, before: false, size: mixed },
-    Mix {
-        name: "50 to 200 bytes, 32 a key",
-        capacity: 32,
-        before: false,
-        size: |number| 50 + number as usize % 150,
-    },
-    Mix { name: "6,000 bytes, 64 a key", capacity: 64, before: false, size: |_| 6_000 },
+    ("mixed, 64 bytes a key", 64, false, mixed),
+    ("mixed, full of small ones", 64, true, mixed),
+    ("mixed, 1 byte a key", 1, false, mixed),
+    ("50 to 200 bytes, 32 a key", 32, false, |number| 50 + number as usize % 150),
+    ("6,000 bytes, 64 a key", 64, false, |_| 6_000),
 ];
 
-/// Percent of requests and of bytes that hit, requests a second, percent of pairs refused, and resident bytes as percent of
-/// the capacity.
+/// Caches that are limited by bytes, whose values differ in size; keys come by zipf 0.9.
 pub fn sizes(job: &Job<'_>) -> Fallible<Vec<Record>> {
     let pairs = u64::from(job.options.pairs);
     let (zipf, values) = (zipf(pairs, 0.9), vec![1; 70_000]);
     let mut records = Vec::new();
-    for Mix { name, capacity, before, size } in MIXES {
+    for (name, capacity, before, size) in MIXES {
         let (capacity, resident) = ((capacity * pairs as usize).max(1 << 20), resident_bytes());
         let cache = make(job.system, Limit::Bytes(capacity));
         let mut random = StdRng::seed_from_u64(26);
@@ -367,22 +351,19 @@ pub fn sizes(job: &Job<'_>) -> Fallible<Vec<Record>> {
             }
         }
         let time = begun.elapsed();
-        let percent = |part: f64, whole: f64| 100.0 * part / whole;
+        let (hits, hit) = (hits as f64 / (pairs - pairs / 5) as f64, hit as f64 / asked as f64);
+        let mut all = vec![
+            job.record("hits", Unit::Percent, 100.0 * hits),
+            job.record("bytes hit", Unit::Percent, 100.0 * hit),
+            job.rate("requests", pairs as usize, time),
+            job.record("refused of a million", Unit::Bytes, 1e6 * refused as f64 / pairs as f64),
+        ];
         let growth =
             resident.zip(resident_bytes()).map(|(before, after)| after.saturating_sub(before) as f64);
-        records.extend(
-            [
-                job.record("hits", Unit::Percent, percent(hits as f64, (pairs - pairs / 5) as f64)),
-                job.record("bytes hit", Unit::Percent, percent(hit as f64, asked as f64)),
-                job.rate("requests", pairs as usize, time),
-                job.record("refused of a million", Unit::Bytes, 1e6 * refused as f64 / pairs as f64),
-            ]
-            .into_iter()
-            .chain(
-                growth.map(|growth| job.record("resident for a byte", Unit::Bytes, growth / capacity as f64)),
-            )
-            .map(|record| record.with("mix", name)),
+        all.extend(
+            growth.map(|bytes| job.record("resident for a byte", Unit::Bytes, bytes / capacity as f64)),
         );
+        records.extend(all.into_iter().map(|record| record.with("mix", name)));
     }
     Ok(records)
 }
@@ -426,6 +407,18 @@ pub fn pauses(job: &Job<'_>) -> Fallible<Vec<Record>> {
     Ok(records)
 }
 
+const CLOCKS: [Clock; 2] = [Clock::Wall, Clock::Processor];
+
+/// Does something once, by both clocks.
+fn timed<R>(histograms: &mut [Histogram<u64>; 2], work: impl FnOnce() -> R) -> R {
+    let begun = CLOCKS.map(Clock::now);
+    let result = work();
+    for ((clock, begun), histogram) in CLOCKS.into_iter().zip(begun).zip(histograms) {
+        histogram.saturating_record(clock.since(begun).as_nanos() as u64);
+    }
+    result
+}
+
 /// Times writes until `write` gives none.
 fn measure(
     job: &Job<'_>,
@@ -433,40 +426,27 @@ fn measure(
     mut write: impl FnMut() -> Option<twindex::Result<bool>>,
 ) -> Fallible<Vec<Record>> {
     const TURN: Duration = Duration::from_millis(1);
-    const CLOCKS: [Clock; 2] = [Clock::Wall, Clock::Processor];
-    let empty = || Histogram::<u64>::new(3).expect("three digits are allowed");
-    // Writes and nothing, each by both clocks.
-    let mut all = [[empty(), empty()], [empty(), empty()]];
-    let mut time = |what: usize, work: &mut dyn FnMut()| {
-        let begun = CLOCKS.map(Clock::now);
-        work();
-        for (at, clock) in CLOCKS.into_iter().enumerate() {
-            all[what][at].saturating_record(clock.since(begun[at]).as_nanos() as u64);
-        }
-        all[0][0].value_at_quantile(0.5)
-    };
-    let mut is_ended = false;
+    let empty = || CLOCKS.map(|_| Histogram::<u64>::new(3).expect("three digits are allowed"));
+    let (mut writes, mut nothing, mut is_ended) = (empty(), empty(), false);
     while !is_ended {
-        let (turn, mut piece) = (Instant::now(), 0);
-        while turn.elapsed() < TURN && !is_ended {
-            let mut failed = None;
-            piece = time(0, &mut || match write() {
-                Some(Ok(_)) => {}
-                Some(Err(error)) => failed = Some(error),
-                None => is_ended = true,
-            });
-            failed.map_or(Ok(()), Err)?;
-        }
         let turn = Instant::now();
         while turn.elapsed() < TURN && !is_ended {
-            time(1, &mut || {
+            match timed(&mut writes, &mut write) {
+                Some(result) => drop(result?),
+                None => is_ended = true,
+            }
+        }
+        let piece = Duration::from_nanos(writes[0].value_at_quantile(0.5));
+        let turn = Instant::now();
+        while turn.elapsed() < TURN && !is_ended {
+            timed(&mut nothing, || {
                 let begun = Instant::now();
-                while begun.elapsed() < Duration::from_nanos(piece) {}
+                while begun.elapsed() < piece {}
             });
         }
     }
     let mut records = Vec::new();
-    for (what, clocks) in ["writes", "nothing"].into_iter().zip(&all) {
+    for (what, clocks) in [("writes", &writes), ("nothing", &nothing)] {
         for (clock, histogram) in ["wall", "processor"].into_iter().zip(clocks) {
             for (figure, quantile) in [("p50", 0.5), ("p99.99", 0.9999), ("worst", 1.0)] {
                 let value = histogram.value_at_quantile(quantile) as f64;

@@ -17,8 +17,6 @@ use twindex_benches::{
 };
 use twindex_durable::{Dump as _, Durability, Store, Table};
 
-use crate::server::Server;
-
 fn durability(persistence: Persistence) -> Durability {
     match persistence {
         Persistence::None => Durability::None,
@@ -275,8 +273,8 @@ pub fn lmdb_file(job: &Job<'_>) -> Fallible<Vec<Record>> {
 /// A key is a hash of its pairs; to write is SAVE, which always syncs; to read DEBUG RELOAD, which clears the memory first.
 pub fn redis_file(job: &Job<'_>) -> Fallible<Vec<Record>> {
     let pairs = Pairs::of(job)?;
-    let server = Server::start(Persistence::None, job.options.new_folder()?);
-    let mut connection = server.connect();
+    let (server, folder) = crate::redis::start(job.options)?;
+    let mut connection = crate::redis::connect(&server);
     let mut commands = redis::pipe();
     let mut waiting = 0;
     pairs.each(|key, value| {
@@ -297,7 +295,7 @@ pub fn redis_file(job: &Job<'_>) -> Fallible<Vec<Record>> {
         let size: usize = redis::cmd("DBSIZE").query(&mut connection).expect("Redis counts its keys");
         assert_eq!(size, pairs.counts().0);
     });
-    Ok(file_records(job, &pairs, &server.folder().join("dump.rdb"), write, read))
+    Ok(file_records(job, &pairs, &folder.path().join("dump.rdb"), write, read))
 }
 
 /// Opens in a process of its own a file whose pairs are all in the dump (persistence none) or in a log of batches: figures

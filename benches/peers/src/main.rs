@@ -13,7 +13,6 @@ mod files;
 mod lmdb;
 mod maps;
 mod redis;
-mod server;
 
 use std::process::ExitCode;
 

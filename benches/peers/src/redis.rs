@@ -3,14 +3,42 @@
 //! What it keeps the pairs in depends on the work, as it does in the benchmarks that it is compared in.
 
 use redis::{Connection, Pipeline, cmd, pipe};
-use twindex_benches::{Options, Peer, Session, SortedSession, shared};
+use tempfile::TempDir;
+use twindex_benches::{Options, Peer, Persistence, Session, SortedSession, shared};
+use twindex_servers::{Result, Server};
 
-use crate::server::Server;
+/// A server of our own, on a free port of the loopback, whose files are in this folder.
+pub(crate) fn start(options: &Options) -> Result<(Server, TempDir)> {
+    let folder = options.new_folder()?;
+    let path = folder.path().to_string_lossy().into_owned();
+    let (append_only, sync) = match options.persistence {
+        Persistence::None => ("no", "no"),
+        Persistence::Everysec => ("yes", "everysec"),
+        Persistence::Always => ("yes", "always"),
+    };
+    let kept = ["--dir", &path, "--appendonly", append_only, "--appendfsync", sync];
+    let debug = ["--enable-debug-command", "local", "--rdbcompression", "no", "--logfile", ""];
+    Ok((Server::start(&[kept, debug].concat())?, folder))
+}
+
+/// A connection that waits as long as a command takes.
+pub(crate) fn connect(server: &Server) -> Connection {
+    let connection = redis::Client::open(server.url()).and_then(|client| client.get_connection());
+    connection.unwrap_or_else(|error| panic!("Redis: {error}"))
+}
 
 /// A server, whose sessions keep pairs in their own way.
 pub(crate) struct Redis<S> {
     server: Server,
+    /// The server's memory before the first pair.
+    empty_bytes: u64,
     open: fn(Connection) -> S,
+    _folder: TempDir,
+}
+
+fn memory(server: &Server) -> u64 {
+    let used = server.info("used_memory").expect("Redis tells its memory").unwrap_or_default();
+    used.trim().parse().expect("Redis's memory is a number")
 }
 
 /// A string for each key: SET and GET.
@@ -31,11 +59,12 @@ const END: u8 = 0;
 impl<S: Session + From<Connection> + 'static> Peer for Redis<S> {
     const NAME: &'static str = "redis";
     const REMOTE: bool = true;
-    shared!(S, |peer| (peer.open)(peer.server.connect()));
+    shared!(S, |peer| (peer.open)(connect(&peer.server)));
 
     fn open(options: &Options) -> Self {
-        let folder = options.new_folder().expect("a folder for Redis can be made");
-        Self { server: Server::start(options.persistence, folder), open: S::from }
+        let (server, folder) = start(options).unwrap_or_else(|error| panic!("redis-server: {error}"));
+        let empty_bytes = memory(&server);
+        Self { server, empty_bytes, open: S::from, _folder: folder }
     }
 
     fn several(_: usize, _: &Options) -> Option<Vec<Self>> {
@@ -43,7 +72,7 @@ impl<S: Session + From<Connection> + 'static> Peer for Redis<S> {
     }
 
     fn bytes(&mut self) -> Option<u64> {
-        Some(self.server.grown_by())
+        Some(memory(&self.server).saturating_sub(self.empty_bytes))
     }
 }
 
@@ -191,16 +220,6 @@ impl SortedSession for Records {
 impl Session for Lists {
     fn insert(&mut self, key: &[u8], value: &[u8]) -> bool {
         self.insert_many(&[(key, value)]) == 1
-    }
-
-    /// Never: a list has no keys.
-    fn replace(&mut self, _key: &[u8], _value: &[u8]) -> bool {
-        false
-    }
-
-    /// Never: a list has no keys.
-    fn delete(&mut self, _key: &[u8]) -> bool {
-        false
     }
 
     /// The newest message of the key's list.
