@@ -116,7 +116,7 @@ async fn single_verbs(hash: &Table, sorted: &Table, hand: &Hand) -> Result<()> {
                 "select, hash: GET" => command(&[b"GET", &by_hand]),
                 _ => command(&[
                     b"FCALL",
-                    b"twindex_2_upsert",
+                    b"twindex_3_upsert",
                     b"2",
                     all.as_bytes(),
                     order.as_bytes(),
@@ -233,9 +233,21 @@ async fn unmerged(servers: &Cluster, hand: &Hand) -> Result<usize> {
         let (mut from, mut count) = (b"-".to_vec(), 0);
         loop {
             let [pairs, order] = [&pairs, &order].map(String::as_bytes);
-            let page =
-                command(&[b"FCALL", b"twindex_2_page", b"2", pairs, order, &from, b"+", b"0", b"1024"]);
-            let (keys, _): (Vec<Vec<u8>>, Vec<Vec<u8>>) = page.query_async(&mut hand.cluster.clone()).await?;
+            let words: [&[u8]; 11] = [
+                b"FCALL",
+                b"twindex_3_page",
+                b"2",
+                pairs,
+                order,
+                &from,
+                b"+",
+                b"0",
+                b"1024",
+                b"262144",
+                b"1024",
+            ];
+            let (_, keys, _): (u8, Vec<Vec<u8>>, Vec<Vec<u8>>) =
+                command(&words).query_async(&mut hand.cluster.clone()).await?;
             count += keys.len();
             match keys.last() {
                 Some(last) if keys.len() == 1024 => from = [b"(", &last[..]].concat(),
