@@ -99,7 +99,11 @@ impl Options {
         self
     }
 
-    /// The most bytes that the store may hold in memory. A file with more is refused.
+    /// The most bytes that the store may hold in memory. A write that would pass it is refused.
+    ///
+    /// A file whose store kept within this limit always opens. Loaded anew its pairs may take more memory: up to half the limit
+    /// and a mebibyte more are allowed for that, and writes that need memory are refused until the store holds less. A file that
+    /// needs still more is refused.
     #[must_use]
     pub fn memory_limit(mut self, limit: usize) -> Self {
         self.memory_limit = Some(limit);

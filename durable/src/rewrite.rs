@@ -349,7 +349,7 @@ impl<'d> New<'d> {
 
     pub(crate) fn end(&self) -> End {
         let Self { salt, at, dump, position, synced, .. } = *self;
-        End { file: Arc::clone(&self.file), salt, at, dump, position, synced }
+        End { file: Arc::clone(&self.file), salt, at, dump, position, synced, last: None }
     }
 }
 

@@ -23,8 +23,7 @@ use twindex_format::{
 use crate::disk::{Disk, File};
 use crate::log::End;
 
-/// How long a record may stay incomplete before we search the bytes behind it for a sign of damage: at first, and at
-/// most.
+/// How long until we search the bytes behind an incomplete record once more for a sign of damage: at first, and at most.
 const DOUBT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
 /// A table, as the log describes it.
@@ -70,6 +69,7 @@ pub(crate) struct Tail {
 #[derive(Debug)]
 struct Doubt {
     at: u64,
+    is_nothing: bool,
     since: Instant,
     /// How long until we search for damage.
     wait: Duration,
@@ -111,8 +111,10 @@ pub(crate) fn open(disk: &dyn Disk, path: &Path) -> Result<Option<(Arc<dyn File>
 
 impl Tail {
     pub(crate) fn new(end: End) -> Self {
-        let End { file, salt, at, position, .. } = end;
-        Self { file, salt, at, position, last: None, doubt: None }
+        let End { file, salt, at, position, last, .. } = end;
+        // Where it cannot be read, the next look tells.
+        let last = last.and_then(|last| Some((last, head_at(&*file, last).ok()??)));
+        Self { file, salt, at, position, last, doubt: None }
     }
 
     /// Checks which file is under the name now.
@@ -136,16 +138,18 @@ impl Tail {
 
     /// Reads the records that were not read yet. Returns whether it read all of them.
     pub(crate) fn read(&mut self, has_writer: &dyn Fn() -> bool, each: &mut Each<'_>) -> Result<bool> {
-        let Some(head) = head_at(&*self.file, self.at)?.filter(|head| head[0] != 0) else {
+        let file = Arc::clone(&self.file);
+        let Some(head) = head_at(&*file, self.at)? else {
             self.doubt = None;
             return Ok(true);
         };
-        let file = Arc::clone(&self.file);
         let mut reader = LogReader::of_file(&*file, self.salt, file.len()?, self.at);
         let (begun, mut last, mut is_end) = (self.at, self.at, true);
+        // No record begins with a zero byte, and there is no need to read the space that is reserved.
+        let is_begun = head[0] != 0;
         loop {
             let at = reader.at();
-            let Some((kind, payload)) = reader.record()? else { break };
+            let Some((kind, payload)) = (if is_begun { reader.record()? } else { None }) else { break };
             if !kind.is_logged() {
                 return Err(Corrupt { offset: at, what: "a record out of place" });
             }
@@ -167,20 +171,25 @@ impl Tail {
         }
         if self.at > begun {
             self.last = head_at(&*file, last)?.map(|head| (last, head));
-            self.doubt = None;
-        } else if Head::decode(self.salt, self.at, &head).is_none() || self.doubt.is_some() {
-            self.doubt(&mut reader, has_writer)?;
-        } else {
-            self.doubt = Some(Doubt::new(self.at));
+        }
+        match head_at(&*file, self.at)? {
+            Some(head) if is_end => self.doubt(&mut reader, head == [0; HEAD_BYTES], has_writer)?,
+            _ => self.doubt = None,
         }
         Ok(is_end)
     }
 
-    /// Checks now and then whether the incomplete record is damaged, and so will never be complete.
-    fn doubt(&mut self, reader: &mut LogReader<'_>, has_writer: &dyn Fn() -> bool) -> Result<()> {
+    /// Checks whether the incomplete record is damaged, and so will never be complete: at once, and again now and then. Where there
+    /// `is_nothing` but reserved space, most likely, the first check is due after a while too.
+    fn doubt(
+        &mut self,
+        reader: &mut LogReader<'_>,
+        is_nothing: bool,
+        has_writer: &dyn Fn() -> bool,
+    ) -> Result<()> {
         let doubt = match &mut self.doubt {
-            Some(doubt) if doubt.at == self.at => doubt,
-            other => other.insert(Doubt::new(self.at)),
+            Some(doubt) if doubt.at == self.at && doubt.is_nothing == is_nothing => doubt,
+            other => other.insert(Doubt::new(self.at, is_nothing)),
         };
         if doubt.since.elapsed() >= doubt.wait {
             reader.go_to(self.at);
@@ -188,8 +197,8 @@ impl Tail {
                 Err(error @ Corrupt { .. }) => Some(error),
                 looked => looked.map(|_| None)?,
             };
-            *doubt =
-                Doubt { at: self.at, since: Instant::now(), wait: (2 * doubt.wait).min(DOUBT.1), damage };
+            doubt.wait = (2 * doubt.wait).clamp(DOUBT.0, DOUBT.1);
+            (doubt.since, doubt.damage) = (Instant::now(), damage);
         }
         match &doubt.damage {
             Some(Corrupt { offset, what }) => Err(Corrupt { offset: *offset, what }),
@@ -211,8 +220,9 @@ impl Tail {
 }
 
 impl Doubt {
-    fn new(at: u64) -> Self {
-        Self { at, since: Instant::now(), wait: DOUBT.0, damage: None }
+    fn new(at: u64, is_nothing: bool) -> Self {
+        let wait = if is_nothing { DOUBT.0 } else { Duration::ZERO };
+        Self { at, is_nothing, since: Instant::now(), wait, damage: None }
     }
 }
 

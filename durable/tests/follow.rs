@@ -329,3 +329,71 @@ fn a_follower_and_a_feed_survive_anything_in_the_place_of_their_file() {
         assert!(feed.poll().unwrap().is_none(), "{what}");
     }
 }
+
+/// A follower compared the salt and the length of a file alone, so that a copy from an earlier time went unnoticed and was called
+/// damaged once its writer had appended to it.
+#[test]
+fn a_follower_notices_a_restored_backup() {
+    let folder = tempdir().unwrap();
+    let (path, backup) = (folder.path().join("app.twx"), folder.path().join("backup"));
+    let pairs = |range: std::ops::Range<u32>| range.map(|key| (key.to_be_bytes(), "v")).collect::<Vec<_>>();
+    for in_place in [true, false] {
+        let store = Options::new().durability(Durability::Always).open(&path).unwrap();
+        let table = store.table("t", Index::Hash).unwrap();
+        table.upsert_many(&pairs(0..100)).unwrap();
+        fs::copy(&path, &backup).unwrap();
+        table.upsert_many(&pairs(100..200)).unwrap();
+        let (copy, read) = (follower(&path), follower(&path));
+        assert_eq!(copy.find_table("t").unwrap().unwrap().len(), 200);
+        table.upsert("read", "by one of them").unwrap();
+        assert_eq!(read.refresh().unwrap(), 1);
+        drop((store, table));
+        if in_place {
+            fs::copy(&backup, &path).unwrap();
+        } else {
+            fs::rename(&backup, &path).unwrap();
+        }
+        for copy in [&copy, &read] {
+            copy.refresh().unwrap();
+            assert_eq!(copy.find_table("t").unwrap().unwrap().len(), 100);
+        }
+        let store = Options::new().durability(Durability::Always).open(&path).unwrap();
+        store.table("t", Index::Hash).unwrap().upsert_many(&pairs(500..700)).unwrap();
+        for copy in [&copy, &read] {
+            copy.refresh().unwrap();
+            assert_eq!(copy.find_table("t").unwrap().unwrap().len(), 300);
+        }
+        store.close().unwrap();
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+/// It took the damaged record for one that was not written yet, and stayed behind.
+#[test]
+fn a_follower_reports_damage_as_an_open_does() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    let store = Options::new().durability(Durability::Always).open(&path).unwrap();
+    let table = store.table("t", Index::Hash).unwrap();
+    table.upsert("first", "value").unwrap();
+    let (at_it, before) = (follower(&path), follower(&path));
+    table.upsert("second", "value").unwrap();
+    at_it.refresh().unwrap();
+    (0..20_u32).for_each(|key| assert!(table.upsert(key.to_be_bytes(), "a value to find").unwrap()));
+    drop((store, table));
+    let whole = fs::read(&path).unwrap();
+    let at = whole.windows(15).position(|bytes| bytes == b"a value to find").unwrap();
+    let length = 15 + 4 + 3 + 12; // up to the head of the record
+    for flip in [at, at + 14, at + 15 - length] {
+        let mut bytes = whole.clone();
+        bytes[flip] ^= if bytes[flip] == 4 { 4 } else { 1 };
+        fs::write(&path, &bytes).unwrap();
+        let report = twindex_durable::check(&path, |_| {}).unwrap();
+        assert!(!report.damage.is_empty(), "at {flip} of {at} {length} {report:?} {:?}", &whole[..400]);
+        assert!(matches!(Store::open(&path), Err(Error::Damaged { .. })), "at {flip}");
+        for copy in [&at_it, &before] {
+            let told = copy.refresh();
+            assert!(matches!(told, Err(Error::Damaged { .. })), "at {flip}: {told:?}");
+        }
+    }
+}

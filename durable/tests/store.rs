@@ -803,3 +803,40 @@ fn many_threads_write_and_nothing_is_lost() {
         assert!((0..5).all(|number| counters.select(number.to_string()).unwrap().unwrap() == b"160"));
     }
 }
+
+/// A store that had reached its memory limit was refused by that limit when it was opened again: loaded pairs took some more.
+#[test]
+fn a_file_opens_under_the_limit_of_its_writer() {
+    const LIMIT: usize = 1 << 20;
+    let folder = tempdir().unwrap();
+    let mut rng = fastrand::Rng::with_seed(11);
+    for (round, longest) in [0, 1, 40, 500, 500, 500].into_iter().enumerate() {
+        let path = folder.path().join(format!("{round}.twx"));
+        let open = || Options::new().memory_limit(LIMIT).open(&path);
+        let store = open().unwrap();
+        let table = store.table("t", if round == 3 { Index::Sorted } else { Index::Hash }).unwrap();
+        let refused = loop {
+            if let Err(error) = table.upsert(rng.u64(..).to_be_bytes(), vec![7; rng.usize(..=longest)]) {
+                break error;
+            }
+        };
+        assert_eq!(refused.code(), "TWINDEX_MEMORY_LIMIT");
+        let pairs = table.len();
+        for compacts in [false, true] {
+            if compacts {
+                let store = open().unwrap();
+                store.compact().unwrap();
+                store.close().unwrap();
+            } else {
+                store.close().unwrap();
+            }
+            let store = open().unwrap_or_else(|error| panic!("{longest}, compacted: {compacts}: {error}"));
+            assert_eq!(store.memory_limit(), Some(LIMIT));
+            let table = store.table("t", table.index()).unwrap();
+            assert_eq!(table.len(), pairs);
+            let large = table.upsert("large", vec![7; LIMIT]).unwrap_err();
+            assert_eq!(large.code(), "TWINDEX_MEMORY_LIMIT");
+            store.close().unwrap();
+        }
+    }
+}

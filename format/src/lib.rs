@@ -57,7 +57,7 @@ use twindex::{Result, Store};
 pub use crate::cache::{SavedCache, write_cache};
 pub use crate::check::{Damage, Report, check, check_cache_lengths, salvage};
 pub use crate::entry::TableEntry;
-pub use crate::load::{Found, LogEnd, open};
+pub use crate::load::{Found, LogEnd, limit_while_loading, open};
 pub use crate::loader::{Loader, table_of_pairs};
 pub use crate::log::{LogReader, Torn};
 pub use crate::operation::{Operation, Operations, Position};

@@ -7,7 +7,7 @@ use twindex::Error::Corrupt;
 use twindex::{Index, Result, Store};
 
 use crate::loader::{Loader, table_of_pairs};
-use crate::log::{LogReader, Torn};
+use crate::log::{LogReader, Replayed, Torn};
 use crate::operation::Position;
 use crate::progress::{Progress, ProgressFn};
 use crate::record::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, OUT_OF_PLACE};
@@ -39,12 +39,23 @@ pub struct LogEnd {
     pub position: Position,
     /// Up to here the file was on disk: so the last synced record says.
     pub synced: u64,
+    /// Where the last record of the log is, if it has one.
+    pub last: Option<u64>,
 }
 
 /// A file is read in pieces of at most this size, or of one record.
 const PIECE: usize = 1 << 20;
 /// The smallest piece. In a dump of many small tables, each table ends a piece.
 const LEAST_PIECE: usize = 1 << 12;
+
+/// The memory limit to load a file with, where its store had this one.
+///
+/// Pairs that are loaded together need not take the memory that they took when they were written one by one: a hash table may split
+/// at other places, for small pairs up to half as much again. A store that reached its limit has to come back. Set the limit itself
+/// once the file is loaded: a store that holds more refuses to grow.
+pub fn limit_while_loading(limit: usize) -> usize {
+    limit.saturating_add(limit / 2).saturating_add(1 << 20)
+}
 
 /// Loads a file into `store`, which is empty. `has_writer` tells whether another process may be writing to it.
 ///
@@ -64,9 +75,9 @@ pub fn open(
         return Ok(Found { loader, end: None, torn: None });
     }
     let mut log = LogReader::of_file(file, salt, len, dump);
-    let (position, synced) = log.replay(&mut loader, progress)?;
+    let Replayed { position, synced, last } = log.replay(&mut loader, progress)?;
     let torn = log.torn(has_writer)?;
-    let end = LogEnd { salt, at: log.at(), dump, position: position_in(position, salt), synced };
+    let end = LogEnd { salt, at: log.at(), dump, position: position_in(position, salt), synced, last };
     Ok(Found { loader, end: Some(end), torn })
 }
 

@@ -29,6 +29,16 @@ pub struct Torn {
 /// The bytes of a record that says how much is on disk.
 const SYNCED_BYTES: usize = HEAD_BYTES + size_of::<u64>();
 
+/// What was in a log that was replayed.
+pub(crate) struct Replayed {
+    /// The position behind the last record.
+    pub(crate) position: Position,
+    /// Up to where a synced record says that the file was on disk.
+    pub(crate) synced: u64,
+    /// Where the last record is.
+    pub(crate) last: Option<u64>,
+}
+
 /// A log, read in pieces.
 pub struct LogReader<'f> {
     file: &'f dyn ReadAt,
@@ -84,18 +94,15 @@ impl<'f> LogReader<'f> {
         Ok(false)
     }
 
-    /// Applies all records. Returns the position behind the last one, and up to where a synced record says that the file
-    /// was on disk.
-    pub(crate) fn replay(
-        &mut self,
-        loader: &mut Loader,
-        progress: &mut ProgressFn<'_>,
-    ) -> Result<(Position, u64)> {
-        let (mut done, mut synced) = (0, self.at);
+    /// Applies all records.
+    pub(crate) fn replay(&mut self, loader: &mut Loader, progress: &mut ProgressFn<'_>) -> Result<Replayed> {
+        let (mut done, mut synced, mut last) = (0, self.at, None);
         let mut replay = Replay::new(loader);
         loop {
             let offset = self.at;
-            let Some((kind, payload)) = self.record()? else { return Ok((replay.end()?, synced)) };
+            let Some((kind, payload)) = self.record()? else {
+                return Ok(Replayed { position: replay.end()?, synced, last });
+            };
             if !kind.is_logged() {
                 return Err(Corrupt { offset, what: OUT_OF_PLACE });
             }
@@ -103,6 +110,7 @@ impl<'f> LogReader<'f> {
                 synced = synced_by(offset, payload)?;
             }
             done += replay.record(kind, offset, payload)?;
+            last = Some(offset);
             if self.at >> 20 != offset >> 20 {
                 progress(Progress { pairs: done, bytes: self.at });
             }

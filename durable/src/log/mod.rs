@@ -55,6 +55,8 @@ pub(crate) struct End {
     pub(crate) position: Position,
     /// Up to here the file is known to be on disk: by its last synced record, or since we synced it.
     pub(crate) synced: u64,
+    /// Where the last record of the log is, if there was one when the file was loaded.
+    pub(crate) last: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -245,10 +247,10 @@ impl Log {
     /// The end of the log. The system has all records before it.
     pub(crate) fn end(&self) -> Result<End> {
         let out = lock(&self.tail);
-        let End { file, salt, at, dump, position, synced } = &out.end;
-        let (file, salt, at, dump, position, synced) =
-            (Arc::clone(file), *salt, *at, *dump, *position, *synced);
-        let end = End { file, salt, at, dump, position, synced };
+        let End { file, salt, at, dump, position, synced, last } = &out.end;
+        let (file, salt, at, dump, position, synced, last) =
+            (Arc::clone(file), *salt, *at, *dump, *position, *synced, *last);
+        let end = End { file, salt, at, dump, position, synced, last };
         let written = out.written;
         drop(out);
         self.hand_over(written)?;
