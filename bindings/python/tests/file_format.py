@@ -431,7 +431,8 @@ class Reader(Records):
         self.kinds: list[int] = []
         self.operations = 0
         self.torn: int | None = None
-        self.position = self.salt, 0
+        self.ids: set[int] = set()
+        self.position = crc32(struct.pack("<Q", self.salt)), 0
         self.read_log(self.read_dump())
 
     def by_name(self) -> dict[str, Content]:
@@ -466,8 +467,9 @@ class Reader(Records):
 
     def create(self, number: int, entry: Input) -> None:
         table = table_of(number, entry)
-        if number in self.tables or table.name in self.by_name():
+        if number in self.ids or table.name in self.by_name():
             raise DamagedError(f"the table {table.name!r} or its id {number} comes twice")
+        self.ids.add(number)
         self.tables[number] = table
 
     def read_log(self, offset: int) -> None:
@@ -482,24 +484,36 @@ class Reader(Records):
             if kind == LOG:
                 session, sequence = self.position
                 self.position = session, sequence + 1
+                begins = True
                 while payload:
-                    self.operate(payload)
+                    self.operate(payload, begins=begins)
+                    begins = False
             elif kind != SYNCED:
                 raise DamagedError(f"a record of kind {kind} in the log")
+            elif len(payload.content) != 8 or payload.u64() > offset - HEAD - 8:
+                raise DamagedError("a record of what was on disk")
 
     def tear(self, offset: int) -> None:
-        for behind in range(offset + 1, len(self.content)):
+        head, check = self.content[offset : offset + 6], self.content[offset + 6 : offset + 8]
+        start = offset + 1
+        if TABLE <= head[0] <= SYNCED and sums(self.salt, offset, head, b"")[0] == int.from_bytes(
+            check, "little"
+        ):
+            start = offset + HEAD + int.from_bytes(head[1:], "little")
+        for behind in range(start, len(self.content)):
             record = self.record(behind)
             if record is not None and record[0] == SYNCED and record[1].u64() > offset:
                 raise DamagedError(f"no valid record at {offset} of the log")
         self.torn = offset
 
-    def operate(self, payload: Input) -> None:
+    def operate(self, payload: Input, *, begins: bool) -> None:
         head = payload.byte()
         what, number = head & 7, head >> 3
         number += payload.varint() if number == 31 else 0
         self.operations += what != POSITION
         if what == POSITION:
+            if not begins or number != 0:
+                raise DamagedError("a position that begins no record")
             self.position = payload.u64(), payload.u64()
         elif what == CREATE:
             self.create(number, Input(payload.take(payload.varint())))
