@@ -24,7 +24,7 @@ impl<'p> TableEntry<'p> {
         Self { name: table.name(), index: table.index(), keys, values }
     }
 
-    /// Decodes a record of the kind [`Table`](Kind::Table): the table's id, about how many pairs follow, and its entry.
+    /// Decodes a record of the kind `Table`: the table's id, about how many pairs follow, and its entry.
     pub fn of_record(mut payload: &'p [u8]) -> Option<(u32, u64, Self)> {
         let (id, pairs) = (take_varint(&mut payload)?, take_varint(&mut payload)?);
         Some((id, pairs, Self::decode(payload)?))

@@ -128,8 +128,8 @@ test('batches are filled after idling', async () => {
   const users = await store.table('users', { values: 'int' })
   await new Promise((resolve) => setTimeout(resolve, 100))
   assert.deepEqual(await store.batch().increment(users, 'a', 1).commit(), [true])
-  assert.match(inspect(store), /^Store \{ servers: \[/)
-  assert.match(inspect(users), /^Table \{ name: 'users', index: 'hash', keys: 'str', values: 'int'/)
+  assert.match(inspect(store), /^Store \{\s+servers: \[/)
+  assert.match(inspect(users), /^Table \{\s+name: 'users',\s+index: 'hash',\s+keys: 'str',\s+values: 'int'/)
 })
 
 test('certificates and addresses reach the native half', async () => {
