@@ -5,4 +5,7 @@ import { loader } from './src/load.js'
 export { TwindexError } from './src/shared/errors.js'
 export { DELETE, KEEP } from './src/shared/table.js'
 
-export const load = loader(new URL('./twindex.fast.wasm', import.meta.url))
+export const load = loader(
+  new URL('./twindex.fast.wasm', import.meta.url),
+  new URL('./twindex.files.wasm', import.meta.url),
+)

@@ -84,13 +84,6 @@ declare module './src/shared/types.js' {
   }
 }
 
-export interface Progress {
-  /** Pairs, and operations of a log, that have been done. */
-  readonly pairs: number
-  /** Bytes of the file that have been done. */
-  readonly bytes: number
-}
-
 /** Options of what reads a file that may come from a stranger. */
 export interface CheckOptions {
   /**
@@ -98,8 +91,6 @@ export interface CheckOptions {
    * 32 bytes for each byte of the file if that is more.
    */
   memoryLimit?: number | null | undefined
-  /** Is told after each record how far it has come. What it throws rejects the promise. */
-  progress?: ((progress: Progress) => void) | undefined
 }
 
 /** A part of a file. */

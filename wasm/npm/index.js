@@ -10,4 +10,8 @@ import { loader } from './src/load.js'
 export { TwindexError } from './src/shared/errors.js'
 export { DELETE, KEEP } from './src/shared/table.js'
 
-export const load = loader(new URL('./twindex.wasm', import.meta.url)) // a form that bundlers know
+// A form that bundlers know.
+export const load = loader(
+  new URL('./twindex.wasm', import.meta.url),
+  new URL('./twindex.files.wasm', import.meta.url),
+)

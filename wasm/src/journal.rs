@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use twindex::{Store, Table};
-use twindex_format::{Loader, Operation, Operations, Position, TableEntry, synced, write_tables};
+use twindex_format::{Loader, LogEnd, Operation, Operations, Position, TableEntry, synced, write_tables};
 
 use crate::answer::{self, Output};
 use crate::failure::{Failed, Failure, LOG_FAILED, NOT_SUPPORTED, READ_ONLY, TYPE};
@@ -72,22 +72,23 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// A journal for the file that a store was read from, whose log goes on at `end` in another session.
-    pub(crate) fn of_file(salt: u64, end: u64, session: u64, loader: &Loader) -> Self {
-        let position = Position { session, ..loader.position() };
+    /// A journal for the file that a store was read from, which goes on in another session.
+    pub(crate) fn of_file(end: LogEnd, session: u64, loader: &Loader) -> Self {
+        let position = Position { session, ..end.position };
         let mut tables = Vec::new();
         for (id, table) in loader.tables() {
             tables.push((id, table.clone()));
         }
-        let next_id = loader.next_id();
-        Self { salt, end, position, begins_session: true, tables, next_id, refusal: None }
+        let (salt, end) = (end.salt, end.at);
+        Self { salt, end, position, begins_session: true, tables, next_id: loader.next_id(), refusal: None }
     }
 
     /// A journal for a store that is in no file yet.
     pub(crate) fn new(store: &Store) -> Self {
-        let mut journal = Self::of_file(0, 0, 0, &Loader::new(store.clone()));
-        journal.begins_session = false;
-        journal
+        let tables: Vec<_> = (0..).zip(store.tables()).collect();
+        let next_id = tables.len() as u32;
+        let position = Position::start(0);
+        Self { salt: 0, end: 0, position, begins_session: false, tables, next_id, refusal: None }
     }
 
     /// Begins a file of this salt in `file`: a dump of the store, behind which the log goes on.
@@ -95,7 +96,7 @@ impl Journal {
         let is_first = self.salt == 0;
         write_tables(&self.tables, salt, file, &mut |_| ())?;
         if is_first {
-            self.position = Position { session: salt, sequence: 0 };
+            self.position = Position::start(salt);
         } else {
             // The history goes on.
             let mut position = Operations::default();

@@ -3,7 +3,7 @@
 //   node wasm/npm/scripts/build.mjs
 //
 // twindex.wasm is small, and any runtime can have it. twindex.files.wasm also keeps a store in a file, and checks and recovers
-// files. twindex.fast.wasm does all this, is built for speed, and compares the tags of a bucket in one instruction of 128 bits.
+// files. twindex.fast.wasm is built for speed, and compares the tags of a bucket in one instruction of 128 bits.
 
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -31,7 +31,7 @@ const MODULES = {
     level: '3',
     // Vectors only where the engine asks for them: what the compiler makes of its loops was half as fast in Node.
     flags: ['-Ctarget-feature=+simd128', '-Cno-vectorize-loops', '-Cno-vectorize-slp'],
-    features: [],
+    features: ['--no-default-features'],
   },
 }
 

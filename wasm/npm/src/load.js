@@ -1,6 +1,7 @@
 // How a module becomes classes.
 
 import { cacheClass } from './cache.js'
+import { check, recover } from './check.js'
 import { Core } from './core.js'
 import { Cursor } from './cursor.js'
 import { TwindexError } from './shared/errors.js'
@@ -9,15 +10,15 @@ import { storeClass } from './store.js'
 import { Table } from './table.js'
 
 /**
- * The function `load` of an entry of this package, whose own module is at the URL `own`. Without an argument it gives the
+ * The function `load` of an entry of this package, whose own module is at the URL `own`, and that for files at `files`. Without an argument it gives the
  * classes over the same instance every time; with one, over a new instance of the module that is at this URL, in this
  * response, in these bytes, or compiled already.
  */
-export function loader(own) {
+export function loader(own, files) {
   let shared
   return (source) => {
-    if (source !== undefined) return classes(source, own)
-    shared ??= classes(own).catch((error) => {
+    if (source !== undefined) return classes(source, own, files)
+    shared ??= classes(own, own, files).catch((error) => {
       shared = undefined // the next call tries again
       throw error
     })
@@ -25,12 +26,12 @@ export function loader(own) {
   }
 }
 
-async function classes(source, base) {
+async function classes(source, base, files) {
   const core = await instantiate(source, base)
   const Cache = cacheClass(core)
   const Store = storeClass(core, Cache)
-  // Loaded when it is needed, which is seldom.
-  const verify = () => import('./verify.js')
+  // Checking is seldom, so a module for it is loaded when it is needed, unless this one can do it.
+  const filesCore = () => (core.exports.twindex_check ? core : instantiate(files))
   return {
     Store,
     Cache,
@@ -39,8 +40,8 @@ async function classes(source, base) {
     TwindexError,
     DELETE,
     KEEP,
-    check: async (...given) => (await verify()).check(Store, ...given),
-    recover: async (...given) => (await verify()).recover(Store, ...given),
+    check: async (...given) => check(await filesCore(), ...given),
+    recover: async (...given) => recover(await filesCore(), ...given),
   }
 }
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use twindex::{Error, Store};
-use twindex_format::{HEAD_BYTES, HEADER_BYTES, Head, Header, Kind, Loader, synced_by};
+use twindex_format::{HEADER_BYTES, Header, Kind, LogReader, open};
 
 use crate::answer;
 use crate::exports::store::limit;
@@ -13,41 +13,34 @@ use crate::handles::Object;
 use crate::journal::{Journal, Refusal, Shared};
 use crate::state::{State, call};
 
-/// Opens a store from the bytes of its file, with a memory limit as [`twindex_store_new`](super::store) takes it: its handle. Answers
-/// or 0 where the file was begun and never finished, so that it has nothing that the one before it has not. Answers
-/// with the number of bytes that count: what a crash left behind them is to be cut off before the first record is appended. The
-/// session is a random number.
+/// Opens a store from the bytes of its file, with a memory limit as `twindex_store_new` takes it: its handle, or 0 where the file was
+/// begun and never finished, so that it has nothing that the one before it has not. Answers with the number of bytes that count: what a
+/// crash left behind them is to be cut off before the first record is appended. The session is a random number.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_open(file: usize, length: usize, memory_limit: u64, session: u64) -> i32 {
     call(|state| {
         let bytes = state.buffers.bytes((file, length))?;
-        let memory_limit = limit(memory_limit);
-        let store = Store::new();
-        store.set_memory_limit(Some(memory_limit.unwrap_or(usize::MAX)));
-        let mut loader = Loader::new(store);
         if is_begun(bytes) {
             return Ok(0);
         }
-        let Header { salt, .. } = Header::decode(bytes)?;
-        let Some(end) = read(&mut loader, salt, bytes)? else { return Ok(0) };
-        let store = loader.store().clone();
+        let memory_limit = limit(memory_limit);
+        let store = Store::with_memory_limit(memory_limit.unwrap_or(usize::MAX));
+        let found = match open(&bytes, store, &|| false, &mut |_| ()) {
+            Err(Error::Corrupt { .. }) if is_unfinished(bytes)? => return Ok(0),
+            found => found?,
+        };
+        let store = found.loader.store().clone();
         store.set_memory_limit(memory_limit);
-        let journal = Some(Rc::new(RefCell::new(Journal::of_file(salt, end as u64, session, &loader))));
-        answer::set_count(end);
+        // A file without a salt has no log: its store begins another file.
+        let journal = found.end.map(|end| {
+            answer::set_count(end.at as usize);
+            Rc::new(RefCell::new(Journal::of_file(end, session, &found.loader)))
+        });
+        if journal.is_none() {
+            answer::set_count(0);
+        }
         state.handles.open_as_status(Object::Store { store, journal })
     })
-}
-
-fn damaged(offset: usize, what: &'static str) -> Failed {
-    Error::Corrupt { offset: offset as u64, what }.into()
-}
-
-/// The record at `offset`, if it is whole: its kind, and where it ends.
-fn record_at(salt: u64, bytes: &[u8], offset: usize) -> Option<(Kind, &[u8], usize)> {
-    let (head, rest) = bytes.get(offset..)?.split_first_chunk()?;
-    let head = Head::decode(salt, offset as u64, head)?;
-    let payload = rest.get(..usize::try_from(head.length).ok()?)?;
-    head.matches(payload).then_some((head.kind, payload, offset + HEAD_BYTES + payload.len()))
 }
 
 /// Whether there is no more than a part of a header, or space for one.
@@ -58,29 +51,18 @@ fn is_begun(bytes: &[u8]) -> bool {
     is_cut || bytes.iter().all(|&byte| byte == 0)
 }
 
-/// Reads a file into a store: where its log ends, or none where its dump was never finished.
-fn read(loader: &mut Loader, salt: u64, bytes: &[u8]) -> Result<Option<usize>, Failed> {
-    let (mut at, mut in_log) = (HEADER_BYTES, false);
-    while let Some((kind, payload, next)) = record_at(salt, bytes, at) {
-        if kind.is_logged() != in_log {
-            return Err(damaged(at, "a record out of place"));
+/// Whether a dump with a whole header has no end, and no log follows.
+fn is_unfinished(bytes: &[u8]) -> twindex::Result<bool> {
+    let Ok(Header { salt }) = Header::decode(bytes) else { return Ok(false) };
+    let mut records = LogReader::of_file(&bytes, salt, bytes.len() as u64, HEADER_BYTES as u64);
+    loop {
+        match records.record()?.map(|(kind, _)| kind) {
+            Some(Kind::Table | Kind::Pairs) => {}
+            Some(_) => return Ok(false),
+            None if !records.find_next()? => return Ok(true),
+            None => {}
         }
-        loader.record(kind, at as u64, payload)?;
-        in_log |= kind == Kind::End;
-        at = next;
     }
-    let behind = || (at..bytes.len()).filter_map(|from| Some((from, record_at(salt, bytes, from)?)));
-    if !in_log {
-        let is_finished = behind().any(|(_, (kind, ..))| kind.is_logged() || kind == Kind::End);
-        return if is_finished { Err(damaged(at, "a record is damaged")) } else { Ok(None) };
-    }
-    let is_synced = |(from, (kind, payload, _)): (usize, (Kind, &[u8], usize))| {
-        kind == Kind::Synced && synced_by(from as u64, payload).is_ok_and(|synced| synced > at as u64)
-    };
-    if behind().any(is_synced) {
-        return Err(damaged(at, "a record that was on disk is damaged, and valid ones follow it"));
-    }
-    Ok(Some(at))
 }
 
 /// Begins a file of the store, under a random salt other than 0: answers with its bytes, behind which the records of the answer cell

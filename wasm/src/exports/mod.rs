@@ -1,6 +1,8 @@
 //! Every function that a host can call.
 
 mod cache;
+#[cfg(feature = "files")]
+mod check;
 mod error;
 #[cfg(feature = "files")]
 mod file;

@@ -80,4 +80,5 @@ exports! {
 }
 
 /// What the modules export that keep stores in files.
-pub(crate) const OF_FILES: &[&str] = &["twindex_file", "twindex_open", "twindex_refuse", "twindex_synced"];
+pub(crate) const OF_FILES: &[&str] =
+    &["twindex_check", "twindex_file", "twindex_open", "twindex_refuse", "twindex_salvage", "twindex_synced"];

@@ -3,6 +3,7 @@
 // The module says what is written: the bytes of a new file, and after each call the record of what that call changed. The file with
 // the highest number is the store. A compaction begins the next one beside it, and removes the old one once the new one is on disk.
 
+import { check, recover } from '../check.js'
 import { makeError } from '../shared/errors.js'
 import { INTERNAL } from '../shared/internal.js'
 import { readLimit } from '../shared/options.js'
@@ -74,16 +75,14 @@ async function newestAsItIs(core, place) {
 
 /** What `check` of a store that is kept says, which nobody need have open. */
 export async function checkKept(core, place, options) {
-  const { check } = await import('../verify.js')
-  return check(storeClass(core), await newestAsItIs(core, place), options)
+  return check(core, await newestAsItIs(core, place), options)
 }
 
 /** Saves what is left of a store in another place, where none is yet. */
 export async function recoverKept(core, place, to, options) {
   const bytes = await newestAsItIs(core, place)
   await checkFree(to)
-  const { recover } = await import('../verify.js')
-  const { file, ...recovery } = recover(storeClass(core), bytes, options)
+  const { file, ...recovery } = recover(core, bytes, options)
   await writeFile(to, 1, file)
   return recovery
 }

@@ -1,0 +1,59 @@
+//! Damage in files: what is there, and what can be saved of a store.
+
+use twindex_format::{Report, check, salvage};
+
+use crate::answer::Output;
+use crate::exports::store::limit;
+use crate::failure::Failed;
+use crate::handles::Object;
+use crate::state::call;
+
+/// Verifies every checksum of the bytes of a file, and that what is under them can be loaded within a memory limit, as
+/// `twindex_store_new` takes it. Answers with a report.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_check(file: usize, length: usize, memory_limit: u64) -> i32 {
+    call(|state| {
+        let bytes = state.buffers.bytes((file, length))?;
+        let memory_limit = limit(memory_limit).unwrap_or(usize::MAX);
+        answer(state.output.start(), &check(&bytes, memory_limit, &|| false, &mut |_| ())?)?;
+        Ok(0)
+    })
+}
+
+/// Opens a store with what can be saved of a damaged file, within a memory limit: its handle. Answers as `twindex_check`.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_salvage(file: usize, length: usize, memory_limit: u64) -> i32 {
+    call(|state| {
+        let bytes = state.buffers.bytes((file, length))?;
+        let memory_limit = limit(memory_limit);
+        let (report, store) = salvage(&bytes, memory_limit.unwrap_or(usize::MAX), &|| false, &mut |_| ())?;
+        store.set_memory_limit(memory_limit);
+        answer(state.output.start(), &report)?;
+        state.handles.open_as_status(Object::Store { store, journal: None })
+    })
+}
+
+/// Answers with nine figures of 8 bytes, then for each piece of damage its offset, its bytes, and what it is as a length and text.
+fn answer(output: &mut Output, report: &Report) -> Result<(), Failed> {
+    let (torn, lost) = report.torn.map_or((u64::MAX, 0), |torn| (torn.offset, torn.bytes));
+    for figure in [
+        report.version.into(),
+        report.bytes,
+        report.dump_bytes,
+        report.log_bytes,
+        report.records,
+        report.dump_pairs,
+        report.operations,
+        torn,
+        lost,
+    ] {
+        output.push(&figure.to_le_bytes())?;
+    }
+    for damage in &report.damage {
+        let length = damage.what.len() as u32;
+        output.push_all([&damage.offset.to_le_bytes(), &damage.bytes.to_le_bytes()])?;
+        output.push_all([&length.to_le_bytes(), damage.what.as_bytes()])?;
+    }
+    output.finish(report.damage.len());
+    Ok(())
+}
