@@ -8,8 +8,8 @@ use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::allocation::with_room;
 use crate::error::{self, Result};
-use crate::room::with_room;
 
 /// The bytes of such an object, which stay where they are for as long as this is there.
 pub(crate) struct Buffer<'py> {

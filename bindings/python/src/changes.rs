@@ -12,6 +12,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::{PyTraverseError, PyVisit};
 use twindex_durable::{ChangeSet, Effect, Position, TableInfo};
 
+use crate::allocation::with_room;
 use crate::arguments::Text;
 use crate::codec::{Codecs, KeyCodec, ValueCodec};
 use crate::error::{self, Result};
@@ -19,7 +20,6 @@ use crate::fork::Inherited;
 use crate::interrupts::{Interrupts, wait_for};
 use crate::memory::check_memory;
 use crate::objects;
-use crate::room::with_room;
 use crate::shared::Shared;
 use crate::table::Table;
 

@@ -4,13 +4,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use twindex_durable::{Options, Report};
 
+use crate::allocation::gather;
 use crate::arguments::{Count, Text};
 use crate::changes::{Changes, View};
 use crate::error::Result;
 use crate::objects;
 use crate::paths::path;
 use crate::progress::Telling;
-use crate::room::gather;
 use crate::store::Store;
 
 /// Opens the store in the file at `path`, or makes one.

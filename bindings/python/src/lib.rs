@@ -6,13 +6,14 @@
 
 #![allow(clippy::doc_link_with_quotes, reason = "the docs of classes and methods are Python docstrings")]
 
+mod allocation;
 mod arena;
 mod arguments;
 mod attached;
 mod batch;
 mod buffer;
 mod cache;
-mod change;
+mod cache_objects;
 mod changes;
 mod cli;
 mod codec;
@@ -23,15 +24,14 @@ mod files;
 mod fork;
 mod groups;
 mod interrupts;
-mod kept;
 mod memory;
 mod notices;
 mod objects;
 mod paths;
-mod popping;
+mod popitem;
 mod progress;
 mod range;
-mod room;
+mod returned;
 mod scan;
 mod shared;
 mod store;

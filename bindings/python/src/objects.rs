@@ -9,7 +9,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyList};
 
-use crate::room::gather;
+use crate::allocation::gather;
 
 /// A `bytes` object with a copy of these bytes.
 #[inline]

@@ -9,20 +9,20 @@ use pyo3::{PyTraverseError, PyVisit};
 use twindex::{Index, TableOptions};
 use twindex_durable::{Dump, Progress};
 
+use crate::allocation::gather;
 use crate::arguments::{Count, Text};
 use crate::batch::Batch;
 use crate::buffer::Buffer;
 use crate::cache::{Cache, CacheArguments, Capacity, Sizes, Ttl};
+use crate::cache_objects::CacheObjects;
 use crate::changes::{Changes, View};
 use crate::codec::{Codecs, DEFAULT_CODEC, KeyCodec, ValueCodec};
 use crate::error::{self, Result};
 use crate::interrupts::{Interruptible, wait_for};
-use crate::kept::Kept;
 use crate::memory::check_memory;
 use crate::objects;
 use crate::paths::path_of;
 use crate::progress::{Telling, check_not_telling};
-use crate::room::gather;
 use crate::shared::Shared;
 use crate::table::Table;
 
@@ -46,11 +46,11 @@ use crate::table::Table;
 /// >>> store.closed
 /// True
 #[pyclass(frozen, weakref, module = "twindex")]
-pub(crate) struct Store(Arc<Shared>, Kept);
+pub(crate) struct Store(Arc<Shared>, CacheObjects);
 
 impl Store {
     pub(crate) fn new_of(py: Python<'_>, engine: impl Into<twindex_durable::Store>) -> Result<Self> {
-        Ok(Self(Shared::new(engine), Kept::new(py)?))
+        Ok(Self(Shared::new(engine), CacheObjects::new(py)?))
     }
 
     /// The store for work on another thread, unless it was closed.

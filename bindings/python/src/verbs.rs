@@ -3,12 +3,12 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::allocation::{gather, with_room};
 use crate::arguments::Given;
 use crate::codec::{Codecs, Encoded, integer};
 use crate::error::Result;
 use crate::groups::Groups;
 use crate::interrupts::Interrupts;
-use crate::room::{gather, with_room};
 
 /// Gives a class these methods. It has `open`, `find`, `take`, `peek`, `swap`, `change`, `write` and `codecs`.
 macro_rules! shared_verbs {
@@ -21,7 +21,7 @@ macro_rules! shared_verbs {
                 change: &Bound<'_, PyAny>,
                 default: Option<&Bound<'_, PyAny>>,
             ) -> Result<Option<bool>> {
-                use crate::change::Returned;
+                use crate::returned::Returned;
 
                 let py = change.py();
                 let bytes = self.shared(key)?;

@@ -2,7 +2,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from types import TracebackType
 from typing import Any, Generic, Self, Unpack
 
-from twindex._changes import Change
+from twindex._returned import Change
 
 from ._verbs import _K, _V, Index, Options, Pairs, Range, ScanRange, Stores, TableOptions, Time, Verbs
 from ._verbs import Batch as _Batch

@@ -25,11 +25,11 @@ from . import _log as _log
 from . import _pickles as _pickles
 from . import _views as _views
 from ._cached import CacheInfo, cached
-from ._changes import DELETE, KEEP
 from ._codecs import Codec
 from ._connect import cluster as _cluster
 from ._feed import Change, ChangeSet
 from ._reports import Damage, Place, Progress, RecoveredTable, Recovery, Report
+from ._returned import DELETE, KEEP
 from ._twindex import (
     MAX_KEY_BYTES,
     MAX_NAME_BYTES,

@@ -21,10 +21,10 @@ from typing import (
 from _typeshed import StrOrBytesPath, StrPath, SupportsItems
 from typing_extensions import Buffer, TypeVar, disjoint_base
 
-from ._changes import Change
 from ._codecs import Codec
 from ._feed import ChangeSet
 from ._reports import Place, Progress, Recovery, Report
+from ._returned import Change
 from ._views import ItemsView, KeysView, ValuesView
 
 __all__ = [

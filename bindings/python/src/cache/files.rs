@@ -13,11 +13,11 @@ use super::listener::listen;
 use super::{Cache, CacheArguments, Capacity, Sizes, Ttl};
 use crate::attached::Attached;
 use crate::buffer::Buffer;
+use crate::cache_objects::CacheObjects;
 use crate::codec::{Codecs, KeyCodec, ValueCodec};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::interrupts::{Interruptible, wait_for};
-use crate::kept::Kept;
 use crate::memory::check_memory;
 use crate::objects;
 use crate::paths::{path, path_of};
@@ -66,7 +66,7 @@ impl Cache {
     pub(crate) fn load_into(
         source: &Bound<'_, PyAny>,
         store: Arc<Shared>,
-        kept: &Kept,
+        cache_objects: &CacheObjects,
         name: &str,
         arguments: CacheArguments<'_, '_>,
     ) -> Result<Self> {
@@ -89,13 +89,13 @@ impl Cache {
             engine.drop_cache(name);
             return Err(closed);
         }
-        let (flights, kept) = (kept.flights(py, name, listener)?, kept.clone_ref(py));
+        let (flights, objects) = (cache_objects.flights(py, name, listener)?, cache_objects.clone_ref(py));
         Ok(Self {
             store,
             engine: Inherited::new(loaded),
             codecs,
             flights,
-            kept,
+            objects,
             popping: Attached::default(),
         })
     }
@@ -169,8 +169,8 @@ impl Cache {
             values: Some(values.map_or(Ok(ValueCodec::Object), |values| ValueCodec::of_cache(&values))?),
             on_evict: on_evict.as_ref(),
         };
-        let kept = Kept::new(class.py())?;
+        let cache_objects = CacheObjects::new(class.py())?;
         let store = Shared::new(twindex::Store::new());
-        Self::load_into(source, store, &kept, Self::OWN_NAME, arguments)?.of_class(class)
+        Self::load_into(source, store, &cache_objects, Self::OWN_NAME, arguments)?.of_class(class)
     }
 }

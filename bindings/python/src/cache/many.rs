@@ -5,13 +5,13 @@ use pyo3::types::PyList;
 
 use super::listener::raise_failure;
 use super::{Cache, Ttl};
+use crate::allocation::{gather, with_room};
 use crate::codec::Encoded;
 use crate::error::{self, Result};
 use crate::groups::{Groups, Keys};
 use crate::interrupts::AT_ONCE;
 use crate::memory::check_memory;
 use crate::objects::{self, Flags, Sums};
-use crate::room::{gather, with_room};
 use crate::verbs::{encode_amounts, encode_pairs};
 
 /// Signals are looked for whenever so many bytes were written, or so many items.

@@ -18,13 +18,13 @@ use twindex::{CacheOptions, Change};
 pub(crate) use self::listener::Listener;
 use self::listener::{listen, raise_failure};
 use crate::attached::Attached;
+use crate::cache_objects::CacheObjects;
 use crate::codec::{Codecs, DEFAULT_CODEC, Encoded, KeyCodec, ValueCodec};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
-use crate::kept::Kept;
 use crate::memory::check_memory;
 use crate::objects;
-use crate::popping::Popping;
+use crate::popitem::Popping;
 use crate::shared::Shared;
 
 pub(crate) use self::options::{CacheArguments, Capacity, Sizes, Ttl};
@@ -62,7 +62,7 @@ pub(crate) struct Cache {
     codecs: Codecs,
     /// What is being computed, by encoded key.
     flights: Py<PyDict>,
-    kept: Kept,
+    objects: CacheObjects,
     popping: Attached<Popping>,
 }
 
@@ -77,7 +77,7 @@ impl Cache {
     pub(crate) fn open_in(
         py: Python<'_>,
         store: Arc<Shared>,
-        kept: &Kept,
+        cache_objects: &CacheObjects,
         name: &str,
         arguments: CacheArguments<'_, '_>,
     ) -> Result<Self> {
@@ -94,8 +94,8 @@ impl Cache {
         };
         let options = options.codecs(codecs.keys.name(), codecs.values.name());
         let engine = Inherited::new(py.detach(|| engine.cache(name, options))?);
-        let (flights, kept) = (kept.flights(py, name, listener)?, kept.clone_ref(py));
-        Ok(Self { store, engine, codecs, flights, kept, popping: Attached::default() })
+        let (flights, objects) = (cache_objects.flights(py, name, listener)?, cache_objects.clone_ref(py));
+        Ok(Self { store, engine, codecs, flights, objects, popping: Attached::default() })
     }
 
     #[inline]
@@ -175,7 +175,7 @@ impl Cache {
 impl Cache {
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
         visit.call(&self.flights)?;
-        self.kept.visit(&visit)?;
+        self.objects.visit(&visit)?;
         self.codecs.visit(&visit)
     }
 
@@ -213,7 +213,13 @@ impl Cache {
             values: Some(values),
             on_evict: on_evict.as_ref(),
         };
-        Self::open_in(py, Shared::new(twindex::Store::new()), &Kept::new(py)?, Self::OWN_NAME, arguments)
+        Self::open_in(
+            py,
+            Shared::new(twindex::Store::new()),
+            &CacheObjects::new(py)?,
+            Self::OWN_NAME,
+            arguments,
+        )
     }
 
     /// The name it has in its store.

@@ -10,8 +10,8 @@ use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyInt, PyString};
 
 use super::encoded::Encoded;
 use super::nesting::Nesting;
+use crate::allocation::with_room;
 use crate::error::{self, Failure, Result, shown};
-use crate::room::with_room;
 
 /// A format and the functions that read and write it.
 pub(super) struct Format {

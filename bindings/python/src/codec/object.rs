@@ -11,9 +11,9 @@ use super::content::Content;
 use super::encoded::Encoded;
 use super::foreign::Format;
 use super::tuple;
+use crate::allocation::with_room;
 use crate::error::{self, Result};
 use crate::objects;
-use crate::room::with_room;
 
 /// What a cache may have for keys and values besides: any object.
 pub(super) const OBJECT: &str = "object";

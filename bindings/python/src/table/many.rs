@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use super::Table;
+use crate::allocation::{gather, with_room};
 use crate::arena::Arena;
 use crate::codec::Encoded;
 use crate::error::Result;
@@ -11,7 +12,6 @@ use crate::groups::{Groups, Keys};
 use crate::interrupts::{AT_ONCE, Interrupts};
 use crate::memory::check_memory;
 use crate::objects::{self, Flags, Sums};
-use crate::room::{gather, with_room};
 use crate::verbs::{encode_amounts, encode_pairs};
 
 /// So many values at a time are read outside the interpreter: enough to make leaving it cheap, few enough

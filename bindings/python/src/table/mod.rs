@@ -15,7 +15,7 @@ use crate::codec::{Codecs, Encoded};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::memory::check_memory;
-use crate::popping::Popping;
+use crate::popitem::Popping;
 use crate::shared::Shared;
 
 /// A named set of pairs under one index: a mapping, with the verbs of Twindex on top.

@@ -10,9 +10,9 @@ use crate::objects;
 
 /// By a cache's name what is being computed for it, and its listener. All handles of a store share one dict, and each has a
 /// reference to it that the garbage collector sees. What the engine held would be invisible, and never freed.
-pub(crate) struct Kept(Py<PyDict>);
+pub(crate) struct CacheObjects(Py<PyDict>);
 
-impl Kept {
+impl CacheObjects {
     pub(crate) fn new(py: Python<'_>) -> Result<Self> {
         Ok(Self(objects::dict(py)?.unbind()))
     }
@@ -41,8 +41,8 @@ impl Kept {
 
     /// Lets go of what a cache has that is dropped.
     pub(crate) fn forget(&self, py: Python<'_>, cache: &str) -> Result<()> {
-        let kept = self.0.bind(py);
-        if kept.contains(cache)? { Ok(kept.del_item(cache)?) } else { Ok(()) }
+        let objects = self.0.bind(py);
+        if objects.contains(cache)? { Ok(objects.del_item(cache)?) } else { Ok(()) }
     }
 
     /// Shows the garbage collector what is held.

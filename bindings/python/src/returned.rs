@@ -17,10 +17,10 @@ impl<'py> Returned<'py> {
         static KEEP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         static DELETE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = object.py();
-        if object.is(KEEP.import(py, "twindex._changes", "KEEP")?) {
+        if object.is(KEEP.import(py, "twindex._returned", "KEEP")?) {
             return Ok(Self::Keep);
         }
-        if object.is(DELETE.import(py, "twindex._changes", "DELETE")?) {
+        if object.is(DELETE.import(py, "twindex._returned", "DELETE")?) {
             return Ok(Self::Delete);
         }
         Ok(Self::Value(object))
