@@ -7,12 +7,17 @@ export function readOptions(options, what, names) {
   if (options === undefined) return {}
   if (typeof options !== 'object' || options === null)
     throw typeError(`the options of ${what} are an object`, options)
-  for (const name of Object.keys(options)) {
-    if (names.includes(name)) continue
-    throw rangeError(`${what} has no option ${describe(name)}, it has ${names.join(', ')}`)
-  }
   const read = {}
-  for (const name of names) read[name] = options[name]
+  for (const name of Object.keys(options)) {
+    if (!names.includes(name)) {
+      throw rangeError(`${what} has no option ${describe(name)}, it has ${names.join(', ')}`)
+    }
+    read[name] = options[name]
+  }
+  // An object of a class may have options that it inherits.
+  if (Object.getPrototypeOf(options) !== Object.prototype) {
+    for (const name of names) if (!(name in read)) read[name] = options[name]
+  }
   return read
 }
 

@@ -109,6 +109,11 @@ impl Results {
         self.lengths.len() + self.sums.len()
     }
 
+    /// How many bytes they have.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Whether a block of them is large enough.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes.len() >= if self.is_text() && !self.is_only_block { TEXT_BLOCK_BYTES } else { BLOCK_BYTES }

@@ -7,8 +7,11 @@ use twindex::{Cursor, Iter, Value};
 use crate::encoding::{BLOCK_ITEMS, Column};
 use crate::results::Results;
 
-/// Pairs that are read at once: few, so that a block of large pairs does not grow far past its size.
+/// Pairs that are read at once: few at first, so that a block of large pairs does not grow far past its size, and more where
+/// those before were small.
 const STEP_PAIRS: usize = 8;
+const MOST_STEP_PAIRS: usize = 32;
+const SMALL_BYTES: usize = 128;
 /// A walk's first block; each next one has twice as many pairs, up to what a block holds.
 const FIRST_PAIRS: usize = 32;
 
@@ -68,9 +71,16 @@ pub(crate) fn fill<W>(
     results: &mut Results,
     mut step: impl FnMut(&mut W, usize, &mut Results) -> usize,
 ) -> bool {
+    let mut most = STEP_PAIRS;
     while wanted > 0 && !results.is_full() {
-        let limit = STEP_PAIRS.min(wanted);
+        let limit = most.min(wanted);
+        let before = results.bytes();
         let found = step(way, limit, results);
+        if results.bytes() - before <= found * SMALL_BYTES {
+            most = MOST_STEP_PAIRS.min(2 * most);
+        } else {
+            most = STEP_PAIRS;
+        }
         wanted -= found;
         *left -= found;
         if found < limit {
