@@ -55,7 +55,7 @@ class Cache:
         while True:
             try:
                 self.ends[end, path] = ""
-                self.pages[path] = (end, page)
+                self.pages[path] = [end, page]
                 return
             except twindex.MemoryLimitError:
                 self.ends.pop((end, path), None)
