@@ -323,16 +323,25 @@ pub(crate) fn check_value(value: &[u8]) -> Result<()> {
 
 /// What became of each item as one result: all answers; an error, where it is the one of all or nothing was written; or what
 /// became of each.
-pub(crate) fn settled<T: Into<Answer>>(outcomes: Vec<Result<T>>) -> Result<Vec<T>> {
-    let Some(first) = outcomes.iter().find_map(|one| one.as_ref().err()) else {
-        return outcomes.into_iter().collect();
+pub(crate) fn settled<T: Into<Answer>>(outcomes: &mut dyn Iterator<Item = Result<T>>) -> Result<Vec<T>> {
+    let mut done = Vec::with_capacity(outcomes.size_hint().0);
+    let failed = loop {
+        match outcomes.next() {
+            Some(Ok(answer)) => done.push(answer),
+            Some(Err(error)) => break error,
+            None => return Ok(done),
+        }
     };
-    let code = first.code();
-    let is_alike = outcomes.iter().all(|one| one.as_ref().is_err_and(|error| error.code() == code));
-    if is_alike || outcomes.iter().all(|one| one.as_ref().is_err_and(Error::is_undone)) {
-        return outcomes.into_iter().collect();
+    let is_alone = done.is_empty();
+    let code = failed.code();
+    let rest: Vec<Result<T>> = outcomes.collect();
+    let is_like = |is: &dyn Fn(&Error) -> bool| rest.iter().all(|one| one.as_ref().is_err_and(is));
+    let is_undone = failed.is_undone() && is_like(&Error::is_undone);
+    if is_alone && (is_undone || is_like(&|error| error.code() == code)) {
+        return Err(failed);
     }
-    Err(Error::PartlyDone { outcomes: outcomes.into_iter().map(|one| one.map(Into::into)).collect() })
+    let all = done.into_iter().map(Ok).chain([Err(failed)]).chain(rest);
+    Err(Error::PartlyDone { outcomes: all.map(|one| one.map(Into::into)).collect() })
 }
 
 impl From<twindex::Error> for Error {

@@ -21,6 +21,7 @@ fn op(layout: &Layout, name: &str, key: &[u8]) -> Op {
 pub(crate) fn put(layout: &Layout, verb: Put, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Op {
     let mut op = op(layout, "SET", key);
     op.cmd.arg(value);
+    op.bytes = value.len();
     match verb {
         Put::Insert => op.cmd.arg("NX"),
         Put::Replace => op.cmd.arg("XX"),
@@ -29,7 +30,7 @@ pub(crate) fn put(layout: &Layout, verb: Put, key: &[u8], value: &[u8], ttl: Opt
     if let Some(ttl) = ttl {
         op.cmd.arg("PX").arg(millis(ttl));
     }
-    if verb == Put::Upsert { Op::certain(op.slot, op.cmd) } else { op }
+    if verb == Put::Upsert { op.certain() } else { op }
 }
 
 /// At least one, since none would be an error.
@@ -52,7 +53,7 @@ pub(crate) fn contains(layout: &Layout, key: &[u8]) -> Op {
 pub(crate) fn increment(layout: &Layout, key: &[u8], by: i64) -> Op {
     let mut op = op(layout, "INCRBY", key);
     op.cmd.arg(by);
-    Op::certain(op.slot, op.cmd)
+    op.certain()
 }
 
 pub(crate) fn swap(layout: &Layout, (key, expected, new): Swap<'_>) -> Op {
@@ -61,7 +62,9 @@ pub(crate) fn swap(layout: &Layout, (key, expected, new): Swap<'_>) -> Op {
     for value in [expected, new] {
         cmd.arg(u8::from(value.is_some())).arg(value.unwrap_or_default());
     }
-    Op::new(slot::of(&key), cmd)
+    let mut op = Op::new(slot::of(&key), cmd);
+    op.bytes = expected.map_or(0, <[u8]>::len) + new.map_or(0, <[u8]>::len);
+    op
 }
 
 pub(crate) fn time_to_live(layout: &Layout, key: &[u8]) -> Op {

@@ -53,29 +53,24 @@ pub(crate) struct Op {
     pub(crate) cmd: Cmd,
     /// Whether an answer says that something was written; none where every good answer does.
     wrote: Option<fn(&Value) -> bool>,
+    /// How many bytes its values have.
+    pub(crate) bytes: usize,
 }
 
 impl Op {
     /// A command that says how much it wrote, or a read.
     pub(crate) fn new(slot: u16, cmd: Cmd) -> Self {
-        Self { slot, cmd, wrote: Some(says_written) }
+        Self { slot, cmd, wrote: Some(says_written), bytes: 0 }
     }
 
-    /// A command that writes whatever it finds.
-    pub(crate) fn certain(slot: u16, cmd: Cmd) -> Self {
-        Self { slot, cmd, wrote: None }
+    /// The same command, which writes whatever it finds.
+    pub(crate) fn certain(self) -> Self {
+        Self { wrote: None, ..self }
     }
 
     /// A command whose answer says in its own way whether it wrote.
     pub(crate) fn telling(slot: u16, cmd: Cmd, wrote: fn(&Value) -> bool) -> Self {
-        Self { slot, cmd, wrote: Some(wrote) }
-    }
-
-    /// About how many bytes are sent.
-    fn bytes(&self) -> usize {
-        let length =
-            |arg: redis::Arg<&[u8]>| if let redis::Arg::Simple(bytes) = arg { bytes.len() } else { 0 };
-        self.cmd.args_iter().map(length).sum()
+        Self { slot, cmd, wrote: Some(wrote), bytes: 0 }
     }
 }
 
@@ -653,7 +648,7 @@ fn portion(group: &[Pending], at_once: usize) -> usize {
     let mut bytes = 0;
     let fits = |one: &&Pending| {
         let has_room = bytes < BYTES_AT_ONCE;
-        bytes += one.op.bytes();
+        bytes += one.op.bytes;
         has_room
     };
     group.iter().take(at_once).take_while(fits).count().max(1)

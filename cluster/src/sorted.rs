@@ -76,7 +76,9 @@ fn chunks_of<T>(
                 bytes += add(&mut cmd, &items[place]);
                 taken.push(place);
             }
-            chunks.push(Chunk { op: Op::new(partition.slot, cmd), places: taken });
+            let mut op = Op::new(partition.slot, cmd);
+            op.bytes = bytes;
+            chunks.push(Chunk { op, places: taken });
         }
     }
     chunks

@@ -119,36 +119,39 @@ impl Table {
         }
     }
 
-    /// Writes the pairs of some items: what became of each. What is kept of them near is forgotten once that is known.
+    /// Writes the pairs of some items: what `settle` makes of what became of each. What is kept of them near is forgotten once
+    /// that is known.
     ///
     /// `of_hash` makes the command for one item of a hash table, `add` gives an item to a call of the function `name`, which
     /// writes items of a sorted one.
-    async fn write<I, T>(
+    async fn write<I, T, R>(
         &self,
         items: &[I],
         key: impl Fn(&I) -> &[u8],
         of_hash: impl Fn(&Layout, &I) -> Op,
         (name, add): (&str, impl Fn(&mut redis::Cmd, &I) -> usize),
         decode: impl Fn(Value) -> Result<T>,
-    ) -> Result<Vec<Result<T>>> {
+        settle: impl FnOnce(&mut dyn Iterator<Item = Result<T>>) -> R,
+    ) -> Result<R> {
         for item in items {
             twindex::check_key(key(item))?;
         }
         let layout = self.writing().await?;
         let router = &self.shared.router;
-        let outcomes = if self.is_hash() {
+        let settled = if self.is_hash() {
             let ops = items.iter().map(|item| of_hash(&layout, item)).collect();
             let outcomes = router.run(ops, Kind::Write).await;
-            outcomes.into_iter().map(|outcome| decode(outcome?.accepted()?)).collect()
+            settle(&mut outcomes.into_iter().map(|outcome| decode(outcome?.accepted()?)))
         } else {
             let chunks = sorted::chunks(&layout, items, &key, name, add);
             let (ops, places) = chunks.into_iter().map(|chunk| (chunk.op, chunk.places)).unzip();
-            sorted::gather(items.len(), places, router.run(ops, Kind::Write).await, decode)
+            let outcomes = router.run(ops, Kind::Write).await;
+            settle(&mut sorted::gather(items.len(), places, outcomes, decode).into_iter())
         };
         // Whether it succeeded or not: what was read before it may be old.
         self.state.writes.fetch_add(1, Relaxed);
         self.forget(&layout, items.iter().map(key));
-        Ok(outcomes)
+        Ok(settled)
     }
 
     // --- writes
@@ -194,9 +197,8 @@ impl Table {
             cmd.arg(key.as_ref()).arg(value.as_ref());
             key.as_ref().len() + value.as_ref().len()
         };
-        let outcomes =
-            self.write(pairs, |pair| pair.0.as_ref(), op, (verb.name(), add), hash::took_effect).await?;
-        settled(outcomes)
+        let function = (verb.name(), add);
+        self.write(pairs, |pair| pair.0.as_ref(), op, function, hash::took_effect, settled).await?
     }
 
     /// Removes a pair; whether it was there.
@@ -207,7 +209,7 @@ impl Table {
     /// [`delete`](Self::delete) for each key.
     pub async fn delete_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<bool>> {
         let op = |layout: &Layout, key: &K| hash::delete(layout, key.as_ref());
-        settled(self.write(keys, K::as_ref, op, ("delete", add_key), hash::took_effect).await?)
+        self.write(keys, K::as_ref, op, ("delete", add_key), hash::took_effect, settled).await?
     }
 
     /// Changes one pair: `change` gets the value, if there is one, and says what becomes of it. Whether a pair was written
@@ -247,7 +249,8 @@ impl Table {
             cmd.arg(key.as_ref()).arg(*by);
             key.as_ref().len()
         };
-        let sums = self.write(amounts, |amount| amount.0.as_ref(), op, ("increment", add), Ok).await?;
+        let all = |outcomes: &mut dyn Iterator<Item = Result<Value>>| outcomes.collect::<Vec<_>>();
+        let sums = self.write(amounts, |amount| amount.0.as_ref(), op, ("increment", add), Ok, all).await?;
         let mut done = Vec::with_capacity(sums.len());
         for ((key, by), sum) in amounts.iter().zip(sums) {
             done.push(match sum.and_then(sum_of) {
@@ -259,7 +262,7 @@ impl Table {
                 Err(error) => Err(error),
             });
         }
-        settled(done)
+        settled(&mut done.into_iter())
     }
 
     /// Adds to what the server does not take for an integer, such as `+7`, or finds what is wrong with it.
@@ -303,7 +306,7 @@ impl Table {
             }
             key.len() + expected.map_or(0, <[u8]>::len) + new.map_or(0, <[u8]>::len)
         };
-        settled(self.write(swaps, |swap| swap.0, op, ("swap", add), hash::took_effect).await?)
+        self.write(swaps, |swap| swap.0, op, ("swap", add), hash::took_effect, settled).await?
     }
 
     /// Removes all pairs. In a sorted table this takes a step for each partition, in a hash table it walks over all keys of
@@ -520,8 +523,7 @@ impl Table {
         let key = key.as_ref();
         let op = |layout: &Layout, key: &&[u8]| hash::expire(layout, key, ttl);
         // Only hash tables get here, so no function is called.
-        let outcomes = self.write(&[key], |key| key, op, ("", add_key), hash::took_effect).await?;
-        only(settled(outcomes)?)
+        only(self.write(&[key], |key| key, op, ("", add_key), hash::took_effect, settled).await??)
     }
 
     // --- scans
