@@ -3,7 +3,7 @@
 //! Up to version 3.13 Python ends a thread that asks for the interpreter's lock while the interpreter ends: it calls
 //! `pthread_exit`, which glibc does by unwinding the stack. Rust aborts the process where that meets a function of its own.
 //! So every function of Python that may take the lock is called through a small function in assembly. Its unwinding
-//! information names [`park`], which lets the thread sleep for good instead, as Python does from 3.14 on.
+//! information names `park`, which lets the thread sleep for good instead, as Python does from 3.14 on.
 //!
 //! This costs a call and a return, about a nanosecond. Other systems end threads without unwinding.
 
