@@ -41,7 +41,6 @@ def read():
 
 
 def places(root, folder, before):
-    """The files and lines at which these lines begin."""
     for path in sorted((root / folder).rglob("*.rs")):
         lines = [line.strip() for line in path.read_text().splitlines()]
         starts = range(len(lines) - len(before) + 1)
@@ -49,7 +48,6 @@ def places(root, folder, before):
 
 
 def make(edits):
-    """Makes a fault in the copy."""
     shutil.rmtree(COPY, ignore_errors=True)
     COPY.mkdir(parents=True)
     archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, check=True)

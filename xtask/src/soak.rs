@@ -137,9 +137,8 @@ const CALLS: [Part; 10] = [
     }),
     call("dist: the README as a reader follows it", |suite, _, _, log| reader(suite, log)),
     call("dist: the other platforms of Linux", |suite, _, round, log| {
-        let (arm, x86) =
-            (["aarch64-unknown-linux-gnu", "aarch64-unknown-linux-musl"], "x86_64-unknown-linux-musl");
-        let target = round.one_of(&[arm[0], x86, arm[1]]);
+        let [machine, libc] = round.one_of(&[["aarch64", "gnu"], ["x86_64", "musl"], ["aarch64", "musl"]]);
+        let target = format!("{machine}-unknown-linux-{libc}");
         round.run(suite, "", &format!("cargo xtask dist --quick --target {target}"), log)
     }),
 ];

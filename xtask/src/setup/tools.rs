@@ -123,17 +123,3 @@ pub(crate) fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = command.args(arguments).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_read_as_programs_print_them() {
-        assert_eq!(version_of("Python 3.11.7\n"), Some((3, 11)));
-        assert_eq!(version_of("v20.20.2"), Some((20, 20)));
-        assert_eq!(version_of("3.13.0rc1+"), Some((3, 13)));
-        assert_eq!(version_of("no number"), None);
-        assert_eq!(version_of("7"), None);
-    }
-}
