@@ -88,7 +88,7 @@ fn figures_that_are_no_sizes_and_no_times_are_errors() {
 #[test]
 fn a_long_life_is_never_told_as_a_negative_number() {
     let mut runner = Runner::new(&json!({ "max": 100 }));
-    for life in [9e18, 1.8e19, 1.8446744073709550e19] {
+    for life in [9e18, 1.8e19, 1.844_674_407_370_955e19] {
         let step = json!({ "do": "upsert", "key": "k", "value": "1", "ttl": life });
         assert_eq!(runner.run(&step).expect("no error"), true);
         let left = runner.run(&json!({ "do": "ttl", "key": "k" })).expect("no error");
