@@ -2,9 +2,6 @@ module github.com/twindex/twindex/examples/go
 
 go 1.25.0
 
-require (
-	github.com/google/btree v1.1.3
-	github.com/tetratelabs/wazero v1.12.0
-)
+require github.com/tetratelabs/wazero v1.12.0
 
 require golang.org/x/sys v0.44.0 // indirect

@@ -7,7 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -20,17 +23,20 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
-import twindex.Engine.Pair;
-import twindex.Engine.TwindexException;
-import twindex.Range.Bound;
+import twindex.Twindex.Bound;
+import twindex.Twindex.Cursor;
+import twindex.Twindex.Pair;
+import twindex.Twindex.Store;
+import twindex.Twindex.Table;
+import twindex.Twindex.TwindexException;
 
 /** What every language must do alike. An argument of a wrong type cannot be said in Java: reading it fails here. */
 final class VectorsTest {
-    private static Engine engine;
+    private static Twindex engine;
 
     @BeforeAll
     static void start() throws IOException {
-        engine = new Engine(Files.readAllBytes(Path.of("../../wasm/npm/twindex.wasm")), 42);
+        engine = new Twindex(Files.readAllBytes(Path.of("../../wasm/npm/twindex.wasm")), 42);
     }
 
     @TestFactory
@@ -55,22 +61,21 @@ final class VectorsTest {
     @Test
     void aDump() throws IOException {
         String path = System.getenv("TWINDEX_DUMP");
-        Store store = engine.load(path == null ? ownDump() : Files.readAllBytes(Path.of(path)), Engine.NO_LIMIT);
-        assertEquals("1815", Engine.text(store.table("users", "hash").select(Engine.bytes("ada"))));
+        Store store = engine.load(path == null ? ownDump() : Files.readAllBytes(Path.of(path)), Twindex.NO_LIMIT);
+        assertEquals("1815", Twindex.text(store.table("users", "hash").select(Twindex.bytes("ada"))));
         List<String> days = new ArrayList<>();
-        store.table("log", "sorted")
-                .scan(Range.prefix(Engine.bytes("day-")), false)
-                .forEach(pair -> days.add(Engine.text(pair.key())));
+        Bound start = Bound.prefix(Twindex.bytes("day-"));
+        store.table("log", "sorted").scan(start, start, false, pair -> days.add(Twindex.text(pair.key())));
         assertEquals(1000, days.size());
         assertEquals(days.stream().sorted().toList(), days);
     }
 
     private static byte[] ownDump() {
-        Store store = engine.newStore(Engine.NO_LIMIT);
-        store.table("users", "hash").insert(Engine.bytes("ada"), Engine.bytes("1815"));
+        Store store = engine.newStore(Twindex.NO_LIMIT);
+        store.table("users", "hash").write("insert", Twindex.bytes("ada"), Twindex.bytes("1815"));
         Table log = store.table("log", "sorted");
         for (int day = 0; day < 1000; day++) {
-            log.insert(Engine.bytes(String.format("day-%03d", day)), Engine.bytes("x"));
+            log.write("insert", Twindex.bytes(String.format("day-%03d", day)), Twindex.bytes("x"));
         }
         return store.dump();
     }
@@ -110,7 +115,11 @@ final class VectorsTest {
     }
 
     private static List<Object> shown(Pair pair) {
-        return pair == null ? null : Arrays.asList(hex(pair.key()), hex(pair.value()));
+        return Arrays.asList(hex(pair.key()), hex(pair.value()));
+    }
+
+    private static Object one(List<Pair> pairs) {
+        return pairs.isEmpty() ? null : shown(pairs.get(0));
     }
 
     private static Object shown(Iterable<Pair> pairs) {
@@ -125,7 +134,7 @@ final class VectorsTest {
 
     private static byte[] read(JsonNode value) {
         if (value != null && value.isTextual()) {
-            return Engine.bytes(value.asText());
+            return Twindex.bytes(value.asText());
         }
         if (value != null && value.has("hex")) {
             return HexFormat.of().parseHex(value.get("hex").asText());
@@ -167,9 +176,12 @@ final class VectorsTest {
         return value.asText();
     }
 
-    private static Range range(JsonNode step) {
-        Bound from = bound(step, new String[] {"gt", "gte", "prefix"});
-        return new Range(from, bound(step, new String[] {"lt", "lte", "prefix"}));
+    private static Bound from(JsonNode step) {
+        return bound(step, new String[] {"gt", "gte", "prefix"});
+    }
+
+    private static Bound to(JsonNode step) {
+        return bound(step, new String[] {"lt", "lte", "prefix"});
     }
 
     private static Bound bound(JsonNode step, String[] names) {
@@ -193,9 +205,9 @@ final class VectorsTest {
 
     /** One store, its open tables and cursors. */
     private static final class Runner {
-        private Store store = engine.newStore(Engine.NO_LIMIT);
+        private Store store = engine.newStore(Twindex.NO_LIMIT);
         private final Map<String, Table> tables = new HashMap<>();
-        private final Map<String, Table.Cursor> cursors = new HashMap<>();
+        private final Map<String, Cursor> cursors = new HashMap<>();
 
         Runner(String index) {
             if (!index.isEmpty()) {
@@ -205,22 +217,22 @@ final class VectorsTest {
 
         Object run(JsonNode step) {
             Table table = tables.get(step.has("table") ? step.get("table").asText() : "t");
-            Table.Cursor cursor = step.has("id") ? cursors.get(step.get("id").asText()) : null;
+            Cursor cursor = step.has("id") ? cursors.get(step.get("id").asText()) : null;
             String verb = step.get("do").asText();
             return switch (verb) {
                 case "table", "tables", "drop_table", "memory_limit", "reload", "load", "close" -> onStore(verb, step);
                 case "cursor" -> {
-                    cursors.put(step.get("id").asText(), table.cursor(range(step)));
+                    cursors.put(step.get("id").asText(), table.cursor(from(step), to(step)));
                     yield null;
                 }
-                case "scan_asc_next" -> shown(cursor.scanAscNext());
-                case "scan_desc_next" -> shown(cursor.scanDescNext());
-                case "scan_asc_next_many" -> shown(cursor.scanAscNextMany((int) size(step.get("limit"))));
-                case "scan_desc_next_many" -> shown(cursor.scanDescNextMany((int) size(step.get("limit"))));
+                case "scan_asc_next" -> one(cursor.next("asc", 1));
+                case "scan_desc_next" -> one(cursor.next("desc", 1));
+                case "scan_asc_next_many" -> shown(cursor.next("asc", (int) size(step.get("limit"))));
+                case "scan_desc_next_many" -> shown(cursor.next("desc", (int) size(step.get("limit"))));
                 case "scan" -> scan(table, step);
                 case "iter" -> {
                     List<Pair> pairs = new ArrayList<>();
-                    table.all().forEach(pairs::add);
+                    table.forEach(pairs::add);
                     pairs.sort((one, other) -> Arrays.compareUnsigned(one.key(), other.key()));
                     yield shown(pairs);
                 }
@@ -234,25 +246,23 @@ final class VectorsTest {
         }
 
         private static Object scan(Table table, JsonNode step) {
-            Range range = range(step);
             long limit = step.has("limit") ? size(step.get("limit")) : Long.MAX_VALUE;
             boolean reverse = step.has("reverse") && step.get("reverse").asBoolean();
             List<Pair> pairs = new ArrayList<>();
-            for (Pair pair : table.scan(range, reverse)) {
-                if (pairs.size() == limit) {
-                    break;
+            table.scan(from(step), to(step), reverse, pair -> {
+                if (pairs.size() < limit) {
+                    pairs.add(pair);
                 }
-                pairs.add(pair);
-            }
+            });
             return shown(pairs);
         }
 
         private static Object onKey(Table table, String verb, JsonNode step) {
             byte[] key = read(step.get("key"));
             return switch (verb) {
-                case "insert" -> table.insert(key, read(step.get("value")));
-                case "replace" -> table.replace(key, read(step.get("value")));
-                case "upsert" -> table.upsert(key, read(step.get("value")));
+                case "insert" -> table.write(verb, key, read(step.get("value")));
+                case "replace" -> table.write(verb, key, read(step.get("value")));
+                case "upsert" -> table.write(verb, key, read(step.get("value")));
                 case "delete" -> table.delete(key);
                 case "contains" -> table.contains(key);
                 case "select" -> hex(table.select(key));
@@ -281,38 +291,32 @@ final class VectorsTest {
 
         private static Object many(Table table, String verb, JsonNode step) {
             String name = verb.substring(0, verb.length() - "_many".length());
-            switch (name) {
-                case "insert", "replace", "upsert" -> {
-                    List<Pair> pairs = new ArrayList<>();
-                    step.get("pairs").forEach(pair -> pairs.add(new Pair(read(pair.get(0)), read(pair.get(1)))));
-                    return table.writeMany(name, pairs);
-                }
-                case "compare_and_swap" -> {
-                    List<byte[][]> swaps = new ArrayList<>();
-                    step.get("swaps").forEach(swap -> swaps.add(
-                            new byte[][] {read(swap.get(0)), optional(swap.get(1)), optional(swap.get(2))}));
-                    return table.compareAndSwapMany(swaps);
-                }
-                case "increment" -> {
-                    List<byte[]> keys = new ArrayList<>();
-                    List<Long> amounts = new ArrayList<>();
-                    step.get("amounts").forEach(amount -> {
-                        keys.add(read(amount.get(0)));
-                        amounts.add(integer(amount.get(1)));
-                    });
-                    return table.incrementMany(keys, amounts);
-                }
-                default -> {
-                    List<byte[]> keys = new ArrayList<>();
-                    step.get("keys").forEach(key -> keys.add(read(key)));
-                    if (name.equals("select")) {
-                        List<Object> values = new ArrayList<>();
-                        table.selectMany(keys).forEach(value -> values.add(hex(value)));
-                        return values;
+            ByteArrayOutputStream block = new ByteArrayOutputStream();
+            step.path("keys").forEach(key -> Twindex.pack(block, read(key)));
+            step.path("pairs").forEach(pair -> Twindex.pack(block, read(pair.get(0)), read(pair.get(1))));
+            step.path("swaps").forEach(swap -> Twindex.pack(
+                    block, read(swap.get(0)), optional(swap.get(1)), optional(swap.get(2))));
+            step.path("amounts").forEach(amount -> {
+                byte[] key = read(amount.get(0));
+                ByteBuffer head = Twindex.little(12).putInt(key.length).putLong(integer(amount.get(1)));
+                block.writeBytes(head.array());
+                block.writeBytes(key);
+            });
+            byte[] answer = table.many(name, block.toByteArray());
+            List<Object> found = new ArrayList<>();
+            for (ByteBuffer rest = ByteBuffer.wrap(answer).order(ByteOrder.LITTLE_ENDIAN); rest.hasRemaining(); ) {
+                switch (name) {
+                    case "increment" -> found.add(rest.getLong());
+                    case "select" -> {
+                        int length = rest.getInt();
+                        byte[] value = new byte[Math.max(0, length)];
+                        rest.get(value);
+                        found.add(length < 0 ? null : hex(value));
                     }
-                    return table.forMany(name, keys);
+                    default -> found.add(rest.get() == 1);
                 }
             }
+            return found;
         }
 
         private Object onStore(String verb, JsonNode step) {
@@ -328,8 +332,8 @@ final class VectorsTest {
                     return store.dropTable(typed(step.get("name")));
                 }
                 case "memory_limit" -> store.setMemoryLimit(
-                        step.get("bytes").isNull() ? Engine.NO_LIMIT : size(step.get("bytes")));
-                case "load" -> engine.load(read(step.get("bytes")), Engine.NO_LIMIT).close();
+                        step.get("bytes").isNull() ? Twindex.NO_LIMIT : size(step.get("bytes")));
+                case "load" -> engine.load(read(step.get("bytes")), Twindex.NO_LIMIT).close();
                 case "close" -> store.close();
                 default -> reload();
             }
@@ -339,10 +343,10 @@ final class VectorsTest {
         private void reload() {
             byte[] dump = store.dump();
             store.close();
-            store = engine.load(dump, Engine.NO_LIMIT);
+            store = engine.load(dump, Twindex.NO_LIMIT);
             for (Pair table : store.tables()) {
-                String name = Engine.text(table.key());
-                tables.put(name, store.table(name, Engine.text(table.value())));
+                String name = Twindex.text(table.key());
+                tables.put(name, store.table(name, Twindex.text(table.value())));
             }
         }
     }
