@@ -113,8 +113,10 @@ fn version(file: &dyn ReadAt) -> Result<Option<u32>> {
     let mut header = [0; HEADER_BYTES];
     let read = file.read_at(0, &mut header)?;
     Ok(match Header::decode_version(&header[..read], CACHE_VERSION) {
-        Ok(_) => Some(CACHE_VERSION),
-        Err(_) => None,
+        // A wrong checksum of its header is damage like any other.
+        Err(Error::Corrupt { offset: 0..=8, .. }) => None,
+        Ok(_) | Err(Error::Corrupt { .. }) => Some(CACHE_VERSION),
+        Err(error) => return Err(error),
     })
 }
 
