@@ -27,8 +27,8 @@ pub(crate) fn check_not_telling() -> Result<()> {
     if !IS_TELLING.get() {
         return Ok(());
     }
-    let message =
-        "a progress function cannot compact, save or close a store: it is called in the middle of such work";
+    let message = "a progress function cannot compact, save or close a store, nor write while writers wait for that: \
+                   it is called in the middle of such work";
     Err(PyRuntimeError::new_err(message).into())
 }
 

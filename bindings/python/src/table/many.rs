@@ -12,6 +12,7 @@ use crate::groups::{Groups, Keys};
 use crate::interrupts::{AT_ONCE, Interrupts};
 use crate::memory::check_memory;
 use crate::objects::{self, Flags, Sums};
+use crate::progress::check_not_telling;
 use crate::verbs::{encode_amounts, encode_pairs};
 
 /// So many values at a time are read outside the interpreter: enough to make leaving it cheap, few enough
@@ -48,6 +49,9 @@ impl Table {
             let count = rest.iter().take(WRITTEN_AT_ONCE).take_while(fits).count();
             check_memory()?;
             let table = self.open()?;
+            if table.may_wait() {
+                check_not_telling()?;
+            }
             results.append(&mut py.detach(|| work(table, &rest[..count]))?);
             if results.len() == items.len() {
                 return Ok(results);

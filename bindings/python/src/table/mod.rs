@@ -16,6 +16,7 @@ use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::memory::check_memory;
 use crate::popitem::Popping;
+use crate::progress::check_not_telling;
 use crate::shared::Shared;
 
 /// A named set of pairs under one index: a mapping, with the verbs of Twindex on top.
@@ -118,7 +119,11 @@ impl Table {
         write: impl Send + FnOnce(&twindex_durable::Table) -> twindex_durable::Result<T>,
     ) -> Result<T> {
         let table = self.open()?;
-        if bytes > WORTH_LEAVING || self.store.waits_for_disk() || table.may_wait() {
+        let may_wait = table.may_wait();
+        if may_wait {
+            check_not_telling()?;
+        }
+        if may_wait || bytes > WORTH_LEAVING || self.store.waits_for_disk() {
             return Ok(py.detach(|| write(table))?);
         }
         Ok(write(table)?)
