@@ -1,7 +1,6 @@
 // How a module becomes classes.
 
 import { cacheClass } from './cache.js'
-import { check, recover } from './check.js'
 import { Core } from './core.js'
 import { Cursor } from './cursor.js'
 import { TwindexError } from './shared/errors.js'
@@ -30,7 +29,7 @@ async function classes(source, base, files) {
   const core = await instantiate(source, base)
   const Cache = cacheClass(core)
   const Store = storeClass(core, Cache)
-  // Checking is seldom, so a module for it is loaded when it is needed, unless this one can do it.
+  // Checking is seldom, so its code and a module for it are loaded when they are needed, unless this module can do it.
   const filesCore = () => (core.exports.twindex_check ? core : instantiate(files))
   return {
     Store,
@@ -40,8 +39,8 @@ async function classes(source, base, files) {
     TwindexError,
     DELETE,
     KEEP,
-    check: async (...given) => check(await filesCore(), ...given),
-    recover: async (...given) => recover(await filesCore(), ...given),
+    check: async (...given) => (await import('./check.js')).check(await filesCore(), ...given),
+    recover: async (...given) => (await import('./check.js')).recover(await filesCore(), ...given),
   }
 }
 
