@@ -61,40 +61,6 @@ def test_it_is_a_mapping() -> None:
     assert not cache
 
 
-def test_verbs() -> None:
-    cache = twindex.Store().cache("c", maxsize=100, values="int")
-    assert cache.insert("a", 1)
-    assert not cache.insert("a", 2)
-    assert not cache.replace("b", 2)
-    assert cache.upsert("b", 2)
-    assert cache.replace("b", 3)
-    assert (cache.select("b"), cache.contains("b"), cache.peek("c", 0)) == (3, True, 0)
-    assert (cache.increment("b", 4), cache.increment("new")) == (7, 1)
-    assert cache.compare_and_swap("b", 7, 8)
-    assert not cache.compare_and_swap("b", 7, 9)
-    assert cache.compare_and_swap("b", 8, None)
-    assert cache.alter("b", lambda found: found + 1, 10)
-    assert cache.alter("b", lambda _: twindex.DELETE)
-    assert not cache.alter("b", lambda _: twindex.KEEP)
-    assert (cache.delete("a"), cache.delete("a")) == (True, False)
-    view = cache.view("new")
-    assert view is not None
-    assert bytes(view) == b"1"
-
-
-def test_verbs_for_many_keys() -> None:
-    cache = twindex.Store().cache("c", maxsize=100, values="int")
-    assert cache.insert_many([("a", 1), ("a", 2)], ttl=60) == [True, False]
-    assert cache.replace_many({"a": 3, "b": 4}) == [True, False]
-    assert cache.upsert_many({"b": 4}, ttl=timedelta(minutes=1)) == [True]
-    assert cache.select_many(["a", "b", "c"]) == [3, 4, None]
-    assert cache.contains_many(["a", "c"]) == [True, False]
-    assert cache.increment_many({"a": 1, "n": 2}) == [4, 2]
-    assert cache.delete_many(["a", "c"]) == [True, False]
-    assert cache.ttl("n") == math.inf
-    assert cache.ttl("b") == pytest.approx(60, abs=30)
-
-
 def test_times_to_live() -> None:
     cache = twindex.Cache(maxsize=100, ttl=timedelta(hours=1))
     assert cache.default_ttl == 3600
@@ -608,21 +574,6 @@ def test_a_cancelled_task_leaves_the_others_alone() -> None:
 
     asyncio.run(main())
     assert cache["key"] == 1
-
-
-def test_threads_share_it() -> None:
-    cache = twindex.Cache(capacity=200_000)
-
-    def work(thread: int) -> int:
-        for number in range(2000):
-            key = number * (thread + 1) % 500
-            found = cache.get(key)
-            assert found is None or found == (key, "x" * key)
-            cache[key] = (key, "x" * key)
-            assert cache.memory <= 200_000
-        return thread
-
-    assert in_threads(4, work) == [0, 1, 2, 3]
 
 
 # --- files

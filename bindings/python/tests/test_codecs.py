@@ -22,10 +22,6 @@ import twindex
 INT64 = st.integers(-(2**63), 2**63 - 1)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 FLOATS = st.floats(allow_nan=False)
-NUMBERS = (
-    INT64 | FLOATS | st.integers(-3, 3) | st.sampled_from([-1.5, -0.5, 0.0, 0.5, 1.0, 2.0**63, -(2.0**63)])
-)
-PARTS = st.sampled_from([st.none(), st.binary(max_size=4), st.text("a\0\xff", max_size=4), NUMBERS])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
@@ -255,69 +251,6 @@ def test_an_unknown_codec_is_refused(options: dict[str, Any], named: str) -> Non
     assert store.tables() == []
 
 
-def same_kinds(sizes: int) -> st.SearchStrategy[list[tuple[Any, ...]]]:
-    """Tuples of which each position has one type, so that Python can order them."""
-    rows = st.lists(PARTS, min_size=sizes, max_size=sizes).flatmap(lambda kinds: st.lists(st.tuples(*kinds)))
-    return rows.map(lambda tuples: [items[: len(items) - number % 2] for number, items in enumerate(tuples)])
-
-
-def order_of(items: tuple[Any, ...]) -> list[Any]:
-    """None cannot be compared, not even with itself; an int comes before the float that is equal to it."""
-
-    def order(item: Any) -> Any:
-        match item:
-            case None:
-                return ()
-            case str():
-                return item.encode()
-            case int() | float():
-                return item, isinstance(item, float)
-            case _:
-                return item
-
-    return [order(item) for item in items]
-
-
-def exactly(items: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Tuples that are equal where the numbers in them are of the same types too."""
-    return tuple((type(item), item) for item in items)
-
-
-@given(st.integers(0, 4).flatmap(same_kinds))
-def test_tuples_order_as_tuples(keys: list[tuple[Any, ...]]) -> None:
-    table = twindex.Store().table("t", "sorted", keys="tuple", values="bytes")
-    table.update([(key, b"") for key in keys])
-    expected = sorted({exactly(key): key for key in keys}.values(), key=order_of)
-    assert list(map(exactly, table)) == list(map(exactly, expected))
-
-
-def test_numbers_in_tuples_order_as_numbers() -> None:
-    """A window of times was empty, since its ends were given as int and the times were float."""
-    table = twindex.Store().table("t", "sorted", keys="tuple", values="bytes")
-    table.update([((moment / 4,), b"") for moment in range(-20, 20)])
-    assert [key for (key,) in table.irange((-1,), (1,))] == [-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75]
-    assert [key for (key,) in table.irange((-1.25,), (-1.0,))] == [-1.25, -1.0]
-    assert len(list(table.scan(prefix=(1,)))) == 0
-    assert [key for key, _ in table.scan(prefix=(1.0,))] == [(1.0,)]
-
-
-def test_a_prefix_is_whole_items() -> None:
-    table = twindex.Store().table("t", "sorted", keys="tuple", values="bytes")
-    keys: list[tuple[Any, ...]] = [
-        ("a",),
-        ("a", 1),
-        ("a", None),
-        ("a\0b",),
-        ("ab",),
-        ("a", ()),
-        ("a", (1,), "b"),
-    ]
-    table.update(dict.fromkeys(keys, b""))
-    assert {key for key, _ in table.scan(prefix=("a",))} == {key for key in keys if key[0] == "a"}
-    assert [key for key, _ in table.scan(prefix=("a", (1,)))] == [("a", (1,), "b")]
-    assert len(list(table.scan(prefix=()))) == len(keys)
-
-
 NESTED = st.recursive(
     st.none() | st.binary(max_size=3) | st.text(max_size=3).filter(str.isascii) | INT64 | FLOATS,
     lambda inner: st.lists(inner, max_size=3).map(tuple),
@@ -336,29 +269,6 @@ def test_tuples_come_back_and_start_as_their_prefixes(prefix: tuple[Any, ...], r
     assert key in found
     assert all(other[: len(prefix)] == prefix for other in found)
     assert set(found) == {other for other in table if other[: len(prefix)] == prefix}
-
-
-def test_kinds_in_tuples_have_an_order() -> None:
-    keys: list[tuple[Any, ...]] = [
-        (),
-        (None,),
-        (b"\xff",),
-        ("",),
-        ((),),
-        ((0,),),
-        (-(2**63),),
-        (-256,),
-        (-1,),
-    ]
-    keys += [(-0.5,), (0,), (0.0,), (0.5,), (1,), (1.0,), (255,), (256,), (2**63 - 1,), (2.0**63,), (1e300,)]
-    keys.insert(6, (-1e300,))
-    keys.insert(6, (float("-inf"),))
-    keys.append((float("inf"),))
-    table = twindex.Store().table("t", "sorted", keys="tuple", values="bytes")
-    table.update([(key, b"") for key in reversed(keys)])
-    assert list(table) == keys
-    assert (-0.0,) in table
-    assert [type(item) for (item,) in list(table)[1:]] == [type(item) for (item,) in keys[1:]]
 
 
 @pytest.mark.parametrize(

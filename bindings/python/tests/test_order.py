@@ -62,20 +62,6 @@ def test_a_cursor_moves_both_ways_and_waits_at_the_end() -> None:
     assert table.cursor().scan_desc_next_many(2) == [(4, "4"), (3, "3")]
 
 
-def test_clearing_and_dropping_while_iterating() -> None:
-    store = twindex.Store()
-    table = store.table("t", "sorted", keys="int", values="int")
-    table.update({number: number for number in range(1000)})
-    scan, cursor = table.scan(), table.cursor()
-    assert next(scan) == cursor.scan_asc_next() == (0, 0)
-    table.clear()
-    assert len(list(scan)) < 1000
-    assert cursor.scan_asc_next() is None
-    store.drop_table("t")
-    assert list(table) == []
-    assert cursor.scan_asc_next() is None
-
-
 @given(st.sets(KEYS), KEYS, KEYS, st.booleans(), st.booleans(), st.booleans(), st.integers(-50, 50))
 def test_what_has_a_name_of_sortedcontainers_does_the_same(
     keys: set[int], low: int, high: int, lower: bool, upper: bool, reverse: bool, index: int
