@@ -141,6 +141,8 @@ export type ErrorCode =
   | 'TWINDEX_LOG_FAILED'
   /** A write to a store that was opened for reading alone. */
   | 'TWINDEX_READ_ONLY'
+  /** A cache in a store that a browser keeps: its file has tables alone. */
+  | 'TWINDEX_NOT_SUPPORTED'
   /** A use of the file of a store that has none. */
   | 'TWINDEX_NO_FILE'
   /** A name that is none of `none`, `everysec` and `always`. */

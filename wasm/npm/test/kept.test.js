@@ -391,6 +391,25 @@ test('a store is opened without writing its file anew, and goes on in it', async
   assert.deepEqual(all(Store.loadSync(place.bytes)), all(await open(place, { readOnly: true })))
 })
 
+test('a store whose file cannot be opened for writing goes on in another file', async () => {
+  const place = new Place()
+  const store = await open(place)
+  store.table('t').set('a', '1')
+  await store.close()
+  const [number] = place.files.keys()
+  const again = new Place()
+  again.files = new Map(place.files)
+  again.open = (which, end) =>
+    which === number ? Promise.reject(new Error('in use')) : Place.prototype.open.call(again, which, end)
+  const kept = await open(again)
+  kept.table('t').set('b', '2')
+  assert.deepEqual([...again.files.keys()], [number + 1])
+  assert.deepEqual([...(await open(again, { readOnly: true })).table('t')].sort(), [
+    ['a', '1'],
+    ['b', '2'],
+  ])
+})
+
 test('a file that has grown far beyond what is in it is compacted', async () => {
   const place = new Place()
   const store = await open(place)

@@ -214,7 +214,8 @@ class Log {
   async start() {
     const core = this.#core
     const { number, end, bytes } = this.#found ?? {}
-    const file = number === undefined ? undefined : await this.#place.open(number, end, bytes)
+    // A tab that has just died may still have its file: the store goes on in another one then.
+    const file = number && (await this.#place.open(number, end, bytes).catch(() => undefined))
     core.onRecord = (record) => this.#append(record)
     if (file === undefined) return this.compact()
     this.#file = file
