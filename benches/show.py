@@ -111,26 +111,21 @@ def shown(value: float, unit: str) -> str:
     return f"{value:.4g}{unit if unit in {'/s', '%'} else ' ' + unit}"
 
 
-def published() -> list[dict[str, Any]]:
-    path = Path(__file__).with_name("published.jsonl")
-    return [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
-
-
-def published_beside(line: Line, all_published: list[dict[str, Any]]) -> list[str]:
-    """The figures of the reports that are of the same kind."""
+def published_beside(line: Line, reports: list[dict[str, Any]]) -> list[str]:
+    """The figures of the five reports that are of the same kind."""
     params, found = dict(line.params), []
-    for one in all_published:
-        by = one.get("by")
-        value = one["values"].get(params.get(by, "")) if by else one["values"].get("")
-        is_same = one["row"] == line.row and one["figure"] == line.figure
-        if is_same and value is not None and all(params.get(name) == text for name, text in one.get("params", {}).items()):
+    for one in reports:
+        value = one["values"].get(params.get(one.get("by", ""), ""))
+        is_same = (one["row"], one["figure"]) == (line.row, line.figure)
+        if is_same and value is not None and one.get("params", {}).items() <= params.items():
             found.append(f"{one['system']} {shown(value, line.unit)}")
     return found
 
 
 def tables(lines: dict[Line, Values], about: dict[str, str], older: dict[Line, Values]) -> str:
     """A table in Markdown for each row."""
-    text, reports = [], published()
+    published = Path(__file__).with_name("published.jsonl").read_text(encoding="utf-8")
+    text, reports = [], [json.loads(one) for one in published.splitlines()]
     for row in dict.fromkeys(line.row for line in lines):
         own = {line: values for line, values in lines.items() if line.row == row}
         systems = list(dict.fromkeys(system for values in own.values() for system in values))
@@ -139,7 +134,7 @@ def tables(lines: dict[Line, Values], about: dict[str, str], older: dict[Line, V
         every = [dict(line.params) for line in own]
         common = {name: value for name, value in every[0].items() if all(each.get(name) == value for each in every)}
         said = ", ".join(f"{name} {value}" for name, value in common.items())
-        text += [f"\n{row}: {about.get(row, '')} ({said})\n", f"| | {' | '.join(systems)} |" + (" then |" if older else "")]
+        text += [f"\n{': '.join(filter(None, [row, about.get(row)]))}{f' ({said})' if said else ''}\n", f"| | {' | '.join(systems)} |" + (" then |" if older else "")]
         text.append("|---" * (len(systems) + 1 + bool(older)) + "|")
         for line, values in own.items():
             params = " ".join(f"{name} {value}" for name, value in line.params if name not in common)
@@ -275,12 +270,13 @@ def main() -> None:
     parser.add_argument("--against", type=Path)
     parser.add_argument("--page", type=Path)
     parser.add_argument("--pictures", type=Path)
+    parser.add_argument("--brief", action="store_true", help="one sentence for each host")
     options = parser.parse_args()
     run, lines, about = read(options.records)
     older = read(options.against)[1] if options.against else {}
     table = tables(lines, about, older)
     all_aspects = {host: found for host in HOSTS if (found := aspects(lines, host))}
-    print(f"{table}\n\n{summary(all_aspects)}\n{said_of(run)}")
+    print(f"\n{summary(all_aspects)}\n" if options.brief else f"{table}\n\n{summary(all_aspects)}\n{said_of(run)}")
     if options.page:
         options.page.write_text(page(run, all_aspects, table), encoding="utf-8")
         print(f"The page: {options.page}")

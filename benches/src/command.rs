@@ -17,9 +17,9 @@ pub type Fallible<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// Does one work with one system in this process, and prints a line of JSON for each figure.
 #[derive(Parser, Clone, Debug)]
-#[command(version)]
+#[command(version, args_override_self = true)]
 pub struct Options {
-    /// The work; `list` shows works and systems, `keys` writes the keys to --out, one a line
+    /// The work; `list` shows works and systems, `keys` writes the keys to --file, one a line
     pub work: String,
     /// The system
     #[arg(long, default_value = "")]

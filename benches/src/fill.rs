@@ -64,7 +64,7 @@ where
         Order::Descending => sorted.reversed(),
         Order::Random => keys,
     };
-    let read_list = write_list.shuffled(&mut rng());
+    let read_list = write_list.shuffled_in_groups(1, &mut rng());
     let mut peer: P = begin(job, &write_list, job.value_bytes());
     let mut records = fill(&mut peer, job, &write_list);
     records.extend(select_all(&mut peer, job, &read_list));

@@ -81,12 +81,6 @@ impl KeyList {
         self.in_order(&positions)
     }
 
-    /// The same keys in random order.
-    #[must_use]
-    pub fn shuffled(&self, rng: &mut Rng) -> Self {
-        self.shuffled_in_groups(1, rng)
-    }
-
     /// The same keys, in random order within each of `count` groups.
     #[must_use]
     pub fn shuffled_in_groups(&self, count: usize, rng: &mut Rng) -> Self {
@@ -133,10 +127,13 @@ pub(crate) fn keys(options: &Options, spare: u32) -> Fallible<KeyList> {
         "seq" => {
             let width = usize::from(options.key_bytes);
             Ok(numbered(
-                &(0..count).map(|number| format!("{number:0width$}")).collect::<KeyList>().shuffled(rng),
+                &(0..count)
+                    .map(|number| format!("{number:0width$}"))
+                    .collect::<KeyList>()
+                    .shuffled_in_groups(1, rng),
             ))
         }
-        "paths" => Ok(numbered(&paths(count, rng).shuffled(rng))),
+        "paths" => Ok(numbered(&paths(count, rng).shuffled_in_groups(1, rng))),
         "letters" => letters(count, rng),
         path => {
             let text = std::fs::read(path).map_err(|error| {

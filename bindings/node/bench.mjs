@@ -97,32 +97,6 @@ class Lmdb extends Peer {
   }
 }
 
-class Sqlite extends Peer {
-  constructor(Database) {
-    super()
-    this.db = new Database(':memory:')
-    this.db.exec('create table t (key text primary key, value text) without rowid')
-    const put = this.db.prepare('insert or replace into t values (?, ?)')
-    const get = this.db.prepare('select value from t where key = ?').pluck()
-    this.from = this.db.prepare('select key, value from t where key >= ? order by key limit ?').raw()
-    this.insert = (key, value) => put.run(key, value)
-    this.replace = this.insert
-    this.select = (key) => get.get(key)
-  }
-
-  write(work) {
-    this.db.transaction(work)()
-  }
-
-  scan(gte = '', limit = -1) {
-    return limit < 0 ? this.from.iterate(gte, limit) : this.from.all(gte, limit)
-  }
-
-  close() {
-    this.db.close()
-  }
-}
-
 const lmdb = async ({ shared }) => new Lmdb((await rival('lmdb')).open, shared)
 
 await main(import.meta.url, {
@@ -131,7 +105,6 @@ await main(import.meta.url, {
     twindex: (place) => new Twindex('sorted', place),
     'sorted-btree': async () => new SortedBTree((await rival('sorted-btree')).default),
     lmdb,
-    'better-sqlite3': async () => new Sqlite((await rival('better-sqlite3')).default),
   },
   cache: {
     twindex: () => (max) => new Store().cache('c', { max }),

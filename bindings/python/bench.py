@@ -16,7 +16,6 @@ import importlib.util
 import itertools
 import json
 import random
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -144,43 +143,6 @@ class Lmdb(Map):
             return sum(1 for _ in itertools.islice(cursor, RANGE)) if cursor.set_range(start) else 0
 
 
-class Sqlite(Map):
-    """SQLite in memory, a table that is its own index, everything in one transaction."""
-
-    def __init__(self) -> None:
-        self.sqlite = sqlite3.connect(":memory:", isolation_level=None)
-        self.sqlite.execute("CREATE TABLE pairs (key PRIMARY KEY, value) WITHOUT ROWID")
-
-    def insert(self, pairs: Pairs) -> None:
-        self.insert_many([[pair] for pair in pairs])
-
-    def select(self, pairs: Pairs) -> None:
-        for key, value in pairs:
-            found = self.sqlite.execute("SELECT value FROM pairs WHERE key = ?", (key,)).fetchone()
-            check(found == (value,), key)
-
-    def insert_many(self, batches: list[Pairs]) -> None:
-        self.sqlite.execute("BEGIN")
-        for batch in batches:
-            self.sqlite.executemany("INSERT INTO pairs VALUES (?, ?)", batch)
-        self.sqlite.execute("COMMIT")
-
-    def select_many(self, batches: list[list[Any]]) -> None:
-        for batch in batches:
-            query = f"SELECT value FROM pairs WHERE key IN ({','.join('?' * len(batch))})"
-            check(len(self.sqlite.execute(query, batch).fetchall()) == len(batch), batch[0])
-
-    def steps(self, _first: Any) -> Iterator[tuple[Any, Any]]:
-        return self.sqlite.execute("SELECT key, value FROM pairs ORDER BY key")
-
-    def scan(self) -> Iterable[tuple[Any, Any]]:
-        return self.steps(None)
-
-    def range(self, start: Any) -> int:
-        query = f"SELECT * FROM pairs WHERE key >= ? ORDER BY key LIMIT {RANGE}"
-        return len(self.sqlite.execute(query, (start,)).fetchall())
-
-
 def module(name: str) -> Any:
     return importlib.import_module(name)
 
@@ -192,7 +154,6 @@ SYSTEMS: dict[str, dict[str, Callable[..., Any]]] = {
         "twindex": lambda: Twindex("sorted"),
         "sortedcontainers": lambda: Map(module("sortedcontainers").SortedDict()),
         "lmdb": Lmdb,
-        "sqlite3": Sqlite,
     },
     "cache": {
         "twindex": lambda entries: twindex.Cache(maxsize=entries),

@@ -415,8 +415,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         is_named || (patterns.is_empty() && !row.name.starts_with("cluster"))
     };
     let rows: Vec<Row> = all.into_iter().filter(|row| is_asked_for(&row)).collect();
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    measure(&options, &rows, &format!("cargo xtask {}", words.join(" ")), |_, _| Ok(()))
+    measure(&options, &rows, false)
 }
 
 /// `cargo xtask demo`: every host beside what its programs use today, what is quickest to build first.
@@ -424,48 +423,29 @@ pub(crate) fn demo(options: &Options) -> Result<ExitCode> {
     require(&TOOLS)?;
     println!("Rust is measured first: its figures come in about a minute. WebAssembly comes last.");
     let options = Options { fast: true, ..options.clone() };
-    let names = ["rust_", "python_", "node_", "wasm_node_", "wasm_"];
-    let of = |prefix: &str, row: &Row| {
-        ["hash", "sorted"].iter().any(|index| row.name == format!("{prefix}{index}"))
-    };
     let mut all = rows()?;
     let mut rows = Vec::new();
-    for prefix in names {
-        rows.extend(all.extract_if(.., |row| of(prefix, row)));
+    for host in ["rust", "python", "node", "wasm_node", "wasm"] {
+        for index in ["hash", "sorted"] {
+            rows.extend(all.extract_if(.., |row| row.name == format!("{host}_{index}")));
+        }
     }
-    let page = |bench: &Bench<'_>, is_last: bool| {
-        let folder = bench.out.with_file_name("");
-        let (page, pictures) = (folder.join("index.html"), folder.join(""));
-        let (page, pictures) = (page.to_string_lossy(), pictures.to_string_lossy());
-        let more = ["--page", &page, "--pictures", &pictures];
-        bench.show(if is_last { &more } else { &more[..2] })
-    };
-    measure(&options, &rows, "cargo xtask demo", page)
+    measure(&options, &rows, true)
 }
 
-fn measure(
-    options: &Options,
-    rows: &[Row],
-    words: &str,
-    after_row: impl Fn(&Bench<'_>, bool) -> Result<()>,
-) -> Result<ExitCode> {
+fn measure(options: &Options, rows: &[Row], is_demo: bool) -> Result<ExitCode> {
     require(&TOOLS)?;
     let workspace = Workspace::find()?;
-    let out = match &options.out {
-        Some(out) => std::path::absolute(out)?,
-        None => workspace.target(if words == "cargo xtask demo" {
-            "report/records.jsonl"
-        } else {
-            "bench/records.jsonl"
-        }),
-    };
+    let folder = workspace.target(if is_demo { "report" } else { "bench" });
+    let out = std::path::absolute(options.out.clone().unwrap_or_else(|| folder.join("records.jsonl")))?;
     let how = if options.fast { "release without LTO" } else { "release with fat LTO" };
     let bench = Bench { workspace: &workspace, profile: "release", build: how, out, options };
-    bench.begin(words)?;
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    bench.begin(&format!("cargo xtask {}", words.join(" ")))?;
     let mut steps = Steps::new();
     let (mut begun, mut failed) = (BTreeSet::new(), BTreeSet::new());
     let mut is_measured = false;
-    for (number, row) in rows.iter().enumerate() {
+    for row in rows {
         // The first writes the keys that the others read.
         let hosts = row.systems.iter().map(|system| system.host);
         for host in std::iter::once("rust").chain(hosts).filter(|host| *host != "rust" || needs_rust(row)) {
@@ -483,12 +463,15 @@ fn measure(
             Ok(())
         });
         is_measured |= result.is_ok();
-        if result.is_ok() && row.name.ends_with("sorted") {
-            after_row(&bench, number + 1 == rows.len())?;
+        if is_demo && result.is_ok() && row.name.ends_with("sorted") {
+            bench.show(&["--brief"])?;
         }
     }
     if is_measured {
-        bench.show(&[])?;
+        let page = folder.join("index.html");
+        let (page, pictures) = (page.to_string_lossy(), folder.to_string_lossy());
+        let drawn = ["--page", &page, "--pictures", &pictures];
+        bench.show(if is_demo { &drawn } else { &[] })?;
         println!("The lines of JSON: {}", bench.out.display());
     }
     Ok(if is_measured && steps.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

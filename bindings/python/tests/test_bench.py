@@ -26,7 +26,7 @@ def bench(*words: str) -> subprocess.CompletedProcess[str]:
             "sorted --system sortedcontainers",
             "bytes insert select select_many scan scan_many range insert_many",
         ),
-        ("sorted --system sqlite3", "bytes insert select select_many scan scan_many range insert_many"),
+        ("sorted --system lmdb", "bytes insert select select_many scan scan_many range insert_many"),
         ("cache --system twindex", "hits writes zipf hit"),
         ("cache --system cachetools", "hits writes zipf hit"),
     ],
@@ -58,7 +58,7 @@ def test_an_unknown_library_is_an_error_that_names_it() -> None:
     "broken", ["insert = lambda self, pairs: None", "steps = lambda self, first: iter([(1, 2)] * 9)"]
 )
 def test_a_library_that_loses_pairs_is_an_error(broken: str) -> None:
-    program = f"import bench; bench.Sqlite.{broken}; bench.fill('sorted', 'sqlite3', ['a', 'b'], 1)"
+    program = f"import bench; bench.Lmdb.{broken}; bench.fill('sorted', 'lmdb', ['a', 'b'], 1)"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=BENCH.parent, capture_output=True, text=True, check=False
     )

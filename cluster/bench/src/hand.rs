@@ -9,6 +9,9 @@ use redis::cluster_async::ClusterConnection;
 use redis::{Cmd, Pipeline, Value};
 use twindex_servers::{Cluster, Result};
 
+/// The first and last slot of a range, its master's host, port, name and metadata, and its replica.
+type Range = (u16, u16, (String, u16, String, Value), Value);
+
 /// The cluster's masters, and redis-rs's clients of them.
 pub(crate) struct Hand {
     pub(crate) cluster: ClusterConnection,
@@ -22,23 +25,8 @@ impl Hand {
         let cluster = ClusterClient::builder(urls).use_protocol(redis::ProtocolVersion::RESP3);
         let cluster = cluster.build()?.get_async_connection().await?;
         let mut nodes = Vec::new();
-        let ranges: Vec<(u16, u16, (String, u16))> = {
-            let value: Value = servers.servers()[0].command(&["CLUSTER", "SLOTS"])?;
-            let Value::Array(ranges) = value else { return Err("no slots".into()) };
-            let mut found = Vec::new();
-            for range in ranges {
-                let Value::Array(fields) = range else { return Err("no range".into()) };
-                let Value::Array(master) = &fields[2] else { return Err("no master".into()) };
-                let (first, last): (u16, u16) = (
-                    redis::from_redis_value(fields[0].clone())?,
-                    redis::from_redis_value(fields[1].clone())?,
-                );
-                let host = redis::from_redis_value(master[0].clone())?;
-                found.push((first, last, (host, redis::from_redis_value(master[1].clone())?)));
-            }
-            found
-        };
-        for (_, last, (host, port)) in ranges {
+        let ranges: Vec<Range> = servers.servers()[0].command(&["CLUSTER", "SLOTS"])?;
+        for (_, last, (host, port, ..), _) in ranges {
             let client = redis::Client::open(format!("redis://{host}:{port}/?protocol=resp3"))?;
             nodes.push((last, client.get_multiplexed_async_connection().await?));
         }
