@@ -9,9 +9,6 @@ use redis::cluster_async::ClusterConnection;
 use redis::{Cmd, Pipeline, Value};
 use twindex_servers::{Cluster, Result};
 
-/// The first and last slot of a range, its master's host, port, name and metadata, and its replica.
-type Range = (u16, u16, (String, u16, String, Value), Value);
-
 /// The cluster's masters, and redis-rs's clients of them.
 pub(crate) struct Hand {
     pub(crate) cluster: ClusterConnection,
@@ -25,8 +22,13 @@ impl Hand {
         let cluster = ClusterClient::builder(urls).use_protocol(redis::ProtocolVersion::RESP3);
         let cluster = cluster.build()?.get_async_connection().await?;
         let mut nodes = Vec::new();
-        let ranges: Vec<Range> = servers.servers()[0].command(&["CLUSTER", "SLOTS"])?;
-        for (_, last, (host, port, ..), _) in ranges {
+        let ranges: Vec<Vec<Value>> = servers.servers()[0].command(&["CLUSTER", "SLOTS"])?;
+        for range in ranges {
+            let [_, last, Value::Array(master), ..] = &range[..] else { return Err("no master".into()) };
+            let [host, port, ..] = &master[..] else { return Err("no port".into()) };
+            let host: String = redis::from_redis_value(host.clone())?;
+            let [last, port] = [last, port].map(|number| redis::from_redis_value::<u16>(number.clone()));
+            let (last, port) = (last?, port?);
             let client = redis::Client::open(format!("redis://{host}:{port}/?protocol=resp3"))?;
             nodes.push((last, client.get_multiplexed_async_connection().await?));
         }
