@@ -3,9 +3,9 @@
 //   import { open } from 'twindex-wasm/browser'
 //   const store = await open('app')
 
-import { IndexedFiles, PrivateFiles } from './src/browser/places.js'
+import { IndexedFiles, PrivateFiles } from './src/browser/storage.js'
 import { checkKept, openKept, recoverKept, renameKept } from './src/browser/store.js'
-import { instantiate } from './src/load.js'
+import { instantiate } from './src/loader.js'
 import { makeError, typeError } from './src/shared/errors.js'
 import { readOptions } from './src/shared/options.js'
 

@@ -1,6 +1,6 @@
 // As index.js, with the module that is built for speed: a third larger, and it needs a runtime with vectors of 128 bits.
 
-import { loader } from './src/load.js'
+import { loader } from './src/loader.js'
 
 export { TwindexError } from './src/shared/errors.js'
 export { DELETE, KEEP } from './src/shared/table.js'

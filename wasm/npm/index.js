@@ -5,7 +5,7 @@
 //
 // This is the entry for browsers, with the module that is small; fast.js is that for servers.
 
-import { loader } from './src/load.js'
+import { loader } from './src/loader.js'
 
 export { TwindexError } from './src/shared/errors.js'
 export { DELETE, KEEP } from './src/shared/table.js'

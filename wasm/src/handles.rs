@@ -15,11 +15,11 @@ use std::rc::Rc;
 
 use twindex::{Cache, Store, Table};
 
+use crate::buffered_cursor::BufferedCursor;
 use crate::failure::{Failed, Failure};
 use crate::iterator::Iterator;
 use crate::journal::{Logged, Shared};
 use crate::pairs::Pairs;
-use crate::steps::Steps;
 
 const POSITION_BITS: u32 = 20;
 const POSITION_MASK: u32 = (1 << POSITION_BITS) - 1;
@@ -30,7 +30,7 @@ pub(crate) enum Object {
     Store { store: Store, journal: Option<Shared> },
     Table { store: u32, table: Table, logged: Option<Logged> },
     Cache { store: u32, cache: Cache },
-    Cursor { store: u32, cursor: Box<Steps> },
+    Cursor { store: u32, cursor: Box<BufferedCursor> },
     Iterator { store: u32, iterator: Box<Iterator> },
 }
 
@@ -198,7 +198,7 @@ impl Handles {
         }
     }
 
-    pub(crate) fn cursor(&mut self, handle: u32) -> Result<&mut Steps, Failed> {
+    pub(crate) fn cursor(&mut self, handle: u32) -> Result<&mut BufferedCursor, Failed> {
         match self.object(handle)? {
             Object::Cursor { cursor, .. } => Ok(cursor),
             other => Err(wrong_kind(handle, other, "cursor")),

@@ -4,9 +4,9 @@ use twindex::{Cache, Cursor, Index, Table};
 
 use crate::answer::Output;
 use crate::block::{self, Items, Shape};
+use crate::direction::Direction;
 use crate::failure::Failed;
 use crate::read::read;
-use crate::way::Way;
 
 /// From here on a value is not copied with its part of the table.
 const LARGE_BYTES: usize = 4096;
@@ -73,7 +73,7 @@ impl Iterator {
         bytes: usize,
     ) -> Result<usize, Failed> {
         match self {
-            Self::Sorted(cursor) => Way::Up.push_block(cursor, output, count, bytes),
+            Self::Sorted(cursor) => Direction::Up.push_block(cursor, output, count, bytes),
             Self::Hash(walk) => walk.push_block(output, count, bytes),
         }
     }

@@ -14,7 +14,7 @@
 //! * **A negative result is an error number.** Nothing panics; `twindex_last_error` has the text.
 //! * **Memory that the host refuses is an error too**, as far as the [reserve] reaches.
 //!
-//! To read it from the bottom up: `failure`, `reserve`, `answer`, `block`, `buffers`, `range`, `read`, `way`, `steps`,
+//! To read it from the bottom up: `failure`, `reserve`, `answer`, `block`, `buffers`, `range`, `read`, `direction`, `buffered_cursor`,
 //! `iterator`, `journal`, `pairs`, `handles`, `state`, and what hosts call in `exports`.
 //!
 //! On wasm32 there is one thread, hence one module state. Built natively, which only the checks do, every
@@ -22,7 +22,9 @@
 
 mod answer;
 mod block;
+mod buffered_cursor;
 mod buffers;
+mod direction;
 mod exports;
 mod failure;
 mod handles;
@@ -37,5 +39,3 @@ mod range;
 mod read;
 mod reserve;
 mod state;
-mod steps;
-mod way;

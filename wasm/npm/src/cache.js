@@ -1,9 +1,10 @@
 // Caches: pairs of bounded size, which may expire.
 
+import { Block } from './blocks.js'
 import { placed } from './codecs.js'
 import { Computations } from './computations.js'
 import { ABSENT } from './core.js'
-import { Block } from './many.js'
+import { TableBlocks, Walk } from './iterators.js'
 import { like, readAmount } from './shared/amounts.js'
 import { CacheLike, needsSize, readCache, readTtl, readWrite } from './shared/cache.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs, text } from './shared/codecs.js'
@@ -12,7 +13,6 @@ import { INTERNAL } from './shared/internal.js'
 import { PAIRS } from './shared/table.js'
 import { viewBytes } from './shared/views.js'
 import { putBytes, putText, putTexts } from './text.js'
-import { TableBlocks, Walk } from './walk.js'
 
 /** The verbs of `twindex_cache_write`. */
 const [INSERT, REPLACE, UPSERT] = [0, 1, 2]

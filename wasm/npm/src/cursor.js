@@ -1,10 +1,10 @@
 // Cursors: positions in a sorted table.
 
-import { Block } from './many.js'
+import { Block } from './blocks.js'
+import { BLOCK_BYTES } from './iterators.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import { readCount } from './shared/options.js'
 import { PAIRS } from './shared/table.js'
-import { BLOCK_BYTES } from './walk.js'
 
 /** A block has so many pairs at most. */
 const MOST_PAIRS = 4096

@@ -1,8 +1,8 @@
 // Stores.
 
+import { Block } from './blocks.js'
 import { cacheClass, dropComputations, loadCache, openCache } from './cache.js'
 import { placed } from './codecs.js'
-import { Block } from './many.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs, text } from './shared/codecs.js'
 import { typeError } from './shared/errors.js'
 import { ASYNC_DISPOSE, DISPOSE, INSPECT, INTERNAL } from './shared/internal.js'

@@ -1,13 +1,13 @@
 // Tables: the verbs, and the face of a Map.
 
+import { packAmounts, packKeys, packPairs, packSwaps, unpackValues } from './blocks.js'
 import { ABSENT } from './core.js'
 import { openCursor } from './cursor.js'
-import { packAmounts, packKeys, packPairs, packSwaps, unpackValues } from './many.js'
+import { putRange, RangeBlocks, TableBlocks, Walk } from './iterators.js'
 import { like, readAmount } from './shared/amounts.js'
 import { checkInternal, INTERNAL } from './shared/internal.js'
 import { NO_RANGE, RANGE, readOptions, readRange, readScan } from './shared/options.js'
 import { PAIRS, Pairs } from './shared/table.js'
-import { putRange, RangeBlocks, TableBlocks, Walk } from './walk.js'
 
 export class Table extends Pairs {
   #core

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { load } from 'twindex-wasm'
 import { checkKept, openKept, recoverKept } from '../src/browser/store.js'
-import { instantiate } from '../src/load.js'
+import { instantiate } from '../src/loader.js'
 
 const { Store } = await load()
 

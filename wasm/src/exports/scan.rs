@@ -1,12 +1,12 @@
 //! Cursors, scans and iterators.
 
+use crate::buffered_cursor::BufferedCursor;
+use crate::direction::Direction;
 use crate::handles::Object;
 use crate::iterator::Iterator;
 use crate::range::{as_slices, range};
 use crate::reserve;
 use crate::state::call;
-use crate::steps::Steps;
-use crate::way::Way;
 
 /// Opens a cursor on a sorted table, before the first pair of the range and after its last at once: its
 /// handle. A bound's kind is 0 none, 1 included, 2 excluded, or 3 the end of a prefix on that side.
@@ -25,32 +25,32 @@ extern "C" fn twindex_cursor(
         let range =
             range(&state.buffers, (lower_kind, lower, lower_length), (upper_kind, upper, upper_length))?;
         let (table, store) = state.handles.table_and_store(table)?;
-        let cursor = Box::new(Steps::new(table.try_cursor(as_slices(&range))?));
+        let cursor = Box::new(BufferedCursor::new(table.try_cursor(as_slices(&range))?));
         state.handles.open_as_status(Object::Cursor { store, cursor })
     })
 }
 
-fn cursor_next(cursor: u32, way: Way) -> i32 {
-    call(|state| Ok(state.handles.cursor(cursor)?.next(way, &mut state.output)?.into()))
+fn cursor_next(cursor: u32, direction: Direction) -> i32 {
+    call(|state| Ok(state.handles.cursor(cursor)?.next(direction, &mut state.output)?.into()))
 }
 
 /// Moves a cursor to the next pair upwards and answers with it, packed: 1, or 0 where there is none.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_scan_asc_next(cursor: u32) -> i32 {
-    cursor_next(cursor, Way::Up)
+    cursor_next(cursor, Direction::Up)
 }
 
 /// Moves a cursor to the next pair downwards and answers with it, packed: 1, or 0 where there is none.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_scan_desc_next(cursor: u32) -> i32 {
-    cursor_next(cursor, Way::Down)
+    cursor_next(cursor, Direction::Down)
 }
 
-fn cursor_next_many(cursor: u32, way: Way, count: usize, bytes: usize) -> i32 {
+fn cursor_next_many(cursor: u32, direction: Direction, count: usize, bytes: usize) -> i32 {
     call(|state| {
         let cursor = state.handles.cursor(cursor)?.cursor();
         let output = state.output.start();
-        let pairs = way.push_block(cursor, output, count, bytes)?;
+        let pairs = direction.push_block(cursor, output, count, bytes)?;
         output.finish(pairs);
         Ok(0)
     })
@@ -60,13 +60,13 @@ fn cursor_next_many(cursor: u32, way: Way, count: usize, bytes: usize) -> i32 {
 /// them, packed, and their number. There is no further pair where that is 0.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_scan_asc_next_many(cursor: u32, count: usize, bytes: usize) -> i32 {
-    cursor_next_many(cursor, Way::Up, count, bytes)
+    cursor_next_many(cursor, Direction::Up, count, bytes)
 }
 
 /// As `twindex_scan_asc_next_many`, downwards.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_scan_desc_next_many(cursor: u32, count: usize, bytes: usize) -> i32 {
-    cursor_next_many(cursor, Way::Down, count, bytes)
+    cursor_next_many(cursor, Direction::Down, count, bytes)
 }
 
 /// Answers with the first pairs of a range of a sorted table (the last ones, in falling order, where
@@ -89,9 +89,9 @@ extern "C" fn twindex_scan(
         let range =
             range(&state.buffers, (lower_kind, lower, lower_length), (upper_kind, upper, upper_length))?;
         let mut cursor = state.handles.table(table)?.try_cursor(as_slices(&range))?;
-        let way = if reverse == 0 { Way::Up } else { Way::Down };
+        let direction = if reverse == 0 { Direction::Up } else { Direction::Down };
         let output = state.output.start();
-        let pairs = way.push_block(&mut cursor, output, count, bytes)?;
+        let pairs = direction.push_block(&mut cursor, output, count, bytes)?;
         output.finish(pairs);
         Ok(0)
     })

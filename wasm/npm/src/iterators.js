@@ -1,6 +1,6 @@
 // The iterators behind entries, keys, values and scan. They read pairs in blocks.
 
-import { Block } from './many.js'
+import { Block } from './blocks.js'
 import { makeError } from './shared/errors.js'
 import { asIterators } from './shared/internal.js'
 import { EXCLUDED } from './shared/options.js'

@@ -7,13 +7,13 @@ use twindex::Cursor;
 
 use crate::answer::{self, Output};
 use crate::block;
+use crate::direction::Direction;
 use crate::failure::Failed;
-use crate::way::Way;
 
 /// More do not fit into the room that an answer starts with.
 const MOST: usize = 64;
 
-pub(crate) struct Steps {
+pub(crate) struct BufferedCursor {
     cursor: Cursor,
     /// Pairs of one leaf, packed. The cursor is on the last of them.
     pairs: Output,
@@ -25,18 +25,18 @@ pub(crate) struct Steps {
     ahead: usize,
 }
 
-impl Steps {
+impl BufferedCursor {
     pub(crate) fn new(cursor: Cursor) -> Self {
         Self { cursor, pairs: Output::new(), last: 0, shown: 0, ahead: 1 }
     }
 
     /// Moves to the next pair and answers with it; whether there was one.
-    pub(crate) fn next(&mut self, way: Way, output: &mut Output) -> Result<bool, Failed> {
-        if self.shown < self.pairs.len() && self.cursor.is_unchanged(way.is_down()) {
+    pub(crate) fn next(&mut self, direction: Direction, output: &mut Output) -> Result<bool, Failed> {
+        if self.shown < self.pairs.len() && self.cursor.is_unchanged(direction.is_down()) {
             self.show();
             return Ok(true);
         }
-        self.pack(way, output)
+        self.pack(direction, output)
     }
 
     /// Makes the next of the packed pairs the answer.
@@ -52,16 +52,16 @@ impl Steps {
 
     /// As `next`, where no packed pair is left to be shown.
     #[cold]
-    fn pack(&mut self, way: Way, output: &mut Output) -> Result<bool, Failed> {
+    fn pack(&mut self, direction: Direction, output: &mut Output) -> Result<bool, Failed> {
         self.cursor();
         let pairs = self.pairs.with_room();
-        if self.cursor.pack(way.is_down(), self.ahead, usize::MAX, pairs) > 0 {
+        if self.cursor.pack(direction.is_down(), self.ahead, usize::MAX, pairs) > 0 {
             self.ahead = (self.ahead * 2).min(MOST);
             self.show();
             return Ok(true);
         }
         // There is none, or it is a large one.
-        let is_there = way.push_one(&mut self.cursor, output.start())?;
+        let is_there = direction.push_one(&mut self.cursor, output.start())?;
         if is_there {
             output.finish(1);
         }

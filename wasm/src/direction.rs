@@ -1,4 +1,4 @@
-//! The two ways in which a cursor moves.
+//! The two directions in which a cursor moves.
 
 use twindex::Cursor;
 
@@ -6,14 +6,14 @@ use crate::answer::Output;
 use crate::block;
 use crate::failure::Failed;
 
-/// The way in which a cursor moves.
+/// The direction in which a cursor moves.
 #[derive(Clone, Copy)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     Up,
     Down,
 }
 
-impl Way {
+impl Direction {
     pub(crate) fn is_down(self) -> bool {
         matches!(self, Self::Down)
     }
