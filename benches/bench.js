@@ -316,10 +316,8 @@ export async function main(url, systems) {
     }
     const works = positionals.length > 0 ? positionals : Object.keys(systems)
     for (const name of works) {
-      if (systems[name] === undefined || (values.system !== undefined && !(values.system in systems[name])))
-        throw new Error(
-          `there is no ${name} ${values.system ?? ''}: ${Object.keys(systems[name] ?? systems)}`,
-        )
+      const known = Object.keys(systems[name] ?? {})
+      if (!known.includes(values.system ?? known[0])) throw new Error(`no ${name} ${values.system}: ${known}`)
     }
     if (values.keys === undefined) {
       options.keys = join(folder, 'keys')

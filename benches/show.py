@@ -27,13 +27,8 @@ ASPECTS = [
     ("sorted", "scan", "Walking all pairs in order"),
     ("sorted", "bytes", "Memory of a pair, in order"),
 ]
-HOSTS = {
-    "python": "Python",
-    "node": "Node",
-    "rust": "Rust",
-    "wasm_node": "WebAssembly in Node",
-    "wasm": "WebAssembly in wasmtime",
-}
+WASM = {"wasm_node": "WebAssembly in Node", "wasm": "WebAssembly in wasmtime"}
+HOSTS = {"python": "Python", "node": "Node", "rust": "Rust", **WASM}
 #: Those of the picture.
 PICTURED = ["python", "node", "rust"]
 GROUNDS = {
@@ -64,9 +59,7 @@ Values = dict[str, dict[int, float]]
 
 def read(path: Path) -> tuple[dict[str, str], dict[Line, Values], dict[str, str]]:
     """What a run was, its figures, and what each row is about."""
-    run: dict[str, str] = {}
-    lines: dict[Line, Values] = {}
-    about: dict[str, str] = {}
+    run, lines, about = {}, {}, {}
     for text in path.read_text(encoding="utf-8").splitlines():
         record = json.loads(text)
         if "run" in record:
@@ -75,9 +68,7 @@ def read(path: Path) -> tuple[dict[str, str], dict[Line, Values], dict[str, str]
         params = tuple(sorted((name, str(value)) for name, value in record["params"].items()))
         line = Line(record["row"], params, record["figure"], record["unit"])
         about.setdefault(line.row, record.get("about", ""))
-        values = lines.setdefault(line, {}).setdefault(system_of(record), {})
-        # Programs that compare by themselves print a line of each.
-        values[record.get("round", 0) + 1000 * len(values) * (record.get("round", 0) in values)] = record["value"]
+        lines.setdefault(line, {}).setdefault(system_of(record), {})[record["round"]] = record["value"]
     return run, lines, about
 
 
@@ -88,12 +79,9 @@ def system_of(record: dict[str, Any]) -> str:
     return record["system"] if is_own and not row.startswith("wasm_native") else f"{host}:{record['system']}"
 
 
-def is_more_better(unit: str) -> bool:
-    return unit in {"/s", "%"}
-
-
 def advantage(unit: str, ours: float, theirs: float) -> float:
-    better, worse = (ours, theirs) if is_more_better(unit) else (theirs, ours)
+    """How many times better ours is: more is better of rates and hits, less of bytes and times."""
+    better, worse = (ours, theirs) if unit in {"/s", "%"} else (theirs, ours)
     return better / worse if worse else float("inf") if better else 1.0
 
 
@@ -145,9 +133,9 @@ def tables(lines: dict[Line, Values], about: dict[str, str], older: dict[Line, V
                 times = ratio(line.unit, mine, values.get(system, {})) if system in others else None
                 cells.append(cell if times is None else f"{cell} ({times:.2f}x)")
             if older:
-                then = older.get(line, {}).get(ours)
-                now = advantage(line.unit, statistics.median(mine.values()), statistics.median(then.values())) if mine and then else None
-                cells.append("" if now is None or then is None else f"{shown(statistics.median(then.values()), line.unit)} ({now:.2f}x)")
+                then, now = (list(values.get(ours, {}).values()) for values in (older.get(line, {}), values))
+                both = (statistics.median(then), statistics.median(now)) if then and now else None
+                cells.append(f"{shown(both[0], line.unit)} ({advantage(line.unit, both[1], both[0]):.2f}x)" if both else "")
             text.append(f"| {' | '.join(cells)} |")
             if beside := published_beside(line, reports):
                 text.append(f"| published | {'; '.join(beside)} |" + " |" * (len(systems) - 1 + bool(older)))
@@ -167,20 +155,15 @@ class Aspect(NamedTuple):
 def aspects(lines: dict[Line, Values], host: str) -> list[Aspect]:
     found = []
     for index, figure, title in ASPECTS:
-        same = {line: values for line, values in lines.items() if line.row == f"{host}_{index}" and line.figure == figure}
-        one = next((values for line, values in same.items() if dict(line.params).get("threads", "1") == "1" and len(values) > 1), None)
-        if one is None:
-            continue
-        unit = next(iter(same)).unit
-        # The first rival is what most programs use.
-        rival = list(one)[1]
-        theirs = statistics.median(one[rival].values())
-        ours = []
-        for line, values in same.items():
-            own = next(iter(values.values()))
-            median, threads = statistics.median(own.values()), dict(line.params).get("threads", "1")
-            ours.append((threads, median, ratio(unit, own, one[rival]) or advantage(unit, median, theirs)))
-        found.append(Aspect(title, unit, rival.split(":")[-1], theirs, ours))
+        same = {line: values for line, values in lines.items() if (line.row, line.figure) == (f"{host}_{index}", figure)}
+        # The others take part with one thread. The first of them is what most programs use.
+        if both := next((values for values in same.values() if len(values) > 1), None):
+            unit, rival, ours = next(iter(same)).unit, list(both)[1], []
+            for line, values in same.items():
+                own = next(iter(values.values()))
+                times = ratio(unit, own, both[rival]) or 0.0
+                ours.append((dict(line.params).get("threads", "1"), statistics.median(own.values()), times))
+            found.append(Aspect(title, unit, rival.split(":")[-1], statistics.median(both[rival].values()), ours))
     return found
 
 
@@ -188,8 +171,7 @@ def summary(all_aspects: dict[str, list[Aspect]]) -> str:
     """One sentence for each host."""
 
     def span(times: list[float]) -> str:
-        least, most = f"{min(times):.1f}", f"{max(times):.1f}"
-        return least if least == most else f"{least} to {most}"
+        return " to ".join(dict.fromkeys(f"{time:.1f}" for time in (min(times), max(times))))
 
     text = []
     for host, found in all_aspects.items():
@@ -241,12 +223,9 @@ def picture(all_aspects: dict[str, list[Aspect]], ground: tuple[str, str, str, s
     hosts = [host for host in PICTURED if host in all_aspects]
     most = max([1.0, *(one.ours[0][2] for host in hosts for one in all_aspects[host])])
     bottom = head + height * len(ASPECTS)
-    svg = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {labels + column * len(PICTURED)} {bottom + 40}" '
-        f'font-family="system-ui, sans-serif" font-size="13" fill="{text}" role="img"><title>Twindex beside what programs use today</title>'
-    ]
-    for place, (_, _, title) in enumerate(ASPECTS):
-        svg.append(f'<text x="0" y="{head + height * place + 19}">{title}</text>')
+    box = f'viewBox="0 0 {labels + column * len(PICTURED)} {bottom + 40}" font-family="system-ui, sans-serif" font-size="13"'
+    svg = [f'<svg xmlns="http://www.w3.org/2000/svg" {box} fill="{text}" role="img"><title>Twindex beside what programs use today</title>']
+    svg += [f'<text x="0" y="{head + height * place + 19}">{title}</text>' for place, (_, _, title) in enumerate(ASPECTS)]
     for number, host in enumerate(hosts):
         left = labels + column * number
         rivals = ", ".join(dict.fromkeys(one.rival for one in all_aspects[host]))
@@ -280,9 +259,8 @@ def main() -> None:
     if options.page:
         options.page.write_text(page(run, all_aspects, table), encoding="utf-8")
         print(f"The page: {options.page}")
-    if options.pictures:
-        for name, ground in GROUNDS.items():
-            (options.pictures / name).write_text(picture(all_aspects, ground), encoding="utf-8")
+    for name, ground in GROUNDS.items() if options.pictures else ():
+        (options.pictures / name).write_text(picture(all_aspects, ground), encoding="utf-8")
 
 
 if __name__ == "__main__":

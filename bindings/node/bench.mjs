@@ -46,10 +46,6 @@ class Twindex extends Peer {
     const cursor = this.table.cursor({ gte })
     return () => cursor.scanAscNext()
   }
-
-  close() {
-    this.table = undefined
-  }
 }
 
 class BuiltInMap extends Peer {

@@ -143,10 +143,7 @@ class Lmdb(Map):
             return sum(1 for _ in itertools.islice(cursor, RANGE)) if cursor.set_range(start) else 0
 
 
-def module(name: str) -> Any:
-    return importlib.import_module(name)
-
-
+module: Callable[[str], Any] = importlib.import_module
 #: How to make an empty one of each library, by work: ours first.
 SYSTEMS: dict[str, dict[str, Callable[..., Any]]] = {
     "hash": {"twindex": lambda: Twindex("hash"), "dict": lambda: Map({})},

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 BENCH = Path(__file__).parents[1] / "bench.py"
+HASH = "insert select select_many insert_many"
+SORTED = "bytes insert select select_many scan scan_many range insert_many"
 
 
 def bench(*words: str) -> subprocess.CompletedProcess[str]:
@@ -19,14 +21,11 @@ def bench(*words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("words", "figures"),
     [
-        ("hash --system dict", "bytes insert select select_many insert_many"),
-        ("hash --system twindex --threads 3", "insert select select_many insert_many"),
-        ("sorted --system twindex", "bytes insert select select_many scan scan_many range insert_many"),
-        (
-            "sorted --system sortedcontainers",
-            "bytes insert select select_many scan scan_many range insert_many",
-        ),
-        ("sorted --system lmdb", "bytes insert select select_many scan scan_many range insert_many"),
+        ("hash --system dict", f"bytes {HASH}"),
+        ("hash --system twindex --threads 3", HASH),
+        ("sorted --system twindex", SORTED),
+        ("sorted --system sortedcontainers", SORTED),
+        ("sorted --system lmdb", SORTED),
         ("cache --system twindex", "hits writes zipf hit"),
         ("cache --system cachetools", "hits writes zipf hit"),
     ],

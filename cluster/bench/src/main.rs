@@ -114,15 +114,11 @@ async fn single_verbs(hash: &Table, sorted: &Table, hand: &Hand) -> Result<()> {
             let command = match name {
                 "upsert, hash: SET" => command(&[b"SET", &by_hand, &value]),
                 "select, hash: GET" => command(&[b"GET", &by_hand]),
-                _ => command(&[
-                    b"FCALL",
-                    b"twindex_3_upsert",
-                    b"2",
-                    all.as_bytes(),
-                    order.as_bytes(),
-                    &key,
-                    &value,
-                ]),
+                _ => {
+                    let mut call = command(&[b"FCALL", b"twindex_3_upsert", b"2"]);
+                    call.arg(all).arg(order).arg(key).arg(value);
+                    call
+                }
             };
             command.query_async::<redis::Value>(&mut hand.cluster.clone()).await?;
             Ok(())
@@ -233,21 +229,10 @@ async fn unmerged(servers: &Cluster, hand: &Hand) -> Result<usize> {
         let (mut from, mut count) = (b"-".to_vec(), 0);
         loop {
             let [pairs, order] = [&pairs, &order].map(String::as_bytes);
-            let words: [&[u8]; 11] = [
-                b"FCALL",
-                b"twindex_3_page",
-                b"2",
-                pairs,
-                order,
-                &from,
-                b"+",
-                b"0",
-                b"1024",
-                b"262144",
-                b"1024",
-            ];
+            let mut page = command(&[b"FCALL", b"twindex_3_page", b"2", pairs, order, &from]);
+            page.arg("+").arg(0).arg(1024).arg(1 << 18).arg(1024);
             let (_, keys, _): (u8, Vec<Vec<u8>>, Vec<Vec<u8>>) =
-                command(&words).query_async(&mut hand.cluster.clone()).await?;
+                page.query_async(&mut hand.cluster.clone()).await?;
             count += keys.len();
             match keys.last() {
                 Some(last) if keys.len() == 1024 => from = [b"(", &last[..]].concat(),
