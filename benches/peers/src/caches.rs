@@ -426,7 +426,9 @@ fn measure(
     mut write: impl FnMut() -> Option<twindex::Result<bool>>,
 ) -> Fallible<Vec<Record>> {
     const TURN: Duration = Duration::from_millis(1);
-    let empty = || CLOCKS.map(|_| Histogram::<u64>::new(3).expect("three digits are allowed"));
+    let empty = || {
+        CLOCKS.map(|_| Histogram::<u64>::new_with_max(60_000_000_000, 3).expect("three digits are allowed"))
+    };
     let (mut writes, mut nothing, mut is_ended) = (empty(), empty(), false);
     while !is_ended {
         let turn = Instant::now();

@@ -123,7 +123,9 @@ mod tests {
                     // LMDB, Redis and files are not for many small tables.
                     assert!(!records.is_empty() || *work == "small", "{} {work}", system.name);
                     for record in records {
-                        assert!(record.value.is_finite() && record.value >= 0.0, "{work}: {record:?}");
+                        // No write takes less than a hundred nanoseconds at worst.
+                        let least = if record.figure.ends_with("wall, worst") { 100.0 } else { 0.0 };
+                        assert!(record.value.is_finite() && record.value >= least, "{work}: {record:?}");
                     }
                 }
             }
