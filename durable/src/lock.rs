@@ -160,8 +160,9 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         if self.held && self.is_own() {
-            // While it is still locked, so that nobody else's is removed.
-            let is_empty = || self.file.metadata().is_ok_and(|metadata| metadata.len() == 0);
+            // While it is still locked, so that nobody else's is removed. WASI cannot tell whether the file is still in place, but
+            // a store that took its place is not empty.
+            let is_empty = || fs::metadata(&self.path).is_ok_and(|metadata| metadata.len() == 0);
             if self.made && is_empty() && self.is_in_place().unwrap_or(false) {
                 let _ = fs::remove_file(&self.path);
             }

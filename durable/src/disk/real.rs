@@ -83,7 +83,8 @@ fn without_group(mode: u32) -> u32 {
 
 #[cfg(not(unix))]
 fn take_owner(new: &fs::File, old: &fs::File) -> io::Result<()> {
-    new.set_permissions(old.metadata()?.permissions())
+    // WASI has no permissions.
+    if cfg!(windows) { new.set_permissions(old.metadata()?.permissions()) } else { Ok(()) }
 }
 
 #[cfg(unix)]
