@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use twindex::Error::Corrupt;
-use twindex_format::Operation;
+use twindex_format::{Header, Operation};
 
-use crate::disk::Disk;
 use crate::disk::real::RealDisk;
+use crate::disk::{Disk, File};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::paths::resolve;
@@ -62,6 +62,45 @@ pub struct Changes {
     tables: Infos,
     read: VecDeque<ChangeSet>,
     position: Position,
+}
+
+/// The file of a feed, open, while the position in it is still to be found: no compaction takes changes away from it any
+/// more. To open it is quick, and to find the position is not, since that reads the log: a thread that must not block does the
+/// one, another thread the other.
+#[doc(hidden)]
+pub struct FeedFile {
+    handle: Option<Arc<Handle>>,
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    opened: (Arc<dyn File>, Header),
+    from: Option<Position>,
+}
+
+impl FeedFile {
+    /// The file at `path`, for [`Changes::open`].
+    pub fn open(path: impl AsRef<Path>, from: impl Into<Option<Position>>) -> Result<Self> {
+        Self::open_on(Arc::new(RealDisk), resolve(path.as_ref()), from.into())
+    }
+
+    pub(crate) fn of_handle(handle: &Arc<Handle>, from: Position) -> Result<Self> {
+        let home = handle.0.home()?;
+        home.check_open()?;
+        let file = Self::open_on(Arc::clone(&home.disk), home.path.clone(), Some(from))?;
+        Ok(Self { handle: Some(Arc::clone(handle)), ..file })
+    }
+
+    fn open_on(disk: Arc<dyn Disk>, path: PathBuf, from: Option<Position>) -> Result<Self> {
+        let opened = open_log(&*disk, &path)?;
+        Ok(Self { handle: None, disk, path, opened, from })
+    }
+
+    /// The changes behind the position.
+    pub fn find(self) -> Result<Changes> {
+        let Self { handle, disk, path, opened, from } = self;
+        let (tail, tables) = find(&path, &opened, from)?;
+        let position = Position(tail.position);
+        Ok(Changes { handle, disk, path, tail, tables, read: VecDeque::new(), position })
+    }
 }
 
 /// Changes that were made together: all of them, or none after a crash.
@@ -116,16 +155,11 @@ impl Changes {
     }
 
     pub(crate) fn of_handle(handle: &Arc<Handle>, from: Position) -> Result<Self> {
-        let home = handle.0.home()?;
-        home.check_open()?;
-        let changes = Self::open_on(Arc::clone(&home.disk), home.path.clone(), Some(from))?;
-        Ok(Self { handle: Some(Arc::clone(handle)), ..changes })
+        FeedFile::of_handle(handle, from)?.find()
     }
 
     pub(crate) fn open_on(disk: Arc<dyn Disk>, path: PathBuf, from: Option<Position>) -> Result<Self> {
-        let (tail, tables) = find(&*disk, &path, from)?;
-        let position = Position(tail.position);
-        Ok(Self { handle: None, disk, path, tail, tables, read: VecDeque::new(), position })
+        FeedFile::open_on(disk, path, from)?.find()
     }
 
     /// The position behind the last changes that were returned.
@@ -181,7 +215,8 @@ impl Changes {
     }
 
     fn go_over(&mut self) -> Result<()> {
-        (self.tail, self.tables) = find(&*self.disk, &self.path, Some(self.position))?;
+        let opened = open_log(&*self.disk, &self.path)?;
+        (self.tail, self.tables) = find(&self.path, &opened, Some(self.position))?;
         self.read().map(drop)
     }
 
@@ -218,14 +253,19 @@ impl fmt::Debug for Changes {
     }
 }
 
-fn find(disk: &dyn Disk, path: &Path, from: Option<Position>) -> Result<(Tail, Infos)> {
-    let failed = |error| Error::of_file(path, error);
-    let no_log = || Error::NoLog { path: path.into() };
-    let (file, header) = tail::open(disk, path).map_err(failed)?.ok_or_else(no_log)?;
-    if header.salt == 0 {
-        return Err(no_log());
-    }
-    match tail::find(&file, header, from.map(|from| from.0)).map_err(failed)? {
+/// Opens the file at `path`, which must have a log.
+fn open_log(disk: &dyn Disk, path: &Path) -> Result<(Arc<dyn File>, Header)> {
+    let opened = tail::open(disk, path).map_err(|error| Error::of_file(path, error))?;
+    opened.filter(|(_, header)| header.salt != 0).ok_or_else(|| Error::NoLog { path: path.into() })
+}
+
+fn find(
+    path: &Path,
+    (file, header): &(Arc<dyn File>, Header),
+    from: Option<Position>,
+) -> Result<(Tail, Infos)> {
+    let found = tail::find(file, *header, from.map(|from| from.0));
+    match found.map_err(|error| Error::of_file(path, error))? {
         Place::Here(tail, tables) => Ok((*tail, tables)),
         Place::Gone(oldest) => {
             let oldest = Position(oldest);

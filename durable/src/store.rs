@@ -14,7 +14,7 @@ use crate::batch::Batch;
 use crate::compact;
 use crate::core::{Core, Logged, lock};
 use crate::error::{Error, Result};
-use crate::feed::Changes;
+use crate::feed::{Changes, FeedFile};
 use crate::follow_thread;
 use crate::handle::Handle;
 use crate::options::{Durability, Options};
@@ -300,6 +300,12 @@ impl Store {
     /// [`Changes::open`] does the same without loading the store.
     pub fn changes(&self, from: Position) -> Result<Changes> {
         Changes::of_handle(&self.handle, from)
+    }
+
+    /// The file of [`changes`](Self::changes), whose position is still to be found.
+    #[doc(hidden)]
+    pub fn feed_file(&self, from: Position) -> Result<FeedFile> {
+        FeedFile::of_handle(&self.handle, from)
     }
 
     /// Figures of the store and its file.

@@ -135,7 +135,7 @@ function readChanges(options) {
   return { codecs: new Codecs(raw, wanted), signal, ref }
 }
 
-/** An async iterator over batches of changes. It holds nothing open between two looks but the file. */
+/** An async iterator over batches of changes. From the start it holds the file open, and between two looks nothing else. */
 export class Changes {
   #handle
   /** Keeps it from being collected, which would end this. */

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
-use twindex_durable::{Changes, Effect, Position, Result, Store, TableInfo};
+use twindex_durable::{Changes, Effect, FeedFile, Position, Result, Store, TableInfo};
 
 /// A block of changes is closed once it has this many bytes.
 const BLOCK_BYTES: usize = 1 << 18;
@@ -19,9 +19,14 @@ pub(crate) struct Feed {
 pub(crate) struct Reader(Arc<Mutex<Source>>);
 
 enum Source {
-    OfStore(Store, Position),
-    OfFile(String, Option<Position>),
-    Open(Box<Changes>),
+    /// The file is open, unless that failed: then the next poll opens it.
+    Begun(Origin, Option<FeedFile>),
+    Found(Box<Changes>),
+}
+
+enum Origin {
+    Store(Store, Position),
+    File(String, Option<Position>),
 }
 
 /// Changes on their way to JavaScript.
@@ -39,22 +44,25 @@ pub(crate) struct Block {
 impl Reader {
     /// The changes of a store behind a position.
     pub(crate) fn of_store(store: &Store, from: Position) -> Self {
-        Self::new(Source::OfStore(store.clone(), from))
+        Self::new(Origin::Store(store.clone(), from))
     }
 
     /// The changes of a file behind a position, or behind the oldest that it has.
     pub(crate) fn of_file(path: String, from: Option<Position>) -> Self {
-        Self::new(Source::OfFile(path, from))
+        Self::new(Origin::File(path, from))
     }
 
-    fn new(source: Source) -> Self {
-        Self(Arc::new(Mutex::new(source)))
+    /// Opens the file at once, so that a compaction takes nothing away. It is left to a poll to find the position, since that
+    /// reads the log, and to tell what went wrong.
+    fn new(origin: Origin) -> Self {
+        let file = origin.file().ok();
+        Self(Arc::new(Mutex::new(Source::Begun(origin, file))))
     }
 
     /// The changes that are there, as many as fit into a block or fewer.
     pub(crate) fn poll(&self) -> Result<Block> {
         let mut source = self.lock();
-        let changes = source.open()?;
+        let changes = source.found()?;
         let mut block = Block::default();
         while block.bytes.len() < BLOCK_BYTES {
             match changes.poll() {
@@ -79,18 +87,23 @@ impl Reader {
 }
 
 impl Source {
-    fn open(&mut self) -> Result<&mut Changes> {
-        let changes = match self {
-            Self::OfStore(store, from) => Some(store.changes(*from)?),
-            Self::OfFile(path, from) => Some(Changes::open(path, *from)?),
-            Self::Open(_) => None,
-        };
-        if let Some(changes) = changes {
-            *self = Self::Open(Box::new(changes));
+    fn found(&mut self) -> Result<&mut Changes> {
+        if let Self::Begun(origin, file) = self {
+            let file = file.take().map_or_else(|| origin.file(), Ok)?;
+            *self = Self::Found(Box::new(file.find()?));
         }
         match self {
-            Self::Open(changes) => Ok(changes),
-            _ => unreachable!("it was just opened"),
+            Self::Found(changes) => Ok(changes),
+            Self::Begun(..) => unreachable!("it was just found"),
+        }
+    }
+}
+
+impl Origin {
+    fn file(&self) -> Result<FeedFile> {
+        match self {
+            Self::Store(store, from) => store.feed_file(*from),
+            Self::File(path, from) => FeedFile::open(path, *from),
         }
     }
 }
