@@ -21,6 +21,7 @@ import { msgpack } from './msgpack.js'
 import { readString } from './options.js'
 import { encodeText } from './text.js'
 import { tupleKey } from './tuple.js'
+import { describeClass } from './values.js'
 import { copyBytes, isEqualBytes, viewBytes } from './views.js'
 
 const same = (value) => value
@@ -125,6 +126,13 @@ function readName(name) {
   )
 }
 
+/** Refuses what is still to come: an `encode` that makes JSON of a promise, for one, makes `{}` of it. */
+function refuseThenable(value, what) {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return
+  if (typeof value.then !== 'function') return
+  throw makeError('TWINDEX_TYPE', `a ${what} has no method "then", unlike ${describeClass(value)}`)
+}
+
 /** A codec of the user's: a name, two functions, and what they make and take. */
 function customCodec({ name, encode, decode, format = 'view' }, what) {
   readName(name)
@@ -140,7 +148,11 @@ function customCodec({ name, encode, decode, format = 'view' }, what) {
   const theirs = { encode: (value) => encode(value), decode: (seen) => decode(seen) }
   const codec = derive(name, base, theirs, { isNone: isUndefined, isTheirs: true })
   // Their code may encode each thing into the same buffer.
-  return { ...codec, toItem: (value, what) => base.own(codec.toItem(value, what)) }
+  const toItem = (value, what) => {
+    refuseThenable(value, what)
+    return base.own(codec.toItem(value, what))
+  }
+  return { ...codec, toItem }
 }
 
 function find(codecs, codec, what) {

@@ -80,7 +80,12 @@ function readDecimal(text) {
 }
 
 export const intValue = {
-  encode: (value) => String(readNumber(value, 'value')),
+  encode(value) {
+    const number = readNumber(value, 'value')
+    // It would be read as 0.
+    if (Object.is(number, -0)) throw encodingError('an integer has no -0: pass 0 instead')
+    return String(number)
+  },
   decode(text) {
     const number = readDecimal(text)
     if (typeof number === 'number') return number

@@ -4,7 +4,7 @@
 
 import { encodingError } from './errors.js'
 import { isWellFormed } from './text.js'
-import { DEPTH, isPlain, refusal } from './values.js'
+import { DEPTH, hasOnlyItems, isPlain, refusal } from './values.js'
 
 /** Whether a value is read back as it is. */
 function isJson(value, depth) {
@@ -23,7 +23,7 @@ function isJson(value, depth) {
   if (depth > DEPTH) return false
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length; at++) if (!isJson(value[at], depth + 1)) return false
-    return value.toJSON === undefined
+    return isJsonArray(value)
   }
   if (!isPlain(value)) return false
   for (const name of Object.keys(value)) {
@@ -33,10 +33,12 @@ function isJson(value, depth) {
   return true
 }
 
+const isJsonArray = (array) => array.toJSON === undefined && hasOnlyItems(array)
+
 function problemOf(value) {
   if (typeof value === 'number') return isJson(value, 0) ? undefined : 'JSON has no number'
   if (typeof value !== 'object' || value === null) return isJson(value, 0) ? undefined : ''
-  return (Array.isArray(value) ? value.toJSON === undefined : isPlain(value)) ? undefined : ''
+  return (Array.isArray(value) ? isJsonArray(value) : isPlain(value)) ? undefined : ''
 }
 
 const RULES = { problemOf, drops: true }

@@ -4,7 +4,7 @@
 
 import { encodingError, notOf } from './errors.js'
 import { encodeText, readText } from './text.js'
-import { DEPTH, isMap, isPlain, refusal } from './values.js'
+import { DEPTH, hasOnlyItems, isMap, isPlain, refusal } from './values.js'
 import { copyBytes, isBytes, lengthOf, viewBytes } from './views.js'
 
 /** Thrown where a value is met that is not taken, of which `refusal` then says where it is. */
@@ -116,6 +116,7 @@ class Writer {
   }
 
   #array(array, depth) {
+    if (!hasOnlyItems(array)) throw REFUSED
     this.#counted(16, 0x90, [undefined, 0xdc, 0xdd], array.length)
     for (let at = 0; at < array.length; at++) this.value(array[at], depth + 1)
   }
@@ -142,7 +143,8 @@ function problemOf(value) {
   }
   if (value === null || ['boolean', 'number', 'string'].includes(typeof value)) return undefined
   if (typeof value !== 'object') return ''
-  if (isBytes(value) || Array.isArray(value) || isPlain(value)) return undefined
+  if (Array.isArray(value)) return hasOnlyItems(value) ? undefined : ''
+  if (isBytes(value) || isPlain(value)) return undefined
   if (!isMap(value)) return ''
   return hasOtherKeys(value)
     ? undefined

@@ -27,6 +27,11 @@ export function isPlain(value) {
   return Object.getOwnPropertySymbols(value).length === 0
 }
 
+/** Whether an array has nothing but items: not as that of a match, whose properties would be lost. */
+export function hasOnlyItems(array) {
+  return Object.keys(array).length <= array.length && Object.getOwnPropertySymbols(array).length === 0
+}
+
 function classOf(value) {
   const prototype = Object.getPrototypeOf(value)
   if (prototype === null || isPlain(value)) return undefined
@@ -36,13 +41,17 @@ function classOf(value) {
 }
 
 /** A value of which the user's code runs anyway, for a message: by its class, where it has one. */
-function describeClass(value) {
+export function describeClass(value) {
   if (typeof value === 'symbol') return 'a symbol'
   if (Object.is(value, -0)) return '-0'
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return describe(value)
+  if (typeof value !== 'object' || value === null) return describe(value)
+  if (Array.isArray(value)) {
+    if (hasOnlyItems(value)) return describe(value)
+    const [symbol] = Object.getOwnPropertySymbols(value)
+    return `an array with the property ${symbol === undefined ? describe(Object.keys(value).at(-1)) : String(symbol)}`
+  }
   const name = classOf(value)
-  if (name === undefined) return describe(value)
-  const shown = `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`
+  const shown = name === undefined ? describe(value) : `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`
   return typeof value.then === 'function' ? `${shown} (await it first)` : shown
 }
 
