@@ -85,9 +85,11 @@ impl Cache {
         // In this thread, as what a signal ended must not come to be in the store all the same.
         let loaded = py.detach(|| saved.load(&engine, name, options, SystemTime::now()));
         let (loaded, _) = reader.result(loaded)?;
-        if let Err(closed) = store.check_open() {
+        // A signal that came since the last look ends the call too.
+        let stands = py.check_signals().map_err(error::Failure::from).and_then(|()| store.check_open());
+        if let Err(failure) = stands {
             engine.drop_cache(name);
-            return Err(closed);
+            return Err(failure);
         }
         let (flights, objects) = (cache_objects.flights(py, name, listener)?, cache_objects.clone_ref(py));
         Ok(Self {
