@@ -47,16 +47,32 @@ pub(crate) struct Changes {
     store: Option<Arc<Shared>>,
     view: View,
     /// Held over nothing that runs Python code or waits for the interpreter.
-    source: Inherited<Mutex<Source>>,
+    source: Inherited<Arc<Mutex<Source>>>,
     ended: AtomicBool,
 }
 
-struct Source {
-    changes: twindex_durable::Changes,
+pub(crate) struct Source {
+    /// None once the feed or its store was closed: it has the file open.
+    changes: Option<twindex_durable::Changes>,
     /// A batch that was read, but could not be shown.
     held: Option<ChangeSet>,
     /// Where to go on: behind what was given.
     position: Position,
+}
+
+impl Source {
+    /// The source, for a thread that has let go of the interpreter or will not wait for it.
+    fn lock(source: &Mutex<Self>) -> MutexGuard<'_, Self> {
+        source.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes the file, and frees what was read ahead.
+    pub(crate) fn end(source: &Mutex<Self>) {
+        let mut source = Self::lock(source);
+        let ended = (source.changes.take(), source.held.take());
+        drop(source);
+        drop(ended);
+    }
 }
 
 /// How changes are shown, and of which tables.
@@ -181,7 +197,9 @@ impl Changes {
             let store = opened.engine();
             store.changes(position.map_or_else(|| store.position(), Ok)?)
         })??;
-        Ok(Self::new(Some(Arc::clone(shared)), changes, view))
+        let changes = Self::new(Some(Arc::clone(shared)), changes, view);
+        py.detach(|| shared.add_feed(&changes.source))?;
+        Ok(changes)
     }
 
     /// The feed of a file, from a position on or from the oldest that it has.
@@ -193,13 +211,13 @@ impl Changes {
 
     fn new(store: Option<Arc<Shared>>, changes: twindex_durable::Changes, view: View) -> Self {
         let position = changes.position();
-        let source = Inherited::new(Mutex::new(Source { changes, held: None, position }));
+        let source =
+            Inherited::new(Arc::new(Mutex::new(Source { changes: Some(changes), held: None, position })));
         Self { store, view, source, ended: AtomicBool::new(false) }
     }
 
-    /// The source, for a thread that has let go of the interpreter or will not wait for it.
     fn lock(&self) -> MutexGuard<'_, Source> {
-        self.source.lock().unwrap_or_else(PoisonError::into_inner)
+        Source::lock(&self.source)
     }
 
     /// That neither its store was closed nor the process is another.
@@ -219,7 +237,7 @@ impl Changes {
                 let mut source = self.lock();
                 match source.held.take() {
                     Some(set) => Ok(Some(set)),
-                    None => source.changes.poll(),
+                    None => source.changes.as_mut().map_or(Ok(None), twindex_durable::Changes::poll),
                 }
             })?;
             let Some(set) = read else { return Ok(None) };
@@ -229,7 +247,7 @@ impl Changes {
                 let mut source = self.lock();
                 if is_shown {
                     source.position = set.position;
-                } else {
+                } else if source.changes.is_some() {
                     source.held = Some(set);
                 }
             });
@@ -294,9 +312,12 @@ impl Changes {
         Ok(py.detach(|| self.lock().position).to_string())
     }
 
-    /// Ends the iteration, also for a thread that waits in it.
-    fn close(&self) {
+    /// Ends the iteration, also for a thread that waits in it, and closes the file.
+    fn close(&self, py: Python<'_>) {
         self.ended.store(true, Relaxed);
+        if !self.source.is_foreign() {
+            py.detach(|| Source::end(&self.source));
+        }
     }
 
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -312,8 +333,8 @@ impl Changes {
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, PyAny>) {
-        self.close();
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) {
+        self.close(py);
     }
 
     fn __repr__(&self) -> &'static str {

@@ -1,11 +1,12 @@
 //! What a store and all that was made from it share.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use twindex_durable::{Durability, Store};
 
+use crate::changes::Source;
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 
@@ -14,13 +15,20 @@ pub(crate) struct Shared {
     engine: Inherited<Store>,
     waits_for_disk: bool,
     closed: AtomicBool,
+    /// Its feeds, which have the file open until they or the store are closed.
+    feeds: Mutex<Vec<Weak<Mutex<Source>>>>,
 }
 
 impl Shared {
     pub(crate) fn new(engine: impl Into<Store>) -> Arc<Self> {
         let engine = engine.into();
         let waits_for_disk = engine.durability() == Durability::Always;
-        Arc::new(Self { engine: Inherited::new(engine), waits_for_disk, closed: AtomicBool::new(false) })
+        Arc::new(Self {
+            engine: Inherited::new(engine),
+            waits_for_disk,
+            closed: AtomicBool::new(false),
+            feeds: Mutex::default(),
+        })
     }
 
     /// The store, unless it was closed.
@@ -52,6 +60,22 @@ impl Shared {
     /// Ends every use from now on.
     pub(crate) fn mark_closed(&self) {
         self.closed.store(true, Ordering::Release);
+    }
+
+    /// Has a feed end with the store.
+    pub(crate) fn add_feed(&self, feed: &Arc<Mutex<Source>>) -> Result<()> {
+        let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+        feeds.retain(|feed| feed.strong_count() > 0);
+        feeds.push(Arc::downgrade(feed));
+        drop(feeds);
+        // It was closed before the feed was in the list, or else ends it.
+        self.check_open()
+    }
+
+    /// Closes the file of every feed. The store is marked as closed.
+    pub(crate) fn end_feeds(&self) {
+        let feeds = std::mem::take(&mut *self.feeds.lock().unwrap_or_else(PoisonError::into_inner));
+        feeds.iter().filter_map(Weak::upgrade).for_each(|feed| Source::end(&feed));
     }
 
     /// Whether it was made in a process from which this one was forked.

@@ -497,6 +497,7 @@ impl Store {
             let engine = shared.engine();
             engine.close()?;
             shared.mark_closed();
+            shared.end_feeds();
             for table in engine.in_memory().tables() {
                 // Fails only where the table was dropped, and then it is empty.
                 let _ = table.clear();

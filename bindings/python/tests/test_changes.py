@@ -198,6 +198,35 @@ def test_it_waits_for_a_while_or_until_it_is_closed(store: twindex.Store) -> Non
     assert list(scoped) == []
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no list of what is open")
+def test_a_closed_feed_or_store_has_no_descriptor(path: Path) -> None:
+    def descriptors() -> int:
+        links = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+        return sum(str(path) in link for link in links)
+
+    store = twindex.open(path)
+    users = store.table("users")
+    before = descriptors()
+    feeds = [store.changes(), twindex.changes(path)]
+    users["ada"] = "1"
+    for feed in feeds:
+        assert feed.poll() is not None
+        position = feed.position
+        feed.close()
+        assert (feed.poll(), feed.position) == (None, position)
+    assert descriptors() == before
+    follower = twindex.open(path, read_only=True)
+    feeds = [store.changes(), store.changes(), follower.changes()]
+    users["bob"] = "2"
+    assert feeds[0].poll() is not None
+    store.close()
+    follower.close()
+    assert descriptors() == 0
+    for feed in feeds:
+        with pytest.raises(twindex.ClosedError):
+            feed.poll()
+
+
 def test_closing_the_store_ends_a_thread_that_waits(path: Path) -> None:
     store = twindex.open(path)
     raised: list[BaseException] = []
