@@ -42,7 +42,7 @@ impl<'py> Buffer<'py> {
         }
         let buffer = Self { view, attached: PhantomData };
         if buffer.has_pointers() {
-            return Err(error::wrong_type(what, "bytes, not pointers to objects", object));
+            return Err(error::wrong_type(what, "bytes, not pointers", object));
         }
         Ok(Some(buffer))
     }
@@ -61,16 +61,28 @@ impl<'py> Buffer<'py> {
         Ok(copy)
     }
 
-    /// Whether its items are or have addresses, as those of `NumPy`'s arrays of objects do: `O`, `P`, `&` and `X`, but not in the
-    /// names of fields, which stand between colons.
+    /// Whether its items are bytes, in one dimension.
+    pub(crate) fn is_of_bytes(&self) -> bool {
+        self.view.ndim == 1 && self.format().is_none_or(|format| format == b"B")
+    }
+
+    /// Whether its items are or have addresses, as those of arrays of objects or of text in C do: `O`, `P`, `&`, `X`, `z`, and
+    /// `Z` unless it stands for a complex number. Not in the names of fields, which stand between colons.
     fn has_pointers(&self) -> bool {
-        if self.view.format.is_null() {
-            return false;
-        }
+        let Some(format) = self.format() else { return false };
+        format.split(|&byte| byte == b':').step_by(2).any(|types| {
+            types.iter().enumerate().any(|(at, kind)| match kind {
+                b'Z' => !matches!(types.get(at + 1), Some(b'f' | b'd' | b'g')),
+                kind => b"OP&Xz".contains(kind),
+            })
+        })
+    }
+
+    /// What its items are, where it says so.
+    fn format(&self) -> Option<&[u8]> {
+        let format = self.view.format;
         // SAFETY: a format is text that ends with a zero, and lives as long as the view.
-        let format = unsafe { CStr::from_ptr(self.view.format) };
-        let outside = format.to_bytes().split(|&byte| byte == b':').step_by(2);
-        outside.flatten().any(|byte| b"OP&X".contains(byte))
+        (!format.is_null()).then(|| unsafe { CStr::from_ptr(format) }.to_bytes())
     }
 }
 

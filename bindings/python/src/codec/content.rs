@@ -49,7 +49,16 @@ fn encode_buffer<'a>(content: Content, object: &'a Bound<'_, PyAny>) -> Result<E
 /// A copy of the memory that this object shows, `None` where it shows none. Looks at the length before it copies: an
 /// object may show more bytes than there is memory.
 pub(super) fn copy_buffer(content: Content, object: &Bound<'_, PyAny>) -> Result<Option<Vec<u8>>> {
-    let Some(buffer) = Buffer::of(content.name(), object)? else { return Ok(None) };
+    Buffer::of(content.name(), object)?.map(|buffer| copy(content, &buffer)).transpose()
+}
+
+/// The same, `None` also where what it shows are not bytes in a row.
+pub(super) fn copy_bytes(content: Content, object: &Bound<'_, PyAny>) -> Result<Option<Vec<u8>>> {
+    let buffer = Buffer::of(content.name(), object)?.filter(Buffer::is_of_bytes);
+    buffer.map(|buffer| copy(content, &buffer)).transpose()
+}
+
+fn copy(content: Content, buffer: &Buffer<'_>) -> Result<Vec<u8>> {
     let len = buffer.len();
     match content {
         Content::Key if len > MAX_KEY_BYTES => return Err(error::key_too_long(len, &buffer.copy(64)?)),
@@ -58,7 +67,7 @@ pub(super) fn copy_buffer(content: Content, object: &Bound<'_, PyAny>) -> Result
         }
         _ => {}
     }
-    buffer.copy(if content == Content::Value { len } else { MAX_KEY_BYTES + 1 }).map(Some)
+    buffer.copy(if content == Content::Value { len } else { MAX_KEY_BYTES + 1 })
 }
 
 #[inline]

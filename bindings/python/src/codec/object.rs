@@ -50,7 +50,7 @@ pub(super) fn encode_key<'a>(content: Content, key: &Bound<'_, PyAny>) -> Result
 /// `None` for what is to be brought to one form first.
 fn encode_plain<'a>(content: Content, key: &Bound<'_, PyAny>) -> Result<Option<Encoded<'a>>> {
     let mut writer = Writer::new();
-    if !write_plain(&mut writer, content, key)? {
+    if !write_plain(&mut writer, key)? {
         return Ok(None);
     }
     let bytes = if content == Content::Key { writer.finish() } else { writer.finish_sought() };
@@ -58,7 +58,7 @@ fn encode_plain<'a>(content: Content, key: &Bound<'_, PyAny>) -> Result<Option<E
 }
 
 /// Writes what tuples hold, equal numbers as the same integer. False where the key, or a part of it, is something else.
-fn write_plain(to: &mut Writer, content: Content, key: &Bound<'_, PyAny>) -> Result<bool> {
+fn write_plain(to: &mut Writer, key: &Bound<'_, PyAny>) -> Result<bool> {
     if let Ok(text) = key.cast_exact::<PyString>() {
         // Half a character has no form in UTF-8.
         let Ok(text) = text.to_str() else { return Ok(false) };
@@ -75,13 +75,15 @@ fn write_plain(to: &mut Writer, content: Content, key: &Bound<'_, PyAny>) -> Res
     {
         to.begin()?;
         for item in items.iter_borrowed() {
-            if !write_plain(to, content, &item)? {
+            if !write_plain(to, &item)? {
                 return Ok(false);
             }
         }
         to.end()?;
-    } else if key.is_none() || key.cast_exact::<PyBytes>().is_ok() {
-        tuple::write(to, content, key)?;
+    } else if key.is_none() {
+        to.null()?;
+    } else if let Ok(bytes) = key.cast_exact::<PyBytes>() {
+        to.bytes(objects::content(bytes))?;
     } else {
         return Ok(false);
     }
