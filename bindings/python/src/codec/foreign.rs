@@ -86,11 +86,13 @@ impl Format {
 
     pub(super) fn encode<'a>(&self, object: &Bound<'_, PyAny>) -> Result<Encoded<'a>> {
         let py = object.py();
-        if let Some(nesting) = self.nesting {
-            nesting.check(object)?;
-        }
+        let builtin = match self.nesting {
+            Some(nesting) => nesting.builtin(object)?,
+            None => None,
+        };
+        let given = builtin.as_ref().unwrap_or(object);
         let encoded =
-            self.encode.bind(py).call1((object,)).map_err(|cause| self.refuse("value", object, cause))?;
+            self.encode.bind(py).call1((given,)).map_err(|cause| self.refuse("value", object, cause))?;
         if let Ok(bytes) = encoded.cast::<PyBytes>() {
             return copied(bytes.as_bytes());
         }
