@@ -17,12 +17,32 @@ pub(crate) const AT_ONCE: usize = 16 << 10;
 /// Bytes that take as long to copy or to encode as an item does.
 const BYTES_OF_AN_ITEM: usize = 256;
 
+/// Counts work.
+#[derive(Default)]
+pub(crate) struct Work(usize);
+
+impl Work {
+    /// Counts items of so many bytes together.
+    #[inline]
+    pub(crate) fn count(&mut self, items: usize, bytes: usize) {
+        self.0 += items + bytes / BYTES_OF_AN_ITEM;
+    }
+
+    /// Whether it is enough, and then begins anew.
+    #[inline]
+    pub(crate) fn is_due(&mut self) -> bool {
+        let is_due = self.0 >= AT_ONCE;
+        if is_due {
+            self.0 = 0;
+        }
+        is_due
+    }
+}
+
 /// Counts work, and now and then lets other threads run and looks whether a signal has come. Its handler, and they, are
 /// Python code, which may do anything.
 #[derive(Default)]
-pub(crate) struct Interrupts {
-    done: usize,
-}
+pub(crate) struct Interrupts(Work);
 
 impl Interrupts {
     /// Counts an item. Fails where a handler of a signal did, as Ctrl-C's does.
@@ -34,13 +54,12 @@ impl Interrupts {
     /// Counts an item of so many bytes.
     #[inline]
     pub(crate) fn item_of(&mut self, py: Python<'_>, bytes: usize) -> Result<()> {
-        self.done += 1 + bytes / BYTES_OF_AN_ITEM;
-        if self.done < AT_ONCE { Ok(()) } else { self.look(py) }
+        self.0.count(1, bytes);
+        if self.0.is_due() { Self::look(py) } else { Ok(()) }
     }
 
     #[cold]
-    fn look(&mut self, py: Python<'_>) -> Result<()> {
-        self.done = 0;
+    fn look(py: Python<'_>) -> Result<()> {
         // Lets other threads have a turn.
         py.detach(|| ());
         Ok(py.check_signals()?)

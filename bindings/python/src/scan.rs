@@ -11,6 +11,7 @@ use crate::attached::Attached;
 use crate::codec::Codecs;
 use crate::error::{self, Result};
 use crate::fork::Inherited;
+use crate::interrupts::Work;
 use crate::objects;
 use crate::shared::Shared;
 
@@ -51,6 +52,8 @@ struct State {
     size: usize,
     /// How many pairs may still be read.
     left: usize,
+    /// What was read since other threads had a turn. A loop in C, as that of `dict(table)`, gives them none.
+    work: Work,
 }
 
 enum Source {
@@ -114,6 +117,7 @@ impl State {
         };
         // At the end of the range the iterator is exhausted for good, as Python wants it.
         self.left = if pairs < size && !ahead.is_full() { 0 } else { self.left - pairs };
+        self.work.count(pairs, ahead.bytes);
         self.size = (self.size * 2).min(LAST_BLOCK);
     }
 }
@@ -175,7 +179,13 @@ impl Scan {
         // Who asks for so many pairs wants them all, who names no number may want few.
         let size = limit.map_or(FIRST_BLOCK, |limit| limit.min(LAST_BLOCK));
         let ahead = Ahead { made: VecDeque::with_capacity(size), bytes: 0 };
-        let state = State { ahead, source: Inherited::new(source), size, left: limit.unwrap_or(usize::MAX) };
+        let state = State {
+            ahead,
+            source: Inherited::new(source),
+            size,
+            left: limit.unwrap_or(usize::MAX),
+            work: Work::default(),
+        };
         Self { store, codecs, yields, state: Attached::new(state) }
     }
 }
@@ -184,6 +194,10 @@ impl Scan {
     /// The first pair of another block, unless a signal has come.
     #[cold]
     fn next_block(&self, py: Python<'_>) -> Result<Option<Made>> {
+        if self.state.with(py, |state| state.work.is_due()) {
+            // Lets other threads have a turn.
+            py.detach(|| ());
+        }
         py.check_signals()?;
         let read_ahead = |state: &mut State| {
             // The signal's handler may have done so.

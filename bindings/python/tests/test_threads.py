@@ -118,10 +118,14 @@ def test_one_scan_for_all_threads() -> None:
     assert sorted(chain(*in_threads(lambda _: list(scan)))) == [(key, -key) for key in range(4000)]
 
 
-def test_other_threads_run_during_a_batch() -> None:
-    """No thread is made to give up the interpreter here, so another one runs only where a batch lets go of it."""
+@pytest.mark.parametrize(
+    "call", [lambda table, pairs: table.upsert_many(pairs), lambda table, _: dict(table)]
+)
+def test_other_threads_run_during_a_long_call(call: Callable[[Any, Any], object]) -> None:
+    """No thread is made to give up the interpreter here, so another one runs only where the call lets go of it."""
     table = twindex.Store().table("t", "sorted", keys="bytes", values="bytes")
     pairs = [(b"%06d" % number, b"v" * 100) for number in range(20_000)]
+    table.upsert_many(pairs)
     begin, ran = threading.Lock(), threading.Event()
 
     def run() -> None:
@@ -135,7 +139,7 @@ def test_other_threads_run_during_a_batch() -> None:
     begin.release()
     # More than one: the system may let the other thread wait.
     for _ in range(100):
-        table.upsert_many(pairs)
+        call(table, pairs)
         if ran.is_set():
             break
     assert ran.is_set()
