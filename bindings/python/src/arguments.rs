@@ -29,6 +29,22 @@ impl FromPyObject<'_, '_> for Text {
     }
 }
 
+/// A `bool`.
+pub(crate) fn flag(name: &str, object: &Bound<'_, PyAny>) -> Result<bool, Failure> {
+    object.extract().map_err(|cause| error::of_type_error(cause, name, "bool", object))
+}
+
+/// Functions that extract a flag of their own name.
+macro_rules! flags {
+    ($($name:ident),*) => {
+        $(pub(crate) fn $name(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+            Ok(flag(stringify!($name), object)?)
+        })*
+    };
+}
+
+flags!(create, existing, raw, read_only, reverse);
+
 /// What to add to a value.
 #[derive(Clone, Copy)]
 pub(crate) struct Amount(pub(crate) i64);

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::arguments::{Amount, Count};
+use crate::arguments::{self, Amount, Count};
 use crate::codec::{Codecs, KeyCodec, ValueCodec};
 use crate::error::Result;
 use crate::objects;
@@ -100,6 +100,12 @@ impl Coder {
     #[allow(clippy::unused_self, reason = "for packages that have no more than this class")]
     fn count(&self, limit: Count) -> usize {
         limit.0
+    }
+
+    /// A flag of this name.
+    #[staticmethod]
+    fn flag(name: &str, value: &Bound<'_, PyAny>) -> Result<bool> {
+        arguments::flag(name, value)
     }
 
     /// Whether None is a value like any other.

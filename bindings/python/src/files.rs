@@ -5,7 +5,7 @@ use pyo3::types::PyList;
 use twindex_durable::{Options, Report};
 
 use crate::allocation::gather;
-use crate::arguments::{Count, Text};
+use crate::arguments::{self, Count, Text};
 use crate::changes::{Changes, View};
 use crate::error::Result;
 use crate::objects;
@@ -47,8 +47,8 @@ use crate::store::Store;
 pub(crate) fn open<'py>(
     path: &Bound<'py, PyAny>,
     durability: Text,
-    read_only: bool,
-    existing: bool,
+    #[pyo3(from_py_with = arguments::read_only)] read_only: bool,
+    #[pyo3(from_py_with = arguments::existing)] existing: bool,
     memory_limit: Option<Count>,
     progress: Option<&Bound<'py, PyAny>>,
 ) -> Result<Bound<'py, Store>> {
@@ -89,7 +89,7 @@ pub(crate) fn changes(
     path: &Bound<'_, PyAny>,
     position: Option<Text>,
     tables: Option<&Bound<'_, PyAny>>,
-    raw: bool,
+    #[pyo3(from_py_with = arguments::raw)] raw: bool,
 ) -> Result<Changes> {
     let file = self::path("path", path)?;
     Changes::of_file(path.py(), file, position, View::of(tables, raw)?)

@@ -10,7 +10,7 @@ use twindex::{Index, TableOptions};
 use twindex_durable::{Dump, Progress};
 
 use crate::allocation::gather;
-use crate::arguments::{Count, Text};
+use crate::arguments::{self, Count, Text};
 use crate::batch::Batch;
 use crate::buffer::Buffer;
 use crate::cache::{Cache, CacheArguments, Capacity, Sizes, Ttl};
@@ -120,7 +120,7 @@ impl Store {
         index: Text,
         keys: Option<&Bound<'_, PyAny>>,
         values: Option<&Bound<'_, PyAny>>,
-        create: bool,
+        #[pyo3(from_py_with = arguments::create)] create: bool,
     ) -> Result<Table> {
         check_memory()?;
         let (py, shared) = (slf.py(), &slf.get().0);
@@ -414,7 +414,7 @@ impl Store {
         py: Python<'_>,
         position: Option<Text>,
         tables: Option<&Bound<'_, PyAny>>,
-        raw: bool,
+        #[pyo3(from_py_with = arguments::raw)] raw: bool,
     ) -> Result<Changes> {
         Changes::of_store(py, &self.0, position, View::of(tables, raw)?)
     }

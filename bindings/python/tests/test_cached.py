@@ -172,8 +172,12 @@ def test_wrong_uses() -> None:
         twindex.cached(cache=twindex.Store().cache("c", maxsize=1))
     with pytest.raises(twindex.OptionError, match="not both"):
         twindex.cached(maxsize=1, capacity=100_000)(len)
+    with pytest.raises(twindex.ArgumentTypeError, match=r"cache must be a twindex.Cache or None, not int: 5"):
+        twindex.cached(cache=5)  # type: ignore[call-overload]
     with pytest.raises(twindex.ArgumentTypeError, match="function"):
         twindex.cached(1)  # type: ignore[call-overload]
+    with pytest.raises(twindex.ArgumentTypeError, match="function"):
+        twindex.cached(maxsize=1)(1)  # type: ignore[arg-type]
 
 
 def test_cachetools_takes_it() -> None:

@@ -78,6 +78,7 @@ NUMBERS = loosely(STORE.table("numbers", index="sorted", keys="int", values="int
 LOAD: Any = twindex.Store.load
 STORE_OF: Any = twindex.Store
 OPEN: Any = twindex.open
+CHANGES: Any = twindex.changes
 BATCH: Any = STORE.batch()
 
 
@@ -110,6 +111,25 @@ BATCH: Any = STORE.batch()
         (lambda: BYTES.compare_and_swap_many([(b"a", b"b")]), errors.PairLengthError, "of 3 items, not of 2"),
         (lambda: TEXTS.update("key", "value"), TypeError, "from 0 to 1 positional arguments"),
         (lambda: BYTES.scan(limit="9"), errors.ArgumentTypeError, "limit must be int or None, not str: '9'"),
+        (lambda: BYTES.scan(reverse=1), errors.ArgumentTypeError, "reverse must be bool, not int: 1"),
+        (lambda: BYTES.irange(reverse="no"), errors.ArgumentTypeError, "reverse must be bool, not str: 'no'"),
+        (
+            lambda: STORE_OF().table("q", create=1),
+            errors.ArgumentTypeError,
+            "create must be bool, not int: 1",
+        ),
+        (lambda: STORE_OF().changes(raw=1), errors.ArgumentTypeError, "raw must be bool, not int: 1"),
+        (
+            lambda: CHANGES("x", raw=[]),
+            errors.ArgumentTypeError,
+            "raw must be bool, not list",
+        ),
+        (
+            lambda: OPEN("x", read_only=None),
+            errors.ArgumentTypeError,
+            "read_only must be bool, not NoneType: None",
+        ),
+        (lambda: OPEN("x", existing=0), errors.ArgumentTypeError, "existing must be bool, not int: 0"),
         (lambda: BYTES.scan(limit=-9), errors.OptionError, "limit is out of range: -9"),
         (lambda: BYTES.scan(limit=10**30), errors.OptionError, "limit is out of range: 10000000"),
         (

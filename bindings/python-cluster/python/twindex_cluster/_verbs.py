@@ -48,8 +48,9 @@ class Stores:
         for what, codec in zip(("keys", "values"), codecs, strict=True):
             if codec is not None:
                 text(what, codec)
+        create = _Coder.flag("create", create)
         return self._native.table(
-            name, index, *codecs, bool(create), lambda native: self._table(native, keys, values)
+            name, index, *codecs, create, lambda native: self._table(native, keys, values)
         )
 
     def tables(self):
@@ -238,7 +239,9 @@ class Verbs:
     def _scan(self, gt, gte, lt, lte, prefix, reverse, limit):
         if limit is not None:
             limit = self._coder.count(limit)
-        return self._native.scan(*self._coder.range(gt, gte, lt, lte, prefix), bool(reverse), limit)
+        return self._native.scan(
+            *self._coder.range(gt, gte, lt, lte, prefix), _Coder.flag("reverse", reverse), limit
+        )
 
     def _count(self, limit):
         """How many pairs an iteration takes over from the native half at a time."""

@@ -103,10 +103,12 @@ def cached(
     arguments. Functions may share one: `cache_clear` clears it for all.
     """
     if function is not None:
-        if not callable(function):
-            raise ArgumentTypeError(f"cached decorates a function, not {function!r}")
         return cached()(function)
     if cache is not None:
+        if not isinstance(cache, Cache):
+            raise ArgumentTypeError(
+                f"cache must be a twindex.Cache or None, not {type(cache).__name__}: {cache!r}"
+            )
         if capacity is not None or maxsize is not None:
             raise OptionError("a cache that exists has its capacity already")
         if cache.codecs != ("object", "object"):
@@ -115,6 +117,8 @@ def cached(
         maxsize = _DEFAULT_MAXSIZE
 
     def decorate(decorated: Callable[..., Any]) -> Any:
+        if not callable(decorated):
+            raise ArgumentTypeError(f"cached decorates a function, not {decorated!r}")
         kept = Cache(capacity=capacity, maxsize=maxsize, ttl=ttl) if cache is None else cache
         name = "" if cache is None else f"{decorated.__module__}.{decorated.__qualname__}"
         results = _Results(kept, name, ttl)

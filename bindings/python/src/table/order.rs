@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::Table;
-use crate::arguments::{Count, Inclusive, Position};
+use crate::arguments::{self, Count, Inclusive, Position};
 use crate::cursor::Cursor;
 use crate::error::{self, Result};
 use crate::interrupts::AT_ONCE;
@@ -115,7 +115,7 @@ impl Table {
         lt: Option<&Bound<'_, PyAny>>,
         lte: Option<&Bound<'_, PyAny>>,
         prefix: Option<&Bound<'_, PyAny>>,
-        reverse: bool,
+        #[pyo3(from_py_with = arguments::reverse)] reverse: bool,
         limit: Option<Count>,
     ) -> Result<Scan> {
         self.scan_range(py, &Range { gt, gte, lt, lte, prefix }, Yields::Pairs, reverse, limit)
@@ -138,7 +138,7 @@ impl Table {
         minimum: Option<&Bound<'_, PyAny>>,
         maximum: Option<&Bound<'_, PyAny>>,
         inclusive: Inclusive,
-        reverse: bool,
+        #[pyo3(from_py_with = arguments::reverse)] reverse: bool,
     ) -> Result<Scan> {
         let Inclusive(lower, upper) = inclusive;
         let (gte, gt) = if lower { (minimum, None) } else { (None, minimum) };
