@@ -187,6 +187,10 @@ def test_errors_say_what_is_wrong(url: str, namespace: str) -> None:
     store = twindex.connect(url, namespace=namespace)
     with pytest.raises(twindex.ArgumentTypeError):
         bool(store.table("users"))
+    with pytest.raises(twindex.ArgumentTypeError, match="create must be bool, not int: 1"):
+        store.table("users", create=1)
+    with pytest.raises(twindex.ArgumentTypeError, match="reverse must be bool, not int: 1"):
+        store.table("sorted", "sorted").scan(reverse=1)
     with pytest.raises(twindex.EncodingError):
         store.table("users").insert("\ud800", "1")
 
