@@ -8431,7 +8431,7 @@ struct CacheInner {
     /// Whether a pair was ever given a time to live.
     expires: AtomicBool,
     counts: [Line<[AtomicU64; 2]>; COUNTING],
-    /// The computations under way, by key, and how many there are. Deleting a key removes its flights.
+    /// The computations under way, by key, and how many there are. Writing or deleting a key removes its flights.
     flights: Mutex<Flights>,
     flying: AtomicUsize,
 }
@@ -8440,13 +8440,13 @@ struct CacheInner {
 type Flight = (bool, Option<Arc<[u8]>>);
 type Flights = Vec<(Vec<u8>, Arc<Mutex<Flight>>)>;
 
-/// A computation of the value of a key. It ends when this is dropped. If the key is deleted meanwhile, the value is not kept.
+/// A computation of the value of a key. It ends when this is dropped. If the key is written or deleted meanwhile, the value is not kept.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Computation(Cache, Arc<Mutex<Flight>>);
 
 impl Computation {
-    /// Whether the key was not deleted, nor the cache dropped, since it began.
+    /// Whether the key was neither written nor deleted, nor the cache dropped, since it began.
     pub fn stands(&self) -> bool {
         !self.0.is_dropped()
             && lock(&self.0.inner.flights).iter().any(|(_, flight)| Arc::ptr_eq(flight, &self.1))
@@ -8457,7 +8457,7 @@ impl Computation {
         self.0.flights(|flights| flights.retain(|(_, flight)| !Arc::ptr_eq(flight, &self.1)));
     }
 
-    /// Adds the pair if the key is absent and was not deleted since. Returns whether it did.
+    /// Adds the pair if the key is absent and was neither written nor deleted since. Returns whether it did.
     pub fn insert(&self, key: &[u8], value: &[u8], ttl: Option<Duration>) -> Result<bool> {
         self.store(key, None, value, ttl)
     }
@@ -8734,10 +8734,7 @@ impl Cache {
             let (_, change) = given.ok_or(Error::MemoryLimit { limit: self.capacity_bytes(), needed })?;
             let change = match change {
                 Change::Set(value) => Change::Set(check_value(value).map(|()| value.clone().into())?),
-                Change::Delete => {
-                    self.forget(Some(key.as_ref()));
-                    Change::Delete
-                }
+                Change::Delete => Change::Delete,
                 Change::Keep => Change::Keep,
             };
             Ok((change, if old.is_some() { expires } else { anew }))
@@ -8749,7 +8746,7 @@ impl Cache {
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
         let anew = self.expiry(self.inner.options.ttl)?;
         let mut sum = by;
-        self.change_or_load(key.as_ref(), None, &mut |old, expires| {
+        self.change(key.as_ref(), |old, expires| {
             sum = old.map_or(Ok(by), |text| incremented(text, by))?;
             let text = sum.to_string().into_bytes();
             Ok((Change::Set(text.into()), if old.is_some() { expires } else { anew }))
@@ -8779,6 +8776,10 @@ impl Cache {
         let done = self.change_or_load(key, None, &mut |old, at| {
             asked += 1;
             let (change, expires) = decide(old, at)?;
+            if !matches!(change, Change::Keep) {
+                // A computation that began before this write must not replace it once it was evicted or has expired.
+                self.forget(Some(key));
+            }
             match (old, change) {
                 (Some(old), Change::Set(value))
                     if value.len() > 2048
@@ -8876,8 +8877,8 @@ impl Cache {
     // --- computing what is absent
 
     /// The value of `key`. If it is absent, calls `compute` and adds its value. If several threads ask for the same key, one
-    /// computes and the others wait. If it fails, another one computes. A value that is written meanwhile stays. If the key
-    /// is deleted meanwhile, or the cache cleared, the computed value is returned but not kept.
+    /// computes and the others wait. If it fails, another one computes. If the key is written or deleted meanwhile, or the
+    /// cache cleared, the computed value is returned but not kept.
     ///
     /// `compute` must not ask for this key, nor for one that waits for it. A value too large to keep is still returned.
     pub fn get_or_compute<V: AsRef<[u8]>, E: From<Error>>(

@@ -378,6 +378,48 @@ fn a_refresh_replaces_the_value_it_saw_and_nothing_newer() {
     assert!(!last.stands());
 }
 
+/// The pair that was written during a computation was evicted or expired, and the older value took its place.
+#[test]
+fn what_is_computed_does_not_follow_a_newer_value_that_is_gone() {
+    let (store, now) = clocked();
+    let cache = store.cache("c", CacheOptions::pairs(100)).unwrap();
+    let writes: [fn(&Cache); 5] = [
+        |cache| assert!(cache.insert_for("key", "7", millis(1_000)).unwrap()),
+        |cache| assert!(cache.upsert_for("key", "7", millis(1_000)).unwrap()),
+        |cache| {
+            assert_eq!(cache.increment("key", 7).unwrap(), 7);
+            cache.touch("key", Some(millis(1_000))).unwrap();
+        },
+        |cache| {
+            assert!(cache.alter("key", |_| Change::Set(b"7".to_vec())).unwrap());
+            cache.touch("key", Some(millis(1_000))).unwrap();
+        },
+        |cache| {
+            cache.upsert("key", vec![7; 5_000]).unwrap();
+            (0..1_000_u32).for_each(|key| assert!(cache.upsert(key.to_be_bytes(), "v").is_ok()));
+        },
+    ];
+    for (number, write) in writes.into_iter().enumerate() {
+        let computed = cache.get_with("key", || {
+            write(&cache);
+            now.fetch_add(1_000, SeqCst);
+            "older"
+        });
+        assert_eq!(computed.unwrap(), b"older");
+        assert_ne!(cache.peek("key").as_deref(), Some(&b"older"[..]), "write {number}");
+        // A write that does nothing ends no computation.
+        cache.delete("key").unwrap();
+        cache
+            .get_with("key", || {
+                assert!(!cache.replace("key", "newer").unwrap());
+                "computed"
+            })
+            .unwrap();
+        assert_eq!(cache.peek("key").as_deref(), Some(&b"computed"[..]), "write {number}");
+        cache.clear().unwrap();
+    }
+}
+
 /// What was computed of old data stayed in the cache though the key was deleted meanwhile.
 #[test]
 fn what_is_deleted_during_a_computation_is_not_kept() {

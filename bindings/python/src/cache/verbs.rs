@@ -13,13 +13,13 @@ use crate::fork::Inherited;
 use crate::objects;
 use crate::verbs::{shared_verbs, updates};
 
-/// A computation. What it gives is kept unless the key is deleted meanwhile.
+/// A computation. What it gives is kept unless the key is written or deleted meanwhile.
 #[pyclass(frozen, name = "_Computation", module = "twindex._twindex")]
 struct Computation(Inherited<twindex::Computation>);
 
 #[pymethods]
 impl Computation {
-    /// Whether the key was not deleted since.
+    /// Whether the key was neither written nor deleted since.
     fn stands(&self) -> bool {
         self.0.is_foreign() || self.0.stands()
     }
