@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::SystemTime;
 
-use twindex_format::{Progress, Torn};
+use twindex_format::{Progress, Torn, limit_while_loading};
 
 use crate::clock;
 use crate::disk::Disk;
@@ -38,8 +38,9 @@ pub(crate) struct Core {
     /// Batches hold it shared until they are in the log. Whoever writes a dump holds it alone: while writing it or, with a
     /// log behind the dump, once it is written. No dump may have half of a batch.
     pub(crate) batches: RwLock<()>,
-    /// Whoever holds it may change the memory limit.
-    pub(crate) limit: Mutex<()>,
+    /// Whoever holds it may change the memory limit. A follower's, whose engine has [`limit_while_loading`]: the file never has more
+    /// than its writer's limit, but other pairs are loaded together.
+    pub(crate) limit: Mutex<Option<usize>>,
 }
 
 /// A store's file.
@@ -170,7 +171,6 @@ impl Core {
         }
         let engine = found.as_ref().map_or_else(twindex::Store::new, |found| found.loader.store().clone());
         clock::wind(&engine);
-        engine.set_memory_limit(memory_limit);
         let (mut ids, mut next_id, mut end) = (BTreeMap::new(), 0, None);
         if let Some(found) = found {
             next_id = found.loader.next_id();
@@ -220,7 +220,7 @@ impl Core {
             close_failed: AtomicBool::new(false),
             lock: Mutex::new(lock),
         };
-        Ok(Arc::new(Self {
+        let core = Self {
             engine,
             ids: Mutex::new(ids),
             next_id: AtomicU32::new(next_id),
@@ -228,7 +228,24 @@ impl Core {
             gate: Gate::default(),
             batches: RwLock::default(),
             limit: Mutex::default(),
-        }))
+        };
+        core.set_memory_limit(memory_limit);
+        Ok(Arc::new(core))
+    }
+
+    fn is_follower(&self) -> bool {
+        self.home.as_ref().is_some_and(|home| home.follower.is_some())
+    }
+
+    pub(crate) fn memory_limit(&self) -> Option<usize> {
+        let limit = lock(&self.limit);
+        if self.is_follower() { *limit } else { self.engine.memory_limit() }
+    }
+
+    pub(crate) fn set_memory_limit(&self, limit: Option<usize>) {
+        let mut own = lock(&self.limit);
+        *own = limit;
+        self.engine.set_memory_limit(if self.is_follower() { limit.map(limit_while_loading) } else { limit });
     }
 
     // --- tables
@@ -281,8 +298,9 @@ impl Core {
         }
     }
 
-    /// Reads what another process wrote to the file since: how many batches of changes that were.
-    pub(crate) fn refresh(&self) -> Result<u64> {
+    /// Reads what another process wrote to the file since: how many batches of changes that were. If it `tells`, a new failure is
+    /// a notice too.
+    pub(crate) fn refresh(&self, tells: bool) -> Result<u64> {
         let home = self.home()?;
         home.check_open()?;
         let Some(follower) = &home.follower else { return Ok(0) };
@@ -292,13 +310,23 @@ impl Core {
             return Err(home.is_parents());
         }
         let mut follower = lock(follower);
-        let batches = follower.refresh(&*home.disk, &home.path);
+        let batches = follower.refresh(&*home.disk, &home.path, &self.limit);
         if let Some(tables) = follower.changed_tables() {
             *lock(&self.ids) = tables;
         }
         let behind = if batches.is_ok() { 0 } else { lock(&home.following.seen).behind };
         *lock(&home.following.seen) = Seen::of(&follower, behind);
-        batches.map_err(|error| Error::of_file(&home.path, error))
+        drop(follower);
+        let batches = batches.map_err(|error| {
+            Error::of_file(&home.path, twindex_format::name_limit(error, self.memory_limit()))
+        });
+        let error = batches.as_ref().err().map(Error::to_string);
+        let mut last = lock(&home.following.error);
+        if tells && let Some(error) = error.as_deref().filter(|error| last.as_deref() != Some(error)) {
+            Notice::FollowFailed(error).tell(&home.path);
+        }
+        *last = error;
+        batches
     }
 
     /// How far a follower is; while it is being refreshed, how far it was before.

@@ -75,7 +75,7 @@ pub enum Error {
         /// The oldest position that the file has: where its dump is.
         oldest: Position,
     },
-    /// The store keeps no log, since its durability is `none`: there are no positions in it.
+    /// The file has no log, so there are no positions in it: it is empty, or its store's durability is `none`.
     NoLog {
         /// The file.
         path: PathBuf,
@@ -128,6 +128,14 @@ impl Error {
     /// An error of the system, about this file.
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.into(), source }
+    }
+
+    /// Where it was the limit while loading, the store's own.
+    pub(crate) fn naming_limit(self, limit: usize) -> Self {
+        match self {
+            Self::Engine(error) => Self::Engine(twindex_format::name_limit(error, Some(limit))),
+            other => other,
+        }
     }
 
     /// An error met while this file was read or written by the engine.
@@ -188,7 +196,7 @@ impl fmt::Display for Error {
             ),
             Self::NoLog { path } => write!(
                 f,
-                "{} has no log, since its durability is \"none\": there are no positions in it",
+                "{} has no log, so there are no positions in it: it is empty, or its store has the durability \"none\"",
                 path.display()
             ),
             Self::NotAPosition { text } => {

@@ -5,10 +5,9 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::core::{Core, Home, lock};
+use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::lock::pid;
-use crate::notice::Notice;
 use crate::pause::Pause;
 
 /// After a refresh that failed, the next one begins so many times what it took later, but not later than that.
@@ -18,7 +17,7 @@ const LONGEST: Duration = Duration::from_mins(1);
 /// Keeps the store up with its file from now on.
 pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
     // What goes wrong at once is for the caller.
-    core.refresh()?;
+    core.refresh(false)?;
     let home = core.home()?;
     if home.follower.is_none() || home.following.process.swap(pid().max(1), Relaxed) != 0 {
         return Ok(());
@@ -38,34 +37,17 @@ fn follow(core: &Weak<Core>) {
         let begun = Instant::now();
         let has_failed = {
             let Some(core) = core.upgrade() else { return };
-            let Ok(home) = core.home() else { return };
-            let error = match core.refresh() {
+            let refreshed = core.refresh(true);
+            match refreshed {
                 Err(Error::Closed { .. }) => return,
-                Ok(batches) => {
-                    if batches > 0 {
-                        pause = Pause::new();
-                    }
-                    None
-                }
-                Err(error) => Some(error.to_string()),
-            };
-            note(home, error.as_deref())
+                Ok(1..) => pause = Pause::new(),
+                _ => {}
+            }
+            refreshed.is_err()
         };
         if has_failed {
             // A file with more than fits into memory is read anew each time.
             thread::sleep((AFTER_FAILURE * begun.elapsed()).min(LONGEST));
         }
     }
-}
-
-/// Notes what went wrong, if anything, and tells of it once; whether something did.
-fn note(home: &Home, error: Option<&str>) -> bool {
-    let mut last = lock(&home.following.error);
-    if last.as_deref() != error {
-        if let Some(error) = error {
-            Notice::FollowFailed(error).tell(&home.path);
-        }
-        *last = error.map(str::to_owned);
-    }
-    error.is_some()
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use twindex::{Error::Corrupt, Result, Store, Table, TableOptions};
-use twindex_format::{Header, Operation, Position};
+use twindex_format::{Header, Operation, Position, limit_while_loading};
 
+use crate::core::lock;
 use crate::disk::{Disk, File, Stamp};
 use crate::load::{self, Found};
 use crate::log::End;
@@ -55,7 +56,13 @@ impl Follower {
     }
 
     /// Does what was logged since: how many batches that were.
-    pub(crate) fn refresh(&mut self, disk: &dyn Disk, path: &Path) -> Result<u64> {
+    /// The limit is that which the user set.
+    pub(crate) fn refresh(
+        &mut self,
+        disk: &dyn Disk,
+        path: &Path,
+        limit: &Mutex<Option<usize>>,
+    ) -> Result<u64> {
         let look = match &mut self.source {
             Source::Log(tail) => tail.look(disk, path)?,
             Source::Nothing | Source::Dump(_) => match tail::open(disk, path)? {
@@ -69,7 +76,7 @@ impl Follower {
             Look::Empty => 0,
             Look::Same if !self.is_spoilt => self.read(&has_writer)?,
             Look::Same => match tail::open(disk, path)? {
-                Some((file, header)) => self.go_over(&file, header, &has_writer)?,
+                Some((file, header)) => self.go_over(&file, header, &has_writer, limit)?,
                 None => 0,
             },
             // The old file gets no more records once another has its name. If it is damaged, it stays so: the other one may
@@ -79,9 +86,9 @@ impl Follower {
                     Err(Corrupt { .. }) => 0,
                     read => read?,
                 };
-                read + self.go_over(&file, header, &has_writer)?
+                read + self.go_over(&file, header, &has_writer, limit)?
             }
-            Look::Earlier(file, header) => self.go_over(&file, header, &has_writer)?,
+            Look::Earlier(file, header) => self.go_over(&file, header, &has_writer, limit)?,
         };
         self.refreshed = SystemTime::now();
         Ok(batches)
@@ -112,6 +119,7 @@ impl Follower {
         file: &Arc<dyn File>,
         header: Header,
         has_writer: &dyn Fn() -> bool,
+        limit: &Mutex<Option<usize>>,
     ) -> Result<u64> {
         if let Source::Log(tail) = &self.source
             && !self.is_spoilt
@@ -122,10 +130,16 @@ impl Follower {
             return self.read(has_writer);
         }
         let stamp = file.stamp()?;
-        let Found { loader, end, .. } = load::load(file, has_writer, self.store.memory_limit(), &mut |_| {})?;
+        let within = *lock(limit);
+        let Found { loader, end, .. } = load::load(file, has_writer, within, &mut |_| {})?;
         self.is_spoilt = true;
         let tables = loader.tables().map(|(id, table)| (id, table.clone())).collect();
-        self.become_like(loader.store(), &tables)?;
+        // Each of the stores is within the limit. On the way, this one may have the pairs of both.
+        self.store.set_memory_limit(None);
+        let done = self.become_like(loader.store(), &tables);
+        let limit = lock(limit);
+        self.store.set_memory_limit(limit.map(limit_while_loading));
+        done?;
         self.is_spoilt = false;
         self.source = Source::of(Some((stamp, end)));
         Ok(1)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use twindex::Result;
-use twindex_format::{LogEnd, Torn, limit_while_loading};
+use twindex_format::{LogEnd, Torn, load_into};
 
 use crate::clock;
 use crate::disk::File;
@@ -27,10 +27,9 @@ pub(crate) fn load(
 ) -> Result<Found> {
     let store = twindex::Store::new();
     clock::wind(&store);
-    store.set_memory_limit(memory_limit.map(limit_while_loading));
-    let found = twindex_format::open(&**file, store, has_writer, progress)?;
-    // A store that holds more by now refuses to grow until it holds less.
-    found.loader.store().set_memory_limit(memory_limit);
+    let found = load_into(&store, memory_limit, |store| {
+        twindex_format::open(&**file, store.clone(), has_writer, progress)
+    })?;
     let end = found.end.map(|LogEnd { salt, at, dump, position, synced, last }| End {
         file: Arc::clone(file),
         salt,

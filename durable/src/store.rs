@@ -72,7 +72,7 @@ pub struct Stats {
     pub behind_bytes: u64,
     /// When all that there was in the file had been read.
     pub refreshed: Option<SystemTime>,
-    /// Why [`follow`](Store::follow) does not keep up, if so.
+    /// Why the last [`refresh`](Store::refresh), by hand or by [`follow`](Store::follow), failed, if it did.
     pub follow_error: Option<String>,
     /// Why nothing can be written, for good or while there is no room for the log, if so.
     pub log_error: Option<String>,
@@ -155,16 +155,13 @@ impl Store {
 
     /// The most bytes that it may hold, or `None` where there is no limit.
     pub fn memory_limit(&self) -> Option<usize> {
-        let core = self.core();
-        let _held = lock(&core.limit);
-        core.engine.memory_limit()
+        self.core().memory_limit()
     }
 
-    /// Sets the memory limit. A store that already holds more keeps its pairs, and refuses to grow.
+    /// Sets the memory limit. A store that already holds more keeps its pairs, and refuses to grow. One that was opened
+    /// for reading alone may take half the limit and 1 MiB more, so that it can always follow a writer with the same limit.
     pub fn set_memory_limit(&self, limit: Option<usize>) {
-        let core = self.core();
-        let _held = lock(&core.limit);
-        core.engine.set_memory_limit(limit);
+        self.core().set_memory_limit(limit);
     }
 
     // --- the file
@@ -277,7 +274,7 @@ impl Store {
     /// another store's, was recovered, or is saved with durability `none`, all of it is read and compared: that takes as long as
     /// opening it twice, and room for a second copy meanwhile.
     pub fn refresh(&self) -> Result<u64> {
-        self.core().refresh()
+        self.core().refresh(false)
     }
 
     /// Keeps up by itself from now on: a thread looks every millisecond while changes come, and every 32 ms when none do.

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use twindex::Index;
-use twindex_format::{Progress, Report};
+use twindex_format::{Progress, Report, limit_while_loading};
 
 use crate::disk::Disk;
 use crate::disk::real::RealDisk;
@@ -35,16 +35,20 @@ const LIMIT_PER_BYTE: u64 = 32;
 /// [`MemoryLimit`](twindex::Error::MemoryLimit): the file may come from a stranger. [`check_within`] has another limit.
 pub fn check(path: impl AsRef<Path>, progress: impl FnMut(Progress)) -> Result<Report> {
     let path = &resolve(path.as_ref());
-    check_within(path, default_limit(path), progress)
+    check_in(path, default_limit(path), progress)
 }
 
-/// [`check`] with so many bytes of memory for what is in the file.
+/// [`check`] for the file of a store with this memory limit: it may take the limit, half of it and 1 MiB.
 pub fn check_within(
     path: impl AsRef<Path>,
     memory_limit: usize,
-    mut progress: impl FnMut(Progress),
+    progress: impl FnMut(Progress),
 ) -> Result<Report> {
-    let path = &resolve(path.as_ref());
+    check_in(&resolve(path.as_ref()), limit_while_loading(memory_limit), progress)
+        .map_err(|error| error.naming_limit(memory_limit))
+}
+
+fn check_in(path: &Path, memory_limit: usize, mut progress: impl FnMut(Progress)) -> Result<Report> {
     let file = RealDisk.open(path, None).map_err(|error| Error::io(path, error))?;
     twindex_format::check(&*file, memory_limit, &|| RealDisk.has_writer(path), &mut progress)
         .map_err(|error| Error::of_file(path, error))
@@ -60,17 +64,26 @@ pub fn recover(
     progress: impl FnMut(Progress),
 ) -> Result<Recovery> {
     let from = &resolve(from.as_ref());
-    recover_within(from, to, default_limit(from), progress)
+    recover_in(from, to.as_ref(), default_limit(from), progress)
 }
 
-/// [`recover`] with so many bytes of memory for what is in the file.
+/// [`recover`] for the file of a store with this memory limit, as [`check_within`].
 pub fn recover_within(
     from: impl AsRef<Path>,
     to: impl AsRef<Path>,
     memory_limit: usize,
+    progress: impl FnMut(Progress),
+) -> Result<Recovery> {
+    recover_in(&resolve(from.as_ref()), to.as_ref(), limit_while_loading(memory_limit), progress)
+        .map_err(|error| error.naming_limit(memory_limit))
+}
+
+fn recover_in(
+    from: &Path,
+    to: &Path,
+    memory_limit: usize,
     mut progress: impl FnMut(Progress),
 ) -> Result<Recovery> {
-    let (from, to) = (&resolve(from.as_ref()), to.as_ref());
     // So that nobody waits for what could not be saved. What is made meanwhile is not replaced either.
     if to.symlink_metadata().is_ok() {
         return Err(Error::io(to, ErrorKind::AlreadyExists.into()));

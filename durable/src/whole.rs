@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use twindex::{Cache, Error, Result, Store};
-use twindex_format::{Progress, SavedCache, check_cache_lengths};
+use twindex_format::{Progress, SavedCache, check_cache_lengths, load_into};
 
 use crate::clock;
 use crate::disk::real::RealDisk;
@@ -160,15 +160,15 @@ impl Read for CacheFile {
 /// A store in memory from the file at `path`, as [`save`] or a [`Store`](crate::Store) wrote it.
 ///
 /// Fails with [`Error::Io`] where the file cannot be read, and with [`Error::Corrupt`] where it is not a
-/// whole, undamaged store.
+/// whole, undamaged store. An empty file is an empty store.
 pub fn load(path: impl AsRef<Path>) -> Result<Store> {
     load_within(path, None, |_| {})
 }
 
-/// [`load`] into a store that holds at most so many bytes. `progress` is told how far it has come, from one thread at a
-/// time.
+/// [`load`] into a store with this memory limit. `progress` is told how far it has come, from one thread at a time.
 ///
-/// Also fails with [`Error::MemoryLimit`] where the file has more.
+/// Also fails with [`Error::MemoryLimit`] where the file needs more than the limit, half of it and 1 MiB: the file of a store
+/// always loads with its limit.
 pub fn load_within(
     path: impl AsRef<Path>,
     memory_limit: Option<usize>,
@@ -182,10 +182,11 @@ fn read_whole(path: &Path, memory_limit: Option<usize>, progress: &mut ProgressF
     let file = RealDisk.open(path, None)?;
     let store = Store::new();
     clock::wind(&store);
-    store.set_memory_limit(memory_limit);
-    let found = twindex_format::open(&*file, store, &|| RealDisk.has_writer(path), progress)?;
+    let found = load_into(&store, memory_limit, |store| {
+        twindex_format::open(&*file, store.clone(), &|| RealDisk.has_writer(path), progress)
+    })?;
     match found.torn {
-        None => Ok(found.loader.store().clone()),
+        None => Ok(store),
         Some(torn) => Err(Error::Corrupt {
             offset: torn.offset,
             what: "the log is torn from here on: open the file as a store, which reports and cuts that",

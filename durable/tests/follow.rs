@@ -394,6 +394,7 @@ fn a_follower_reports_damage_as_an_open_does() {
         for copy in [&at_it, &before] {
             let told = copy.refresh();
             assert!(matches!(told, Err(Error::Damaged { .. })), "at {flip}: {told:?}");
+            assert_eq!(copy.stats().follow_error, told.err().map(|error| error.to_string()), "at {flip}");
         }
     }
 }

@@ -658,7 +658,8 @@ fn a_file_that_does_not_fit_the_memory_limit_is_refused() {
     store.table("t", Index::Hash).unwrap().insert("a", vec![1; 4 << 20]).unwrap();
     for _ in 0..2 {
         let error = Options::new().read_only(true).memory_limit(1 << 20).open(&path).unwrap_err();
-        assert_eq!(error.code(), "TWINDEX_MEMORY_LIMIT");
+        let Error::Engine(twindex::Error::MemoryLimit { limit, .. }) = error else { panic!("{error}") };
+        assert_eq!(limit, Some(1 << 20));
         store.compact().unwrap();
     }
     let loaded = Options::new().read_only(true).memory_limit(64 << 20).open(&path).unwrap();
@@ -747,7 +748,8 @@ fn many_threads_write_and_nothing_is_lost() {
     }
 }
 
-/// A store that had reached its memory limit was refused by that limit when it was opened again: loaded pairs took some more.
+/// A store that had reached its memory limit was refused by that limit when it was opened again: loaded pairs took some more. So
+/// were followers, for ever, and all others that read the file.
 #[test]
 fn a_file_opens_under_the_limit_of_its_writer() {
     const LIMIT: usize = 1 << 20;
@@ -758,12 +760,28 @@ fn a_file_opens_under_the_limit_of_its_writer() {
         let open = || Options::new().memory_limit(LIMIT).open(&path);
         let store = open().unwrap();
         let table = store.table("t", if round == 3 { Index::Sorted } else { Index::Hash }).unwrap();
-        let refused = loop {
-            if let Err(error) = table.upsert(rng.u64(..).to_be_bytes(), vec![7; rng.usize(..=longest)]) {
-                break error;
-            }
+        let mut fill = |table: &twindex_durable::Table| {
+            let refused = loop {
+                if let Err(error) = table.upsert(rng.u64(..).to_be_bytes(), vec![7; rng.usize(..=longest)]) {
+                    break error;
+                }
+            };
+            assert_eq!(refused.code(), "TWINDEX_MEMORY_LIMIT");
         };
-        assert_eq!(refused.code(), "TWINDEX_MEMORY_LIMIT");
+        let copy = Options::new().read_only(true).memory_limit(LIMIT).open(&path).unwrap();
+        let follows = |len: usize, when: &str| {
+            copy.refresh().unwrap_or_else(|error| panic!("round {round}, {when}: {error}"));
+            assert_eq!(copy.find_table("t").unwrap().unwrap().len(), len);
+            assert_eq!(copy.memory_limit(), Some(LIMIT));
+        };
+        fill(&table);
+        follows(table.len(), "filled");
+        // Twice compacted, the file has no position from before, and here no pair either.
+        table.clear().unwrap();
+        fill(&table);
+        store.compact().unwrap();
+        store.compact().unwrap();
+        follows(table.len(), "compacted");
         let pairs = table.len();
         for compacts in [false, true] {
             if compacts {
@@ -772,6 +790,18 @@ fn a_file_opens_under_the_limit_of_its_writer() {
                 store.close().unwrap();
             } else {
                 store.close().unwrap();
+            }
+            follows(pairs, "closed");
+            let to = path.with_extension("recovered");
+            twindex_durable::check_within(&path, LIMIT, |_| {}).unwrap();
+            let recovered = twindex_durable::recover_within(&path, &to, LIMIT, |_| {}).unwrap();
+            assert_eq!(recovered.tables[0].2, pairs);
+            fs::remove_file(&to).unwrap();
+            let loaded = twindex_durable::load_within(&path, Some(LIMIT), |_| {}).unwrap();
+            let mut dump = Vec::new();
+            loaded.dump(&mut dump).unwrap();
+            for loaded in [loaded, twindex::Store::load_within(&mut dump.as_slice(), LIMIT).unwrap()] {
+                assert_eq!((loaded.memory_limit(), loaded.tables()[0].len()), (Some(LIMIT), pairs));
             }
             let store = open().unwrap_or_else(|error| panic!("{longest}, compacted: {compacts}: {error}"));
             assert_eq!(store.memory_limit(), Some(LIMIT));

@@ -160,6 +160,25 @@ fn a_file_that_is_there_is_not_written_over() {
     assert_eq!(fs::read_to_string(&to).unwrap(), "notes");
 }
 
+/// It was a new store to `open` and `check`, and corrupt to `recover` and `load`.
+#[test]
+fn an_empty_file_is_an_empty_store() {
+    let folder = tempdir().unwrap();
+    let (path, to) = (folder.path().join("app.twx"), folder.path().join("new.twx"));
+    fs::write(&path, "").unwrap();
+    let report = checked(&path);
+    assert_eq!((report.version, report.bytes, &report.damage[..]), (1, 0, &[][..]));
+    let recovery = recover(&path, &to, |_| {}).unwrap();
+    assert_eq!((recovery.report, recovery.tables.len()), (report, 0));
+    for path in [&path, &to] {
+        assert!(twindex_durable::load(path).unwrap().tables().is_empty());
+        assert!(Options::new().read_only(true).open(path).unwrap().tables().unwrap().is_empty());
+    }
+    let error = twindex_durable::Changes::open(&path, None).unwrap_err();
+    assert!(error.to_string().contains("it is empty"), "{error}");
+    assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+}
+
 #[test]
 fn what_is_no_store_is_an_error() {
     let folder = tempdir().unwrap();

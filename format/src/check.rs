@@ -51,7 +51,8 @@ pub struct Report {
 }
 
 /// Reads a whole file, of a store or of a cache. Verifies every checksum, and that what is under it can be loaded into so many
-/// bytes of memory.
+/// bytes of memory: [`limit_while_loading`](crate::limit_while_loading) for the file of a store with a limit. An empty file is an
+/// empty store.
 ///
 /// Fails with [`Error::Corrupt`] where the file is neither at all; any other damage is in the report.
 pub fn check(
@@ -60,10 +61,6 @@ pub fn check(
     has_writer: &dyn Fn() -> bool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report> {
-    if file.len()? == 0 {
-        // As for whoever opens it, an empty file is a store that was not saved yet.
-        return Ok(Report { version: VERSION, ..Report::default() });
-    }
     if version(file)? == Some(CACHE_VERSION) {
         return check_cache(file, memory_limit, progress);
     }
@@ -84,6 +81,10 @@ pub fn salvage(
     let mut header = [0; HEADER_BYTES];
     let read = file.read_at(0, &mut header)?;
     let mut report = Report { version: VERSION, bytes: len, ..Report::default() };
+    if len == 0 {
+        // A store that was not saved yet.
+        return Ok((report, Store::with_memory_limit(memory_limit)));
+    }
     let salt = match Header::decode(&header[..read]) {
         Ok(Header { salt }) => salt,
         // Its salt may be whole all the same, and if it is, the records say so.

@@ -57,7 +57,7 @@ use twindex::{Result, Store};
 pub use crate::cache::{SavedCache, write_cache};
 pub use crate::check::{Damage, Report, check, check_cache_lengths, salvage};
 pub use crate::entry::TableEntry;
-pub use crate::load::{Found, LogEnd, limit_while_loading, open};
+pub use crate::load::{Found, LogEnd, limit_while_loading, load_into, name_limit, open};
 pub use crate::loader::{Loader, table_of_pairs};
 pub use crate::log::{LogReader, Torn};
 pub use crate::operation::{Operation, Operations, Position};
@@ -86,8 +86,9 @@ pub trait Dump: Sized {
         Self::load_within(reader, usize::MAX)
     }
 
-    /// As [`load`](Self::load), into a store that holds at most `limit` bytes. Fails with
-    /// [`Error::MemoryLimit`](twindex::Error::MemoryLimit) where the dump has more.
+    /// As [`load`](Self::load), into a store with this memory limit. Fails with
+    /// [`Error::MemoryLimit`](twindex::Error::MemoryLimit) where the dump has more than [`limit_while_loading`] allows: the dump of a
+    /// store always loads with its limit.
     fn load_within<R: Read + ?Sized>(reader: &mut R, limit: usize) -> Result<Self>;
 }
 
@@ -98,8 +99,8 @@ impl Dump for Store {
     }
 
     fn load_within<R: Read + ?Sized>(reader: &mut R, limit: usize) -> Result<Self> {
-        let store = Self::with_memory_limit(limit);
-        stream::read_store(&store, reader)?;
+        let store = Self::new();
+        load_into(&store, Some(limit), |store| stream::read_store(store, reader))?;
         Ok(store)
     }
 }

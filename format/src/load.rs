@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
-use twindex::Error::Corrupt;
+use twindex::Error::{Corrupt, MemoryLimit};
 use twindex::{Index, Result, Store};
 
 use crate::loader::{Loader, table_of_pairs};
@@ -48,7 +48,7 @@ const PIECE: usize = 1 << 20;
 /// The smallest piece. In a dump of many small tables, each table ends a piece.
 const LEAST_PIECE: usize = 1 << 12;
 
-/// The memory limit to load a file with, where its store had this one.
+/// The memory limit to load, follow or check a file with, where its store had this one.
 ///
 /// Pairs that are loaded together need not take the memory that they took when they were written one by one: a hash table may split
 /// at other places, for small pairs up to half as much again. A store that reached its limit has to come back. Set the limit itself
@@ -57,9 +57,31 @@ pub fn limit_while_loading(limit: usize) -> usize {
     limit.saturating_add(limit / 2).saturating_add(1 << 20)
 }
 
+/// The error of loading with [`limit_while_loading`], which names the store's own limit.
+pub fn name_limit(error: twindex::Error, limit: Option<usize>) -> twindex::Error {
+    match error {
+        MemoryLimit { needed, .. } if limit.is_some() => MemoryLimit { limit, needed },
+        other => other,
+    }
+}
+
+/// Calls `load`, which fills `store`, with [`limit_while_loading`]. The limit holds afterwards: a store that has more by then refuses
+/// to grow.
+pub fn load_into<T>(
+    store: &Store,
+    limit: Option<usize>,
+    load: impl FnOnce(&Store) -> Result<T>,
+) -> Result<T> {
+    store.set_memory_limit(limit.map(limit_while_loading));
+    let loaded = load(store);
+    store.set_memory_limit(limit);
+    loaded.map_err(|error| name_limit(error, limit))
+}
+
 /// Loads a file into `store`, which is empty. `has_writer` tells whether another process may be writing to it.
 ///
-/// Fails with [`Error::Corrupt`](twindex::Error::Corrupt) where the file is damaged. A torn end is no damage.
+/// Fails with [`Error::Corrupt`](twindex::Error::Corrupt) where the file is damaged. A torn end is no damage, and an empty file is
+/// an empty store. Use [`load_into`] for a store with a memory limit.
 pub fn open(
     file: &dyn ReadAt,
     store: Store,
@@ -67,6 +89,9 @@ pub fn open(
     progress: &mut ProgressFn<'_>,
 ) -> Result<Found> {
     let len = file.len()?;
+    if len == 0 {
+        return Ok(Found { loader: Loader::new(store), end: None, torn: None });
+    }
     let mut bytes = [0; HEADER_BYTES];
     let read = file.read_at(0, &mut bytes)?;
     let Header { salt } = Header::decode(&bytes[..read])?;

@@ -10,7 +10,7 @@ use crate::operation::Position;
 use crate::progress::{Progress, ProgressFn};
 use crate::record::{HEAD_BYTES, Head, Kind, OUT_OF_PLACE, synced_by};
 use crate::replay::Replay;
-use crate::source::{ReadAt, is_believed, is_zero, resize, zeros};
+use crate::source::{BELIEVED, ReadAt, is_believed, is_zero, resize, zeros};
 
 /// A log is read in pieces of at most this size, or of one record.
 const PIECE: usize = 1 << 20;
@@ -59,7 +59,7 @@ impl<'f> LogReader<'f> {
         Self { file, salt, len, at, most: usize::MAX, piece: Vec::new(), start: at }
     }
 
-    /// A longer record is an error.
+    /// A longer record is an error, unless it is short.
     #[must_use]
     pub fn with_limit(self, most: usize) -> Self {
         Self { most, ..self }
@@ -127,7 +127,7 @@ impl<'f> LogReader<'f> {
         if !is_there || !is_believed(self.file, at + HEAD_BYTES as u64, &head)? {
             return Ok(None);
         }
-        if head.length > self.most as u64 {
+        if head.length > BELIEVED.max(self.most as u64) {
             let needed = usize::try_from(head.length).unwrap_or(usize::MAX);
             return Err(MemoryLimit { limit: Some(self.most), needed });
         }

@@ -36,7 +36,7 @@ impl ReadAt for &[u8] {
 }
 
 /// A longer record is read once before memory is allocated for it, to check that all of it is there.
-const BELIEVED: u64 = 16 << 20;
+pub(crate) const BELIEVED: u64 = 16 << 20;
 /// For an even longer one, we check before that so much memory can be allocated at all: reading a hole of a tebibyte takes
 /// minutes.
 const LARGE: u64 = 1 << 30;

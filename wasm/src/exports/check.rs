@@ -1,6 +1,6 @@
 //! Damage in files: what is there, and what can be saved of a store.
 
-use twindex_format::{Report, check, salvage};
+use twindex_format::{Report, check, limit_while_loading, name_limit, salvage};
 
 use crate::answer::Output;
 use crate::exports::store::limit;
@@ -14,8 +14,10 @@ use crate::state::call;
 extern "C" fn twindex_check(file: usize, length: usize, memory_limit: u64) -> i32 {
     call(|state| {
         let bytes = state.buffers.bytes((file, length))?;
-        let memory_limit = limit(memory_limit).unwrap_or(usize::MAX);
-        answer(state.output.start(), &check(&bytes, memory_limit, &|| false, &mut |_| ())?)?;
+        let memory_limit = limit(memory_limit);
+        let most = memory_limit.map_or(usize::MAX, limit_while_loading);
+        let report = check(&bytes, most, &|| false, &mut |_| ());
+        answer(state.output.start(), &report.map_err(|error| name_limit(error, memory_limit))?)?;
         Ok(0)
     })
 }
@@ -26,7 +28,9 @@ extern "C" fn twindex_salvage(file: usize, length: usize, memory_limit: u64) -> 
     call(|state| {
         let bytes = state.buffers.bytes((file, length))?;
         let memory_limit = limit(memory_limit);
-        let (report, store) = salvage(&bytes, memory_limit.unwrap_or(usize::MAX), &|| false, &mut |_| ())?;
+        let most = memory_limit.map_or(usize::MAX, limit_while_loading);
+        let (report, store) =
+            salvage(&bytes, most, &|| false, &mut |_| ()).map_err(|error| name_limit(error, memory_limit))?;
         store.set_memory_limit(memory_limit);
         answer(state.output.start(), &report)?;
         state.handles.open_as_status(Object::Store { store, journal: None })

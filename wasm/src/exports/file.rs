@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use twindex::{Error, Store};
-use twindex_format::{HEADER_BYTES, Header, Kind, LogReader, open};
+use twindex_format::{HEADER_BYTES, Header, Kind, LogReader, load_into, open};
 
 use crate::answer;
 use crate::exports::store::limit;
@@ -24,13 +24,13 @@ extern "C" fn twindex_open(file: usize, length: usize, memory_limit: u64, sessio
             return Ok(0);
         }
         let memory_limit = limit(memory_limit);
-        let store = Store::with_memory_limit(memory_limit.unwrap_or(usize::MAX));
-        let found = match open(&bytes, store, &|| false, &mut |_| ()) {
+        let store = Store::new();
+        let found =
+            load_into(&store, memory_limit, |store| open(&bytes, store.clone(), &|| false, &mut |_| ()));
+        let found = match found {
             Err(Error::Corrupt { .. }) if is_unfinished(bytes)? => return Ok(0),
             found => found?,
         };
-        let store = found.loader.store().clone();
-        store.set_memory_limit(memory_limit);
         // A file without a salt has no log: its store begins another file.
         let journal = found.end.map(|end| {
             answer::set_count(end.at as usize);
