@@ -358,7 +358,7 @@ fn memory_limit_refuses_larger_files() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("app.twx");
     let store = Store::open(&path).unwrap();
-    store.table("t", Index::Hash).unwrap().insert("k", vec![b'v'; 2 << 20]).unwrap();
+    store.table("t", Index::Hash).unwrap().insert("k", vec![b'v'; 4 << 20]).unwrap();
     store.close().unwrap();
     let new = folder.path().join("new.twx");
     let commands: [&[&dyn AsRef<std::ffi::OsStr>]; 5] = [

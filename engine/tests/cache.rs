@@ -167,9 +167,9 @@ fn a_byte_capacity_is_met_and_never_passed() {
             }
             let (mean, least) = (taken.iter().sum::<usize>() / taken.len(), *taken.iter().min().unwrap());
             // A small cache of large values lacks some of them, and at some moments more than at others.
-            let wanted = if cfg!(twindex_tiny) { 90 } else { 95 };
+            let (wanted, lowest) = if cfg!(twindex_tiny) { (90, 75) } else { (95, 90) };
             assert!(
-                capacity < 1_000_000 || mean >= wanted && least >= wanted - 5,
+                capacity < 1_000_000 || mean >= wanted && least >= lowest,
                 "{mean} % and at least {least} % of {capacity} with {shortest} to {longest}"
             );
             assert!(cache.stats().evictions > 0);
