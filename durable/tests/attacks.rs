@@ -253,6 +253,8 @@ fn readers_keep_no_writer_out() {
 #[test]
 fn a_child_of_fork_keeps_no_lock() {
     let (_folder, path) = folder();
+    // What the process makes once is made by now: the child would wait for ever for a thread that is just making it.
+    open(&path, Durability::EverySec).close().unwrap();
     let mut pipe = [0; 2];
     // SAFETY: `pipe` has room for what the call writes.
     assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
@@ -282,6 +284,11 @@ fn a_child_of_fork_keeps_no_lock() {
     // SAFETY: all have room for what the calls write.
     unsafe {
         for byte in &mut told {
+            let mut pipe_end = libc::pollfd { fd: pipe[0], events: libc::POLLIN, revents: 0 };
+            if libc::poll(&raw mut pipe_end, 1, 60_000) != 1 {
+                libc::kill(parent, libc::SIGKILL);
+                panic!("waited a minute for a child of fork to write to its store");
+            }
             assert_eq!(libc::read(pipe[0], (&raw mut *byte).cast::<u8>().cast(), 1), 1);
         }
         assert_eq!(libc::waitpid(parent, &raw mut status, 0), parent);
