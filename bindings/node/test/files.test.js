@@ -430,10 +430,13 @@ test('damage is refused, checked and recovered; a torn end is cut', async () => 
   assert.deepEqual(recovery.report, report)
   assert.ok(recovery.tables.length > 0 && recovery.tables.every(({ pairs }) => pairs >= 0))
   assert.deepEqual((await check(saved)).damage, [])
-  const few = { memoryLimit: 1000 }
-  for (const work of [() => check(path, few), () => recover(path, newPath(), few)])
+  const [few, large] = [{ memoryLimit: 1000 }, newPath()]
+  const limited = openSync(large)
+  limited.table('t').set('k', 'x'.repeat(4 << 20))
+  await limited.close()
+  for (const work of [() => check(large, few), () => recover(large, newPath(), few)])
     await assert.rejects(work, { code: 'TWINDEX_MEMORY_LIMIT' })
-  for (const work of [() => checkSync(path, few), () => recoverSync(path, newPath(), few)])
+  for (const work of [() => checkSync(large, few), () => recoverSync(large, newPath(), few)])
     assert.throws(work, { code: 'TWINDEX_MEMORY_LIMIT' })
   assert.deepEqual(await check(path, { memoryLimit: 1 << 24 }), report)
   for (const memoryLimit of [-1, 1.5, NaN])

@@ -142,7 +142,7 @@ test('a dump is made and loaded while other things go on', async () => {
 test('a store is loaded within a memory limit', async () => {
   const store = new Store()
   const table = store.table('t', { index: 'sorted' })
-  for (let at = 0; at < 1000; at++) table.set(`k${at}`, 'x'.repeat(1000))
+  for (let at = 0; at < 1000; at++) table.set(`k${at}`, 'x'.repeat(3000))
   const dump = store.dumpSync()
   const path = join(folder, 'limited.twx')
   store.saveSync(path)

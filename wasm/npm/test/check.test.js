@@ -95,7 +95,9 @@ test('what is no store is an error, and so is what takes too much memory', async
     await assert.rejects(recover(none), isCorrupt)
   }
   assert.ok((await check(whole.with(8, 2))).damage.length > 0, 'a header with another version')
-  await assert.rejects(check(whole, { memoryLimit: 1000 }), { code: 'TWINDEX_MEMORY_LIMIT' })
+  const large = new Store()
+  large.table('t').set('k', 'x'.repeat(4 << 20))
+  await assert.rejects(check(large.dumpSync(), { memoryLimit: 1000 }), { code: 'TWINDEX_MEMORY_LIMIT' })
   await assert.rejects(check('app.twx'), { code: 'TWINDEX_TYPE' })
   await assert.rejects(check(whole, { limit: 1 }), /no option 'limit'/)
 })

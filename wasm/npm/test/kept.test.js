@@ -503,7 +503,7 @@ test('a kept store has no caches, and stores made beside it are not kept', async
 test('a file is opened within a memory limit', async () => {
   const place = new Place()
   const store = await open(place)
-  for (let at = 0; at < 1000; at++) store.table('t').set(`k${at}`, 'x'.repeat(1000))
+  for (let at = 0; at < 1000; at++) store.table('t').set(`k${at}`, 'x'.repeat(4000))
   await store.close()
   await assert.rejects(open(place, { memoryLimit: 500_000 }), { code: 'TWINDEX_MEMORY_LIMIT' })
   assert.equal((await open(place, { memoryLimit: 5_000_000 })).memoryLimit, 5_000_000)

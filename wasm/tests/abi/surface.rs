@@ -101,7 +101,7 @@ fn a_dump_loads_within_a_memory_limit_or_not_at_all() {
     let store = guest.store_new(None).unwrap();
     let table = guest.table(store, b"t", "hash").unwrap();
     for number in 0..1000_u32 {
-        guest.insert(table, &number.to_le_bytes(), &[0; 1000]).unwrap();
+        guest.insert(table, &number.to_le_bytes(), &[0; 3000]).unwrap();
     }
     let dump = guest.dump(store).unwrap();
     assert_eq!(guest.load_within(&dump, Some(500_000)).unwrap_err().code, "TWINDEX_MEMORY_LIMIT");
