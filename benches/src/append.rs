@@ -3,9 +3,10 @@
 
 use std::ops::Range;
 
-use crate::command::{Fallible, Job};
 use crate::fill::check;
+use crate::job::Job;
 use crate::memory::{claim_memory, resident_bytes};
+use crate::options::Fallible;
 use crate::peer::{Peer, Session, time};
 use crate::record::{Record, Unit};
 

@@ -1,9 +1,10 @@
 //! Keys of 20 to 150 bytes that lie in the caller's memory in another order than that of their use, so that each costs a
 //! cache miss before it can be hashed. Values have 8 bytes.
 
-use crate::command::{Fallible, Job};
 use crate::fill::{begin, check};
+use crate::job::Job;
 use crate::keys::{KeyList, rng};
+use crate::options::Fallible;
 use crate::peer::{Peer, Session, time};
 use crate::record::Record;
 use crate::values::{fill_value, is_value_start};

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use crate::command::{Fallible, Job, Order};
+use crate::job::Job;
 use crate::keys::{KeyList, rng};
 use crate::memory::{claim_memory, resident_bytes};
+use crate::options::{Fallible, Order};
 use crate::peer::{Peer, Session, SortedSession, time};
 use crate::record::{Record, Unit};
 use crate::values::{fill_value, is_value_start};

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use fastrand::Rng;
 
-use crate::command::{Fallible, Options};
+use crate::options::{Fallible, Options};
 
 /// Keys in the order in which they will be used, all in one block of memory, each with its number.
 ///

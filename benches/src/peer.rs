@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use crate::command::{Clock, Options};
+use crate::options::{Clock, Options};
 
 /// A system that keeps pairs of byte strings, used the way its documentation says is best.
 pub trait Peer: Sized + 'static {

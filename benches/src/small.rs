@@ -2,10 +2,11 @@
 
 use hdrhistogram::Histogram;
 
-use crate::command::{Clock, Fallible, Job};
 use crate::fill::{begin, insert, select};
+use crate::job::Job;
 use crate::keys::{KeyList, rng};
 use crate::memory::resident_bytes;
+use crate::options::{Clock, Fallible};
 use crate::peer::{Peer, Session, time};
 use crate::record::{Record, Unit};
 use crate::values::fill_value;

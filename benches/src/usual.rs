@@ -6,7 +6,8 @@ use std::ops::Bound;
 use hashbrown::HashMap;
 use twindex::{Index, Store, Table};
 
-use crate::command::{Options, System};
+use crate::command::System;
+use crate::options::Options;
 use crate::peer::{Bytes, Hasher, Peer, Session, SortedSession, replace};
 use crate::{map, shared};
 

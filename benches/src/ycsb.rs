@@ -19,9 +19,10 @@ use rand::SeedableRng as _;
 use rand::rngs::SmallRng;
 use rand_distr::{Distribution as _, Zipf};
 
-use crate::command::{Clock, Fallible, Job};
 use crate::fill::{begin, check, insert};
+use crate::job::Job;
 use crate::keys::{KeyList, rng};
+use crate::options::{Clock, Fallible};
 use crate::peer::{Peer, Session, SortedSession, time};
 use crate::record::{Record, Unit};
 use crate::values::{fill_value, is_value_start, number_of_value};
@@ -147,7 +148,7 @@ fn run<P: Peer>(
     scan: impl Fn(&mut P::Session<'_>, &[u8], usize, usize) -> usize + Sync,
 ) -> Fallible<Vec<Record>> {
     let (workload, threads, value_bytes) = (job.options.workload.as_str(), job.threads(), job.value_bytes());
-    if (workload == "E") != (job.options.index == crate::command::Index::Sorted) {
+    if (workload == "E") != (job.options.index == crate::options::Index::Sorted) {
         return Err(
             format!("workload E is for sorted tables, the others for hash tables, not {workload}").into()
         );
