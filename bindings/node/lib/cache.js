@@ -7,7 +7,7 @@ import { dump, dumpSync, loaderOf, save, saveSync } from './cache-files.js'
 import { preventClone } from './clone.js'
 import { crossing, utf8 } from './codecs.js'
 import { KEY, parseObject, VALUE } from './crossing.js'
-import { booleans, stageCachedKeys, stageCachedPairs } from './many.js'
+import { booleans, stageKeys, stagePairs } from './many.js'
 import { native } from './native.js'
 import { CacheLike, needsSize, readCache, readTtl, readWrite } from './shared/cache.js'
 import { DEFAULT_CODEC, readCodecs, rememberedCodecs } from './shared/codecs.js'
@@ -15,35 +15,41 @@ import { INTERNAL } from './shared/internal.js'
 import { walkCache } from './walk.js'
 
 const {
-  cacheContains: nativeContains,
-  cacheIncrement: nativeIncrement,
-  cacheInsert: nativeInsert,
-  cachePeek: nativePeek,
-  cacheReplace: nativeReplace,
-  cacheSelect: nativeSelect,
-  cacheSelectMany: nativeSelectMany,
-  cacheSize: nativeSize,
-  cacheSwap: nativeSwap,
-  cacheTouch: nativeTouch,
-  cacheTtl: nativeTtl,
-  cacheUpsert: nativeUpsert,
-  cacheUpsertMany: nativeUpsertMany,
-  clearCache: nativeClear,
-  deleteCached: nativeDelete,
-  deleteManyCached: nativeDeleteMany,
-} = native
+  clear: nativeClear,
+  compareAndSwap: nativeCompareAndSwap,
+  contains: nativeContains,
+  delete: nativeDelete,
+  deleteMany: nativeDeleteMany,
+  free: nativeFree,
+  increment: nativeIncrement,
+  insert: nativeInsert,
+  replace: nativeReplace,
+  select: nativeSelect,
+  selectMany: nativeSelectMany,
+  size: nativeSize,
+  upsert: nativeUpsert,
+  upsertMany: nativeUpsertMany,
+} = native.cache
 
 /** Of a cache's own store that number too. */
 const forgotten = new FinalizationRegistry(({ handle, own }) => {
-  native.freeCache(handle)
+  nativeFree(handle)
   if (own !== undefined) native.freeStore(own)
 })
 
-/** Which computation is running, also after it has waited. */
+/** Which computation is running, also after it has waited. While it is in use, every promise of the thread costs more. */
 const running = new AsyncLocalStorage()
+let computing = 0
 const tracker = {
-  current: () => running.getStore(),
-  run: (flight, compute) => running.run(flight, compute),
+  current: () => (computing === 0 ? undefined : running.getStore()),
+  async run(flight, compute) {
+    computing++
+    try {
+      return await running.run(flight, compute)
+    } finally {
+      if (--computing === 0) running.disable()
+    }
+  },
 }
 
 /** What `new Cache()` has for values, unless told: lru-cache's users put objects there. */
@@ -60,10 +66,10 @@ function open(store, name, { max, maxSize, ttl, ...named }) {
   try {
     const names = takeAll(utf8)
     const { keys, values } = rememberedCodecs(name, named, names)
-    native.seeCache(handle, Number(keys.isBytes), Number(values.isBytes))
+    native.cache.see(handle, Number(keys.isBytes), Number(values.isBytes))
     return { handle, name, names, codecs: { keys: crossing(keys), values: crossing(values) } }
   } catch (error) {
-    native.freeCache(handle)
+    nativeFree(handle)
     throw error
   }
 }
@@ -135,7 +141,7 @@ export class Cache extends CacheLike {
 
   constructor(options, store, opened = openOwn(options)) {
     const { handle, own, codecs } = opened
-    const verbs = { select: nativeSelect, swap: nativeSwap, walk: (halves) => this.#walk(halves) }
+    const verbs = { select: nativeSelect, swap: nativeCompareAndSwap, walk: (halves) => this.#walk(halves) }
     const access = {
       ...accessOf(handle, codecs, verbs),
       begin: (item, isRefresh) => begin(handle, codecs, item, isRefresh),
@@ -227,7 +233,7 @@ export class Cache extends CacheLike {
   }
 
   peek(key) {
-    return this.#values.read(nativePeek(this.#handle, this.#key(key)), VALUE)
+    return this.#values.read(native.cachePeek(this.#handle, this.#key(key)), VALUE)
   }
 
   contains(key) {
@@ -235,12 +241,12 @@ export class Cache extends CacheLike {
   }
 
   getRemainingTTL(key) {
-    return nativeTtl(this.#handle, this.#key(key))
+    return native.cacheTtl(this.#handle, this.#key(key))
   }
 
   touch(key, ttl) {
     const lifetime = readTtl(ttl)
-    return nativeTouch(this.#handle, this.#key(key), lifetime)
+    return native.cacheTouch(this.#handle, this.#key(key), lifetime)
   }
 
   increment(key, by = 1) {
@@ -251,18 +257,18 @@ export class Cache extends CacheLike {
 
   upsertMany(pairs, options) {
     const ttl = readWrite(options)
-    stageCachedPairs(this.#handle, this.#codecs, pairs)
+    stagePairs(native.cache, this.#handle, this.#codecs, pairs)
     return booleans(nativeUpsertMany(ttl))
   }
 
   selectMany(keys) {
-    stageCachedKeys(this.#handle, this.#codecs, keys)
+    stageKeys(native.cache, this.#handle, this.#codecs, keys)
     nativeSelectMany()
     return takeAll(this.#values)
   }
 
   deleteMany(keys) {
-    stageCachedKeys(this.#handle, this.#codecs, keys)
+    stageKeys(native.cache, this.#handle, this.#codecs, keys)
     return booleans(nativeDeleteMany())
   }
 

@@ -4,56 +4,32 @@ import { Items, takeAll } from './block.js'
 import { native } from './native.js'
 import { readIterable, readTuple } from './shared/options.js'
 
-const { begin: nativeBegin, beginCached: nativeBeginCached } = native
-
 /** What the native half calls the shapes of an item. */
 const KEYS = 0
 const PAIRS = 1
 const AMOUNTS = 2
 const SWAPS = 3
 
-/** Has the native half take items for a table, in one of its shapes. */
-function stage(handle, shape, items) {
-  nativeBegin(handle, shape)
+/** Has the native half take items for a table or cache, in one of its shapes. `verbs` are its functions of that kind. */
+function stage(verbs, handle, shape, items) {
+  verbs.begin(handle, shape)
   items.stage()
 }
 
-/** The same for a cache. */
-function stageCached(handle, shape, items) {
-  nativeBeginCached(handle, shape)
-  items.stage()
-}
-
-function readKeys({ keys: codec }, keys) {
+export function stageKeys(verbs, handle, { keys: codec }, keys) {
   const items = new Items()
   for (const key of readIterable(keys, 'the keys')) items.add(codec, key, 'key')
-  return items
+  stage(verbs, handle, KEYS, items)
 }
 
-function readPairs({ keys, values }, pairs) {
+export function stagePairs(verbs, handle, { keys, values }, pairs) {
   const items = new Items()
   for (const pair of readIterable(pairs, 'the pairs')) {
     const [key, value] = readTuple(pair, 2, 'the pairs')
     items.add(keys, key, 'key')
     items.add(values, value, 'value')
   }
-  return items
-}
-
-export function stageKeys(handle, codecs, keys) {
-  stage(handle, KEYS, readKeys(codecs, keys))
-}
-
-export function stagePairs(handle, codecs, pairs) {
-  stage(handle, PAIRS, readPairs(codecs, pairs))
-}
-
-export function stageCachedKeys(handle, codecs, keys) {
-  stageCached(handle, KEYS, readKeys(codecs, keys))
-}
-
-export function stageCachedPairs(handle, codecs, pairs) {
-  stageCached(handle, PAIRS, readPairs(codecs, pairs))
+  stage(verbs, handle, PAIRS, items)
 }
 
 export function stageAmounts(handle, { keys }, amounts) {
@@ -63,7 +39,7 @@ export function stageAmounts(handle, { keys }, amounts) {
     items.add(keys, key, 'key')
     items.push(by)
   }
-  stage(handle, AMOUNTS, items)
+  stage(native.table, handle, AMOUNTS, items)
 }
 
 export function stageSwaps(handle, { keys, values }, swaps) {
@@ -76,7 +52,7 @@ export function stageSwaps(handle, { keys, values }, swaps) {
       else items.add(values, value, 'value')
     }
   }
-  stage(handle, SWAPS, items)
+  stage(native.table, handle, SWAPS, items)
 }
 
 /** The native half's booleans as an array. */

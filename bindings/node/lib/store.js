@@ -63,11 +63,11 @@ export class Store {
     try {
       const names = takeAll(utf8)
       const { keys, values } = rememberedCodecs(name, named, names)
-      native.seeTable(handle, Number(keys.isBytes), Number(values.isBytes))
+      native.table.see(handle, Number(keys.isBytes), Number(values.isBytes))
       const codecs = { keys: crossing(keys), values: crossing(values) }
       return openTable(this, { name, index, names, codecs }, handle)
     } catch (error) {
-      native.freeTable(handle)
+      native.table.free(handle)
       throw error
     }
   }
@@ -129,9 +129,13 @@ export class Store {
 
   // --- dumps and files
 
+  async #later(options, what, work) {
+    const read = readOptions(options, what, ['signal'])
+    return later(read, () => work(this.#handle, 1))
+  }
+
   async dump(options) {
-    const read = readOptions(options, 'a dump', ['signal'])
-    return later(read, () => native.dump(this.#handle, 1))
+    return this.#later(options, 'a dump', native.dump)
   }
 
   dumpSync() {
@@ -163,8 +167,7 @@ export class Store {
   // --- following
 
   async refresh(options) {
-    const read = readOptions(options, 'a refresh', ['signal'])
-    return later(read, () => native.refresh(this.#handle, 1))
+    return this.#later(options, 'a refresh', native.refresh)
   }
 
   refreshSync() {
@@ -172,8 +175,7 @@ export class Store {
   }
 
   async follow(options) {
-    const read = readOptions(options, 'a follow', ['signal'])
-    return later(read, () => native.follow(this.#handle, 1))
+    return this.#later(options, 'a follow', native.follow)
   }
 
   followSync() {
@@ -189,8 +191,7 @@ export class Store {
   }
 
   async flush(options) {
-    const read = readOptions(options, 'a flush', ['signal'])
-    return later(read, () => native.flush(this.#handle, 1))
+    return this.#later(options, 'a flush', native.flush)
   }
 
   flushSync() {

@@ -17,28 +17,23 @@ import { ANY, DOWN, UP, Walk } from './walk.js'
 const {
   clear: nativeClear,
   compareAndSwap: nativeCompareAndSwap,
-  compareAndSwapMany: nativeCompareAndSwapMany,
   contains: nativeContains,
-  containsMany: nativeContainsMany,
   delete: nativeDelete,
   deleteMany: nativeDeleteMany,
-  freeTable: nativeFreeTable,
+  free: nativeFree,
   increment: nativeIncrement,
-  incrementMany: nativeIncrementMany,
   insert: nativeInsert,
   insertMany: nativeInsertMany,
-  openCursor: nativeOpenCursor,
+  replace: nativeReplace,
+  replaceMany: nativeReplaceMany,
   select: nativeSelect,
   selectMany: nativeSelectMany,
   size: nativeSize,
-  tableMemory: nativeTableMemory,
-  replace: nativeReplace,
-  replaceMany: nativeReplaceMany,
   upsert: nativeUpsert,
   upsertMany: nativeUpsertMany,
-} = native
+} = native.table
 
-const forgotten = new FinalizationRegistry(nativeFreeTable)
+const forgotten = new FinalizationRegistry(nativeFree)
 
 /** A range as the native half takes it. */
 function crossRange({ lower: [from, low], upper: [to, high] }, codec) {
@@ -96,7 +91,7 @@ export class Table extends Pairs {
   }
 
   get memory() {
-    return nativeTableMemory(this.#handle)
+    return native.tableMemory(this.#handle)
   }
 
   // --- verbs
@@ -145,45 +140,45 @@ export class Table extends Pairs {
   // --- verbs on many
 
   insertMany(pairs) {
-    stagePairs(this.#handle, this.#codecs, pairs)
+    stagePairs(native.table, this.#handle, this.#codecs, pairs)
     return booleans(nativeInsertMany())
   }
 
   replaceMany(pairs) {
-    stagePairs(this.#handle, this.#codecs, pairs)
+    stagePairs(native.table, this.#handle, this.#codecs, pairs)
     return booleans(nativeReplaceMany())
   }
 
   upsertMany(pairs) {
-    stagePairs(this.#handle, this.#codecs, pairs)
+    stagePairs(native.table, this.#handle, this.#codecs, pairs)
     return booleans(nativeUpsertMany())
   }
 
   deleteMany(keys) {
-    stageKeys(this.#handle, this.#codecs, keys)
+    stageKeys(native.table, this.#handle, this.#codecs, keys)
     return booleans(nativeDeleteMany())
   }
 
   containsMany(keys) {
-    stageKeys(this.#handle, this.#codecs, keys)
-    return booleans(nativeContainsMany())
+    stageKeys(native.table, this.#handle, this.#codecs, keys)
+    return booleans(native.containsMany())
   }
 
   selectMany(keys) {
-    stageKeys(this.#handle, this.#codecs, keys)
+    stageKeys(native.table, this.#handle, this.#codecs, keys)
     nativeSelectMany()
     return takeAll(this.#values)
   }
 
   incrementMany(amounts) {
     stageAmounts(this.#handle, this.#codecs, amounts)
-    nativeIncrementMany()
+    native.incrementMany()
     return takeSums()
   }
 
   compareAndSwapMany(swaps) {
     stageSwaps(this.#handle, this.#codecs, swaps)
-    return booleans(nativeCompareAndSwapMany())
+    return booleans(native.compareAndSwapMany())
   }
 
   /** A key as the native half takes it. */
@@ -201,7 +196,7 @@ export class Table extends Pairs {
   cursor(options) {
     const range = readRange(readOptions(options, 'a cursor', RANGE), this.#keys)
     const { from, low, to, high } = crossRange(range, this.#keys)
-    return openCursor(this, this.#codecs, nativeOpenCursor(this.#handle, from, low, to, high))
+    return openCursor(this, this.#codecs, native.openCursor(this.#handle, from, low, to, high))
   }
 
   scan(options) {

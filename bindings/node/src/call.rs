@@ -96,22 +96,33 @@ fn gives_back(name: &str) -> bool {
     ["free", "close", "clear", "delete", "drop"].iter().any(|start| name.starts_with(start))
 }
 
-/// Adds the functions to `exports`.
+/// The name in JavaScript: `open_store` is `openStore`.
+fn camel(name: &str) -> Result<CString, Failed> {
+    let mut words = name.split('_');
+    let mut camel = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let (first, rest) = word.split_at(1);
+        camel = camel + &first.to_ascii_uppercase() + rest;
+    }
+    CString::new(camel).map_err(|_| Failed(Status::napi_invalid_arg))
+}
+
+/// Adds the functions to `exports`, or to objects in it.
 ///
 /// # Safety
 /// `env` is the environment that is loading this module on this thread, `exports` a value of that call.
 pub(crate) unsafe fn export(
     env: sys::napi_env,
     exports: sys::napi_value,
-    functions: &[(&str, Native)],
+    groups: &[(&str, &[(&str, Native)])],
 ) -> Result<(), Failed> {
     let home = Box::into_raw(Box::new(Home {
         state: RefCell::default(),
         calls: Calls::default(),
         doors: Box::default(),
     }));
-    let doors =
-        functions.iter().map(|&(name, native)| Door { native, is_free: gives_back(name), home }).collect();
+    let all = groups.iter().flat_map(|(_, functions)| functions.iter());
+    let doors = all.map(|&(name, native)| Door { native, is_free: gives_back(name), home }).collect();
     // SAFETY: `home` was just made, and nobody else has it yet.
     unsafe { (*home).doors = doors };
     // SAFETY: `env` is the caller's promise; `forget` fits what `home` points to. This module sets no other
@@ -119,17 +130,28 @@ pub(crate) unsafe fn export(
     check(unsafe { sys::napi_set_instance_data(env, home.cast(), Some(forget), ptr::null_mut()) })?;
     // SAFETY: `home` lives until `forget`, which runs when no function can be called any more; from here on it is
     // only read.
-    let doors = unsafe { &(*home).doors };
-    for ((name, _), door) in functions.iter().zip(doors) {
-        let name = CString::new(*name).map_err(|_| Failed(Status::napi_invalid_arg))?;
-        let data = ptr::from_ref(door).cast_mut().cast();
-        let mut function = ptr::null_mut();
-        // SAFETY: `name` is a C string, and `enter` takes what `data` points to.
-        check(unsafe {
-            sys::napi_create_function(env, name.as_ptr(), -1, Some(enter), data, &raw mut function)
-        })?;
-        // SAFETY: `exports` is the caller's promise, `function` was just made.
-        check(unsafe { sys::napi_set_named_property(env, exports, name.as_ptr(), function) })?;
+    let mut doors = unsafe { &(*home).doors }.iter();
+    let set = |object, name: &CString, value| {
+        // SAFETY: `name` is a C string; the two values are `exports`, which is the caller's promise, or made here.
+        check(unsafe { sys::napi_set_named_property(env, object, name.as_ptr(), value) })
+    };
+    for (group, functions) in groups {
+        let mut object = exports;
+        if !group.is_empty() {
+            // SAFETY: `object` is a place for the answer.
+            check(unsafe { sys::napi_create_object(env, &raw mut object) })?;
+            set(exports, &camel(group)?, object)?;
+        }
+        for ((name, _), door) in functions.iter().zip(&mut doors) {
+            let name = camel(name)?;
+            let data = ptr::from_ref(door).cast_mut().cast();
+            let mut function = ptr::null_mut();
+            // SAFETY: `name` is a C string, and `enter` takes what `data` points to.
+            check(unsafe {
+                sys::napi_create_function(env, name.as_ptr(), -1, Some(enter), data, &raw mut function)
+            })?;
+            set(object, &name, function)?;
+        }
     }
     Ok(())
 }

@@ -8,12 +8,6 @@ use twindex_durable::{Changes, Effect, FeedFile, Position, Result, Store, TableI
 /// A block of changes is closed once it has this many bytes.
 const BLOCK_BYTES: usize = 1 << 18;
 
-/// A feed, and the number of the store that it was opened through, if any.
-pub(crate) struct Feed {
-    pub(crate) store: Option<u32>,
-    pub(crate) reader: Reader,
-}
-
 /// Reads changes, on one thread at a time.
 #[derive(Clone)]
 pub(crate) struct Reader(Arc<Mutex<Source>>);

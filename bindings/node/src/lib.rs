@@ -43,126 +43,62 @@ mod staged;
 mod state;
 mod walk;
 
-use twindex::Cache;
-use twindex_durable::Table;
+use std::sync::Arc;
+
+use twindex::{Cache, Cursor};
+use twindex_durable::{Batch, Table};
 
 use call::Native;
-use exports::{batch, cache, cache_files, changes, cli, many, prepare, scan, store, task, verbs};
-use pairs::{INSERT, REPLACE, UPSERT};
+use exports::{batch, free, prepare, verbs};
+use feed::Reader;
+use gauge::Gauge;
+use pairs::{DELETE, INSERT, REPLACE, UPSERT};
+use state::Computing;
+use walk::Walk;
 
-/// Every function that `lib/native.js` finds.
-const FUNCTIONS: &[(&str, Native)] = &[
-    ("prepare", prepare),
-    ("openStore", store::open),
-    ("openShared", store::open_shared),
-    ("hasShared", store::has_shared),
-    ("loadedModules", store::loaded_modules),
-    ("openFile", store::open_file),
-    ("loadBytes", store::load_bytes),
-    ("loadFile", store::load_file),
-    ("closeStore", store::close),
-    ("freeStore", store::free),
-    ("dropTable", store::drop_table),
-    ("tables", store::tables),
-    ("storeMemory", store::memory),
-    ("memoryLimit", store::memory_limit),
-    ("setMemoryLimit", store::set_memory_limit),
-    ("dump", store::dump),
-    ("flush", store::flush),
-    ("compact", store::compact),
-    ("saveAs", store::save_as),
-    ("refresh", store::refresh),
-    ("follow", store::follow),
-    ("position", store::position),
-    ("stats", store::stats),
-    ("fileOf", store::file_of),
-    ("check", store::check),
-    ("recover", store::recover),
-    ("runCommandLine", cli::run),
-    ("openGauge", task::open_gauge),
-    ("freeGauge", task::free_gauge),
-    ("gaugePairs", task::gauge_pairs),
-    ("gaugeBytes", task::gauge_bytes),
-    ("noticesBehind", task::notices_behind),
-    ("openChanges", changes::open),
-    ("openFileChanges", changes::open_file),
-    ("pollChanges", changes::poll),
-    ("freeChanges", changes::free),
-    ("openBatch", batch::open),
-    ("freeBatch", batch::free),
-    ("batchLength", batch::len),
-    ("batchInsert", batch::write::<INSERT>),
-    ("batchReplace", batch::write::<REPLACE>),
-    ("batchUpsert", batch::write::<UPSERT>),
-    ("batchDelete", batch::delete),
-    ("batchIncrement", batch::increment),
-    ("batchExpect", batch::expect),
-    ("commit", batch::commit),
-    ("openTable", verbs::open_table),
-    ("seeTable", verbs::see::<Table>),
-    ("freeTable", verbs::free::<Table>),
-    ("size", verbs::size::<Table>),
-    ("tableMemory", verbs::memory),
-    ("clear", verbs::clear::<Table>),
-    ("insert", verbs::write::<Table, INSERT>),
-    ("replace", verbs::write::<Table, REPLACE>),
-    ("upsert", verbs::write::<Table, UPSERT>),
-    ("delete", verbs::delete::<Table>),
-    ("select", verbs::select::<Table>),
-    ("contains", verbs::contains::<Table>),
-    ("increment", verbs::increment::<Table>),
-    ("compareAndSwap", verbs::compare_and_swap::<Table>),
-    ("openCache", cache::open),
-    ("saveCache", cache_files::save),
-    ("dumpCache", cache_files::dump),
-    ("loadCache", cache_files::load),
-    ("seeCache", verbs::see::<Cache>),
-    ("freeCache", verbs::free::<Cache>),
-    ("caches", cache::all),
-    ("dropCache", cache::drop),
-    ("cacheFigures", cache::figures),
-    ("cacheSize", verbs::size::<Cache>),
-    ("clearCache", verbs::clear::<Cache>),
-    ("cacheInsert", verbs::write::<Cache, INSERT>),
-    ("cacheReplace", verbs::write::<Cache, REPLACE>),
-    ("cacheUpsert", verbs::write::<Cache, UPSERT>),
-    ("deleteCached", verbs::delete::<Cache>),
-    ("cacheSelect", verbs::select::<Cache>),
-    ("cachePeek", cache::peek),
-    ("cacheContains", verbs::contains::<Cache>),
-    ("cacheTtl", cache::remaining),
-    ("cacheTouch", cache::touch),
-    ("cacheIncrement", verbs::increment::<Cache>),
-    ("cacheSwap", verbs::compare_and_swap::<Cache>),
-    ("openCacheWalk", cache::open_walk),
-    ("beginComputation", cache::begin_computation),
-    ("computationStands", cache::computation_stands),
-    ("storeComputed", cache::store_computed),
-    ("freeComputation", cache::free_computation),
-    ("begin", many::begin::<Table>),
-    ("beginCached", many::begin::<Cache>),
-    ("stage", many::stage),
-    ("insertMany", many::write::<Table, INSERT>),
-    ("replaceMany", many::write::<Table, REPLACE>),
-    ("upsertMany", many::write::<Table, UPSERT>),
-    ("deleteMany", many::delete::<Table>),
-    ("containsMany", many::contains),
-    ("selectMany", many::select::<Table>),
-    ("incrementMany", many::increment),
-    ("compareAndSwapMany", many::compare_and_swap),
-    ("cacheUpsertMany", many::write::<Cache, UPSERT>),
-    ("deleteManyCached", many::delete::<Cache>),
-    ("cacheSelectMany", many::select::<Cache>),
-    ("take", many::take),
-    ("openCursor", scan::open_cursor),
-    ("freeCursor", scan::free_cursor),
-    ("ascNext", scan::asc_next),
-    ("descNext", scan::desc_next),
-    ("pairValue", scan::pair_value),
-    ("ascNextMany", scan::asc_next_many),
-    ("descNextMany", scan::desc_next_many),
-    ("openWalk", scan::open),
-    ("scanBlock", scan::scan_block),
-    ("freeWalk", scan::free),
-    ("walk", scan::next),
+/// Functions by the names that they have in Rust: `open_store` is `openStore` in JavaScript.
+macro_rules! functions {
+    ($($module:ident: $($function:ident)*;)*) => {
+        &[$($((stringify!($function), exports::$module::$function as Native),)*)*]
+    };
+}
+
+/// Every function that `lib/native.js` finds, by the object that it is in.
+const FUNCTIONS: &[(&str, &[(&str, Native)])] = &[
+    (
+        "",
+        functions! {
+            store: open_store open_shared has_shared loaded_modules open_file load_bytes load_file close_store free_store
+                drop_table tables store_memory memory_limit set_memory_limit dump flush compact save_as refresh follow
+                position stats file_of check recover;
+            task: open_gauge gauge_pairs gauge_bytes notices_behind;
+            changes: open_changes open_file_changes poll_changes;
+            batch: open_batch batch_length batch_increment batch_expect commit;
+            cache: open_cache caches drop_cache cache_figures cache_peek cache_ttl cache_touch open_cache_walk
+                begin_computation computation_stands store_computed;
+            cache_files: save_cache dump_cache load_cache;
+            verbs: open_table table_memory;
+            many: stage take contains_many increment_many compare_and_swap_many;
+            scan: open_cursor asc_next desc_next asc_next_many desc_next_many pair_value open_walk scan_block walk;
+            cli: run_command_line;
+        },
+    ),
+    (
+        "",
+        &[
+            ("prepare", prepare),
+            ("batch_insert", batch::write::<INSERT>),
+            ("batch_replace", batch::write::<REPLACE>),
+            ("batch_upsert", batch::write::<UPSERT>),
+            ("batch_delete", batch::write::<DELETE>),
+            ("free_batch", free::<Batch>),
+            ("free_changes", free::<Reader>),
+            ("free_computation", free::<Computing>),
+            ("free_cursor", free::<Cursor>),
+            ("free_gauge", free::<Arc<Gauge>>),
+            ("free_walk", free::<Walk>),
+        ],
+    ),
+    ("table", &verbs::of::<Table>()),
+    ("cache", &verbs::of::<Cache>()),
 ];

@@ -12,7 +12,7 @@ use twindex_durable::{Batch, Error, Store, Table};
 use crate::crossing::{Crossing, Region};
 use crate::encoding::{Column, Encodings};
 use crate::fault::Fault;
-use crate::feed::Feed;
+use crate::feed::Reader;
 use crate::gauge::Gauge;
 use crate::input::Input;
 use crate::js::{Js, Value};
@@ -36,25 +36,69 @@ pub(crate) struct Computing {
     pub(crate) seen: Option<Vec<u8>>,
 }
 
-/// The state of one environment. As it ends, its stores are let go last: whoever lets go of a store the last is the one
-/// who lets go of its file.
-#[derive(Default)]
-pub(crate) struct State {
-    pub(crate) batches: Slab<Of<Batch>>,
-    pub(crate) cursors: Slab<Of<Cursor>>,
-    pub(crate) walks: Slab<Of<Walk>>,
-    pub(crate) tables: Slab<Of<Table>>,
-    pub(crate) caches: Slab<Of<Cache>>,
-    pub(crate) computations: Slab<Of<Computing>>,
-    pub(crate) feeds: Slab<Feed>,
-    pub(crate) stores: Slab<Shared>,
-    pub(crate) gauges: Slab<Arc<Gauge>>,
-    pub(crate) input: Input,
-    pub(crate) staged: Staged,
-    pub(crate) results: Results,
-    /// The value of the pair that a cursor has just returned the key of.
-    pub(crate) pair_value: Vec<u8>,
-    pub(crate) prepared: Option<Prepared>,
+/// The store of what belongs to none, as a feed of a file.
+pub(crate) const NO_STORE: u32 = u32::MAX;
+
+/// What JavaScript has by number.
+pub(crate) trait Thing: Sized {
+    /// All that are open, and what a call on one of them works with.
+    fn all(state: &mut State) -> (&mut Slab<Of<Self>>, Tools<'_>);
+}
+
+/// What all calls share.
+pub(crate) struct Tools<'s> {
+    pub(crate) input: &'s mut Input,
+    pub(crate) results: &'s mut Results,
+    pub(crate) prepared: &'s mut Option<Prepared>,
+}
+
+macro_rules! state {
+    ($($slab:ident: $Thing:ty,)*) => {
+        /// The state of one environment. As it ends, its stores are let go last: whoever lets go of a store the last is the
+        /// one who lets go of its file.
+        #[derive(Default)]
+        pub(crate) struct State {
+            $(pub(crate) $slab: Slab<Of<$Thing>>,)*
+            pub(crate) stores: Slab<Shared>,
+            pub(crate) input: Input,
+            pub(crate) staged: Staged,
+            pub(crate) results: Results,
+            /// The value of the pair that a cursor has just returned the key of.
+            pub(crate) pair_value: Vec<u8>,
+            pub(crate) prepared: Option<Prepared>,
+        }
+
+        $(impl Thing for $Thing {
+            #[inline]
+            fn all(state: &mut State) -> (&mut Slab<Of<Self>>, Tools<'_>) {
+                let State { $slab, input, results, prepared, .. } = state;
+                ($slab, Tools { input, results, prepared })
+            }
+        })*
+
+        impl State {
+            /// Closes all that was opened through a store.
+            pub(crate) fn close_all(&mut self, store: u32) {
+                $(self.$slab.close_where(|of| of.store == store);)*
+            }
+
+            /// Keeps all that was opened through a store from being found, or brings it back.
+            pub(crate) fn park_all(&mut self, store: u32, parked: bool) {
+                $(self.$slab.park_where(parked, |of| of.store == store);)*
+            }
+        }
+    };
+}
+
+state! {
+    batches: Batch,
+    cursors: Cursor,
+    walks: Walk,
+    tables: Table,
+    caches: Cache,
+    computations: Computing,
+    feeds: Reader,
+    gauges: Arc<Gauge>,
 }
 
 /// What JavaScript and this module give each other before anything else.
@@ -68,6 +112,20 @@ impl State {
         self.stores.get(number).map(Shared::store).ok_or_else(Fault::closed)
     }
 
+    /// Gives a thing a number.
+    pub(crate) fn add<T: Thing>(&mut self, store: u32, encodings: Encodings, thing: T) -> u32 {
+        T::all(self).0.add(Of { store, encodings, thing })
+    }
+
+    /// What a call on one table or cache works with.
+    #[inline]
+    pub(crate) fn parts<'c, T: Thing>(&mut self, number: u32) -> Result<Parts<'_, T>, Fault<'c>> {
+        let (all, Tools { input, results, prepared }) = T::all(self);
+        let table = all.get(number).ok_or_else(Fault::closed)?;
+        let crossing = &mut prepared.as_mut().ok_or_else(Fault::bug)?.crossing;
+        Ok(Parts { table, input, results, crossing })
+    }
+
     /// The crossing buffer.
     pub(crate) fn crossing<'c>(&mut self) -> Result<&mut Crossing, Fault<'c>> {
         self.prepared.as_mut().map(|prepared| &mut prepared.crossing).ok_or_else(Fault::bug)
@@ -78,28 +136,6 @@ impl State {
         let raise = self.prepared.as_ref()?.raise;
         // SAFETY: `prepare` kept it in this environment, whose state this is.
         unsafe { js.kept(raise) }.ok()
-    }
-
-    /// Closes all that was opened through a store.
-    pub(crate) fn close_all(&mut self, store: u32) {
-        self.batches.close_where(|batch| batch.store == store);
-        self.cursors.close_where(|cursor| cursor.store == store);
-        self.walks.close_where(|walk| walk.store == store);
-        self.tables.close_where(|table| table.store == store);
-        self.caches.close_where(|cache| cache.store == store);
-        self.computations.close_where(|computing| computing.store == store);
-        self.feeds.close_where(|feed| feed.store == Some(store));
-    }
-
-    /// Keeps all that was opened through a store from being found, or brings it back.
-    pub(crate) fn park_all(&mut self, store: u32, parked: bool) {
-        self.batches.park_where(parked, |batch| batch.store == store);
-        self.cursors.park_where(parked, |cursor| cursor.store == store);
-        self.walks.park_where(parked, |walk| walk.store == store);
-        self.tables.park_where(parked, |table| table.store == store);
-        self.caches.park_where(parked, |cache| cache.store == store);
-        self.computations.park_where(parked, |computing| computing.store == store);
-        self.feeds.park_where(parked, |feed| feed.store == Some(store));
     }
 
     /// Ends what the closing of a store began: nothing of it is left, or it is open again.

@@ -10,24 +10,18 @@ use crate::encoding::{Column, Encodings};
 use crate::fault::{Answer, Fault};
 use crate::input::amount;
 use crate::js::Value;
-use crate::pairs::{INSERT, REPLACE};
-use crate::state::{Of, Parts, State};
+use crate::pairs::{DELETE, INSERT, REPLACE, UPSERT};
+use crate::state::{Parts, State};
 
 /// `openBatch(store)`: the number of a batch.
-pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn open_batch<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let store = call.number(0);
-    let thing = state.store(store)?.batch();
-    Ok(call.js.u32(state.batches.add(Of { store, encodings: Encodings::default(), thing }))?)
-}
-
-/// `freeBatch(batch)`
-pub(crate) fn free<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    state.batches.free(call.number(0));
-    Ok(Value::UNDEFINED)
+    let batch = state.store(store)?.batch();
+    Ok(call.js.u32(state.add(store, Encodings::default(), batch))?)
 }
 
 /// `batchLength(batch)`: the number of writes in it.
-pub(crate) fn len<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn batch_length<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     Ok(call.js.usize(state.batches.get(call.number(0)).map_or(0, |batch| batch.thing.len()))?)
 }
 
@@ -51,28 +45,24 @@ fn add<'c>(
     Ok(Value::UNDEFINED)
 }
 
-/// `batchInsert(batch, table, key, value)`, `batchReplace` and `batchUpsert`
+/// `batchInsert(batch, table, key, value)`, `batchReplace`, `batchUpsert` and, without a value, `batchDelete`
 pub(crate) fn write<'c, const VERB: u8>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    add(call, state, true, |batch, table, key, value| match VERB {
+    add(call, state, VERB != DELETE, |batch, table, key, value| match VERB {
         INSERT => batch.insert(table, key, value),
         REPLACE => batch.replace(table, key, value),
-        _ => batch.upsert(table, key, value),
+        UPSERT => batch.upsert(table, key, value),
+        _ => batch.delete(table, key),
     })
 }
 
-/// `batchDelete(batch, table, key)`
-pub(crate) fn delete<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    add(call, state, false, |batch, table, key, _| batch.delete(table, key))
-}
-
 /// `batchIncrement(batch, table, key, by)`
-pub(crate) fn increment<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn batch_increment<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let (by, _) = amount(call.js, call.argument(3))?;
     add(call, state, false, |batch, table, key, _| batch.increment(table, key, by))
 }
 
 /// `batchExpect(batch, table, key, value)`: `undefined` for absent.
-pub(crate) fn expect<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn batch_expect<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let has_value = !call.js.is_nothing(call.argument(3));
     add(call, state, has_value, |batch, table, key, value| {
         batch.expect(table, key, has_value.then_some(value))

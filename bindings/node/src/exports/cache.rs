@@ -19,7 +19,7 @@ use crate::walk::{Halves, Walk, Way};
 
 /// `openCache(store, name, bytes, pairs, ttl, keys, values, default)`: the number of a cache, whose two codecs are then results
 /// to take. With neither `bytes` nor `pairs` it is one that is there, or `undefined`.
-pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn open_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let (store, name) = (call.number(0), call.string(1)?);
     let engine = state.store(store)?.in_memory();
     let found = engine.find_cache(&name);
@@ -42,7 +42,7 @@ pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let cache = engine.cache(&name, options.codecs(codecs.0, codecs.1))?;
     let (keys, values) = cache.codecs();
     state.results.set_names([keys, values]);
-    Ok(call.js.u32(state.caches.add(Of { store, encodings: Encodings::default(), thing: cache }))?)
+    Ok(call.js.u32(state.add(store, Encodings::default(), cache))?)
 }
 
 #[allow(clippy::cast_sign_loss, reason = "lib/shared/cache.js has checked that it is a count")]
@@ -51,20 +51,20 @@ fn size(call: &Call<'_>, position: usize) -> Option<usize> {
 }
 
 /// `caches(store)`: the number of results to take, their names.
-pub(crate) fn all<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn caches<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let caches = state.store(call.number(0))?.in_memory().caches();
     state.results.set_names(caches.iter().map(Cache::name));
     Ok(call.js.usize(state.results.len())?)
 }
 
 /// `dropCache(store, name)`: whether it was there.
-pub(crate) fn drop<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn drop_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let store = state.store(call.number(0))?.in_memory();
     Ok(call.js.boolean(store.drop_cache(&call.string(1)?))?)
 }
 
 /// `cacheFigures(cache)`: an object as JSON.
-pub(crate) fn figures<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn cache_figures<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let cache = &state.parts::<Cache>(call.number(0))?.table.thing;
     let counted = cache.stats();
     let ttl = cache.default_ttl().filter(|&ttl| ttl < Duration::MAX);
@@ -83,7 +83,7 @@ pub(crate) fn figures<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 }
 
 /// `cachePeek(cache, key)`: the value, which is not counted as a use of the pair.
-pub(crate) fn peek<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn cache_peek<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let Parts { table, input, crossing, .. } = keyed::<Cache>(call, state)?;
     match table.thing.peek(&input.key) {
         Some(value) => single(call.js, crossing, Column::Value, table.encodings.values, &value),
@@ -92,7 +92,7 @@ pub(crate) fn peek<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 }
 
 /// `cacheTtl(cache, key)`: in milliseconds, `Infinity` where the pair does not expire, 0 where it is absent.
-pub(crate) fn remaining<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn cache_ttl<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let parts = keyed::<Cache>(call, state)?;
     let millis = match parts.table.thing.ttl(&parts.input.key) {
         None => 0.0,
@@ -103,19 +103,18 @@ pub(crate) fn remaining<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 }
 
 /// `cacheTouch(cache, key, ttl)`: whether the key was there.
-pub(crate) fn touch<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn cache_touch<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let Parts { table: Of { thing: cache, .. }, input, .. } = keyed::<Cache>(call, state)?;
     let ttl = Cache::lifetime(call.js, call.argument(2)).or(cache.default_ttl()).unwrap_or(Duration::MAX);
     Ok(call.js.boolean(cache.touch(&input.key, Some(ttl))?)?)
 }
 
 /// `openCacheWalk(cache, halves)`: the number of a walk past all pairs.
-pub(crate) fn open_walk<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn open_cache_walk<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let halves = Halves::of(call.number(1));
-    let Of { store, encodings, thing: cache } = state.parts::<Cache>(call.number(0))?.table;
+    let &Of { store, encodings, thing: ref cache } = state.parts::<Cache>(call.number(0))?.table;
     let walk = Walk::new(Way::Any(cache.iter()), halves, usize::MAX);
-    let walk = Of { store: *store, encodings: *encodings, thing: walk };
-    Ok(call.js.u32(state.walks.add(walk))?)
+    Ok(call.js.u32(state.add(store, encodings, walk))?)
 }
 
 // --- computations
@@ -124,14 +123,13 @@ pub(crate) fn open_walk<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 /// that is to be newer than what is there now.
 pub(crate) fn begin_computation<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let Parts { table, input, .. } = keyed::<Cache>(call, state)?;
-    let Of { store, encodings, thing: cache } = table;
+    let &Of { store, encodings, thing: ref cache } = table;
     twindex::check_key(&input.key)?;
     // Before the value is looked at, so that no deletion in between is missed.
     let computation = cache.computation(&input.key, false);
     let seen = if call.flag(2) { cache.peek(&input.key) } else { None };
-    let thing = Computing { computation, key: input.key.clone(), seen };
-    let computing = Of { store: *store, encodings: *encodings, thing };
-    Ok(call.js.u32(state.computations.add(computing))?)
+    let computing = Computing { computation, key: input.key.clone(), seen };
+    Ok(call.js.u32(state.add(store, encodings, computing))?)
 }
 
 /// `computationStands(computation)`: whether what it computes is still wanted.
@@ -156,10 +154,4 @@ pub(crate) fn store_computed<'c>(call: &Call<'c>, state: &mut State) -> Answer<'
         }
         Err(error) => Err(error.into()),
     }
-}
-
-/// `freeComputation(computation)`
-pub(crate) fn free_computation<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    state.computations.free(call.number(0));
-    Ok(Value::UNDEFINED)
 }

@@ -16,7 +16,7 @@ use crate::shared::Refusal;
 use crate::state::State;
 
 /// `saveCache(cache, path, isLater)`: writes it to a file, which is replaced in one step.
-pub(crate) fn save<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn save_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let (cache, path) = (state.parts::<Cache>(call.number(0))?.table.thing.clone(), call.string(1)?);
     let task = move || {
         twindex_durable::save_cache(&cache, path)?;
@@ -26,7 +26,7 @@ pub(crate) fn save<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 }
 
 /// `dumpCache(cache, isLater)`: a `Buffer`.
-pub(crate) fn dump<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn dump_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let cache = state.parts::<Cache>(call.number(0))?.table.thing.clone();
     let task = move || {
         let mut bytes = Growing::default();
@@ -54,7 +54,7 @@ impl Source {
 /// `loadCache(store, name, source, capacity, ttl, keys, values, isLater)`: loads a cache from bytes or from the file with this
 /// path, into a store. The capacity is in pairs, or in bytes where it is negative. The capacity, the time to live and the codecs are those that were saved, where they are `undefined`.
 #[allow(clippy::cast_sign_loss, reason = "lib/shared/cache.js has checked that it is a count")]
-pub(crate) fn load<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn load_cache<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let (store, name) = (state.store(call.number(0))?.in_memory().clone(), call.string(1)?);
     let source = match call.js.get_bytes(call.argument(2)) {
         Some(bytes) => {

@@ -12,7 +12,7 @@ use crate::state::State;
 const ARGUMENTS: usize = 64;
 
 /// `runCommandLine(...arguments)`: runs `twindex` with these arguments, the program's name first: the exit code.
-pub(crate) fn run<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn run_command_line<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let mut room = [Value::UNDEFINED; ARGUMENTS];
     let mut arguments = Vec::new();
     for &argument in call.all(&mut room) {

@@ -1,6 +1,6 @@
 //! The verbs on many pairs: `begin`, then `stage` as often as it takes, then the verb, which works on what was
-//! staged. So all arguments are converted and checked before the first write. Each has one function for tables and one for
-//! caches.
+//! staged. So all arguments are converted and checked before the first write. Some are for
+//! tables alone.
 
 use twindex_durable::Table;
 
@@ -52,29 +52,21 @@ pub(crate) fn booleans<'c>(js: Js<'c>, booleans: &[bool]) -> Answer<'c> {
     Ok(js.buffer(&collected(booleans.iter().copied().map(u8::from))?)?)
 }
 
-/// `insertMany(ttl)`, `replaceMany` and `upsertMany`: whether each took effect.
+/// `insertMany(ttl)`, `replaceMany`, `upsertMany` and `deleteMany`: whether each took effect.
 pub(crate) fn write<'c, T: Pairs, const VERB: u8>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let ttl = T::lifetime(call.js, call.argument(0));
-    booleans(
-        call.js,
-        &run::<T, _>(state, |of, staged, _| of.thing.write_many::<VERB>(&staged.pairs()?, ttl))?,
-    )
-}
-
-/// `deleteMany()`: whether each took effect.
-pub(crate) fn delete<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    booleans(call.js, &run::<T, _>(state, |of, staged, _| of.thing.delete_many(&staged.keys()?))?)
+    booleans(call.js, &run::<T, _>(state, |of, staged, _| of.thing.write_many::<VERB>(staged, ttl))?)
 }
 
 /// `containsMany()`
-pub(crate) fn contains<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn contains_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let found =
         run::<Table, _>(state, |of, staged, _| Ok(of.thing.in_memory().contains_many(&staged.keys()?)))?;
     booleans(call.js, &found)
 }
 
 /// `compareAndSwapMany()`: whether each was as expected.
-pub(crate) fn compare_and_swap<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn compare_and_swap_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let done =
         run::<Table, _>(state, |of, staged, _| Ok(of.thing.compare_and_swap_many(&staged.swaps()?)?))?;
     booleans(call.js, &done)
@@ -92,7 +84,7 @@ pub(crate) fn select<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer
 }
 
 /// `incrementMany()`: the number of results to take.
-pub(crate) fn increment<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn increment_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let count = run::<Table, _>(state, |of, staged, results| {
         results.begin(Encodings::default(), &[]);
         let sums = of.thing.increment_many(&staged.amounts()?)?;

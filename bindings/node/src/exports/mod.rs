@@ -14,7 +14,8 @@ pub(crate) mod verbs;
 use crate::call::Call;
 use crate::crossing::Crossing;
 use crate::fault::Answer;
-use crate::state::{Prepared, State};
+use crate::js::Value;
+use crate::state::{Prepared, State, Thing};
 
 /// `prepare(raise)`: takes the function that makes errors, `(code, message, details, value?) => Error`, and returns the
 /// crossing buffer.
@@ -23,4 +24,10 @@ pub(crate) fn prepare<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let (crossing, buffer) = Crossing::new(call.js)?;
     state.prepared = Some(Prepared { raise, crossing });
     Ok(buffer)
+}
+
+/// `free...(number)`: lets go of a thing, and of its number.
+pub(crate) fn free<'c, T: Thing>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+    T::all(state).0.free(call.number(0));
+    Ok(Value::UNDEFINED)
 }

@@ -61,12 +61,6 @@ pub(crate) fn open_cursor<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> 
     Ok(call.js.u32(state.cursors.add(cursor))?)
 }
 
-/// `freeCursor(cursor)`
-pub(crate) fn free_cursor<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    state.cursors.free(call.number(0));
-    Ok(Value::UNDEFINED)
-}
-
 /// A pair of strings of up to so many bytes crosses as one string: whoever keeps one of the two keeps both.
 const PAIR_BYTES: usize = 1 << 10;
 /// What stands for the length of the key where only that crosses.
@@ -158,7 +152,7 @@ fn take_block<'c>(call: &Call<'c>, state: &mut State, collect: usize, more: More
 /// `openWalk(table, halves, way, limit, from, low, to, high)`: the number of a walk. `halves` is 1 for keys, 2 for
 /// values, 3 for both; `way` is 0 for any, 1 for up, 2 for down, and only these two have a range.
 #[allow(clippy::cast_sign_loss, reason = "lib/shared/options.js has checked that it is a count")]
-pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn open_walk<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let halves = Halves::of(call.number(1));
     let left = call.js.get_f64(call.argument(3)).map_or(usize::MAX, |limit| limit as usize);
     let way = match call.number(2) {
@@ -168,8 +162,7 @@ pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     };
     let table = state.parts::<Table>(call.number(0))?.table;
     let (store, encodings) = (table.store, table.encodings);
-    let walk = Of { store, encodings, thing: Walk::new(way, halves, left) };
-    Ok(call.js.u32(state.walks.add(walk))?)
+    Ok(call.js.u32(state.add(store, encodings, Walk::new(way, halves, left)))?)
 }
 
 /// `scanBlock(table, way, limit, collect, from, low, to, high)`: the first pairs of a range, in one block, without a walk that
@@ -182,21 +175,15 @@ pub(crate) fn scan_block<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     state.results.begin(encodings, Halves::BOTH.columns());
     state.results.expect_one_block();
     let more = if walk.fill(&mut state.results) {
-        More::Walk(state.walks.add(Of { store, encodings, thing: walk }))
+        More::Walk(state.add(store, encodings, walk))
     } else {
         More::Nothing
     };
     take_block(call, state, 3, more)
 }
 
-/// `freeWalk(walk)`
-pub(crate) fn free<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    state.walks.free(call.number(0));
-    Ok(Value::UNDEFINED)
-}
-
 /// `walk(walk, collect)`: the next block.
-pub(crate) fn next<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn walk<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let Of { encodings, thing: walk, .. } = state.walks.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
     state.results.begin(*encodings, walk.halves.columns());
     let is_more = walk.fill(&mut state.results);

@@ -32,7 +32,7 @@ fn add<'c>(call: &Call<'c>, state: &mut State, store: Shared) -> Answer<'c> {
 // --- open and close
 
 /// `openStore()`: the number of a new store.
-pub(crate) fn open<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn open_store<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     add(call, state, Shared::own(Store::new()))
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn load_file<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 }
 
 /// `closeStore(store, isLater)`: lets go of the store and all that was opened through it, or where that fails of nothing.
-pub(crate) fn close<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn close_store<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let number = call.number(0);
     let Some(shared) = state.stores.close(number) else {
         return task::run(call.js, state, call.flag(1), Box::new(|| Ok(Outcome::Nothing)));
@@ -127,7 +127,7 @@ pub(crate) fn close<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 }
 
 /// `freeStore(store)`: for an object that is gone.
-pub(crate) fn free<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn free_store<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     state.close_all(call.number(0));
     state.stores.free(call.number(0));
     Ok(Value::UNDEFINED)
@@ -150,7 +150,7 @@ pub(crate) fn tables<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 }
 
 /// `storeMemory(store)`: in bytes.
-pub(crate) fn memory<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn store_memory<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     Ok(call.js.usize(state.store(call.number(0))?.memory())?)
 }
 

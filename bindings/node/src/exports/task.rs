@@ -11,13 +11,14 @@ use serde_json::{Value as Json, json};
 use twindex_durable::{Error, Recovery, Report, Torn};
 
 use crate::call::{Call, revisit};
+use crate::encoding::Encodings;
 use crate::fault::{Answer, Fault};
 use crate::feed::Block;
 use crate::gauge::Gauge;
 use crate::js::{Deferred, Js, Value, check};
 use crate::notices;
 use crate::shared::{Refusal, Shared};
-use crate::state::State;
+use crate::state::{NO_STORE, State};
 
 /// What a task ends with.
 pub(crate) enum Outcome {
@@ -180,18 +181,12 @@ pub(crate) fn notices_behind<'c>(call: &Call<'c>, _: &mut State) -> Answer<'c> {
 
 /// The gauge in an argument, or one that nobody looks at.
 pub(crate) fn gauge(call: &Call<'_>, state: &State, position: usize) -> Arc<Gauge> {
-    state.gauges.get(call.number(position)).cloned().unwrap_or_default()
+    state.gauges.get(call.number(position)).map(|of| Arc::clone(&of.thing)).unwrap_or_default()
 }
 
 /// `openGauge()`: the number of a gauge.
 pub(crate) fn open_gauge<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    Ok(call.js.u32(state.gauges.add(Arc::default()))?)
-}
-
-/// `freeGauge(gauge)`
-pub(crate) fn free_gauge<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    state.gauges.free(call.number(0));
-    Ok(Value::UNDEFINED)
+    Ok(call.js.u32(state.add(NO_STORE, Encodings::default(), Arc::<Gauge>::default()))?)
 }
 
 /// `gaugePairs(gauge)`: the pairs that the task has come past.

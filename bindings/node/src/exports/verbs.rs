@@ -1,18 +1,44 @@
-//! The verbs of tables and caches, on one pair each. Their first argument is the number of a table or cache. Writes to a
-//! cache have a time to live behind the value, in milliseconds: `undefined` for that of the cache, `Infinity` for ever.
+//! The verbs of tables and caches, on one pair each. JavaScript finds those of tables in `native.table` and those of caches in
+//! `native.cache`. Their first argument is the number of a table or cache. Writes to a cache have a time to live behind the
+//! value, in milliseconds: `undefined` for that of the cache, `Infinity` for ever.
 
 use twindex::{Index, TableOptions};
 use twindex_durable::Table;
 
-use crate::call::Call;
+use super::{free, many};
+use crate::call::{Call, Native};
 use crate::crossing::Region;
 use crate::encoding::{Column, Encoding, Encodings};
 use crate::fault::{Answer, Fault};
 use crate::input::amount;
 use crate::js::Value;
-use crate::pairs::Pairs;
+use crate::pairs::{DELETE, INSERT, Pairs, REPLACE, UPSERT};
 use crate::results::single;
-use crate::state::{Of, Parts, State};
+use crate::state::{Parts, State};
+
+/// The functions of either kind.
+pub(crate) const fn of<T: Pairs>() -> [(&'static str, Native); 18] {
+    [
+        ("see", see::<T>),
+        ("free", free::<T>),
+        ("size", size::<T>),
+        ("clear", clear::<T>),
+        ("insert", write::<T, INSERT>),
+        ("replace", write::<T, REPLACE>),
+        ("upsert", write::<T, UPSERT>),
+        ("delete", delete::<T>),
+        ("select", select::<T>),
+        ("contains", contains::<T>),
+        ("increment", increment::<T>),
+        ("compare_and_swap", compare_and_swap::<T>),
+        ("begin", many::begin::<T>),
+        ("insert_many", many::write::<T, INSERT>),
+        ("replace_many", many::write::<T, REPLACE>),
+        ("upsert_many", many::write::<T, UPSERT>),
+        ("delete_many", many::write::<T, DELETE>),
+        ("select_many", many::select::<T>),
+    ]
+}
 
 // --- the things themselves
 
@@ -34,35 +60,29 @@ pub(crate) fn open_table<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let table = state.store(store)?.table_with(&call.string(1)?, options)?;
     let (keys, values) = table.codecs();
     state.results.set_names([keys, values]);
-    Ok(call.js.u32(state.tables.add(Of { store, encodings: Encodings::default(), thing: table }))?)
+    Ok(call.js.u32(state.add(store, Encodings::default(), table))?)
 }
 
-/// `seeTable(table, keysAreBytes, valuesAreBytes)`: says how its pairs cross, which is as strings until then.
-pub(crate) fn see<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+/// `see(table, keysAreBytes, valuesAreBytes)`: says how its pairs cross, which is as strings until then.
+fn see<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let encoding = |position| if call.flag(position) { Encoding::Bytes } else { Encoding::Text };
     let of = T::all(state).0.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
     of.encodings = Encodings { keys: encoding(1), values: encoding(2) };
     Ok(Value::UNDEFINED)
 }
 
-/// `freeTable(table)`
-pub(crate) fn free<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    T::all(state).0.free(call.number(0));
-    Ok(Value::UNDEFINED)
-}
-
 /// `size(table)`: the number of pairs.
-pub(crate) fn size<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+fn size<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     Ok(call.js.usize(state.parts::<T>(call.number(0))?.table.thing.len())?)
 }
 
 /// `tableMemory(table)`: in bytes.
-pub(crate) fn memory<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+pub(crate) fn table_memory<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     Ok(call.js.usize(state.parts::<Table>(call.number(0))?.table.thing.memory())?)
 }
 
 /// `clear(table)`
-pub(crate) fn clear<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+fn clear<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     state.parts::<T>(call.number(0))?.table.thing.clear()?;
     Ok(Value::UNDEFINED)
 }
@@ -82,7 +102,7 @@ pub(super) fn keyed<'c, 's, T: Pairs>(
 }
 
 /// `insert(table, key, value)`, `replace` and `upsert`: whether it took effect.
-pub(crate) fn write<'c, T: Pairs, const VERB: u8>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+fn write<'c, T: Pairs, const VERB: u8>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     state.input.ask(call.js, Region::Key, call.argument(1));
     state.input.ask(call.js, Region::Value, call.argument(2));
     let mut parts = state.parts::<T>(call.number(0))?;
@@ -94,19 +114,19 @@ pub(crate) fn write<'c, T: Pairs, const VERB: u8>(call: &Call<'c>, state: &mut S
 }
 
 /// `delete(table, key)`: whether it took effect.
-pub(crate) fn delete<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+fn delete<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let parts = keyed::<T>(call, state)?;
-    Ok(call.js.boolean(parts.table.thing.delete(&parts.input.key)?)?)
+    Ok(call.js.boolean(parts.table.thing.write::<DELETE>(&parts.input.key, &[], None)?)?)
 }
 
 /// `contains(table, key)`
-pub(crate) fn contains<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+fn contains<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let parts = keyed::<T>(call, state)?;
     Ok(call.js.boolean(parts.table.thing.contains(&parts.input.key))?)
 }
 
 /// `select(table, key)`: the value, see [`single`], or `undefined`.
-pub(crate) fn select<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+fn select<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let Parts { table, input, crossing, .. } = keyed::<T>(call, state)?;
     let (key, out) = (&input.key, &mut input.value);
     out.clear();
@@ -118,7 +138,7 @@ pub(crate) fn select<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer
 }
 
 /// `increment(table, key, by)`: the sum, a number or a bigint like `by`.
-pub(crate) fn increment<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+fn increment<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let parts = keyed::<T>(call, state)?;
     let (by, is_bigint) = amount(call.js, call.argument(2))?;
     let sum = parts.table.thing.increment(&parts.input.key, by)?;
@@ -126,7 +146,7 @@ pub(crate) fn increment<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Ans
 }
 
 /// `compareAndSwap(table, key, expected, value)`: whether the value was as expected; `undefined` for none.
-pub(crate) fn compare_and_swap<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
+fn compare_and_swap<'c, T: Pairs>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let mut parts = keyed::<T>(call, state)?;
     let has_expected = parts.read_present(call.js, Region::Expected, call.argument(2))?;
     let has_value = parts.read_present(call.js, Region::Value, call.argument(3))?;
