@@ -6,6 +6,9 @@ import { encodingError } from './errors.js'
 import { isWellFormed } from './text.js'
 import { DEPTH, hasOnlyItems, isPlain, refusal } from './values.js'
 
+/** Whether it is finite, and not -0. */
+const isNumber = (number) => number - number === 0 && (number !== 0 || 1 / number > 0)
+
 /** Whether a value is read back as it is. */
 function isJson(value, depth) {
   switch (typeof value) {
@@ -13,7 +16,7 @@ function isJson(value, depth) {
     case 'boolean':
       return true
     case 'number':
-      return Number.isFinite(value) && !Object.is(value, -0)
+      return isNumber(value)
     case 'object':
       break
     default:
@@ -22,7 +25,12 @@ function isJson(value, depth) {
   if (value === null) return true
   if (depth > DEPTH) return false
   if (Array.isArray(value)) {
-    for (let at = 0; at < value.length; at++) if (!isJson(value[at], depth + 1)) return false
+    for (let at = 0; at < value.length; at++) {
+      const each = value[at]
+      // Without a call for what arrays mostly have.
+      if (typeof each === 'number' ? !isNumber(each) : typeof each !== 'string' && !isJson(each, depth + 1))
+        return false
+    }
     return isJsonArray(value)
   }
   if (!isPlain(value)) return false

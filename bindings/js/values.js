@@ -29,7 +29,8 @@ export function isPlain(value) {
 
 /** Whether an array has nothing but items: not as that of a match, whose properties would be lost. */
 export function hasOnlyItems(array) {
-  return Object.keys(array).length <= array.length && Object.getOwnPropertySymbols(array).length === 0
+  // Their values, since to make the names of all items takes eight times as long.
+  return Object.values(array).length <= array.length && Object.getOwnPropertySymbols(array).length === 0
 }
 
 function classOf(value) {
