@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 
 use crate::allocation::with_room;
 use crate::error::{self, Result};
+use crate::layout::is_plain;
 
 /// The bytes of such an object, which stay where they are for as long as this is there.
 pub(crate) struct Buffer<'py> {
@@ -22,7 +23,7 @@ pub(crate) struct Buffer<'py> {
 impl<'py> Buffer<'py> {
     /// That of this object. `None` for one without memory to show.
     ///
-    /// An object may refuse to show its memory, have it in several pieces, or have pointers in it: that is an error which
+    /// An object may refuse to show its memory, have it in several pieces, or may have pointers in it: that is an error which
     /// says so.
     pub(crate) fn of(what: &str, object: &Bound<'py, PyAny>) -> Result<Option<Self>> {
         const FLAGS: i32 = ffi::PyBUF_ND | ffi::PyBUF_FORMAT;
@@ -41,8 +42,8 @@ impl<'py> Buffer<'py> {
             return Err(if is_refusal { error::no_bytes(what, object, cause) } else { cause.into() });
         }
         let buffer = Self { view, attached: PhantomData };
-        if buffer.has_pointers() {
-            return Err(error::wrong_type(what, "bytes, not pointers", object));
+        if !is_plain(buffer.format(), buffer.view.itemsize.cast_unsigned()) {
+            return Err(error::wrong_type(what, "bytes or numbers, not what may be pointers", object));
         }
         Ok(Some(buffer))
     }
@@ -63,26 +64,14 @@ impl<'py> Buffer<'py> {
 
     /// Whether its items are bytes, in one dimension.
     pub(crate) fn is_of_bytes(&self) -> bool {
-        self.view.ndim == 1 && self.format().is_none_or(|format| format == b"B")
+        self.view.ndim == 1 && self.format() == b"B"
     }
 
-    /// Whether its items are or have addresses, as those of arrays of objects or of text in C do: `O`, `P`, `&`, `X`, `z`, and
-    /// `Z` unless it stands for a complex number. Not in the names of fields, which stand between colons.
-    fn has_pointers(&self) -> bool {
-        let Some(format) = self.format() else { return false };
-        format.split(|&byte| byte == b':').step_by(2).any(|types| {
-            types.iter().enumerate().any(|(at, kind)| match kind {
-                b'Z' => !matches!(types.get(at + 1), Some(b'f' | b'd' | b'g')),
-                kind => b"OP&Xz".contains(kind),
-            })
-        })
-    }
-
-    /// What its items are, where it says so.
-    fn format(&self) -> Option<&[u8]> {
+    /// What its items are: bytes unless it says so.
+    fn format(&self) -> &[u8] {
         let format = self.view.format;
         // SAFETY: a format is text that ends with a zero, and lives as long as the view.
-        (!format.is_null()).then(|| unsafe { CStr::from_ptr(format) }.to_bytes())
+        if format.is_null() { b"B" } else { unsafe { CStr::from_ptr(format) }.to_bytes() }
     }
 }
 

@@ -24,6 +24,7 @@ mod files;
 mod fork;
 mod groups;
 mod interrupts;
+mod layout;
 mod memory;
 mod notices;
 mod objects;

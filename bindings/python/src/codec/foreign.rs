@@ -1,8 +1,8 @@
 //! Values by way of Python packages: JSON and pickles by the standard library, `MessagePack` by `msgpack`.
 
 use pyo3::exceptions::{
-    PyAttributeError, PyBufferError, PyEOFError, PyImportError, PyOverflowError, PyRecursionError,
-    PyTypeError, PyValueError,
+    PyAttributeError, PyBufferError, PyEOFError, PyImportError, PyLookupError, PyOverflowError,
+    PyRecursionError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -105,10 +105,15 @@ impl Format {
     pub(super) fn decode<'py>(&self, stored: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let py = stored.py();
         self.decode.bind(py).call1((stored,)).map_err(|cause| {
-            let is_cut = cause.is_instance_of::<PyEOFError>(py);
-            // Arrays in arrays, deeper than Python goes.
-            let is_deep = cause.is_instance_of::<PyRecursionError>(py);
-            if self.is_refusal(py, &cause) || is_cut || is_deep {
+            // Cut off, or arrays in arrays, deeper than Python goes.
+            let is_bad =
+                cause.is_instance_of::<PyEOFError>(py) || cause.is_instance_of::<PyRecursionError>(py);
+            // A class that is gone, or that no longer takes what it once was.
+            let is_of_class = self.nesting.is_none()
+                && (cause.is_instance_of::<PyImportError>(py)
+                    || cause.is_instance_of::<PyLookupError>(py)
+                    || cause.is_instance_of::<PyTypeError>(py));
+            if self.is_refusal(py, &cause) || is_bad || is_of_class {
                 return self.unreadable(stored).caused_by(py, cause);
             }
             cause.into()
