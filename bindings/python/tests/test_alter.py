@@ -15,7 +15,7 @@ def forget(_: object) -> Any:
 
 
 @pytest.mark.parametrize(("codec", "value"), [("bytes", b"1"), ("str", "1"), ("int", 1)])
-def test_a_function_that_returns_nothing_is_told_so(codec: Any, value: Any) -> None:
+def test_function_that_returns_nothing_is_an_error(codec: Any, value: Any) -> None:
     """It deleted the pair."""
     table: twindex.Table[Any, Any] = twindex.Store().table("t", values=codec)
     table["key"] = value
@@ -55,21 +55,10 @@ def test_delete_and_keep() -> None:
     assert (repr(DELETE), repr(KEEP)) == ("twindex.DELETE", "twindex.KEEP")
 
 
-def test_a_default_stands_for_an_absent_value_alone() -> None:
+def test_default_stands_for_an_absent_value_alone() -> None:
     table: twindex.Table[str, Any] = twindex.Store().table("t", values="int")
     assert [table.alter("key", lambda found: found + 1, 10) for _ in range(3)] == [True] * 3
     assert table["key"] == 13
     with pytest.raises(twindex.ArgumentTypeError, match="value must be int"):
         table.alter("absent", lambda found: found, "x")
     assert len(table) == 1
-
-
-def test_alter_at_a_closed_or_dropped_table() -> None:
-    store = twindex.Store()
-    table = store.table("t", values="int")
-    store.drop_table("t")
-    with pytest.raises(twindex.TableDroppedError):
-        table.alter("key", lambda _: 1)
-    store.close()
-    with pytest.raises(twindex.ClosedError):
-        table.alter("key", lambda _: KEEP)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import mmap
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 import twindex
+from support import IS_LINUX, raw
 
 TIB = 1 << 40
 
@@ -19,7 +19,7 @@ TIB = 1 << 40
 @pytest.fixture(scope="module")
 def huge() -> Iterator[Any]:
     """8 TiB of zeros, none of which takes up memory or disk space."""
-    if sys.platform != "linux":
+    if not IS_LINUX:
         pytest.skip("a file cannot be so large everywhere")
     with tempfile.TemporaryFile() as file:
         file.truncate(8 * TIB)
@@ -47,20 +47,20 @@ TOO_LARGE = (twindex.ValueTooLargeError, "a value of 8796093022208 bytes")
         (lambda table, huge: table.compare_and_swap_many([(b"", None, huge)]), TOO_LARGE),
     ],
 )
-def test_a_buffer_that_is_too_long_is_not_copied(
+def test_buffer_that_is_too_long_is_not_copied(
     use: Callable[[Any, Any], object], error: tuple[type[twindex.Error], str], huge: Any
 ) -> None:
     """It was copied before its length was checked, which ended the process."""
-    table = twindex.Store().table("t", "sorted", keys="bytes", values="bytes")
+    table = raw("sorted")
     kind, message = error
     with pytest.raises(kind, match=message):
         use(table, huge)
     assert len(table) == 0
 
 
-def test_a_batch_takes_no_buffer_that_is_too_long(huge: Any) -> None:
+def test_batch_takes_no_buffer_that_is_too_long(huge: Any) -> None:
     store = twindex.Store()
-    table = store.table("t", keys="bytes", values="bytes")
+    table = raw(store=store)
     with store.batch() as batch:
         for key, value in ((huge, b""), (b"", huge)):
             with pytest.raises((twindex.KeyTooLongError, twindex.ValueTooLargeError)):
@@ -68,9 +68,9 @@ def test_a_batch_takes_no_buffer_that_is_too_long(huge: Any) -> None:
         assert len(batch) == 0
 
 
-def test_a_buffer_that_is_too_long_for_a_key_is_absent(huge: Any) -> None:
+def test_buffer_that_is_too_long_for_a_key_is_absent(huge: Any) -> None:
     """As `bytes` of that length are; and as a bound of a range it may have any length."""
-    table = twindex.Store().table("t", "sorted", keys="bytes", values="bytes")
+    table = raw("sorted")
     table.update({b"": b"1", b"\0": b"2", b"\0" * 65_535: b"3", b"\1": b"4"})
     assert huge not in table
     assert table.get(huge) is table.pop(huge, None) is None
@@ -87,7 +87,7 @@ def test_a_buffer_that_is_too_long_for_a_key_is_absent(huge: Any) -> None:
                 table.insert(long, b"")
 
 
-def test_a_dump_that_is_larger_than_memory_is_refused(huge: Any) -> None:
+def test_dump_that_is_larger_than_memory_is_refused(huge: Any) -> None:
     with pytest.raises(MemoryError):
         twindex.Store.load(huge)
 
@@ -109,16 +109,16 @@ def test_items_of_a_tuple_that_are_too_long_are_only_counted() -> None:
 @pytest.mark.parametrize(
     "empty", [bytearray(), array.array("d"), memoryview(b"").cast("d"), memoryview(b"ab")[1:1]]
 )
-def test_a_buffer_without_bytes_is_empty(empty: Any) -> None:
+def test_buffer_without_bytes_is_empty(empty: Any) -> None:
     """An array of no numbers was refused as if it were no buffer."""
-    table = twindex.Store().table("t", keys="bytes", values="bytes")
+    table = raw()
     assert table.insert(empty, empty)
     assert list(table.items()) == [(b"", b"")]
 
 
-def test_why_a_buffer_is_refused() -> None:
+def test_error_says_why_a_buffer_is_refused() -> None:
     """The message asked for a memoryview where it was given one."""
-    table: Any = twindex.Store().table("t", keys="bytes", values="bytes")
+    table = raw()
     with pytest.raises(
         twindex.ArgumentTypeError, match=r"key must have its bytes in one piece.*C-contiguous"
     ):

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import _thread
-import os
 import pickle
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,12 +15,8 @@ from typing import Any
 import pytest
 
 import twindex
+from support import in_threads
 from twindex import Change
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "app.twx"
 
 
 @pytest.fixture
@@ -77,57 +70,20 @@ def test_batches_come_whole_in_order_and_as_the_codecs_show_them(path: Path) -> 
     assert there(whole) == batches
 
 
-WRITER = """
-import sys, twindex
-with twindex.open(sys.argv[1]) as store:
-    users = store.table("users")
-    for number in range(int(sys.argv[2])):
-        with store.batch() as batch:
-            batch.upsert(users, "one", str(number))
-            batch.upsert(users, "two", str(number))
-"""
-
-
-def test_another_process_is_waited_for(path: Path) -> None:
-    with twindex.open(path) as store:
-        store.table("users")
-    with twindex.open(path, read_only=True) as copy:
-        changes = copy.changes()
-        with subprocess.Popen([sys.executable, "-c", WRITER, str(path), "300"]) as writer:
-            for number in range(300):
-                batch = next(changes)
-                assert batch.changes == [Change("put", "users", key, str(number)) for key in ("one", "two")]
-        assert writer.returncode == 0
-        assert changes.poll() is None
-        assert copy.refresh() > 0
-        assert changes.position == copy.position
-
-
-def test_a_position_that_was_compacted_away_tells_of_the_oldest(path: Path, store: twindex.Store) -> None:
-    users = store.table("users")
-    position = store.position
+def test_error_of_a_compacted_position_names_the_oldest(store: twindex.Store) -> None:
+    users, position = store.table("users"), store.position
     users["ada"] = "1"
-    reading = store.changes(position)
     store.compact()
-    users["bob"] = "2"
     with pytest.raises(twindex.PositionGoneError) as gone:
         store.changes(position)
-    assert gone.value.position == position
-    oldest = gone.value.oldest
-    assert oldest in str(gone.value)
-    assert (copy := pickle.loads(pickle.dumps(gone.value))).oldest == oldest
-    assert str(copy) == str(gone.value)
-    assert [change.key for change in next(store.changes(oldest)).changes] == ["bob"]
-    # Who had it open reads on.
-    assert [batch.changes[0].key for batch in there(reading)] == ["ada", "bob"]
-    # What to do: a copy, and its position.
-    with twindex.open(path, read_only=True) as copied:
-        assert sorted(copied.table("users")) == ["ada", "bob"]
-        users["eve"] = "3"
-        assert [batch.changes[0].key for batch in there(copied.changes())] == ["eve"]
+    assert (gone.value.position, gone.value.oldest in str(gone.value)) == (position, True)
+    copy = pickle.loads(pickle.dumps(gone.value))
+    assert (copy.oldest, str(copy)) == (gone.value.oldest, str(gone.value))
+    users["bob"] = "2"
+    assert [change.key for change in next(store.changes(copy.oldest)).changes] == ["bob"]
 
 
-def test_some_tables_alone_with_codecs_of_ones_own(store: twindex.Store) -> None:
+def test_feed_of_some_tables_shows_them_by_their_codecs(store: twindex.Store) -> None:
     position = store.position
     codec: twindex.Codec[date] = twindex.Codec(
         "date", lambda day: day.isoformat().encode(), lambda text: date.fromisoformat(bytes(text).decode())
@@ -139,9 +95,7 @@ def test_some_tables_alone_with_codecs_of_ones_own(store: twindex.Store) -> None
     other["b"] = "1"
     # Without the codec: an error, which comes again until it is named.
     blind = store.changes(position)
-    assert next(blind).changes[0].table == "days"
-    next(blind)
-    next(blind)
+    assert [next(blind).changes[0].table for _ in range(3)] == ["days", "other", "other"]
     before = blind.position
     for _ in range(2):
         with pytest.raises(twindex.WrongCodecError, match=r'"days".*"date"'):
@@ -154,11 +108,11 @@ def test_some_tables_alone_with_codecs_of_ones_own(store: twindex.Store) -> None
     ]
     # Also behind what was passed over.
     assert changes.position == store.position
-    raw = there(store.changes(position, tables=[store.table("days", keys="bytes", values="bytes")]))
-    assert raw[1].changes[0].key == b"1815-12-10"
+    seen = there(store.changes(position, tables=[store.table("days", keys="bytes", values="bytes")]))
+    assert seen[1].changes[0].key == b"1815-12-10"
 
 
-def test_bytes_that_a_codec_cannot_show_are_an_error_and_nothing_is_passed_over(store: twindex.Store) -> None:
+def test_nothing_is_passed_over_that_a_codec_cannot_show(store: twindex.Store) -> None:
     store.table("t")
     changes = store.changes()
     store.table("t", keys="bytes")[b"\xff"] = "1"
@@ -168,13 +122,12 @@ def test_bytes_that_a_codec_cannot_show_are_an_error_and_nothing_is_passed_over(
     assert next(store.changes(changes.position, raw=True)).changes[0].key == b"\xff"
 
 
-def test_it_waits_for_a_while_or_until_it_is_closed(store: twindex.Store) -> None:
-    users = store.table("users")
-    changes = store.changes()
+def test_feed_waits_until_its_timeout_or_its_end(path: Path) -> None:
+    store = twindex.open(path)
+    users, changes = store.table("users"), store.changes()
     begun = time.monotonic()
-    assert changes.wait(0.05) is None
+    assert changes.wait(0.05) is changes.wait(0) is None
     assert time.monotonic() - begun >= 0.05
-    assert changes.wait(0) is None
     waiter = threading.Timer(0.05, users.upsert, ("ada", "1"))
     waiter.start()
     batch = changes.wait()
@@ -191,15 +144,19 @@ def test_it_waits_for_a_while_or_until_it_is_closed(store: twindex.Store) -> Non
     reader.join(60)
     assert not reader.is_alive()
     users["eve"] = "3"
-    assert list(changes) == []
-    assert (changes.poll(), changes.wait(1)) == (None, None)
+    assert (list(changes), changes.poll(), changes.wait(1)) == ([], None, None)
     with store.changes() as scoped:
         pass
     assert list(scoped) == []
+    closing = threading.Timer(0.02, store.close)
+    closing.start()
+    with pytest.raises(twindex.ClosedError):
+        next(store.changes())
+    closing.join()
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no list of what is open")
-def test_a_closed_feed_or_store_has_no_descriptor(path: Path) -> None:
+def test_closed_feed_or_store_has_no_descriptor(path: Path) -> None:
     def descriptors() -> int:
         links = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
         return sum(str(path) in link for link in links)
@@ -227,118 +184,67 @@ def test_a_closed_feed_or_store_has_no_descriptor(path: Path) -> None:
             feed.poll()
 
 
-def test_closing_the_store_ends_a_thread_that_waits(path: Path) -> None:
-    store = twindex.open(path)
-    raised: list[BaseException] = []
-
-    def read() -> None:
-        try:
-            next(changes)
-        except twindex.ClosedError as error:
-            raised.append(error)
-
-    changes = store.changes()
-    reader = threading.Thread(target=read)
-    reader.start()
-    time.sleep(0.02)
-    store.close()
-    reader.join(60)
-    assert len(raised) == 1
-    with pytest.raises(twindex.ClosedError):
-        store.changes()
-
-
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no such signals")
-def test_a_signal_ends_the_waiting(store: twindex.Store) -> None:
-    changes = store.changes()
+def test_signal_ends_the_waiting(store: twindex.Store) -> None:
     # A shell lets what it runs in the background ignore this signal.
     earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.05, _thread.interrupt_main)
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            next(changes)
+            next(store.changes())
     finally:
         timer.join()
         signal.signal(signal.SIGINT, earlier)
 
 
-def test_others_run_while_it_waits(store: twindex.Store) -> None:
-    changes = store.changes()
-    count = 0
-    reader = threading.Thread(target=next, args=(changes,))
-    reader.start()
-    while reader.is_alive():
-        count += 1
-        if count == 1000:
-            store.table("users")["ada"] = "1"
-    assert count >= 1000
-
-
-def test_threads_share_one_and_each_batch_comes_once(store: twindex.Store) -> None:
+def test_threads_share_a_feed_and_each_batch_comes_once(store: twindex.Store) -> None:
     table = store.table("t", values="int")
     changes = store.changes()
     seen: list[int] = []
-    readers = [
-        threading.Thread(target=lambda: seen.extend(batch.changes[0].value for batch in changes))
-        for _ in range(4)
-    ]
-    for reader in readers:
-        reader.start()
-    for number in range(1000):
-        table["a"] = number
-    end = time.monotonic() + 60
-    while len(seen) < 1000:
-        assert time.monotonic() < end
-        time.sleep(0.001)
-    changes.close()
-    for reader in readers:
-        reader.join()
+
+    def work(thread: int) -> None:
+        if thread > 0:
+            seen.extend(batch.changes[0].value for batch in changes)
+            return
+        for number in range(1000):
+            table["a"] = number
+        end = time.monotonic() + 60
+        while len(seen) < 1000:
+            assert time.monotonic() < end
+            time.sleep(0.001)
+        changes.close()
+
+    in_threads(5, work)
     assert sorted(seen) == list(range(1000))
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_a_child_of_fork_cannot_use_it(store: twindex.Store) -> None:
-    changes = store.changes()
-    child = os.fork()
-    if child == 0:
-        try:
-            next(changes)
-        except twindex.ForkedError:
-            os._exit(7)
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 def test_wrong_arguments(store: twindex.Store, tmp_path: Path) -> None:
     loosely: Any = store
-    for position in ["", "x", "0123456789abcdef-", "0123456789abcdef--1"]:
-        with pytest.raises(twindex.NotAPositionError):
-            store.changes(position)
-    with pytest.raises(twindex.PositionGoneError):
-        store.changes("0123456789abcdef-7")
-    wrong: list[dict[str, Any]] = [{"position": 1}, {"tables": 1}, {"tables": ["users"]}, {"tables": "users"}]
-    for arguments in wrong:
-        with pytest.raises(twindex.ArgumentTypeError):
-            loosely.changes(**arguments)
     changes: Any = store.changes()
-    for kind in ["1", [], b""]:
-        with pytest.raises(twindex.ArgumentTypeError):
-            changes.wait(kind)
-    for timeout in [-1.0, float("nan"), float("inf")]:
-        with pytest.raises(twindex.OptionError):
-            changes.wait(timeout)
-    with pytest.raises(TypeError):
-        pickle.dumps(changes)
-    with pytest.raises(twindex.NoFileError):
-        _ = twindex.Store().position
-    with pytest.raises(twindex.NoFileError):
-        twindex.Store().changes()
-    with pytest.raises(twindex.IoError):
-        twindex.changes(tmp_path / "none.twx")
-    with twindex.open(tmp_path / "unlogged.twx", durability="none") as unlogged:
-        with pytest.raises(twindex.NoLogError):
-            _ = unlogged.position
-        with pytest.raises(twindex.NoLogError):
-            unlogged.changes()
+    unlogged = twindex.open(tmp_path / "unlogged.twx", durability="none")
+    cases: list[tuple[type[Exception], list[Any]]] = [
+        (
+            twindex.NotAPositionError,
+            [lambda text=text: loosely.changes(text) for text in ("", "x", f"{0:016x}-", f"{0:016x}--1")],
+        ),
+        (twindex.PositionGoneError, [lambda: store.changes("0123456789abcdef-7")]),
+        (
+            twindex.ArgumentTypeError,
+            [lambda tables=tables: loosely.changes(tables=tables) for tables in (1, ["users"], "users")]
+            + [lambda kind=kind: changes.wait(kind) for kind in ("1", b"", object())]
+            + [lambda: loosely.changes(position=1)],
+        ),
+        (
+            twindex.OptionError,
+            [lambda time=time: changes.wait(time) for time in (-1.0, float("nan"), float("inf"))],
+        ),
+        (TypeError, [lambda: pickle.dumps(changes)]),
+        (twindex.NoFileError, [lambda: twindex.Store().position, lambda: twindex.Store().changes()]),
+        (twindex.IoError, [lambda: twindex.changes(tmp_path / "none.twx")]),
+        (twindex.NoLogError, [lambda: unlogged.position, unlogged.changes]),
+    ]
+    for error, calls in cases:
+        for call in calls:
+            with pytest.raises(error):
+                call()

@@ -2,11 +2,11 @@
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from support import IS_LINUX, output_of
 from twindex import _twindex
 
 # What each thread does over and over. Each runs Python code below native code, or waits for the interpreter's lock there.
@@ -42,11 +42,8 @@ time.sleep(0.02)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_interpreter_ends_quietly_while_daemon_threads_call(kind: str, tmp_path: Path) -> None:
-    program = PROGRAM.format(kind=KINDS[kind])
-    command = [sys.executable, "-c", program, str(tmp_path / "app.twx")]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+def test_interpreter_ends_quietly_while_daemon_threads_call(kind: str, path: Path) -> None:
+    assert output_of(PROGRAM.format(kind=KINDS[kind]), path) == ""
 
 
 # What neither runs Python code, nor frees or collects objects, nor takes the interpreter's lock.
@@ -64,7 +61,7 @@ Py_NewRef _Py_IncRef
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("nm"), reason="reads the library by nm")
+@pytest.mark.skipif(not IS_LINUX or not shutil.which("nm"), reason="reads the library by nm")
 def test_functions_that_may_take_the_lock_are_guarded() -> None:
     listing = subprocess.run(
         ["nm", "-D", "-u", _twindex.__file__], capture_output=True, text=True, check=True

@@ -15,9 +15,12 @@ from pathlib import Path
 import pytest
 
 import twindex
+from support import raw
 
 if sys.platform == "win32":
     pytest.skip("there is no fork", allow_module_level=True)
+
+pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 
 
 def in_child(body: Callable[[], None]) -> None:
@@ -26,6 +29,7 @@ def in_child(body: Callable[[], None]) -> None:
     child = os.fork()
     if child == 0:
         try:
+            signal.alarm(60)
             body()
         except BaseException:  # noqa: BLE001
             os.write(writer, traceback.format_exc().encode())
@@ -37,19 +41,18 @@ def in_child(body: Callable[[], None]) -> None:
     assert os.waitpid(child, 0)[1] == 0, report
 
 
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_every_use_in_a_child_is_an_error() -> None:
-    store = twindex.Store()
+def test_every_use_in_a_child_is_an_error(path: Path) -> None:
+    store = twindex.open(path)
     table = store.table("t", "sorted", keys="int", values="int")
     table.update({key: key for key in range(1000)})
-    cursor, scan, view = table.cursor(), table.scan(), table.items()
+    cursor, scan, view, changes = table.cursor(), table.scan(), table.items(), store.changes()
     assert next(scan) == cursor.scan_asc_next() == (0, 0)
 
     def child() -> None:
         uses: list[Callable[[], object]] = [
             store.tables,
             store.dump,
-            lambda: store.table("t", "sorted", keys="bytes", values="bytes"),
+            lambda: store.table("t"),
             lambda: store.memory,
             store.__enter__,
             lambda: len(table),
@@ -60,14 +63,21 @@ def test_every_use_in_a_child_is_an_error() -> None:
             lambda: list(view),
             cursor.scan_asc_next,
             lambda: next(scan),
+            lambda: next(changes),
         ]
         for use in uses:
             with pytest.raises(twindex.ForkedError, match="forked"):
                 use()
         assert not store.closed
-        own = twindex.Store().table("t", keys="bytes", values="bytes")
-        own[b"a"] = b"1"
-        assert own[b"a"] == b"1"
+        own = twindex.Store()
+        raw(store=own)[b"a"] = b"1"
+
+        def grandchild() -> None:
+            with pytest.raises(twindex.ForkedError):
+                own.table("t")
+
+        in_child(grandchild)
+        assert raw(store=own)[b"a"] == b"1"
         store.close()
         with pytest.raises(twindex.ClosedError):
             store.tables()
@@ -78,14 +88,10 @@ def test_every_use_in_a_child_is_an_error() -> None:
     store.close()
 
 
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_what_was_inherited_goes_quietly_while_other_threads_wrote() -> None:
     """The child has no such threads: to drop a table that one of them held a lock of would take for ever."""
     store = twindex.Store()
-    handles = [
-        store.table("t", "sorted", keys="bytes", values="bytes"),
-        store.table("h", keys="bytes", values="bytes"),
-    ]
+    handles = [raw("sorted", store), store.table("h", keys="bytes", values="bytes")]
     done = threading.Event()
 
     def write(table: twindex.Table[bytes, bytes]) -> None:
@@ -100,8 +106,7 @@ def test_what_was_inherited_goes_quietly_while_other_threads_wrote() -> None:
 
     def child() -> None:
         nonlocal store, handles, writers
-        kept = [iter(table) for table in handles if not table.index]
-        del store, handles, writers, kept
+        del store, handles, writers
         gc.collect()
 
     try:
@@ -113,24 +118,7 @@ def test_what_was_inherited_goes_quietly_while_other_threads_wrote() -> None:
             writer.join()
 
 
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_grandchild_is_a_child_too() -> None:
-    def child() -> None:
-        store = twindex.Store()
-        store.table("t", keys="bytes", values="bytes")[b"a"] = b"1"
-
-        def grandchild() -> None:
-            with pytest.raises(twindex.ForkedError):
-                store.table("t", keys="bytes", values="bytes")
-
-        in_child(grandchild)
-        assert store.table("t", keys="bytes", values="bytes")[b"a"] == b"1"
-
-    in_child(child)
-
-
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_child_saves_what_it_made_while_the_parent_was_saving(tmp_path: Path) -> None:
+def test_child_saves_what_it_made_while_the_parent_was_saving(tmp_path: Path) -> None:
     """Saving was under a lock of the process, which the child inherited locked: it waited for ever."""
     cache = twindex.Cache(maxsize=200_000, keys="int", values="bytes")
     cache.update(dict.fromkeys(range(100_000), bytes(200)))
@@ -141,7 +129,6 @@ def test_a_child_saves_what_it_made_while_the_parent_was_saving(tmp_path: Path) 
             cache.save(tmp_path / "parent.twx")
 
     def child() -> None:
-        signal.alarm(60)
         own = twindex.Cache(maxsize=10)
         own["a"] = 1
         own.save(tmp_path / "child.twx")

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tracemalloc
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
-from twindex import Store
+import twindex
+from support import IS_LINUX, SHORT_OF_MEMORY, Index, output_of, raw
 
 MIB = 1 << 20
 
+is_limited = pytest.mark.skipif(not IS_LINUX, reason="a process cannot be given less memory here")
 
-@pytest.mark.parametrize("index", ["hash", "sorted"])
-def test_large_values_are_read_ahead_one_at_a_time(index: Literal["hash", "sorted"]) -> None:
-    table = Store().table("t", index=index, keys="bytes", values="bytes")
+
+def test_large_values_are_read_ahead_one_at_a_time(index: Index) -> None:
+    table = raw(index)
     for key in range(32):
         table[bytes([key])] = b"v" * MIB
     ways: list[Iterable[object]] = [table.items(), table.values()]
@@ -32,61 +31,37 @@ def test_large_values_are_read_ahead_one_at_a_time(index: Literal["hash", "sorte
         finally:
             tracemalloc.stop()
         assert peak < 4 * MIB
+    assert sorted(table) == [bytes([key]) for key in range(32)]
 
 
-@pytest.mark.parametrize("index", ["hash", "sorted"])
-def test_keys_of_large_values_come_without_them(index: Literal["hash", "sorted"]) -> None:
-    table = Store().table("t", index=index, keys="bytes", values="bytes")
-    for key in range(64):
-        table[bytes([key])] = b"v" * MIB
-    assert sorted(table) == [bytes([key]) for key in range(64)]
-
-
-def test_popitem_of_a_hash_table_meets_every_pair_once() -> None:
-    table = Store().table("t", keys="bytes", values="bytes")
-    pairs = {b"%d" % number: b"v%d" % number for number in range(5_000)}
-    table.update(pairs)
-    popped = dict(table.popitem() for _ in range(2_000))
-    # Keys that were to come next are gone, others are new, and so are some values.
-    for key in [key for key in pairs if key not in popped][::2]:
-        del table[key]
-    table.update((b"new %d" % number, b"v") for number in range(1_000))
-    for key in list(table)[::3]:
-        table[key] = b"changed"
-    left = dict(table)
-    assert dict(table.popitem() for _ in range(len(table))) == left
-    with pytest.raises(KeyError, match="empty"):
-        table.popitem()
-    table[b"again"] = b"1"
-    assert table.popitem() == (b"again", b"1")
-
-
-@pytest.mark.parametrize("length", [0, 100, 5_000, MIB])
-def test_many_values_of_any_length_come_in_order(length: int) -> None:
-    table = Store().table("t", keys="bytes", values="bytes")
-    keys = [b"%d" % number for number in range(200)]
-    for number, key in enumerate(keys):
-        table[key] = b"%d" % number + b"v" * (length if number % 3 else 0)
-    wanted = [*keys, b"absent", *keys]
-    found = table.select_many(wanted)
-    assert found == [table.get(key) for key in wanted]
+def test_scan_of_large_values_reads_fewer_ahead() -> None:
+    """A block of 256 values of a mebibyte would be a quarter of a gibibyte that nobody asked for."""
+    table = twindex.Store().table("t", "sorted", keys="int", values="bytes")
+    table.update(dict.fromkeys(range(2000), b""))
+    table.update({key: bytes(MIB) for key in range(16, 40)})
+    scan = table.scan()
+    assert [next(scan)[0] for _ in range(25)] == list(range(25))
+    for key in range(33, 2000):
+        table.delete(key)
+    assert len(list(scan)) < 40
 
 
 LIMITED = """
-import resource
-import twindex
-from twindex import Store
-
 store = {store}
-raw = dict(keys="bytes", values="bytes")
-table, log = store.table("t", **raw), store.table("log", index="sorted", **raw)
-large = b"v" * (48 << 20)
+table, log = store.table("t", **RAW), store.table("log", index="sorted", **RAW)
+large = b"v" * (12 << 20)
 for one in table, log:
     one[b"a"] = one[b"b"] = large
 keys, pairs = [b"a"] * 8_000_000, [(b"a", b"b")] * 4_000_000
-with open("/proc/self/statm") as file:
-    used = int(file.read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + (32 << 20), -1))
+store.flush()
+limit_memory(0)
+# What was free before is in use now, wherever it was.
+ballast = []
+try:
+    while True:
+        ballast.append(bytearray(1 << 20))
+except MemoryError:
+    del ballast[-8:]
 try:
     {expression}
 except MemoryError:
@@ -96,6 +71,7 @@ except MemoryError:
 """
 
 
+@is_limited
 @pytest.mark.parametrize(
     "expression",
     [
@@ -121,12 +97,12 @@ except MemoryError:
         "table.increment_many(pairs)",
     ],
 )
-def test_a_result_that_memory_is_refused_for_is_an_error(expression: str) -> None:
-    if sys.platform != "linux":
-        pytest.skip("a process cannot be given less memory here")
-    refused("Store()", expression)
+def test_result_that_memory_is_refused_for_is_an_error(expression: str) -> None:
+    program = SHORT_OF_MEMORY + LIMITED.format(store="twindex.Store()", expression=expression)
+    assert output_of(program) == "refused\n"
 
 
+@is_limited
 @pytest.mark.parametrize("durability", ["everysec", "always"])
 @pytest.mark.parametrize(
     "expression",
@@ -137,29 +113,21 @@ def test_a_result_that_memory_is_refused_for_is_an_error(expression: str) -> Non
         "table.insert_many([(b'c', large)])",
     ],
 )
-def test_the_log_of_a_file_is_short_of_memory_too(tmp_path: Path, durability: str, expression: str) -> None:
+def test_change_that_the_log_has_no_memory_for_is_an_error(
+    path: Path, durability: str, expression: str
+) -> None:
     """The record of a change was made once the change was in memory, and ended the process where there was none for it."""
-    if sys.platform != "linux":
-        pytest.skip("a process cannot be given less memory here")
-    refused(f"twindex.open({str(tmp_path / 'app.twx')!r}, durability={durability!r})", expression)
-
-
-def refused(store: str, expression: str) -> None:
-    program = LIMITED.format(store=store, expression=expression)
-    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
+    store = f"twindex.open({str(path)!r}, durability={durability!r})"
+    program = SHORT_OF_MEMORY + LIMITED.format(store=store, expression=expression)
+    assert output_of(program) == "refused\n"
 
 
 EXHAUSTED = """
-import resource
-import twindex
-
-table = twindex.Store().table("t", {index!r}, keys="bytes", values="bytes")
+import sys
+table = twindex.Store().table("t", sys.argv[1], **RAW)
 table.update((b"%d" % number, b"v" * 400) for number in range(20_000))
 pairs, kept = table.items(), []
-with open("/proc/self/statm") as file:
-    used = int(file.read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used, -1))
+limit_memory(0)
 for _ in range(20):
     try:
         while True:
@@ -171,24 +139,16 @@ print(len(list(pairs)))
 """
 
 
-@pytest.mark.parametrize("index", ["hash", "sorted"])
-def test_reading_ahead_holds_one_memory_error(index: str) -> None:
+@is_limited
+def test_reading_ahead_holds_one_memory_error(index: Index) -> None:
     """A block held one for each pair that could not be made. Python has sixteen, and ended the process."""
-    if sys.platform != "linux":
-        pytest.skip("a process cannot be given less memory here")
-    program = EXHAUSTED.format(index=index)
-    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "20000\n"), done.stderr
+    assert output_of(SHORT_OF_MEMORY + EXHAUSTED, index) == "20000\n"
 
 
 REFUSED = """
-import resource, twindex
-store = twindex.Store({limit})
-table = store.table("t", keys="bytes", values="bytes")
+table = twindex.Store({limit}).table("t", **RAW)
 value = b"v" * (48 << 20)
-with open("/proc/self/statm") as file:
-    used = int(file.read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + (32 << 20), -1))
+limit_memory(32 << 20)
 try:
     table[b"a"] = value
 except twindex.MemoryLimitError as error:
@@ -196,15 +156,11 @@ except twindex.MemoryLimitError as error:
 """
 
 
+@is_limited
 @pytest.mark.parametrize(
     ("limit", "says"), [("", "the system has no memory"), ("1000000", "limit is 1000000")]
 )
-def test_who_refused_memory_is_told(limit: str, says: str) -> None:
-    """The error named a memory limit of 18,446,744,073,709,551,615 bytes where the system had refused memory."""
-    if sys.platform != "linux":
-        pytest.skip("a process cannot be given less memory here")
-    done = subprocess.run(
-        [sys.executable, "-c", REFUSED.format(limit=limit)], check=False, capture_output=True, text=True
-    )
-    assert says in done.stdout, (done.stdout, done.stderr)
-    assert ("limit" in done.stdout) == bool(limit)
+def test_error_names_who_refused_memory(limit: str, says: str) -> None:
+    told = output_of(SHORT_OF_MEMORY + REFUSED.format(limit=limit))
+    assert says in told
+    assert ("limit" in told) == bool(limit)

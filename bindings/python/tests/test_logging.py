@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import twindex
+from support import python
 
 
 class Keeping(logging.Handler):
@@ -50,7 +49,7 @@ def write_for_ever(table: twindex.Table[str, str]) -> None:
         time.sleep(0.01)
 
 
-def test_a_file_that_is_gone_is_told(tmp_path: Path, told: Keeping) -> None:
+def test_file_that_is_gone_is_logged(tmp_path: Path, told: Keeping) -> None:
     path = tmp_path / "100%s.twx"
     store = twindex.open(path)
     users = store.table("users")
@@ -87,21 +86,25 @@ while copy.stats()["follow_error"] is None:
 """
 
 
-def run(path: Path, configure: str, fork: str = "") -> str:
-    program = PROGRAM.format(configure=configure, fork=fork)
-    command = [sys.executable, "-c", program, str(path)]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stderr
+FORK = "pid = os.fork()\nif pid: sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))"
 
 
-def test_it_is_silent_until_logging_is_configured(tmp_path: Path) -> None:
-    assert run(tmp_path / "app.twx", "") == ""
-
-
-def test_what_is_told_at_the_end_of_the_program_arrives(tmp_path: Path) -> None:
-    assert "WARNING:twindex:" in run(tmp_path / "app.twx", "logging.basicConfig()")
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_a_child_of_fork_is_told_of_its_own_stores(tmp_path: Path) -> None:
-    fork = "pid = os.fork()\nif pid: sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))"
-    assert "WARNING:twindex:" in run(tmp_path / "app.twx", "logging.basicConfig()", fork)
+@pytest.mark.parametrize(
+    ("configure", "fork", "expected"),
+    [
+        ("", "", ""),
+        ("logging.basicConfig()", "", "WARNING:twindex:"),
+        pytest.param(
+            "logging.basicConfig()",
+            FORK,
+            "WARNING:twindex:",
+            marks=pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork"),
+        ),
+    ],
+    ids=["silent until it is configured", "until the end of the program", "in a child of fork"],
+)
+def test_what_happens_in_the_background_is_logged(
+    path: Path, configure: str, fork: str, expected: str
+) -> None:
+    done = python(PROGRAM.format(configure=configure, fork=fork), path)
+    assert (done.returncode, expected in done.stderr, bool(done.stderr)) == (0, True, bool(expected))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import pytest
 
 import twindex
+from support import output_of
 
 
 def day_to_bytes(day: date) -> bytes:
@@ -25,20 +24,6 @@ def day_of_bytes(raw: bytes) -> date:
 DAYS = twindex.Codec("iso-date", day_to_bytes, day_of_bytes)
 
 
-def loosely(store: twindex.Store) -> Any:
-    """The store for calls that the stubs refuse."""
-    return store
-
-
-def test_text_unless_told() -> None:
-    store = twindex.Store()
-    table = store.table("t")
-    table["a"] = "1"
-    assert table.codecs == ("str", "str")
-    assert store.table("mixed", values="json").codecs == ("str", "json")
-    assert dict(store.table("t", keys="bytes", values="bytes")) == {b"a": b"1"}
-
-
 @pytest.mark.parametrize(
     ("keys", "values", "pair"),
     [
@@ -49,16 +34,16 @@ def test_text_unless_told() -> None:
         ("int", "json", (2**63 - 1, 2**64)),
     ],
 )
-def test_a_table_remembers_in_memory_in_dumps_and_in_files(
-    keys: Any, values: Any, pair: tuple[Any, Any], tmp_path: Path
+def test_table_remembers_its_codecs_in_memory_dumps_and_files(
+    keys: Any, values: Any, pair: tuple[Any, Any], path: Path
 ) -> None:
-    file = tmp_path / "app.twx"
-    with twindex.open(file, durability="none") as kept:
+    with twindex.open(path, durability="none") as kept:
         table = kept.table("t", "sorted", keys=keys, values=values)
         table[pair[0]] = pair[1]
-    with twindex.open(file) as store:
-        for source in (store, twindex.Store.load(store.dump()), twindex.Store.load(file)):
-            again = loosely(source).table("t", "sorted")
+    with twindex.open(path) as store:
+        sources: list[Any] = [store, twindex.Store.load(store.dump()), twindex.Store.load(path)]
+        for source in sources:
+            again = source.table("t", "sorted")
             assert list(again.items()) == [pair]
             assert again.codecs == (keys, values)
             assert list(source.table("t", "sorted", keys=keys).items()) == [pair]
@@ -67,8 +52,8 @@ def test_a_table_remembers_in_memory_in_dumps_and_in_files(
             assert all(isinstance(stored, bytes) for both in raw.items() for stored in both)
 
 
-def test_a_mismatch_names_both() -> None:
-    store = loosely(twindex.Store())
+def test_mismatch_names_both() -> None:
+    store: Any = twindex.Store()
     store.table("t", keys="int", values="json")
     cases: list[tuple[dict[str, Any], str]] = [
         ({"keys": "str"}, 'the keys of table "t" have the codec "int", this needs "str"'),
@@ -83,7 +68,7 @@ def test_a_mismatch_names_both() -> None:
     assert store.table("t", keys="bytes").codecs == ("int", "json")
 
 
-def test_a_table_that_is_not_there_is_not_made() -> None:
+def test_table_is_not_made_without_create() -> None:
     store = twindex.Store()
     with pytest.raises(KeyError, match=r'^there is no table "t"$') as raised:
         store.table("t", create=False)
@@ -95,7 +80,7 @@ def test_a_table_that_is_not_there_is_not_made() -> None:
         store.table("t", "sorted", create=False)
 
 
-def test_a_codec_of_ones_own() -> None:
+def test_own_codec_serves_every_verb() -> None:
     store = twindex.Store()
     born = store.table("born", "sorted", keys=DAYS, values=DAYS)
     born.update({date(1912, 6, 23): date(1954, 6, 7), date(1815, 12, 10): date(1852, 11, 27)})
@@ -113,18 +98,17 @@ def test_a_codec_of_ones_own() -> None:
     assert again[date(1815, 12, 10)] == b"1852-11-27"
 
 
-def test_a_codec_of_ones_own_is_to_be_named_again(tmp_path: Path) -> None:
-    file = tmp_path / "app.twx"
-    with twindex.open(file) as store:
+def test_own_codec_is_named_each_time(path: Path) -> None:
+    with twindex.open(path) as store:
         store.table("born", keys=DAYS, values="str")[date(1815, 12, 10)] = "ada"
-    with twindex.open(file) as store:
+    with twindex.open(path) as store:
         with pytest.raises(twindex.WrongCodecError, match=r'keys of table "born".*"iso-date".*twindex.Codec'):
             store.table("born")
         assert dict(store.table("born", keys=DAYS)) == {date(1815, 12, 10): "ada"}
         assert dict(store.table("born", keys="bytes")) == {b"1815-12-10": "ada"}
 
 
-def test_a_pickle_is_read_only_where_it_is_named() -> None:
+def test_pickle_is_read_only_where_it_is_named() -> None:
     """To read one runs what it says, and the file says that there is one."""
     store = twindex.Store()
     store.table("t", values="pickle")["a"] = {1, 2}
@@ -133,7 +117,7 @@ def test_a_pickle_is_read_only_where_it_is_named() -> None:
     assert store.table("t", values="pickle")["a"] == {1, 2}
 
 
-def test_errors_of_ones_own_functions_pass() -> None:
+def test_errors_of_own_functions_pass() -> None:
     def fail(_: object) -> bytes:
         raise ZeroDivisionError("mine")
 
@@ -149,7 +133,7 @@ def test_errors_of_ones_own_functions_pass() -> None:
     assert len(table) == 1
 
 
-def test_what_a_codec_encodes_to_is_bytes() -> None:
+def test_own_codec_must_encode_to_bytes() -> None:
     codec: Any = twindex.Codec("text", lambda value: value, lambda raw: raw)
     table = twindex.Store().table("t", keys=codec)
     with pytest.raises(twindex.ArgumentTypeError, match=r'what codec "text" encodes to must be bytes.*str'):
@@ -171,40 +155,37 @@ def test_what_a_codec_encodes_to_is_bytes() -> None:
         (7, twindex.ArgumentTypeError),
     ],
 )
-def test_a_name_that_no_codec_of_ones_own_has(name: Any, kind: type[twindex.Error]) -> None:
+def test_name_that_no_own_codec_has(name: Any, kind: type[twindex.Error]) -> None:
     with pytest.raises(kind):
         twindex.Codec(name, day_to_bytes, day_of_bytes)
 
 
 def test_what_is_no_codec() -> None:
-    store = loosely(twindex.Store())
+    store: Any = twindex.Store()
     with pytest.raises(twindex.ArgumentTypeError, match="encode must be callable, not int: 1"):
-        twindex.Codec("x", loosely(1), day_of_bytes)  # type: ignore[arg-type]
+        twindex.Codec("x", 1, day_of_bytes)  # type: ignore[arg-type]
     with pytest.raises(twindex.ArgumentTypeError, match=r"values must be the name .*not tuple"):
         store.table("t", values=(day_to_bytes, day_of_bytes))
     assert store.tables() == []
 
 
-def test_a_table_with_a_codec_of_ones_own_is_pickled(tmp_path: Path) -> None:
-    with twindex.open(tmp_path / "app.twx") as store:
+def test_table_with_an_own_codec_is_pickled(path: Path) -> None:
+    with twindex.open(path) as store:
         table = store.table("born", keys=DAYS)
         table[date(1815, 12, 10)] = "ada"
         assert dict(pickle.loads(pickle.dumps(table))) == {date(1815, 12, 10): "ada"}
 
 
-def test_a_missing_package_is_noticed_at_once(tmp_path: Path) -> None:
-    file = tmp_path / "app.twx"
-    with twindex.open(file) as store:
+def test_missing_package_is_noticed_at_once(path: Path) -> None:
+    with twindex.open(path) as store:
         store.table("t", values="msgpack")["a"] = [1]
     program = (
         "import sys; sys.modules['msgpack'] = None\n"
         "import twindex\n"
-        f"store = twindex.open({str(file)!r})\n"
+        f"store = twindex.open({str(path)!r})\n"
         "try: store.table('t')\n"
         "except ImportError as error: print(error)\n"
         "print(store.table('t', values='bytes')['a'])"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert (
-        done.stdout == "the codec \"msgpack\" needs the package msgpack: pip install msgpack\nb'\\x91\\x01'\n"
-    )
+    expected = "the codec \"msgpack\" needs the package msgpack: pip install msgpack\nb'\\x91\\x01'\n"
+    assert output_of(program) == expected

@@ -6,17 +6,16 @@ import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import twindex
+from support import DEADLOCK_SECONDS, Index, in_threads, raw
 
 THREADS = 4
-#: Far longer than any of these takes: past it, threads wait for each other.
-DEADLOCK_SECONDS = 60.0
 
 
 @pytest.fixture(autouse=True)
@@ -27,27 +26,13 @@ def _switch_threads_often() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-def in_threads(work: Callable[[int], object]) -> list[Any]:
-    """Runs `work` in all threads at once and returns their results."""
-    barrier = threading.Barrier(THREADS)
-
-    def run(number: int) -> object:
-        barrier.wait()
-        return work(number)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        futures = [pool.submit(run, number) for number in range(THREADS)]
-        return [future.result(DEADLOCK_SECONDS) for future in futures]
-
-
-@pytest.fixture(params=["hash", "sorted"])
-def numbers(request: pytest.FixtureRequest) -> twindex.Table[int, int]:
-    index: Literal["hash", "sorted"] = request.param
+@pytest.fixture
+def numbers(index: Index) -> twindex.Table[int, int]:
     return twindex.Store().table("numbers", index, keys="int", values="int")
 
 
-def test_batches(numbers: twindex.Table[int, int]) -> None:
-    def work(thread: int) -> int:
+def test_every_pair_of_a_batch_has_one_winner(numbers: twindex.Table[int, int]) -> None:
+    def work(_: int) -> int:
         won = 0
         for start in range(0, 5000, 500):
             keys = range(start, start + 500)
@@ -55,35 +40,28 @@ def test_batches(numbers: twindex.Table[int, int]) -> None:
             assert numbers.select_many(keys) == list(keys)
             assert all(numbers.contains_many(keys))
             numbers.increment_many([(-1, 1)] * 100)
-        del thread
         return won
 
-    assert sum(in_threads(work)) == 5000
+    assert sum(in_threads(THREADS, work)) == 5000
     assert numbers[-1] == THREADS * 10 * 100
 
 
-def test_increments_one_by_one(numbers: twindex.Table[int, int]) -> None:
-    def work(_: int) -> None:
-        for _ in range(2000):
-            numbers.increment(7)
-
-    in_threads(work)
-    assert numbers[7] == THREADS * 2000
-
-
-def test_alter_is_atomic(numbers: twindex.Table[int, int]) -> None:
-    def work(_: int) -> None:
-        for _ in range(500):
-            assert numbers.alter(7, lambda value: (value or 0) + 1)
-
-    in_threads(work)
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda numbers: numbers.increment(7),
+        lambda numbers: numbers.alter(7, lambda value: (value or 0) + 1),
+    ],
+)
+def test_sums_of_threads_are_whole(numbers: twindex.Table[int, int], add: Callable[[Any], object]) -> None:
+    in_threads(THREADS, lambda _: [add(numbers) for _ in range(500)])
     assert numbers[7] == THREADS * 500
 
 
 def test_pop_and_setdefault_give_each_pair_to_one(numbers: twindex.Table[int, int]) -> None:
-    owners = in_threads(lambda thread: [numbers.setdefault(key, thread) for key in range(500)])
+    owners = in_threads(THREADS, lambda thread: [numbers.setdefault(key, thread) for key in range(500)])
     assert owners == [owners[0]] * THREADS
-    popped = in_threads(lambda _: sum(numbers.pop(key, None) is not None for key in range(500)))
+    popped = in_threads(THREADS, lambda _: sum(numbers.pop(key, None) is not None for key in range(500)))
     assert sum(popped) == 500
     numbers.update({key: key for key in range(500)})
 
@@ -95,37 +73,27 @@ def test_pop_and_setdefault_give_each_pair_to_one(numbers: twindex.Table[int, in
             except KeyError:
                 return taken
 
-    assert sorted(chain(*in_threads(drain))) == list(range(500))
+    assert sorted(chain(*in_threads(THREADS, drain))) == list(range(500))
 
 
-def test_one_cursor_for_all_threads() -> None:
+def test_threads_that_share_a_cursor_or_a_scan_get_each_pair_once() -> None:
     table = twindex.Store().table("t", "sorted", keys="int", values="int")
     table.update({key: -key for key in range(4000)})
-    cursor = table.cursor()
+    cursor, scan = table.cursor(), table.scan()
 
     def work(thread: int) -> list[tuple[int, int]]:
         if thread % 2:
             return list(chain(*iter(lambda: cursor.scan_asc_next_many(7), [])))
         return [pair for pair in iter(cursor.scan_asc_next, None) if pair is not None]
 
-    assert sorted(chain(*in_threads(work))) == [(key, -key) for key in range(4000)]
+    for share in (work, lambda _: list(scan)):
+        assert sorted(chain(*in_threads(THREADS, share))) == [(key, -key) for key in range(4000)]
 
 
-def test_one_scan_for_all_threads() -> None:
-    table = twindex.Store().table("t", "sorted", keys="int", values="int")
-    table.update({key: -key for key in range(4000)})
-    scan = table.scan()
-    assert sorted(chain(*in_threads(lambda _: list(scan)))) == [(key, -key) for key in range(4000)]
-
-
-@pytest.mark.parametrize(
-    "call", [lambda table, pairs: table.upsert_many(pairs), lambda table, _: dict(table)]
-)
-def test_other_threads_run_during_a_long_call(call: Callable[[Any, Any], object]) -> None:
-    """No thread is made to give up the interpreter here, so another one runs only where the call lets go of it."""
-    table = twindex.Store().table("t", "sorted", keys="bytes", values="bytes")
-    pairs = [(b"%06d" % number, b"v" * 100) for number in range(20_000)]
-    table.upsert_many(pairs)
+def another_runs_during(call: Callable[[], object], times: int) -> bool:
+    """Whether another thread runs during so many calls. None is made to give up the interpreter, so one runs only where the
+    call lets go of it.
+    """
     begin, ran = threading.Lock(), threading.Event()
 
     def run() -> None:
@@ -137,17 +105,42 @@ def test_other_threads_run_during_a_long_call(call: Callable[[Any, Any], object]
     thread.start()
     sys.setswitchinterval(1000)
     begin.release()
-    # More than one: the system may let the other thread wait.
-    for _ in range(100):
-        call(table, pairs)
-        if ran.is_set():
-            break
-    assert ran.is_set()
-    thread.join()
+    try:
+        return any(call() is ran or ran.is_set() for _ in range(times))
+    finally:
+        thread.join()
+
+
+PAIRS = [(b"%06d" % number, b"v" * 100) for number in range(20_000)]
+
+
+# More than one call: the system may let the other thread wait.
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda _, table: table.upsert_many(PAIRS),
+        lambda _, table: dict(table),
+        lambda _, table: table == dict(PAIRS),
+        lambda store, _: store.stats(),
+    ],
+)
+def test_other_threads_run_during_a_long_call(call: Callable[[Any, Any], object]) -> None:
+    store = twindex.Store()
+    table = raw("sorted", store)
+    table.upsert_many(PAIRS)
+    assert another_runs_during(lambda: call(store, table), 10_000)
+
+
+def test_other_threads_run_while_a_single_write_waits(path: Path) -> None:
+    """A writer that is too far ahead of the disk or of a compaction waits for it."""
+    store = twindex.open(path)
+    table, value = raw(store=store), bytes(50_000)
+    assert another_runs_during(lambda: table.upsert(b"key", value), 40_000)
+    store.close()
 
 
 def test_buffers_may_change_during_a_batch() -> None:
-    table = twindex.Store().table("t", keys="bytes", values="bytes")
+    table = raw()
     key = bytearray(b"a" * 64)
     done = threading.Event()
 
@@ -170,7 +163,7 @@ def test_buffers_may_change_during_a_batch() -> None:
     assert {len(found) for found in table} <= {64, 65}
 
 
-def test_alter_may_use_its_own_table(numbers: twindex.Table[int, int]) -> None:
+def test_functions_of_alter_and_arguments_may_use_the_table(numbers: twindex.Table[int, int]) -> None:
     def change(_: int | None) -> int:
         numbers.insert(1, 10)
         numbers.delete(2)
@@ -178,6 +171,15 @@ def test_alter_may_use_its_own_table(numbers: twindex.Table[int, int]) -> None:
 
     assert numbers.alter(0, change)
     assert dict(numbers) == {0: 3, 1: 10, 3: 1}
+    numbers.clear()
+
+    def pairs() -> Iterator[tuple[int, int]]:
+        for number in range(3):
+            yield number, len(numbers)
+            numbers.upsert(100 + number, 0)
+
+    assert numbers.insert_many(pairs()) == [True, True, True]
+    assert numbers.select_many([0, 1, 2]) == [0, 1, 2]
 
 
 def test_alter_is_called_again_after_a_write_in_between(numbers: twindex.Table[int, int]) -> None:
@@ -192,36 +194,9 @@ def test_alter_is_called_again_after_a_write_in_between(numbers: twindex.Table[i
     assert numbers.alter(7, change)
     assert seen == [None, 100, 200]
     assert numbers[7] == 201
-
-
-def test_an_exception_in_alter_changes_nothing(numbers: twindex.Table[int, int]) -> None:
-    numbers[7] = 1
     with pytest.raises(ZeroDivisionError):
         numbers.alter(7, lambda value: (value or 0) // 0)
-    assert numbers[7] == 1
-    numbers[7] = 2
-
-
-def test_alter_may_close_the_store() -> None:
-    store = twindex.Store()
-    table = store.table("t", keys="bytes", values="bytes")
-
-    def change(value: bytes | None) -> bytes:
-        store.close()
-        return value or b"new"
-
-    with pytest.raises(twindex.ClosedError):
-        table.alter(b"key", change)
-
-
-def test_arguments_may_use_the_table_while_they_are_read(numbers: twindex.Table[int, int]) -> None:
-    def pairs() -> Iterator[tuple[int, int]]:
-        for number in range(3):
-            yield number, len(numbers)
-            numbers.upsert(100 + number, 0)
-
-    assert numbers.insert_many(pairs()) == [True, True, True]
-    assert numbers.select_many([0, 1, 2]) == [0, 1, 2]
+    assert numbers[7] == 201
 
 
 def test_finalizers_may_use_the_table(numbers: twindex.Table[int, int]) -> None:
@@ -250,7 +225,7 @@ def test_finalizers_may_use_the_table(numbers: twindex.Table[int, int]) -> None:
     assert len(numbers) == 0
 
 
-def test_closing_while_others_work() -> None:
+def test_store_may_be_closed_while_others_work() -> None:
     for _ in range(20):
         store = twindex.Store()
         table = store.table("t", "sorted", keys="int", values="int")
@@ -267,5 +242,7 @@ def test_closing_while_others_work() -> None:
                 return error.code
             return "finished"
 
-        assert set(in_threads(work)) <= {"TWINDEX_CLOSED", "TWINDEX_TABLE_DROPPED"}
+        assert set(in_threads(THREADS, work)) <= {"TWINDEX_CLOSED", "TWINDEX_TABLE_DROPPED"}
         assert store.closed
+    with twindex.Store() as store, pytest.raises(twindex.ClosedError):
+        raw(store=store).alter(b"key", lambda _: (store.close(), b"new")[1])  # type: ignore[func-returns-value]

@@ -5,42 +5,36 @@ from __future__ import annotations
 import ctypes
 import gc
 import hashlib
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 import twindex
+from support import Index, raw
 
 LARGE = bytes(range(256)) * 40_000
 
 
-@pytest.fixture(params=["hash", "sorted"])
-def table(request: pytest.FixtureRequest) -> twindex.Table[bytes, bytes, Any, Any]:
-    index: Literal["hash", "sorted"] = request.param
-    return twindex.Store().table("t", index, keys="bytes", values="bytes")
-
-
-def view_of(table: twindex.Table[bytes, bytes, Any, Any], key: bytes) -> memoryview:
-    view = table.view(key)
-    assert view is not None
-    return view
+@pytest.fixture
+def table(index: Index) -> Any:
+    return raw(index)
 
 
 @pytest.mark.parametrize("size", [0, 1, 16, 511, 512, 513, 4095, 4096, 4097, 5000, 70_000, 3_000_000])
-def test_a_view_shows_the_value(table: twindex.Table[bytes, bytes, Any, Any], size: int) -> None:
+def test_view_shows_the_value(table: Any, size: int) -> None:
     table[b"key"] = LARGE[:size]
-    view = view_of(table, b"key")
+    view = table.view(b"key")
     assert view == LARGE[:size]
     assert (view.nbytes, view.format, view.readonly, view.c_contiguous) == (size, "B", True, True)
     assert table.view(b"absent") is None
     assert hashlib.sha256(view).digest() == hashlib.sha256(LARGE[:size]).digest()
 
 
-def test_a_large_value_is_not_copied(table: twindex.Table[bytes, bytes, Any, Any]) -> None:
+def test_large_value_is_not_copied(table: Any) -> None:
     table[b"key"] = LARGE
-    one, other = view_of(table, b"key"), view_of(table, b"key")
+    one, other = table.view(b"key"), table.view(b"key")
     assert address_of(one) == address_of(other)
-    assert address_of(view_of(table, b"key")[7:]) == address_of(one) + 7
+    assert address_of(table.view(b"key")[7:]) == address_of(one) + 7
 
 
 def address_of(view: memoryview) -> int:
@@ -53,9 +47,9 @@ def address_of(view: memoryview) -> int:
     return address
 
 
-def test_a_view_outlives_its_pair(table: twindex.Table[bytes, bytes, Any, Any]) -> None:
+def test_view_outlives_its_pair(table: Any) -> None:
     table[b"deleted"] = table[b"written"] = table[b"cleared"] = LARGE
-    views = [view_of(table, key) for key in (b"deleted", b"written", b"cleared")]
+    views = [table.view(key) for key in (b"deleted", b"written", b"cleared")]
     del table[b"deleted"]
     table[b"written"] = LARGE[::-1]
     table.clear()
@@ -64,11 +58,11 @@ def test_a_view_outlives_its_pair(table: twindex.Table[bytes, bytes, Any, Any]) 
     assert all(view == LARGE for view in views)
 
 
-def test_a_view_outlives_its_store() -> None:
+def test_view_outlives_its_store() -> None:
     with twindex.Store() as store:
-        table = store.table("t", keys="bytes", values="bytes")
+        table = raw(store=store)
         table[b"key"] = LARGE
-        view = view_of(table, b"key")
+        view = table.view(b"key")
     with pytest.raises(twindex.ClosedError):
         table.view(b"key")
     del store, table
@@ -76,9 +70,9 @@ def test_a_view_outlives_its_store() -> None:
     assert view == LARGE
 
 
-def test_a_view_is_read_only(table: twindex.Table[bytes, bytes, Any, Any]) -> None:
+def test_view_is_read_only(table: Any) -> None:
     table[b"key"] = LARGE
-    view: Any = view_of(table, b"key")
+    view: Any = table.view(b"key")
     with pytest.raises(TypeError, match="read-only"):
         view[0] = 1
     with pytest.raises((BufferError, TypeError)):
