@@ -59,13 +59,21 @@ pub(crate) fn no_cache(_: &Shared) -> Failed {
 }
 
 /// Where a store's file stands.
-pub(crate) struct Journal {
+#[derive(Clone, Copy)]
+struct Place {
     salt: u64,
     /// Where the next record begins.
     end: u64,
     position: Position,
     /// The next record says the position behind it: the file was written in another session until now.
     begins_session: bool,
+}
+
+/// The file of a store, and the ids that it has for the tables.
+pub(crate) struct Journal {
+    place: Place,
+    /// The file before, until this one has a record that it has not.
+    before: Option<Place>,
     tables: Vec<(u32, Table)>,
     next_id: u32,
     pub(crate) refusal: Option<Refusal>,
@@ -75,44 +83,52 @@ impl Journal {
     /// A journal for the file that a store was read from, which goes on in another session.
     pub(crate) fn of_file(end: LogEnd, session: u64, loader: &Loader) -> Self {
         let position = Position { session, ..end.position };
+        let place = Place { salt: end.salt, end: end.at, position, begins_session: true };
         let mut tables = Vec::new();
         for (id, table) in loader.tables() {
             tables.push((id, table.clone()));
         }
-        let (salt, end) = (end.salt, end.at);
-        Self { salt, end, position, begins_session: true, tables, next_id: loader.next_id(), refusal: None }
+        Self { place, before: None, tables, next_id: loader.next_id(), refusal: None }
     }
 
     /// A journal for a store that is in no file yet.
     pub(crate) fn new(store: &Store) -> Self {
         let tables: Vec<_> = (0..).zip(store.tables()).collect();
         let next_id = tables.len() as u32;
-        let position = Position::start(0);
-        Self { salt: 0, end: 0, position, begins_session: false, tables, next_id, refusal: None }
+        let place = Place { salt: 0, end: 0, position: Position::start(0), begins_session: false };
+        Self { place, before: None, tables, next_id, refusal: None }
     }
 
     /// Begins a file of this salt in `file`: a dump of the store, behind which the log goes on.
     pub(crate) fn begin(&mut self, salt: u64, file: &mut Output) -> Result<(), Failed> {
-        let is_first = self.salt == 0;
+        let before = Some(self.place).filter(|place| place.salt != 0);
         write_tables(&self.tables, salt, file, &mut |_| ())?;
-        if is_first {
-            self.position = Position::start(salt);
-        } else {
+        let mut position = Position::start(salt);
+        if let Some(before) = before {
             // The history goes on.
-            let mut position = Operations::default();
-            position.push(0, Operation::Position(self.position));
+            position = before.position;
+            let mut operations = Operations::default();
+            operations.push(0, Operation::Position(position));
             let end = file.len() as u64;
-            file.push(position.seal(salt, end))?;
+            file.push(operations.seal(salt, end))?;
         }
-        self.begins_session = false;
-        (self.salt, self.end) = (salt, file.len() as u64);
+        self.place = Place { salt, end: file.len() as u64, position, begins_session: false };
+        self.before = before;
         Ok(())
+    }
+
+    /// Goes on in the file before, if that has every record; whether it has.
+    pub(crate) fn go_back(&mut self) -> bool {
+        let before = self.before.take();
+        self.place = before.unwrap_or(self.place);
+        before.is_some()
     }
 
     /// The record that says that the file's first `offset` bytes are on disk.
     pub(crate) fn synced(&mut self, offset: u64) -> [u8; SYNCED_BYTES] {
-        let record = synced(self.salt, self.end, offset.min(self.end));
-        self.end += record.len() as u64;
+        let place = &mut self.place;
+        let record = synced(place.salt, place.end, offset.min(place.end));
+        place.end += record.len() as u64;
         record
     }
 
@@ -135,11 +151,13 @@ pub(crate) struct Log {
     /// The journal of the store that the call changes.
     journal: Option<Shared>,
     is_sealed: bool,
+    /// The last note that bytes are on disk, which must not lie where the answer of a call does.
+    note: [u8; SYNCED_BYTES],
 }
 
 impl Log {
     pub(crate) fn new() -> Self {
-        Self { operations: Operations::default(), journal: None, is_sealed: false }
+        Self { operations: Operations::default(), journal: None, is_sealed: false, note: [0; SYNCED_BYTES] }
     }
 
     /// Makes room for an operation, before it is done. Fails where the store refuses writes.
@@ -196,9 +214,10 @@ impl Log {
         }
     }
 
-    /// The host finds a record of another making in the answer cell.
-    pub(crate) fn is_made(&mut self, record: &[u8]) {
-        answer::set_record(record);
+    /// The host finds this note in the answer cell.
+    pub(crate) fn note(&mut self, note: [u8; SYNCED_BYTES]) {
+        self.note = note;
+        answer::set_record(&self.note);
         self.is_sealed = true;
     }
 
@@ -222,12 +241,14 @@ impl Log {
 
     #[cold]
     fn seal_for(&mut self, journal: &mut Journal) {
-        journal.position.sequence = journal.position.sequence.wrapping_add(1);
-        if std::mem::take(&mut journal.begins_session) {
-            self.operations.begin_with(journal.position);
+        journal.before = None;
+        let place = &mut journal.place;
+        place.position.sequence = place.position.sequence.wrapping_add(1);
+        if std::mem::take(&mut place.begins_session) {
+            self.operations.begin_with(place.position);
         }
-        let record = self.operations.seal(journal.salt, journal.end);
-        journal.end += record.len() as u64;
+        let record = self.operations.seal(place.salt, place.end);
+        place.end += record.len() as u64;
         answer::set_record(record);
         self.is_sealed = true;
     }

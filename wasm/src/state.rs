@@ -41,6 +41,16 @@ pub(crate) fn call(work: impl FnOnce(&mut State) -> Result<i32, Failed>) -> i32 
     })
 }
 
+/// Runs a call that answers with a record alone, so that the answer of the call before stays.
+#[cfg(feature = "files")]
+pub(crate) fn note(work: impl FnOnce(&mut State) -> Result<i32, Failed>) -> i32 {
+    STATE.with(|state| {
+        let Ok(mut state) = state.try_borrow_mut() else { return trapped() };
+        state.log.forget();
+        work(&mut state).unwrap_or_else(Failed::status)
+    })
+}
+
 /// Answers with the code and the text of the one error that needs no memory: its status.
 #[cold]
 #[inline(never)] // one copy, not one in every export

@@ -4,18 +4,21 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { load } from 'twindex-wasm'
+import { PrivateFiles } from '../src/browser/storage.js'
 import { checkKept, openKept, recoverKept } from '../src/browser/store.js'
 import { instantiate } from '../src/loader.js'
 
 const { Store } = await load()
 
-/** Files in memory, as a browser's would be. `fails` makes writing fail. */
+/** Files in memory, as a browser's would be. `fails` makes writing fail, `failing` one step of it. */
 class Place {
   kind = 'memory'
   files = new Map()
   opened = 0
   fails = false
   failsToFlush = false
+  failing
+  appended
   isPrompt = true
   released = 0
 
@@ -28,7 +31,11 @@ class Place {
   }
 
   create(number) {
-    return this.open(number, 0)
+    return this.open(number, 0, this.#fails('create'))
+  }
+
+  #fails(step) {
+    if (this.failing === step) throw new Error(`no space is left to ${step}`)
   }
 
   async open(number, end) {
@@ -40,11 +47,14 @@ class Place {
     return {
       append: (bytes) => {
         fail()
+        this.#fails('append')
         this.files.set(number, new Uint8Array(Buffer.concat([this.files.get(number), bytes])))
+        this.appended?.()
       },
       flush: () => {
         if (this.failsToFlush) throw new Error('the disk is gone')
-        return this.isPrompt ? undefined : Promise.resolve()
+        if (this.isPrompt) return this.#fails('flush')
+        return new Promise(setImmediate).then(() => this.#fails('flush'))
       },
       close: () => void this.opened--,
     }
@@ -578,4 +588,161 @@ test('a damaged store is checked, and saved under another name', async () => {
   )
   await assert.rejects(recoverKept(await core(), place, other), { code: 'TWINDEX_IO' })
   await assert.rejects(checkKept(await core(), new Place()), { code: 'TWINDEX_IO' })
+})
+
+test('a store that was recovered or dumped opens, and goes on in a file of its own', async () => {
+  const [damaged, place] = [new Place(), new Place()]
+  const store = await open(damaged)
+  store.table('t').set('a', '1')
+  await store.close()
+  await recoverKept(await core(), damaged, place)
+  for (const bytes of [place.bytes, store.constructor.loadSync(damaged.bytes).dumpSync()]) {
+    place.files = new Map([[1, bytes]])
+    const found = await open(place)
+    assert.equal(found.torn, undefined)
+    found.table('t').set('b', '2')
+    await found.close()
+    assert.deepEqual([...(await open(place, { readOnly: true })).table('t')].sort(), [
+      ['a', '1'],
+      ['b', '2'],
+    ])
+    // It has no other file to go back to: without room for one, it stays as it is.
+    place.files = new Map([[1, bytes]])
+    place.fails = true
+    await assert.rejects(open(place), { code: 'TWINDEX_LOG_FAILED' })
+    place.fails = false
+    assert.deepEqual([place.bytes, place.opened], [bytes, 0])
+  }
+})
+
+test('with every durability the verbs give the same answers', async () => {
+  const answers = (store) => {
+    const table = store.table('t')
+    const given = [
+      table.insertMany([0, 1, 2].map((at) => [`${at}`, '1'])),
+      table.incrementMany([
+        ['n', 5],
+        ['m', 7],
+      ]),
+      table.compareAndSwapMany([
+        ['0', '1', '4'],
+        ['0', 'x', '5'],
+      ]),
+      table.deleteMany(['0', '1', 'none']),
+      table.upsertMany([['large', 'x'.repeat(2_000_000)]]),
+      table.selectMany(['large', '2', 'none']),
+    ]
+    assert.throws(
+      () =>
+        table.incrementMany([
+          ['n', 1],
+          ['large', 1],
+        ]),
+      { code: 'TWINDEX_NOT_AN_INTEGER' },
+    )
+    return given
+  }
+  const expected = answers(new Store())
+  for (const isPrompt of [true, false]) {
+    for (const durability of ['none', 'everysec', 'always']) {
+      const place = new Place()
+      place.isPrompt = isPrompt
+      const store = await open(place, { durability })
+      assert.deepEqual(answers(store), expected, durability)
+      await store.close()
+      assert.deepEqual(all(Store.loadSync(place.bytes)), all(await open(place, { readOnly: true })))
+    }
+  }
+})
+
+test('a compaction that fails leaves no file, and the store goes on in the one before', async () => {
+  for (const isPrompt of [true, false]) {
+    for (const step of ['create', 'append', 'flush']) {
+      const place = new Place()
+      place.isPrompt = isPrompt
+      const store = await open(place, { durability: 'everysec' })
+      const table = store.table('t').set('a', '1')
+      place.failing = step
+      await assert.rejects(store.compact(), { code: 'TWINDEX_IO', message: /no space is left/ }, step)
+      place.failing = undefined
+      assert.deepEqual([place.files.size, place.opened], [1, 1], step)
+      table.set('b', '2')
+      await store.compact()
+      place.failing = step
+      await assert.rejects(store.compact(), { code: 'TWINDEX_IO' }, step)
+      place.failing = undefined
+      table.set('c', '3')
+      await store.close()
+      assert.deepEqual([place.files.size, place.opened, place.released], [1, 0, 1], step)
+      assert.equal((await open(place, { readOnly: true })).table('t').size, 3)
+    }
+  }
+  // A write that came between is in the new file alone.
+  const place = new Place()
+  place.isPrompt = false
+  const store = await open(place)
+  const table = store.table('t').set('a', '1')
+  const compacting = store.compact()
+  place.failing = 'flush'
+  place.appended = () => {
+    place.appended = undefined
+    setImmediate(() => table.set('b', '2'))
+  }
+  const failed = { code: 'TWINDEX_LOG_FAILED', message: /no space is left/ }
+  await assert.rejects(compacting, failed)
+  assert.throws(() => table.set('c', '3'), failed)
+  await assert.rejects(store.close(), failed)
+  assert.deepEqual([place.files.size, place.opened, place.released], [1, 0, 1])
+  assert.deepEqual([...(await open(place, { readOnly: true })).table('t')], [['a', '1']])
+})
+
+test('every close of a store ends when the first one does, in the same way', async () => {
+  for (const failsToFlush of [false, true]) {
+    const place = new Place()
+    place.isPrompt = false
+    const store = await open(place)
+    store.table('t').set('a', '1')
+    place.failsToFlush = failsToFlush
+    const closes = await Promise.allSettled([store.close(), store.close()])
+    const [first, second] = closes
+    assert.equal(first.status, failsToFlush ? 'rejected' : 'fulfilled')
+    assert.deepEqual(second, first)
+    assert.equal(place.released, 1)
+  }
+})
+
+test('check and recover read again where a compaction takes the file away', async () => {
+  const place = new Place()
+  const store = await open(place)
+  store.table('t').set('a', '1')
+  await store.close()
+  const [[number, bytes]] = place.files
+  let reads = 0
+  place.read = (which) => {
+    reads++
+    if (reads > 1) return Promise.resolve(bytes.slice())
+    place.files = new Map([[number + 1, bytes]])
+    return Promise.reject(new DOMException(`no file ${which}`, 'NotFoundError'))
+  }
+  assert.deepEqual((await checkKept(await core(), place)).damage, [])
+  reads = 0
+  const other = new Place()
+  await recoverKept(await core(), place, other)
+  assert.equal((await open(other)).table('t').get('a'), '1')
+})
+
+test('a private file refuses a write that the disk took in part, without an error of its own', async () => {
+  for (const written of [0, -8, 2 ** 32 - 8, Number.NaN, undefined, 4]) {
+    const handle = { truncate() {}, flush() {}, close() {}, getSize: () => 2, write: () => written }
+    const folder = { getFileHandle: async () => ({ createSyncAccessHandle: async () => handle }) }
+    Object.defineProperty(globalThis, 'navigator', {
+      configurable: true,
+      value: { storage: { getDirectory: async () => folder } },
+    })
+    const file = await new PrivateFiles('app').create(1)
+    if (written === 4) {
+      file.append(new Uint8Array(4))
+      assert.throws(() => file.flush(), /has 2 bytes of the 4/)
+    } else assert.throws(() => file.append(new Uint8Array(4)), /no room/)
+  }
 })

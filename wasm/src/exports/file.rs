@@ -11,7 +11,7 @@ use crate::exports::store::limit;
 use crate::failure::{Failed, Failure};
 use crate::handles::Object;
 use crate::journal::{Journal, Refusal, Shared};
-use crate::state::{State, call};
+use crate::state::{State, call, note};
 
 /// Opens a store from the bytes of its file, with a memory limit as `twindex_store_new` takes it: its handle, or 0 where the file was
 /// begun and never finished, so that it has nothing that the one before it has not. Answers with the number of bytes that count: what a
@@ -88,14 +88,20 @@ extern "C" fn twindex_file(store: u32, salt: u64) -> i32 {
     })
 }
 
-/// The first `offset` bytes of the store's file are on disk: the record of the answer cell says so.
+/// The file that was begun last cannot be written: the store goes on in the one before. 1 where it does, 0 where there is none, or where
+/// the new file has had a record that the one before has not.
+#[unsafe(no_mangle)]
+extern "C" fn twindex_file_failed(store: u32) -> i32 {
+    call(|state| Ok(journal(state, store)?.borrow_mut().go_back().into()))
+}
+
+/// The first `offset` bytes of the store's file are on disk: the record of the answer cell says so. The answer of the call before
+/// stays.
 #[unsafe(no_mangle)]
 extern "C" fn twindex_synced(store: u32, offset: u64) -> i32 {
-    call(|state| {
-        let journal = journal(state, store)?;
-        let output = state.output.start();
-        output.push(&journal.borrow_mut().synced(offset))?;
-        state.log.is_made(output.bytes());
+    note(|state| {
+        let note = journal(state, store)?.borrow_mut().synced(offset);
+        state.log.note(note);
         Ok(0)
     })
 }

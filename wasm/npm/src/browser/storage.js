@@ -82,19 +82,29 @@ export class PrivateFiles {
     const folder = await this.#open()
     const handle = await folder.getFileHandle(this.#file(number), { create: true })
     const file = await handle.createSyncAccessHandle()
-    file.truncate(start)
+    try {
+      file.truncate(start)
+    } catch (error) {
+      file.close()
+      throw error
+    }
     let end = start
     return {
       append(bytes) {
         let rest = bytes
         while (rest.length > 0) {
+          // A private window of Chromium gives 2^32 - 8 where the disk is full, and throws nothing.
           const written = file.write(rest, { at: end })
-          if (written === 0) throw new Error('nothing was written')
+          if (!(written > 0 && written <= rest.length)) throw new Error('the disk has no room for more')
           end += written
           rest = rest.subarray(written)
         }
       },
-      flush: () => void file.flush(),
+      flush() {
+        file.flush()
+        const size = file.getSize()
+        if (size < end) throw new Error(`the disk has ${size} bytes of the ${end} that were written`)
+      },
       close: () => void file.close(),
     }
   }
@@ -169,6 +179,7 @@ export class IndexedFiles {
 
   async read(number) {
     const pieces = await this.#pieces('readonly', (store) => store.getAll(this.#all(number)))
+    if (pieces.length === 0) throw new DOMException(`there is no file ${number}`, 'NotFoundError')
     return new Uint8Array(await new Blob(pieces).arrayBuffer())
   }
 

@@ -23,6 +23,11 @@ const [READ_ONLY, LOG_FAILED] = [0, 1]
 const random = () => crypto.getRandomValues(new BigUint64Array(1))[0] || 1n
 /** Goes on with `next` at once where there is nothing to wait for. */
 const after = (waited, next) => (waited === undefined ? next() : waited.then(next))
+const quietly = async (work) => {
+  try {
+    await work()
+  } catch {}
+}
 const newestFirst = async (place) => (await place.list()).sort((a, b) => b - a)
 
 /** What the module makes of a file: its store, if it was ever finished. */
@@ -32,35 +37,44 @@ function openFile(core, bytes, limit) {
   return handle === 0 ? undefined : { handle, end: core.answerCount, bytes: bytes.length }
 }
 
-/**
- * Opens the newest file. An older one counts only where the newer ones were begun and never finished, since then it has
- * everything. What is damaged is an error, and stays.
- */
-async function openNewest(core, place, limit, readOnly) {
-  for (let read = 1; ; read++) {
+/** Reads again where a file was taken away meanwhile, as the tab that leads does when it compacts. */
+async function reading(read) {
+  for (let times = 1; ; times++) {
     try {
-      const numbers = await newestFirst(place)
-      for (const number of numbers) {
-        const opened = openFile(core, await place.read(number), limit)
-        if (opened !== undefined) return { ...opened, number, numbers }
-      }
-      if (numbers.length === 0) return undefined
-      if (!readOnly || read === READS) {
-        throw makeError('TWINDEX_CORRUPT', 'the file ends within its dump, and there is no older one')
-      }
+      const found = await read(times === READS)
+      if (found !== undefined) return found
     } catch (error) {
-      // A reader may have come just when the tab that leads took a file away.
-      if (!readOnly || error.name !== 'NotFoundError' || read === READS) throw error
+      if (error.name !== 'NotFoundError' || times === READS) throw error
     }
     await new Promise((resolve) => setTimeout(resolve, PAUSE))
   }
 }
 
+/**
+ * Opens the newest file. An older one counts only where the newer ones were begun and never finished, since then it has
+ * everything. What is damaged is an error, and stays. `found` is empty where there is no file.
+ */
+function openNewest(core, place, limit, readOnly) {
+  return reading(async (isLast) => {
+    const numbers = await newestFirst(place)
+    for (const number of numbers) {
+      const opened = openFile(core, await place.read(number), limit)
+      if (opened !== undefined) return { ...opened, number, numbers }
+    }
+    if (numbers.length === 0) return {}
+    // A reader may have come just when the tab that leads began the first file.
+    if (readOnly && !isLast) return undefined
+    throw makeError('TWINDEX_CORRUPT', 'the file ends within its dump, and there is no older one')
+  })
+}
+
 /** The bytes of the newest file that was finished, damaged or not; where there is none, of the newest. */
 async function newestAsItIs(core, place) {
-  const numbers = await newestFirst(place)
-  if (numbers.length === 0) throw makeError('TWINDEX_IO', 'there is no store of this name')
-  const files = await Promise.all(numbers.map((number) => place.read(number)))
+  const files = await reading(async () => {
+    const numbers = await newestFirst(place)
+    if (numbers.length === 0) throw makeError('TWINDEX_IO', 'there is no store of this name')
+    return Promise.all(numbers.map((number) => place.read(number)))
+  })
   const isFinished = (bytes) => {
     try {
       const opened = openFile(core, bytes)
@@ -111,11 +125,12 @@ async function writeFile(place, number, bytes) {
 export async function openKept(core, place, { durability, readOnly, memoryLimit, lock }) {
   const limit = readLimit(memoryLimit)
   const found = await openNewest(core, place, limit, readOnly)
-  const handle = found?.handle ?? core.status(core.exports.twindex_store_new(limitBits(limit)))
+  const handle = found.handle ?? core.status(core.exports.twindex_store_new(limitBits(limit)))
   const file = readOnly ? undefined : new Log(core, handle, place, found, durability, lock)
   if (readOnly) core.status(core.exports.twindex_refuse(handle, READ_ONLY))
   else await file.start()
-  const cut = found === undefined ? 0 : found.bytes - found.end
+  // A dump without a salt has no log, and counts as a whole.
+  const cut = found.end > 0 ? found.bytes - found.end : 0
   const torn = cut > 0 ? { offset: found.end, bytes: cut } : undefined
   return new (keptClass(core))(INTERNAL, handle, limit, { file, torn, storage: place.kind })
 }
@@ -126,6 +141,7 @@ function keptClass(core) {
     #file
     #torn
     #storage
+    #closing
 
     constructor(internal, handle, limit, { file, torn, storage }) {
       super(internal, handle, limit)
@@ -158,12 +174,14 @@ function keptClass(core) {
       await this.#file.compact()
     }
 
-    async close() {
-      await this.#close()
+    /** Every call ends as the first one does. */
+    close() {
+      this.#closing ??= new Promise((resolve) => resolve(this.#close()))
+      return this.#closing
     }
 
     closeSync() {
-      this.#close()
+      this.#closing ??= this.#close() ?? Promise.resolve()
     }
 
     #close() {
@@ -205,7 +223,7 @@ class Log {
     this.#store = store
     this.#place = place
     this.#found = found
-    this.#numbers = found?.numbers ?? []
+    this.#numbers = found.numbers ?? []
     this.#durability = durability
     this.#lock = lock
   }
@@ -213,9 +231,9 @@ class Log {
   /** Goes on in the file that was found, or begins one. */
   async start() {
     const core = this.#core
-    const { number, end, bytes } = this.#found ?? {}
-    // A tab that has just died may still have its file: the store goes on in another one then.
-    const file = number && (await this.#place.open(number, end, bytes).catch(() => undefined))
+    const { number, end, bytes } = this.#found
+    // A tab that has just died may still have its file: the store goes on in another one then, as it does behind a dump without a log.
+    const file = end > 0 ? await this.#place.open(number, end, bytes).catch(() => undefined) : undefined
     core.onRecord = (record) => this.#append(record)
     if (file === undefined) return this.compact()
     this.#file = file
@@ -223,8 +241,9 @@ class Log {
     this.#noted = end
     core.status(core.exports.twindex_memory(this.#store))
     this.#most = Math.max(LEAST_BYTES, BYTES_PER_BYTE * core.answerCount)
-    if (end > this.#most) return this.compact()
-    return this.#removeOthers(number)
+    await this.#removeOthers(number)
+    // Where the disk has no room for another file, the store goes on in this one.
+    if (end > this.#most) await this.compact().catch(() => {})
   }
 
   /** Begins a new file with a dump of the store, once those that were asked for before have done so. */
@@ -236,32 +255,53 @@ class Log {
   }
 
   async #compact() {
-    this.#check()
-    const core = this.#core
     const number = Math.max(0, ...this.#numbers) + 1
-    const made = await this.#place.create(number)
     const before = this.#file
-    let bytes
+    let made
     try {
-      // No write may come between the dump and its log.
-      core.status(core.exports.twindex_file(this.#store, random()))
-      bytes = core.answerBytes()
+      this.#check()
+      made = await this.#place.create(number)
+      await this.#begin(made)
     } catch (error) {
-      await made.close()
-      await this.#place.remove(number)
-      throw error
+      await quietly(() => made?.close())
+      await this.#place.remove(number).catch(() => this.#numbers.push(number))
+      this.#check()
+      if (typeof error.code === 'string') throw error
+      if (before === undefined) throw this.#failed(error)
+      // Not tried again at each write.
+      this.#most = Math.max(this.#most, 2 * this.#end)
+      throw Object.assign(makeError('TWINDEX_IO', `a new file could not be written: ${error.message}`), {
+        cause: error,
+      })
     }
     this.#numbers.push(number)
-    this.#file = made
-    this.#end = bytes.length
-    this.#noted = bytes.length
-    this.#most = Math.max(LEAST_BYTES, BYTES_PER_BYTE * bytes.length)
-    await this.#trying(() => {
-      made.append(bytes)
-      return made.flush()
-    })
-    await before?.close()
+    await quietly(() => before?.close())
     await this.#removeOthers(number)
+  }
+
+  /** Goes on in a new file. Where that cannot be written, goes back to the one before if that has everything, or fails for good. */
+  async #begin(made) {
+    const core = this.#core
+    this.#check()
+    if (this.#store === undefined) throw makeError('TWINDEX_CLOSED', 'the store was closed')
+    // No write may come between the dump and its log.
+    core.status(core.exports.twindex_file(this.#store, random()))
+    const bytes = core.answerBytes()
+    const before = [this.#file, this.#end, this.#noted, this.#most]
+    try {
+      made.append(bytes)
+      this.#file = made
+      this.#end = bytes.length
+      this.#noted = bytes.length
+      this.#most = Math.max(LEAST_BYTES, BYTES_PER_BYTE * bytes.length)
+      const flushed = made.flush()
+      if (flushed !== undefined) await flushed
+    } catch (error) {
+      const isBack = this.#store !== undefined && core.exports.twindex_file_failed(this.#store) === 1
+      if (!isBack && before[0] !== undefined) this.#failed(error)
+      ;[this.#file, this.#end, this.#noted, this.#most] = before
+      throw error
+    }
   }
 
   async #removeOthers(number) {
@@ -296,22 +336,29 @@ class Log {
   }
 
   async flush() {
+    this.#check()
     const [file, end] = [this.#file, this.#end]
-    await this.#trying(() => file.flush())
+    try {
+      await file.flush()
+    } catch (error) {
+      // A compaction has ended meanwhile.
+      if (file !== this.#file) return this.flush()
+      throw this.#failed(error)
+    }
     if (file === this.#file) this.#noteAsSynced(end)
   }
 
   /** Where the place flushes at once, the write that asked for it fails with it. */
   #flushAtOnce() {
-    const end = this.#end
+    const [file, end] = [this.#file, this.#end]
     let flushed
     try {
-      flushed = this.#file.flush()
+      flushed = file.flush()
     } catch (error) {
       throw this.#failed(error)
     }
     if (flushed === undefined) this.#noteAsSynced(end)
-    else flushed.catch((error) => this.#failed(error)) // told of by the next write
+    else flushed.catch((error) => file === this.#file && this.#failed(error)) // told of by the next write
   }
 
   /** Notes in the log that it is on disk up to `end`, where that is more than notes. */
@@ -361,15 +408,6 @@ class Log {
   /** Fails where the file cannot be written any more. */
   #check() {
     if (this.#failure !== undefined) throw this.#failure
-  }
-
-  async #trying(work) {
-    this.#check()
-    try {
-      await work()
-    } catch (error) {
-      throw this.#failed(error)
-    }
   }
 
   /** The error of every write from now on. */
