@@ -45,14 +45,14 @@ export interface KeptStore extends Store {
   readonly readOnly: boolean
   readonly storage: Storage
   readonly torn: Torn | undefined
-  /** Puts what was written until now on the disk. */
+  /** Puts what was written until now on the disk. `closeSync` cannot wait for that in `indexeddb`; `close` then tells how it went. */
   flush(): Promise<void>
   /** Begins a new file, without what was replaced and deleted. Writes may go on meanwhile. A file that has grown far does so by itself. */
   compact(): Promise<void>
 }
 
 /**
- * Opens the store of this name, or creates it. One tab or worker at a time has it for writing; another gets the error
+ * Opens the store of this name, or creates it. The page must be secure (`https:`, or `localhost`). One tab or worker at a time has it for writing; another gets the error
  * `TWINDEX_IN_USE`. What is damaged is `TWINDEX_CORRUPT`; once writing has failed, every write is `TWINDEX_LOG_FAILED`.
  */
 export function open(name: string, options?: KeepOptions): Promise<KeptStore>

@@ -6,22 +6,39 @@
 import { IndexedFiles, PrivateFiles } from './src/browser/storage.js'
 import { checkKept, openKept, recoverKept, renameKept } from './src/browser/store.js'
 import { instantiate } from './src/loader.js'
-import { makeError, typeError } from './src/shared/errors.js'
-import { readOptions } from './src/shared/options.js'
+import { describe, makeError, rangeError, typeError } from './src/shared/errors.js'
+import { readBoolean, readOptions } from './src/shared/options.js'
 
 const MODULE = new URL('./twindex.files.wasm', import.meta.url)
 const PLACES = { opfs: PrivateFiles, indexeddb: IndexedFiles }
+const CHECK = ['memoryLimit', 'source', 'storage']
 const OPTIONS = ['durability', 'memoryLimit', 'readOnly', 'source', 'storage', 'wait']
+
+/** A file's name has at most 255 bytes, of which the store's name takes these. */
+const NAME_BYTES = 230
 
 function checkName(name) {
   if (typeof name !== 'string' || name === '') throw typeError('the name of a store is a text', name)
+  let length
+  try {
+    ;({ length } = encodeURIComponent(name))
+  } catch {
+    throw makeError('TWINDEX_ENCODING', `the name of a store has half a character: ${describe(name)}`)
+  }
+  if (length > NAME_BYTES) {
+    throw rangeError(
+      `the name of a store has at most ${NAME_BYTES} bytes as part of a URL, this one ${length}`,
+    )
+  }
 }
 
 function placeIn(storage) {
   const Place =
-    storage === undefined ? Object.values(PLACES).find((place) => place.isHere()) : PLACES[storage]
-  if (!Place?.isHere()) {
-    throw makeError('TWINDEX_IO', `there is no storage '${storage ?? 'opfs or indexeddb'}' here`)
+    storage === undefined
+      ? Object.values(PLACES).find((place) => place.isHere())
+      : Object.hasOwn(PLACES, storage) && PLACES[storage]
+  if (!Place?.isHere?.()) {
+    throw makeError('TWINDEX_IO', `there is no storage ${describe(storage ?? 'opfs or indexeddb')} here`)
   }
   return Place
 }
@@ -41,27 +58,31 @@ export async function open(name, options) {
       `unknown durability '${durability}', it is 'none', 'everysec' or 'always'`,
     )
   }
+  readBoolean(readOnly, 'readOnly')
+  readBoolean(wait, 'wait')
   const place = placeOf(name, storage)
   const lock = readOnly ? undefined : await lead(name, wait)
   try {
     const core = await instantiate(source, MODULE)
     return await openKept(core, place, { durability, readOnly, memoryLimit, lock })
   } catch (error) {
+    lock?.close()
     lock?.release()
     throw error
   }
 }
 
 /** The names of the stores that are kept in a storage. */
-export async function list({ storage } = {}) {
+export async function list(options) {
+  const { storage } = readOptions(options, 'list', ['storage'])
   return (await placeIn(storage).names()).sort()
 }
 
 /** Removes a store that nobody has open for writing; whether there was one. */
-export function remove(name, { storage } = {}) {
+export async function remove(name, options) {
   checkName(name)
+  const place = placeOf(name, readOptions(options, 'remove', ['storage']).storage)
   return leading([name], async () => {
-    const place = placeOf(name, storage)
     const isThere = (await place.list()).length > 0
     await place.destroy()
     return isThere
@@ -69,25 +90,29 @@ export function remove(name, { storage } = {}) {
 }
 
 /** Gives a store that nobody has open another name, which must be free. */
-export function rename(name, to, { storage } = {}) {
+export async function rename(name, to, options) {
   checkName(name)
   checkName(to)
+  const { storage } = readOptions(options, 'rename', ['storage'])
+  if (name === to) throw makeError('TWINDEX_IO', 'there is a store of this name already')
   return leading([name, to], () => renameKept(placeOf(name, storage), placeOf(to, storage)))
 }
 
 /** Reads the file of the store of this name, and verifies every checksum. */
-export async function check(name, { source, storage, ...options } = {}) {
+export async function check(name, options) {
   checkName(name)
-  return checkKept(await instantiate(source, MODULE), placeOf(name, storage), options)
+  const { source, storage, ...rest } = readOptions(options, 'check', CHECK)
+  return checkKept(await instantiate(source, MODULE), placeOf(name, storage), rest)
 }
 
 /** Saves what is left of a damaged store under another name. */
-export async function recover(name, to, { source, storage, ...options } = {}) {
+export async function recover(name, to, options) {
   checkName(name)
   checkName(to)
+  const { source, storage, ...rest } = readOptions(options, 'recover', CHECK)
   return leading([to], async () => {
     const core = await instantiate(source, MODULE)
-    return recoverKept(core, placeOf(name, storage), placeOf(to, storage), options)
+    return recoverKept(core, placeOf(name, storage), placeOf(to, storage), rest)
   })
 }
 
@@ -110,6 +135,9 @@ const closing = new Map()
 
 /** Takes the lead over a store, which one tab or worker has at a time and loses when it ends. */
 async function lead(name, wait) {
+  if (navigator.locks === undefined) {
+    throw makeError('TWINDEX_IO', 'a browser keeps stores for secure pages alone: https: or localhost')
+  }
   await closing.get(name)
   return new Promise((resolve, reject) => {
     const hold = (held) => {

@@ -15,17 +15,21 @@ const NO_OFFSET = 2n ** 64n - 1n
 
 const decoder = new TextDecoder()
 
+/** Fails where the module is one without files. */
+export function checkFiles(core) {
+  if (core.exports.twindex_file === undefined)
+    throw makeError('TWINDEX_NOT_SUPPORTED', 'this module knows no files, see twindex.files.wasm')
+}
+
 /** Calls `twindex_check` or `twindex_salvage`: the status and the report. */
 function read(core, name, source, options) {
   if (!ArrayBuffer.isView(source)) throw typeError('a file is checked as bytes', source)
   const { memoryLimit } = readOptions(options, 'a check', ['memoryLimit'])
   const bytes = viewBytes(source, 'file')
   const limit = readLimit(memoryLimit) ?? Math.max(LEAST_LIMIT, bytes.length * LIMIT_PER_BYTE)
-  const call = core.exports[name]
-  if (call === undefined)
-    throw makeError('TWINDEX_NOT_SUPPORTED', 'this module knows no files, see twindex.files.wasm')
+  checkFiles(core)
   const length = putBytes(core, 0, bytes)
-  const status = core.status(call(core.input, length, limitBits(limit)))
+  const status = core.status(core.exports[name](core.input, length, limitBits(limit)))
   return { status, report: readReport(core.answerBytes()) }
 }
 

@@ -706,6 +706,7 @@ test('every close of a store ends when the first one does, in the same way', asy
     const closes = await Promise.allSettled([store.close(), store.close()])
     const [first, second] = closes
     assert.equal(first.status, failsToFlush ? 'rejected' : 'fulfilled')
+    assert.deepEqual([first.reason?.code, place.opened], [failsToFlush ? 'TWINDEX_LOG_FAILED' : undefined, 0])
     assert.deepEqual(second, first)
     assert.equal(place.released, 1)
   }
@@ -745,4 +746,41 @@ test('a private file refuses a write that the disk took in part, without an erro
       assert.throws(() => file.flush(), /has 2 bytes of the 4/)
     } else assert.throws(() => file.append(new Uint8Array(4)), /no room/)
   }
+})
+
+test('a tab that ends before its first file is whole leaves a name that opens as new', async () => {
+  const first = new Place()
+  const states = []
+  const note = () => states.push(new Map(first.files))
+  for (const verb of ['create', 'remove']) {
+    const work = Place.prototype[verb]
+    first[verb] = async (number) => {
+      note()
+      const done = await work.call(first, number)
+      note()
+      return done
+    }
+  }
+  first.appended = note
+  const store = await open(first)
+  await store.close()
+  note()
+  const signed = states.filter((files) => files.has(0))
+  assert.ok(signed.length > 3)
+  for (const state of states) {
+    const place = new Place()
+    place.files = new Map(state)
+    if (!(state.get(1)?.length > 0))
+      await assert.rejects(checkKept(await core(), place), { code: 'TWINDEX_IO' })
+    const found = await open(place)
+    found.table('t').set('a', '1')
+    await found.close()
+    assert.equal(place.files.has(0), false)
+    assert.equal((await open(place, { readOnly: true })).table('t').size, 1)
+  }
+  // Without the sign, such a file is what is left of a store.
+  const place = new Place()
+  place.files.set(1, new Uint8Array(0))
+  await assert.rejects(open(place), { code: 'TWINDEX_CORRUPT' })
+  await assert.rejects(checkKept(await core(), place), { code: 'TWINDEX_CORRUPT' })
 })

@@ -80,5 +80,12 @@ exports! {
 }
 
 /// What the modules export that keep stores in files.
-pub(crate) const OF_FILES: &[&str] =
-    &["twindex_check", "twindex_file", "twindex_file_failed", "twindex_open", "twindex_refuse", "twindex_salvage", "twindex_synced"];
+pub(crate) const OF_FILES: &[&str] = &[
+    "twindex_check",
+    "twindex_file",
+    "twindex_file_failed",
+    "twindex_open",
+    "twindex_refuse",
+    "twindex_salvage",
+    "twindex_synced",
+];

@@ -1,6 +1,6 @@
 // Where a browser keeps the files of a store. Each is a row of files, numbered as they were begun:
 //
-//   list()                     the numbers that there are
+//   list()                     the numbers that there are; 0 is a sign that the first file was begun and nothing is kept yet
 //   read(number)               the bytes of a file, of which the end may be cut
 //   create(number)             a new file, with append(bytes), flush() and close(), which return a promise where they cannot do it at once
 //   open(number, end, bytes)   such a file to go on behind `end`, where it has `bytes`; `undefined` where that cannot be
@@ -10,8 +10,16 @@
 // A class of them has isHere() and names(), the names under which something is kept.
 
 const SUFFIX = '.twx'
-const FILE = /^(.+)\.(\d+)\.twx$/
+const FILE = /^(.+)\.(0|[1-9]\d{0,14})\.twx$/
 const BASE = 'twindex:'
+
+/** The encoded name and the number of each file of a store in a folder. */
+async function* files(folder) {
+  for await (const [file, { kind }] of folder.entries()) {
+    const [, name, number] = FILE.exec(file) ?? []
+    if (kind === 'file' && name !== undefined) yield [name, Number(number)]
+  }
+}
 
 /** Files of the origin's private file system, as workers alone can write them at once. */
 export class PrivateFiles {
@@ -28,9 +36,10 @@ export class PrivateFiles {
 
   static async names() {
     const names = new Set()
-    for await (const file of (await navigator.storage.getDirectory()).keys()) {
-      const [, name] = FILE.exec(file) ?? []
-      if (name !== undefined) names.add(decodeURIComponent(name))
+    for await (const [encoded] of files(await navigator.storage.getDirectory())) {
+      try {
+        names.add(decodeURIComponent(encoded))
+      } catch {} // a file of some other program
     }
     return [...names]
   }
@@ -49,14 +58,9 @@ export class PrivateFiles {
   }
 
   async list() {
-    const folder = await this.#open()
-    const start = `${encodeURIComponent(this.#name)}.`
+    const mine = encodeURIComponent(this.#name)
     const numbers = []
-    for await (const name of folder.keys()) {
-      const number = name.slice(start.length, -SUFFIX.length)
-      if (name.startsWith(start) && name.endsWith(SUFFIX) && /^\d+$/.test(number))
-        numbers.push(Number(number))
-    }
+    for await (const [name, number] of files(await this.#open())) if (name === mine) numbers.push(number)
     return numbers
   }
 
@@ -130,6 +134,9 @@ export class IndexedFiles {
   kind = 'indexeddb'
   #name
   #base
+  /** How many files are being written, which have to stay in the database in which they began. */
+  #writing = 0
+  #isGone = false
 
   static isHere() {
     return typeof indexedDB === 'object' && indexedDB !== null
@@ -144,22 +151,27 @@ export class IndexedFiles {
     this.#name = name
   }
 
-  async #open() {
+  async #open(create) {
     if (this.#base === undefined) {
+      if (this.#isGone) throw new Error('the database of the store was removed while the store was open')
       const opening = indexedDB.open(BASE + this.#name, 1)
-      opening.onupgradeneeded = () => opening.result.createObjectStore('pieces')
+      opening.onupgradeneeded = () => {
+        if (create) opening.result.createObjectStore('pieces')
+        else opening.transaction.abort() // which leaves none behind
+      }
       this.#base = await request(opening)
       // Another tab or worker removes the store, or gives it another name.
       this.#base.onversionchange = () => {
         this.#base?.close()
         this.#base = undefined
+        this.#isGone = this.#writing > 0
       }
     }
     return this.#base
   }
 
   async #pieces(mode, work) {
-    const base = await this.#open()
+    const base = await this.#open(mode === 'readwrite')
     const transaction = base.transaction('pieces', mode, { durability: 'strict' })
     const made = work(transaction.objectStore('pieces'))
     return new Promise((resolve, reject) => {
@@ -173,7 +185,11 @@ export class IndexedFiles {
   }
 
   async list() {
-    const keys = await this.#pieces('readonly', (pieces) => pieces.getAllKeys())
+    const reading = this.#pieces('readonly', (pieces) => pieces.getAllKeys())
+    const keys = await reading.catch((error) => {
+      if (error.name === 'AbortError') return []
+      throw error
+    })
     return [...new Set(keys.map(([number]) => number))]
   }
 
@@ -195,6 +211,7 @@ export class IndexedFiles {
   }
 
   #file(number, first) {
+    this.#writing++
     let next = first
     let pending = []
     let writing = Promise.resolve()
@@ -208,7 +225,8 @@ export class IndexedFiles {
         .then((bytes) => this.#pieces('readwrite', (pieces) => pieces.put(new Uint8Array(bytes), at)))
       return writing
     }
-    return { append: (bytes) => void pending.push(bytes.slice()), flush, close: flush }
+    const close = () => flush().finally(() => this.#writing--)
+    return { append: (bytes) => void pending.push(bytes.slice()), flush, close }
   }
 
   async remove(number) {
@@ -216,8 +234,7 @@ export class IndexedFiles {
   }
 
   async destroy() {
-    const base = await this.#open()
-    base.close()
+    this.#base?.close()
     this.#base = undefined
     await request(indexedDB.deleteDatabase(BASE + this.#name))
   }

@@ -3,7 +3,7 @@
 // The module says what is written: the bytes of a new file, and after each call the record of what that call changed. The file with
 // the highest number is the store. A compaction begins the next one beside it, and removes the old one once the new one is on disk.
 
-import { check, recover } from '../check.js'
+import { check, checkFiles, recover } from '../check.js'
 import { makeError } from '../shared/errors.js'
 import { INTERNAL } from '../shared/internal.js'
 import { readLimit } from '../shared/options.js'
@@ -17,6 +17,9 @@ const LEAST_BYTES = 4 * 1024 * 1024
 /** How often, and how many milliseconds apart, a reader looks again for a file that the tab that leads has just begun. */
 const READS = 10
 const PAUSE = 10
+const UNFINISHED = 'the file ends within its dump, and there is no older one'
+/** The number of the sign that a store has no whole file yet. */
+const BEGUN = 0
 /** The reasons for which the module refuses writes. */
 const [READ_ONLY, LOG_FAILED] = [0, 1]
 
@@ -61,57 +64,81 @@ function openNewest(core, place, limit, readOnly) {
       const opened = openFile(core, await place.read(number), limit)
       if (opened !== undefined) return { ...opened, number, numbers }
     }
-    if (numbers.length === 0) return {}
+    if (numbers.length === 0 || numbers.includes(BEGUN)) return { numbers }
     // A reader may have come just when the tab that leads began the first file.
     if (readOnly && !isLast) return undefined
-    throw makeError('TWINDEX_CORRUPT', 'the file ends within its dump, and there is no older one')
+    throw makeError('TWINDEX_CORRUPT', UNFINISHED)
   })
 }
 
 /** The bytes of the newest file that was finished, damaged or not; where there is none, of the newest. */
-async function newestAsItIs(core, place) {
-  const files = await reading(async () => {
-    const numbers = await newestFirst(place)
-    if (numbers.length === 0) throw makeError('TWINDEX_IO', 'there is no store of this name')
-    return Promise.all(numbers.map((number) => place.read(number)))
-  })
+async function newestAsItIs(core, place, limit) {
   const isFinished = (bytes) => {
     try {
-      const opened = openFile(core, bytes)
+      const opened = openFile(core, bytes, limit)
       if (opened !== undefined) core.exports.twindex_close(opened.handle)
       return opened !== undefined
     } catch {
       return true
     }
   }
-  return files.find(isFinished) ?? files[0]
+  checkFiles(core)
+  return reading(async () => {
+    const numbers = await newestFirst(place)
+    checkFound(numbers)
+    const kept = numbers.filter((number) => number !== BEGUN)
+    const files = await Promise.all(kept.map((number) => place.read(number)))
+    const finished = files.find(isFinished)
+    if (finished === undefined && kept.length < numbers.length) checkFound([])
+    return { bytes: finished ?? files[0], isFinished: finished !== undefined }
+  })
+}
+
+function checkFound(numbers) {
+  if (numbers.every((number) => number === BEGUN)) {
+    throw makeError('TWINDEX_IO', 'there is no store of this name')
+  }
 }
 
 /** What `check` of a store that is kept says, which nobody need have open. */
 export async function checkKept(core, place, options) {
-  return check(core, await newestAsItIs(core, place), options)
+  const { bytes, isFinished } = await newestAsItIs(core, place, readLimit(options?.memoryLimit))
+  const report = check(core, bytes, options)
+  if (!isFinished && report.damage.length === 0) throw makeError('TWINDEX_CORRUPT', UNFINISHED)
+  return report
 }
 
 /** Saves what is left of a store in another place, where none is yet. */
 export async function recoverKept(core, place, to, options) {
-  const bytes = await newestAsItIs(core, place)
+  const { bytes } = await newestAsItIs(core, place, readLimit(options?.memoryLimit))
   await checkFree(to)
   const { file, ...recovery } = recover(core, bytes, options)
-  await writeFile(to, 1, file)
+  await beginning(to, () => writeFile(to, 1, file))
   return recovery
 }
 
 /** Gives the files of a store another name, under which there is none yet. Until all are there, the old ones stay. */
 export async function renameKept(place, to) {
   const numbers = await newestFirst(place)
-  if (numbers.length === 0) throw makeError('TWINDEX_IO', 'there is no store of this name')
+  checkFound(numbers)
   await checkFree(to)
-  for (const number of numbers) await writeFile(to, number, await place.read(number))
+  await beginning(to, async () => {
+    for (const number of numbers) await writeFile(to, number, await place.read(number))
+  })
   await place.destroy()
 }
 
 async function checkFree(place) {
   if ((await place.list()).length > 0) throw makeError('TWINDEX_IO', 'there is a store of this name already')
+}
+
+/** Makes the first file of a store. Should the tab die meanwhile, a sign says that nothing is lost with what it left. */
+async function beginning(place, make) {
+  const sign = await place.create(BEGUN)
+  await sign.close()
+  const made = await make()
+  await place.remove(BEGUN)
+  return made
 }
 
 async function writeFile(place, number, bytes) {
@@ -123,6 +150,7 @@ async function writeFile(place, number, bytes) {
 
 /** `lock` has `close()`, which is called when the store begins to close, and `release()` for when it has. */
 export async function openKept(core, place, { durability, readOnly, memoryLimit, lock }) {
+  checkFiles(core)
   const limit = readLimit(memoryLimit)
   const found = await openNewest(core, place, limit, readOnly)
   const handle = found.handle ?? core.status(core.exports.twindex_store_new(limitBits(limit)))
@@ -182,6 +210,8 @@ function keptClass(core) {
 
     closeSync() {
       this.#closing ??= this.#close() ?? Promise.resolve()
+      // Where the place cannot close at once, `close` tells how it went.
+      this.#closing.catch(() => {})
     }
 
     #close() {
@@ -235,7 +265,10 @@ class Log {
     // A tab that has just died may still have its file: the store goes on in another one then, as it does behind a dump without a log.
     const file = end > 0 ? await this.#place.open(number, end, bytes).catch(() => undefined) : undefined
     core.onRecord = (record) => this.#append(record)
-    if (file === undefined) return this.compact()
+    if (file === undefined) {
+      const isFirst = this.#numbers.length === 0
+      return isFirst ? beginning(this.#place, () => this.compact()) : this.compact()
+    }
     this.#file = file
     this.#end = end
     this.#noted = end
@@ -270,9 +303,12 @@ class Log {
       if (before === undefined) throw this.#failed(error)
       // Not tried again at each write.
       this.#most = Math.max(this.#most, 2 * this.#end)
-      throw Object.assign(makeError('TWINDEX_IO', `a new file could not be written: ${error.message}`), {
-        cause: error,
-      })
+      throw Object.assign(
+        makeError('TWINDEX_IO', `a new file could not be written: ${error.message || error.name}`),
+        {
+          cause: error,
+        },
+      )
     }
     this.#numbers.push(number)
     await quietly(() => before?.close())
@@ -384,25 +420,39 @@ class Log {
     clearTimeout(this.#timer)
     this.#store = undefined
     this.#lock.close()
-    const release = () => this.#lock.release()
+    const release = () => void this.#lock.release()
     let closed
     try {
       closed = after(this.#compacting > 0 ? this.#turn : undefined, () => this.#closeFile(last))
     } catch (error) {
       release()
-      throw error
+      throw this.#failed(error)
     }
     if (closed === undefined) return release()
-    return closed.finally(release)
+    const failed = (error) => {
+      throw this.#failed(error)
+    }
+    return closed.catch(failed).finally(release)
   }
 
   #closeFile(last) {
     const file = this.#file
-    if (this.#failure !== undefined) return after(file.close(), () => this.#check())
-    return after(file.flush(), () => {
-      if (last !== undefined) file.append(last)
-      return file.close()
-    })
+    const trying = (work) => {
+      if (this.#failure !== undefined) return undefined
+      try {
+        return work()?.catch((error) => this.#failed(error))
+      } catch (error) {
+        this.#failed(error)
+        return undefined
+      }
+    }
+    return after(
+      trying(() => file.flush()),
+      () => {
+        if (last !== undefined) trying(() => file.append(last))
+        return after(file.close(), () => this.#check())
+      },
+    )
   }
 
   /** Fails where the file cannot be written any more. */
@@ -413,7 +463,7 @@ class Log {
   /** The error of every write from now on. */
   #failed(cause) {
     if (this.#failure === undefined) {
-      const message = `writing to the store failed: ${cause.message}`
+      const message = `writing to the store failed: ${cause.message || cause.name}`
       this.#failure = Object.assign(makeError('TWINDEX_LOG_FAILED', message), { cause })
       this.#core.failure = this.#failure
       if (this.#store !== undefined) this.#core.exports.twindex_refuse(this.#store, LOG_FAILED)

@@ -169,3 +169,48 @@ test('a worker without files that it could write at once keeps a store in Indexe
   assert.equal(await other.call('count'), 100)
   await other.page.close()
 })
+
+test('writes fail once the database of an open store was removed', async () => {
+  const { page, call } = await openWorker(context, address)
+  await call('open', 'removed', { storage: 'indexeddb' })
+  await call('write', 0, 10)
+  await call('flush')
+  await call('removeBase', 'twindex:removed')
+  await call('write', 10, 20)
+  await assert.rejects(call('flush'), { code: 'TWINDEX_LOG_FAILED', message: /was removed while/ })
+  await assert.rejects(call('close'), { code: 'TWINDEX_LOG_FAILED' })
+  await page.close()
+})
+
+test('names that only look like a store are none, and wrong ones say why', async () => {
+  const { page, call } = await openWorker(context, address)
+  await page.evaluate(async () => {
+    const folder = await navigator.storage.getDirectory()
+    for (const name of ['100%.1.twx', 'app.007.twx', 'app.x.twx'])
+      await folder.getFileHandle(name, { create: true })
+    await folder.getDirectoryHandle('folder.1.twx', { create: true })
+  })
+  for (const storage of ['opfs', 'indexeddb']) {
+    await assert.rejects(call('check', 'nobody', { storage }), { code: 'TWINDEX_IO' })
+    assert.equal(await call('remove', 'nobody', { storage }), false)
+    await call('open', 'é/%2F 😀', { storage })
+    await call('close')
+    const names = await call('list', { storage })
+    assert.ok(names.includes('é/%2F 😀'))
+    for (const name of ['nobody', '100%', 'app', 'folder']) assert.ok(!names.includes(name), name)
+    await assert.rejects(call('open', 'x'.repeat(231), { storage }), { code: 'TWINDEX_RANGE' })
+    await assert.rejects(call('open', '\ud800', { storage }), { code: 'TWINDEX_ENCODING' })
+    await assert.rejects(call('remove', 'é/%2F 😀', { storge: storage }), { code: 'TWINDEX_RANGE' })
+    await assert.rejects(call('open', 'x', { storage, readOnly: 'no' }), { code: 'TWINDEX_TYPE' })
+    // One that could not be opened is free at once.
+    await call('open', 'small', { storage })
+    await call('many', 0, 50_000)
+    await call('close')
+    for (let times = 0; times < 3; times++) {
+      await assert.rejects(call('open', 'small', { storage, memoryLimit: 1000 }), {
+        code: 'TWINDEX_MEMORY_LIMIT',
+      })
+    }
+  }
+  await page.close()
+})
