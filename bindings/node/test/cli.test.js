@@ -1,18 +1,15 @@
 // `npx twindex`, as far as it is this package's: that the tool runs, and with which arguments and exit codes.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { test } from 'node:test'
 import { openSync } from 'twindex'
+import { folder, here } from './helpers.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'twindex-cli-'))
-after(() => rmSync(folder, { recursive: true }))
 const path = join(folder, 'größe.twx')
 
-const tool = fileURLToPath(new URL('../scripts/cli.js', import.meta.url))
+const tool = here('../scripts/cli.js')
 const run = (args, input) => spawnSync(process.execPath, [tool, ...args], { encoding: 'utf8', input })
 
 test('the tool does its commands', async () => {
@@ -53,7 +50,6 @@ test('the tool says by its exit code how it went', () => {
   assert.equal(missing.status, 1)
   assert.match(missing.stderr, /none\.twx/)
   const damaged = join(folder, 'damaged.twx')
-  writeFileSync(damaged, 'no store at all, but long enough to hold a header')
-  truncateSync(damaged, 40)
+  writeFileSync(damaged, 'no store at all, but long enough to hold')
   assert.equal(run(['check', damaged]).status, 3)
 })

@@ -1,18 +1,20 @@
-// What JavaScript forgets, the native half lets go of. Needs --expose-gc.
+// What JavaScript forgets, and what a call took, the native half gives back. Needs --expose-gc.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
-import { Store } from 'twindex'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Cache, Store } from 'twindex'
+import { heard, thread, until } from './helpers.js'
 
-/** Collects until `holds`; finalizers run in tasks of their own. */
-async function collectUntil(holds) {
-  for (let attempt = 0; attempt < 100; attempt++) {
+/** Collects until `holds`; finalizers run in tasks of their own, whenever the system has time for them. */
+const collectUntil = (what, holds) =>
+  until(what, () => {
     globalThis.gc()
-    await setImmediate()
-    if (holds()) return
-  }
-  assert.fail('it was not let go of')
-}
+    return holds()
+  })
+
+/** Waits until the process has grown by no more than so many bytes since it had `before`. */
+const shrinks = (before, most) =>
+  collectUntil(`the process has not grown by ${most} bytes`, () => process.memoryUsage.rss() - before < most)
 
 /** A shared store is gone once nobody has it, so an empty one shows that the last was let go of. */
 function isGone(shared) {
@@ -39,55 +41,88 @@ const WAYS = {
 for (const [what, open] of Object.entries(WAYS)) {
   test(`${what} keeps its store, and no longer than it lasts`, async () => {
     const shared = `gc of ${what}`
-    let held = open(new Store({ shared }))
+    const held = open(new Store({ shared }))
     new Store({ shared }).table('mark')
     for (let attempt = 0; attempt < 5; attempt++) {
       globalThis.gc()
-      await setImmediate()
+      await sleep(1)
     }
     assert.equal(isGone(shared), false)
-    assert.equal(held.length, 1)
-    held = undefined
-    await collectUntil(() => isGone(shared))
+    held.pop()
+    await collectUntil('the store is let go of', () => isGone(shared))
   })
 }
 
 test('the process does not grow with what is forgotten', async () => {
-  const value = 'x'.repeat(100_000)
-  const churn = async (rounds) => {
-    for (let i = 0; i < rounds; i++) {
-      const table = new Store().table('t', { index: 'sorted' })
-      for (let pair = 0; pair < 20; pair++) table.set(`k${pair}`, value)
+  const value = new Uint8Array(100_000)
+  const forget = (count) => {
+    for (let i = 0; i < count; i++) {
+      const store = new Store()
+      const table = store.table('t', { index: 'sorted', values: 'view' })
+      const cache = new Cache({ maxSize: 4_000_000, values: 'view' })
+      for (let pair = 0; pair < 10; pair++) {
+        table.set(`k${pair}`, value)
+        cache.set(`k${pair}`, value)
+      }
       table.cursor().scanAscNext()
       for (const _ of table) break
-      if (i % 20 === 0) {
-        globalThis.gc()
-        await setImmediate()
-      }
     }
   }
-  await churn(100)
-  const before = process.memoryUsage().rss
-  // Two megabytes each: 800 of them, were they kept.
-  await churn(400)
-  const grown = process.memoryUsage().rss - before
-  assert.ok(grown < 200e6, `it grew by ${Math.round(grown / 1e6)} MB`)
+  forget(10)
+  const before = process.memoryUsage.rss()
+  // Two megabytes each: 400 of them, were they kept.
+  for (let round = 0; round < 20; round++) {
+    forget(10)
+    globalThis.gc()
+    await sleep(1)
+  }
+  await shrinks(before, 200e6)
 })
 
-test('large arguments and results are given back', async () => {
-  const table = new Store().table('t')
-  const big = 'x'.repeat(50_000_000)
-  table.set('big', big)
-  assert.equal(table.get('big').length, big.length)
-  table.delete('big')
-  const before = process.memoryUsage().rss
-  for (let i = 0; i < 20; i++) {
-    table.upsertMany([['big', big]])
-    assert.equal(table.selectMany(['big'])[0].length, big.length)
+test('what many arguments and results took is given back', async () => {
+  const table = new Store().table('t', { values: 'view' })
+  table.upsertMany([['k', new Uint8Array(1000)]])
+  table.selectMany(['k'])
+  globalThis.gc()
+  const before = process.memoryUsage.rss()
+  const move = () => {
+    table.upsertMany([['k', new Uint8Array(150_000_000)]])
+    assert.equal(table.selectMany(['k'])[0].length, 150_000_000)
     table.clear()
-    globalThis.gc()
-    await setImmediate()
   }
-  const grown = process.memoryUsage().rss - before
-  assert.ok(grown < 300e6, `it grew by ${Math.round(grown / 1e6)} MB`)
+  move()
+  // 150 megabytes each, were the staged pair or the result kept.
+  await shrinks(before, 100e6)
+})
+
+test('a scan with a limit reads no more at once than a block has', () => {
+  const store = new Store()
+  const raw = store.table('t', { index: 'sorted', values: 'view' })
+  const pairs = 100
+  for (let pair = 0; pair < pairs; pair++) raw.set(`k${pair}`, new Uint8Array(200_000).fill(120))
+  for (const values of ['view', 'bytes']) {
+    globalThis.gc()
+    const before = process.memoryUsage().arrayBuffers
+    const scan = store.table('t', { index: 'sorted', values }).scan({ limit: pairs })
+    assert.equal(scan.next().value[1].length, 200_000)
+    // 20 megabytes, were all of them read.
+    const read = process.memoryUsage().arrayBuffers - before
+    assert.ok(read < 5e6, `${read} bytes`)
+    assert.equal([...scan].length, pairs - 1)
+  }
+})
+
+test('a worker that is ended leaves no memory behind, nor the dump that it waits for', async () => {
+  const endSome = async (workers) => {
+    for (let at = 0; at < workers; at++) {
+      const worker = thread('hoarder')
+      await heard(worker)
+      await worker.terminate()
+    }
+  }
+  await endSome(1)
+  const before = process.memoryUsage.rss()
+  await endSome(6)
+  // 240 megabytes, were the stores kept, and as many, were the dumps.
+  await shrinks(before, 150e6)
 })

@@ -1,13 +1,11 @@
 // What the adapter does itself; Keyv's own tests of it are in suites/keyv.
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Store } from 'twindex'
 import { KeyvTwindex } from 'twindex/keyv'
 import { TwindexLevel } from 'twindex/level'
+import { code, newPath } from './helpers.js'
 
 test('expired pairs go although nobody asks for them', async () => {
   const adapter = new KeyvTwindex()
@@ -26,23 +24,17 @@ test('expired pairs go although nobody asks for them', async () => {
 })
 
 test("Level's option sync puts a write on disk", async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'twindex-level-'))
-  const level = new TwindexLevel(join(folder, 'a.twx'))
-  try {
-    await level.open()
-    const writes = [
-      (options) => level.put('a', '1', options),
-      (options) => level.del('a', options),
-      (options) => level.batch([{ type: 'put', key: 'b', value: '2' }], options),
-    ]
-    for (const write of writes) {
-      await write({ sync: true })
-      assert.equal(level.store.stats().unsyncedBytes, 0)
-    }
-    await level.close()
-  } finally {
-    rmSync(folder, { recursive: true })
+  const level = new TwindexLevel(newPath())
+  await level.open()
+  for (const write of [
+    (options) => level.put('a', '1', options),
+    (options) => level.del('a', options),
+    (options) => level.batch([{ type: 'put', key: 'b', value: '2' }], options),
+  ]) {
+    await write({ sync: true })
+    assert.equal(level.store.stats().unsyncedBytes, 0)
   }
+  await level.close()
 })
 
 test('an adapter may be bounded', async () => {
@@ -65,9 +57,6 @@ test('an adapter may be bounded', async () => {
 })
 
 test('a cache is not in the log of a file', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'twindex-keyv-'))
-  const path = join(folder, 'keyv.twx')
-  assert.throws(() => new KeyvTwindex({ path, max: 10 }), { code: 'TWINDEX_RANGE' })
-  assert.throws(() => new KeyvTwindex({ max: 0 }), { code: 'TWINDEX_RANGE' })
-  rmSync(folder, { recursive: true })
+  assert.throws(() => new KeyvTwindex({ path: newPath(), max: 10 }), code('RANGE'))
+  assert.throws(() => new KeyvTwindex({ max: 0 }), code('RANGE'))
 })

@@ -2,19 +2,15 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { after, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { openSync } from 'twindex'
-import { start, until } from './processes.js'
+import { folder, here, start, until } from './helpers.js'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
-const folder = mkdtempSync(join(tmpdir(), 'twindex-'))
-after(() => rmSync(folder, { recursive: true }))
+const root = here('..')
 
 const node = (...args) => promisify(execFile)(process.execPath, args, { cwd: folder })
 

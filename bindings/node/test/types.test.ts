@@ -30,28 +30,28 @@ import { TwindexLevel } from 'twindex/level'
 
 const store: Store = new Store({ shared: 'name', memoryLimit: 1 << 20 })
 const texts: Table = store.table('texts')
-const text: string | undefined = texts.select('key')
-const took: boolean = texts.insert('key', 'value')
-const chained: Table = texts.set('a', 'b').set('c', 'd')
+texts.select('key') satisfies string | undefined
+texts.insert('key', 'value') satisfies boolean
+texts.set('a', 'b').set('c', 'd') satisfies Table
 for (const [key, value] of texts) key.concat(value)
 
 const log: SortedTable<'str', 'bytes'> = store.table('log', { index: 'sorted', values: 'bytes' })
-const buffer: Buffer | undefined = log.select('key')
+log.select('key') satisfies Buffer | undefined
 log.insert('key', new DataView(new ArrayBuffer(8)))
 const cursor: Cursor<'str', 'bytes'> = log.cursor({ gte: 'a', lt: 'b' })
-const pair: [string, Buffer] | undefined = cursor.scanAscNext()
-const pairs: [string, Buffer][] = cursor.scanDescNextMany(10)
+cursor.scanAscNext() satisfies [string, Buffer] | undefined
+cursor.scanDescNextMany(10) satisfies [string, Buffer][]
 for (const [key, value] of log.scan({ prefix: 'a', reverse: true, limit: 10 }))
   key.concat(value.toString('hex'))
 
 const results = new Cache({ max: 100, ttl: 1000 })
 results.set('a', { any: ['thing'] }, { ttl: 10 }).set('a', undefined)
 const strings: Cache<'str', 'str'> = store.cache('strings', { maxSize: 1 << 20 })
-const cachedText: string | undefined = strings.get('a')
-const inTime: Promise<string> = strings.getOrCompute('a', async () => 'b')
+strings.get('a') satisfies string | undefined
+strings.getOrCompute('a', async () => 'b') satisfies Promise<string>
 const fetched = new Cache({ max: 1, values: 'int', fetchMethod: async (key: string) => key.length })
-const fetchedLength: Promise<number | undefined> = fetched.fetch('a', { forceRefresh: true })
-const left: number = strings.getRemainingTTL('a')
+fetched.fetch('a', { forceRefresh: true }) satisfies Promise<number | undefined>
+strings.getRemainingTTL('a') satisfies number
 for (const [key, value] of strings) key.concat(value)
 // @ts-expect-error
 strings.set('a', 1)
@@ -59,57 +59,57 @@ strings.set('a', 1)
 strings.set('a', 'b', { maxAge: 1 })
 // @ts-expect-error
 strings.set(1, 'b')
-const ofCache: Store | undefined = strings.store
+strings.store satisfies Store | undefined
 const warm: Cache<'int', 'json'> = Cache.loadSync(results.dumpSync(), {
   max: 10,
   keys: 'int',
   values: 'json',
 })
-const warmLater: Promise<Cache<'str', 'str'>> = store.loadCache('warm', 'strings.twx', { ttl: 1 })
-const savedCache: Promise<void> = warm.save(new URL('file:///strings.twx'))
+store.loadCache('warm', 'strings.twx', { ttl: 1 }) satisfies Promise<Cache<'str', 'str'>>
+warm.save(new URL('file:///strings.twx')) satisfies Promise<void>
 
 const views = store.table('views', { keys: 'view', values: 'view' })
-const view: Uint8Array | undefined = views.get(new Uint8Array(1))
+views.get(new Uint8Array(1)) satisfies Uint8Array | undefined
 const json = store.table('json', { values: 'json' })
 json.set('a', { any: ['thing', null] })
 json.alter('a', (value) => (value === undefined ? { n: 1 } : { ...value, n: 2 }))
 texts.alter('a', (value) => (value === '' ? DELETE : value === 'keep' ? KEEP : `${value}!`))
 const packed = store.table('packed', { values: 'msgpack', create: false })
 packed.set('a', new Map([[1, 2n]]))
-const valuesCodec: string = packed.codecs.values
+packed.codecs.values satisfies string
 
 const chosen = store.table('chosen', { index: process.argv[2] === 'sorted' ? 'sorted' : 'hash' })
 if ('scan' in chosen) for (const [key] of chosen.scan()) key.concat('')
 
-const sum: number = texts.increment('n')
-const big: bigint = texts.increment('n', 1n)
-const bigs: bigint[] = texts.incrementMany([['n', 1n]])
-const swapped: boolean = texts.compareAndSwap('a', null, 'b')
-const many: boolean[] = texts.insertMany(new Map([['a', 'b']]))
-const found: (string | undefined)[] = texts.selectMany(new Set(['a']))
+texts.increment('n') satisfies number
+texts.increment('n', 1n) satisfies bigint
+texts.incrementMany([['n', 1n]]) satisfies bigint[]
+texts.compareAndSwap('a', null, 'b') satisfies boolean
+texts.insertMany(new Map([['a', 'b']])) satisfies boolean[]
+texts.selectMany(new Set(['a'])) satisfies (string | undefined)[]
 
 store.memoryLimit = null
-const limit: number | undefined = store.memoryLimit
-const tables: [name: string, index: 'hash' | 'sorted'][] = store.tables()
+store.memoryLimit satisfies number | undefined
+store.tables() satisfies [name: string, index: 'hash' | 'sorted'][]
 const dump: Buffer = store.dumpSync()
 store.saveSync(new URL('file:///a.twx'))
-const saved: Promise<void> = store.save('a.twx', {
+store.save('a.twx', {
   signal: AbortSignal.timeout(1),
   progress: ({ pairs }) => pairs,
-})
-const durable: Store = openSync('a.twx', {
+}) satisfies Promise<void>
+openSync('a.twx', {
   durability: 'always',
   readOnly: true,
   existing: true,
   memoryLimit: null,
-})
-const opened: Promise<Store> = open('a.twx', { progress: ({ bytes }) => bytes.toFixed() })
-const damage: Promise<string[]> = check('a.twx').then((report) => report.damage.map(({ what }) => what))
-const names: Promise<string[]> = recover('a', 'b').then((recovery) => recovery.tables.map(({ name }) => name))
+}) satisfies Store
+open('a.twx', { progress: ({ bytes }) => bytes.toFixed() }) satisfies Promise<Store>
+check('a.twx').then((report) => report.damage.map(({ what }) => what)) satisfies Promise<string[]>
+recover('a', 'b').then((recovery) => recovery.tables.map(({ name }) => name)) satisfies Promise<string[]>
 
 const scores = store.table('scores', { index: 'sorted', keys: 'tuple', values: 'int' })
 scores.set(['ada', 2026, [null, 1n]], 1)
-const best: number | undefined = scores.get(['ada'])
+scores.get(['ada']) satisfies number | undefined
 const dates = store.table('dates', {
   keys: {
     name: 'date',
@@ -119,43 +119,40 @@ const dates = store.table('dates', {
   },
 })
 dates.set(new Date(), '')
-const date: Date | undefined = [...dates.keys()][0]
-const batch: Batch = store.batch().set(scores, ['ada'], 2).insert(dates, new Date(), 'b').delete(texts, 'c')
-const done: boolean[] = store.batch((each) => {
+Array.from(dates.keys())[0] satisfies Date | undefined
+store.batch().set(scores, ['ada'], 2).insert(dates, new Date(), 'b').delete(texts, 'c') satisfies Batch
+store.batch((each) => {
   each.replace(scores, [1.5], 3)
-})
-const again: Store = Store.loadSync(dump, { memoryLimit: 1 << 20 })
-const loaded: Promise<Store> = Store.load('a.twx', { memoryLimit: null, progress: ({ bytes }) => bytes })
-const later: Promise<Buffer> = texts.store.dump({ signal: AbortSignal.timeout(1) })
-const sound: boolean = checkSync('a.twx').damage.length === 0 && recoverSync('a', 'b').tables.length > 0
-const code: ErrorCode = new TwindexError('TWINDEX_IO', 'no').code
-using scoped: Store = Store.loadSync('a.twx')
+}) satisfies boolean[]
+Store.loadSync(dump, { memoryLimit: 1 << 20 }) satisfies Store
+Store.load('a.twx', { memoryLimit: null, progress: ({ bytes }) => bytes }) satisfies Promise<Store>
+texts.store.dump({ signal: AbortSignal.timeout(1) }) satisfies Promise<Buffer>
+checkSync('a.twx').damage.length satisfies number
+recoverSync('a', 'b').tables.length satisfies number
+new TwindexError('TWINDEX_IO', 'no').code satisfies ErrorCode
+using _scoped: Store = Store.loadSync('a.twx')
 
 const level = new TwindexLevel<string, { n: number }>('a.twx', {
   valueEncoding: 'json',
   durability: 'always',
 })
-const leveled: Promise<{ n: number } | undefined> = level.sublevel<string, { n: number }>('s', {}).get('a')
-const cache: Keyv = new Keyv({ store: new KeyvTwindex({ path: 'a.twx', table: 'cache' }) })
+level.sublevel<string, { n: number }>('s', {}).get('a') satisfies Promise<{ n: number } | undefined>
+new Keyv({ store: new KeyvTwindex({ path: 'a.twx', table: 'cache' }) })
 
-const refreshed: Promise<number> = store.refresh({ signal: AbortSignal.timeout(1) })
-const followed: Promise<void> = store.follow()
-const behind: number = store.stats().behindBytes
+store.refresh({ signal: AbortSignal.timeout(1) }) satisfies Promise<number>
+store.follow() satisfies Promise<void>
+store.stats().behindBytes satisfies number
 const feed: Changes = store.changes(store.position, { tables: [texts, log], ref: false })
-const ahead: Promise<ChangeSet | undefined> = changes('a.twx', undefined, { raw: true }).poll()
-async function keys(): Promise<unknown[]> {
-  const seen: unknown[] = []
-  for await (const batch of feed) {
-    for (const change of batch.changes) {
-      if (change.kind === 'put') seen.push([change.key, change.value])
-      else if (change.kind === 'create') seen.push(change.index.concat(change.codecs.values))
-    }
-    if (batch.position === feed.position) break
+changes('a.twx', undefined, { raw: true }).poll() satisfies Promise<ChangeSet | undefined>
+for await (const { position, changes } of feed) {
+  position.concat(feed.position ?? '')
+  for (const change of changes) {
+    if (change.kind === 'put') [change.key, change.value] satisfies unknown[]
+    else if (change.kind === 'create') change.index.concat(change.codecs.values)
   }
-  return seen
 }
 store.on('warning', ({ event, message }) => event === 'slow_sync' && message.length).off('warning', () => {})
-const first: Promise<Change | undefined> = feed.next().then(({ value }) => value?.changes[0])
+feed.next().then(({ value }) => value?.changes[0]) satisfies Promise<Change | undefined>
 
 // @ts-expect-error a change that gives nothing
 texts.alter('a', () => undefined)
@@ -207,54 +204,4 @@ declare abstract class SessionStore extends EventEmitter {
   abstract get(id: string, done: (error: unknown, session?: object | null) => void): void
 }
 const Sessions = sessionStore({ Store: SessionStore })
-const sessions: SessionStore = new Sessions({ max: 100, ttl: 0 })
-
-export {
-  again,
-  ahead,
-  batch,
-  behind,
-  best,
-  big,
-  bigs,
-  buffer,
-  cache,
-  cachedText,
-  chained,
-  code,
-  damage,
-  date,
-  done,
-  durable,
-  fetchedLength,
-  first,
-  followed,
-  found,
-  inTime,
-  keys,
-  later,
-  left,
-  leveled,
-  limit,
-  loaded,
-  many,
-  names,
-  ofCache,
-  opened,
-  pair,
-  pairs,
-  refreshed,
-  saved,
-  savedCache,
-  scoped,
-  sessions,
-  sound,
-  sum,
-  swapped,
-  tables,
-  text,
-  took,
-  valuesCodec,
-  view,
-  warmLater,
-}
+new Sessions({ max: 100, ttl: 0 }) satisfies SessionStore

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { openSync } from 'twindex'
 
 const [path, durability] = process.argv.slice(2)
-let store = openSync(path, { durability })
+const store = openSync(path, { durability })
 const users = () => store.table('users')
 
 const verbs = {
@@ -15,17 +15,10 @@ const verbs = {
     }),
   many: (count) =>
     users().upsertMany(Array.from({ length: count }, (_, at) => [`key ${at}`, 'x'.repeat(100)])).length,
-  table: (name, options) => store.table(name, options).name,
   put: (name, options, key, value) => store.table(name, options).upsert(key, value),
   drop: (name) => store.dropTable(name),
-  clear: () => users().clear() ?? null,
   compact: () => store.compactSync() ?? null,
   position: () => store.position,
-  reopen() {
-    store.closeSync()
-    store = openSync(path, { durability })
-    return null
-  },
 }
 
 process.stdout.write('null\n')

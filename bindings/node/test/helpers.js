@@ -1,11 +1,32 @@
-// Other processes, and how a test talks to one that has a store.
+// What the tests share: files of their own, threads, and other processes.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
 
-const script = fileURLToPath(new URL('./children/remote.js', import.meta.url))
+/** A folder of the test file's own. */
+export const folder = mkdtempSync(join(tmpdir(), 'twindex-test-'))
+after(() => rmSync(folder, { recursive: true }))
+
+let files = 0
+/** Where no file is yet. */
+export const newPath = () => join(folder, `${++files}.twx`)
+
+export const here = (name) => fileURLToPath(new URL(name, import.meta.url))
+
+/** What an error of this code has. */
+export const code = (name, more) => ({ code: `TWINDEX_${name}`, ...more })
+
+/** A thread that runs one of `workers/`. */
+export const thread = (name, workerData) => new Worker(here(`./workers/${name}.js`), { workerData })
+
+/** What a thread says next. */
+export const heard = async (worker) => (await once(worker, 'message'))[0]
 
 const running = new Set()
 after(() => {
@@ -24,7 +45,7 @@ export function start(args, options = {}) {
 
 /** A process that has the file at `path` open, and does what it is told. */
 export async function remote(path, durability = 'everysec') {
-  const child = start([script, path, durability])
+  const child = start([here('./children/remote.js'), path, durability])
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
   await lines.next()
   const exit = once(child, 'exit')
