@@ -6,11 +6,12 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
 use crate::arguments::Amount;
+use crate::codec::Codecs;
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::memory::check_memory;
 use crate::objects::Flags;
-use crate::shared::Shared;
+use crate::shared::{Shared, not_copied};
 use crate::table::Table;
 
 /// Writes that are done all or not at all, made by `Store.batch`.
@@ -63,52 +64,39 @@ impl Batch {
     }
 }
 
+/// The verbs that take a pair.
+macro_rules! puts {
+    ($($(#[$doc:meta])* $verb:ident;)*) => {
+        #[pymethods]
+        impl Batch {
+            $($(#[$doc])*
+            #[pyo3(signature = (table, key, value, /))]
+            fn $verb(&self, table: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<()> {
+                let (py, table) = (table.py(), Table::of(table)?);
+                let Codecs { keys, values } = table.seen_as();
+                let (key, value) = (keys.encode(key)?, values.encode(value)?);
+                self.add(py, |batch| batch.$verb(table.engine(), key, value))
+            })*
+        }
+    };
+}
+
+puts! {
+    /// Adds the pair where the key is absent.
+    insert;
+    /// Replaces the value where the key is present.
+    replace;
+    /// Gives the key this value, present or not.
+    upsert;
+}
+
 #[pymethods]
 impl Batch {
-    /// Adds the pair where the key is absent.
-    #[pyo3(signature = (table, key, value, /))]
-    fn insert(
-        &self,
-        table: &Bound<'_, PyAny>,
-        key: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-    ) -> Result<()> {
-        let (py, table) = (table.py(), Table::of(table)?);
-        let (key, value) = (table.encode_key(key)?, table.encode_value(value)?);
-        self.add(py, |batch| batch.insert(table.engine(), key, value))
-    }
-
-    /// Replaces the value where the key is present.
-    #[pyo3(signature = (table, key, value, /))]
-    fn replace(
-        &self,
-        table: &Bound<'_, PyAny>,
-        key: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-    ) -> Result<()> {
-        let (py, table) = (table.py(), Table::of(table)?);
-        let (key, value) = (table.encode_key(key)?, table.encode_value(value)?);
-        self.add(py, |batch| batch.replace(table.engine(), key, value))
-    }
-
-    /// Gives the key this value, present or not.
-    #[pyo3(signature = (table, key, value, /))]
-    fn upsert(
-        &self,
-        table: &Bound<'_, PyAny>,
-        key: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-    ) -> Result<()> {
-        let (py, table) = (table.py(), Table::of(table)?);
-        let (key, value) = (table.encode_key(key)?, table.encode_value(value)?);
-        self.add(py, |batch| batch.upsert(table.engine(), key, value))
-    }
-
     /// Removes the pair.
     #[pyo3(signature = (table, key, /))]
     fn delete(&self, table: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> Result<()> {
         let (py, table) = (table.py(), Table::of(table)?);
-        let key = table.encode_key(key)?;
+        let key = table.seen_as().keys.encode(key)?;
         self.add(py, |batch| batch.delete(table.engine(), key))
     }
 
@@ -116,8 +104,8 @@ impl Batch {
     #[pyo3(signature = (table, key, by=Amount(1), /), text_signature = "($self, table, key, by=1, /)")]
     fn increment(&self, table: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>, by: Amount) -> Result<()> {
         let (py, table) = (table.py(), Table::of(table)?);
-        table.check_decimal()?;
-        let key = table.encode_key(key)?;
+        table.seen_as().values.check_decimal()?;
+        let key = table.seen_as().keys.encode(key)?;
         self.add(py, |batch| batch.increment(table.engine(), key, by.0))
     }
 
@@ -137,7 +125,8 @@ impl Batch {
         value: &Bound<'_, PyAny>,
     ) -> Result<()> {
         let (py, table) = (table.py(), Table::of(table)?);
-        let (key, value) = (table.encode_key(key)?, table.encode_present(value)?);
+        let Codecs { keys, values } = table.seen_as();
+        let (key, value) = (keys.encode(key)?, values.encode_present(value)?);
         self.add(py, |batch| batch.expect(table.engine(), key, value.as_ref().map(AsRef::as_ref)))
     }
 
@@ -181,8 +170,6 @@ impl Batch {
             Err(_) => "<twindex.Batch: ended>".into(),
         }
     }
-
-    fn __reduce__(_slf: &Bound<'_, Self>) -> Result<()> {
-        Err(error::misuse("a Batch cannot be pickled or copied"))
-    }
 }
+
+not_copied!(Batch, "a Batch cannot be pickled or copied");

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,8 @@ use crate::fork::Inherited;
 use crate::interrupts::{Interrupts, wait_for};
 use crate::memory::check_memory;
 use crate::objects;
-use crate::shared::Shared;
+use crate::shared::{Shared, not_copied};
+use crate::source::Source;
 use crate::table::Table;
 
 /// How long to wait before looking again: at first, after changes came, and when none do. Signals are looked at then.
@@ -49,30 +50,6 @@ pub(crate) struct Changes {
     /// Held over nothing that runs Python code or waits for the interpreter.
     source: Inherited<Arc<Mutex<Source>>>,
     ended: AtomicBool,
-}
-
-pub(crate) struct Source {
-    /// None once the feed or its store was closed: it has the file open.
-    changes: Option<twindex_durable::Changes>,
-    /// A batch that was read, but could not be shown.
-    held: Option<ChangeSet>,
-    /// Where to go on: behind what was given.
-    position: Position,
-}
-
-impl Source {
-    /// The source, for a thread that has let go of the interpreter or will not wait for it.
-    fn lock(source: &Mutex<Self>) -> MutexGuard<'_, Self> {
-        source.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Closes the file, and frees what was read ahead.
-    pub(crate) fn end(source: &Mutex<Self>) {
-        let mut source = Self::lock(source);
-        let ended = (source.changes.take(), source.held.take());
-        drop(source);
-        drop(ended);
-    }
 }
 
 /// How changes are shown, and of which tables.
@@ -340,8 +317,6 @@ impl Changes {
     fn __repr__(&self) -> &'static str {
         if self.ended.load(Relaxed) { "<twindex.Changes: closed>" } else { "<twindex.Changes>" }
     }
-
-    fn __reduce__(_slf: &Bound<'_, Self>) -> Result<()> {
-        Err(error::misuse("a Changes cannot be pickled or copied; its position can"))
-    }
 }
+
+not_copied!(Changes, "a Changes cannot be pickled or copied; its position can");

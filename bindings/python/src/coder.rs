@@ -24,7 +24,6 @@ impl Coder {
     /// The codecs that are named, or else those that the table remembers.
     #[new]
     #[pyo3(signature = (table, remembered, keys, values))]
-    #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
     fn new(
         py: Python<'_>,
         table: &str,

@@ -14,7 +14,7 @@ use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::interrupts::AT_ONCE;
 use crate::objects::{self, Pair};
-use crate::shared::Shared;
+use crate::shared::{Shared, not_copied};
 
 /// A position in a sorted table, on the pair that it returned last.
 ///
@@ -129,8 +129,6 @@ impl Cursor {
     fn __repr__(&self) -> String {
         format!("<twindex.Cursor of {:?}>", self.table)
     }
-
-    fn __reduce__(_slf: &Bound<'_, Self>) -> Result<()> {
-        Err(error::misuse("a Cursor cannot be pickled or copied; Table.cursor makes another"))
-    }
 }
+
+not_copied!(Cursor, "a Cursor cannot be pickled or copied; Table.cursor makes another");

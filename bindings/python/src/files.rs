@@ -43,7 +43,6 @@ use crate::store::Store;
     text_signature = "(path, *, durability='everysec', read_only=False, existing=False, memory_limit=None, \
                       progress=None)"
 )]
-#[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
 pub(crate) fn open<'py>(
     path: &Bound<'py, PyAny>,
     durability: Text,

@@ -5,6 +5,8 @@
 //! and callbacks of `alter` among it, happens before or after.
 
 #![allow(clippy::doc_link_with_quotes, reason = "the docs of classes and methods are Python docstrings")]
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python's calls are extracted by value")]
+#![allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
 
 mod allocation;
 mod arena;
@@ -13,12 +15,12 @@ mod attached;
 mod batch;
 mod buffer;
 mod cache;
-mod cache_objects;
 mod changes;
 mod cli;
 mod codec;
 mod coder;
 mod cursor;
+mod dict;
 mod error;
 mod files;
 mod fork;
@@ -35,6 +37,7 @@ mod range;
 mod returned;
 mod scan;
 mod shared;
+mod source;
 mod store;
 mod table;
 mod value;

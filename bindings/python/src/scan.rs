@@ -13,7 +13,7 @@ use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::interrupts::Work;
 use crate::objects;
-use crate::shared::Shared;
+use crate::shared::{Shared, not_copied};
 
 /// A table is read in blocks of this many pairs at first, then twice as many, up to the last.
 const FIRST_BLOCK: usize = 16;
@@ -257,8 +257,6 @@ impl Scan {
             Yields::Pairs => "<twindex.Scan of pairs>",
         }
     }
-
-    fn __reduce__(_slf: &Bound<'_, Self>) -> Result<()> {
-        Err(error::misuse("a Scan cannot be pickled or copied; list(scan) keeps what comes of it"))
-    }
 }
+
+not_copied!(Scan, "a Scan cannot be pickled or copied; list(scan) keeps what comes of it");

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use twindex_durable::{Durability, Store};
 
-use crate::changes::Source;
 use crate::error::{self, Result};
 use crate::fork::Inherited;
+use crate::source::Source;
 
 /// The engine's store, and whether it may still be used.
 pub(crate) struct Shared {
@@ -93,3 +93,17 @@ impl Shared {
         self.engine.path()
     }
 }
+
+/// Has a class refuse to be pickled or copied.
+macro_rules! not_copied {
+    ($class:ident, $message:literal) => {
+        #[pymethods]
+        impl $class {
+            fn __reduce__(_slf: &Bound<'_, Self>) -> Result<()> {
+                Err(error::misuse($message))
+            }
+        }
+    };
+}
+
+pub(crate) use not_copied;

@@ -13,8 +13,7 @@ use crate::allocation::gather;
 use crate::arguments::{self, Count, Text};
 use crate::batch::Batch;
 use crate::buffer::Buffer;
-use crate::cache::{Cache, CacheArguments, Capacity, Sizes, Ttl};
-use crate::cache_objects::CacheObjects;
+use crate::cache::{Cache, CacheArguments, CacheObjects, Capacity, Sizes, Ttl};
 use crate::changes::{Changes, View};
 use crate::codec::{Codecs, DEFAULT_CODEC, KeyCodec, ValueCodec};
 use crate::error::{self, Result};
@@ -113,7 +112,6 @@ impl Store {
         signature = (name, index=Text::from("hash"), *, keys=None, values=None, create=true),
         text_signature = "($self, name, index='hash', *, keys=None, values=None, create=True)"
     )]
-    #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
     fn table(
         slf: &Bound<'_, Self>,
         name: Text,
@@ -155,8 +153,6 @@ impl Store {
     #[pyo3(
         signature = (name, *, capacity=None, maxsize=None, ttl=None, keys=None, values=None, on_evict=None)
     )]
-    #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
-    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn cache(
         &self,
         py: Python<'_>,
@@ -188,8 +184,6 @@ impl Store {
     #[pyo3(
         signature = (name, source, *, capacity=None, maxsize=None, ttl=None, keys=None, values=None, on_evict=None)
     )]
-    #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
-    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn load_cache(
         &self,
         name: Text,
@@ -216,7 +210,6 @@ impl Store {
 
     /// Removes a cache and its pairs; whether it was there. Writes by its handles raise `TableDroppedError` from then on.
     #[pyo3(signature = (name))]
-    #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
     fn drop_cache(&self, py: Python<'_>, name: Text) -> Result<bool> {
         let store = self.0.open()?.in_memory();
         self.1.forget(py, &name.0)?;
@@ -251,7 +244,6 @@ impl Store {
     /// >>> store.drop_table("users"), store.drop_table("users")
     /// (True, False)
     #[pyo3(signature = (name))]
-    #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
     fn drop_table(&self, py: Python<'_>, name: Text) -> Result<bool> {
         let store = self.opened()?;
         Ok(wait_for(py, move || store.engine().drop_table(&name.0))??)
@@ -429,23 +421,14 @@ impl Store {
         let store = self.0.open()?;
         let stats = py.detach(|| store.stats());
         let dict = objects::dict(py)?;
-        dict.set_item("tables", stats.tables)?;
-        dict.set_item("pairs", stats.pairs)?;
-        dict.set_item("memory", stats.memory)?;
-        dict.set_item("dump_bytes", stats.dump_bytes)?;
-        dict.set_item("log_bytes", stats.log_bytes)?;
-        dict.set_item("unsynced_bytes", stats.unsynced_bytes)?;
-        dict.set_item("unsynced_for", stats.unsynced_for)?;
-        dict.set_item("syncs", stats.syncs)?;
-        dict.set_item("last_sync", stats.last_sync)?;
-        dict.set_item("compactions", stats.compactions)?;
-        dict.set_item("compacting", stats.compacting)?;
-        dict.set_item("compaction_error", stats.compaction_error)?;
-        dict.set_item("log_error", stats.log_error)?;
+        macro_rules! set {
+            ($($name:ident)*) => {
+                $(dict.set_item(stringify!($name), stats.$name)?;)*
+            };
+        }
+        set!(tables pairs memory dump_bytes log_bytes unsynced_bytes unsynced_for syncs last_sync);
+        set!(compactions compacting compaction_error log_error behind_bytes refreshed follow_error);
         dict.set_item("position", stats.position.map(|position| position.to_string()))?;
-        dict.set_item("behind_bytes", stats.behind_bytes)?;
-        dict.set_item("refreshed", stats.refreshed)?;
-        dict.set_item("follow_error", stats.follow_error)?;
         Ok(dict)
     }
 

@@ -4,8 +4,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
+use crate::dict::each_pair;
 use crate::error::{self, Result};
-use crate::groups::{each_pair, items};
+use crate::groups::items;
 use crate::interrupts::Interrupts;
 use crate::objects;
 

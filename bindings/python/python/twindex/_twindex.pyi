@@ -77,6 +77,12 @@ _Ttl: TypeAlias = float | timedelta | None
 _Evicted: TypeAlias = Callable[[Any, Any, Literal["size", "expired"]], object]
 _CacheKeys: TypeAlias = Literal["str", "bytes", "int", "tuple", "object"] | Codec[Any]
 _CacheValues: TypeAlias = Literal["str", "bytes", "int", "json", "msgpack", "pickle", "object"] | Codec[Any]
+_Str: TypeAlias = Literal["str"] | None
+_Bytes: TypeAlias = Literal["bytes"]
+_Int: TypeAlias = Literal["int"]
+_Tuples: TypeAlias = Literal["tuple"]
+_Tuple: TypeAlias = tuple[Any, ...]
+_Objects: TypeAlias = Literal["json", "msgpack", "pickle"]
 _Pairs: TypeAlias = SupportsItems[_A, _B] | Iterable[tuple[_A, _B]]
 
 @final
@@ -133,8 +139,19 @@ def recover(
     progress: _Told | None = None,
 ) -> Recovery: ...
 
+@type_check_only
+class _Context:
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
 @final
-class Store:
+class Store(_Context):
     def __new__(cls, memory_limit: int | None = None) -> Self: ...
     @overload
     def table(
@@ -142,260 +159,116 @@ class Store:
         name: str,
         index: _Index = "hash",
         *,
-        keys: Literal["str"] | None = None,
-        values: Literal["str"] | None = None,
+        keys: _Str = None,
+        values: _Str = None,
         create: bool = True,
     ) -> Table[str, str]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["str"] | None = None,
-        values: Literal["bytes"],
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: _Str = None, values: _Bytes, create: bool = True
     ) -> Table[str, bytes, str, Buffer]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["str"] | None = None,
-        values: Literal["int"],
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: _Str = None, values: _Int, create: bool = True
     ) -> Table[str, int]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["str"] | None = None,
-        values: Literal["json", "msgpack", "pickle"],
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: _Str = None, values: _Objects, create: bool = True
     ) -> Table[str, Any]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["str"] | None = None,
-        values: Codec[_B],
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: _Str = None, values: Codec[_B], create: bool = True
     ) -> Table[str, _B]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["bytes"],
-        values: Literal["str"] | None = None,
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: _Bytes, values: _Str = None, create: bool = True
     ) -> Table[bytes, str, Buffer, str]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["bytes"],
-        values: Literal["bytes"],
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: _Bytes, values: _Bytes, create: bool = True
     ) -> Table[bytes, bytes, Buffer, Buffer]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["bytes"],
-        values: Literal["int"],
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: _Bytes, values: _Int, create: bool = True
     ) -> Table[bytes, int, Buffer, int]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["bytes"],
-        values: Literal["json", "msgpack", "pickle"],
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: _Bytes, values: _Objects, create: bool = True
     ) -> Table[bytes, Any, Buffer, Any]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["bytes"],
-        values: Codec[_B],
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: _Bytes, values: Codec[_B], create: bool = True
     ) -> Table[bytes, _B, Buffer, _B]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["int"],
-        values: Literal["str"] | None = None,
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: _Int, values: _Str = None, create: bool = True
     ) -> Table[int, str]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["int"],
-        values: Literal["bytes"],
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: _Int, values: _Bytes, create: bool = True
     ) -> Table[int, bytes, int, Buffer]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["int"],
-        values: Literal["int"],
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: _Int, values: _Int, create: bool = True
     ) -> Table[int, int]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["int"],
-        values: Literal["json", "msgpack", "pickle"],
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: _Int, values: _Objects, create: bool = True
     ) -> Table[int, Any]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["int"],
-        values: Codec[_B],
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: _Int, values: Codec[_B], create: bool = True
     ) -> Table[int, _B]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["tuple"],
-        values: Literal["str"] | None = None,
-        create: bool = True,
-    ) -> Table[tuple[Any, ...], str]: ...
+        self, name: str, index: _Index = "hash", *, keys: _Tuples, values: _Str = None, create: bool = True
+    ) -> Table[_Tuple, str]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["tuple"],
-        values: Literal["bytes"],
-        create: bool = True,
-    ) -> Table[tuple[Any, ...], bytes, tuple[Any, ...], Buffer]: ...
+        self, name: str, index: _Index = "hash", *, keys: _Tuples, values: _Bytes, create: bool = True
+    ) -> Table[_Tuple, bytes, _Tuple, Buffer]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["tuple"],
-        values: Literal["int"],
-        create: bool = True,
-    ) -> Table[tuple[Any, ...], int]: ...
+        self, name: str, index: _Index = "hash", *, keys: _Tuples, values: _Int, create: bool = True
+    ) -> Table[_Tuple, int]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["tuple"],
-        values: Literal["json", "msgpack", "pickle"],
-        create: bool = True,
-    ) -> Table[tuple[Any, ...], Any]: ...
+        self, name: str, index: _Index = "hash", *, keys: _Tuples, values: _Objects, create: bool = True
+    ) -> Table[_Tuple, Any]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Literal["tuple"],
-        values: Codec[_B],
-        create: bool = True,
-    ) -> Table[tuple[Any, ...], _B]: ...
+        self, name: str, index: _Index = "hash", *, keys: _Tuples, values: Codec[_B], create: bool = True
+    ) -> Table[_Tuple, _B]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Codec[_A],
-        values: Literal["str"] | None = None,
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: Codec[_A], values: _Str = None, create: bool = True
     ) -> Table[_A, str]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Codec[_A],
-        values: Literal["bytes"],
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: Codec[_A], values: _Bytes, create: bool = True
     ) -> Table[_A, bytes, _A, Buffer]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Codec[_A],
-        values: Literal["int"],
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: Codec[_A], values: _Int, create: bool = True
     ) -> Table[_A, int]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Codec[_A],
-        values: Literal["json", "msgpack", "pickle"],
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: Codec[_A], values: _Objects, create: bool = True
     ) -> Table[_A, Any]: ...
     @overload
     def table(
-        self,
-        name: str,
-        index: _Index = "hash",
-        *,
-        keys: Codec[_A],
-        values: Codec[_B],
-        create: bool = True,
+        self, name: str, index: _Index = "hash", *, keys: Codec[_A], values: Codec[_B], create: bool = True
     ) -> Table[_A, _B]: ...
     @overload
     def cache(
         self,
         name: str,
         *,
+        keys: _Str = None,
+        values: _Str = None,
         capacity: int | None = None,
         maxsize: int | None = None,
         ttl: _Ttl = None,
-        keys: Literal["str"] | None = None,
-        values: Literal["str"] | None = None,
         on_evict: _Evicted | None = None,
     ) -> Cache[str, str]: ...
     @overload
@@ -403,11 +276,11 @@ class Store:
         self,
         name: str,
         *,
+        keys: _Str = None,
+        values: _Bytes,
         capacity: int | None = None,
         maxsize: int | None = None,
         ttl: _Ttl = None,
-        keys: Literal["str"] | None = None,
-        values: Literal["bytes"],
         on_evict: _Evicted | None = None,
     ) -> Cache[str, bytes, str, Buffer]: ...
     @overload
@@ -415,11 +288,11 @@ class Store:
         self,
         name: str,
         *,
+        keys: _Str = None,
+        values: _Int,
         capacity: int | None = None,
         maxsize: int | None = None,
         ttl: _Ttl = None,
-        keys: Literal["str"] | None = None,
-        values: Literal["int"],
         on_evict: _Evicted | None = None,
     ) -> Cache[str, int]: ...
     @overload
@@ -427,11 +300,11 @@ class Store:
         self,
         name: str,
         *,
+        keys: _Str = None,
+        values: _Objects | Literal["object"],
         capacity: int | None = None,
         maxsize: int | None = None,
         ttl: _Ttl = None,
-        keys: Literal["str"] | None = None,
-        values: Literal["json", "msgpack", "pickle", "object"],
         on_evict: _Evicted | None = None,
     ) -> Cache[str, Any]: ...
     @overload
@@ -439,11 +312,11 @@ class Store:
         self,
         name: str,
         *,
+        keys: _Bytes,
+        values: _Bytes,
         capacity: int | None = None,
         maxsize: int | None = None,
         ttl: _Ttl = None,
-        keys: Literal["bytes"],
-        values: Literal["bytes"],
         on_evict: _Evicted | None = None,
     ) -> Cache[bytes, bytes, Buffer, Buffer]: ...
     @overload
@@ -451,11 +324,11 @@ class Store:
         self,
         name: str,
         *,
+        keys: _CacheKeys | None = None,
+        values: _CacheValues | None = None,
         capacity: int | None = None,
         maxsize: int | None = None,
         ttl: _Ttl = None,
-        keys: _CacheKeys | None = None,
-        values: _CacheValues | None = None,
         on_evict: _Evicted | None = None,
     ) -> Cache[Any, Any]: ...
     def load_cache(
@@ -512,14 +385,6 @@ class Store:
     def close(self) -> None: ...
     @property
     def closed(self) -> bool: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None: ...
 
 @type_check_only
 class _Stats(TypedDict):
@@ -542,7 +407,7 @@ class _Stats(TypedDict):
     follow_error: str | None
 
 @final
-class Changes(Iterator[ChangeSet]):
+class Changes(_Context, Iterator[ChangeSet]):
     def poll(self) -> ChangeSet | None: ...
     def wait(self, timeout: float | None = None) -> ChangeSet | None: ...
     @property
@@ -550,57 +415,17 @@ class Changes(Iterator[ChangeSet]):
     def close(self) -> None: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> ChangeSet: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None: ...
 
 @final
-class Batch:
-    def insert(
-        self,
-        table: Table[Any, Any, _A, _B],
-        key: _A,
-        value: _B,
-        /,
-    ) -> None: ...
-    def replace(
-        self,
-        table: Table[Any, Any, _A, _B],
-        key: _A,
-        value: _B,
-        /,
-    ) -> None: ...
-    def upsert(
-        self,
-        table: Table[Any, Any, _A, _B],
-        key: _A,
-        value: _B,
-        /,
-    ) -> None: ...
+class Batch(_Context):
+    def insert(self, table: Table[Any, Any, _A, _B], key: _A, value: _B, /) -> None: ...
+    def replace(self, table: Table[Any, Any, _A, _B], key: _A, value: _B, /) -> None: ...
+    def upsert(self, table: Table[Any, Any, _A, _B], key: _A, value: _B, /) -> None: ...
     def delete(self, table: Table[Any, Any, _A, Any], key: _A, /) -> None: ...
     def increment(self, table: Table[Any, Any, _A, Any], key: _A, by: int = 1, /) -> None: ...
-    def expect(
-        self,
-        table: Table[Any, Any, _A, _B],
-        key: _A,
-        value: _B | None,
-        /,
-    ) -> None: ...
+    def expect(self, table: Table[Any, Any, _A, _B], key: _A, value: _B | None, /) -> None: ...
     def commit(self) -> list[bool]: ...
     def __len__(self) -> int: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None: ...
 
 # What tables and caches share.
 @type_check_only

@@ -10,10 +10,9 @@ use pyo3::types::{PyBytes, PyTuple, PyType};
 use twindex_durable::format::{SavedCache, write_cache};
 
 use super::listener::listen;
-use super::{Cache, CacheArguments, Capacity, Sizes, Ttl};
+use super::{Cache, CacheArguments, CacheObjects, Capacity, Sizes, Ttl};
 use crate::attached::Attached;
 use crate::buffer::Buffer;
-use crate::cache_objects::CacheObjects;
 use crate::codec::{Codecs, KeyCodec, ValueCodec};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
@@ -153,8 +152,6 @@ impl Cache {
     /// Raises `CorruptError` on anything but a whole, undamaged cache.
     #[classmethod]
     #[pyo3(signature = (source, /, *, capacity=None, maxsize=None, ttl=None, keys=None, values=None, on_evict=None))]
-    #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
-    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn load<'py>(
         class: &Bound<'py, PyType>,
         source: &Bound<'py, PyAny>,

@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use super::Cache;
 use super::listener::raise_failure;
-use super::{Cache, Ttl};
 use crate::allocation::{gather, with_room};
 use crate::codec::Encoded;
 use crate::error::{self, Result};
@@ -64,40 +64,6 @@ impl Cache {
 
 #[pymethods]
 impl Cache {
-    /// `insert` for each pair of a mapping or an iterable: whether each took effect.
-    #[pyo3(signature = (pairs, /, *, ttl=None))]
-    fn insert_many(&self, pairs: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<Flags> {
-        let groups = Groups::pairs("pairs", pairs)?;
-        self.write_many(pairs.py(), &groups, |cache, key, value| match ttl {
-            Some(Ttl(ttl)) => cache.insert_for(key, value, ttl),
-            None => cache.insert(key, value),
-        })
-    }
-
-    /// `replace` for each pair of a mapping or an iterable: whether each took effect.
-    #[pyo3(signature = (pairs, /, *, ttl=None))]
-    fn replace_many(&self, pairs: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<Flags> {
-        let groups = Groups::pairs("pairs", pairs)?;
-        self.write_many(pairs.py(), &groups, |cache, key, value| match ttl {
-            Some(Ttl(ttl)) => cache.replace_for(key, value, ttl),
-            None => cache.replace(key, value),
-        })
-    }
-
-    /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
-    ///
-    /// >>> cache = Cache(maxsize=100)
-    /// >>> cache.upsert_many({"ada": 1815, "bob": 1900}, ttl=60)
-    /// [True, True]
-    #[pyo3(signature = (pairs, /, *, ttl=None))]
-    fn upsert_many(&self, pairs: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<Flags> {
-        let groups = Groups::pairs("pairs", pairs)?;
-        self.write_many(pairs.py(), &groups, |cache, key, value| match ttl {
-            Some(Ttl(ttl)) => cache.upsert_for(key, value, ttl),
-            None => cache.upsert(key, value),
-        })
-    }
-
     /// `delete` for each key: whether each took effect.
     #[pyo3(signature = (keys, /))]
     fn delete_many(&self, keys: &Bound<'_, PyAny>) -> Result<Flags> {

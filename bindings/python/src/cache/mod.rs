@@ -4,6 +4,7 @@ mod files;
 mod listener;
 mod many;
 mod mapping;
+mod objects;
 mod options;
 mod verbs;
 
@@ -15,18 +16,16 @@ use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use twindex::{CacheOptions, Change};
 
-pub(crate) use self::listener::Listener;
 use self::listener::{listen, raise_failure};
 use crate::attached::Attached;
-use crate::cache_objects::CacheObjects;
 use crate::codec::{Codecs, DEFAULT_CODEC, Encoded, KeyCodec, ValueCodec};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::memory::check_memory;
-use crate::objects;
 use crate::popitem::Popping;
 use crate::shared::Shared;
 
+pub(crate) use self::objects::CacheObjects;
 pub(crate) use self::options::{CacheArguments, Capacity, Sizes, Ttl};
 
 /// A mapping of bounded size: it drops pairs instead of refusing writes, and pairs may expire.
@@ -184,8 +183,6 @@ impl Cache {
         signature = (*positional, capacity=None, maxsize=None, ttl=None, keys=None, values=None, on_evict=None),
         text_signature = "(*, capacity=None, maxsize=None, ttl=None, keys=None, values=None, on_evict=None)"
     )]
-    #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
-    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn new(
         py: Python<'_>,
         positional: &Bound<'_, PyTuple>,
@@ -278,12 +275,13 @@ impl Cache {
     /// `peek`, `ttl` and `in` are not counted. `clear` sets writes, evictions and expirations to 0.
     fn stats<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         let counts = self.open()?.stats();
-        let dict = objects::dict(py)?;
-        dict.set_item("hits", counts.hits)?;
-        dict.set_item("misses", counts.misses)?;
-        dict.set_item("writes", counts.writes)?;
-        dict.set_item("evictions", counts.evictions)?;
-        dict.set_item("expirations", counts.expirations)?;
+        let dict = crate::objects::dict(py)?;
+        macro_rules! set {
+            ($($name:ident)*) => {
+                $(dict.set_item(stringify!($name), counts.$name)?;)*
+            };
+        }
+        set!(hits misses writes evictions expirations);
         Ok(dict)
     }
 

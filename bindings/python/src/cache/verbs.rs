@@ -8,9 +8,11 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::{Cache, Ttl};
 use crate::arguments::{Amount, Given};
+use crate::codec::Codecs;
 use crate::error::{self, Result};
 use crate::fork::Inherited;
-use crate::objects;
+use crate::groups::Groups;
+use crate::objects::{self, Flags};
 use crate::verbs::{shared_verbs, updates};
 
 /// A computation. What it gives is kept unless the key is written or deleted meanwhile.
@@ -34,56 +36,66 @@ impl Computation {
 
 shared_verbs!(Cache);
 
-#[pymethods]
-impl Cache {
+/// The verbs that give keys values, one by one and together.
+macro_rules! puts {
+    ($($(#[$doc:meta])* $verb:ident, $(#[$doc_of_many:meta])* $many:ident, $write_for:ident;)*) => {
+        #[pymethods]
+        impl Cache {
+            $($(#[$doc])*
+            #[pyo3(signature = (key, value, /, *, ttl=None))]
+            fn $verb(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<bool> {
+                let (py, Codecs { keys, values }) = (key.py(), &self.codecs);
+                let (key, value) = (keys.encode(key)?, values.encode(value)?);
+                self.write(py, value.len(), |cache| match ttl {
+                    Some(Ttl(ttl)) => cache.$write_for(&key, &value, ttl),
+                    None => cache.$verb(&key, &value),
+                })
+            }
+
+            $(#[$doc_of_many])*
+            #[pyo3(signature = (pairs, /, *, ttl=None))]
+            fn $many(&self, pairs: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<Flags> {
+                let groups = Groups::pairs("pairs", pairs)?;
+                self.write_many(pairs.py(), &groups, |cache, key, value| match ttl {
+                    Some(Ttl(ttl)) => cache.$write_for(key, value, ttl),
+                    None => cache.$verb(key, value),
+                })
+            })*
+        }
+    };
+}
+
+puts! {
     /// Adds the pair where the key is absent; whether it was. `ttl` is how many seconds it is shown.
     ///
     /// >>> cache = Cache(maxsize=100)
     /// >>> cache.insert("ada", 1815, ttl=60), cache.insert("ada", 1852)
     /// (True, False)
-    #[pyo3(signature = (key, value, /, *, ttl=None))]
-    pub(super) fn insert(
-        &self,
-        key: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        ttl: Option<Ttl>,
-    ) -> Result<bool> {
-        let (py, key, value) = (key.py(), self.codecs.keys.encode(key)?, self.codecs.values.encode(value)?);
-        self.write(py, value.len(), |cache| match ttl {
-            Some(Ttl(ttl)) => cache.insert_for(&key, &value, ttl),
-            None => cache.insert(&key, &value),
-        })
-    }
+    insert,
+    /// `insert` for each pair of a mapping or an iterable: whether each took effect.
+    insert_many, insert_for;
 
     /// Gives the key another value where it is present; whether it was. Its time to live begins anew.
-    #[pyo3(signature = (key, value, /, *, ttl=None))]
-    fn replace(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<bool> {
-        let (py, key, value) = (key.py(), self.codecs.keys.encode(key)?, self.codecs.values.encode(value)?);
-        self.write(py, value.len(), |cache| match ttl {
-            Some(Ttl(ttl)) => cache.replace_for(&key, &value, ttl),
-            None => cache.replace(&key, &value),
-        })
-    }
+    replace,
+    /// `replace` for each pair of a mapping or an iterable: whether each took effect.
+    replace_many, replace_for;
 
     /// Gives the key this value, present or not. Always takes effect, so always True.
     ///
     /// >>> cache = Cache(maxsize=100, ttl=3600)
     /// >>> cache.upsert("ada", 1815, ttl=60), cache.ttl("ada") <= 60
     /// (True, True)
-    #[pyo3(signature = (key, value, /, *, ttl=None))]
-    pub(super) fn upsert(
-        &self,
-        key: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        ttl: Option<Ttl>,
-    ) -> Result<bool> {
-        let (py, key, value) = (key.py(), self.codecs.keys.encode(key)?, self.codecs.values.encode(value)?);
-        self.write(py, value.len(), |cache| match ttl {
-            Some(Ttl(ttl)) => cache.upsert_for(&key, &value, ttl),
-            None => cache.upsert(&key, &value),
-        })
-    }
+    upsert,
+    /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
+    ///
+    /// >>> cache = Cache(maxsize=100)
+    /// >>> cache.upsert_many({"ada": 1815, "bob": 1900}, ttl=60)
+    /// [True, True]
+    upsert_many, upsert_for;
+}
 
+#[pymethods]
+impl Cache {
     /// Writes the pairs of a mapping or an iterable and of the keywords, as `dict` does.
     #[pyo3(
         signature = (pairs=Given::Nothing, /, **keywords),

@@ -3,15 +3,14 @@
 use std::ops::Bound as End;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
-use pyo3::{PyTraverseError, PyVisit};
+use pyo3::types::PyBytes;
 use twindex::MAX_KEY_BYTES;
 use twindex_codec::int;
 
 use super::content::{Content, encode_bytes, encode_text, integer, make_text};
-use super::custom::Custom;
 use super::encoded::Encoded;
-use super::object::{self, OBJECT};
+use super::kind::codec;
+use super::object;
 use super::tuple;
 use crate::error::{self, Result, shown};
 use crate::objects;
@@ -19,89 +18,15 @@ use crate::objects;
 /// Where a range of encoded keys begins and ends.
 type Bounds = (End<Vec<u8>>, End<Vec<u8>>);
 
-/// The encoding of keys.
-pub(crate) enum KeyCodec {
-    Bytes,
-    Str,
-    /// Eight bytes, in the order of the numbers.
-    Int,
-    /// Bytes in the order of the tuples.
-    Tuple,
-    /// Any object, of caches alone.
-    Object,
-    Custom(Box<Custom>),
+codec! {
+    /// The encoding of keys: "int" is eight bytes in the order of the numbers, "tuple" bytes in that of the tuples.
+    KeyCodec of "keys",
+    named by any table: Bytes "bytes", Str "str", Int "int", Tuple "tuple";
+    by a program alone:;
+    known: r#"it is "bytes", "str", "int", "tuple" or a twindex.Codec"#
 }
 
 impl KeyCodec {
-    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {
-        match self {
-            Self::Bytes => Self::Bytes,
-            Self::Str => Self::Str,
-            Self::Int => Self::Int,
-            Self::Tuple => Self::Tuple,
-            Self::Object => Self::Object,
-            Self::Custom(custom) => Self::Custom(Box::new(custom.clone_ref(py))),
-        }
-    }
-
-    /// Shows the garbage collector what is held.
-    pub(super) fn visit(&self, visit: &PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
-        if let Self::Custom(custom) = self { custom.visit(visit) } else { Ok(()) }
-    }
-
-    /// The codec that this object is, or is the name of.
-    pub(crate) fn of(object: &Bound<'_, PyAny>) -> Result<Self> {
-        if let Ok(name) = object.cast::<PyString>() {
-            let name = name.to_string_lossy();
-            return Self::named(&name).ok_or_else(|| {
-                let known = r#"it is "bytes", "str", "int", "tuple" or a twindex.Codec"#;
-                error::option(format!("unknown codec of keys {name:?}, {known}"))
-            });
-        }
-        match Custom::of(object)? {
-            Some(custom) => Ok(Self::Custom(Box::new(custom))),
-            None => Err(error::wrong_type("keys", "the name of a codec or a twindex.Codec", object)),
-        }
-    }
-
-    /// As [`of`](Self::of), of a cache.
-    pub(crate) fn of_cache(object: &Bound<'_, PyAny>) -> Result<Self> {
-        if object.cast::<PyString>().is_ok_and(|name| name.to_string_lossy() == OBJECT) {
-            return Ok(Self::Object);
-        }
-        Self::of(object)
-    }
-
-    /// The one of this name that needs no functions.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        match name {
-            "bytes" => Some(Self::Bytes),
-            "str" => Some(Self::Str),
-            "int" => Some(Self::Int),
-            "tuple" => Some(Self::Tuple),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        match self {
-            Self::Bytes => "bytes",
-            Self::Str => "str",
-            Self::Int => "int",
-            Self::Tuple => "tuple",
-            Self::Object => OBJECT,
-            Self::Custom(custom) => &custom.name,
-        }
-    }
-
-    /// What `Store.table` takes for it.
-    pub(crate) fn object<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        match self {
-            Self::Custom(custom) => Ok(custom.codec.bind(py).clone()),
-            _ => Ok(objects::text(py, self.name())?),
-        }
-    }
-
     #[inline]
     pub(crate) fn encode<'a>(&self, key: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
         self.encode_as(Content::Key, key)

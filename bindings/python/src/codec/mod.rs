@@ -8,6 +8,7 @@ mod custom;
 mod encoded;
 mod foreign;
 mod keys;
+mod kind;
 mod nesting;
 mod object;
 mod tuple;

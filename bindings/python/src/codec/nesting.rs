@@ -8,8 +8,8 @@ use pyo3::types::{
 };
 
 use crate::allocation::gather;
+use crate::dict::each_pair;
 use crate::error::{self, Result, shown};
-use crate::groups::each_pair;
 use crate::objects;
 
 /// Values in values. Readers recurse, and may have half of Python's 1,000 calls behind them. JavaScript has the same limit.

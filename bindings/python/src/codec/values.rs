@@ -1,108 +1,26 @@
 //! The codecs of values.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
-use pyo3::{PyTraverseError, PyVisit};
+use pyo3::types::PyBytes;
 use twindex_codec::decimal;
 
 use super::content::{Content, encode_bytes, encode_text, integer, make_text};
-use super::custom::Custom;
 use super::encoded::Encoded;
 use super::foreign::Format;
-use super::object::{self, OBJECT};
+use super::kind::codec;
+use super::object;
 use crate::error::{self, Result};
 use crate::objects;
 
-/// The encoding of values.
-pub(crate) enum ValueCodec {
-    Bytes,
-    Str,
-    /// Decimal text.
-    Int,
-    Json,
-    Msgpack,
-    Pickle,
-    /// Any object, of caches alone.
-    Object,
-    Custom(Box<Custom>),
+codec! {
+    /// The encoding of values: "int" is decimal text.
+    ValueCodec of "values",
+    named by any table: Bytes "bytes", Str "str", Int "int", Json "json", Msgpack "msgpack";
+    by a program alone: Pickle "pickle";
+    known: r#"it is "bytes", "str", "int", "json", "msgpack", "pickle" or a twindex.Codec"#
 }
 
 impl ValueCodec {
-    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {
-        match self {
-            Self::Bytes => Self::Bytes,
-            Self::Str => Self::Str,
-            Self::Int => Self::Int,
-            Self::Json => Self::Json,
-            Self::Msgpack => Self::Msgpack,
-            Self::Pickle => Self::Pickle,
-            Self::Object => Self::Object,
-            Self::Custom(custom) => Self::Custom(Box::new(custom.clone_ref(py))),
-        }
-    }
-
-    /// Shows the garbage collector what is held.
-    pub(super) fn visit(&self, visit: &PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
-        if let Self::Custom(custom) = self { custom.visit(visit) } else { Ok(()) }
-    }
-
-    /// The codec that this object is, or is the name of.
-    pub(crate) fn of(object: &Bound<'_, PyAny>) -> Result<Self> {
-        if let Ok(name) = object.cast::<PyString>() {
-            let name = name.to_string_lossy();
-            let found = Self::named(&name).or((name == "pickle").then_some(Self::Pickle));
-            return found.ok_or_else(|| {
-                let known = r#"it is "bytes", "str", "int", "json", "msgpack", "pickle" or a twindex.Codec"#;
-                error::option(format!("unknown codec of values {name:?}, {known}"))
-            });
-        }
-        match Custom::of(object)? {
-            Some(custom) => Ok(Self::Custom(Box::new(custom))),
-            None => Err(error::wrong_type("values", "the name of a codec or a twindex.Codec", object)),
-        }
-    }
-
-    /// As [`of`](Self::of), of a cache.
-    pub(crate) fn of_cache(object: &Bound<'_, PyAny>) -> Result<Self> {
-        if object.cast::<PyString>().is_ok_and(|name| name.to_string_lossy() == OBJECT) {
-            return Ok(Self::Object);
-        }
-        Self::of(object)
-    }
-
-    /// The one of this name that is safe to read by and needs no functions.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        match name {
-            "bytes" => Some(Self::Bytes),
-            "str" => Some(Self::Str),
-            "int" => Some(Self::Int),
-            "json" => Some(Self::Json),
-            "msgpack" => Some(Self::Msgpack),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        match self {
-            Self::Bytes => "bytes",
-            Self::Str => "str",
-            Self::Int => "int",
-            Self::Json => "json",
-            Self::Msgpack => "msgpack",
-            Self::Pickle => "pickle",
-            Self::Object => OBJECT,
-            Self::Custom(custom) => &custom.name,
-        }
-    }
-
-    /// What `Store.table` takes for it.
-    pub(crate) fn object<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        match self {
-            Self::Custom(custom) => Ok(custom.codec.bind(py).clone()),
-            _ => Ok(objects::text(py, self.name())?),
-        }
-    }
-
     /// That the package is there that it needs.
     pub(crate) fn check_package(&self, py: Python<'_>) -> Result<()> {
         if matches!(self, Self::Msgpack) { Format::msgpack(py).map(drop) } else { Ok(()) }

@@ -79,31 +79,6 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// `insert` for each pair of a mapping or an iterable: whether each took effect.
-    ///
-    /// >>> users = Store().table("users")
-    /// >>> users.insert_many([("ada", "1815"), ("bob", "1900"), ("ada", "1852")])
-    /// [True, True, False]
-    #[pyo3(signature = (pairs, /))]
-    fn insert_many(&self, pairs: &Bound<'_, PyAny>) -> Result<Flags> {
-        let groups = Groups::pairs("pairs", pairs)?;
-        self.write_many(pairs.py(), &groups, |table, pairs| table.insert_many(pairs))
-    }
-
-    /// `replace` for each pair of a mapping or an iterable: whether each took effect.
-    #[pyo3(signature = (pairs, /))]
-    fn replace_many(&self, pairs: &Bound<'_, PyAny>) -> Result<Flags> {
-        let groups = Groups::pairs("pairs", pairs)?;
-        self.write_many(pairs.py(), &groups, |table, pairs| table.replace_many(pairs))
-    }
-
-    /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
-    #[pyo3(signature = (pairs, /))]
-    fn upsert_many(&self, pairs: &Bound<'_, PyAny>) -> Result<Flags> {
-        let groups = Groups::pairs("pairs", pairs)?;
-        self.write_many(pairs.py(), &groups, |table, pairs| table.upsert_many(pairs))
-    }
-
     /// `delete` for each key: whether each took effect.
     #[pyo3(signature = (keys, /))]
     fn delete_many(&self, keys: &Bound<'_, PyAny>) -> Result<Flags> {

@@ -73,24 +73,6 @@ impl Table {
         &self.codecs
     }
 
-    pub(crate) fn encode_key<'a>(&self, key: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
-        self.codecs.keys.encode(key)
-    }
-
-    pub(crate) fn encode_value<'a>(&self, value: &'a Bound<'_, PyAny>) -> Result<Encoded<'a>> {
-        self.codecs.values.encode(value)
-    }
-
-    /// The value, or nothing for None, which stands for absent.
-    pub(crate) fn encode_present<'a>(&self, value: &'a Bound<'_, PyAny>) -> Result<Option<Encoded<'a>>> {
-        self.codecs.values.encode_present(value)
-    }
-
-    /// That values are such that numbers can be added to them.
-    pub(crate) fn check_decimal(&self) -> Result<()> {
-        self.codecs.values.check_decimal()
-    }
-
     #[inline]
     fn open(&self) -> Result<&twindex_durable::Table> {
         self.store.check_open()?;

@@ -106,7 +106,6 @@ impl Table {
     /// >>> list(log.scan(gte=0)), list(log.scan(reverse=True, limit=1))
     /// ([(2, 'b'), (3, 'c')], [(3, 'c')])
     #[pyo3(signature = (*, gt=None, gte=None, lt=None, lte=None, prefix=None, reverse=false, limit=None))]
-    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
     fn scan(
         &self,
         py: Python<'_>,

@@ -5,35 +5,72 @@ use pyo3::types::PyDict;
 
 use super::Table;
 use crate::arguments::{Amount, Given};
+use crate::codec::Codecs;
 use crate::error::{self, Result};
+use crate::groups::Groups;
+use crate::objects::Flags;
 use crate::verbs::{shared_verbs, updates};
 
 shared_verbs!(Table);
 
-#[pymethods]
-impl Table {
+/// The verbs that give keys values, one by one and together.
+macro_rules! puts {
+    ($($(#[$doc:meta])* $verb:ident, $(#[$doc_of_many:meta])* $many:ident;)*) => {
+        #[pymethods]
+        impl Table {
+            $($(#[$doc])*
+            #[pyo3(signature = (key, value, /))]
+            fn $verb(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<bool> {
+                let (py, Codecs { keys, values }) = (key.py(), &self.codecs);
+                let (key, value) = (keys.encode(key)?, values.encode(value)?);
+                self.write(py, value.len(), |table| table.$verb(&key, &value))
+            }
+
+            $(#[$doc_of_many])*
+            #[pyo3(signature = (pairs, /))]
+            fn $many(&self, pairs: &Bound<'_, PyAny>) -> Result<Flags> {
+                let groups = Groups::pairs("pairs", pairs)?;
+                self.write_many(pairs.py(), &groups, |table, pairs| table.$many(pairs))
+            })*
+        }
+    };
+}
+
+puts! {
     /// Adds the pair where the key is absent; whether it was.
     ///
     /// >>> users = Store().table("users")
     /// >>> users.insert("ada", "1815"), users.insert("ada", "1852")
     /// (True, False)
-    #[pyo3(signature = (key, value, /))]
-    pub(super) fn insert(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<bool> {
-        let (py, key, value) = (key.py(), self.codecs.keys.encode(key)?, self.codecs.values.encode(value)?);
-        self.write(py, value.len(), |table| table.insert(&key, &value))
-    }
+    insert,
+    /// `insert` for each pair of a mapping or an iterable: whether each took effect.
+    ///
+    /// >>> users = Store().table("users")
+    /// >>> users.insert_many([("ada", "1815"), ("bob", "1900"), ("ada", "1852")])
+    /// [True, True, False]
+    insert_many;
 
     /// Gives the key another value where it is present; whether it was.
     ///
     /// >>> users = Store().table("users", values="int")
     /// >>> users.replace("ada", 1815)
     /// False
-    #[pyo3(signature = (key, value, /))]
-    fn replace(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<bool> {
-        let (py, key, value) = (key.py(), self.codecs.keys.encode(key)?, self.codecs.values.encode(value)?);
-        self.write(py, value.len(), |table| table.replace(&key, &value))
-    }
+    replace,
+    /// `replace` for each pair of a mapping or an iterable: whether each took effect.
+    replace_many;
 
+    /// Gives the key this value, present or not. Always takes effect, so always True.
+    ///
+    /// >>> users = Store().table("users")
+    /// >>> users.upsert("ada", "1815"), users.upsert("ada", "1852")
+    /// (True, True)
+    upsert,
+    /// `upsert` for each pair of a mapping or an iterable: whether each took effect.
+    upsert_many;
+}
+
+#[pymethods]
+impl Table {
     /// Writes the pairs of a mapping or an iterable and of the keywords, as `dict` does, all of them
     /// converted before the first is written.
     ///
@@ -53,17 +90,6 @@ impl Table {
     ) -> Result<()> {
         let groups = updates(pairs, keywords)?;
         self.write_many(py, &groups, |table, pairs| table.upsert_many(pairs)).map(drop)
-    }
-
-    /// Gives the key this value, present or not. Always takes effect, so always True.
-    ///
-    /// >>> users = Store().table("users")
-    /// >>> users.upsert("ada", "1815"), users.upsert("ada", "1852")
-    /// (True, True)
-    #[pyo3(signature = (key, value, /))]
-    pub(super) fn upsert(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<bool> {
-        let (py, key, value) = (key.py(), self.codecs.keys.encode(key)?, self.codecs.values.encode(value)?);
-        self.write(py, value.len(), |table| table.upsert(&key, &value))
     }
 
     /// Removes all pairs. Those that other threads write meanwhile may stay.

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::cache::Listener;
+use super::listener::Listener;
 use crate::error::Result;
 use crate::objects;
 
