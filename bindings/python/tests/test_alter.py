@@ -57,8 +57,10 @@ def test_delete_and_keep() -> None:
 
 def test_default_stands_for_an_absent_value_alone() -> None:
     table: twindex.Table[str, Any] = twindex.Store().table("t", values="int")
-    assert [table.alter("key", lambda found: found + 1, 10) for _ in range(3)] == [True] * 3
-    assert table["key"] == 13
+    cache: twindex.Cache[str, Any] = twindex.Cache(maxsize=10)
+    for pairs in (table, cache):
+        assert [pairs.alter("key", lambda found: found + 1, default=10) for _ in range(3)] == [True] * 3
+        assert pairs["key"] == 13
     with pytest.raises(twindex.ArgumentTypeError, match="value must be int"):
         table.alter("absent", lambda found: found, "x")
     assert len(table) == 1
