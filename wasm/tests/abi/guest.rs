@@ -8,6 +8,19 @@ use wasmtime::{Config, Engine, Instance, Memory, Module, Result, Store, StoreLim
 
 use crate::exports::Exports;
 
+/// Calls an export: its status, or the error that a negative one stands for.
+macro_rules! call {
+    ($guest:expr, $name:ident $(, $argument:expr)* $(,)?) => {{
+        let guest = $guest.itself();
+        let status = guest.exports.$name.call(&mut guest.store, ($($argument,)*));
+        guest.check(status)
+    }};
+}
+pub(crate) use call;
+
+/// As far as addresses reach.
+pub(crate) const ALL_MEMORY: usize = 1 << 32;
+
 /// The length that stands for an absent value.
 pub(crate) const ABSENT: u32 = u32::MAX;
 /// The kinds of bound.
@@ -80,7 +93,7 @@ pub(crate) fn compile(config: &Config) -> Result<Module> {
 impl Guest {
     /// An instance whose memory may grow as far as addresses reach.
     pub(crate) fn new() -> Self {
-        Self::with_memory(1 << 32)
+        Self::with_memory(ALL_MEMORY)
     }
 
     /// An instance to which the host refuses more than `bytes` of memory.
@@ -105,6 +118,19 @@ impl Guest {
         let mut guest = Self { store, exports, memory, instance, answer, input: 0, input_bytes: 0 };
         guest.grow_input(64 * 1024);
         Ok(guest)
+    }
+
+    /// An instance with a store and its table `t`: the handles of both.
+    pub(crate) fn with_table(memory_bytes: usize, index: &str) -> (Self, u32, u32) {
+        let mut guest = Self::with_memory(memory_bytes);
+        let store = guest.store_new(None).expect("a store");
+        let table = guest.table(store, b"t", index).expect("a table");
+        (guest, store, table)
+    }
+
+    /// For `call`, which is given an instance or a reference to one.
+    pub(crate) fn itself(&mut self) -> &mut Self {
+        self
     }
 
     /// Gives the instance so much fuel.
@@ -195,70 +221,49 @@ impl Guest {
     // --- stores and tables
 
     pub(crate) fn store_new(&mut self, memory_limit: Option<u64>) -> Fallible<u32> {
-        let status = self.exports.store_new.call(&mut self.store, (memory_limit.unwrap_or(u64::MAX),));
-        self.check(status).map(i32::cast_unsigned)
+        call!(self, store_new, memory_limit.unwrap_or(u64::MAX)).map(i32::cast_unsigned)
     }
 
     pub(crate) fn table(&mut self, store: u32, name: &[u8], index: &str) -> Fallible<u32> {
         let [(name, n), (index, i)] = self.put([name, index.as_bytes()]);
-        let status = self.exports.table.call(&mut self.store, (store, name, n, index, i));
-        self.check(status).map(i32::cast_unsigned)
+        call!(self, table, store, name, n, index, i).map(i32::cast_unsigned)
     }
 
     /// A table with these codecs; `options` are the bits of `twindex_table_with`.
-    pub(crate) fn table_with(
-        &mut self,
-        store: u32,
-        [name, index, keys, values]: [&[u8]; 4],
-        options: u32,
-    ) -> Fallible<u32> {
-        let [(name, n), (index, i), (keys, k), (values, v)] = self.put([name, index, keys, values]);
-        let call = (store, name, n, index, i, keys, k, values, v, options);
-        let status = self.exports.table_with.call(&mut self.store, call);
-        self.check(status).map(i32::cast_unsigned)
+    pub(crate) fn table_with(&mut self, store: u32, texts: [&str; 4], options: u32) -> Fallible<u32> {
+        let [(name, n), (index, i), (keys, k), (values, v)] = self.put(texts.map(str::as_bytes));
+        call!(self, table_with, store, name, n, index, i, keys, k, values, v, options).map(i32::cast_unsigned)
     }
 
     pub(crate) fn codecs(&mut self, table: u32) -> Fallible<Pair> {
-        let status = self.exports.codecs.call(&mut self.store, (table,));
-        self.check(status)?;
+        call!(self, codecs, table)?;
         Ok(self.answered_pairs().pop().expect("one pair"))
     }
 
+    pub(crate) fn tables(&mut self, store: u32) -> Fallible<Vec<Pair>> {
+        call!(self, tables, store)?;
+        Ok(self.answered_pairs())
+    }
+
+    pub(crate) fn drop_table(&mut self, store: u32, name: &str) -> Fallible<bool> {
+        let [(name, length)] = self.put([name.as_bytes()]);
+        call!(self, drop_table, store, name, length).map(yes)
+    }
+
     pub(crate) fn close(&mut self, handle: u32) -> Fallible<()> {
-        let status = self.exports.close.call(&mut self.store, (handle,));
-        self.check(status).map(drop)
+        call!(self, close, handle).map(drop)
     }
 
     // --- verbs
 
     pub(crate) fn insert(&mut self, table: u32, key: &[u8], value: &[u8]) -> Fallible<bool> {
         let [(key, k), (value, v)] = self.put([key, value]);
-        let status = self.exports.insert.call(&mut self.store, (table, key, k, value, v));
-        self.check(status).map(yes)
-    }
-
-    pub(crate) fn replace(&mut self, table: u32, key: &[u8], value: &[u8]) -> Fallible<bool> {
-        let [(key, k), (value, v)] = self.put([key, value]);
-        let status = self.exports.replace.call(&mut self.store, (table, key, k, value, v));
-        self.check(status).map(yes)
-    }
-
-    pub(crate) fn upsert(&mut self, table: u32, key: &[u8], value: &[u8]) -> Fallible<bool> {
-        let [(key, k), (value, v)] = self.put([key, value]);
-        let status = self.exports.upsert.call(&mut self.store, (table, key, k, value, v));
-        self.check(status).map(yes)
+        call!(self, insert, table, key, k, value, v).map(yes)
     }
 
     pub(crate) fn delete(&mut self, table: u32, key: &[u8]) -> Fallible<bool> {
         let [(key, k)] = self.put([key]);
-        let status = self.exports.delete.call(&mut self.store, (table, key, k));
-        self.check(status).map(yes)
-    }
-
-    pub(crate) fn contains(&mut self, table: u32, key: &[u8]) -> Fallible<bool> {
-        let [(key, k)] = self.put([key]);
-        let status = self.exports.contains.call(&mut self.store, (table, key, k));
-        self.check(status).map(yes)
+        call!(self, delete, table, key, k).map(yes)
     }
 
     /// Shows the value to `read`, in the module's memory.
@@ -269,19 +274,11 @@ impl Guest {
         read: impl FnOnce(&[u8]) -> T,
     ) -> Fallible<Option<T>> {
         let [(key, k)] = self.put([key]);
-        let status = self.exports.select.call(&mut self.store, (table, key, k));
-        Ok(yes(self.check(status)?).then(|| read(self.answer_bytes())))
+        Ok(yes(call!(self, select, table, key, k)?).then(|| read(self.answer_bytes())))
     }
 
     pub(crate) fn select(&mut self, table: u32, key: &[u8]) -> Fallible<Option<Vec<u8>>> {
         self.select_with(table, key, <[u8]>::to_vec)
-    }
-
-    pub(crate) fn increment(&mut self, table: u32, key: &[u8], by: i64) -> Fallible<i64> {
-        let [(key, k)] = self.put([key]);
-        let status = self.exports.increment.call(&mut self.store, (table, key, k, by));
-        self.check(status)?;
-        Ok(self.answer_number())
     }
 
     pub(crate) fn compare_and_swap(
@@ -295,20 +292,16 @@ impl Guest {
             self.put([key, expected.unwrap_or_default(), new.unwrap_or_default()]);
         let e_bytes = expected.map_or(ABSENT, |_| e_bytes);
         let n_bytes = new.map_or(ABSENT, |_| n_bytes);
-        let arguments = (table, key, k, e, e_bytes, n, n_bytes);
-        let status = self.exports.compare_and_swap.call(&mut self.store, arguments);
-        self.check(status).map(yes)
+        call!(self, compare_and_swap, table, key, k, e, e_bytes, n, n_bytes).map(yes)
     }
 
     pub(crate) fn len(&mut self, table: u32) -> Fallible<usize> {
-        let status = self.exports.len.call(&mut self.store, (table,));
-        self.check(status)?;
+        call!(self, len, table)?;
         Ok(self.answer_count())
     }
 
     pub(crate) fn memory_of(&mut self, handle: u32) -> Fallible<usize> {
-        let status = self.exports.memory.call(&mut self.store, (handle,));
-        self.check(status)?;
+        call!(self, memory, handle)?;
         Ok(self.answer_count())
     }
 
@@ -316,8 +309,12 @@ impl Guest {
 
     pub(crate) fn cursor(&mut self, table: u32, lower: Bound<'_>, upper: Bound<'_>) -> Fallible<u32> {
         let [(low, l), (up, u)] = self.put([lower.1, upper.1]);
-        let status = self.exports.cursor.call(&mut self.store, (table, lower.0, low, l, upper.0, up, u));
-        self.check(status).map(i32::cast_unsigned)
+        call!(self, cursor, table, lower.0, low, l, upper.0, up, u).map(i32::cast_unsigned)
+    }
+
+    /// A cursor over all pairs.
+    pub(crate) fn whole_cursor(&mut self, table: u32) -> Fallible<u32> {
+        self.cursor(table, (NONE, b""), (NONE, b""))
     }
 
     /// Shows the next pair, downwards where `down`, to `read`, in the module's memory.
@@ -327,9 +324,9 @@ impl Guest {
         down: bool,
         read: impl FnOnce(&[u8], &[u8]) -> T,
     ) -> Fallible<Option<T>> {
-        let next = if down { &self.exports.scan_desc_next } else { &self.exports.scan_asc_next };
-        let status = next.call(&mut self.store, (cursor,));
-        if !yes(self.check(status)?) {
+        let status =
+            if down { call!(self, scan_desc_next, cursor) } else { call!(self, scan_asc_next, cursor) };
+        if !yes(status?) {
             return Ok(None);
         }
         let mut rest = self.answer_bytes();
@@ -347,24 +344,30 @@ impl Guest {
         count: u32,
     ) -> Fallible<Vec<Pair>> {
         let [(low, l), (up, u)] = self.put([lower.1, upper.1]);
-        let arguments = (table, lower.0, low, l, upper.0, up, u, u32::from(reverse), count, u32::MAX);
-        let status = self.exports.scan.call(&mut self.store, arguments);
-        self.check(status)?;
+        let down = u32::from(reverse);
+        call!(self, scan, table, lower.0, low, l, upper.0, up, u, down, count, u32::MAX)?;
+        Ok(self.answered_pairs())
+    }
+
+    pub(crate) fn open_iter(&mut self, table: u32) -> Fallible<u32> {
+        call!(self, iter, table).map(i32::cast_unsigned)
+    }
+
+    pub(crate) fn iter_next_many(&mut self, iter: u32, count: u32) -> Fallible<Vec<Pair>> {
+        call!(self, iter_next_many, iter, count, u32::MAX)?;
         Ok(self.answered_pairs())
     }
 
     /// Every pair of a table, through an iterator in blocks of `count`.
     pub(crate) fn iterate(&mut self, table: u32, count: u32) -> Fallible<Vec<Pair>> {
-        let status = self.exports.iter.call(&mut self.store, (table,));
-        let iter = self.check(status)?.cast_unsigned();
+        let iter = self.open_iter(table)?;
         let mut pairs = Vec::new();
         loop {
-            let status = self.exports.iter_next_many.call(&mut self.store, (iter, count, u32::MAX));
-            self.check(status)?;
-            if self.answer_count() == 0 {
+            let block = self.iter_next_many(iter, count)?;
+            if block.is_empty() {
                 break;
             }
-            pairs.extend(self.answered_pairs());
+            pairs.extend(block);
         }
         self.close(iter)?;
         Ok(pairs)
@@ -380,8 +383,7 @@ impl Guest {
     // --- the whole store
 
     pub(crate) fn dump(&mut self, store: u32) -> Fallible<Vec<u8>> {
-        let status = self.exports.dump.call(&mut self.store, (store,));
-        self.check(status)?;
+        call!(self, dump, store)?;
         Ok(self.answer_bytes().to_vec())
     }
 
@@ -391,13 +393,12 @@ impl Guest {
 
     pub(crate) fn load_within(&mut self, dump: &[u8], limit: Option<u64>) -> Fallible<u32> {
         let [(dump, d)] = self.put([dump]);
-        let status = self.exports.load.call(&mut self.store, (dump, d, limit.unwrap_or(u64::MAX)));
-        self.check(status).map(i32::cast_unsigned)
+        call!(self, load, dump, d, limit.unwrap_or(u64::MAX)).map(i32::cast_unsigned)
     }
 }
 
 /// A status of 1 or 0.
-fn yes(status: i32) -> bool {
+pub(crate) fn yes(status: i32) -> bool {
     assert!(status < 2, "neither 1 nor 0: {status}");
     status == 1
 }
@@ -418,22 +419,22 @@ pub(crate) fn pack(block: &mut Vec<u8>, pieces: &[Option<&[u8]>]) {
     }
 }
 
-pub(crate) fn take_length(rest: &mut &[u8]) -> u32 {
+fn take_length(rest: &mut &[u8]) -> u32 {
     let (length, after) = rest.split_first_chunk().expect("a length");
     *rest = after;
     u32::from_le_bytes(*length)
 }
 
-pub(crate) fn take<'r>(rest: &mut &'r [u8], length: u32) -> &'r [u8] {
+fn take<'r>(rest: &mut &'r [u8], length: u32) -> &'r [u8] {
     rest.split_off(..length as usize).expect("as many bytes as the length says")
 }
 
-pub(crate) fn take_pair<'r>(rest: &mut &'r [u8]) -> (&'r [u8], &'r [u8]) {
+fn take_pair<'r>(rest: &mut &'r [u8]) -> (&'r [u8], &'r [u8]) {
     let (key, value) = (take_length(rest), take_length(rest));
     (take(rest, key), take(rest, value))
 }
 
-pub(crate) fn unpack_pairs(mut rest: &[u8]) -> Vec<Pair> {
+fn unpack_pairs(mut rest: &[u8]) -> Vec<Pair> {
     let mut pairs = Vec::new();
     while !rest.is_empty() {
         let (key, value) = take_pair(&mut rest);

@@ -5,13 +5,11 @@ use proptest::test_runner::TestRunner;
 use wasmtime::{Func, FuncType, Val, ValType};
 
 use crate::exports::NAMES;
-use crate::guest::{ABSENT, AbiError, Guest, INCLUDED, NONE, pack};
+use crate::guest::{ABSENT, AbiError, Guest, INCLUDED, NONE, call, pack};
 
 /// An instance with a store, and a table that holds one pair.
 fn with_one_pair(index: &str) -> (Guest, u32, u32) {
-    let mut guest = Guest::with_memory(64 * 1024 * 1024);
-    let store = guest.store_new(None).unwrap();
-    let table = guest.table(store, b"t", index).unwrap();
+    let (mut guest, store, table) = Guest::with_table(64 * 1024 * 1024, index);
     assert!(guest.insert(table, b"key", b"value").unwrap());
     (guest, store, table)
 }
@@ -41,17 +39,15 @@ fn bytes_outside_the_buffers_are_refused() {
         (1024 * 1024 - 64, 64), // the stack
     ];
     for (address, length) in places {
-        let arguments = (table, address, length, buffer, 1);
-        let status = guest.exports.upsert.call(&mut guest.store, arguments);
-        let error = guest.check(status).unwrap_err();
-        assert_eq!(error.code, "TWINDEX_RANGE", "{address} {length}");
-        assert!(error.text.contains(&address.to_string()), "{error}");
-        let arguments = (table, buffer, 1, address, length);
-        let status = guest.exports.upsert.call(&mut guest.store, arguments);
-        assert_eq!(guest.check(status).unwrap_err().code, "TWINDEX_RANGE");
-        for function in [guest.exports.insert_many.clone(), guest.exports.select_many.clone()] {
-            let status = function.call(&mut guest.store, (table, address, length));
-            assert_eq!(guest.check(status).unwrap_err().code, "TWINDEX_RANGE");
+        let errors = [
+            call!(guest, upsert, table, address, length, buffer, 1),
+            call!(guest, upsert, table, buffer, 1, address, length),
+            call!(guest, insert_many, table, address, length),
+            call!(guest, select_many, table, address, length),
+        ];
+        for error in errors.map(Result::unwrap_err) {
+            assert_eq!(error.code, "TWINDEX_RANGE", "{address} {length}");
+            assert!(error.text.contains(&address.to_string()), "{error}");
         }
     }
     assert_intact(&mut guest, table);
@@ -60,8 +56,7 @@ fn bytes_outside_the_buffers_are_refused() {
 #[test]
 fn no_bytes_need_no_address() {
     let (mut guest, _, table) = with_one_pair("hash");
-    let status = guest.exports.insert.call(&mut guest.store, (table, u32::MAX, 0, 7, 0));
-    assert_eq!(guest.check(status), Ok(1));
+    assert_eq!(call!(guest, insert, table, u32::MAX, 0, 7, 0), Ok(1));
     assert_eq!(guest.select(table, b"").unwrap().unwrap(), b"");
 }
 
@@ -69,17 +64,13 @@ fn no_bytes_need_no_address() {
 fn a_freed_buffer_is_no_buffer() {
     let (mut guest, _, table) = with_one_pair("hash");
     let (buffer, other) = (guest.alloc(10).unwrap(), guest.alloc(0).unwrap());
-    let mut free = |address| {
-        let status = guest.exports.free.call(&mut guest.store, (address,));
-        guest.check(status)
-    };
+    let mut free = |address| call!(guest, free, address);
     assert_eq!(free(buffer), Ok(0));
     for address in [buffer, buffer + 1, 0, u32::MAX] {
         assert_eq!(free(address).unwrap_err().code, "TWINDEX_RANGE");
     }
     assert_eq!(free(other), Ok(0));
-    let status = guest.exports.contains.call(&mut guest.store, (table, buffer, 1));
-    assert_eq!(guest.check(status).unwrap_err().code, "TWINDEX_RANGE");
+    assert_eq!(call!(guest, contains, table, buffer, 1).unwrap_err().code, "TWINDEX_RANGE");
     assert_intact(&mut guest, table);
 }
 
@@ -103,8 +94,7 @@ fn blocks_that_do_not_end_with_an_item_are_refused() {
     pack(&mut block, &[Some(b"b"), Some(b"2")]);
     for length in (1..whole).chain(whole + 1..block.len()) {
         let [(at, length)] = guest.put([&block[..length]]);
-        let status = guest.exports.insert_many.call(&mut guest.store, (table, at, length));
-        let error = guest.check(status).unwrap_err();
+        let error = call!(guest, insert_many, table, at, length).unwrap_err();
         assert_eq!(error.code, "TWINDEX_RANGE");
         let item = usize::from(length as usize > whole);
         assert!(error.text.contains(&format!("item {item}")), "{error}");
@@ -112,8 +102,7 @@ fn blocks_that_do_not_end_with_an_item_are_refused() {
     for lengths in [[u32::MAX, 0], [0, u32::MAX], [u32::MAX, u32::MAX], [1 << 31, 1 << 31]] {
         let head: Vec<u8> = lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
         let [(at, length)] = guest.put([&head]);
-        let status = guest.exports.upsert_many.call(&mut guest.store, (table, at, length));
-        assert_eq!(guest.check(status).unwrap_err().code, "TWINDEX_RANGE");
+        assert_eq!(call!(guest, upsert_many, table, at, length).unwrap_err().code, "TWINDEX_RANGE");
     }
     assert_intact(&mut guest, table);
 }
@@ -125,8 +114,7 @@ fn a_key_that_is_too_long_stops_a_block_before_its_first_pair() {
     pack(&mut block, &[Some(b"a"), Some(b"1")]);
     pack(&mut block, &[Some(&b"x".repeat(65_536)), Some(b"2")]);
     let [(at, length)] = guest.put([&block]);
-    let status = guest.exports.insert_many.call(&mut guest.store, (table, at, length));
-    let error = guest.check(status).unwrap_err();
+    let error = call!(guest, insert_many, table, at, length).unwrap_err();
     assert_eq!((error.number, error.code.as_str()), (1, "TWINDEX_KEY_TOO_LONG"));
     assert_intact(&mut guest, table);
 }
@@ -156,16 +144,14 @@ fn names_that_are_no_text_are_refused() {
 #[test]
 fn handles_of_another_kind_are_refused() {
     let (mut guest, store, table) = with_one_pair("sorted");
-    let cursor = guest.cursor(table, (NONE, b""), (NONE, b"")).unwrap();
+    let cursor = guest.whole_cursor(table).unwrap();
     let error = guest.select(store, b"key").unwrap_err();
     assert_eq!(error.code, "TWINDEX_TYPE");
     assert_eq!(error.text, format!("handle {store} is a store, this needs a table"));
     assert_eq!(guest.table(cursor, b"t", "sorted").unwrap_err().code, "TWINDEX_TYPE");
     assert_eq!(guest.dump(table).unwrap_err().code, "TWINDEX_TYPE");
-    let status = guest.exports.scan_asc_next.call(&mut guest.store, (table,));
-    assert_eq!(guest.check(status).unwrap_err().code, "TWINDEX_TYPE");
-    let status = guest.exports.iter_next_many.call(&mut guest.store, (cursor, 1, 1));
-    assert_eq!(guest.check(status).unwrap_err().code, "TWINDEX_TYPE");
+    assert_eq!(call!(guest, scan_asc_next, table).unwrap_err().code, "TWINDEX_TYPE");
+    assert_eq!(call!(guest, iter_next_many, cursor, 1, 1).unwrap_err().code, "TWINDEX_TYPE");
     assert_intact(&mut guest, table);
 }
 
@@ -174,7 +160,7 @@ fn no_handle_is_given_twice() {
     let (mut guest, _, table) = with_one_pair("sorted");
     let mut given = std::collections::BTreeSet::new();
     for _ in 0..10_000 {
-        let cursor = guest.cursor(table, (NONE, b""), (NONE, b"")).unwrap();
+        let cursor = guest.whole_cursor(table).unwrap();
         assert!(cursor.cast_signed() > 0 && given.insert(cursor), "{cursor} was given before");
         guest.close(cursor).unwrap();
         assert_eq!(guest.close(cursor).unwrap_err().code, "TWINDEX_CLOSED");
@@ -188,9 +174,8 @@ fn a_closed_store_closes_all_that_came_from_it_and_nothing_else() {
     let other = guest.store_new(None).unwrap();
     let other_table = guest.table(other, b"t", "sorted").unwrap();
     guest.insert(other_table, b"key", b"value").unwrap();
-    let cursor = guest.cursor(table, (NONE, b""), (NONE, b"")).unwrap();
-    let status = guest.exports.iter.call(&mut guest.store, (table,));
-    let iter = guest.check(status).unwrap().cast_unsigned();
+    let cursor = guest.whole_cursor(table).unwrap();
+    let iter = guest.open_iter(table).unwrap();
     guest.close(store).unwrap();
     for handle in [store, table, cursor, iter] {
         let error = guest.close(handle).unwrap_err();

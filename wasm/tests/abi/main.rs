@@ -3,11 +3,11 @@
 mod caches;
 mod exports;
 mod guest;
+mod host;
 mod hostile;
 #[cfg(target_os = "linux")]
 #[expect(dead_code, reason = "the bench needs a process without huge pages")]
 mod huge_pages;
 mod memory;
-mod model;
 mod surface;
 mod vectors;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use wasmtime::{Config, ExternType};
 
 use crate::exports::{NAMES, OF_FILES};
-use crate::guest::{EXCLUDED, Guest, INCLUDED, NONE, PREFIX, compile};
+use crate::guest::{ALL_MEMORY, EXCLUDED, Guest, INCLUDED, NONE, PREFIX, call, compile};
 
 #[test]
 fn it_imports_nothing_and_exports_what_is_documented() {
@@ -97,17 +97,14 @@ fn a_dump_of_one_instance_loads_in_another() {
 
 #[test]
 fn a_dump_loads_within_a_memory_limit_or_not_at_all() {
-    let mut guest = Guest::new();
-    let store = guest.store_new(None).unwrap();
-    let table = guest.table(store, b"t", "hash").unwrap();
+    let (mut guest, store, table) = Guest::with_table(ALL_MEMORY, "hash");
     for number in 0..1000_u32 {
         guest.insert(table, &number.to_le_bytes(), &[0; 3000]).unwrap();
     }
     let dump = guest.dump(store).unwrap();
     assert_eq!(guest.load_within(&dump, Some(500_000)).unwrap_err().code, "TWINDEX_MEMORY_LIMIT");
     let loaded = guest.load_within(&dump, Some(4_000_000)).unwrap();
-    let status = guest.exports.memory_limit.call(&mut guest.store, (loaded,));
-    assert_eq!(guest.check(status).unwrap(), 1);
+    assert_eq!(call!(guest, memory_limit, loaded).unwrap(), 1);
     assert_eq!(guest.answer_number(), 4_000_000);
 }
 
@@ -117,27 +114,27 @@ fn a_table_remembers_its_codecs() {
     const IF_NEW: u32 = 2 | 4;
     let mut guest = Guest::new();
     let store = guest.store_new(None).unwrap();
-    let refused = guest.table_with(store, [b"t", b"hash", b"int", b"json"], 0).unwrap_err();
+    let refused = guest.table_with(store, ["t", "hash", "int", "json"], 0).unwrap_err();
     assert_eq!(refused.code, "TWINDEX_NO_TABLE");
-    let table = guest.table_with(store, [b"t", b"hash", b"int", b"json"], CREATE).unwrap();
+    let table = guest.table_with(store, ["t", "hash", "int", "json"], CREATE).unwrap();
     let stored = (b"int".to_vec(), b"json".to_vec());
     assert_eq!(guest.codecs(table).unwrap(), stored);
     let dump = guest.dump(store).unwrap();
     let loaded = guest.load(&dump).unwrap();
     for store in [store, loaded] {
         for (keys, values, options) in
-            [(&b"int"[..], &b"json"[..], 0), (b"bytes", b"bytes", CREATE), (b"str", b"str", IF_NEW)]
+            [("int", "json", 0), ("bytes", "bytes", CREATE), ("str", "str", IF_NEW)]
         {
-            let table = guest.table_with(store, [b"t", b"hash", keys, values], options).unwrap();
+            let table = guest.table_with(store, ["t", "hash", keys, values], options).unwrap();
             assert_eq!(guest.codecs(table).unwrap(), stored);
         }
         let plain = guest.table(store, b"t", "hash").unwrap();
         assert_eq!(guest.codecs(plain).unwrap(), stored);
-        let refused = guest.table_with(store, [b"t", b"hash", b"int", b"str"], CREATE | 2).unwrap_err();
+        let refused = guest.table_with(store, ["t", "hash", "int", "str"], CREATE | 2).unwrap_err();
         assert_eq!(refused.code, "TWINDEX_WRONG_CODEC");
         assert!(refused.text.contains("\"json\"") && refused.text.contains("\"str\""), "{}", refused.text);
     }
-    let refused = guest.table_with(store, [b"u", b"hash", b"", b"str"], CREATE).unwrap_err();
+    let refused = guest.table_with(store, ["u", "hash", "", "str"], CREATE).unwrap_err();
     assert_eq!(refused.code, "TWINDEX_CODEC_NAME");
     let plain = guest.table(store, b"plain", "hash").unwrap();
     assert_eq!(guest.codecs(plain).unwrap(), (b"bytes".to_vec(), b"bytes".to_vec()));
@@ -155,7 +152,7 @@ fn memory_is_told_of_stores_and_of_tables() {
     assert!(guest.memory_of(a).unwrap() > 100_000);
     assert!(guest.memory_of(b).unwrap() < 100_000);
     assert!(guest.memory_of(store).unwrap() >= guest.memory_of(a).unwrap());
-    let cursor = guest.cursor(b, (NONE, b""), (NONE, b"")).unwrap();
+    let cursor = guest.whole_cursor(b).unwrap();
     assert_eq!(guest.memory_of(cursor).unwrap_err().code, "TWINDEX_TYPE");
 }
 
@@ -164,25 +161,21 @@ fn the_memory_limit_can_be_read_back() {
     let mut guest = Guest::new();
     for (limit, kept) in [(None, None), (Some(12_345), Some(12_345)), (Some(1 << 40), None)] {
         let store = guest.store_new(limit).unwrap();
-        let status = guest.exports.memory_limit.call(&mut guest.store, (store,));
-        let told = guest.check(status).unwrap() == 1;
+        let told = call!(guest, memory_limit, store).unwrap() == 1;
         assert_eq!(told.then(|| guest.answer_number()), kept);
     }
 }
 
 #[test]
 fn blocks_end_at_their_limits_and_are_gone_on_with() {
-    let mut guest = Guest::new();
-    let store = guest.store_new(None).unwrap();
-    let table = guest.table(store, b"t", "sorted").unwrap();
+    let (mut guest, _, table) = Guest::with_table(ALL_MEMORY, "sorted");
     for number in 0..100_u8 {
         guest.insert(table, &[number], &[number; 50]).unwrap();
     }
     let cursor = guest.cursor(table, (INCLUDED, &[10]), (EXCLUDED, &[90])).unwrap();
     let mut blocks = Vec::new();
     loop {
-        let status = guest.exports.scan_asc_next_many.call(&mut guest.store, (cursor, 30, 590));
-        guest.check(status).unwrap();
+        call!(guest, scan_asc_next_many, cursor, 30, 590).unwrap();
         let pairs = guest.answered_pairs();
         if pairs.is_empty() {
             break;
@@ -199,9 +192,7 @@ fn blocks_end_at_their_limits_and_are_gone_on_with() {
 
 #[test]
 fn each_end_of_a_prefix_stands_by_itself() {
-    let mut guest = Guest::new();
-    let store = guest.store_new(None).unwrap();
-    let table = guest.table(store, b"t", "sorted").unwrap();
+    let (mut guest, _, table) = Guest::with_table(ALL_MEMORY, "sorted");
     for key in ["a", "b", "ba", "bb", "c"] {
         guest.insert(table, key.as_bytes(), b"").unwrap();
     }
@@ -218,22 +209,18 @@ fn each_end_of_a_prefix_stands_by_itself() {
 
 #[test]
 fn an_iterator_goes_over_a_hash_table_that_changes_meanwhile() {
-    let mut guest = Guest::new();
-    let store = guest.store_new(None).unwrap();
-    let table = guest.table(store, b"t", "hash").unwrap();
+    let (mut guest, _, table) = Guest::with_table(ALL_MEMORY, "hash");
     for number in 0..1000_u32 {
         guest.insert(table, &number.to_le_bytes(), b"stays").unwrap();
     }
-    let status = guest.exports.iter.call(&mut guest.store, (table,));
-    let iter = guest.check(status).unwrap().cast_unsigned();
+    let iter = guest.open_iter(table).unwrap();
     let mut seen = BTreeSet::new();
     for number in 0_u32.. {
-        let status = guest.exports.iter_next_many.call(&mut guest.store, (iter, 10, u32::MAX));
-        guest.check(status).unwrap();
-        if guest.answer_number() == 0 {
+        let pairs = guest.iter_next_many(iter, 10).unwrap();
+        if pairs.is_empty() {
             break;
         }
-        for (key, value) in guest.answered_pairs() {
+        for (key, value) in pairs {
             assert!(value != b"stays" || seen.insert(key), "a pair came twice");
         }
         guest.insert(table, format!("new {number}").as_bytes(), b"new").unwrap();
@@ -243,9 +230,7 @@ fn an_iterator_goes_over_a_hash_table_that_changes_meanwhile() {
 
 #[test]
 fn after_a_trap_every_call_is_refused() {
-    let mut guest = Guest::new();
-    let store = guest.store_new(None).unwrap();
-    let table = guest.table(store, b"t", "hash").unwrap();
+    let (mut guest, _, table) = Guest::with_table(ALL_MEMORY, "hash");
     guest.insert(table, b"first", b"value").unwrap(); // which makes room for those that follow
     guest.fuel(u64::MAX);
     guest.insert(table, b"second", b"value").unwrap();
@@ -257,6 +242,5 @@ fn after_a_trap_every_call_is_refused() {
     let error = guest.insert(table, b"key", b"value").unwrap_err();
     assert_eq!((error.number, error.code.as_str()), (13, "TWINDEX_CLOSED"));
     assert!(error.text.contains("trapped"), "{error}");
-    let status = guest.exports.set_time.call(&mut guest.store, (1.0,));
-    assert_eq!(guest.check(status).unwrap_err().code, "TWINDEX_CLOSED");
+    assert_eq!(call!(guest, set_time, 1.0).unwrap_err().code, "TWINDEX_CLOSED");
 }

@@ -1,0 +1,148 @@
+//! The cases of `caches.json`.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::decode::{bytes, integer, items, name, optional, verb};
+use crate::{Answer, Bytes, Failure, Fallible, check};
+
+/// What bounds a cache.
+#[derive(Clone, Copy, Debug)]
+pub enum Capacity {
+    /// So many pairs.
+    Pairs(usize),
+    /// So many bytes.
+    Bytes(usize),
+}
+
+/// How a case opens its cache, which is called `c`.
+#[derive(Clone, Copy, Debug)]
+pub struct CacheOptions {
+    /// What bounds it.
+    pub capacity: Capacity,
+    /// The time to live of pairs, where they have one.
+    pub ttl: Option<Duration>,
+}
+
+/// A step of a cache. A time to live of [`Duration::MAX`] is for ever.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "each is documented where users call it")]
+pub enum CacheVerb {
+    Insert(Bytes, Bytes, Option<Duration>),
+    Replace(Bytes, Bytes, Option<Duration>),
+    Upsert(Bytes, Bytes, Option<Duration>),
+    Select(Bytes),
+    Peek(Bytes),
+    Contains(Bytes),
+    Delete(Bytes),
+    Increment(Bytes, i64),
+    CompareAndSwap(Bytes, Option<Bytes>, Option<Bytes>),
+    Touch(Bytes, Option<Duration>),
+    /// Answers in milliseconds, with `ever`, or with nothing where there is no pair.
+    Ttl(Bytes),
+    Len,
+    Iter,
+    /// Answers with hits, misses, writes, evictions and expirations.
+    Stats,
+    Clear,
+    /// Lets time go by.
+    Advance(Duration),
+    /// Opens a hash table in the cache's store.
+    Table(String),
+    /// Answers with the names of all caches.
+    Caches,
+    DropCache(String),
+}
+
+/// A cache in any form.
+pub trait CacheHost {
+    /// Does one step.
+    fn run(&mut self, verb: CacheVerb) -> Fallible<Answer>;
+}
+
+/// A case of `caches.json`.
+pub struct CacheCase {
+    /// Its name in the file.
+    pub name: String,
+    /// How its cache is opened.
+    pub options: CacheOptions,
+    steps: Vec<Value>,
+}
+
+/// All cases of `caches.json`.
+///
+/// # Panics
+/// Where the file is not as its first line says.
+pub fn cache_cases() -> Vec<CacheCase> {
+    let file: Value = serde_json::from_str(include_str!("../caches.json")).expect("caches.json is JSON");
+    let cases = items(&file["cases"]).iter().map(|case| {
+        let options = &case["options"];
+        let size = |name: &str| options[name].as_u64().map(|size| size as usize);
+        let capacity = match size("max") {
+            Some(pairs) => Capacity::Pairs(pairs),
+            None => Capacity::Bytes(size("bytes").expect("a capacity")),
+        };
+        let options = CacheOptions { capacity, ttl: ttl(options) };
+        CacheCase { name: name(&case["name"]), options, steps: items(&case["steps"]).to_vec() }
+    });
+    let cases: Vec<_> = cases.collect();
+    assert!(!cases.is_empty(), "caches.json has no cases");
+    cases
+}
+
+impl CacheCase {
+    /// Runs the case on a new cache.
+    ///
+    /// # Panics
+    /// Where an answer is not the expected one; the message names the case and the step.
+    pub fn run(&self, host: &mut impl CacheHost) {
+        for (number, step) in self.steps.iter().enumerate() {
+            let is_unordered = verb(step) == "iter";
+            let sorted = |answer: Answer| if is_unordered { answer.sorted() } else { answer };
+            let outcome = decode(step).and_then(|verb| host.run(verb)).map(sorted);
+            let mut step = step.clone();
+            if let Some(stats) = step["expect"].as_object().filter(|_| verb(&step) == "stats") {
+                let counts =
+                    ["hits", "misses", "writes", "evictions", "expirations"].map(|name| stats[name].clone());
+                step["expect"] = counts.to_vec().into();
+            }
+            check(&format!("caches.json: {:?}, step {number}", self.name), &step, &outcome);
+        }
+    }
+}
+
+/// The time to live in a step or in options; null stands for ever.
+fn ttl(step: &Value) -> Option<Duration> {
+    Some(step.get("ttl")?.as_u64().map_or(Duration::MAX, Duration::from_millis))
+}
+
+fn decode(step: &Value) -> Result<CacheVerb, Failure> {
+    let key = || bytes(&step["key"]);
+    let value = || bytes(&step["value"]);
+    let optional_bytes = |name: &str| optional(&step[name], bytes);
+    Ok(match verb(step) {
+        "insert" => CacheVerb::Insert(key()?, value()?, ttl(step)),
+        "replace" => CacheVerb::Replace(key()?, value()?, ttl(step)),
+        "upsert" => CacheVerb::Upsert(key()?, value()?, ttl(step)),
+        "select" => CacheVerb::Select(key()?),
+        "peek" => CacheVerb::Peek(key()?),
+        "contains" => CacheVerb::Contains(key()?),
+        "delete" => CacheVerb::Delete(key()?),
+        "increment" => CacheVerb::Increment(key()?, integer(&step["by"])?),
+        "compare_and_swap" => {
+            CacheVerb::CompareAndSwap(key()?, optional_bytes("expected")?, optional_bytes("new")?)
+        }
+        "touch" => CacheVerb::Touch(key()?, ttl(step)),
+        "ttl" => CacheVerb::Ttl(key()?),
+        "len" => CacheVerb::Len,
+        "iter" => CacheVerb::Iter,
+        "stats" => CacheVerb::Stats,
+        "clear" => CacheVerb::Clear,
+        "advance" => CacheVerb::Advance(Duration::from_millis(step["ms"].as_u64().expect("a time"))),
+        "table" => CacheVerb::Table(name(&step["name"])),
+        "caches" => CacheVerb::Caches,
+        "drop_cache" => CacheVerb::DropCache(name(&step["name"])),
+        other => panic!("no such step: {other}"),
+    })
+}

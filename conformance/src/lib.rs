@@ -1,0 +1,395 @@
+//! Runs the test vectors of this folder on a host in Rust: `vectors.json` on a [`Host`], `caches.json` on a [`CacheHost`].
+//!
+//! A step whose arguments no type of Rust admits, as a number for a key, never reaches the host. It fails here, with the code
+//! that hosts give which check at run time, so the file's expectation is compared all the same.
+
+mod caches;
+mod decode;
+mod engine;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+
+use serde_json::Value;
+
+pub use caches::{CacheCase, CacheHost, CacheOptions, CacheVerb, Capacity, cache_cases};
+pub use engine::InMemory;
+
+/// A key or a value.
+pub type Bytes = Vec<u8>;
+/// A key and its value.
+pub type Pair = (Bytes, Bytes);
+/// A key, the value expected and the new one.
+pub type Swap = (Bytes, Option<Bytes>, Option<Bytes>);
+
+/// Why a step failed: the error's code, and its message.
+#[derive(Debug)]
+pub struct Failure {
+    /// As `TWINDEX_KEY_TOO_LONG`.
+    pub code: String,
+    /// The text for people.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure with this code and message.
+    pub fn new(code: &str, message: &(impl ToString + ?Sized)) -> Self {
+        Self { code: code.to_owned(), message: message.to_string() }
+    }
+}
+
+/// What a call gives, or why it failed.
+pub type Fallible<T> = Result<T, Failure>;
+
+/// What a step gave, as the files write it. A pair is a list of two.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Answer {
+    /// `null`: nothing to return, or an absent pair.
+    Nothing,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number.
+    Int(i64),
+    /// Text, or bytes in one of the files' forms.
+    Bytes(Bytes),
+    /// A list.
+    List(Vec<Answer>),
+}
+
+impl Answer {
+    /// An expectation of a file.
+    fn of(expect: &Value) -> Self {
+        match expect {
+            Value::Null => Self::Nothing,
+            Value::Bool(yes) => Self::Bool(*yes),
+            Value::Number(number) => Self::Int(number.as_i64().expect("an integer")),
+            Value::Array(items) => Self::List(items.iter().map(Self::of).collect()),
+            Value::String(_) | Value::Object(_) => Self::Bytes(decode::bytes(expect).expect("bytes")),
+        }
+    }
+
+    /// A list in order; anything else as it is.
+    #[must_use]
+    pub fn sorted(mut self) -> Self {
+        if let Self::List(items) = &mut self {
+            items.sort();
+        }
+        self
+    }
+}
+
+impl From<()> for Answer {
+    fn from((): ()) -> Self {
+        Self::Nothing
+    }
+}
+
+impl From<bool> for Answer {
+    fn from(yes: bool) -> Self {
+        Self::Bool(yes)
+    }
+}
+
+impl From<i64> for Answer {
+    fn from(number: i64) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<usize> for Answer {
+    fn from(number: usize) -> Self {
+        Self::Int(i64::try_from(number).expect("a small number"))
+    }
+}
+
+impl From<&[u8]> for Answer {
+    fn from(bytes: &[u8]) -> Self {
+        Self::Bytes(bytes.to_vec())
+    }
+}
+
+impl From<String> for Answer {
+    fn from(text: String) -> Self {
+        Self::Bytes(text.into_bytes())
+    }
+}
+
+impl From<Bytes> for Answer {
+    fn from(bytes: Bytes) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
+impl<A, B> From<(A, B)> for Answer
+where
+    Answer: From<A> + From<B>,
+{
+    fn from((first, second): (A, B)) -> Self {
+        Self::List(vec![first.into(), second.into()])
+    }
+}
+
+impl<T> From<Option<T>> for Answer
+where
+    Answer: From<T>,
+{
+    fn from(option: Option<T>) -> Self {
+        option.map_or(Self::Nothing, Self::from)
+    }
+}
+
+impl<T> From<Vec<T>> for Answer
+where
+    Answer: From<T>,
+{
+    fn from(items: Vec<T>) -> Self {
+        Self::List(items.into_iter().map(Self::from).collect())
+    }
+}
+
+/// A lower and an upper bound.
+pub type Bounds = (Bound<Bytes>, Bound<Bytes>);
+
+/// The keys of a cursor or a scan.
+#[derive(Clone, Debug)]
+pub enum Range {
+    /// From one bound to another.
+    Between(Bound<Bytes>, Bound<Bytes>),
+    /// All that begin with this.
+    Prefix(Bytes),
+}
+
+impl Range {
+    /// The two bounds. `prefix_range` is the host's own.
+    pub fn bounds(self, prefix_range: fn(&[u8]) -> Bounds) -> Bounds {
+        match self {
+            Self::Between(lower, upper) => (lower, upper),
+            Self::Prefix(prefix) => prefix_range(&prefix),
+        }
+    }
+}
+
+/// Two bounds as they are given to a cursor.
+pub fn slices((lower, upper): &Bounds) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice))
+}
+
+/// What `alter` does to a pair.
+#[derive(Clone, Debug)]
+pub enum Alter {
+    /// Appends to the value; an absent one counts as empty.
+    Append(Bytes),
+    /// Deletes the pair.
+    Remove,
+    /// Changes nothing.
+    Keep,
+}
+
+/// A verb of a table, with its arguments.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "each is documented where users call it")]
+pub enum Verb {
+    Insert(Bytes, Bytes),
+    Replace(Bytes, Bytes),
+    Upsert(Bytes, Bytes),
+    Delete(Bytes),
+    Select(Bytes),
+    Contains(Bytes),
+    Len,
+    Clear,
+    Increment(Bytes, i64),
+    CompareAndSwap(Bytes, Option<Bytes>, Option<Bytes>),
+    Alter(Bytes, Alter),
+    InsertMany(Vec<Pair>),
+    ReplaceMany(Vec<Pair>),
+    UpsertMany(Vec<Pair>),
+    DeleteMany(Vec<Bytes>),
+    SelectMany(Vec<Bytes>),
+    ContainsMany(Vec<Bytes>),
+    IncrementMany(Vec<(Bytes, i64)>),
+    CompareAndSwapMany(Vec<Swap>),
+    Scan { range: Range, reverse: bool, limit: Option<usize> },
+    Iter,
+}
+
+/// A store in any form, with the handles of its tables and cursors.
+pub trait Host {
+    /// A handle of a table.
+    type Table;
+    /// A cursor.
+    type Cursor;
+
+    /// Opens or creates a table.
+    fn table(&mut self, name: &str, index: &str) -> Fallible<Self::Table>;
+    /// The name and the index of every table, by name.
+    fn tables(&mut self) -> Fallible<Vec<(String, String)>>;
+    /// Drops a table, and returns whether it was there.
+    fn drop_table(&mut self, name: &str) -> Fallible<bool>;
+    /// Limits the memory of the store.
+    fn set_memory_limit(&mut self, bytes: Option<usize>) -> Fallible<()>;
+    /// Replaces the store by the load of its dump.
+    fn reload(&mut self) -> Fallible<()>;
+    /// Loads a store from a dump, and drops it.
+    fn load(&mut self, dump: &[u8]) -> Fallible<()>;
+    /// Closes the store. Handles of it stay.
+    fn close(&mut self) -> Fallible<()>;
+    /// Does one verb on a table.
+    fn run(&mut self, table: &mut Self::Table, verb: Verb) -> Fallible<Answer>;
+    /// Opens a cursor.
+    fn cursor(&mut self, table: &mut Self::Table, range: Range) -> Fallible<Self::Cursor>;
+    /// Moves a cursor, downwards where `down`.
+    fn next(&mut self, cursor: &mut Self::Cursor, down: bool) -> Fallible<Option<Pair>>;
+    /// Moves a cursor by up to `limit` pairs.
+    fn next_many(&mut self, cursor: &mut Self::Cursor, down: bool, limit: usize) -> Fallible<Vec<Pair>>;
+}
+
+/// A case of `vectors.json` for one index.
+pub struct Case {
+    /// Its name in the file.
+    pub name: String,
+    /// The index of the table `t`; a case without one starts with an empty store.
+    pub index: Option<String>,
+    steps: Vec<Value>,
+}
+
+/// All cases of `vectors.json`.
+///
+/// # Panics
+/// Where the file is not as its first line says.
+pub fn cases() -> Vec<Case> {
+    let file: Value = serde_json::from_str(include_str!("../vectors.json")).expect("vectors.json is JSON");
+    let mut cases = Vec::new();
+    for case in decode::items(&file["cases"]) {
+        let named = decode::items(&case["index"]).iter().map(|index| Some(decode::name(index)));
+        let mut indexes: Vec<_> = named.collect();
+        if indexes.is_empty() {
+            indexes.push(None);
+        }
+        for index in indexes {
+            let steps = decode::items(&case["steps"]).to_vec();
+            cases.push(Case { name: decode::name(&case["name"]), index, steps });
+        }
+    }
+    assert!(!cases.is_empty(), "vectors.json has no cases");
+    cases
+}
+
+impl Case {
+    /// Whether the case has a step of one of these verbs.
+    pub fn does(&self, verbs: &[&str]) -> bool {
+        self.steps.iter().any(|step| verbs.contains(&decode::verb(step)))
+    }
+
+    /// The case without its steps of these verbs.
+    #[must_use]
+    pub fn without(mut self, verbs: &[&str]) -> Self {
+        self.steps.retain(|step| !verbs.contains(&decode::verb(step)));
+        self
+    }
+
+    /// Whether it is quick even in an interpreter of machine code.
+    pub fn is_small(&self) -> bool {
+        self.steps.iter().all(|step| decode::largest_repeat(step) <= 1024)
+    }
+
+    /// Runs the case on a new store.
+    ///
+    /// # Panics
+    /// Where an answer is not the expected one; the message names the case and the step.
+    pub fn run(&self, host: &mut impl Host) {
+        let mut runner = Runner { host, tables: BTreeMap::new(), cursors: HashMap::new() };
+        if let Some(index) = &self.index {
+            runner
+                .open_table("t", index)
+                .unwrap_or_else(|failure| panic!("{}: table t: {failure:?}", self.name));
+        }
+        for (number, step) in self.steps.iter().enumerate() {
+            let outcome = runner.run(step);
+            let index = self.index.as_deref().unwrap_or("none");
+            check(&format!("vectors.json: {:?}, index {index}, step {number}", self.name), step, &outcome);
+        }
+    }
+}
+
+/// Compares what a step gave with what it expects.
+fn check(place: &str, step: &Value, outcome: &Fallible<Answer>) {
+    let expect = step.get("expect").unwrap_or_else(|| panic!("{place} expects nothing: {step}"));
+    let is_expected = match (outcome, decode::field(expect, "error"), decode::field(expect, "most")) {
+        (Err(failure), Some(code), _) => {
+            let mentions = expect.get("mentions").map_or("", |text| text.as_str().expect("text"));
+            failure.code == code.as_str().expect("a code") && failure.message.contains(mentions)
+        }
+        (Ok(Answer::Int(left)), None, Some(most)) => (1..=most.as_i64().expect("a number")).contains(left),
+        (Ok(answer), None, None) => *answer == Answer::of(expect),
+        _ => false,
+    };
+    assert!(is_expected, "{place}: {:.300}\ngave {:.300}", step.to_string(), format!("{outcome:?}"));
+}
+
+struct Runner<'h, H: Host> {
+    host: &'h mut H,
+    tables: BTreeMap<String, H::Table>,
+    cursors: HashMap<String, H::Cursor>,
+}
+
+impl<H: Host> Runner<'_, H> {
+    fn open_table(&mut self, name: &str, index: &str) -> Fallible<()> {
+        let table = self.host.table(name, index)?;
+        self.tables.insert(name.to_owned(), table);
+        Ok(())
+    }
+
+    fn run(&mut self, step: &Value) -> Fallible<Answer> {
+        match decode::verb(step) {
+            "table" => {
+                self.open_table(decode::text(&step["name"])?, decode::text(&step["index"])?).map(Answer::from)
+            }
+            "tables" => self.host.tables().map(Answer::from),
+            "drop_table" => self.host.drop_table(decode::text(&step["name"])?).map(Answer::from),
+            "memory_limit" => {
+                let limit = decode::optional(&step["bytes"], decode::size)?;
+                self.host.set_memory_limit(limit).map(Answer::from)
+            }
+            "reload" => {
+                self.host.reload()?;
+                for (name, index) in self.host.tables()? {
+                    self.open_table(&name, &index)?;
+                }
+                Ok(Answer::Nothing)
+            }
+            "load" => self.host.load(&decode::bytes(&step["bytes"])?).map(Answer::from),
+            "close" => self.host.close().map(Answer::from),
+            "cursor" => {
+                let range = decode::range(step)?;
+                let cursor = self.host.cursor(table_of(&mut self.tables, step), range)?;
+                self.cursors.insert(decode::name(&step["id"]), cursor);
+                Ok(Answer::Nothing)
+            }
+            verb if verb.starts_with("scan_") => {
+                let id = decode::name(&step["id"]);
+                let cursor =
+                    self.cursors.get_mut(&id).unwrap_or_else(|| panic!("cursor {id} was not opened"));
+                let down = verb.starts_with("scan_desc");
+                if verb.ends_with("_many") {
+                    return self
+                        .host
+                        .next_many(cursor, down, decode::size(&step["limit"])?)
+                        .map(Answer::from);
+                }
+                self.host.next(cursor, down).map(Answer::from)
+            }
+            verb => {
+                let answer =
+                    self.host.run(table_of(&mut self.tables, step), decode::table_verb(verb, step)?)?;
+                // A hash table has no order.
+                Ok(if verb == "iter" { answer.sorted() } else { answer })
+            }
+        }
+    }
+}
+
+/// The table that a step names; `t` where it names none.
+fn table_of<'t, T>(tables: &'t mut BTreeMap<String, T>, step: &Value) -> &'t mut T {
+    let name = step.get("table").map_or_else(|| "t".to_owned(), decode::name);
+    tables.get_mut(&name).unwrap_or_else(|| panic!("table {name} was not opened"))
+}
