@@ -1,26 +1,21 @@
-// Caches in files and bytes.
+// What caches have in Node alone: files and bytes, and computations that wait before they ask for their own key.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { Cache, check, openSync, Store } from 'twindex'
+import { code, folder, here, newPath } from './helpers.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'twindex-'))
-after(() => rmSync(folder, { recursive: true }))
-const golden = new URL('../../../conformance/golden/version-2-cache.twx', import.meta.url)
-
-const code = (name) => ({ code: `TWINDEX_${name}` })
-
-test('it starts warm', async () => {
-  const path = join(folder, 'pages.twx')
+test('a cache starts warm, from a path, a URL or bytes', async () => {
+  const path = newPath()
   const cache = new Cache({ max: 1000, ttl: 3_600_000 })
   for (let number = 0; number < 300; number++) cache.set(`page/${number}`, { number })
   cache.set('brief', 1, { ttl: 1 })
   cache.set('ever', 2, { ttl: 0 })
   await cache.save(path)
+  assert.deepEqual(readdirSync(folder), [path.slice(folder.length + 1)])
   while (cache.has('brief')) await sleep(1)
   for (const loaded of [
     await Cache.load(path),
@@ -37,7 +32,6 @@ test('it starts warm', async () => {
     assert.equal(await loaded.getOrCompute('new', () => 3), 3)
   }
   assert.equal((await check(path)).version, 2)
-  assert.deepEqual(readdirSync(folder), ['pages.twx'])
 })
 
 test('an aborted load drops what it loaded, and ends no process once its store is closed', async () => {
@@ -64,8 +58,7 @@ test('a smaller cache keeps what was asked for', async () => {
   const dump = await cache.dump()
   assert.deepEqual(cache.dumpSync().length, dump.length)
   const kept = (small) => favourites.filter((number) => small.has(number)).length
-  const fetchMethod = () => 'fetched'
-  const small = await Cache.load(dump, { max: 1000, ttl: 30_000, fetchMethod })
+  const small = await Cache.load(dump, { max: 1000, ttl: 30_000, fetchMethod: () => 'fetched' })
   assert.deepEqual([small.max, small.ttl, small.codecs], [1000, 30_000, { keys: 'int', values: 'str' }])
   assert.equal(await small.fetch(5000), 'fetched')
   assert.ok(small.size <= 1000 && kept(small) > 180)
@@ -74,29 +67,30 @@ test('a smaller cache keeps what was asked for', async () => {
   assert.ok(bytes.memory <= 100_000 && kept(bytes) > 180)
 })
 
-test('a cache is loaded into a store', async () => {
-  const path = join(folder, 'words.twx')
+test('a cache is loaded into a store, under a name that is free', async () => {
+  const path = newPath()
   const words = new Store().cache('words', { max: 10, values: 'json' })
   words.set('a', { one: 1 })
   words.saveSync(path)
-  const store = openSync(join(folder, 'app.twx'))
+  const store = openSync(newPath())
   const loaded = await store.loadCache('warm', path)
   assert.deepEqual(
     [loaded.name, loaded.codecs, loaded.store],
     ['warm', { keys: 'str', values: 'json' }, store],
   )
   assert.deepEqual([loaded.get('a'), store.cache('warm').get('a')], [{ one: 1 }, { one: 1 }])
-  assert.deepEqual(
-    store.loadCacheSync('raw', words.dumpSync(), { values: 'bytes' }).get('a'),
-    Buffer.from('{"one":1}'),
-  )
+  const raw = store.loadCacheSync('raw', words.dumpSync(), { values: 'bytes' })
+  assert.deepEqual(raw.get('a'), Buffer.from('{"one":1}'))
   store.table('table')
-  for (const name of ['warm', 'table']) {
-    assert.throws(() => store.loadCacheSync(name, path), code('NAME_IN_USE'))
-    await assert.rejects(store.loadCache(name, path), code('NAME_IN_USE'))
+  for (const [name, options, error] of [
+    ['warm', {}, code('NAME_IN_USE')],
+    ['table', {}, code('NAME_IN_USE')],
+    ['other', { values: 'msgpack' }, code('WRONG_CODEC')],
+    ['other', { maxSize: 1000 }, code('MEMORY_LIMIT')],
+  ]) {
+    assert.throws(() => store.loadCacheSync(name, path, options), error)
+    await assert.rejects(store.loadCache(name, path, options), error)
   }
-  assert.throws(() => store.loadCacheSync('other', path, { values: 'msgpack' }), code('WRONG_CODEC'))
-  assert.throws(() => store.loadCacheSync('other', path, { maxSize: 1000 }), code('MEMORY_LIMIT'))
   assert.deepEqual(store.caches(), ['raw', 'warm'])
   store.closeSync()
   await assert.rejects(store.loadCache('closed', path), code('CLOSED'))
@@ -105,68 +99,69 @@ test('a cache is loaded into a store', async () => {
 })
 
 test('the golden file is read', async () => {
-  const cache = await Cache.load(golden)
+  const cache = await Cache.load(here('../../../conformance/golden/version-2-cache.twx'))
   assert.deepEqual([cache.maxSize, cache.codecs], [1 << 20, { keys: 'str', values: 'json' }])
   assert.equal(cache.get('page/8/007'), 7)
   assert.deepEqual([cache.has('gone'), cache.get(''), cache.size], [false, 'the empty key', 303])
   assert.ok(cache.getRemainingTTL('page/8/007') > 0)
 })
 
-test('what is no cache is refused', async () => {
-  const cache = new Cache({ max: 10 })
-  cache.set('a', 1)
-  const dump = cache.dumpSync()
-  const no = (what) => ({ ...code('CORRUPT'), message: new RegExp(what) })
-  assert.throws(() => Cache.loadSync(new Store().dumpSync()), no('a store, not a cache'))
-  assert.throws(() => Store.loadSync(dump), no('a cache, not a store'))
-  await assert.rejects(Cache.load(new Store().dumpSync()), no('a store, not a cache'))
-  for (let length = 0; length < dump.length; length++) {
-    assert.throws(() => Cache.loadSync(dump.subarray(0, length)), code('CORRUPT'))
-  }
-  const path = join(folder, 'no-store.twx')
-  await cache.save(pathToFileURL(path))
-  assert.throws(() => openSync(path), no('a cache, not a store'))
-  assert.throws(() => Cache.loadSync(join(folder, 'missing.twx')), { ...code('IO'), message: /missing\.twx/ })
-  assert.throws(() => cache.saveSync(join(folder, 'none', 'cache.twx')), code('IO'))
-  await assert.rejects(cache.save(join(folder, 'none', 'cache.twx')), code('IO'))
-  for (const wrong of [undefined, null, 1, {}, [dump]]) {
-    assert.throws(() => Cache.loadSync(wrong), TypeError)
-    await assert.rejects(Cache.load(wrong), TypeError)
-    assert.throws(() => cache.saveSync(wrong), TypeError)
-    await assert.rejects(cache.save(wrong), TypeError)
-    assert.throws(() => new Store().loadCacheSync('c', wrong), TypeError)
-  }
-  assert.throws(() => Cache.loadSync(dump, { max: 1, maxSize: 1 }), RangeError)
-  assert.throws(() => Cache.loadSync(dump, { signal: AbortSignal.abort() }), RangeError)
-  await assert.rejects(Cache.load(dump, { signal: AbortSignal.abort() }), { name: 'AbortError' })
-  await assert.rejects(cache.save(path, { signal: AbortSignal.abort() }), { name: 'AbortError' })
-})
-
-test('a file outlives the cache that was saved', async () => {
-  const path = join(folder, 'outlives.twx')
+test('what is no cache, and what was dropped, is refused', async () => {
   const store = new Store()
   const cache = store.cache('c', { max: 10 }).set('a', '1')
-  await cache.save(path)
-  store.dropCache('c')
+  const dump = cache.dumpSync()
+  const path = newPath()
+  await cache.save(pathToFileURL(path))
+  const whole = readFileSync(path)
+  const twice = newPath()
+  writeFileSync(twice, Buffer.concat([whole, whole]))
+  const no = (what) => code('CORRUPT', { message: new RegExp(what) })
+  for (const [source, error] of [
+    [store.dumpSync(), no('a store, not a cache')],
+    [dump.subarray(0, 0), code('CORRUPT')],
+    [dump.subarray(0, dump.length - 1), code('CORRUPT')],
+    [twice, no(`${whole.length}: .* goes on`)],
+    [join(folder, 'missing.twx'), code('IO', { message: /missing\.twx/ })],
+    ...[undefined, null, 1, {}, [dump]].map((wrong) => [wrong, code('TYPE')]),
+  ]) {
+    assert.throws(() => Cache.loadSync(source), error)
+    await assert.rejects(Cache.load(source), error)
+    assert.throws(() => store.loadCacheSync('new', source), error)
+  }
+  assert.throws(() => Store.loadSync(dump), no('a cache, not a store'))
+  assert.throws(() => openSync(path), no('a cache, not a store'))
+  assert.throws(() => Cache.loadSync(dump, { max: 1, maxSize: 1 }), code('RANGE'))
+  assert.throws(() => Cache.loadSync(dump, { signal: AbortSignal.abort() }), code('RANGE'))
+  await assert.rejects(Cache.load(dump, { signal: AbortSignal.abort() }), { name: 'AbortError' })
+  await assert.rejects(cache.save(path, { signal: AbortSignal.abort() }), { name: 'AbortError' })
+  for (const [to, error] of [
+    [join(folder, 'none', 'cache.twx'), code('IO')],
+    ...[undefined, null, 1, {}].map((wrong) => [wrong, code('TYPE')]),
+  ]) {
+    assert.throws(() => cache.saveSync(to), error)
+    await assert.rejects(cache.save(to), error)
+  }
   // It was saved as an empty one.
-  await assert.rejects(cache.save(path), { ...code('TABLE_DROPPED'), message: /"c"/ })
+  store.dropCache('c')
+  await assert.rejects(cache.save(path), code('TABLE_DROPPED', { message: /"c"/ }))
   assert.throws(() => cache.saveSync(path), code('TABLE_DROPPED'))
   assert.throws(() => cache.dumpSync(), code('TABLE_DROPPED'))
-  const whole = readFileSync(path)
   assert.equal((await store.loadCache('loaded', path)).get('a'), '1')
-  writeFileSync(path, Buffer.concat([whole, whole]))
-  await assert.rejects(Cache.load(path), {
-    ...code('CORRUPT'),
-    message: new RegExp(`${whole.length}: .* goes on`),
-  })
 })
 
-test('a size that no number counts is said to be too large', () => {
-  for (const max of [2 ** 53, 1e300, Number.POSITIVE_INFINITY]) {
-    assert.throws(() => new Cache({ max }), { ...code('RANGE'), message: /at most 9007199254740991, not / })
+test('a computation that asks for its own key after it has waited is refused, and others are not', async () => {
+  const cache = new Cache({ max: 10 })
+  const ask = (key, ...others) =>
+    cache.getOrCompute(key, async () => {
+      await sleep(1)
+      return others.length > 0 ? ask(...others) : 1
+    })
+  // Twice, since it is not kept which one runs while none does.
+  for (let round = 0; round < 2; round++) {
+    const beside = ask('x', 'y')
+    await assert.rejects(ask('k', 'k'), code('CIRCLE'))
+    await assert.rejects(ask('a', 'b', 'a'), code('CIRCLE'))
+    assert.deepEqual([await beside, await ask('k', 'b', 'y')], [1, 1])
+    cache.clear()
   }
-  assert.throws(() => new Cache({ max: 1.5 }), {
-    ...code('RANGE'),
-    message: /a whole number from 0 on, not 1.5/,
-  })
 })
