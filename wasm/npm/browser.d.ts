@@ -22,17 +22,17 @@ export type Storage = 'opfs' | 'indexeddb'
 
 export interface KeepOptions {
   /** `everysec` unless told. */
-  durability?: Durability
+  durability?: Durability | undefined
   /** The bytes that the store may hold. */
-  memoryLimit?: number
+  memoryLimit?: number | null | undefined
   /** A view of what the tab that leads has written until now. Any number of tabs may have one. */
-  readOnly?: boolean
+  readOnly?: boolean | undefined
   /** Where the module is, as for `load`. */
-  source?: Source | Promise<Source>
+  source?: Source | Promise<Source> | undefined
   /** `opfs` where it can be used, else `indexeddb`. A store is in one of them. */
-  storage?: Storage
+  storage?: Storage | undefined
   /** Waits until no other tab or worker leads, instead of failing with `TWINDEX_IN_USE`. */
-  wait?: boolean
+  wait?: boolean | undefined
 }
 
 /** What was cut off the end of a file, which a crash had left in the middle of a record. */
@@ -41,7 +41,8 @@ export interface Torn {
   readonly bytes: number
 }
 
-export interface KeptStore extends Store {
+/** Its file has tables alone, so it has no caches. */
+export interface KeptStore extends Omit<Store, 'cache' | 'caches' | 'dropCache' | 'loadCache'> {
   readonly readOnly: boolean
   readonly storage: Storage
   readonly torn: Torn | undefined
@@ -52,14 +53,14 @@ export interface KeptStore extends Store {
 }
 
 /**
- * Opens the store of this name, or creates it. The page must be secure (`https:`, or `localhost`). One tab or worker at a time has it for writing; another gets the error
- * `TWINDEX_IN_USE`. What is damaged is `TWINDEX_CORRUPT`; once writing has failed, every write is `TWINDEX_LOG_FAILED`.
+ * Opens the store of this name, or creates it. The page must be secure (`https:`, or `localhost`). One tab or worker at a time has
+ * it for writing; another gets the error `TWINDEX_IN_USE`. What is damaged is `TWINDEX_CORRUPT`; once writing has failed, every write is `TWINDEX_LOG_FAILED`.
  */
 export function open(name: string, options?: KeepOptions): Promise<KeptStore>
 
 export interface PlaceOptions {
   /** As for `open`. */
-  storage?: Storage
+  storage?: Storage | undefined
 }
 
 /** The names of the stores that the browser keeps, in order. */
@@ -73,9 +74,9 @@ export function rename(name: string, to: string, options?: PlaceOptions): Promis
 
 export interface CheckKeptOptions extends CheckOptions {
   /** As for `open`. */
-  source?: Source | Promise<Source>
+  source?: Source | Promise<Source> | undefined
   /** As for `open`. */
-  storage?: Storage
+  storage?: Storage | undefined
 }
 
 /** Reads the file of the store of this name, open or not, and verifies every checksum. */

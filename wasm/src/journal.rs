@@ -124,12 +124,12 @@ impl Journal {
         before.is_some()
     }
 
-    /// The record that says that the file's first `offset` bytes are on disk.
-    pub(crate) fn synced(&mut self, offset: u64) -> [u8; SYNCED_BYTES] {
-        let place = &mut self.place;
+    /// The record that says that the file's first `offset` bytes are on disk, if there is a file.
+    pub(crate) fn synced(&mut self, offset: u64) -> Option<[u8; SYNCED_BYTES]> {
+        let place = Some(&mut self.place).filter(|place| place.salt != 0)?;
         let record = synced(place.salt, place.end, offset.min(place.end));
         place.end += record.len() as u64;
-        record
+        Some(record)
     }
 
     /// The id that the file has for a table, unless it was dropped.

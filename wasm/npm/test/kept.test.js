@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { load } from 'twindex-wasm'
 import { PrivateFiles } from '../src/browser/storage.js'
-import { checkKept, openKept, recoverKept } from '../src/browser/store.js'
+import { checkKept, openKept, recoverKept, renameKept } from '../src/browser/store.js'
 import { instantiate } from '../src/loader.js'
 
 const { Store } = await load()
@@ -62,6 +62,10 @@ class Place {
 
   async remove(number) {
     this.files.delete(number)
+  }
+
+  async destroy() {
+    this.files.clear()
   }
 
   get bytes() {
@@ -783,4 +787,42 @@ test('a tab that ends before its first file is whole leaves a name that opens as
   place.files.set(1, new Uint8Array(0))
   await assert.rejects(open(place), { code: 'TWINDEX_CORRUPT' })
   await assert.rejects(checkKept(await core(), place), { code: 'TWINDEX_CORRUPT' })
+})
+
+test("a closed store never touches its files again, which may be another tab's", async () => {
+  const place = new Place()
+  const store = await open(place)
+  store.table('t').set('a', '1')
+  await store.close()
+  const other = await open(place)
+  other.table('t').set('b', '2')
+  await other.compact()
+  const before = new Map(place.files)
+  for (const method of ['compact', 'flush']) {
+    await assert.rejects(store[method](), { code: 'TWINDEX_CLOSED' })
+    assert.deepEqual(place.files, before)
+  }
+  const late = other.compact()
+  const [closed, refused] = await Promise.allSettled([other.close(), other.compact(), late])
+  assert.deepEqual([closed.status, refused.reason?.code], ['fulfilled', 'TWINDEX_CLOSED'])
+  assert.equal((await open(place, { readOnly: true })).table('t').size, 2)
+})
+
+test('a recovery or a new name for which there is no room leaves nothing behind', async () => {
+  const [place, to] = [new Place(), new Place()]
+  const store = await open(place)
+  store.table('t').set('a', '1')
+  await store.close()
+  const ways = [async () => recoverKept(await core(), place, to), () => renameKept(place, to)]
+  for (const way of ways) {
+    for (const step of ['create', 'append', 'flush']) {
+      to.failing = step
+      await assert.rejects(way(), { code: 'TWINDEX_IO', message: /no space is left/ })
+      assert.deepEqual([to.files.size, to.opened, place.files.size], [0, 0, 1], step)
+    }
+    to.failing = undefined
+    await way()
+    assert.equal((await open(to, { readOnly: true })).table('t').get('a'), '1')
+    to.files.clear()
+  }
 })

@@ -101,6 +101,7 @@ extern "C" fn twindex_file_failed(store: u32) -> i32 {
 extern "C" fn twindex_synced(store: u32, offset: u64) -> i32 {
     note(|state| {
         let note = journal(state, store)?.borrow_mut().synced(offset);
+        let note = note.ok_or(Failure::Refused(Refusal::NoFile))?;
         state.log.note(note);
         Ok(0)
     })
@@ -119,6 +120,7 @@ extern "C" fn twindex_refuse(store: u32, why: u32) -> i32 {
         let (engine, journal) = state.handles.kept(store)?;
         let journal = match journal {
             Some(journal) => Rc::clone(journal),
+            None if !engine.caches().is_empty() => return Err(Failure::Refused(Refusal::Cache).into()),
             None => Rc::new(RefCell::new(Journal::new(engine))),
         };
         journal.borrow_mut().refusal = Some(refusal);

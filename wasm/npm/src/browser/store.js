@@ -134,18 +134,31 @@ async function checkFree(place) {
 
 /** Makes the first file of a store. Should the tab die meanwhile, a sign says that nothing is lost with what it left. */
 async function beginning(place, make) {
-  const sign = await place.create(BEGUN)
-  await sign.close()
-  const made = await make()
-  await place.remove(BEGUN)
-  return made
+  try {
+    const sign = await place.create(BEGUN)
+    await sign.close()
+    const made = await make()
+    await place.remove(BEGUN)
+    return made
+  } catch (error) {
+    await quietly(() => place.destroy())
+    throw typeof error.code === 'string' ? error : unwritten(error)
+  }
 }
 
 async function writeFile(place, number, bytes) {
   const file = await place.create(number)
-  file.append(bytes)
-  await file.flush()
-  await file.close()
+  try {
+    file.append(bytes)
+    await file.flush()
+  } finally {
+    await file.close()
+  }
+}
+
+function unwritten(cause) {
+  const message = `a new file could not be written: ${cause.message || cause.name}`
+  return Object.assign(makeError('TWINDEX_IO', message), { cause })
 }
 
 /** `lock` has `close()`, which is called when the store begins to close, and `release()` for when it has. */
@@ -291,6 +304,7 @@ class Log {
     const number = Math.max(0, ...this.#numbers) + 1
     const before = this.#file
     let made
+    this.#checkOpen()
     try {
       this.#check()
       made = await this.#place.create(number)
@@ -303,12 +317,7 @@ class Log {
       if (before === undefined) throw this.#failed(error)
       // Not tried again at each write.
       this.#most = Math.max(this.#most, 2 * this.#end)
-      throw Object.assign(
-        makeError('TWINDEX_IO', `a new file could not be written: ${error.message || error.name}`),
-        {
-          cause: error,
-        },
-      )
+      throw unwritten(error)
     }
     this.#numbers.push(number)
     await quietly(() => before?.close())
@@ -319,7 +328,7 @@ class Log {
   async #begin(made) {
     const core = this.#core
     this.#check()
-    if (this.#store === undefined) throw makeError('TWINDEX_CLOSED', 'the store was closed')
+    this.#checkOpen()
     // No write may come between the dump and its log.
     core.status(core.exports.twindex_file(this.#store, random()))
     const bytes = core.answerBytes()
@@ -372,13 +381,14 @@ class Log {
   }
 
   async flush() {
+    this.#checkOpen()
     this.#check()
     const [file, end] = [this.#file, this.#end]
     try {
       await file.flush()
     } catch (error) {
       // A compaction has ended meanwhile.
-      if (file !== this.#file) return this.flush()
+      if (file !== this.#file && this.#store !== undefined) return this.flush()
       throw this.#failed(error)
     }
     if (file === this.#file) this.#noteAsSynced(end)
@@ -453,6 +463,11 @@ class Log {
         return after(file.close(), () => this.#check())
       },
     )
+  }
+
+  /** Fails where the store was closed, since its files may be another tab's by then. */
+  #checkOpen() {
+    if (this.#store === undefined) throw makeError('TWINDEX_CLOSED', 'the store was closed')
   }
 
   /** Fails where the file cannot be written any more. */
