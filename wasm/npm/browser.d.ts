@@ -29,7 +29,10 @@ export interface KeepOptions {
   readOnly?: boolean | undefined
   /** Where the module is, as for `load`. */
   source?: Source | Promise<Source> | undefined
-  /** `opfs` where it can be used, else `indexeddb`. A store is in one of them. */
+  /**
+   * `opfs` where it can be used, else `indexeddb`. A store is in one of them: name it where a window and a worker open the same
+   * store, since windows have `indexeddb` alone.
+   */
   storage?: Storage | undefined
   /** Waits until no other tab or worker leads, instead of failing with `TWINDEX_IN_USE`. */
   wait?: boolean | undefined
