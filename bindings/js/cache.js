@@ -160,7 +160,7 @@ export class CacheLike extends Pairs {
   }
 
   async getOrCompute(key, compute, options) {
-    readFunction(compute, 'what computes a value')
+    readFunction(compute, 'compute')
     const ttl = readWrite(options)
     const item = this.#access.of(key)
     const found = this.#access.select(item)
@@ -177,7 +177,7 @@ export class CacheLike extends Pairs {
       flight.promise = this.#compute(flight, name, compute, ttl)
       this.#flights.set(name, flight)
     } else if (asking !== undefined && waitsFor(flight, asking)) {
-      throw makeError('TWINDEX_CIRCLE', 'what computes the value of a key waits for that very value')
+      throw makeError('TWINDEX_CIRCLE', 'the computation of a value waits for that very value')
     }
     asking?.awaited.add(flight)
     return flight.promise

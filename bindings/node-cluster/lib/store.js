@@ -86,7 +86,7 @@ export class Store {
   /** A batch of writes, to be filled and committed; or the same, committed once `fill` has returned. */
   batch(fill) {
     const batch = new Batch(this.#native.batch())
-    return fill === undefined ? batch : commitOnce(batch, readFunction(fill, 'what fills a batch'))
+    return fill === undefined ? batch : commitOnce(batch, readFunction(fill, 'fill'))
   }
 
   /** The figures of the near cache, where there is one. */

@@ -89,7 +89,7 @@ export class Batch {
     this.#isEnded = true
     // The error that follows is the user's to see, and not what the ended batch says to the promise's function.
     Promise.resolve(result).catch(() => {})
-    throw typeError('what fills a batch is a function that returns nothing to wait for', result)
+    throw typeError('the function that fills a batch returns nothing to wait for', result)
   }
 
   commit() {

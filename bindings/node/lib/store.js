@@ -124,7 +124,7 @@ export class Store {
   batch(fill) {
     const batch = openBatch(this, native.openBatch(this.#handle))
     if (fill === undefined) return batch
-    return fillBatch(batch, readFunction(fill, 'what fills a batch'))
+    return fillBatch(batch, readFunction(fill, 'fill'))
   }
 
   // --- dumps and files
