@@ -217,6 +217,45 @@ export interface ScanOptions<K extends KeyCodec = 'str'> extends RangeOptions<K>
   limit?: number | undefined
 }
 
+/** A part of a file. */
+export interface Place {
+  readonly offset: number
+  readonly bytes: number
+}
+
+/** What is in a file. */
+export interface Report {
+  /** The version of its format. */
+  readonly version: number
+  readonly bytes: number
+  readonly dumpBytes: number
+  readonly logBytes: number
+  /** Records in the dump and in the log. */
+  readonly records: number
+  readonly dumpPairs: number
+  /** Operations in the log. */
+  readonly operations: number
+  /** What is damaged, from the start of the file to its end. */
+  readonly damage: readonly (Place & { readonly what: string })[]
+  /** What a power cut left unfinished: no damage. */
+  readonly torn: Place | undefined
+}
+
+/** Options of what reads a file that may come from a stranger. */
+export interface CheckOptions {
+  /**
+   * The most bytes of memory that what is in the file may take; more is `TWINDEX_MEMORY_LIMIT`. Unless told, 256 MiB, or
+   * 32 bytes for each byte of the file if that is more.
+   */
+  memoryLimit?: number | null | undefined
+}
+
+/** What was saved of a damaged file. */
+export interface Recovery {
+  readonly report: Report
+  readonly tables: readonly { readonly name: string; readonly index: Index; readonly pairs: number }[]
+}
+
 /** What the stores of both packages have. */
 export interface BaseStore {
   /** Opens the table, or creates it. */
@@ -280,21 +319,80 @@ export const KEEP: unique symbol
 
 declare const codecs: unique symbol
 
-/** A named set of pairs under one index. */
-export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
-  private constructor()
-
-  /** For the compiler alone, which finds the codecs of a table by it. */
+/** What tables and caches share. */
+interface Pairs<K extends KeyCodec, V extends ValueCodec> {
+  /** For the compiler alone, which finds the codecs by it. */
   readonly [codecs]?: { keys: K; values: V }
 
   readonly name: string
-  readonly index: Index
-  /** The names of the codecs that the table remembers. */
+  /** The names of the codecs that are remembered. */
   readonly codecs: { keys: string; values: string }
-  /** The number of pairs. */
+  /** The number of pairs. In a cache one that has expired counts until a later write removes it, though it is never shown. */
   readonly size: number
-  /** The bytes that the table holds. */
+  /** The bytes that it holds, and a cache all that it takes. */
   readonly memory: number
+
+  /** The key's value, `undefined` where it is absent. What you get is always a copy. */
+  select(key: Input<K>): Output<V> | undefined
+  contains(key: Input<K>): boolean
+  /** Removes the pair; whether it was there. */
+  delete(key: Input<K>): boolean
+  /** As all that ends in `Many`, it checks all arguments before the first write. */
+  deleteMany(keys: Iterable<Input<K>>): boolean[]
+  selectMany(keys: Iterable<Input<K>>): (Output<V> | undefined)[]
+
+  /**
+   * Adds to the value, which is a decimal integer in ASCII, and returns the sum; an absent key counts as 0. A sum past
+   * `Number.MAX_SAFE_INTEGER` is exact where it is kept, and as a bigint; as a number it is rounded. A pair keeps the time at which
+   * it expires.
+   */
+  increment(key: Input<K>, by?: number): number
+  increment(key: Input<K>, by: bigint): bigint
+
+  /**
+   * Gives the key a value, or removes it for none, where it has the expected value, or none; whether it did. With `json`
+   * and `msgpack` values are equal where what is stored is.
+   */
+  compareAndSwap(key: Input<K>, expected: Input<V> | None<V>, value: Input<V> | None<V>): boolean
+
+  /**
+   * Replaces the value by what `change` makes of it: a new value, `DELETE` for none, or `KEEP` for what is there; whether
+   * that changed anything. A change that returns nothing is an error. Where another thread changes the value meanwhile,
+   * `change` is called again. A pair keeps the time at which it expires.
+   */
+  alter(
+    key: Input<K>,
+    change: (value: Output<V> | undefined) => Input<V> | typeof DELETE | typeof KEEP,
+  ): boolean
+
+  /** Removes all pairs. A cache's counts of hits and misses go on, the others begin anew. */
+  clear(): void
+
+  /** As `select`. */
+  get(key: Input<K>): Output<V> | undefined
+  /** As `contains`. */
+  has(key: Input<K>): boolean
+
+  /**
+   * Every pair, in the order of the keys where the index is sorted. It may be written to meanwhile. A pair that is there all the
+   * while comes exactly once. Pairs are read in blocks, so one that changes, comes or goes shows as before or as after; unlike a
+   * `Map`'s, this iterator ends where pairs are added for as long as it runs. Strings come cut out of a block of up to 8 KiB,
+   * which stays in memory for as long as any of them.
+   */
+  entries(): IterableIterator<[Output<K>, Output<V>]>
+  keys(): IterableIterator<Output<K>>
+  values(): IterableIterator<Output<V>>
+  [Symbol.iterator](): IterableIterator<[Output<K>, Output<V>]>
+  forEach(visit: (value: Output<V>, key: Output<K>, all: this) => void, thisArgument?: unknown): void
+}
+
+/** A named set of pairs under one index. */
+export interface Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> extends Pairs<K, V> {}
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the class has what the interface says
+export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
+  private constructor()
+
+  readonly index: Index
 
   /** Adds the pair where the key is absent; whether it was. */
   insert(key: Input<K>, value: Input<V>): boolean
@@ -302,67 +400,16 @@ export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
   replace(key: Input<K>, value: Input<V>): boolean
   /** Gives the key this value, present or not: true. */
   upsert(key: Input<K>, value: Input<V>): boolean
-  /** Removes the pair; whether it was there. */
-  delete(key: Input<K>): boolean
-  /** The key's value, `undefined` where it is absent. */
-  select(key: Input<K>): Output<V> | undefined
-  contains(key: Input<K>): boolean
+  /** As `upsert`; returns the table. */
+  set(key: Input<K>, value: Input<V>): this
 
-  /** `insert` for each pair. All arguments are checked before the first write, as in all that ends in `Many`. */
   insertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
   replaceMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
   upsertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>): boolean[]
-  deleteMany(keys: Iterable<Input<K>>): boolean[]
   containsMany(keys: Iterable<Input<K>>): boolean[]
-  selectMany(keys: Iterable<Input<K>>): (Output<V> | undefined)[]
-
-  /**
-   * Adds to the value, which is a decimal integer in ASCII, and returns the sum; an absent key counts as 0. A sum past
-   * `Number.MAX_SAFE_INTEGER` is exact in the table, and as a bigint; as a number it is rounded.
-   */
-  increment(key: Input<K>, by?: number): number
-  increment(key: Input<K>, by: bigint): bigint
   incrementMany(amounts: Iterable<readonly [Input<K>, number]>): number[]
   incrementMany(amounts: Iterable<readonly [Input<K>, bigint]>): bigint[]
-
-  /**
-   * Gives the key a value, or removes it for none, where it has the expected value, or none; whether it did. With `json`
-   * and `msgpack` values are equal where what is stored is.
-   */
-  compareAndSwap(key: Input<K>, expected: Input<V> | None<V>, value: Input<V> | None<V>): boolean
   compareAndSwapMany(swaps: Iterable<readonly [Input<K>, Input<V> | None<V>, Input<V> | None<V>]>): boolean[]
-
-  /**
-   * Replaces the value by what `change` makes of it: a new value, `DELETE` for none, or `KEEP` for what is there; whether
-   * that changed anything. A change that returns nothing is an error. Where another thread changes the value meanwhile,
-   * `change` is called again.
-   */
-  alter(
-    key: Input<K>,
-    change: (value: Output<V> | undefined) => Input<V> | typeof DELETE | typeof KEEP,
-  ): boolean
-
-  /** Removes all pairs. */
-  clear(): void
-
-  /** As `select`. */
-  get(key: Input<K>): Output<V> | undefined
-  /** As `upsert`; returns the table. */
-  set(key: Input<K>, value: Input<V>): this
-  /** As `contains`. */
-  has(key: Input<K>): boolean
-
-  /**
-   * Every pair, in the order of the keys where the index is sorted. The table may be written to meanwhile. A pair that is
-   * there all the while comes exactly once. Pairs are read in blocks, so one that changes, comes or goes shows as before
-   * or as after; unlike a `Map`'s, this iterator ends where pairs are added for as long as it runs. Strings come cut out of
-   * a block of up to 8 KiB, which stays in memory for as long as any of them.
-   */
-  entries(): IterableIterator<[Output<K>, Output<V>]>
-  keys(): IterableIterator<Output<K>>
-  values(): IterableIterator<Output<V>>
-  [Symbol.iterator](): IterableIterator<[Output<K>, Output<V>]>
-  forEach(visit: (value: Output<V>, key: Output<K>, table: this) => void, thisArgument?: unknown): void
 }
 
 /** A table with a sorted index. On one with a hash index both calls fail with `TWINDEX_WRONG_INDEX`. */
@@ -422,34 +469,21 @@ export interface CacheStats {
  * the store. What is decided by which pairs go is how often and how lately they were asked for, which is not exactly the least
  * recently used.
  */
+export interface Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> extends Pairs<K, V> {}
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the class has what the interface says
 export class Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'> {
   constructor(options: CacheOptions<K, V>)
 
-  /** For the compiler alone. */
-  readonly [codecs]?: { keys: K; values: V }
-
-  readonly name: string
-  readonly codecs: { keys: string; values: string }
-  /** The number of pairs. One that has expired is never shown, but counts until a later write removes it. */
-  readonly size: number
   /** The most pairs, `undefined` where only bytes are counted. */
   readonly max: number | undefined
   /** The most bytes, `undefined` where only pairs are counted. */
   readonly maxSize: number | undefined
   /** How many milliseconds pairs are shown by default, `undefined` for ever. */
   readonly ttl: number | undefined
-  /** The bytes that the cache takes. */
-  readonly memory: number
   stats(): CacheStats
 
-  /** The key's value, `undefined` where it is absent. What you get is always a copy. */
-  get(key: Input<K>): Output<V> | undefined
-  select(key: Input<K>): Output<V> | undefined
   /** Gives the key a value, `undefined` to remove it; returns the cache. */
   set(key: Input<K>, value: Input<V> | undefined, options?: CacheWriteOptions): this
-  has(key: Input<K>): boolean
-  contains(key: Input<K>): boolean
-  delete(key: Input<K>): boolean
   /** As `get`, which is not counted as a use of the pair. */
   peek(key: Input<K>): Output<V> | undefined
   /** How many milliseconds the pair is still shown: `Infinity` where it does not expire, 0 where it is absent. */
@@ -464,19 +498,6 @@ export class Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>
   /** Gives the key this value, present or not: true. */
   upsert(key: Input<K>, value: Input<V>, options?: CacheWriteOptions): boolean
   upsertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: CacheWriteOptions): boolean[]
-  selectMany(keys: Iterable<Input<K>>): (Output<V> | undefined)[]
-  deleteMany(keys: Iterable<Input<K>>): boolean[]
-  /** Adds to the value, a decimal integer. A pair that is there keeps the time at which it expires. */
-  increment(key: Input<K>, by?: number): number
-  increment(key: Input<K>, by: bigint): bigint
-  compareAndSwap(key: Input<K>, expected: Input<V> | None<V>, value: Input<V> | None<V>): boolean
-  /** As `Table.alter`. A pair that is there keeps the time at which it expires. */
-  alter(
-    key: Input<K>,
-    change: (value: Output<V> | undefined) => Input<V> | typeof DELETE | typeof KEEP,
-  ): boolean
-  /** Removes all pairs. The counts of hits and misses go on, the others begin anew. */
-  clear(): void
 
   /**
    * The key's value, or else what `fetchMethod` makes, which is written. Calls for the same key in one thread wait for one
@@ -490,13 +511,6 @@ export class Cache<K extends KeyCodec = 'str', V extends ValueCodec = 'msgpack'>
     compute: () => Input<V> | Promise<Input<V>>,
     options?: CacheWriteOptions,
   ): Promise<Output<V> | Input<V>>
-
-  /** Every pair, in no order. The cache may be written to meanwhile. */
-  entries(): IterableIterator<[Output<K>, Output<V>]>
-  keys(): IterableIterator<Output<K>>
-  values(): IterableIterator<Output<V>>
-  [Symbol.iterator](): IterableIterator<[Output<K>, Output<V>]>
-  forEach(visit: (value: Output<V>, key: Output<K>, cache: this) => void, thisArgument?: unknown): void
 }
 
 /** A position in a sorted table: on the pair that it returned last. It holds no lock, and sees what was written before a call. */

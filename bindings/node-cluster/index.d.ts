@@ -11,13 +11,32 @@
  * ```
  */
 
-/** What a table is asked for. Codecs are those of the package `twindex`: a name, or an object of your own. */
-export interface TableOptions {
-  index?: 'hash' | 'sorted'
-  keys?: string | object
-  values?: string | object
-  create?: boolean
-}
+import type {
+  DELETE,
+  Index,
+  Input,
+  KEEP,
+  KeyCodec,
+  None,
+  Output,
+  RangeOptions,
+  ScanOptions,
+  TableOptions,
+  ValueCodec,
+} from './lib/shared/types.js'
+
+export type {
+  CustomCodec,
+  Index,
+  Input,
+  KeyCodec,
+  Output,
+  RangeOptions,
+  ScanOptions,
+  TableOptions,
+  ValueCodec,
+} from './lib/shared/types.js'
+export { DELETE, KEEP } from './lib/shared/types.js'
 
 /** Times are in milliseconds. */
 export interface ConnectOptions {
@@ -51,19 +70,6 @@ export interface ConnectOptions {
   tlsKey?: string | Uint8Array
 }
 
-export interface Range<K> {
-  gt?: K
-  gte?: K
-  lt?: K
-  lte?: K
-  prefix?: K
-}
-
-export interface ScanOptions<K> extends Range<K> {
-  reverse?: boolean
-  limit?: number
-}
-
 export interface WriteOptions {
   /** The pair expires after so many milliseconds. Pairs of sorted tables do not expire. */
   ttl?: number
@@ -84,10 +90,6 @@ export interface NearStats {
 /** Connects to the servers that a URL names, such as `redis://host:7000,other:7000`; `rediss://` is TLS. */
 export function connect(url: string, options?: ConnectOptions): Promise<Store>
 
-/** What the function of `alter` returns to remove the pair, or to leave it as it is. */
-export const DELETE: unique symbol
-export const KEEP: unique symbol
-
 /** The servers, or the package, refused; `code` says why. */
 export class TwindexError extends Error {
   readonly code: string
@@ -98,6 +100,11 @@ export class TwindexError extends Error {
   readonly outcomes?: (boolean | number | bigint | TwindexError)[]
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: whatever its codecs
+type AnyTable = Table<any, any>
+type KeyOf<T> = T extends Table<infer K, infer _> ? Input<K> : never
+type ValueOf<T> = T extends Table<infer _, infer V> ? Input<V> : never
+
 /**
  * Writes that are done together in one slot of the cluster, all or none. The keys of hash tables lie in one slot where they
  * have the same text in braces, as `{ada}name` and `{ada}mail` do. A sorted table made with one partition lies in one. One
@@ -107,21 +114,24 @@ export class Batch {
   private constructor()
   /** The number of writes in it. */
   readonly size: number
-  insert<K, V>(table: Table<K, V>, key: K, value: V): this
-  replace<K, V>(table: Table<K, V>, key: K, value: V): this
-  upsert<K, V>(table: Table<K, V>, key: K, value: V): this
-  delete<K, V>(table: Table<K, V>, key: K): this
-  increment<K, V>(table: Table<K, V>, key: K, by?: number | bigint): this
+  insert<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T>): this
+  replace<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T>): this
+  upsert<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T>): this
+  delete<T extends AnyTable>(table: T, key: KeyOf<T>): this
+  increment<T extends AnyTable>(table: T, key: KeyOf<T>, by?: number | bigint): this
   /** Has the batch done only if the key has this value when it is committed, or is absent for `undefined`. */
-  expect<K, V>(table: Table<K, V>, key: K, value: V | undefined): this
+  expect<T extends AnyTable>(table: T, key: KeyOf<T>, value: ValueOf<T> | undefined): this
   /** Does all of them, in order: whether each took effect. Where one fails, none is done. Ends the batch. */
   commit(): Promise<boolean[]>
 }
 
 export class Store {
   private constructor()
-  table<K = string, V = string>(name: string, options?: TableOptions): Promise<Table<K, V>>
-  tables(): Promise<[name: string, index: 'hash' | 'sorted'][]>
+  table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>(
+    name: string,
+    options?: TableOptions<Index, K, V>,
+  ): Promise<Table<K, V>>
+  tables(): Promise<[name: string, index: Index][]>
   dropTable(name: string): Promise<boolean>
   /** A batch of writes that are done all or not at all, to be filled and committed. */
   batch(): Batch
@@ -131,50 +141,55 @@ export class Store {
   close(): Promise<void>
 }
 
-export class Cursor<K = string, V = string> {
+export class Cursor<K extends KeyCodec = 'str', V extends ValueCodec = 'str'> {
   private constructor()
-  scanAscNext(): Promise<[K, V] | undefined>
-  scanDescNext(): Promise<[K, V] | undefined>
-  scanAscNextMany(limit: number): Promise<[K, V][]>
-  scanDescNextMany(limit: number): Promise<[K, V][]>
+  scanAscNext(): Promise<[Output<K>, Output<V>] | undefined>
+  scanDescNext(): Promise<[Output<K>, Output<V>] | undefined>
+  scanAscNextMany(limit: number): Promise<[Output<K>, Output<V>][]>
+  scanDescNextMany(limit: number): Promise<[Output<K>, Output<V>][]>
 }
 
-export class Table<K = string, V = string> implements AsyncIterable<[K, V]> {
+/** What the function of `alter` returns. */
+type Changed<V extends ValueCodec> = Input<V> | typeof DELETE | typeof KEEP
+
+export class Table<K extends KeyCodec = 'str', V extends ValueCodec = 'str'>
+  implements AsyncIterable<[Output<K>, Output<V>]>
+{
   private constructor()
   readonly name: string
-  readonly index: 'hash' | 'sorted'
+  readonly index: Index
   readonly codecs: { keys: string; values: string }
-  insert(key: K, value: V, options?: WriteOptions): Promise<boolean>
-  replace(key: K, value: V, options?: WriteOptions): Promise<boolean>
-  upsert(key: K, value: V, options?: WriteOptions): Promise<boolean>
-  delete(key: K): Promise<boolean>
-  insertMany(pairs: Iterable<[K, V]>, options?: WriteOptions): Promise<boolean[]>
-  replaceMany(pairs: Iterable<[K, V]>, options?: WriteOptions): Promise<boolean[]>
-  upsertMany(pairs: Iterable<[K, V]>, options?: WriteOptions): Promise<boolean[]>
-  deleteMany(keys: Iterable<K>): Promise<boolean[]>
+  insert(key: Input<K>, value: Input<V>, options?: WriteOptions): Promise<boolean>
+  replace(key: Input<K>, value: Input<V>, options?: WriteOptions): Promise<boolean>
+  upsert(key: Input<K>, value: Input<V>, options?: WriteOptions): Promise<boolean>
+  delete(key: Input<K>): Promise<boolean>
+  insertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: WriteOptions): Promise<boolean[]>
+  replaceMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: WriteOptions): Promise<boolean[]>
+  upsertMany(pairs: Iterable<readonly [Input<K>, Input<V>]>, options?: WriteOptions): Promise<boolean[]>
+  deleteMany(keys: Iterable<Input<K>>): Promise<boolean[]>
   /** The sum is of the amount's type, or a bigint where no number can be it. */
-  increment(key: K, by?: number | bigint): Promise<number | bigint>
-  incrementMany(amounts: Iterable<[K, number | bigint]>): Promise<(number | bigint)[]>
-  compareAndSwap(key: K, expected: V | undefined, value: V | undefined): Promise<boolean>
-  compareAndSwapMany(swaps: Iterable<[K, V | undefined, V | undefined]>): Promise<boolean[]>
+  increment(key: Input<K>, by?: number | bigint): Promise<number | bigint>
+  incrementMany(amounts: Iterable<readonly [Input<K>, number | bigint]>): Promise<(number | bigint)[]>
+  compareAndSwap(key: Input<K>, expected: Input<V> | None<V>, value: Input<V> | None<V>): Promise<boolean>
+  compareAndSwapMany(
+    swaps: Iterable<readonly [Input<K>, Input<V> | None<V>, Input<V> | None<V>]>,
+  ): Promise<boolean[]>
   /** The function is called again where another client writes the pair in between. */
   alter(
-    key: K,
-    change: (
-      value: V | undefined,
-    ) => V | typeof DELETE | typeof KEEP | Promise<V | typeof DELETE | typeof KEEP>,
+    key: Input<K>,
+    change: (value: Output<V> | undefined) => Changed<V> | Promise<Changed<V>>,
   ): Promise<boolean>
   clear(): Promise<void>
-  select(key: K): Promise<V | undefined>
-  selectMany(keys: Iterable<K>): Promise<(V | undefined)[]>
-  contains(key: K): Promise<boolean>
-  containsMany(keys: Iterable<K>): Promise<boolean[]>
+  select(key: Input<K>): Promise<Output<V> | undefined>
+  selectMany(keys: Iterable<Input<K>>): Promise<(Output<V> | undefined)[]>
+  contains(key: Input<K>): Promise<boolean>
+  containsMany(keys: Iterable<Input<K>>): Promise<boolean[]>
   /** How many pairs there are. A hash table walks over all keys of all servers for it. */
   count(): Promise<number>
   /** In milliseconds; `Infinity` where the pair does not expire. */
-  ttl(key: K): Promise<number | undefined>
-  expire(key: K, ttl: number | undefined): Promise<boolean>
-  cursor(options?: Range<K>): Cursor<K, V>
-  scan(options?: ScanOptions<K>): AsyncGenerator<[K, V], void, undefined>
-  [Symbol.asyncIterator](): AsyncGenerator<[K, V], void, undefined>
+  ttl(key: Input<K>): Promise<number | undefined>
+  expire(key: Input<K>, ttl: number | undefined): Promise<boolean>
+  cursor(options?: RangeOptions<K>): Cursor<K, V>
+  scan(options?: ScanOptions<K>): AsyncGenerator<[Output<K>, Output<V>], void, undefined>
+  [Symbol.asyncIterator](): AsyncGenerator<[Output<K>, Output<V>], void, undefined>
 }

@@ -17,9 +17,13 @@ import type {
   BaseStore,
   Cache,
   CacheOptions,
+  CheckOptions,
   Index,
   Input,
   KeyCodec,
+  Place,
+  Recovery,
+  Report,
   Table,
   ValueCodec,
 } from './lib/shared/types.js'
@@ -107,48 +111,9 @@ export function openSync(path: string | URL, options?: OpenOptions): Store
  */
 export function connect(url: string, options?: object): Promise<unknown>
 
-/** A part of a file. */
-export interface Place {
-  offset: number
-  bytes: number
-}
-
-/** What is in a file. */
-export interface Report {
-  /** The version of its format. */
-  version: number
-  bytes: number
-  dumpBytes: number
-  logBytes: number
-  /** Records in the dump and in the log. */
-  records: number
-  dumpPairs: number
-  /** Operations in the log. */
-  operations: number
-  /** What is damaged, from the start of the file to its end. */
-  damage: (Place & { what: string })[]
-  /** What a power cut left unfinished: no damage. */
-  torn: Place | undefined
-}
-
-/** Options of what reads a file that may come from a stranger. */
-export interface CheckOptions {
-  /**
-   * The most bytes of memory that what is in the file may take; more is `TWINDEX_MEMORY_LIMIT`. Unless told, 256 MiB, or
-   * 32 bytes for each byte of the file if that is more.
-   */
-  memoryLimit?: number | null | undefined
-}
-
 /** Reads a whole file and verifies every checksum. Rejects with `TWINDEX_CORRUPT` where it is no store at all. */
 export function check(path: string | URL, options?: CheckOptions & LaterOptions): Promise<Report>
 export function checkSync(path: string | URL, options?: CheckOptions): Report
-
-/** What was saved of a damaged file. */
-export interface Recovery {
-  report: Report
-  tables: { name: string; index: Index; pairs: number }[]
-}
 
 /** Writes what can be saved of a damaged file to a new one, which must not be there yet. The old one is left as it is. */
 export function recover(

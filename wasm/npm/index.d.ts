@@ -15,45 +15,21 @@ import type {
   BaseStore,
   Cache,
   CacheOptions,
+  CheckOptions,
   Cursor,
   DELETE,
   Host,
-  Index,
   KEEP,
   KeyCodec,
+  Recovery,
+  Report,
   StoreOptions,
   Table,
   TwindexError,
   ValueCodec,
 } from './src/shared/types.js'
 
-export type {
-  BufferLike,
-  Cache,
-  CacheFetchOptions,
-  CacheOptions,
-  CacheStats,
-  CacheWriteOptions,
-  Codec,
-  Cursor,
-  CustomCodec,
-  ErrorCode,
-  FetchMethod,
-  Index,
-  Input,
-  KeyCodec,
-  None,
-  Output,
-  RangeOptions,
-  ScanOptions,
-  SortedTable,
-  StoreOptions,
-  Table,
-  TableOptions,
-  TupleItem,
-  TupleOutput,
-  ValueCodec,
-} from './src/shared/types.js'
+export type * from './src/shared/types.js'
 export { DELETE, KEEP, TwindexError } from './src/shared/types.js'
 
 declare module './src/shared/types.js' {
@@ -82,45 +58,6 @@ declare module './src/shared/types.js' {
       options?: CacheOptions<K, V>,
     ): Cache<K, V>
   }
-}
-
-/** Options of what reads a file that may come from a stranger. */
-export interface CheckOptions {
-  /**
-   * The most bytes of memory that what is in the file may take; more is `TWINDEX_MEMORY_LIMIT`. Unless told, 256 MiB, or
-   * 32 bytes for each byte of the file if that is more.
-   */
-  memoryLimit?: number | null | undefined
-}
-
-/** A part of a file. */
-export interface Place {
-  readonly offset: number
-  readonly bytes: number
-}
-
-/** What is in a file. */
-export interface Report {
-  /** The version of its format. */
-  readonly version: number
-  readonly bytes: number
-  readonly dumpBytes: number
-  readonly logBytes: number
-  /** Records in the dump and in the log. */
-  readonly records: number
-  readonly dumpPairs: number
-  /** Operations in the log. */
-  readonly operations: number
-  /** What is damaged, from the start of the file to its end. */
-  readonly damage: readonly (Place & { readonly what: string })[]
-  /** What a power cut left unfinished: no damage. */
-  readonly torn: Place | undefined
-}
-
-/** What was saved of a damaged file. */
-export interface Recovery {
-  readonly report: Report
-  readonly tables: readonly { readonly name: string; readonly index: Index; readonly pairs: number }[]
 }
 
 /** The classes over one instance of the module. Instances share nothing. */

@@ -1,0 +1,143 @@
+// The one interpreter of vectors for JavaScript. It waits for every call, so it does for verbs that are promises too.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+
+/** A file of this folder. */
+export const read = (name) => JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8'))
+
+export const { cases } = read('vectors.json')
+
+/** What a step says for bytes; anything else as it is, for the store to refuse. */
+export function decode(value) {
+  if (typeof value === 'string') return Buffer.from(value)
+  if (Array.isArray(value)) return value.map(decode)
+  if (value?.hex !== undefined) return Buffer.from(value.hex, 'hex')
+  if (value?.repeat !== undefined) return Buffer.from(value.repeat.repeat(value.times), 'hex')
+  return value
+}
+
+/** Results and expectations in one form: bytes as hexadecimal text, nothing as null. */
+function plain(value) {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('hex')
+  return Array.isArray(value) ? value.map(plain) : (value ?? null)
+}
+
+export const camel = (verb) => verb.replace(/_(\w)/g, (_, letter) => letter.toUpperCase())
+
+async function all(source) {
+  const pairs = []
+  for await (const pair of source) pairs.push(pair)
+  return pairs
+}
+
+/** The options of a range, of which a step has only those that it needs. */
+function range(step) {
+  const options = {}
+  for (const name of ['gt', 'gte', 'lt', 'lte', 'prefix'])
+    if (name in step) options[name] = decode(step[name])
+  for (const name of ['reverse', 'limit']) if (name in step) options[name] = step[name]
+  return options
+}
+
+/** What returns names, which are no bytes. */
+const NAMES = ['tables', 'caches']
+
+/** The arguments of a verb, in their order. */
+const ARGUMENTS = ['key', 'value', 'expected', 'new', 'keys', 'pairs', 'swaps']
+
+const amounts = (step) => step.amounts.map(([key, by]) => [decode(key), by])
+
+/** Runs the steps of a case. `more` has the steps that not all hosts have, `named` what a change returns. */
+export class Runner {
+  tables = new Map()
+  cursors = new Map()
+
+  constructor(store, codec, { DELETE, KEEP }, more = {}) {
+    this.store = store
+    this.codecs = { keys: codec, values: codec }
+    this.more = more
+    this.change = (step) => (old) =>
+      'append' in step
+        ? Buffer.concat([old ?? Buffer.alloc(0), decode(step.append)])
+        : step.keep
+          ? KEEP
+          : DELETE
+  }
+
+  async open(name, index) {
+    this.tables.set(name, await this.store.table(name, { index, ...this.codecs }))
+  }
+
+  async run(step) {
+    const { do: verb, id, name, key, by } = step
+    const table = this.tables.get(step.table ?? 't')
+    if (verb in this.more) return this.more[verb](this, step)
+    if (verb.includes('_next')) return this.cursors.get(id)[camel(verb)](step.limit)
+    switch (verb) {
+      case 'table':
+        return this.open(name, step.index)
+      case 'tables':
+        return this.store.tables()
+      case 'drop_table':
+        return this.store.dropTable(name)
+      case 'close':
+        return this.store.close()
+      case 'cursor':
+        this.cursors.set(id, table.cursor(range(step)))
+        return undefined
+      case 'scan':
+        return all(table.scan(range(step)))
+      case 'iter':
+        return (await all(table)).sort(([one], [other]) => Buffer.compare(one, other))
+      case 'len':
+        return table.size ?? table.count()
+      case 'alter':
+        return table.alter(decode(key), this.change(step))
+      case 'increment':
+        return table.increment(decode(key), by)
+      case 'increment_many':
+        return table.incrementMany(amounts(step))
+      default:
+        return table[camel(verb)](
+          ...ARGUMENTS.filter((each) => each in step).map((each) => decode(step[each])),
+        )
+    }
+  }
+
+  async check(step) {
+    const { error, mentions = '' } = step.expect ?? {}
+    if (error === undefined) {
+      const expected = NAMES.includes(step.do) ? step.expect : plain(decode(step.expect))
+      return assert.deepEqual(plain(await this.run(step)), expected)
+    }
+    await assert.rejects(
+      async () => this.run(step),
+      ({ code, message }) => {
+        assert.equal(code, error)
+        assert.ok(message.includes(mentions), `${message} mentions ${mentions}`)
+        return true
+      },
+    )
+  }
+
+  /** All steps of a case, over a table with this index where it has one. */
+  async checkAll(steps, index) {
+    if (index !== undefined) await this.open('t', index)
+    for (const [number, step] of steps.entries()) {
+      try {
+        await this.check(step)
+      } catch (error) {
+        error.message = `step ${number}, ${JSON.stringify(step).slice(0, 300)}: ${error.message}`
+        throw error
+      }
+    }
+    await this.store.close()
+  }
+}
+
+/** Every case with each of its indexes. */
+export function* casesByIndex() {
+  for (const each of cases) {
+    for (const index of each.index.length > 0 ? each.index : [undefined]) yield [each, index]
+  }
+}
