@@ -171,7 +171,7 @@ export class TwindexError extends Error {
   readonly path?: string
   /** Of `TWINDEX_IN_USE`: the process that has the file. */
   readonly pid?: number
-  /** Of `TWINDEX_POSITION_GONE`: the position that was asked for, and the oldest that the file has, where its dump is. */
+  /** Of `TWINDEX_POSITION_GONE`: the position that was asked for, and the oldest that the file has. */
   readonly position?: string
   readonly oldest?: string
   /** Of `TWINDEX_CORRUPT`: where the file is damaged, in bytes from its start. */

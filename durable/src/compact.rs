@@ -1,7 +1,8 @@
 //! Writing the file anew: a dump beside it, what was logged meanwhile, and a rename.
 //!
 //! The dump is taken while writers go on, so it is of no single moment. All that changed since it began is in
-//! the log, and doing that again makes the two one.
+//! the log, and doing that again makes the two one. Behind the pairs the dump keeps the last changes of the old log, so
+//! that feeds and followers continue in the new file.
 //!
 //! Writers may be quicker than the disk. So they may append [`BURST`] bytes, and a share of what the new file has
 //! on disk; beyond that they wait until it has more, which is put on disk in chunks, so that no wait is long. The
@@ -11,12 +12,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 use std::{io, thread};
 
-use twindex_format::Progress;
+use twindex_format::{History, Progress};
 
 use crate::core::{Core, Home, Logged};
 use crate::error::{Error, Result};
 use crate::log::SLACK;
-use crate::rewrite::{Alone, BURST, CHUNK, New};
+use crate::rewrite::{Alone, BURST, CHUNK, KEPT, New};
 
 /// What they may append while the last chunk is copied.
 pub(crate) const LAST_BYTES: u64 = 64 * 1024;
@@ -33,18 +34,20 @@ pub(crate) fn compact(
     };
     home.check_writable()?;
     let ((from, position), tables) = core.moment(|| log.place());
+    let old = log.end()?;
+    let history = Some(&History { file: &*old.file, salt: old.salt, up_to: from, bytes: KEPT });
     let held = home.lock_in_place()?;
     let mut new = New::create(&*home.disk, &home.path, held.as_ref(), &home.compaction.stopped)?;
     drop(held);
     if let Some(progress) = progress {
         // The caller's function may itself write to the store, or wait for somebody who does.
-        new.dump(&tables, progress)?;
+        new.dump(&tables, history, progress)?;
         new.begin_log(position)?;
         new.sync()?;
         new.keep_pace(log, log.at());
     } else {
         new.keep_pace(log, from);
-        new.dump(&tables, &mut |_| {})?;
+        new.dump(&tables, history, &mut |_| {})?;
         new.begin_log(position)?;
         new.sync()?;
     }

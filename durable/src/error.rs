@@ -65,14 +65,14 @@ pub enum Error {
         /// The name as given.
         name: String,
     },
-    /// The file does not have the changes behind a position: they were compacted away, lost in a power cut, or belong to
+    /// The file does not have the changes behind a position: a compaction dropped them, they were lost in a power cut, or belong to
     /// another file. Begin again from a copy of the store and its [`position`](crate::Store::position).
     PositionGone {
         /// The file.
         path: PathBuf,
         /// The position that was asked for.
         position: Position,
-        /// The oldest position that the file has: where its dump is.
+        /// The oldest position that the file has.
         oldest: Position,
     },
     /// The file has no log, so there are no positions in it: it is empty, or its store's durability is `none`.

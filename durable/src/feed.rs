@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use twindex::Error::Corrupt;
-use twindex_format::{Header, Operation};
+use twindex_format::{Header, Operation, TableInfo, TableInfos};
 
 use crate::disk::real::RealDisk;
 use crate::disk::{Disk, File};
@@ -17,7 +17,7 @@ use crate::handle::Handle;
 use crate::paths::resolve;
 use crate::pause::Pause;
 use crate::position::Position;
-use crate::tail::{self, Infos, Look, Place, TableInfo, Tail};
+use crate::tail::{self, Look, Place, Tail};
 
 /// So many bytes of changes are read ahead.
 const AHEAD: usize = 1 << 20;
@@ -27,8 +27,10 @@ const AHEAD: usize = 1 << 20;
 /// It reads the file, so it works in any process, and needs none of the store's memory. As an iterator it ends where the
 /// log does now, and goes on when there is more; [`wait`](Self::wait) waits for more.
 ///
-/// It continues when the file is compacted, if it is polled at least once between two compactions: the changes that are
-/// only in a file between them are gone with it.
+/// It continues when the file is compacted. A compaction reads the old file no further than it has to, so the new file keeps
+/// the last changes: as many bytes of log as its dump has, at least 1 MiB and at most 16 MiB. A feed that was further behind
+/// when it was polled last, and misses more than one compaction, has lost its place: its position is
+/// [gone](Error::PositionGone). So does a kept position that is further behind than that at a compaction.
 ///
 /// A change may be read before it is on disk. If a power cut then takes it away, the position is
 /// [gone](Error::PositionGone).
@@ -59,7 +61,7 @@ pub struct Changes {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     tail: Tail,
-    tables: Infos,
+    tables: TableInfos,
     read: VecDeque<ChangeSet>,
     position: Position,
 }
@@ -82,11 +84,21 @@ impl FeedFile {
         Self::open_on(Arc::new(RealDisk), resolve(path.as_ref()), from.into())
     }
 
-    pub(crate) fn of_handle(handle: &Arc<Handle>, from: Position) -> Result<Self> {
-        let home = handle.0.home()?;
+    /// The file of a store. Without a position, the feed begins where the store is now.
+    pub(crate) fn of_handle(handle: &Arc<Handle>, from: Option<Position>) -> Result<Self> {
+        let core = &handle.0;
+        let home = core.home()?;
         home.check_open()?;
-        let file = Self::open_on(Arc::clone(&home.disk), home.path.clone(), Some(from))?;
-        Ok(Self { handle: Some(Arc::clone(handle)), ..file })
+        let salt = || core.logged().map(|logged| logged.log.salt());
+        loop {
+            let before = salt();
+            let from = from.map_or_else(|| core.position(), Ok)?;
+            let file = Self::open_on(Arc::clone(&home.disk), home.path.clone(), Some(from))?;
+            // If a compaction came in between, the new file may keep less than what was logged meanwhile.
+            if before == salt() {
+                return Ok(Self { handle: Some(Arc::clone(handle)), ..file });
+            }
+        }
     }
 
     fn open_on(disk: Arc<dyn Disk>, path: PathBuf, from: Option<Position>) -> Result<Self> {
@@ -98,7 +110,7 @@ impl FeedFile {
     pub fn find(self) -> Result<Changes> {
         let Self { handle, disk, path, opened, from } = self;
         let (tail, tables) = find(&path, &opened, from)?;
-        let position = Position(tail.position);
+        let position = Position(tail.position());
         Ok(Changes { handle, disk, path, tail, tables, read: VecDeque::new(), position })
     }
 }
@@ -149,12 +161,12 @@ pub enum Effect {
 
 impl Changes {
     /// The changes behind a position in the store's file at `path`, without loading the store. Without one: behind the
-    /// oldest that the file has, where its dump is.
+    /// oldest that the file has.
     pub fn open(path: impl AsRef<Path>, from: impl Into<Option<Position>>) -> Result<Self> {
         Self::open_on(Arc::new(RealDisk), resolve(path.as_ref()), from.into())
     }
 
-    pub(crate) fn of_handle(handle: &Arc<Handle>, from: Position) -> Result<Self> {
+    pub(crate) fn of_handle(handle: &Arc<Handle>, from: Option<Position>) -> Result<Self> {
         FeedFile::of_handle(handle, from)?.find()
     }
 
@@ -263,7 +275,7 @@ fn find(
     path: &Path,
     (file, header): &(Arc<dyn File>, Header),
     from: Option<Position>,
-) -> Result<(Tail, Infos)> {
+) -> Result<(Tail, TableInfos)> {
     let found = tail::find(file, *header, from.map(|from| from.0));
     match found.map_err(|error| Error::of_file(path, error))? {
         Place::Here(tail, tables) => Ok((*tail, tables)),
@@ -275,7 +287,7 @@ fn find(
 }
 
 /// The changes that a record of operations stands for.
-fn changes_in(tables: &mut Infos, mut payload: &[u8]) -> twindex::Result<Vec<TableChange>> {
+fn changes_in(tables: &mut TableInfos, mut payload: &[u8]) -> twindex::Result<Vec<TableChange>> {
     const NOT_VALID: twindex::Error = Corrupt { offset: 0, what: "an operation in the log is not valid" };
     let mut changes = Vec::new();
     while !payload.is_empty() {

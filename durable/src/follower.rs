@@ -124,7 +124,7 @@ impl Follower {
         if let Source::Log(tail) = &self.source
             && !self.is_spoilt
             && header.salt != 0
-            && let Place::Here(tail, _) = tail::find(file, header, Some(tail.position))?
+            && let Place::Here(tail, _) = tail::find(file, header, Some(tail.position()))?
         {
             self.source = Source::Log(*tail);
             return self.read(has_writer);
@@ -174,7 +174,7 @@ impl Follower {
     /// What was done last, in a file with a log.
     pub(crate) fn position(&self) -> Option<Position> {
         match &self.source {
-            Source::Log(tail) => Some(tail.position),
+            Source::Log(tail) => Some(tail.position()),
             Source::Nothing | Source::Dump(_) => None,
         }
     }

@@ -59,7 +59,7 @@ use std::path::Path;
 
 pub use twindex;
 pub use twindex_format as format;
-pub use twindex_format::{Damage, Dump, Progress, Report, Torn};
+pub use twindex_format::{Damage, Dump, Progress, Report, TableInfo, Torn};
 
 pub use crate::batch::Batch;
 pub use crate::error::{Error, Result};
@@ -70,7 +70,6 @@ pub use crate::position::Position;
 pub use crate::reserve::Reserving;
 pub use crate::store::{Stats, Store};
 pub use crate::table::Table;
-pub use crate::tail::TableInfo;
 pub use crate::verify::{Recovery, check, check_within, recover, recover_within};
 pub use crate::whole::{load, load_within, open_cache, read_cache, save, save_cache};
 

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
-use twindex_format::{HEAD_BYTES, Kind, LogReader, Operations, Position, Progress};
+use twindex_format::{
+    HEAD_BYTES, History, Kind, LogReader, Operations, Position, Progress, write_tables_after,
+};
 
 use crate::disk::{Disk, File};
 use crate::error::{Error, Result};
@@ -22,6 +24,10 @@ const PART: u64 = if cfg!(test) { 16 } else { 1 };
 pub(crate) const CHUNK: u64 = (4 << 20) / PART;
 /// What writers may append in any case. With half of this, a log is not due again as soon as it is compacted.
 pub(crate) const BURST: u64 = LEAST_DUE_BYTES / 2 / PART;
+/// How many bytes of its old log a file keeps for feeds and followers: as many as its pairs take, within these bounds. So a
+/// compaction writes little more because of them, and a small store stays small.
+pub(crate) const KEPT: RangeInclusive<u64> = (1 << 20) / PART..=(16 << 20) / PART;
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -141,7 +147,7 @@ pub(crate) fn write_anew(
     tables: &[(u32, twindex::Table)],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<End> {
-    replace(disk, path, held, &mut |new| new.dump(tables, progress))
+    replace(disk, path, held, &mut |new| new.dump(tables, None, progress))
 }
 
 /// Puts the file that `fill` writes in the place of the one that is locked. Then the new one is.
@@ -273,10 +279,11 @@ impl<'d> New<'d> {
     pub(crate) fn dump(
         &mut self,
         tables: &[(u32, twindex::Table)],
+        history: Option<&History<'_>>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<()> {
         let salt = self.salt;
-        let written = twindex_format::write_tables(tables, salt, self, progress);
+        let written = write_tables_after(history, tables, salt, self, progress);
         let path = &self.beside;
         self.dump = written.map_err(|error| Error::of_file(path, error))?.bytes;
         Ok(())

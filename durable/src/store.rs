@@ -296,13 +296,19 @@ impl Store {
     /// Fails with [`Error::PositionGone`](crate::Error::PositionGone) where the file does not have them any more.
     /// [`Changes::open`] does the same without loading the store.
     pub fn changes(&self, from: Position) -> Result<Changes> {
-        Changes::of_handle(&self.handle, from)
+        Changes::of_handle(&self.handle, Some(from))
     }
 
-    /// The file of [`changes`](Self::changes), whose position is still to be found.
+    /// The changes to come, from where the store is now.
+    pub fn changes_from_now(&self) -> Result<Changes> {
+        Changes::of_handle(&self.handle, None)
+    }
+
+    /// The file of [`changes`](Self::changes), whose position is still to be found. Without one: of
+    /// [`changes_from_now`](Self::changes_from_now).
     #[doc(hidden)]
-    pub fn feed_file(&self, from: Position) -> Result<FeedFile> {
-        FeedFile::of_handle(&self.handle, from)
+    pub fn feed_file(&self, from: impl Into<Option<Position>>) -> Result<FeedFile> {
+        FeedFile::of_handle(&self.handle, from.into())
     }
 
     /// Figures of the store and its file.

@@ -42,13 +42,13 @@ fn to_engine(error: crate::error::Error) -> Error {
 /// [`save`], to a path that leads to no link.
 pub(crate) fn save_to(store: &Store, path: &Path) -> crate::error::Result<()> {
     let tables = (0..).zip(store.tables()).collect::<Vec<_>>();
-    save_by(path, Make::IfAbsent, &mut |new| new.dump(&tables, &mut |_| {}))
+    save_by(path, Make::IfAbsent, &mut |new| new.dump(&tables, None, &mut |_| {}))
 }
 
 /// [`save`] to a file that is not there yet.
 pub(crate) fn save_new(store: &Store, path: &Path) -> crate::error::Result<()> {
     let tables = (0..).zip(store.tables()).collect::<Vec<_>>();
-    save_by(path, Make::New, &mut |new| new.dump(&tables, &mut |_| {}))
+    save_by(path, Make::New, &mut |new| new.dump(&tables, None, &mut |_| {}))
 }
 
 fn save_by(

@@ -233,17 +233,105 @@ fn the_feed_gives_batches_in_order_and_goes_on_after_restarts() {
     store.drop_table("users").unwrap();
     let dropped = feed.next().unwrap().unwrap();
     assert_eq!((&*dropped.changes[0].table.name, &dropped.changes[0].effect), ("users", &Effect::Drop));
-    // What was compacted away.
-    let error = Changes::open(&path, position).unwrap_err();
-    let Error::PositionGone { oldest, .. } = &error else { panic!("{error}") };
-    assert!(error.to_string().contains(&kept) && error.to_string().contains(&oldest.to_string()), "{error}");
-    assert_eq!(Changes::open(&path, *oldest).unwrap().count(), 1);
+    // From the oldest position on, which is that of the new file.
     let mut all = Changes::open(&path, None).unwrap();
-    assert_eq!((all.position(), all.by_ref().count(), all.position()), (*oldest, 1, dropped.position));
+    assert_eq!((all.position(), all.by_ref().count(), all.position()), (start, 5, dropped.position));
     for text in
         ["", "1-2", "0123456789abcdef", "0123456789abcdef-", "0123456789abcdef--1", "+123456789abcdef-1"]
     {
         assert!(matches!(text.parse::<Position>(), Err(Error::NotAPosition { .. })), "{text}");
+    }
+}
+
+/// Only one compaction between two polls was survived, and none by a position that a program kept.
+#[test]
+fn feeds_kept_positions_and_followers_continue_over_any_number_of_compactions() {
+    let folder = tempdir().unwrap();
+    let (path, copied) = (folder.path().join("app.twx"), folder.path().join("copied.twx"));
+    for (compactions, restarts) in [(1, false), (2, false), (3, true), (20, true)] {
+        let _ = fs::remove_file(&path);
+        let mut store = Store::open(&path).unwrap();
+        store.table("gone", Index::Sorted).unwrap().insert("a", "0").unwrap();
+        let users = store.table("users", Index::Hash).unwrap();
+        users.insert("ada", "0").unwrap();
+        let kept = store.position().unwrap().to_string();
+        let (mut feed, copy) = (Changes::open(&path, store.position().unwrap()).unwrap(), follower(&path));
+        // Tables come and go meanwhile, so that no dump has all of which the changes tell.
+        let mut expected = Vec::new();
+        for round in 0..compactions {
+            let name = format!("table {round}");
+            store.table(&name, Index::Hash).unwrap().insert("key", round.to_string()).unwrap();
+            store.drop_table(&name).unwrap();
+            expected.extend([name.as_str(), &name, &name].map(str::to_owned));
+            if round == 0 {
+                store.table("gone", Index::Sorted).unwrap().insert("b", "1").unwrap();
+                store.drop_table("gone").unwrap();
+                expected.extend(["gone", "gone"].map(str::to_owned));
+            }
+            store.compact().unwrap();
+            store.table("users", Index::Hash).unwrap().upsert("ada", round.to_string()).unwrap();
+            expected.push("users".into());
+            if restarts {
+                store.close().unwrap();
+                store = Store::open(&path).unwrap();
+            }
+        }
+        let end = store.position().unwrap();
+        let tables_in = |feed: &mut Changes| {
+            let sets = feed.by_ref().map(Result::unwrap);
+            sets.map(|set| set.changes[0].table.name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(tables_in(&mut feed), expected, "{compactions}");
+        assert_eq!(feed.position(), end);
+        // A copy of the file has all that the file has.
+        fs::copy(&path, &copied).unwrap();
+        for path in [&path, &copied] {
+            let mut later = Changes::open(path, kept.parse::<Position>().unwrap()).unwrap();
+            assert_eq!((tables_in(&mut later), later.position()), (expected.clone(), end), "{compactions}");
+        }
+        // A follower does the changes, and does not read the dump.
+        assert_eq!(copy.refresh().unwrap(), expected.len() as u64, "{compactions}");
+        assert_eq!(copy.tables().unwrap().len(), 1);
+        assert_eq!(twindex_durable::check(&path, |_| {}).unwrap().damage, []);
+        // What is saved as another file has a history of its own.
+        store.save_as(&copied).unwrap();
+        assert!(matches!(Changes::open(&copied, end), Err(Error::PositionGone { .. })));
+    }
+}
+
+/// As many bytes of log as the dump has, and a mebibyte at least.
+#[test]
+fn a_compaction_keeps_the_last_changes_up_to_the_bound() {
+    const MIB: usize = 1 << 20;
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("app.twx");
+    for dump in [0, 3 * MIB] {
+        let _ = fs::remove_file(&path);
+        let store = Store::open(&path).unwrap();
+        let table = store.table("t", Index::Hash).unwrap();
+        (dump > 0).then(|| table.insert("large", vec![1; dump]).unwrap());
+        store.compact().unwrap();
+        let bound = dump.max(MIB);
+        let position = store.position().unwrap();
+        let write = |bytes: usize| {
+            for _ in 0..bytes / 4096 {
+                table.upsert("key", vec![2; 4096 - 64]).unwrap();
+            }
+            store.compact().unwrap();
+        };
+        write(bound / 2);
+        write(bound / 2 - 100 * 1024);
+        let changes = Changes::open(&path, position).unwrap();
+        assert_eq!(changes.map(Result::unwrap).last().unwrap().position, store.position().unwrap());
+        let len = fs::metadata(&path).unwrap().len() as usize;
+        assert!((dump + bound - 300 * 1024..dump + bound + 3 * MIB / 2).contains(&len), "{len} of {dump}");
+        write(200 * 1024);
+        let error = Changes::open(&path, position).unwrap_err();
+        let Error::PositionGone { oldest, .. } = &error else { panic!("{error}") };
+        let text = error.to_string();
+        assert!(text.contains(&position.to_string()) && text.contains(&oldest.to_string()), "{text}");
+        let changes = Changes::open(&path, *oldest).unwrap();
+        assert_eq!(changes.map(Result::unwrap).last().unwrap().position, store.position().unwrap());
     }
 }
 

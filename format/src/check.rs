@@ -218,7 +218,7 @@ impl Reading<'_> {
                     self.reader.go_to(offset);
                     return Ok(());
                 }
-                Kind::Table | Kind::Pairs => {
+                Kind::Table | Kind::Pairs | Kind::Kept => {
                     let loaded = self.loader.record(kind, offset, payload);
                     self.report.dump_pairs += self.note(loaded)?;
                 }

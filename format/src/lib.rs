@@ -26,6 +26,7 @@
 //! | frame records | [`Header`], [`Head`], [`seal`], [`synced`] |
 //! | write a dump | [`write_tables`], [`write_cache`] |
 //! | write a log | [`Operations`] of [`Operation`]s |
+//! | read the changes of a file in order, keep them in another file | [`LogCursor`], [`History`], [`write_tables_after`] |
 //! | apply records to a store | [`Loader`] |
 //! | decode and insert the pairs of a record | [`Unpacked`], on several threads |
 //! | open a file that can be read at any offset | [`open`], [`LogReader`] |
@@ -35,6 +36,7 @@ mod cache;
 mod check;
 mod checksum;
 mod entry;
+mod history;
 mod load;
 mod loader;
 mod log;
@@ -57,6 +59,7 @@ use twindex::{Result, Store};
 pub use crate::cache::{SavedCache, write_cache};
 pub use crate::check::{Damage, Report, check, check_cache_lengths, salvage};
 pub use crate::entry::TableEntry;
+pub use crate::history::{Each, History, LogCursor, Place, Rest, TableInfo, TableInfos};
 pub use crate::load::{Found, LogEnd, limit_while_loading, load_into, name_limit, open};
 pub use crate::loader::{Loader, table_of_pairs};
 pub use crate::log::{LogReader, Torn};
@@ -67,7 +70,7 @@ pub use crate::record::{
 };
 pub use crate::source::{ReadAt, Stamp};
 pub use crate::unpack::Unpacked;
-pub use crate::writer::write_tables;
+pub use crate::writer::{write_tables, write_tables_after};
 
 /// A store as bytes.
 pub trait Dump: Sized {

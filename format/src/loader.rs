@@ -87,7 +87,7 @@ impl Loader {
             Kind::Pairs => self.unpack(offset, payload)?.insert(),
             Kind::Log => self.replay(offset, payload, true),
             Kind::Synced => synced_by(offset, payload).map(|_| 0),
-            Kind::End => Ok(0),
+            Kind::End | Kind::Kept => Ok(0),
         }
     }
 

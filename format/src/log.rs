@@ -119,6 +119,11 @@ impl<'f> LogReader<'f> {
 
     /// The next record, or `None` if no valid one follows.
     pub fn record(&mut self) -> Result<Option<(Kind, &[u8])>> {
+        Ok(self.record_and_end()?.map(|(kind, payload, _)| (kind, payload)))
+    }
+
+    /// As [`record`](Self::record), with where the record ends.
+    pub(crate) fn record_and_end(&mut self) -> Result<Option<(Kind, &[u8], u64)>> {
         let (salt, at) = (self.salt, self.at);
         let head = self.bytes(HEAD_BYTES as u64)?.and_then(|bytes| bytes.try_into().ok());
         let Some(head) = head.and_then(|head| Head::decode(salt, at, head)) else { return Ok(None) };
@@ -136,7 +141,7 @@ impl<'f> LogReader<'f> {
         }
         self.at += len;
         let from = (at - self.start) as usize;
-        Ok(Some((head.kind, &self.piece[from + HEAD_BYTES..from + len as usize])))
+        Ok(Some((head.kind, &self.piece[from + HEAD_BYTES..from + len as usize], self.at)))
     }
 
     /// The next `len` bytes, or `None` if there are fewer.

@@ -33,11 +33,13 @@ pub enum Kind {
     Log = 4,
     /// The offset up to which the file was on disk.
     Synced = 5,
+    /// Operations of an earlier log, which the pairs of the dump have already: for those who follow the changes.
+    Kept = 6,
 }
 
 impl Kind {
     fn of(byte: u8) -> Option<Self> {
-        let all = [Self::Table, Self::Pairs, Self::End, Self::Log, Self::Synced];
+        let all = [Self::Table, Self::Pairs, Self::End, Self::Log, Self::Synced, Self::Kept];
         all.into_iter().find(|kind| *kind as u8 == byte)
     }
 

@@ -6,6 +6,7 @@ use twindex::internal::{common, head4};
 use twindex::{Error, Index, Result, Table};
 
 use crate::entry::TableEntry;
+use crate::history::History;
 use crate::progress::Progress;
 use crate::record::{HEAD_BYTES, Header, Kind, seal};
 use crate::step::{AGAIN, SAME_KEY, SAME_VALUE, SHARED, STEPS, Step, Steps, TIMES};
@@ -29,6 +30,17 @@ pub fn write_tables<W: Write + ?Sized>(
     writer: &mut W,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Progress> {
+    write_tables_after(None, tables, salt, writer, progress)
+}
+
+/// As [`write_tables`]; the dump keeps the last changes of `history`.
+pub fn write_tables_after<W: Write + ?Sized>(
+    history: Option<&History<'_>>,
+    tables: &[(u32, Table)],
+    salt: u64,
+    writer: &mut W,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Progress> {
     let mut file = Writer::new(Header::encode(salt), salt, writer, progress);
     for (id, table) in tables {
         file.begin();
@@ -37,6 +49,15 @@ pub fn write_tables<W: Write + ?Sized>(
         file.bytes.extend(TableEntry::of(table).encode());
         file.close(Kind::Table);
         file.pairs(*id, table)?;
+    }
+    if let Some(history) = history {
+        let most = file.at().clamp(*history.bytes.start(), *history.bytes.end());
+        history.records(most, &mut |payload| {
+            file.begin();
+            file.bytes.extend_from_slice(payload);
+            file.close(Kind::Kept);
+            if file.start >= MOST_WAITING { file.write() } else { Ok(()) }
+        })?;
     }
     file.end()
 }
@@ -89,6 +110,11 @@ impl<'w, W: Write + ?Sized> Writer<'w, W> {
         self.close(Kind::End);
         self.write()?;
         Ok(self.done)
+    }
+
+    /// Where in the file the next record starts.
+    fn at(&self) -> u64 {
+        self.done.bytes + self.bytes.len() as u64
     }
 
     /// Begins a record.

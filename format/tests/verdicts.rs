@@ -112,6 +112,7 @@ fn records_that_break_a_rule_are_damage() {
         ("an operation that is cut", Box::new(|file| file.record(Kind::Log, &[0, 4, 4, b'k']))),
         ("a table in the log", Box::new(|file| file.record(Kind::Table, b"\x09\x00\x00\x05bytes\x05bytesc"))),
         ("pairs in the log", Box::new(|file| file.record(Kind::Pairs, &[0, 0, 1, 1, b'k', b'v']))),
+        ("kept changes in the log", Box::new(|file| file.record(Kind::Kept, &[5; 17]))),
         ("an end in the log", Box::new(|file| file.record(Kind::End, &[0; 8]))),
         ("a synced of seven bytes", Box::new(|file| file.record(Kind::Synced, &[0; 7]))),
         ("a synced past itself", Box::new(|file| file.record(Kind::Synced, &far))),

@@ -36,20 +36,23 @@ pub(crate) struct Block {
 }
 
 impl Reader {
-    /// The changes of a store behind a position.
-    pub(crate) fn of_store(store: &Store, from: Position) -> Self {
-        Self::new(Origin::Store(store.clone(), from))
+    /// The changes of a store behind a position, or from where it is now.
+    pub(crate) fn of_store(store: &Store, from: Option<Position>) -> Result<Self> {
+        let here = store.position()?;
+        let file = store.feed_file(from).ok();
+        Ok(Self::begun(Origin::Store(store.clone(), from.unwrap_or(here)), file))
     }
 
     /// The changes of a file behind a position, or behind the oldest that it has.
     pub(crate) fn of_file(path: String, from: Option<Position>) -> Self {
-        Self::new(Origin::File(path, from))
+        let origin = Origin::File(path, from);
+        let file = origin.file().ok();
+        Self::begun(origin, file)
     }
 
-    /// Opens the file at once, so that a compaction takes nothing away. It is left to a poll to find the position, since that
+    /// The file was opened at once, so that a compaction takes nothing away. It is left to a poll to find the position, since that
     /// reads the log, and to tell what went wrong.
-    fn new(origin: Origin) -> Self {
-        let file = origin.file().ok();
+    fn begun(origin: Origin, file: Option<FeedFile>) -> Self {
         Self(Arc::new(Mutex::new(Source::Begun(origin, file))))
     }
 

@@ -172,7 +172,7 @@ impl Changes {
         let (position, opened) = (parse(position)?, Arc::clone(shared));
         let changes = wait_for(py, move || {
             let store = opened.engine();
-            store.changes(position.map_or_else(|| store.position(), Ok)?)
+            position.map_or_else(|| store.changes_from_now(), |position| store.changes(position))
         })??;
         let changes = Self::new(Some(Arc::clone(shared)), changes, view);
         py.detach(|| shared.add_feed(&changes.source))?;

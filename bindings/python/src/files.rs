@@ -70,7 +70,7 @@ pub(crate) fn open<'py>(
 
 /// The changes of the store in a file, without the memory of a store: a `Changes`, as `Store.changes` gives.
 ///
-/// Without a position it begins behind the oldest that the file has, which is where its dump is.
+/// Without a position it begins behind the oldest that the file has.
 ///
 /// >>> from tempfile import TemporaryDirectory
 /// >>> from pathlib import Path

@@ -16,7 +16,7 @@ from zlib import crc32
 MAGIC = b"\x89TWX\r\n\x1a\n"
 HEADER = 24
 HEAD = 12
-TABLE, PAIRS, END, LOG, SYNCED = range(1, 6)
+TABLE, PAIRS, END, LOG, SYNCED, KEPT = range(1, 7)
 PUT, DELETE, CREATE, DROP, CLEAR, POSITION = range(6)
 BLOCK = 64 * 1024
 NONE = 2**64 - 1
@@ -215,7 +215,7 @@ class Writer:
         check, crc = sums(self.salt, len(self.content), head, payload)
         self.content += head + struct.pack("<HI", check, crc) + payload
 
-    def dump(self, tables: Iterable[Table]) -> None:
+    def dump(self, tables: Iterable[Table], kept: Iterable[bytes] = ()) -> None:
         count = 0
         for table in tables:
             self.record(TABLE, varint(table.id) + varint(len(table.pairs)) + table.entry())
@@ -230,6 +230,8 @@ class Writer:
             if block:
                 self.record(PAIRS, varint(table.id) + pack_pairs(block))
             count += len(table.pairs)
+        for changes in kept:
+            self.record(KEPT, changes)
         self.record(END, struct.pack("<Q", count))
 
     def log(self, *operations: bytes) -> None:
@@ -368,7 +370,7 @@ class Records:
         head = self.content[offset : offset + 6]
         length = int.from_bytes(head[1:], "little")
         given = self.content[offset + 6 : offset + HEAD]
-        if len(given) < 6 or not TABLE <= head[0] <= SYNCED:
+        if len(given) < 6 or not TABLE <= head[0] <= KEPT:
             return None
         check, crc = struct.unpack("<HI", given)
         if sums(self.salt, offset, head, b"")[0] != check:
@@ -429,6 +431,8 @@ class Reader(Records):
         super().__init__(content)
         self.tables: dict[int, Table] = {}
         self.kinds: list[int] = []
+        self.kept: list[bytes] = []
+        self.logged: list[bytes] = []
         self.operations = 0
         self.torn: int | None = None
         self.ids: set[int] = set()
@@ -458,6 +462,8 @@ class Reader(Records):
                         raise DamagedError(f"the key {key!r} comes twice")
                     pairs[key] = value
                     count += 1
+            elif kind == KEPT:
+                self.kept.append(payload.content)
             elif kind == END:
                 if payload.u64() != count:
                     raise DamagedError("the number of pairs")
@@ -482,6 +488,7 @@ class Reader(Records):
             self.kinds.append(kind)
             offset += HEAD + len(payload.content)
             if kind == LOG:
+                self.logged.append(payload.content)
                 session, sequence = self.position
                 self.position = session, sequence + 1
                 begins = True
@@ -496,7 +503,7 @@ class Reader(Records):
     def tear(self, offset: int) -> None:
         head, check = self.content[offset : offset + 6], self.content[offset + 6 : offset + 8]
         start = offset + 1
-        if TABLE <= head[0] <= SYNCED and sums(self.salt, offset, head, b"")[0] == int.from_bytes(
+        if TABLE <= head[0] <= KEPT and sums(self.salt, offset, head, b"")[0] == int.from_bytes(
             check, "little"
         ):
             start = offset + HEAD + int.from_bytes(head[1:], "little")

@@ -17,6 +17,7 @@ import twindex
 from file_format import (
     END,
     HEADER,
+    KEPT,
     LOG,
     PAIRS,
     SYNCED,
@@ -306,7 +307,7 @@ def test_what_twindex_writes_is_read(path: Path) -> None:
         dump = store.dump()
     for written in (path.read_bytes(), dump):
         assert Reader(written).by_name() == expected
-    assert set(Reader(path.read_bytes()).kinds) == {TABLE, PAIRS, END, LOG, SYNCED}
+    assert set(Reader(path.read_bytes()).kinds) == {TABLE, PAIRS, END, LOG, SYNCED, KEPT}
     assert set(Reader(dump).kinds) == {TABLE, PAIRS, END}
     damaged = bytearray(dump)
     damaged[HEADER + 20] ^= 1
@@ -324,6 +325,46 @@ def a_cache(saved: int) -> Cache:
     pairs = {b"page/%03d" % number: Cached(b"%d" % number, None, number % 4) for number in range(100)}
     pairs |= {b"": Cached(b""), b"hour": Cached(b"1", saved + HOUR, 3), b"brief": Cached(b"2", saved + 999)}
     return Cache(Table(0, "pages é", "hash", "str", "bytes"), None, 500, HOUR, saved, pairs)
+
+
+def test_a_dump_keeps_the_changes_before_it(path: Path) -> None:
+    with twindex.open(path) as store:
+        start = store.position
+        users = store.table("users")
+        users["ada"] = "1"
+        store.drop_table("users")
+        store.flush()
+        before = Reader(path.read_bytes())
+        store.compact()
+        first, *kept = Reader(path.read_bytes()).kept
+        assert "{:016x}-{}".format(*Reader(path.read_bytes()).position) == store.position
+    assert kept == before.logged
+    assert first == position(int(start[:16], 16), int(start[17:]))
+    # The other way round: a table that is gone, and one that came meanwhile.
+    users, gone = (
+        Table(3, "users", "hash", "str", "str", {b"ada": b"2"}),
+        Table(1, "gone", "hash", "str", "str"),
+    )
+    writer = Writer(SALT)
+    changes = [put(1, b"a", b"0"), drop(1), create(users) + put(3, b"ada", b"1"), put(3, b"ada", b"2")]
+    writer.dump([users], kept=[position(9, 4) + create(gone), *changes])
+    writer.log(position(9, 8))
+    writer.log(put(3, b"bob", b"3"))
+    path.write_bytes(writer.content)
+    read = [(batch.position, batch.changes[-1].table, batch.changes[-1].value) for batch in there(path, 4)]
+    at = [f"{9:016x}-{sequence}" for sequence in range(5, 10)]
+    tables, values = ["gone", "gone", "users", "users", "users"], ["0", None, "1", "2", "3"]
+    assert read == list(zip(at, tables, values, strict=True))
+    assert [batch.position for batch in there(path, 7)] == at[3:]
+    with pytest.raises(twindex.PositionGoneError, match=f"{9:016x}-4"):
+        there(path, 3)
+    assert twindex.check(path).damage == []
+
+
+def there(path: Path, sequence: int) -> list[twindex.ChangeSet]:
+    """The changes of a file behind a position of the session 9."""
+    with twindex.changes(path, f"{9:016x}-{sequence}") as changes:
+        return list(iter(changes.poll, None))
 
 
 def test_a_cache_is_read(path: Path) -> None:

@@ -12,7 +12,9 @@ use super::{Log, Out, SLACK, is_refusal, lock};
 use crate::error::{Error, Result};
 use crate::options::Durability;
 
-/// A record up to this length is copied into the mapped part of the file.
+/// A record up to this length is copied into the mapped part of the file. With `write` alone, `everysec` on ext4 made 0.18 to
+/// 0.26 M/s of single pairs from one writer, with the mapping 0.38 to 0.55 (three runs in turns on a busy machine, November 2026);
+/// from eight 0.17 to 0.37 and 0.40 to 0.45; batches of 256, which are longer, were equal.
 const SHORT_BYTES: usize = 1024;
 /// Buffers up to this size are kept for reuse.
 const KEPT_BYTES: usize = 1 << 20;

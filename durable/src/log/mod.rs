@@ -244,6 +244,11 @@ impl Log {
         (end.at, end.position)
     }
 
+    /// The salt of the file.
+    pub(crate) fn salt(&self) -> u64 {
+        lock(&self.tail).end.salt
+    }
+
     /// The end of the log. The system has all records before it.
     pub(crate) fn end(&self) -> Result<End> {
         let out = lock(&self.tail);

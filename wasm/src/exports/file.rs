@@ -57,7 +57,7 @@ fn is_unfinished(bytes: &[u8]) -> twindex::Result<bool> {
     let mut records = LogReader::of_file(&bytes, salt, bytes.len() as u64, HEADER_BYTES as u64);
     loop {
         match records.record()?.map(|(kind, _)| kind) {
-            Some(Kind::Table | Kind::Pairs) => {}
+            Some(Kind::Table | Kind::Pairs | Kind::Kept) => {}
             Some(_) => return Ok(false),
             None if !records.find_next()? => return Ok(true),
             None => {}

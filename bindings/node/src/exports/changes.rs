@@ -18,9 +18,7 @@ fn position<'c>(call: &Call<'c>, at: usize) -> Result<Option<Position>, Fault<'c
 pub(crate) fn open_changes<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let number = call.number(0);
     let store = state.store(number)?;
-    let here = store.position()?;
-    let from = position(call, 1)?.unwrap_or(here);
-    let reader = Reader::of_store(store, from);
+    let reader = Reader::of_store(store, position(call, 1)?)?;
     Ok(call.js.u32(state.add(number, Encodings::default(), reader))?)
 }
 
