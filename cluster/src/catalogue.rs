@@ -12,7 +12,7 @@ use crate::clock;
 use crate::error::{Error, Result};
 use crate::locks::lock;
 use crate::names::{Layout, Names, new_generation};
-use crate::router::{Kind, Op, Router};
+use crate::router::{Kind, Op, Reply, Router};
 use crate::{functions, slot};
 
 /// What the catalogue says of a table.
@@ -226,7 +226,7 @@ impl Catalogue {
     /// Reads the catalogue beside what else goes on, if it will soon be due. This waits for nothing, so it may be called
     /// outside the runtime.
     pub(crate) fn look(self: &Arc<Self>) {
-        let pause = self.age * 3 / 4;
+        let pause = self.age / 4 * 3;
         if self.staleness() < pause {
             return;
         }
@@ -273,11 +273,12 @@ impl Catalogue {
             return Ok(false);
         }
         let op = Op::new(self.slot(), self.call("drop", &[name.as_bytes()]));
-        let value = self.router.one(op, Kind::Write).await?.accepted()?;
-        if let Some(state) = lock(&self.known).remove(name).and_then(|state| state.upgrade()) {
-            state.learn(None);
+        let done = self.router.one(op, Kind::Write).await.and_then(Reply::accepted);
+        if matches!(done, Ok(_) | Err(Error::NotReplicated { .. })) {
+            let state = lock(&self.known).remove(name).and_then(|state| state.upgrade());
+            state.inspect(|state| state.learn(None));
         }
-        Ok(value == Value::Int(1))
+        Ok(done? == Value::Int(1))
     }
 
     /// What the generations that nobody uses any more are called.

@@ -48,9 +48,9 @@ pub enum Error {
         /// How many had it in time.
         reached: u32,
     },
-    /// A `_many` form wrote some of its items, or may have, and not all.
+    /// A `_many` form wrote some of its items, or may have, and not all; or `clear` removed some pairs.
     PartlyDone {
-        /// What became of each item, in their order. An item with an error is not written, but for
+        /// What became of each item, in their order. (Of `clear`: an answer for what was removed, and the errors.) An item with an error is not written, but for
         /// [`UnknownOutcome`](Error::UnknownOutcome) and [`NotReplicated`](Error::NotReplicated).
         outcomes: Vec<Result<Answer>>,
     },

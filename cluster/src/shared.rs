@@ -41,7 +41,9 @@ impl Shared {
     pub(crate) fn sweep(self: &Arc<Self>) {
         let shared = self.clone();
         self.router.spawn(async move {
-            match sweep(&shared.catalogue, &shared.router, shared.options.catalogue_age * 2).await {
+            match sweep(&shared.catalogue, &shared.router, shared.options.catalogue_age.saturating_mul(2))
+                .await
+            {
                 Ok(()) | Err(Error::Closed) => {}
                 Err(error) => log::warn!("the keys of dropped tables are not all removed yet: {error}"),
             }

@@ -92,11 +92,12 @@ impl Store {
     /// they were idle.
     pub async fn drop_table(&self, name: &str) -> Result<bool> {
         self.shared.check_open()?;
-        let was_there = self.shared.catalogue.drop_table(name).await?;
-        if was_there {
+        let dropped = self.shared.catalogue.drop_table(name).await;
+        if !matches!(dropped, Ok(false)) {
+            // After an error too: it may be dropped.
             self.shared.sweep();
         }
-        Ok(was_there)
+        dropped
     }
 
     /// A batch of writes that are done all or not at all, to be filled and committed.

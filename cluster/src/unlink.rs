@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Answer, Error, Result, settled};
 use crate::functions;
 use crate::keys::KeyWalk;
 use crate::names::{Layout, Partition};
 use crate::router::{Kind, Op, Router};
 use crate::slot;
 
-/// Removes all keys. Removing one twice removes it once, so this is tried again where an outcome is unknown.
+/// Removes all keys, also where some servers fail. Removing one twice removes it once, so this is tried again where an outcome
+/// is unknown.
+///
+/// [`Error::PartlyDone`] has one answer for all that was removed, and the first error of each kind.
 pub(crate) async fn unlink(router: &Arc<Router>, layout: &Arc<Layout>) -> Result<()> {
     let mut found = KeyWalk::new(router.clone(), layout.clone());
     let partitions = layout.partitions.iter();
@@ -17,14 +20,26 @@ pub(crate) async fn unlink(router: &Arc<Router>, layout: &Arc<Layout>) -> Result
         Op::new(partition.slot, functions::call("clear", &[&partition.pairs, &partition.order]))
     };
     let mut ops: Vec<Op> = partitions.map(clear).collect();
+    let (mut has_removed, mut errors) = (false, Vec::<Error>::new());
     loop {
-        for reply in router.all(std::mem::take(&mut ops), Kind::Repeat).await? {
-            reply.accepted()?;
+        let outcomes = router.run(std::mem::take(&mut ops), Kind::Repeat).await;
+        let walked = if layout.partitions.is_empty() { found.next().await } else { Ok(None) };
+        let (keys, failed) = match walked {
+            Ok(keys) => (keys, None),
+            Err(error) => {
+                // The other masters' keys are removed all the same.
+                found.skip();
+                (Some(Vec::new()), Some(Err(error)))
+            }
+        };
+        for outcome in outcomes.into_iter().map(|reply| reply?.accepted().map(drop)).chain(failed) {
+            match outcome {
+                Ok(()) => has_removed = true,
+                Err(error) if errors.iter().all(|other| other.code() != error.code()) => errors.push(error),
+                Err(_) => {}
+            }
         }
-        if !layout.partitions.is_empty() {
-            return Ok(());
-        }
-        let Some(keys) = found.next().await? else { return Ok(()) };
+        let Some(keys) = keys else { break };
         ops = keys
             .iter()
             .map(|key| {
@@ -35,4 +50,10 @@ pub(crate) async fn unlink(router: &Arc<Router>, layout: &Arc<Layout>) -> Result
             })
             .collect();
     }
+    let is_done = errors.iter().all(|error| matches!(error, Error::NotReplicated { .. }));
+    if is_done && let Some(error) = errors.pop() {
+        return Err(error);
+    }
+    let removed = has_removed.then_some(Ok(Answer::Took(true)));
+    settled(&mut removed.into_iter().chain(errors.into_iter().map(Err))).map(drop)
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use redis::Commands as _;
 use twindex_cluster::{Answer, Error, Index, Options, Store, Table};
-use twindex_servers::{Cluster, Result, Server};
+use twindex_servers::{Cluster, Result, Server, wait_until};
 
 async fn open(url: &str, replicas: u32, timeout: Duration) -> Result<(Store, [Table; 2])> {
     let options = Options::new().replicas(replicas).timeout(timeout);
@@ -130,5 +130,30 @@ async fn only_a_write_that_took_effect_waits() -> Result<()> {
     let error = store.table("new", Index::Hash).await.expect_err("creating it is a write");
     assert!(matches!(error, Error::NotReplicated { wanted: 2, reached: 0, .. }), "{error}");
     store.table("new", Index::Hash).await?;
+    // All pairs are removed, not only those that were found first; and what was dropped is removed.
+    let brief = Duration::from_millis(50);
+    let options = Options::new().replicas(2).timeout(brief).catalogue_age(brief);
+    let store = options.connect(&alone.url()).await?;
+    for index in [Index::Hash, Index::Sorted] {
+        let pairs: Vec<_> = (0..3000).map(|number| (number.to_string(), "1")).collect();
+        let name = if index == Index::Hash { "h" } else { "s" };
+        let table = store.table(name, index).await?;
+        for removes in [true, false] {
+            table.upsert_many(&pairs).await.expect_err("it has no replicas");
+            assert!(table.len().await? >= 3000);
+            if removes {
+                let error = table.clear().await.expect_err("it has no replicas");
+                assert!(matches!(error, Error::NotReplicated { .. }), "{error}");
+                assert_eq!(table.len().await?, 0);
+            }
+        }
+        let error = store.drop_table(name).await.expect_err("it has no replicas");
+        assert!(matches!(error, Error::NotReplicated { .. }), "{error}");
+        assert!(table.is_dropped());
+    }
+    wait_until("removing what was dropped", || {
+        let keys: Vec<String> = alone.command(&["KEYS", "*"])?;
+        Ok(keys == ["tw~{catalogue}"])
+    })?;
     Ok(())
 }
