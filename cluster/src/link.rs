@@ -21,6 +21,9 @@ const QUEUED: usize = 1024;
 /// How many connections of their own the callers have to one server at most.
 const OWN: usize = 8;
 
+/// What is wrong with a server that must be one of a cluster.
+pub(crate) const NO_CLUSTER: &str = "it is no server of a cluster, and those of this store are";
+
 /// After an attempt failed, everybody who asks so soon afterwards gets its error instead of waiting for another one.
 const SAME_FAILURE: Duration = Duration::from_millis(100);
 
@@ -35,12 +38,25 @@ pub(crate) struct Dialect {
     seeds: Arc<[Address]>,
     /// Where servers are reached that announce another address.
     addresses: Arc<HashMap<String, String>>,
+    /// Whether the servers are known to be a cluster: then no other is spoken to, also not at the address of one of them.
+    is_cluster: Arc<AtomicBool>,
 }
 
 impl Dialect {
     pub(crate) fn new(info: ConnectionInfo, seeds: &[Address], options: &Options) -> Self {
         let (timeout, connect_timeout) = (options.timeout, options.connect_timeout);
-        Self { info, timeout, connect_timeout, seeds: seeds.into(), addresses: options.addresses.clone() }
+        let (addresses, is_cluster) = (options.addresses.clone(), Arc::default());
+        Self { info, timeout, connect_timeout, seeds: seeds.into(), addresses, is_cluster }
+    }
+
+    /// Whether a server that is no cluster may be the one that is meant.
+    pub(crate) fn takes_single(&self) -> bool {
+        self.seeds.len() == 1 && !self.is_cluster.load(Relaxed)
+    }
+
+    /// Takes only servers of a cluster from now on.
+    pub(crate) fn wants_cluster(&self) {
+        self.is_cluster.store(true, Relaxed);
     }
 
     /// Where a server is reached: the options may say of its host and port, or of its host.
@@ -93,7 +109,11 @@ impl Dialect {
             });
         let client = Client::open(self.info.clone().set_addr(addr))?;
         let connection = client.get_multiplexed_async_connection_with_config(&config).await?;
-        Ok(Link { connection, lost })
+        let link = Link { connection, lost };
+        if self.is_cluster.load(Relaxed) {
+            link.check_cluster().await?;
+        }
+        Ok(link)
     }
 }
 
@@ -118,6 +138,21 @@ impl Link {
     /// Whether it can still be used, as far as is known.
     pub(crate) fn is_alive(&self) -> bool {
         !self.lost.load(Relaxed)
+    }
+
+    /// Fails where the server is no cluster: another one may have been given the address of a server that is gone.
+    async fn check_cluster(&self) -> Result<(), RedisError> {
+        let hello = self.send(&redis::cmd("HELLO")).await?.extract_error()?;
+        let Value::Map(fields) = hello else { return Ok(()) };
+        let is_mode = |value: &Value, text: &str| match value {
+            Value::BulkString(bytes) => bytes == text.as_bytes(),
+            Value::SimpleString(simple) => simple == text,
+            _ => false,
+        };
+        if fields.iter().any(|(name, mode)| is_mode(name, "mode") && !is_mode(mode, "cluster")) {
+            return Err(std::io::Error::other(NO_CLUSTER).into());
+        }
+        Ok(())
     }
 
     /// Sends one command. What the server refuses is a value too.

@@ -175,6 +175,9 @@ pub(crate) fn parse_url(url: &str, options: &Options) -> Result<Vec<ConnectionIn
         .filter(|(scheme, _)| matches!(*scheme, "redis" | "rediss"))
         .ok_or_else(|| wrong("it begins with redis:// or, for TLS, with rediss://".into()))?;
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    if path.contains('@') {
+        return Err(wrong("in a user or password / is %2F, ? is %3F and # is %23".into()));
+    }
     if path.contains(['?', '#']) {
         return Err(wrong("? and # are not understood: name a database as in redis://host/2".into()));
     }
@@ -259,6 +262,7 @@ mod tests {
             "redis://ada:secret@a/?db=2",
             "redis://ada:secret@a/2#x",
             "redis://ada:not?secret@a",
+            "redis://ada:secret/secret@a",
         ] {
             let error = parse_url(url, &Options::new()).expect_err("a wrong URL");
             assert_eq!(error.code(), "TWINDEX_URL");

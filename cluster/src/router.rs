@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 
 use crate::error::{Error, Failure, Result};
 use crate::functions;
-use crate::link::{Dialect, Link, Node, address_of};
+use crate::link::{Dialect, Link, NO_CLUSTER, Node, address_of};
 use crate::locks::{lock, read, write};
 use crate::options::Options;
 use crate::slot::SLOTS;
@@ -339,6 +339,9 @@ impl Router {
         for some in servers.chunks(4) {
             match select_ok(some.iter().map(|server| self.ask_topology(server).boxed())).await {
                 Ok((topology, _)) => {
+                    if topology.is_cluster() {
+                        self.dialect.wants_cluster();
+                    }
                     lock(&self.nodes).retain(|address, _| topology.servers().any(|server| server == address));
                     *write(&self.topology) = topology;
                     *refreshed = Some(Instant::now());
@@ -355,7 +358,12 @@ impl Router {
         let link = self.node(server).link(&self.dialect).await?;
         match link.send(redis::cmd("CLUSTER").arg("SLOTS")).await {
             Ok(Value::ServerError(error)) if text_of(&error).contains("cluster support disabled") => {
-                Ok(Topology::single(server.clone()))
+                if self.dialect.takes_single() {
+                    Ok(Topology::single(server.clone()))
+                } else {
+                    let hint = "a URL names one server, or several of one cluster";
+                    Err(Failure::passing(format!("{}: {NO_CLUSTER}; {hint}", server.text())))
+                }
             }
             Ok(Value::ServerError(error)) => Err(Failure::new(&server.text(), &error.into())),
             Ok(value) => Topology::parse(&value, server)
@@ -544,9 +552,7 @@ impl Router {
         let mut fates = Vec::with_capacity(group.len());
         let mut has_loaded = false;
         for one in group {
-            if one.asks() {
-                answers.next();
-            }
+            let asked = if one.asks() { answers.next() } else { None };
             let Some(value) = answers.next() else {
                 fates.push(Fate::Done(one.place, Err(Error::unexpected("answer to every command"))));
                 continue;
@@ -557,6 +563,11 @@ impl Router {
                 continue;
             };
             let one = one.returned(&mut sent);
+            if let Some(Value::ServerError(error)) = &asked {
+                // Not done, since the slot is elsewhere; and it may not be asked for here.
+                fates.push(Fate::Done(one.place, Err(refused(error))));
+                continue;
+            }
             let refusal = Refusal::of(error, server);
             if matches!(refusal, Refusal::NoFunctions) && !has_loaded {
                 if let Err(error) = load_functions(link).await {

@@ -226,12 +226,51 @@ async fn each_item_has_an_outcome_where_a_master_is_gone() -> Result<()> {
                 table.clear().await.expect_err("clear")
             };
             let error = tokio::time::timeout(Duration::from_secs(30), walks).await.expect("walks end");
-            assert_eq!(error.code(), "TWINDEX_UNAVAILABLE", "{error}");
+            let code =
+                if table.index() == Index::Hash { "TWINDEX_UNAVAILABLE" } else { "TWINDEX_PARTLY_DONE" };
+            assert_eq!(error.code(), code, "{error}");
+            // The pairs of the other masters are gone, and it is not said that nothing was done.
+            table.upsert_many(&pairs).await.expect_err("upsert");
+            let error = table.clear().await.expect_err("clear");
+            assert_eq!(error.code(), "TWINDEX_PARTLY_DONE", "{error}");
+            for (key, _) in keys.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_ok()) {
+                assert_eq!(table.select(key).await?, None);
+            }
         }
         if hangs {
             cluster.servers()[gone].resume()?;
             cluster.wait_until_ready()?;
         }
+    }
+    Ok(())
+}
+
+/// Another pod was given the address of one that had died, and was given its writes.
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_are_no_cluster_get_nothing_meant_for_one() -> Result<()> {
+    let mut cluster = Cluster::start(1, 0)?;
+    let options = || Options::new().patience(Duration::from_millis(300));
+    let store = options().connect(&cluster.url()).await?;
+    let tables = tables(&store).await;
+    cluster.servers_mut()[0].kill()?;
+    let stranger = Server::start_on(cluster.servers()[0].port(), &[])?;
+    for table in &tables {
+        for error in [
+            table.upsert("a", "1").await.expect_err("a write"),
+            table.select("a").await.expect_err("a read"),
+            table.len().await.expect_err("a walk"),
+        ] {
+            assert_eq!(error.code(), "TWINDEX_UNAVAILABLE");
+            assert!(error.to_string().contains("no server of a cluster"), "{error}");
+        }
+    }
+    // Two servers alone are no cluster either: a store would go from one to the other.
+    let other = Server::start(&[])?;
+    let url = format!("redis://127.0.0.1:{},127.0.0.1:{}", stranger.port(), other.port());
+    let error = options().connect(&url).await.expect_err("two servers");
+    assert!(error.to_string().contains("no server of a cluster"), "{error}");
+    for server in [&stranger, &other] {
+        assert_eq!(server.command::<u64>(&["DBSIZE"])?, 0);
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use twindex_servers::{Certificates, Cluster, Result, Server};
 /// `+client|tracking` and `+ssubscribe`.
 const RIGHTS: &str = "-@all +hello +auth +client|setname +cluster|slots +role +fcall +function|load +get +set \
                       +del +unlink +exists +incrby +pttl +pexpire +persist +scan +hget +hmget +hset +hsetnx +hdel +hexists \
-                      +hlen +hstrlen +hincrby +hgetall +hvals +zadd +zrem +zrange +spublish";
+                      +hlen +hstrlen +hincrby +hgetall +hvals +zadd +zrem +zrange +spublish +asking";
 
 fn options() -> Options {
     Options::new().patience(Duration::from_secs(20))
@@ -97,7 +97,11 @@ async fn a_server_may_want_a_certificate_of_its_clients() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_is_spoken_to_over_tls() -> Result<()> {
     let certificates = Certificates::make()?;
-    let settings = ["--requirepass", "secret", "--masterauth", "secret"];
+    let mut settings = vec!["--requirepass", "secret", "--masterauth", "secret"];
+    for user in ["ada", "bob"] {
+        settings.extend(["--user", user, "on", ">secret", "~tw*", "&tw*"]);
+        settings.extend(RIGHTS.split_whitespace().filter(|right| user == "ada" || *right != "+asking"));
+    }
     let cluster = Cluster::start_with(3, 1, Some(&certificates), &settings)?;
     let url = format!("rediss://default:secret@{}", cluster.tls_hosts());
     let store = trusting(&certificates)?.near_cache(1 << 20).connect(&url).await?;
@@ -108,6 +112,25 @@ async fn a_cluster_is_spoken_to_over_tls() -> Result<()> {
     let slot: u16 = cluster.servers()[0].command(&["CLUSTER", "KEYSLOT", "{k}"])?;
     cluster.move_slot(slot, (cluster.master_of(slot)? + 1) % 3)?;
     assert_eq!(table.select("{k}a").await?.as_deref(), Some(b"1".as_slice()));
+    // A slot on the move: it is said what right is missing, instead of that nobody has the slot.
+    let from = cluster.master_of(slot)?;
+    let ids =
+        [from, (from + 1) % 3].map(|place| (place, cluster.servers()[place].command(&["CLUSTER", "MYID"])));
+    let [(from, from_id), (to, to_id)] = ids;
+    let (slot, from_id, to_id): (_, String, String) = (slot.to_string(), from_id?, to_id?);
+    cluster.servers()[to].command::<()>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &from_id])?;
+    cluster.servers()[from].command::<()>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id])?;
+    for user in ["ada", "bob"] {
+        let store = trusting(&certificates)?.connect(&url.replace("default", user)).await?;
+        let moving = store.table("moved", Index::Hash).await?.select("{k}moving").await;
+        match moving {
+            Ok(value) => assert_eq!((user, value), ("ada", None)),
+            Err(error) => {
+                assert_eq!((user, error.code()), ("bob", "TWINDEX_REFUSED"), "{error}");
+                assert!(error.to_string().contains("'asking'"), "{error}");
+            }
+        }
+    }
     assert_eq!(refused(options(), &url).await.code(), "TWINDEX_UNAVAILABLE");
     let wrong = url.replace("secret", "wrong");
     assert_eq!(refused(trusting(&certificates)?, &wrong).await.code(), "TWINDEX_REFUSED");

@@ -65,7 +65,10 @@ impl Server {
     }
 
     /// As [`start`](Self::start), on this port.
-    pub(crate) fn start_on(port: u16, settings: &[&str]) -> Result<Self> {
+    ///
+    /// # Errors
+    /// As there.
+    pub fn start_on(port: u16, settings: &[&str]) -> Result<Self> {
         let mut server = Self::prepare(port, settings)?;
         server.run()?;
         Ok(server)
