@@ -19,8 +19,9 @@ use crate::bar;
 use crate::commands::{Done, open, read, to_stdout};
 use crate::outcome::{Failure, OK};
 
-/// How many pairs are compared and written at once.
+/// How many pairs are compared and written at once, and about how many bytes of them.
 const GROUP: usize = 8192;
+const GROUP_BYTES: usize = 16 << 20;
 
 type Pair = (Vec<u8>, Vec<u8>);
 
@@ -119,9 +120,15 @@ fn bring(
     let mut moved = Moved { sum: Sum::default(), written: 0 };
     let mut pairs = pairs.peekable();
     while pairs.peek().is_some() {
-        let group: Vec<Pair> = pairs.by_ref().take(GROUP).collect::<Result<_, _>>()?;
-        for (key, value) in &group {
-            moved.sum.add(key, value);
+        let (mut group, mut bytes) = (Vec::new(), 0);
+        while bytes < GROUP_BYTES
+            && group.len() < GROUP
+            && let Some(pair) = pairs.next()
+        {
+            let (key, value) = pair?;
+            moved.sum.add(&key, &value);
+            bytes += key.len() + value.len();
+            group.push((key, value));
         }
         let keys: Vec<&[u8]> = group.iter().map(|(key, _)| &key[..]).collect();
         let there = if was_empty { vec![None; keys.len()] } else { side.values(&keys)? };

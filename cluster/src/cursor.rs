@@ -12,6 +12,7 @@ use crate::merge::{Merge, Range};
 use crate::names::Layout;
 use crate::pairs::{Pair, Pairs};
 use crate::shared::Shared;
+use crate::walk::Walk;
 
 /// Of whom more pairs are expected, all are.
 const LONG: usize = 1024;
@@ -28,8 +29,9 @@ pub struct Cursor {
     shared: Arc<Shared>,
     table: Arc<State>,
     range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
-    /// The key that was returned last.
+    /// The key that was returned last, and the one before the last call.
     on: Option<Vec<u8>>,
+    before: Option<Vec<u8>>,
     down: bool,
     merge: Option<Merge>,
     /// What was read ahead.
@@ -46,8 +48,8 @@ impl Cursor {
         table: Arc<State>,
         range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
     ) -> Self {
-        let ready = VecDeque::new();
-        Self { shared, table, range, on: None, down: false, merge: None, ready, ahead: AHEAD, writes: 0 }
+        let (on, before, ready) = (None, None, VecDeque::new());
+        Self { shared, table, range, on, before, down: false, merge: None, ready, ahead: AHEAD, writes: 0 }
     }
 
     /// Moves to the next pair upwards and returns it, or `None` where there is none. A new cursor moves to the first pair of
@@ -89,8 +91,17 @@ impl Cursor {
         Ok(pairs)
     }
 
-    /// Forgets what was read ahead the other way, or before the last write of this client.
+    /// For the bindings: goes back to where the last call began, whose result nobody took.
+    #[doc(hidden)]
+    pub fn rewind(&mut self) {
+        self.on.clone_from(&self.before);
+        self.merge = None;
+        self.ready.clear();
+    }
+
+    /// Begins a call: forgets what was read ahead the other way, or before the last write of this client.
     fn turn(&mut self, down: bool) {
+        self.before.clone_from(&self.on);
         let writes = self.table.writes.load(Relaxed);
         if self.down != down || self.writes != writes {
             self.merge = None;
@@ -191,25 +202,25 @@ impl Scan {
         Ok(self.next_many(1).await?.pop())
     }
 
-    /// Up to `count` of the next pairs; none at the end.
+    /// Up to `count` of the next pairs, fewer where they are long; none at the end.
     pub async fn next_many(&mut self, count: usize) -> Result<Pairs> {
-        let (count, expected) = (count.min(self.left), self.left);
-        let mut pairs = Vec::new();
+        let count = count.min(self.left);
         self.cursor.shared.check_open()?;
-        while pairs.len() < count && self.cursor.fill(Some(expected)).await? {
-            let ready = &mut self.cursor.ready;
-            let some = ready.len().min(count - pairs.len());
-            pairs.extend(ready.drain(..some));
-            if let (true, Some((key, _))) = (ready.is_empty(), pairs.last()) {
-                self.cursor.on = Some(key.clone());
-            }
+        if count == 0 || !self.cursor.fill(Some(self.left)).await? {
+            self.left = 0;
+            return Ok(Vec::new());
         }
-        self.left = if pairs.len() < count { 0 } else { self.left - count };
+        let ready = &mut self.cursor.ready;
+        let pairs: Pairs = ready.drain(..count.min(ready.len())).collect();
+        if let (true, Some((key, _))) = (ready.is_empty(), pairs.last()) {
+            self.cursor.on = Some(key.clone());
+        }
+        self.left -= pairs.len();
         Ok(pairs)
     }
 
     /// All that are left.
-    pub async fn all(mut self) -> Result<Pairs> {
-        self.next_many(usize::MAX).await
+    pub async fn all(self) -> Result<Pairs> {
+        Walk::from(self).all().await
     }
 }

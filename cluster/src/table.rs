@@ -35,8 +35,8 @@ pub enum Expiry {
 /// A table in the cluster. Clones are handles of the same table.
 ///
 /// Verbs mean what they mean in the crate `twindex`. A handle of a table that was dropped finds nothing, and its writes
-/// fail; that another client dropped it is noticed within a second, after idling too, and what is written until then is
-/// dropped with it.
+/// fail. That another client dropped it is noticed within a second; what is written until then is dropped with it. After
+/// idling a write notices it at once, and the first read may still find what is not removed yet.
 ///
 /// A `_many` form writes to several servers. Where some fail, [`Error::PartlyDone`] says of each item what became of it.
 #[derive(Clone)]
@@ -295,8 +295,8 @@ impl Table {
 
     /// [`compare_and_swap`](Self::compare_and_swap) for each key.
     pub async fn compare_and_swap_many(&self, swaps: &[Swap<'_>]) -> Result<Vec<bool>> {
-        for (_, _, new) in swaps {
-            check_value(new.unwrap_or_default())?;
+        for value in swaps.iter().flat_map(|(_, expected, new)| [expected, new]) {
+            check_value(value.unwrap_or_default())?;
         }
         let op = |layout: &Layout, swap: &Swap<'_>| hash::swap(layout, *swap);
         let add = |cmd: &mut redis::Cmd, (key, expected, new): &Swap<'_>| {
@@ -310,7 +310,8 @@ impl Table {
     }
 
     /// Removes all pairs. In a sorted table this takes a step for each partition, in a hash table it walks over all keys of
-    /// all servers.
+    /// all servers. Where some servers fail it goes on with the others; then [`Error::PartlyDone`] has an answer for all that
+    /// was removed, and the first error of each kind.
     pub async fn clear(&self) -> Result<()> {
         let layout = self.writing().await?;
         let done = unlink(&self.shared.router, &layout).await;

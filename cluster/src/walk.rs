@@ -57,23 +57,28 @@ impl Walk {
     pub async fn next(&mut self) -> Result<Option<Pair>> {
         match &mut self.0 {
             Kinds::Sorted(scan) => scan.next().await,
-            Kinds::Hash(walk) => walk.next().await,
+            Kinds::Hash(walk) => Ok(walk.next_many(1).await?.pop()),
         }
     }
 
-    /// Up to `count` of the next pairs; none at the end.
+    /// Up to `count` of the next pairs, fewer where they are long; none at the end.
     pub async fn next_many(&mut self, count: usize) -> Result<Pairs> {
-        let mut pairs = Vec::new();
-        while pairs.len() < count {
-            let Some(pair) = self.next().await? else { break };
-            pairs.push(pair);
+        match &mut self.0 {
+            Kinds::Sorted(scan) => scan.next_many(count).await,
+            Kinds::Hash(walk) => walk.next_many(count).await,
         }
-        Ok(pairs)
     }
 
     /// All that are left.
     pub async fn all(mut self) -> Result<Pairs> {
-        self.next_many(usize::MAX).await
+        let mut all = Vec::new();
+        loop {
+            let some = self.next_many(usize::MAX).await?;
+            if some.is_empty() {
+                return Ok(all);
+            }
+            all.extend(some);
+        }
     }
 
     /// How many there are.
@@ -103,13 +108,14 @@ impl fmt::Debug for Walk {
 }
 
 impl HashWalk {
-    async fn next(&mut self) -> Result<Option<Pair>> {
-        let Some(layout) = self.shared.layout(&self.table)? else { return Ok(None) };
+    /// The next pairs that are here, once some are.
+    async fn next_many(&mut self, most: usize) -> Result<Pairs> {
+        let Some(layout) = self.shared.layout(&self.table)? else { return Ok(Vec::new()) };
         let router = &self.shared.router;
         let keys = self.keys.get_or_insert_with(|| KeyWalk::new(router.clone(), layout));
         while self.ready.is_empty() {
             if self.found.is_empty() {
-                let Some(found) = keys.next().await? else { return Ok(None) };
+                let Some(found) = keys.next().await? else { return Ok(Vec::new()) };
                 self.found = found.into();
                 continue;
             }
@@ -126,6 +132,7 @@ impl HashWalk {
             }
             self.count = (self.count * 4).min(BYTES * read / (bytes + 1)).clamp(1, MOST);
         }
-        Ok(self.ready.pop_front())
+        let count = most.min(self.ready.len());
+        Ok(self.ready.drain(..count).collect())
     }
 }

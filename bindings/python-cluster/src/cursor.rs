@@ -1,9 +1,10 @@
 //! The classes `Cursor` and `Pairs`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pyo3::prelude::*;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 use twindex_cluster::Walk;
 
 use crate::answer::{Mode, Then, answer};
@@ -11,30 +12,60 @@ use crate::answer::{Mode, Then, answer};
 /// A position in a sorted table. Calls of several threads or tasks take their turns.
 #[pyclass(frozen, module = "twindex_cluster")]
 pub(crate) struct Cursor {
-    inner: Arc<Mutex<twindex_cluster::Cursor>>,
+    inner: Arc<Inner>,
     mode: Mode,
 }
 
+struct Inner {
+    /// The cursor, and the number of the call that began last.
+    cursor: Mutex<(twindex_cluster::Cursor, u64)>,
+    calls: AtomicU64,
+    /// The number of the last call that was cancelled.
+    cancelled: AtomicU64,
+}
+
+impl Inner {
+    fn call(&self) -> u64 {
+        self.calls.fetch_add(1, Relaxed) + 1
+    }
+
+    /// Begins a call. If the one before was cancelled, nobody has its pairs, and the cursor goes back first.
+    async fn begin(&self, call: u64) -> MutexGuard<'_, (twindex_cluster::Cursor, u64)> {
+        let mut cursor = self.cursor.lock().await;
+        if cursor.1 > 0 && cursor.1 == self.cancelled.load(Relaxed) {
+            cursor.0.rewind();
+        }
+        cursor.1 = call;
+        cursor
+    }
+}
+
 impl Cursor {
-    pub(crate) fn new(inner: twindex_cluster::Cursor, mode: Mode) -> Self {
-        Self { inner: Arc::new(Mutex::new(inner)), mode }
+    pub(crate) fn new(cursor: twindex_cluster::Cursor, mode: Mode) -> Self {
+        let (calls, cancelled) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { inner: Arc::new(Inner { cursor: Mutex::new((cursor, 0)), calls, cancelled }), mode }
     }
 }
 
 #[pymethods]
 impl Cursor {
+    /// The last call was cancelled.
+    fn cancelled(&self) {
+        self.inner.cancelled.store(self.inner.calls.load(Relaxed), Relaxed);
+    }
+
     fn next(&self, py: Python<'_>, down: bool, then: Then) -> PyResult<Py<PyAny>> {
-        let cursor = self.inner.clone();
+        let (inner, call) = (self.inner.clone(), self.inner.call());
         answer(py, self.mode, then, async move {
-            let mut cursor = cursor.lock().await;
+            let cursor = &mut inner.begin(call).await.0;
             if down { cursor.scan_desc_next().await } else { cursor.scan_asc_next().await }
         })
     }
 
     fn next_many(&self, py: Python<'_>, down: bool, limit: usize, then: Then) -> PyResult<Py<PyAny>> {
-        let cursor = self.inner.clone();
+        let (inner, call) = (self.inner.clone(), self.inner.call());
         answer(py, self.mode, then, async move {
-            let mut cursor = cursor.lock().await;
+            let cursor = &mut inner.begin(call).await.0;
             if down {
                 cursor.scan_desc_next_many(limit).await
             } else {
