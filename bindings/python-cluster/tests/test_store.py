@@ -8,6 +8,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
@@ -28,7 +30,9 @@ def test_tables_have_codecs_and_are_mappings(url: str, namespace: str) -> None:
         assert (len(users), "ada" in users, users.get("dan", 7)) == (3, True, 7)
         assert sorted(users) == ["ada", "bob", "cy"]
         assert dict(users.items())["cy"] == [2]
-        assert users.pop("bob") == 1
+        assert (users.pop("bob"), users.pop("bob", 7), users.pop("bob", None)) == (1, 7, None)
+        with pytest.raises(KeyError):
+            users.pop("bob")
         with pytest.raises(KeyError):
             del users["bob"]
         assert users.alter("ada", lambda value: {**value, "died": 1852})
@@ -96,6 +100,58 @@ def test_writes_wait_for_replicas(url: str, namespace: str) -> None:
     for wrong in (-1, 1001):
         with pytest.raises(twindex.OptionError, match="replicas"):
             twindex.connect(url, replicas=wrong)
+
+
+def test_pop_and_setdefault_have_one_winner(url: str, namespace: str) -> None:
+    stores = [twindex.connect(url, namespace=namespace) for _ in range(2)]
+    one, two = (store.table("t") for store in stores)
+    barrier = threading.Barrier(2)
+
+    def raced(first: Callable[[], object], second: Callable[[], object]) -> list[object]:
+        def after_barrier(call: Callable[[], object]) -> object:
+            barrier.wait(30)
+            return call()
+
+        with ThreadPoolExecutor(2) as pool:
+            return list(pool.map(after_barrier, (first, second)))
+
+    for number in range(30):
+        key = f"k{number}"
+        got = raced(lambda: one.setdefault(key, "one"), lambda: two.setdefault(key, "two"))  # noqa: B023
+        assert got == [one[key]] * 2
+        one[key] = "old"
+        popped, swapped = raced(lambda: one.pop(key), lambda: two.compare_and_swap(key, "old", "new"))  # noqa: B023
+        # The value that pop returned is the one that it removed.
+        assert (popped, one.select(key)) == ("new" if swapped else "old", None)
+        one[key] = "job"
+        taken = raced(lambda: one.pop(key, None), lambda: two.pop(key, None))  # noqa: B023
+        assert sorted(taken, key=str) == [None, "job"]
+    one.update(a="1", b="2")
+    taken = raced(one.popitem, two.popitem)
+    assert (sorted(taken, key=str), len(one)) == ([("a", "1"), ("b", "2")], 0)
+    with pytest.raises(KeyError, match="is empty"):
+        one.popitem()
+    for store in stores:
+        store.close()
+
+
+def test_a_cancelled_call_leaves_the_cursor_where_it_was(url: str, namespace: str) -> None:
+    async def main() -> None:
+        async with await twindex.aio.connect(url, namespace=namespace) as store:
+            table = await store.table("t", index="sorted", values="int")
+            await table.upsert_many({f"{number:04}": number for number in range(2000)})
+            cursor = table.cursor()
+            found: list[int] = []
+            tries = 0
+            while len(found) < 2000:
+                tries += 1
+                with contextlib.suppress(TimeoutError):
+                    wait = 0.0001 * (tries % 20)
+                    pairs = await asyncio.wait_for(cursor.scan_asc_next_many(7), wait if tries % 3 else 30)
+                    found += [value for _, value in pairs]
+            assert found == list(range(2000))
+
+    asyncio.run(main())
 
 
 def test_batches_are_done_in_one_slot(url: str, namespace: str) -> None:

@@ -129,6 +129,37 @@ class Table(Verbs, MutableMapping):
         if not self.delete(key):
             raise KeyError(key)
 
+    def pop(self, key, /, *default):
+        """Remove the pair; its value, or the default where it is absent. Nobody else gets this value."""
+        if len(default) > 1:
+            msg = f"pop() takes a key and one default, not {len(default)}"
+            raise TypeError(msg)
+        raw = self._coder.sought(key)
+        while (old := self._native.select(raw, None)) is not None:
+            value = self._coder.to_value(old)
+            if self._native.compare_and_swap_many([(raw, old, None)], only):
+                return value
+        if default:
+            return default[0]
+        raise KeyError(key)
+
+    def popitem(self):
+        """Remove some pair, and return it. Nobody else gets it."""
+        missing = object()
+        for key in self:
+            if (value := self.pop(key, missing)) is not missing:
+                return key, value
+        msg = f"table {self.name!r} is empty"
+        raise KeyError(msg)
+
+    def setdefault(self, key, default=None, /):
+        """The key's value, once the default was inserted where it was absent."""
+        missing = object()
+        while (value := self.get(key, missing)) is missing:
+            if self.insert(key, default):
+                return default
+        return value
+
     def __contains__(self, key):
         return self.contains(key)
 

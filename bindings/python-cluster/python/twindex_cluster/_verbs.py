@@ -32,7 +32,17 @@ TIMES = ("longest_life", "timeout", "connect_timeout", "patience", "catalogue_ag
 COUNTS = {"near_cache": (0, 2**63 - 1), "partitions": (1, 1024), "replicas": (0, 1000)}
 
 
-class Stores:
+class Connected:
+    """What all objects have that speak to the servers."""
+
+    __slots__ = ("__weakref__",)
+
+    def __reduce__(self):
+        msg = f"cannot pickle or copy {self!r}: connect in each process, and open its tables there"
+        raise TypeError(msg)
+
+
+class Stores(Connected):
     """What stores of both kinds have."""
 
     __slots__ = ("_native",)
@@ -78,7 +88,7 @@ class Stores:
         return f"<{type(self).__module__}.Store at {', '.join(self._native.servers)}>"
 
 
-class Verbs:
+class Verbs(Connected):
     """What tables of both kinds have."""
 
     __slots__ = ("_coder", "_native")
@@ -248,7 +258,7 @@ class Verbs:
         return PAIRS if limit is None else max(1, min(limit, PAIRS))
 
 
-class Batch:
+class Batch(Connected):
     """Writes that are collected and then done together: all or none, in one slot of the cluster.
 
     The keys of hash tables lie in one slot where they have the same text in braces, as "{ada}name" and "{ada}mail" do. A
@@ -309,7 +319,7 @@ def coder_of(table):
     return table._coder
 
 
-class Cursor:
+class Cursor(Connected):
     """A position in a sorted table."""
 
     __slots__ = ("_native", "_table")

@@ -7,6 +7,7 @@
 ...         await users.insert("ada", "1815")
 """
 
+from asyncio import CancelledError
 from functools import wraps
 
 from ._verbs import Batch as _Batch
@@ -41,7 +42,13 @@ def coroutine(verb):
 
     @wraps(verb)
     async def call(self, /, *args, **kwargs):
-        return await verb(self, *args, **kwargs)
+        try:
+            return await verb(self, *args, **kwargs)
+        except CancelledError:
+            if isinstance(self, _Cursor):
+                # The next call returns the pairs that this one does not.
+                self._native.cancelled()
+            raise
 
     return call
 
