@@ -5,7 +5,7 @@ import { wait } from './call.js'
 import { readTime } from './items.js'
 import { native } from './native.js'
 import { readCodecs, rememberedCodecs } from './shared/codecs.js'
-import { rangeError } from './shared/errors.js'
+import { rangeError, typeError } from './shared/errors.js'
 import { INSPECT } from './shared/internal.js'
 import { readBoolean, readCount, readFunction, readOptions, readString, TABLE } from './shared/options.js'
 import { Table } from './table.js'
@@ -32,11 +32,20 @@ function readGiven(options) {
     throw rangeError(`replicas is 0 to ${MOST_REPLICAS}, not ${given.replicas}`)
   }
   if (given.addresses !== undefined) {
+    if (Object.getPrototypeOf(given.addresses ?? 0) !== Object.prototype) {
+      throw typeError('addresses is an object of announced and reached addresses', given.addresses)
+    }
     given.addresses = Object.entries(given.addresses)
     for (const reached of given.addresses.flat()) readString(reached, 'an address')
   }
   for (const name of PEMS) {
     if (typeof given[name] === 'string') given[name] = Buffer.from(given[name])
+    if (given[name] !== undefined && !(given[name] instanceof Uint8Array)) {
+      throw typeError(`${name} is PEM, a string or bytes`, given[name])
+    }
+  }
+  if ((given.tlsCertificate === undefined) !== (given.tlsKey === undefined)) {
+    throw rangeError('tlsCertificate and tlsKey are given together')
   }
   return given
 }

@@ -149,6 +149,10 @@ test('errors say what is wrong', async () => {
   await assert.rejects(connect(7), { code: 'TWINDEX_TYPE' })
   await assert.rejects(connect(url, { partition: 7 }), { code: 'TWINDEX_RANGE' })
   await assert.rejects(connect(url, { partitions: 0 }), { code: 'TWINDEX_RANGE' })
-  await assert.rejects(connect(url, { addresses: { a: 7 } }), { code: 'TWINDEX_TYPE' })
+  for (const wrong of [{ a: 7 }, 'a', ['a'], new Map(), null]) {
+    await assert.rejects(connect(url, { addresses: wrong }), { code: 'TWINDEX_TYPE' })
+  }
+  await assert.rejects(connect(url, { tlsAuthority: 7 }), { code: 'TWINDEX_TYPE', message: /tlsAuthority/ })
+  await assert.rejects(connect(url, { tlsKey: 'x' }), { code: 'TWINDEX_RANGE', message: /together/ })
   await assert.rejects(connect('redis://h:99999'), { code: 'TWINDEX_URL', message: /from 1 to 65535/ })
 })
