@@ -61,6 +61,17 @@ macro_rules! value {
     }};
 }
 
+/// Asks Node-API for something plain, which it writes over what is given here; `None` where it refuses.
+macro_rules! ask {
+    ($js:expr, $answer:expr, $function:ident($($argument:expr),*)) => {{
+        let mut answer = $answer;
+        // SAFETY: `env` is that of the running call, as values are; pointers are to places of the lengths given beside them,
+        // and `answer` is a place for the answer.
+        let status = unsafe { sys::$function($js.env, $($argument,)* &raw mut answer) };
+        (status == Status::napi_ok).then_some(answer)
+    }};
+}
+
 pub(crate) fn check(status: napi_status) -> Result<(), Failed> {
     if status == Status::napi_ok { Ok(()) } else { Err(Failed(status)) }
 }
@@ -85,63 +96,39 @@ impl<'c> Js<'c> {
     // --- from JavaScript
 
     pub(crate) fn is_nothing(self, value: Value<'c>) -> bool {
-        let mut kind = sys::ValueType::napi_undefined;
-        // SAFETY: `value` is of the running call, `kind` a place for the answer.
-        let status = unsafe { sys::napi_typeof(self.env, value.raw, &raw mut kind) };
-        status == Status::napi_ok
-            && (kind == sys::ValueType::napi_undefined || kind == sys::ValueType::napi_null)
+        use sys::ValueType::{napi_null, napi_undefined};
+        ask!(self, napi_undefined, napi_typeof(value.raw))
+            .is_some_and(|kind| kind == napi_undefined || kind == napi_null)
     }
 
     /// A number from 0 to 2^32 - 1; JavaScript's rules for other numbers, `None` for all else.
+    #[inline]
     pub(crate) fn get_u32(self, value: Value<'c>) -> Option<u32> {
-        let mut number = 0;
-        // SAFETY: `value` is of the running call, `number` a place for the answer.
-        let status = unsafe { sys::napi_get_value_uint32(self.env, value.raw, &raw mut number) };
-        (status == Status::napi_ok).then_some(number)
+        ask!(self, 0, napi_get_value_uint32(value.raw))
     }
 
+    #[inline]
     pub(crate) fn get_f64(self, value: Value<'c>) -> Option<f64> {
-        let mut number = 0.0;
-        // SAFETY: `value` is of the running call, `number` a place for the answer.
-        let status = unsafe { sys::napi_get_value_double(self.env, value.raw, &raw mut number) };
-        (status == Status::napi_ok).then_some(number)
+        ask!(self, 0.0, napi_get_value_double(value.raw))
     }
 
     /// A bigint, and whether it fitted; `None` for all else.
     pub(crate) fn get_bigint(self, value: Value<'c>) -> Option<(i64, bool)> {
-        let (mut number, mut lossless) = (0, false);
-        // SAFETY: `value` is of the running call, the others are places for the answer.
-        let status = unsafe {
-            sys::napi_get_value_bigint_int64(self.env, value.raw, &raw mut number, &raw mut lossless)
-        };
-        (status == Status::napi_ok).then_some((number, lossless))
+        let mut number = 0;
+        let lossless = ask!(self, false, napi_get_value_bigint_int64(value.raw, &raw mut number))?;
+        Some((number, lossless))
     }
 
     /// Copies the start of a string to `units`, which is not empty: the number of units, at most one less than
     /// there is room for, or `None` where `value` is no string.
+    #[inline]
     pub(crate) fn get_utf16(self, value: Value<'c>, units: &mut [u16]) -> Option<usize> {
-        let mut copied = 0;
-        // SAFETY: `value` is of the running call, `units` is as long as said, `copied` a place for the answer.
-        let status = unsafe {
-            sys::napi_get_value_string_utf16(
-                self.env,
-                value.raw,
-                units.as_mut_ptr(),
-                units.len(),
-                &raw mut copied,
-            )
-        };
-        (status == Status::napi_ok).then_some(copied)
+        ask!(self, 0, napi_get_value_string_utf16(value.raw, units.as_mut_ptr(), units.len()))
     }
 
-    /// The number of UTF-16 units of a string.
+    /// The number of UTF-16 units of a string: without a buffer Node-API only gives that.
     pub(crate) fn utf16_len(self, value: Value<'c>) -> usize {
-        let mut len = 0;
-        // SAFETY: `value` is of the running call; without a buffer Node-API only gives the length.
-        unsafe {
-            sys::napi_get_value_string_utf16(self.env, value.raw, ptr::null_mut(), 0, &raw mut len);
-        }
-        len
+        ask!(self, 0, napi_get_value_string_utf16(value.raw, ptr::null_mut(), 0)).unwrap_or_default()
     }
 
     /// The bytes of a `Uint8Array`, `None` for all else.
@@ -340,9 +327,6 @@ impl<'c> Js<'c> {
     }
 
     pub(crate) fn is_exception_pending(self) -> bool {
-        let mut pending = false;
-        // SAFETY: `pending` is a place for the answer.
-        unsafe { sys::napi_is_exception_pending(self.env, &raw mut pending) };
-        pending
+        ask!(self, false, napi_is_exception_pending()).unwrap_or_default()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use twindex::{Cursor, Iter, Value};
+use twindex::{Cursor, Iter};
 
 use crate::encoding::{BLOCK_ITEMS, Column};
 use crate::results::Results;
@@ -23,9 +23,10 @@ pub(crate) struct Walk {
     block: usize,
 }
 
+#[allow(clippy::large_enum_variant, reason = "most walks have a cursor, and many are short")]
 pub(crate) enum Way {
-    Up(Cursor),
-    Down(Cursor),
+    /// In order, or downwards.
+    Along(Cursor, bool),
     Any(Iter),
 }
 
@@ -90,13 +91,17 @@ pub(crate) fn fill<W>(
     true
 }
 
-/// Shows at most so many pairs; how many that were.
-fn take<K: AsRef<[u8]>>(
+/// Moves a cursor past at most so many pairs; how many that were.
+#[inline]
+pub(crate) fn pass(
+    cursor: &mut Cursor,
+    is_down: bool,
     limit: usize,
-    next: impl FnMut() -> Option<(K, Value)>,
-    mut show: impl FnMut(&[u8], &[u8]),
+    halves: Halves,
+    results: &mut Results,
 ) -> usize {
-    iter::from_fn(next).take(limit).map(|(key, value)| show(key.as_ref(), &value)).count()
+    let show = |key: &[u8], value: &[u8]| halves.push(results, key, value);
+    if is_down { cursor.scan_desc_next_many(limit, show) } else { cursor.scan_asc_next_many(limit, show) }
 }
 
 impl Walk {
@@ -117,14 +122,12 @@ impl Walk {
         let wanted = (*block).min(*left);
         *block = (*block * 2).min(BLOCK_ITEMS / 2);
         let is_more = match way {
-            Way::Up(cursor) => fill(cursor, wanted, left, results, |cursor, limit, results| {
-                cursor.scan_asc_next_many(limit, |key, value| halves.push(results, key, value))
-            }),
-            Way::Down(cursor) => fill(cursor, wanted, left, results, |cursor, limit, results| {
-                cursor.scan_desc_next_many(limit, |key, value| halves.push(results, key, value))
+            Way::Along(cursor, is_down) => fill(cursor, wanted, left, results, |cursor, limit, results| {
+                pass(cursor, *is_down, limit, halves, results)
             }),
             Way::Any(pairs) => fill(pairs, wanted, left, results, |pairs, limit, results| {
-                take(limit, || pairs.next_shared(), |key, value| halves.push(results, key, value))
+                let next = iter::from_fn(|| pairs.next_shared()).take(limit);
+                next.map(|(key, value)| halves.push(results, key.as_ref(), &value)).count()
             }),
         };
         is_more && *left > 0

@@ -11,9 +11,9 @@ use crate::encoding::{BLOCK_ITEMS, Column, Encodings};
 use crate::fault::{Answer, Fault};
 use crate::input::trim;
 use crate::js::Value;
-use crate::results::{More, Results, single};
+use crate::results::{More, single};
 use crate::state::{Of, Parts, State};
-use crate::walk::{Halves, Walk, Way, fill};
+use crate::walk::{Halves, Walk, Way, fill, pass};
 
 /// The bounds of the keys that a cursor passes.
 type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
@@ -114,27 +114,22 @@ pub(crate) fn pair_value<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 
 /// `ascNextMany(cursor, limit, collect)`: a block of at most `limit` pairs.
 pub(crate) fn asc_next_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    steps(call, state, |cursor, limit, results| {
-        cursor.scan_asc_next_many(limit, |key, value| Halves::BOTH.push(results, key, value))
-    })
+    steps(call, state, false)
 }
 
 /// `descNextMany(cursor, limit, collect)`: a block of at most `limit` pairs.
 pub(crate) fn desc_next_many<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
-    steps(call, state, |cursor, limit, results| {
-        cursor.scan_desc_next_many(limit, |key, value| Halves::BOTH.push(results, key, value))
-    })
+    steps(call, state, true)
 }
 
-fn steps<'c>(
-    call: &Call<'c>,
-    state: &mut State,
-    step: impl FnMut(&mut Cursor, usize, &mut Results) -> usize,
-) -> Answer<'c> {
+fn steps<'c>(call: &Call<'c>, state: &mut State, is_down: bool) -> Answer<'c> {
     let wanted = (call.number(1) as usize).min(BLOCK_ITEMS / 2);
     let cursor = state.cursors.get_mut(call.number(0)).ok_or_else(Fault::closed)?;
     state.results.begin(cursor.encodings, Halves::BOTH.columns());
-    let is_more = fill(&mut cursor.thing, wanted, &mut { wanted }, &mut state.results, step);
+    let is_more =
+        fill(&mut cursor.thing, wanted, &mut { wanted }, &mut state.results, |cursor, limit, results| {
+            pass(cursor, is_down, limit, Halves::BOTH, results)
+        });
     take_block(call, state, 2, if is_more { More::Elsewhere } else { More::Nothing })
 }
 
@@ -149,6 +144,9 @@ fn take_block<'c>(call: &Call<'c>, state: &mut State, collect: usize, more: More
 
 // --- walks
 
+/// The way of a walk that goes down, in JavaScript.
+const DOWN: u32 = 2;
+
 /// `openWalk(table, halves, way, limit, from, low, to, high)`: the number of a walk. `halves` is 1 for keys, 2 for
 /// values, 3 for both; `way` is 0 for any, 1 for up, 2 for down, and only these two have a range.
 #[allow(clippy::cast_sign_loss, reason = "lib/shared/options.js has checked that it is a count")]
@@ -157,8 +155,7 @@ pub(crate) fn open_walk<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let left = call.js.get_f64(call.argument(3)).map_or(usize::MAX, |limit| limit as usize);
     let way = match call.number(2) {
         0 => Way::Any(state.parts::<Table>(call.number(0))?.table.thing.iter()?),
-        1 => Way::Up(cursor(call, state, 4)?.thing),
-        _ => Way::Down(cursor(call, state, 4)?.thing),
+        way => Way::Along(cursor(call, state, 4)?.thing, way == DOWN),
     };
     let table = state.parts::<Table>(call.number(0))?.table;
     let (store, encodings) = (table.store, table.encodings);
@@ -170,8 +167,7 @@ pub(crate) fn open_walk<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
 pub(crate) fn scan_block<'c>(call: &Call<'c>, state: &mut State) -> Answer<'c> {
     let Of { store, encodings, thing } = cursor(call, state, 4)?;
     let limit = (call.number(2) as usize).min(BLOCK_ITEMS / 2);
-    let way = if call.number(1) == 1 { Way::Up(thing) } else { Way::Down(thing) };
-    let mut walk = Walk::short(way, limit);
+    let mut walk = Walk::short(Way::Along(thing, call.number(1) == DOWN), limit);
     state.results.begin(encodings, Halves::BOTH.columns());
     state.results.expect_one_block();
     let more = if walk.fill(&mut state.results) {
