@@ -429,36 +429,20 @@ fn npm_scripts(room: &str, folder: &str, names: &[&str], suite: &Suite, steps: &
     }
 }
 
-/// A store that the tests of Go and Java read.
-const DUMP: &str = "import sys, twindex
-store = twindex.Store()
-store.table('users').insert('ada', '1815')
-store.table('log', index='sorted').insert_many([(f'day-{day:03}', 'x') for day in range(1000)])
-open(sys.argv[1], 'wb').write(store.dump())";
-
 /// Go and Java have no binding: they call the WebAssembly module.
 fn examples(suite: &Suite) -> Vec<Job<'_>> {
     let over_the_module: Job<'_> = Box::new(|steps| {
         suite.wasm(steps)?;
-        suite.python(steps)?;
-        let dump = &steps.must("examples: a dump made in Python", |log| {
-            let dump = suite.empty_folder("examples")?.join("python.dump");
-            log.run(suite.command("", "venv:python -c").arg(DUMP).arg(&dump))?;
-            Ok(dump)
-        })?;
-        let run = |folder: &str, line: &str, log: &mut Log| {
-            log.run(suite.command(folder, line).env("TWINDEX_DUMP", dump))
-        };
         steps.check("examples: Go", |log| {
             need(Tool::Go)?;
             let unformatted = log.read(&mut suite.command("examples/go", "gofmt -l ."))?;
             ensure!(unformatted.is_empty(), "gofmt would change {unformatted}");
-            run("examples/go", "go vet ./...", log)?;
-            run("examples/go", "go test -count=1 ./...", log)
+            log.run(&mut suite.command("examples/go", "go vet ./..."))?;
+            log.run(&mut suite.command("examples/go", "go test -count=1 ./..."))
         });
         steps.check("examples: Java", |log| {
             need(Tool::Maven)?;
-            run("examples/java", "mvn --batch-mode --no-transfer-progress test", log)
+            log.run(&mut suite.command("examples/java", "mvn --batch-mode --no-transfer-progress test"))
         });
         Ok(())
     });
