@@ -147,7 +147,8 @@ pub(crate) struct Logged {
 
 /// What a call changes, until it is sealed.
 pub(crate) struct Log {
-    operations: Operations,
+    /// None before the first, so that the state of the module is a constant.
+    operations: Option<Operations>,
     /// The journal of the store that the call changes.
     journal: Option<Shared>,
     is_sealed: bool,
@@ -156,8 +157,8 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    pub(crate) fn new() -> Self {
-        Self { operations: Operations::default(), journal: None, is_sealed: false, note: [0; SYNCED_BYTES] }
+    pub(crate) const fn new() -> Self {
+        Self { operations: None, journal: None, is_sealed: false, note: [0; SYNCED_BYTES] }
     }
 
     /// Makes room for an operation, before it is done. Fails where the store refuses writes.
@@ -172,7 +173,8 @@ impl Log {
             return Err(Failure::Refused(refusal).into());
         }
         let bytes = bytes + HEAD_BYTES;
-        Ok(self.operations.reserve(bytes).map_err(|_| Failure::NoMemory { bytes })?)
+        let operations = self.operations.get_or_insert_default();
+        Ok(operations.reserve(bytes).map_err(|_| Failure::NoMemory { bytes })?)
     }
 
     /// Adds an operation that was done.
@@ -185,7 +187,7 @@ impl Log {
 
     #[cold]
     fn add_to(&mut self, journal: &Shared, id: u32, operation: Operation<'_>) {
-        self.operations.push(id, operation);
+        self.operations.get_or_insert_default().push(id, operation);
         self.journal.get_or_insert_with(|| Rc::clone(journal));
     }
 
@@ -225,7 +227,9 @@ impl Log {
     #[inline]
     pub(crate) fn forget(&mut self) {
         if self.is_sealed {
-            self.operations.clear(KEEP_BYTES);
+            if let Some(operations) = &mut self.operations {
+                operations.clear(KEEP_BYTES);
+            }
             answer::set_record(&[]);
             self.is_sealed = false;
         }
@@ -244,10 +248,11 @@ impl Log {
         journal.before = None;
         let place = &mut journal.place;
         place.position.sequence = place.position.sequence.wrapping_add(1);
+        let operations = self.operations.get_or_insert_default();
         if std::mem::take(&mut place.begins_session) {
-            self.operations.begin_with(place.position);
+            operations.begin_with(place.position);
         }
-        let record = self.operations.seal(place.salt, place.end);
+        let record = operations.seal(place.salt, place.end);
         place.end += record.len() as u64;
         answer::set_record(record);
         self.is_sealed = true;

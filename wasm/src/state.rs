@@ -18,12 +18,14 @@ pub(crate) struct State {
 }
 
 thread_local! {
-    static STATE: RefCell<State> = RefCell::new(State {
-        buffers: Buffers::new(),
-        handles: Handles::new(),
-        output: Output::new(),
-        log: Log::new(),
-    });
+    static STATE: RefCell<State> = const {
+        RefCell::new(State {
+            buffers: Buffers::new(),
+            handles: Handles::new(),
+            output: Output::new(),
+            log: Log::new(),
+        })
+    };
 }
 
 /// Runs one call of the host: what `work` returns, or the negative number of its error, which becomes the

@@ -29,7 +29,7 @@ pub(crate) struct Log;
 
 #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "journal's need it")]
 impl Log {
-    pub(crate) fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self
     }
 

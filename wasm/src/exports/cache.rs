@@ -142,10 +142,10 @@ extern "C" fn twindex_cache_load(
     call(|state| {
         reserve::ensure_object()?;
         let name = state.buffers.text((name, name_length))?;
-        let dump = state.buffers.bytes((dump, dump_length))?;
+        let mut dump = state.buffers.bytes((dump, dump_length))?;
         let engine = unkept(&mut state.handles, store)?;
         wind(engine);
-        let saved = SavedCache::read(dump)?;
+        let saved = SavedCache::read(&mut dump)?; // as a dump of a store is read, so that there is one copy of the code;
         let options = capacity(pairs, bytes)?.unwrap_or_else(|| saved.options());
         let options = match ttl(milliseconds)?.or(saved.default_ttl()) {
             Some(ttl) => options.ttl(ttl),
