@@ -18,7 +18,7 @@ mod guest;
 #[expect(dead_code, reason = "the bench forbids none")]
 mod huge_pages;
 
-use guest::{Guest, INCLUDED, NONE, pack, take, take_length, take_pair};
+use guest::{ALL_MEMORY, Guest, INCLUDED, NONE, call, pack, take, take_length, take_pair, yes};
 
 /// An instance with one table.
 struct Instance<const SORTED: bool, const HUGE: bool> {
@@ -33,7 +33,7 @@ impl<const SORTED: bool, const HUGE: bool> Peer for Instance<SORTED, HUGE> {
 
     fn open(_: &Options) -> Self {
         let module = guest::compile(&Config::new()).expect("the module compiles");
-        let mut guest = Guest::of(&module, 1 << 32).expect("it runs");
+        let mut guest = Guest::of(&module, ALL_MEMORY).expect("it runs");
         #[cfg(target_os = "linux")]
         if HUGE {
             huge_pages::ask_for(guest.memory, &guest.store).expect("the system takes advice");
@@ -59,7 +59,8 @@ impl<const SORTED: bool, const HUGE: bool> Session for &mut Instance<SORTED, HUG
     }
 
     fn replace(&mut self, key: &[u8], value: &[u8]) -> bool {
-        self.guest.replace(self.table, key, value).expect("there is memory")
+        let [(key, k), (value, v)] = self.guest.put([key, value]);
+        call!(self.guest, replace, self.table, key, k, value, v).map(yes).expect("there is memory")
     }
 
     fn delete(&mut self, key: &[u8]) -> bool {
@@ -76,8 +77,7 @@ impl<const SORTED: bool, const HUGE: bool> Session for &mut Instance<SORTED, HUG
             pack(&mut block, &[Some(key), Some(value)]);
         }
         let [(at, length)] = self.guest.put([&block]);
-        let status = self.guest.exports.insert_many.call(&mut self.guest.store, (self.table, at, length));
-        self.guest.check(status).expect("there is memory");
+        call!(self.guest, insert_many, self.table, at, length).expect("there is memory");
         self.guest.answer_bytes().iter().map(|&byte| usize::from(byte)).sum()
     }
 
@@ -87,8 +87,7 @@ impl<const SORTED: bool, const HUGE: bool> Session for &mut Instance<SORTED, HUG
             pack(&mut block, &[Some(key)]);
         }
         let [(at, length)] = self.guest.put([&block]);
-        let status = self.guest.exports.select_many.call(&mut self.guest.store, (self.table, at, length));
-        self.guest.check(status).expect("there is memory");
+        call!(self.guest, select_many, self.table, at, length).expect("there is memory");
         let mut answer = self.guest.answer_bytes();
         for position in 0..keys.len() {
             let length = take_length(&mut answer);
@@ -108,9 +107,8 @@ impl<const SORTED: bool, const HUGE: bool> SortedSession for &mut Instance<SORTE
         let cursor = self.guest.cursor(self.table, (INCLUDED, first), (NONE, b"")).expect("it is sorted");
         let mut count = 0;
         while count < limit {
-            let arguments = (cursor, (limit - count).min(1_000) as u32, u32::MAX);
-            let status = self.guest.exports.scan_asc_next_many.call(&mut self.guest.store, arguments);
-            self.guest.check(status).expect("the cursor is open");
+            let block = (limit - count).min(1_000) as u32;
+            call!(self.guest, scan_asc_next_many, cursor, block, u32::MAX).expect("the cursor is open");
             let mut answer = self.guest.answer_bytes();
             if answer.is_empty() {
                 break;

@@ -419,17 +419,17 @@ pub(crate) fn pack(block: &mut Vec<u8>, pieces: &[Option<&[u8]>]) {
     }
 }
 
-fn take_length(rest: &mut &[u8]) -> u32 {
+pub(crate) fn take_length(rest: &mut &[u8]) -> u32 {
     let (length, after) = rest.split_first_chunk().expect("a length");
     *rest = after;
     u32::from_le_bytes(*length)
 }
 
-fn take<'r>(rest: &mut &'r [u8], length: u32) -> &'r [u8] {
+pub(crate) fn take<'r>(rest: &mut &'r [u8], length: u32) -> &'r [u8] {
     rest.split_off(..length as usize).expect("as many bytes as the length says")
 }
 
-fn take_pair<'r>(rest: &mut &'r [u8]) -> (&'r [u8], &'r [u8]) {
+pub(crate) fn take_pair<'r>(rest: &mut &'r [u8]) -> (&'r [u8], &'r [u8]) {
     let (key, value) = (take_length(rest), take_length(rest));
     (take(rest, key), take(rest, value))
 }
