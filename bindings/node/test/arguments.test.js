@@ -1,7 +1,7 @@
-// Wrong arguments: a clear error with a code, and a store that stays as it was. First those of each kind, then random ones.
+// Wrong arguments: a clear error with a code, and a store that stays as it was. The WebAssembly package runs this too.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Batch, Cache, Cursor, check, open, openSync, recover, Store, Table, TwindexError } from 'twindex'
+import { Cursor, Store, Table, TwindexError } from 'twindex'
 import { code } from './helpers.js'
 
 const BYTES = Buffer.from('a')
@@ -92,7 +92,6 @@ test('options are known, of their type, and in no conflict', () => {
   const ends = ['gt', 'gte', 'lt', 'lte', 'prefix']
   refuse(
     [
-      one('shared', (it) => new Store(it)),
       ...['index', 'keys', 'values'].map((name) => one(name, (it) => store.table('x', it))),
       ...ends.flatMap((name) => [one(name, (it) => sorted.scan(it)), one(name, (it) => sorted.cursor(it))]),
     ],
@@ -131,8 +130,8 @@ test('options are known, of their type, and in no conflict', () => {
   }
 })
 
-test('names, paths and callbacks are of their type', () => {
-  refuse([(it) => store.table(it), (it) => store.dropTable(it), (it) => store.saveSync(it ?? null)])
+test('names and callbacks are of their type', () => {
+  refuse([(it) => store.table(it), (it) => store.dropTable(it)])
   refuse([(it) => Store.loadSync(it)], { right: [BYTES] })
   refuse([(it) => table.alter('a', it), (it) => table.forEach(it)], { right: [CHANGE] })
   for (const name of ['', 'x'.repeat(256)]) assert.throws(() => store.table(name), code('TABLE_NAME'))
@@ -173,12 +172,6 @@ test('only the store makes tables, and only a table makes cursors', () => {
   assert.throws(() => Cursor.prototype.scanAscNext.call(table), TypeError)
 })
 
-test('what belongs to a store is not cloned', () => {
-  const isTold = { name: 'DataCloneError', message: /new Store\(\{ shared: 'name' \}\)/ }
-  for (const each of [store, table, table.entries(), sorted.cursor(), new Store().cache('c', { max: 1 })])
-    assert.throws(() => structuredClone(each), isTold)
-})
-
 test('after all that the store is as it was', () => {
   assert.deepEqual(
     new Map(store.tables()),
@@ -186,197 +179,4 @@ test('after all that the store is as it was', () => {
   )
   for (const each of [table, sorted]) assert.deepEqual([...each], [['a', '1']])
   assert.equal(bytes.size, 0)
-})
-
-// --- random ones
-
-const ROUNDS = Number(process.env.TWINDEX_STRESS ?? 1) * 4000
-
-const random = (count) => Math.floor(Math.random() * count)
-const pick = (items) => items[random(items.length)]
-
-const detached = new Uint8Array(4)
-structuredClone(detached.buffer, { transfer: [detached.buffer] })
-const revoked = Proxy.revocable([], {})
-revoked.revoke()
-const fails = (what) => () => {
-  throw new RangeError(what, { cause: 'ours' })
-}
-
-const VALUES = [
-  ...[
-    undefined,
-    null,
-    true,
-    0,
-    -0,
-    1,
-    -1,
-    1.5,
-    2 ** 31,
-    2 ** 32,
-    2 ** 53,
-    1e300,
-    Number.NaN,
-    Number.POSITIVE_INFINITY,
-  ],
-  ...['', 'a', 'key', '\ud800', 'ä€', '\0', 'x'.repeat(70_000), 'hash', 'sorted', 'str', 'tuple', 'none'],
-  ...[
-    0n,
-    1n,
-    -(2n ** 63n),
-    2n ** 64n,
-    Symbol('s'),
-    Symbol.iterator,
-    [],
-    ['a'],
-    ['a', 'b'],
-    ['a', 'b', 'c'],
-    [[[1]]],
-  ],
-  ...[
-    [['a', 'b']],
-    [['a', 1]],
-    [[BYTES, BYTES]],
-    [['a', undefined, 'b']],
-    Array(3),
-    new Set(['a']),
-    new Map([['a', 'b']]),
-  ],
-  ...[
-    Buffer.alloc(0),
-    Buffer.from('key'),
-    new Uint8Array(70_000),
-    new DataView(new ArrayBuffer(3)),
-    detached,
-  ],
-  ...[
-    new Uint8Array(new SharedArrayBuffer(8)),
-    new Float64Array(2),
-    new ArrayBuffer(4),
-    { length: 3 },
-    revoked.proxy,
-  ],
-  ...[
-    {},
-    { toString: () => 'key' },
-    { toJSON: () => undefined },
-    { gte: 'a' },
-    { gt: 'a', gte: 'b' },
-    { limit: -1 },
-  ],
-  ...[
-    { prefix: 'a' },
-    { reverse: 1 },
-    { limit: 3 },
-    { index: 'sorted' },
-    { keys: 'int' },
-    { values: {} },
-    { signal: 1 },
-  ],
-  ...[
-    () => 'a',
-    () => undefined,
-    () => ({}),
-    new Date(),
-    /a/,
-    new Error('e'),
-    Promise.resolve(),
-    new WeakMap(),
-  ],
-  Object.defineProperty({}, 'gte', { get: fails('of the getter'), enumerable: true }),
-  { [Symbol.iterator]: fails('of the iterator') },
-]
-
-/** An error that tells a program what was wrong, or the one that the argument itself threw. */
-function assertTyped(error, call) {
-  const isOurs = error?.cause === 'ours'
-  // A proxy that was revoked, and the iterator of an array whose memory is gone.
-  const isOfTheirs = error instanceof TypeError && /revoked|values on a detached/.test(error.message)
-  if (isOurs || isOfTheirs) return
-  assert.ok(error instanceof Error, `${call}: ${String(error)}`)
-  assert.match(String(error.code), /^TWINDEX_/, `${call}: ${error.stack}`)
-  assert.notEqual(error.code, 'TWINDEX_BUG', `${call}: ${error.stack}`)
-  const Class = { TWINDEX_TYPE: TypeError, TWINDEX_RANGE: RangeError }[error.code] ?? TwindexError
-  assert.ok(error instanceof Class, `${call}: ${error.stack}`)
-}
-
-/** Every method, getters aside, of an object's class and of what it extends. */
-function methodsOf({ prototype }) {
-  const names = []
-  for (let at = prototype; at !== Object.prototype; at = Object.getPrototypeOf(at)) {
-    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
-      if (typeof value === 'function' && name !== 'constructor') names.push(name)
-    }
-  }
-  return names
-}
-
-/** Those that end the object, or wait for a disk, have tests of their own. */
-const APART = ['close', 'closeSync', 'save', 'saveSync', 'flush', 'compact', 'dump', 'refresh', 'follow']
-
-const KEYS = ['str', 'bytes', 'view', 'int', 'bigint', 'tuple']
-const CODECS = [...KEYS.slice(0, 5), 'json', 'msgpack']
-
-test('every call takes any argument, or refuses it by a typed error', async () => {
-  const store = new Store({ memoryLimit: 2 ** 26 })
-  for (let round = 0; round < ROUNDS; round++) {
-    const index = pick(['hash', 'sorted'])
-    const codecs = { keys: pick(KEYS), values: pick(CODECS) }
-    // A table remembers its codecs, so each choice of them has its own.
-    const name = JSON.stringify(codecs)
-    const table = store.table(`${index} ${name}`, { index, ...codecs })
-    const other = index === 'sorted' ? table.cursor() : store.cache(`cache ${name}`, { ...codecs, max: 100 })
-    const target = pick([store, table, table, table, store.batch(), other])
-    const method = pick(methodsOf(target.constructor).filter((each) => !APART.includes(each)))
-    try {
-      const result = target[method](...Array.from({ length: random(4) }, () => pick(VALUES)))
-      if (result instanceof Promise) await result
-      if (typeof result?.next === 'function') for (let step = 0; step < 3; step++) result.next()
-    } catch (error) {
-      assertTyped(error, `${target.constructor.name}.${method} of ${name}`)
-    }
-    if (round % 500 !== 0) continue
-    for (const [kept, index] of store.tables()) {
-      const seen = store.table(kept, { index, keys: 'bytes', values: 'bytes' })
-      assert.equal([...seen].length, seen.size)
-      if (!/^(hash|sorted) /.test(kept)) store.dropTable(kept)
-    }
-  }
-})
-
-test('every function and constructor takes any argument, or refuses it by a typed error', async () => {
-  for (const value of VALUES) {
-    const isPath = typeof value === 'string'
-    for (const other of VALUES.slice(0, 40)) {
-      for (const make of [
-        () => new Store(value),
-        () => new Table(value, other),
-        () => new Cursor(value, other),
-        () => new Batch(value, other),
-        () => new Cache(value, other),
-        () => new Cache({ max: value, ttl: other }),
-        () => (isPath ? undefined : openSync(value, other)),
-        () => (isPath ? undefined : Store.loadSync(value)),
-      ]) {
-        try {
-          make()?.closeSync?.()
-        } catch (error) {
-          assertTyped(error, `${make}`)
-        }
-      }
-    }
-    if (isPath) continue
-    for (const promise of [
-      open(value),
-      check(value),
-      recover(value, value),
-      new Store().save(value ?? null),
-    ]) {
-      await assert.rejects(promise, (error) => {
-        assertTyped(error, 'a promise')
-        return true
-      })
-    }
-  }
 })

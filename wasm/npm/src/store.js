@@ -36,6 +36,8 @@ export function storeClass(core, Cache = cacheClass(core)) {
     #handle
     #limit
     #closed = false
+    /** The tables that were opened last, by their names: opening one again takes no other of the module's handles. */
+    #tables = new Map()
     /** What is being computed for caches, by their names. */
     #computations = new Map()
 
@@ -66,6 +68,11 @@ export function storeClass(core, Cache = cacheClass(core)) {
       readString(index, 'an index')
       readBoolean(create, 'create')
       const named = readCodecs(read)
+      const known = this.#tables.get(name)
+      if (known?.index === index && known.keys === named.keys && known.values === named.values) {
+        const table = known.table.deref()
+        if (table && core.exports.twindex_codecs(known.handle) === 0) return table
+      }
       const places = putTexts(core, {
         "table's name": name,
         "index's name": index,
@@ -80,7 +87,9 @@ export function storeClass(core, Cache = cacheClass(core)) {
         const remembered = new Block(core).pair(names, PAIRS)
         const { keys, values } = rememberedCodecs(name, named, remembered)
         const codecs = { keys: placed(keys), values: placed(values) }
-        return openTable(core, this, { name, index, names: remembered, codecs }, handle)
+        const table = openTable(core, this, { name, index, names: remembered, codecs }, handle)
+        this.#tables.set(name, { ...named, index, handle, table: new WeakRef(table) })
+        return table
       } catch (error) {
         twindex_close(handle)
         throw error
@@ -122,6 +131,7 @@ export function storeClass(core, Cache = cacheClass(core)) {
 
     dropTable(name) {
       const length = putText(core, 0, readString(name, "a table's name"), "table's name")
+      this.#tables.delete(name)
       return core.status(core.exports.twindex_drop_table(this.#handle, core.input, length)) === 1
     }
 
