@@ -4,7 +4,7 @@
 //   const store = await open('app')
 
 import { IndexedFiles, PrivateFiles } from './src/browser/storage.js'
-import { checkKept, openKept, recoverKept, renameKept } from './src/browser/store.js'
+import { checkKept, isKept, openKept, recoverKept, renameKept } from './src/browser/store.js'
 import { instantiate } from './src/loader.js'
 import { describe, makeError, rangeError, typeError } from './src/shared/errors.js'
 import { readBoolean, readOptions } from './src/shared/options.js'
@@ -31,6 +31,8 @@ function checkName(name) {
     )
   }
 }
+
+const loadCore = () => instantiate(undefined, MODULE)
 
 function placeIn(storage) {
   const Place =
@@ -75,7 +77,12 @@ export async function open(name, options) {
 /** The names of the stores that are kept in a storage. */
 export async function list(options) {
   const { storage } = readOptions(options, 'list', ['storage'])
-  return (await placeIn(storage).names()).sort()
+  const Place = placeIn(storage)
+  const names = []
+  for (const [name, isBegun] of await Place.names()) {
+    if (!isBegun || (await isKept(new Place(name), loadCore))) names.push(name)
+  }
+  return names.sort()
 }
 
 /** Removes a store that nobody has open for writing; whether there was one. */
@@ -83,7 +90,7 @@ export async function remove(name, options) {
   checkName(name)
   const place = placeOf(name, readOptions(options, 'remove', ['storage']).storage)
   return leading([name], async () => {
-    const isThere = (await place.list()).length > 0
+    const isThere = await isKept(place, loadCore)
     await place.destroy()
     return isThere
   })
@@ -95,7 +102,9 @@ export async function rename(name, to, options) {
   checkName(to)
   const { storage } = readOptions(options, 'rename', ['storage'])
   if (name === to) throw makeError('TWINDEX_IO', 'there is a store of this name already')
-  return leading([name, to], () => renameKept(placeOf(name, storage), placeOf(to, storage)))
+  return leading([name, to], async () =>
+    renameKept(await loadCore(), placeOf(name, storage), placeOf(to, storage)),
+  )
 }
 
 /** Reads the file of the store of this name, and verifies every checksum. */

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { load } from 'twindex-wasm'
 import { PrivateFiles } from '../src/browser/storage.js'
-import { checkKept, openKept, recoverKept, renameKept } from '../src/browser/store.js'
+import { checkKept, isKept, openKept, recoverKept, renameKept } from '../src/browser/store.js'
 import { instantiate } from '../src/loader.js'
 
 const { Store } = await load()
@@ -55,6 +55,11 @@ class Place {
         if (this.failsToFlush) throw new Error('the disk is gone')
         if (this.isPrompt) return this.#fails('flush')
         return new Promise(setImmediate).then(() => this.#fails('flush'))
+      },
+      discard: () => {
+        fail()
+        this.files.set(number, new Uint8Array(0))
+        if (this.isPrompt) this.#fails('flush')
       },
       close: () => void this.opened--,
     }
@@ -667,6 +672,15 @@ test('a compaction that fails leaves no file, and the store goes on in the one b
       const store = await open(place, { durability: 'everysec' })
       const table = store.table('t').set('a', '1')
       place.failing = step
+      if (isPrompt && step === 'flush') {
+        // The new file may be whole, so the store cannot go back to the old one.
+        await assert.rejects(store.compact(), { code: 'TWINDEX_LOG_FAILED' })
+        place.failing = undefined
+        assert.throws(() => table.set('b', '2'), { code: 'TWINDEX_LOG_FAILED' })
+        await assert.rejects(store.close(), { code: 'TWINDEX_LOG_FAILED' })
+        assert.deepEqual([...(await open(place, { readOnly: true })).table('t')], [['a', '1']])
+        continue
+      }
       await assert.rejects(store.compact(), { code: 'TWINDEX_IO', message: /no space is left/ }, step)
       place.failing = undefined
       assert.deepEqual([place.files.size, place.opened], [1, 1], step)
@@ -813,7 +827,10 @@ test('a recovery or a new name for which there is no room leaves nothing behind'
   const store = await open(place)
   store.table('t').set('a', '1')
   await store.close()
-  const ways = [async () => recoverKept(await core(), place, to), () => renameKept(place, to)]
+  const ways = [
+    async () => recoverKept(await core(), place, to),
+    async () => renameKept(await core(), place, to),
+  ]
   for (const way of ways) {
     for (const step of ['create', 'append', 'flush']) {
       to.failing = step
@@ -825,4 +842,67 @@ test('a recovery or a new name for which there is no room leaves nothing behind'
     assert.equal((await open(to, { readOnly: true })).table('t').get('a'), '1')
     to.files.clear()
   }
+})
+
+test('a store that went back to its old file never finds the new one whole', async () => {
+  for (const isPrompt of [true, false]) {
+    for (const step of ['append', 'flush']) {
+      const place = new Place()
+      place.isPrompt = isPrompt
+      const store = await open(place)
+      const table = store.table('t').set('a', '1')
+      place.failing = step
+      // The tab ends before it has removed the new file.
+      place.remove = () => new Promise(() => {})
+      store.compact().catch(() => {})
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      place.failing = undefined
+      try {
+        table.set('b', '2')
+        await store.flush()
+      } catch (error) {
+        assert.equal(error.code, 'TWINDEX_LOG_FAILED')
+        continue
+      }
+      const after = new Place()
+      after.files = new Map(place.files)
+      assert.equal((await open(after)).table('t').size, 2, step)
+    }
+  }
+})
+
+test('a name that was begun and never finished is free in every call', async () => {
+  const [begun, source] = [new Place(), new Place()]
+  const store = await open(source)
+  store.table('t').set('a', '1')
+  await store.close()
+  const part = source.bytes.slice(0, 40)
+  for (const files of [
+    [[0, new Uint8Array(0)]],
+    [
+      [0, new Uint8Array(0)],
+      [1, part],
+    ],
+  ]) {
+    const reset = () => {
+      begun.files = new Map(files)
+      return core()
+    }
+    await reset()
+    assert.equal(await isKept(begun, core), false)
+    await assert.rejects(checkKept(await reset(), begun), { code: 'TWINDEX_IO' })
+    await assert.rejects(renameKept(await reset(), begun, new Place()), { code: 'TWINDEX_IO' })
+    await recoverKept(await reset(), source, begun)
+    assert.deepEqual([...(await open(begun, { readOnly: true })).table('t')], [['a', '1']])
+    await reset()
+    assert.equal((await open(begun)).table('t').size, 0)
+  }
+  // The sign alone says nothing where a whole file is.
+  begun.files = new Map([
+    [0, new Uint8Array(0)],
+    [1, source.bytes],
+  ])
+  assert.equal(await isKept(begun, core), true)
+  assert.equal((await open(begun)).table('t').size, 1)
+  assert.equal(begun.files.has(0), false)
 })

@@ -2,12 +2,13 @@
 //
 //   list()                     the numbers that there are; 0 is a sign that the first file was begun and nothing is kept yet
 //   read(number)               the bytes of a file, of which the end may be cut
-//   create(number)             a new file, with append(bytes), flush() and close(), which return a promise where they cannot do it at once
+//   create(number)             a new file, with append(bytes), flush() and close(), which return a promise where they cannot do it at once, and
+//                              with discard(), after which nobody finds anything in it, or which throws
 //   open(number, end, bytes)   such a file to go on behind `end`, where it has `bytes`; `undefined` where that cannot be
 //   remove(number)
 //   destroy()                  removes all
 //
-// A class of them has isHere() and names(), the names under which something is kept.
+// A class of them has isHere() and names(), the names under which something is kept, each with whether the sign is there.
 
 const SUFFIX = '.twx'
 const FILE = /^(.+)\.(0|[1-9]\d{0,14})\.twx$/
@@ -35,13 +36,14 @@ export class PrivateFiles {
   }
 
   static async names() {
-    const names = new Set()
-    for await (const [encoded] of files(await navigator.storage.getDirectory())) {
+    const names = new Map()
+    for await (const [encoded, number] of files(await navigator.storage.getDirectory())) {
       try {
-        names.add(decodeURIComponent(encoded))
+        const name = decodeURIComponent(encoded)
+        names.set(name, number === 0 || names.get(name) === true)
       } catch {} // a file of some other program
     }
-    return [...names]
+    return names
   }
 
   constructor(name) {
@@ -109,6 +111,10 @@ export class PrivateFiles {
         const size = file.getSize()
         if (size < end) throw new Error(`the disk has ${size} bytes of the ${end} that were written`)
       },
+      discard() {
+        file.truncate(0)
+        file.flush()
+      },
       close: () => void file.close(),
     }
   }
@@ -144,7 +150,8 @@ export class IndexedFiles {
 
   static async names() {
     const names = (await indexedDB.databases()).map(({ name }) => name)
-    return names.filter((name) => name.startsWith(BASE)).map((name) => name.slice(BASE.length))
+    const mine = names.filter((name) => name.startsWith(BASE))
+    return new Map(mine.map((name) => [name.slice(BASE.length), false]))
   }
 
   constructor(name) {
@@ -226,7 +233,11 @@ export class IndexedFiles {
       return writing
     }
     const close = () => flush().finally(() => this.#writing--)
-    return { append: (bytes) => void pending.push(bytes.slice()), flush, close }
+    const discard = () => {
+      pending = []
+    }
+    // Pieces are written whole or not at all, and none after one that was not.
+    return { append: (bytes) => void pending.push(bytes.slice()), flush, discard, close }
   }
 
   async remove(number) {

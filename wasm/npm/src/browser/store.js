@@ -71,33 +71,45 @@ function openNewest(core, place, limit, readOnly) {
   })
 }
 
+/** Whether a file was ever finished. One that is damaged may have been. */
+function isFinished(core, bytes, limit) {
+  try {
+    const opened = openFile(core, bytes, limit)
+    if (opened !== undefined) core.exports.twindex_close(opened.handle)
+    return opened !== undefined
+  } catch {
+    return true
+  }
+}
+
+/** Whether there is a store in a place: where there is the sign, one of the files beside it must have been finished. */
+export async function isKept(place, load) {
+  const numbers = await newestFirst(place)
+  if (!numbers.includes(BEGUN)) return numbers.length > 0
+  const core = await load()
+  for (const number of numbers) {
+    if (number !== BEGUN && isFinished(core, await place.read(number))) return true
+  }
+  return false
+}
+
 /** The bytes of the newest file that was finished, damaged or not; where there is none, of the newest. */
 async function newestAsItIs(core, place, limit) {
-  const isFinished = (bytes) => {
-    try {
-      const opened = openFile(core, bytes, limit)
-      if (opened !== undefined) core.exports.twindex_close(opened.handle)
-      return opened !== undefined
-    } catch {
-      return true
-    }
-  }
   checkFiles(core)
+  await checkFound(core, place)
   return reading(async () => {
-    const numbers = await newestFirst(place)
-    checkFound(numbers)
-    const kept = numbers.filter((number) => number !== BEGUN)
-    const files = await Promise.all(kept.map((number) => place.read(number)))
-    const finished = files.find(isFinished)
-    if (finished === undefined && kept.length < numbers.length) checkFound([])
-    return { bytes: finished ?? files[0], isFinished: finished !== undefined }
+    const numbers = (await newestFirst(place)).filter((number) => number !== BEGUN)
+    const files = await Promise.all(numbers.map((number) => place.read(number)))
+    const finished = files.find((bytes) => isFinished(core, bytes, limit))
+    if (files.length > 0) return { bytes: finished ?? files[0], isFinished: finished !== undefined }
+    throw noStore()
   })
 }
 
-function checkFound(numbers) {
-  if (numbers.every((number) => number === BEGUN)) {
-    throw makeError('TWINDEX_IO', 'there is no store of this name')
-  }
+const noStore = () => makeError('TWINDEX_IO', 'there is no store of this name')
+
+async function checkFound(core, place) {
+  if (!(await reading(() => isKept(place, () => core)))) throw noStore()
 }
 
 /** What `check` of a store that is kept says, which nobody need have open. */
@@ -111,25 +123,27 @@ export async function checkKept(core, place, options) {
 /** Saves what is left of a store in another place, where none is yet. */
 export async function recoverKept(core, place, to, options) {
   const { bytes } = await newestAsItIs(core, place, readLimit(options?.memoryLimit))
-  await checkFree(to)
+  await checkFree(core, to)
   const { file, ...recovery } = recover(core, bytes, options)
   await beginning(to, () => writeFile(to, 1, file))
   return recovery
 }
 
 /** Gives the files of a store another name, under which there is none yet. Until all are there, the old ones stay. */
-export async function renameKept(place, to) {
-  const numbers = await newestFirst(place)
-  checkFound(numbers)
-  await checkFree(to)
+export async function renameKept(core, place, to) {
+  await checkFound(core, place)
+  await checkFree(core, to)
   await beginning(to, async () => {
-    for (const number of numbers) await writeFile(to, number, await place.read(number))
+    for (const number of await newestFirst(place)) {
+      if (number !== BEGUN) await writeFile(to, number, await place.read(number))
+    }
   })
   await place.destroy()
 }
 
-async function checkFree(place) {
-  if ((await place.list()).length > 0) throw makeError('TWINDEX_IO', 'there is a store of this name already')
+async function checkFree(core, place) {
+  if (await isKept(place, () => core)) throw makeError('TWINDEX_IO', 'there is a store of this name already')
+  await place.destroy()
 }
 
 /** Makes the first file of a store. Should the tab die meanwhile, a sign says that nothing is lost with what it left. */
@@ -153,6 +167,16 @@ async function writeFile(place, number, bytes) {
     await file.flush()
   } finally {
     await file.close()
+  }
+}
+
+/** Discards a file that could not be written; whether that could be done. */
+function isDiscarded(file) {
+  try {
+    file.discard()
+    return true
+  } catch {
+    return false
   }
 }
 
@@ -222,9 +246,16 @@ function keptClass(core) {
     }
 
     closeSync() {
-      this.#closing ??= this.#close() ?? Promise.resolve()
-      // Where the place cannot close at once, `close` tells how it went.
-      this.#closing.catch(() => {})
+      if (this.#closing !== undefined) return
+      try {
+        this.#closing = this.#close() ?? Promise.resolve()
+      } catch (error) {
+        this.#closing = Promise.reject(error)
+        throw error
+      } finally {
+        // Where the place cannot close at once, `close` tells how it went.
+        this.#closing.catch(() => {})
+      }
     }
 
     #close() {
@@ -342,7 +373,8 @@ class Log {
       const flushed = made.flush()
       if (flushed !== undefined) await flushed
     } catch (error) {
-      const isBack = this.#store !== undefined && core.exports.twindex_file_failed(this.#store) === 1
+      const isBack =
+        isDiscarded(made) && this.#store !== undefined && core.exports.twindex_file_failed(this.#store) === 1
       if (!isBack && before[0] !== undefined) this.#failed(error)
       ;[this.#file, this.#end, this.#noted, this.#most] = before
       throw error
