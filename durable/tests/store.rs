@@ -393,8 +393,9 @@ fn a_file_is_smaller_once_it_is_compacted() {
         let (folder, path) = folder();
         let store = Options::new().durability(durability).compact_by_hand(true).open(&path).unwrap();
         let table = store.table("t", Index::Sorted).unwrap();
+        // The file keeps a mebibyte of changes.
         for round in 0..50 {
-            let pairs: Vec<_> = (0..100).map(|key| (format!("{key:04}"), format!("{round}"))).collect();
+            let pairs: Vec<_> = (0..100).map(|key| (format!("{key:04}"), vec![round; 1000])).collect();
             table.upsert_many(&pairs).unwrap();
         }
         let before = store.stats();
@@ -402,7 +403,7 @@ fn a_file_is_smaller_once_it_is_compacted() {
         store.compact_with(|progress| told = progress.pairs).unwrap();
         assert_eq!(told, 100);
         let after = store.stats();
-        assert!(after.dump_bytes + after.log_bytes < before.log_bytes / 10, "{before:?} {after:?}");
+        assert!(after.dump_bytes + after.log_bytes < before.log_bytes / 4, "{before:?} {after:?}");
         // A head, and the position that the log goes on from.
         assert_eq!((after.compactions, after.log_bytes), (1, 12 + 17));
         table.insert("new", "1").unwrap();
