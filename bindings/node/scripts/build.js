@@ -1,19 +1,25 @@
-// Builds the native module with cargo and puts it beside index.js.
+// Builds a package's native module with cargo and puts it beside its index.js, and what all packages share into its lib/shared:
+//
+//   node scripts/build.js [--dev] [FOLDER]
+//
+// FOLDER is this package unless told. `--dev` builds without optimising.
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, renameSync } from 'node:fs'
+import { copyFileSync, readFileSync, renameSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { share } from '../../js/share.js'
-import { built, root, shared } from './platform.js'
+import { root } from './platform.js'
+
+const isDev = process.argv.includes('--dev')
+const folder = resolve(process.argv.slice(2).find((word) => !word.startsWith('-')) ?? root)
+const { files } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+const file = files.find((name) => name.endsWith('.node'))
+/** `twindex-node` makes `twindex.node`. */
+const crate = file.replace('.', '-')
 
 /** The file that cargo made, wherever its target folder is. */
 function cargoBuild() {
-  const flags = [
-    'build',
-    '--release',
-    '--package',
-    'twindex-node',
-    '--message-format',
-    'json-render-diagnostics',
-  ]
+  const flags = ['build', '--package', crate, '--message-format', 'json-render-diagnostics']
+  if (!isDev) flags.push('--release')
   const cargo = spawnSync('cargo', flags, {
     cwd: root,
     encoding: 'utf8',
@@ -28,23 +34,22 @@ function cargoBuild() {
   if (cargo.error) throw cargo.error
   if (cargo.status !== 0)
     throw new Error(`twindex: cargo build failed (${cargo.signal ?? `exit ${cargo.status}`})`)
-  const messages = cargo.stdout
-    .split('\n')
-    .filter((line) => line.startsWith('{'))
+  const lines = cargo.stdout.split('\n').filter((line) => line.startsWith('{'))
+  const artifact = lines
     .map((line) => JSON.parse(line))
-  const artifact = messages.find(
-    ({ reason, target }) => reason === 'compiler-artifact' && target.name === 'twindex_node',
-  )
-  const library = artifact?.filenames.find((file) => /\.(so|dylib|dll)$/.test(file))
+    .find(
+      ({ reason, target }) => reason === 'compiler-artifact' && target.name === crate.replaceAll('-', '_'),
+    )
+  const library = artifact?.filenames.find((name) => /\.(so|dylib|dll)$/.test(name))
   if (library === undefined) throw new Error('twindex: cargo build made no library')
   return library
 }
 
-share(shared)
+share(join(folder, 'lib/shared'))
 console.error('twindex: building the native module with cargo (a minute or two the first time)')
 const library = cargoBuild()
 // In one step, because a process may have the old one mapped.
-const beside = `${built}.${process.pid}`
-copyFileSync(library, beside)
-renameSync(beside, built)
+const built = join(folder, file)
+copyFileSync(library, `${built}.${process.pid}`)
+renameSync(`${built}.${process.pid}`, built)
 console.error(`twindex: built ${built}`)

@@ -2,35 +2,17 @@
 // what it prints.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { test } from 'node:test'
+import { folder, here } from './helpers.js'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
+const root = here('..')
 const guide = join(root, '../../docs/node')
-const folder = mkdtempSync(join(tmpdir(), 'twindex-docs-'))
-after(() => rmSync(folder, { recursive: true }))
 mkdirSync(join(folder, 'node_modules'))
 symlinkSync(root, join(folder, 'node_modules/twindex'), 'junction')
-for (const name of [
-  'keyv',
-  'express',
-  'express-session',
-  'unstorage',
-  '@nestjs',
-  'reflect-metadata',
-  '@types',
-]) {
+const PACKAGES = ['keyv', 'express', 'express-session', 'unstorage', '@nestjs', 'reflect-metadata', '@types']
+for (const name of PACKAGES) {
   symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name), 'junction')
 }
 

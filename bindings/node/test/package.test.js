@@ -11,16 +11,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { before, test } from 'node:test'
 import { platform } from '../lib/shared/platform.js'
+import { folder, here } from './helpers.js'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
-const folder = mkdtempSync(join(tmpdir(), 'twindex-'))
+const root = here('..')
 const installed = join(folder, 'node_modules', 'twindex')
-after(() => rmSync(folder, { recursive: true }))
 
 const npm = (cwd, ...flags) =>
   execFileSync('npm', flags, {
@@ -66,22 +63,12 @@ test('the packages have what they need, and nothing else', () => {
     main.files.filter((path) => isStray(path) || path.endsWith('.node')),
     [],
   )
-  for (const name of [
-    'index.js',
-    'index.d.ts',
-    'level.js',
-    'keyv.d.ts',
-    'unstorage.d.ts',
-    'express-session.d.ts',
-    'lib/native.js',
-    'lib/shared/codecs.js',
-    'lib/shared/types.d.ts',
-    'scripts/cli.js',
-    'README.md',
-    ...LICENCES,
-  ]) {
+  const code = ['index.js', 'level.js', 'lib/native.js', 'lib/shared/codecs.js', 'scripts/cli.js']
+  const typings = ['index', 'keyv', 'unstorage', 'express-session', 'lib/shared/types'].map(
+    (name) => `${name}.d.ts`,
+  )
+  for (const name of [...code, ...typings, 'README.md', ...LICENCES])
     assert.ok(main.files.includes(name), name)
-  }
   assert.deepEqual(native.files.toSorted(), [...LICENCES, 'README.md', 'package.json', 'twindex.node'])
   const published = JSON.parse(readFileSync(join(folder, 'release/twindex/package.json'), 'utf8'))
   assert.equal(published.scripts, undefined, 'nothing runs when it is installed')
@@ -160,20 +147,13 @@ test('an adapter finds its peer where the program is, and says what to do where 
   mkdirSync(modules, { recursive: true })
   symlinkSync(join(own, 'twindex'), join(modules, 'twindex'), 'junction')
   const program = "import { TwindexLevel } from 'twindex/level'; new TwindexLevel()"
-  const use = () =>
-    spawnSync(process.execPath, ['--input-type=module', '-e', program], {
-      cwd: join(own, 'project'),
-      encoding: 'utf8',
-    })
-  assert.match(
-    use().stderr,
-    /twindex\/level needs the package abstract-level.*npm install abstract-level.*--install-links/,
-  )
-  symlinkSync(
-    realpathSync(join(root, 'node_modules/abstract-level')),
-    join(modules, 'abstract-level'),
-    'junction',
-  )
+  const options = { cwd: join(own, 'project'), encoding: 'utf8' }
+  const use = () => spawnSync(process.execPath, ['--input-type=module', '-e', program], options)
+  const isTold =
+    /twindex\/level needs the package abstract-level.*npm install abstract-level.*--install-links/
+  assert.match(use().stderr, isTold)
+  const level = realpathSync(join(root, 'node_modules/abstract-level'))
+  symlinkSync(level, join(modules, 'abstract-level'), 'junction')
   const { status, stderr } = use()
   assert.equal(status, 0, stderr)
 })

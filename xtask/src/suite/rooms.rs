@@ -196,7 +196,9 @@ fn cluster(suite: &Suite) -> Vec<Job<'_>> {
     let node: Job<'_> = Box::new(|steps| {
         let folder = "bindings/node-cluster";
         steps.must("cluster: Node package", |log| {
-            log.run(&mut suite.command(folder, "CARGO_TARGET_DIR={target} node scripts/build.js --dev"))
+            log.run(
+                &mut suite.command(folder, "CARGO_TARGET_DIR={target} node ../node/scripts/build.js --dev ."),
+            )
         })?;
         with_servers("cluster: npm test", folder, "npm test", suite, steps);
         // The linter is the other package's.
