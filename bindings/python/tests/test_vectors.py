@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -42,126 +41,78 @@ def plain(result: Any) -> Any:
 
 
 class Runner:
-    """One store, its open tables and cursors, and a method for each step."""
+    """One store, its open tables and cursors."""
 
     def __init__(self, index: Index | None) -> None:
         self.store = twindex.Store()
-        self.tables: dict[str, twindex.Table[Any, Any]] = {}
-        self.cursors: dict[str, twindex.Cursor[Any, Any]] = {}
+        self.tables: dict[str, Any] = {}
+        self.cursors: dict[str, Any] = {}
         if index is not None:
-            self.tables["t"] = self.store.table("t", index=index, keys="bytes", values="bytes")
+            self.open("t", index)
+
+    def open(self, name: str, index: Index) -> None:
+        self.tables[name] = self.store.table(name, index=index, keys="bytes", values="bytes")
 
     def run(self, step: Step) -> Any:
-        do = step["do"]
-        name = f"do_{do}"
-        assert hasattr(self, name), f"no such step: {do}"
-        method: Callable[[Step], Any] = getattr(self, name)
-        return method(step)
-
-    def table(self, step: Step) -> twindex.Table[Any, Any]:
-        return self.tables[step.get("table", "t")]
-
-    def arguments(self, step: Step, *names: str) -> list[Any]:
-        return [decoded(step[name]) for name in names]
-
-    def verb(self, step: Step, *names: str) -> Any:
-        return getattr(self.table(step), step["do"])(*self.arguments(step, *names))
-
-    def do_pair(self, step: Step) -> Any:
-        return self.verb(step, "key", "value")
-
-    def do_key(self, step: Step) -> Any:
-        return self.verb(step, "key")
-
-    def do_pairs(self, step: Step) -> Any:
-        return self.verb(step, "pairs")
-
-    def do_keys(self, step: Step) -> Any:
-        return self.verb(step, "keys")
-
-    do_insert = do_replace = do_upsert = do_pair
-    do_delete = do_select = do_contains = do_key
-    do_insert_many = do_replace_many = do_upsert_many = do_pairs
-    do_delete_many = do_select_many = do_contains_many = do_keys
-
-    def do_increment(self, step: Step) -> Any:
-        return self.table(step).increment(decoded(step["key"]), step["by"])
-
-    def do_increment_many(self, step: Step) -> Any:
-        return self.table(step).increment_many([(decoded(key), by) for key, by in step["amounts"]])
-
-    def do_compare_and_swap(self, step: Step) -> Any:
-        return self.verb(step, "key", "expected", "new")
-
-    def do_compare_and_swap_many(self, step: Step) -> Any:
-        return self.verb(step, "swaps")
-
-    def do_alter(self, step: Step) -> Any:
-        def change(value: bytes | None) -> object:
-            if "append" in step:
-                suffix: bytes = decoded(step["append"])
-                return (value or b"") + suffix
-            return twindex.DELETE if "remove" in step else twindex.KEEP
-
-        return self.table(step).alter(decoded(step["key"]), change)
-
-    def do_len(self, step: Step) -> Any:
-        return len(self.table(step))
-
-    def do_clear(self, step: Step) -> Any:
-        return self.table(step).clear()
-
-    def do_iter(self, step: Step) -> Any:
-        return sorted(self.table(step).items())
-
-    def range_of(self, step: Step) -> dict[str, Any]:
-        return {name: decoded(step[name]) for name in RANGE_OPTIONS if name in step}
-
-    def do_scan(self, step: Step) -> Any:
-        options = {name: step[name] for name in ("reverse", "limit") if name in step}
-        return list(self.table(step).scan(**self.range_of(step), **options))
-
-    def do_cursor(self, step: Step) -> Any:
-        self.cursors[step["id"]] = self.table(step).cursor(**self.range_of(step))
-
-    def do_next(self, step: Step) -> Any:
-        return getattr(self.cursors[step["id"]], step["do"])()
-
-    def do_next_many(self, step: Step) -> Any:
-        return getattr(self.cursors[step["id"]], step["do"])(step["limit"])
-
-    do_scan_asc_next = do_scan_desc_next = do_next
-    do_scan_asc_next_many = do_scan_desc_next_many = do_next_many
-
-    def do_table(self, step: Step) -> Any:
-        self.tables[step["name"]] = self.store.table(
-            step["name"], index=step["index"], keys="bytes", values="bytes"
-        )
-
-    def do_tables(self, step: Step) -> Any:
-        del step
-        return self.store.tables()
-
-    def do_drop_table(self, step: Step) -> Any:
-        return self.store.drop_table(step["name"])
-
-    def do_memory_limit(self, step: Step) -> Any:
-        self.store.memory_limit = step["bytes"]
-
-    def do_reload(self, step: Step) -> Any:
-        del step
-        self.store = twindex.Store.load(self.store.dump())
-        self.tables = {
-            name: self.store.table(name, index=index, keys="bytes", values="bytes")
-            for name, index in self.store.tables()
-        }
-
-    def do_load(self, step: Step) -> Any:
-        twindex.Store.load(decoded(step["bytes"]))
-
-    def do_close(self, step: Step) -> Any:
-        del step
-        return self.store.close()
+        table: Any = self.tables.get(step.get("table", "t"))
+        bounds = {name: decoded(step[name]) for name in RANGE_OPTIONS if name in step}
+        match step:
+            case {"do": "insert" | "replace" | "upsert" as verb, "key": key, "value": value}:
+                return getattr(table, verb)(decoded(key), decoded(value))
+            case {"do": "delete" | "select" | "contains" as verb, "key": key}:
+                return getattr(table, verb)(decoded(key))
+            case {"do": "insert_many" | "replace_many" | "upsert_many" as verb, "pairs": pairs}:
+                return getattr(table, verb)(decoded(pairs))
+            case {"do": "delete_many" | "select_many" | "contains_many" as verb, "keys": keys}:
+                return getattr(table, verb)(decoded(keys))
+            case {"do": "increment", "key": key, "by": by}:
+                return table.increment(decoded(key), by)
+            case {"do": "increment_many", "amounts": amounts}:
+                return table.increment_many([(decoded(key), by) for key, by in amounts])
+            case {"do": "compare_and_swap", "key": key, "expected": expected, "new": new}:
+                return table.compare_and_swap(decoded(key), decoded(expected), decoded(new))
+            case {"do": "compare_and_swap_many", "swaps": swaps}:
+                return table.compare_and_swap_many(decoded(swaps))
+            case {"do": "alter", "key": key, "append": suffix}:
+                return table.alter(decoded(key), lambda value: (value or b"") + decoded(suffix))
+            case {"do": "alter", "key": key}:
+                answer = twindex.DELETE if "remove" in step else twindex.KEEP
+                return table.alter(decoded(key), lambda _: answer)
+            case {"do": "len"}:
+                return len(table)
+            case {"do": "clear"}:
+                return table.clear()
+            case {"do": "iter"}:
+                return sorted(table.items())
+            case {"do": "scan"}:
+                options = {name: step[name] for name in ("reverse", "limit") if name in step}
+                return list(table.scan(**bounds, **options))
+            case {"do": "cursor", "id": cursor}:
+                self.cursors[cursor] = table.cursor(**bounds)
+            case {"do": "scan_asc_next" | "scan_desc_next" as verb, "id": cursor}:
+                return getattr(self.cursors[cursor], verb)()
+            case {"do": "scan_asc_next_many" | "scan_desc_next_many" as verb, "id": cursor, "limit": limit}:
+                return getattr(self.cursors[cursor], verb)(limit)
+            case {"do": "table", "name": name, "index": index}:
+                self.open(name, index)
+            case {"do": "tables"}:
+                return self.store.tables()
+            case {"do": "drop_table", "name": name}:
+                return self.store.drop_table(name)
+            case {"do": "memory_limit", "bytes": limit}:
+                self.store.memory_limit = limit
+            case {"do": "reload"}:
+                self.store = twindex.Store.load(self.store.dump())
+                self.tables = {}
+                for name, index in self.store.tables():
+                    self.open(name, index)
+            case {"do": "load", "bytes": dump}:
+                twindex.Store.load(decoded(dump))
+            case {"do": "close"}:
+                return self.store.close()
+            case _:
+                raise AssertionError(f"no such step: {step}")
+        return None
 
 
 def expected(step: Step) -> Any:
@@ -203,6 +154,6 @@ def test_vector(case: dict[str, Any], index: Index | None) -> None:
             raise
 
 
-def test_an_unknown_step_fails() -> None:
+def test_unknown_step_fails() -> None:
     with pytest.raises(AssertionError, match="no such step"):
         Runner("hash").run({"do": "juggle"})

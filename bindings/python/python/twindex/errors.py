@@ -19,160 +19,116 @@ class Error(Exception):
 
     code: ClassVar[str] = "TWINDEX_ERROR"
 
+    def __init_subclass__(cls, *, code: str | None = None) -> None:
+        if code is not None:
+            cls.code = f"TWINDEX_{code}"
 
-class ArgumentTypeError(Error, TypeError):
+
+class ArgumentTypeError(Error, TypeError, code="TYPE"):
     """An argument of a type that the call, or the table's codec, does not take."""
-
-    code = "TWINDEX_TYPE"
 
 
 class PairLengthError(ArgumentTypeError, ValueError):
     """A pair or a swap in a batch with more or fewer items than it has; for pairs `dict` raises `ValueError` too."""
 
 
-class OptionError(Error, ValueError):
+class OptionError(Error, ValueError, code="RANGE"):
     """An option that is unknown, out of range, or in conflict with another."""
 
-    code = "TWINDEX_RANGE"
 
-
-class ClosedError(Error, ValueError):
+class ClosedError(Error, ValueError, code="CLOSED"):
     """A use of a store after it was closed, or of its tables or cursors."""
 
-    code = "TWINDEX_CLOSED"
 
-
-class ForkedError(Error, RuntimeError):
+class ForkedError(Error, RuntimeError, code="FORKED"):
     """A use of a store, or of its tables or cursors, in a process that was forked from the one that has it."""
 
-    code = "TWINDEX_FORKED"
 
-
-class EncodingError(Error, ValueError):
+class EncodingError(Error, ValueError, code="ENCODING"):
     """Something that its codec cannot encode, or stored bytes that it cannot decode."""
 
-    code = "TWINDEX_ENCODING"
 
-
-class KeyTooLongError(Error, ValueError):
+class KeyTooLongError(Error, ValueError, code="KEY_TOO_LONG"):
     """A key of more than `MAX_KEY_BYTES`."""
 
-    code = "TWINDEX_KEY_TOO_LONG"
 
-
-class ValueTooLargeError(Error, ValueError):
+class ValueTooLargeError(Error, ValueError, code="VALUE_TOO_LARGE"):
     """A value of more than `MAX_VALUE_BYTES`."""
 
-    code = "TWINDEX_VALUE_TOO_LARGE"
 
-
-class TableNameError(Error, ValueError):
+class TableNameError(Error, ValueError, code="TABLE_NAME"):
     """A table name that is empty or has more than `MAX_NAME_BYTES`."""
 
-    code = "TWINDEX_TABLE_NAME"
 
-
-class WrongIndexError(Error, TypeError):
+class WrongIndexError(Error, TypeError, code="WRONG_INDEX"):
     """A table that has one index was asked for as, or used as if it had, the other."""
 
-    code = "TWINDEX_WRONG_INDEX"
 
-
-class WrongCodecError(Error, TypeError):
+class WrongCodecError(Error, TypeError, code="WRONG_CODEC"):
     """A table whose keys or values have one codec was asked for with another, or has one that is to be named."""
 
-    code = "TWINDEX_WRONG_CODEC"
 
-
-class CodecNameError(Error, ValueError):
+class CodecNameError(Error, ValueError, code="CODEC_NAME"):
     """A name of a codec of your own that is empty, has more than `MAX_NAME_BYTES`, or means a codec of Twindex."""
 
-    code = "TWINDEX_CODEC_NAME"
 
-
-class UnknownIndexError(Error, ValueError):
+class UnknownIndexError(Error, ValueError, code="UNKNOWN_INDEX"):
     """An index that is neither "hash" nor "sorted"."""
 
-    code = "TWINDEX_UNKNOWN_INDEX"
 
-
-class NameInUseError(Error, ValueError):
+class NameInUseError(Error, ValueError, code="NAME_IN_USE"):
     """A table was asked for under the name of a cache, or a cache under that of a table."""
 
-    code = "TWINDEX_NAME_IN_USE"
 
-
-class NoTableError(Error, KeyError):
+class NoTableError(Error, KeyError, code="NO_TABLE"):
     """A table that is not there was asked for with `create=False`."""
-
-    code = "TWINDEX_NO_TABLE"
 
     # A `KeyError` would show its message as a key, in quotes.
     __str__ = Exception.__str__
 
 
-class TableDroppedError(Error, ValueError):
+class TableDroppedError(Error, ValueError, code="TABLE_DROPPED"):
     """A write to a table that was dropped from its store."""
 
-    code = "TWINDEX_TABLE_DROPPED"
 
-
-class MemoryLimitError(Error, MemoryError):
+class MemoryLimitError(Error, MemoryError, code="MEMORY_LIMIT"):
     """A write that would take the store past its memory limit."""
-
-    code = "TWINDEX_MEMORY_LIMIT"
 
 
 class CacheLimitError(MemoryLimitError, ValueError):
     """A pair that does not fit into a cache, even if all others go; cachetools raises `ValueError` then."""
 
 
-class NotAnIntegerError(Error, ValueError):
+class NotAnIntegerError(Error, ValueError, code="NOT_AN_INTEGER"):
     """A value that is not a decimal integer of 64 bits."""
 
-    code = "TWINDEX_NOT_AN_INTEGER"
 
-
-class IntegerOverflowError(Error, OverflowError):
+class IntegerOverflowError(Error, OverflowError, code="OVERFLOW"):
     """An integer, or the result of `increment`, that does not fit into 64 bits."""
 
-    code = "TWINDEX_OVERFLOW"
 
-
-class CorruptError(Error, ValueError):
+class CorruptError(Error, ValueError, code="CORRUPT"):
     """Bytes that are not a whole, undamaged dump."""
 
-    code = "TWINDEX_CORRUPT"
 
-
-class InUseError(Error, OSError):
+class InUseError(Error, OSError, code="IN_USE"):
     """A file that another process, or another store of this one, has open for writing."""
 
-    code = "TWINDEX_IN_USE"
 
-
-class LogFailedError(Error, OSError):
+class LogFailedError(Error, OSError, code="LOG_FAILED"):
     """A write after writing to the disk had failed: nothing more can be kept, what is in memory can be read."""
 
-    code = "TWINDEX_LOG_FAILED"
 
-
-class ReadOnlyError(Error, PermissionError):
+class ReadOnlyError(Error, PermissionError, code="READ_ONLY"):
     """A write to a store that was opened for reading alone."""
 
-    code = "TWINDEX_READ_ONLY"
 
-
-class NoFileError(Error, ValueError):
+class NoFileError(Error, ValueError, code="NO_FILE"):
     """A use of the file of a store that has none."""
 
-    code = "TWINDEX_NO_FILE"
 
-
-class PositionGoneError(Error, LookupError):
+class PositionGoneError(Error, LookupError, code="POSITION_GONE"):
     """A position whose changes the file no longer has. `oldest` is the oldest position that it has."""
-
-    code = "TWINDEX_POSITION_GONE"
 
     def __init__(self, message: str, position: str = "", oldest: str = "") -> None:
         super().__init__(message)
@@ -180,46 +136,35 @@ class PositionGoneError(Error, LookupError):
         self.oldest = oldest
 
 
-class NoLogError(Error, ValueError):
+class NoLogError(Error, ValueError, code="NO_LOG"):
     """A position in a file that has no log, since its durability is "none"."""
 
-    code = "TWINDEX_NO_LOG"
 
-
-class NotAPositionError(Error, ValueError):
+class NotAPositionError(Error, ValueError, code="NOT_A_POSITION"):
     """A text that is no position of a store."""
 
-    code = "TWINDEX_NOT_A_POSITION"
 
-
-class UnknownDurabilityError(Error, ValueError):
+class UnknownDurabilityError(Error, ValueError, code="UNKNOWN_DURABILITY"):
     """A durability that is neither "none" nor "everysec" nor "always"."""
 
-    code = "TWINDEX_UNKNOWN_DURABILITY"
 
-
-class ForeignTableError(Error, ValueError):
+class ForeignTableError(Error, ValueError, code="FOREIGN_TABLE"):
     """A batch of one store was given a table of another."""
 
-    code = "TWINDEX_FOREIGN_TABLE"
 
-
-class UnexpectedError(Error, RuntimeError):
+class UnexpectedError(Error, RuntimeError, code="UNEXPECTED"):
     """What a batch expected is not so: another wrote meanwhile. Nothing of the batch was done."""
 
-    code = "TWINDEX_UNEXPECTED"
 
-
-class IoError(Error, OSError):
+class IoError(Error, OSError, code="IO"):
     """A file that could not be read or written; `errno` tells why where that is known."""
-
-    code = "TWINDEX_IO"
 
 
 class MissingFileError(IoError, FileNotFoundError):
     """A file, or the folder for one, that is not there."""
 
 
+# A class that derives from another of these has its code.
 _CLASSES = {kind.code: kind for kind in Error.__subclasses__()}
 
 
