@@ -13,7 +13,7 @@ use crate::allocation::gather;
 use crate::arguments::{self, Count, Text};
 use crate::batch::Batch;
 use crate::buffer::Buffer;
-use crate::cache::{Cache, CacheArguments, CacheObjects, Capacity, Sizes, Ttl};
+use crate::cache::{Cache, CacheArguments, CacheObjects, Capacity, Ttl};
 use crate::changes::{Changes, View};
 use crate::codec::{Codecs, DEFAULT_CODEC, KeyCodec, ValueCodec};
 use crate::error::{self, Result};
@@ -164,9 +164,7 @@ impl Store {
         values: Option<&Bound<'_, PyAny>>,
         on_evict: Option<&Bound<'_, PyAny>>,
     ) -> Result<Cache> {
-        let keys = keys.map(KeyCodec::of_cache).transpose()?;
-        let values = values.map(ValueCodec::of_cache).transpose()?;
-        let arguments = CacheArguments { sizes: Sizes { capacity, maxsize, ttl }, keys, values, on_evict };
+        let arguments = CacheArguments::of((capacity, maxsize, ttl), keys, values, on_evict)?;
         Cache::open_in(py, Arc::clone(&self.0), &self.1, &name.0, arguments)
     }
 
@@ -195,9 +193,7 @@ impl Store {
         values: Option<&Bound<'_, PyAny>>,
         on_evict: Option<&Bound<'_, PyAny>>,
     ) -> Result<Cache> {
-        let keys = keys.map(KeyCodec::of_cache).transpose()?;
-        let values = values.map(ValueCodec::of_cache).transpose()?;
-        let arguments = CacheArguments { sizes: Sizes { capacity, maxsize, ttl }, keys, values, on_evict };
+        let arguments = CacheArguments::of((capacity, maxsize, ttl), keys, values, on_evict)?;
         Cache::load_into(source, Arc::clone(&self.0), &self.1, &name.0, arguments)
     }
 

@@ -9,15 +9,49 @@ use crate::codec::{Codecs, Encoded, integer};
 use crate::error::Result;
 use crate::groups::Groups;
 use crate::interrupts::Interrupts;
+use crate::memory::check_memory;
 
-/// Gives a class these methods. It has `open`, `find`, `take`, `peek`, `swap`, `change`, `write` and `codecs`.
+/// Gives a class these methods. It has `open`, `find`, `take`, `shared`, `swap`, `change`, `in_turns` and `codecs`, and
+/// an engine that does verbs for many keys as is said here.
 macro_rules! shared_verbs {
-    ($class:ident) => {
+    (
+        $class:ident,
+        $engine:ty,
+        $error:ty,
+        upsert: $upsert:expr,
+        delete: $delete:expr,
+        contains: $contains:expr,
+        increment: $increment:expr
+    ) => {
         impl $class {
+            /// Converts pairs, then writes them by `write` outside the interpreter.
+            fn write_many(
+                &self,
+                py: Python<'_>,
+                pairs: &Groups<'_, 2>,
+                write: impl Sync + Fn(&$engine, &[(Encoded<'_>, Encoded<'_>)]) -> std::result::Result<Vec<bool>, $error>,
+            ) -> Result<Flags> {
+                let encoded = encode_pairs(py, &self.codecs, pairs)?;
+                let bytes = |(key, value): &(Encoded<'_>, Encoded<'_>)| key.len() + value.len();
+                self.in_turns(py, &encoded, bytes, write).map(Flags)
+            }
+
+            /// As [`change`](Self::change), where there is memory for it.
+            #[inline]
+            pub(super) fn write<T: Send>(
+                &self,
+                py: Python<'_>,
+                bytes: usize,
+                write: impl Send + FnOnce(&$engine) -> std::result::Result<T, $error>,
+            ) -> Result<T> {
+                crate::memory::check_memory()?;
+                self.change(py, bytes, write)
+            }
+
             /// One try at `alter`; `None` where another write came in between.
             fn try_alter(
                 &self,
-                key: &crate::codec::Encoded<'_>,
+                key: &Encoded<'_>,
                 change: &Bound<'_, PyAny>,
                 default: Option<&Bound<'_, PyAny>>,
             ) -> Result<Option<bool>> {
@@ -217,6 +251,58 @@ macro_rules! shared_verbs {
                 self.write(py, 0, |pairs| pairs.increment(&key, by.0))
             }
 
+            /// Writes the pairs of a mapping or an iterable and of the keywords, as `dict` does, all of them
+            /// converted before the first is written.
+            ///
+            /// >>> users = Store().table("users", values="int")
+            /// >>> users.update([("ada", 1815)], bob=1900)
+            /// >>> sorted(users.items())
+            /// [('ada', 1815), ('bob', 1900)]
+            #[pyo3(
+                signature = (pairs=Given::Nothing, /, **keywords),
+                text_signature = "($self, pairs=(), /, **keywords)"
+            )]
+            fn update(
+                &self,
+                py: Python<'_>,
+                pairs: Given<'_, '_>,
+                keywords: Option<&Bound<'_, pyo3::types::PyDict>>,
+            ) -> Result<()> {
+                self.write_many(py, &updates(pairs, keywords)?, $upsert).map(drop)
+            }
+
+            /// `delete` for each key: whether each took effect.
+            #[pyo3(signature = (keys, /))]
+            fn delete_many(&self, keys: &Bound<'_, PyAny>) -> Result<Flags> {
+                let py = keys.py();
+                let keys = Keys::new(keys, &self.codecs.keys)?;
+                let keys = keys.encode_all(|key| self.codecs.keys.encode(key))?;
+                self.in_turns(py, &keys, Encoded::len, $delete).map(Flags)
+            }
+
+            /// Whether each key is there.
+            #[pyo3(signature = (keys, /))]
+            fn contains_many(&self, keys: &Bound<'_, PyAny>) -> Result<Flags> {
+                let py = keys.py();
+                let keys = Keys::new(keys, &self.codecs.keys)?;
+                let keys = keys.encode_all(|key| self.codecs.keys.encode_sought(key))?;
+                self.in_turns(py, &keys, Encoded::len, $contains).map(Flags)
+            }
+
+            /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that
+            /// fails.
+            ///
+            /// >>> hits = Store().table("hits", values="int")
+            /// >>> hits.increment_many([("/", 1), ("/", 10)])
+            /// [1, 11]
+            #[pyo3(signature = (amounts, /))]
+            fn increment_many(&self, amounts: &Bound<'_, PyAny>) -> Result<Sums> {
+                let (py, groups) = (amounts.py(), Groups::pairs("amounts", amounts)?);
+                let amounts = encode_amounts(py, &self.codecs, &groups)?;
+                let bytes = |(key, _): &(Encoded<'_>, i64)| key.len();
+                self.in_turns(py, &amounts, bytes, $increment).map(Sums)
+            }
+
             /// Gives the key the value `new`, or removes it for None, where its value is `expected`, None standing for
             /// absent; whether it was.
             ///
@@ -240,6 +326,34 @@ macro_rules! shared_verbs {
 }
 
 pub(crate) use shared_verbs;
+
+/// Does work with all items, some at a time: as many, or those that have so many bytes together. Signals are looked for in
+/// between.
+pub(crate) fn in_turns<T, R>(
+    py: Python<'_>,
+    items: &[T],
+    (most, most_bytes): (usize, usize),
+    bytes: impl Fn(&T) -> usize,
+    mut turn: impl FnMut(&[T]) -> Result<Vec<R>>,
+) -> Result<Vec<R>> {
+    let mut results = with_room(items.len())?;
+    loop {
+        let mut left = most_bytes;
+        let fits = |item: &&T| {
+            let fits = left > 0;
+            left = left.saturating_sub(bytes(item));
+            fits
+        };
+        let rest = &items[results.len()..];
+        let count = rest.iter().take(most).take_while(fits).count();
+        check_memory()?;
+        results.append(&mut turn(&rest[..count])?);
+        if results.len() == items.len() {
+            return Ok(results);
+        }
+        py.check_signals()?;
+    }
+}
 
 /// Converts pairs. Python code that runs meanwhile cannot change them afterwards.
 pub(crate) fn encode_pairs<'a>(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,42 +13,11 @@ import twindex
 from support import python
 
 
-class Keeping(logging.Handler):
-    """Keeps what it is told."""
+def test_records_have_a_level_an_event_and_a_path(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def logged(event: str) -> logging.LogRecord | None:
+        found = (record for record in list(caplog.records) if record.name == "twindex")
+        return next((it for it in found if (it.event, it.path) == (event, str(path))), None)  # type: ignore[attr-defined]
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.records: list[logging.LogRecord] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.records.append(record)
-
-    def wait_for(self, event: str, path: Path) -> logging.LogRecord:
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            for record in list(self.records):
-                if (record.__dict__["event"], record.__dict__["path"]) == (event, str(path)):
-                    return record
-            time.sleep(0.001)
-        raise AssertionError(f"{event} was not told")
-
-
-@pytest.fixture
-def told() -> Iterator[Keeping]:
-    handler = Keeping()
-    logger = logging.getLogger("twindex")
-    logger.addHandler(handler)
-    yield handler
-    logger.removeHandler(handler)
-
-
-def write_for_ever(table: twindex.Table[str, str]) -> None:
-    while True:
-        table["ada"] = "2"
-        time.sleep(0.01)
-
-
-def test_file_that_is_gone_is_logged(tmp_path: Path, told: Keeping) -> None:
     path = tmp_path / "100%s.twx"
     store = twindex.open(path)
     users = store.table("users")
@@ -57,15 +25,22 @@ def test_file_that_is_gone_is_logged(tmp_path: Path, told: Keeping) -> None:
     with twindex.open(path, read_only=True) as copy:
         copy.follow()
         path.unlink()
-        record = told.wait_for("follow_failed", path)
-        assert record.levelno == logging.WARNING
-        assert record.getMessage().startswith(f"{path}: it does not keep up")
-    # A writer finds out when it syncs.
-    with pytest.raises(twindex.LogFailedError):
-        write_for_ever(users)
-    record = told.wait_for("log_failed", path)
-    assert record.levelno == logging.ERROR
-    assert "the log failed" in record.getMessage()
+        end = time.monotonic() + 60
+
+        def write() -> None:
+            while time.monotonic() < end:
+                users["ada"] = "2"
+                time.sleep(0.01)
+
+        # A writer finds out when it syncs.
+        with pytest.raises(twindex.LogFailedError):
+            write()
+        while not ((behind := logged("follow_failed")) and (failed := logged("log_failed"))):
+            assert time.monotonic() < end
+            time.sleep(0.001)
+    assert (behind.levelno, failed.levelno) == (logging.WARNING, logging.ERROR)
+    assert behind.getMessage().startswith(f"{path}: it does not keep up")
+    assert "the log failed" in failed.getMessage()
     with pytest.raises(twindex.LogFailedError):
         store.close()
     store.close()

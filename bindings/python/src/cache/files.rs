@@ -10,10 +10,10 @@ use pyo3::types::{PyBytes, PyTuple, PyType};
 use twindex_durable::format::{SavedCache, write_cache};
 
 use super::listener::listen;
-use super::{Cache, CacheArguments, CacheObjects, Capacity, Sizes, Ttl};
+use super::{Cache, CacheArguments, CacheObjects, Capacity, Ttl};
 use crate::attached::Attached;
 use crate::buffer::Buffer;
-use crate::codec::{Codecs, KeyCodec, ValueCodec};
+use crate::codec::Codecs;
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::interrupts::{Interruptible, wait_for};
@@ -158,16 +158,11 @@ impl Cache {
         capacity: Option<Capacity>,
         maxsize: Option<Capacity>,
         ttl: Option<Ttl>,
-        keys: Option<Bound<'_, PyAny>>,
-        values: Option<Bound<'_, PyAny>>,
-        on_evict: Option<Bound<'_, PyAny>>,
+        keys: Option<&Bound<'_, PyAny>>,
+        values: Option<&Bound<'_, PyAny>>,
+        on_evict: Option<&Bound<'_, PyAny>>,
     ) -> Result<Bound<'py, Self>> {
-        let arguments = CacheArguments {
-            sizes: Sizes { capacity, maxsize, ttl },
-            keys: Some(keys.map_or(Ok(KeyCodec::Object), |keys| KeyCodec::of_cache(&keys))?),
-            values: Some(values.map_or(Ok(ValueCodec::Object), |values| ValueCodec::of_cache(&values))?),
-            on_evict: on_evict.as_ref(),
-        };
+        let arguments = CacheArguments::of((capacity, maxsize, ttl), keys, values, on_evict)?.or_objects();
         let cache_objects = CacheObjects::new(class.py())?;
         let store = Shared::new(twindex::Store::new());
         Self::load_into(source, store, &cache_objects, Self::OWN_NAME, arguments)?.of_class(class)

@@ -18,7 +18,7 @@ use twindex::{CacheOptions, Change};
 
 use self::listener::{listen, raise_failure};
 use crate::attached::Attached;
-use crate::codec::{Codecs, DEFAULT_CODEC, Encoded, KeyCodec, ValueCodec};
+use crate::codec::{Codecs, DEFAULT_CODEC, Encoded};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
 use crate::memory::check_memory;
@@ -26,7 +26,7 @@ use crate::popitem::Popping;
 use crate::shared::Shared;
 
 pub(crate) use self::objects::CacheObjects;
-pub(crate) use self::options::{CacheArguments, Capacity, Sizes, Ttl};
+pub(crate) use self::options::{CacheArguments, Capacity, Ttl};
 
 /// A mapping of bounded size: it drops pairs instead of refusing writes, and pairs may expire.
 ///
@@ -118,18 +118,6 @@ impl Cache {
         done.or_else(|error| self.open().and(Err(error::of_cache(error))))
     }
 
-    /// As [`change`](Self::change), where there is memory for it.
-    #[inline]
-    fn write<T: Send>(
-        &self,
-        py: Python<'_>,
-        bytes: usize,
-        write: impl Send + FnOnce(&twindex::Cache) -> twindex::Result<T>,
-    ) -> Result<T> {
-        check_memory()?;
-        self.change(py, bytes, write)
-    }
-
     #[inline]
     fn find<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
         let py = key.py();
@@ -189,9 +177,9 @@ impl Cache {
         capacity: Option<Capacity>,
         maxsize: Option<Capacity>,
         ttl: Option<Ttl>,
-        keys: Option<Bound<'_, PyAny>>,
-        values: Option<Bound<'_, PyAny>>,
-        on_evict: Option<Bound<'_, PyAny>>,
+        keys: Option<&Bound<'_, PyAny>>,
+        values: Option<&Bound<'_, PyAny>>,
+        on_evict: Option<&Bound<'_, PyAny>>,
     ) -> Result<Self> {
         if let Some(loaded) = Self::take_loaded() {
             return Ok(loaded);
@@ -202,21 +190,9 @@ impl Cache {
                 error::shown(&number)
             )));
         }
-        let keys = keys.map_or(Ok(KeyCodec::Object), |keys| KeyCodec::of_cache(&keys))?;
-        let values = values.map_or(Ok(ValueCodec::Object), |values| ValueCodec::of_cache(&values))?;
-        let arguments = CacheArguments {
-            sizes: Sizes { capacity, maxsize, ttl },
-            keys: Some(keys),
-            values: Some(values),
-            on_evict: on_evict.as_ref(),
-        };
-        Self::open_in(
-            py,
-            Shared::new(twindex::Store::new()),
-            &CacheObjects::new(py)?,
-            Self::OWN_NAME,
-            arguments,
-        )
+        let arguments = CacheArguments::of((capacity, maxsize, ttl), keys, values, on_evict)?.or_objects();
+        let store = Shared::new(twindex::Store::new());
+        Self::open_in(py, store, &CacheObjects::new(py)?, Self::OWN_NAME, arguments)
     }
 
     /// The name it has in its store.

@@ -107,3 +107,23 @@ pub(crate) struct CacheArguments<'a, 'py> {
     pub(crate) values: Option<ValueCodec>,
     pub(crate) on_evict: Option<&'a Bound<'py, PyAny>>,
 }
+
+impl<'a, 'py> CacheArguments<'a, 'py> {
+    pub(crate) fn of(
+        (capacity, maxsize, ttl): (Option<Capacity>, Option<Capacity>, Option<Ttl>),
+        keys: Option<&Bound<'py, PyAny>>,
+        values: Option<&Bound<'py, PyAny>>,
+        on_evict: Option<&'a Bound<'py, PyAny>>,
+    ) -> Result<Self> {
+        let keys = keys.map(KeyCodec::of_cache).transpose()?;
+        let values = values.map(ValueCodec::of_cache).transpose()?;
+        Ok(Self { sizes: Sizes { capacity, maxsize, ttl }, keys, values, on_evict })
+    }
+
+    /// Keys and values are any objects unless told.
+    pub(super) fn or_objects(mut self) -> Self {
+        self.keys.get_or_insert(KeyCodec::Object);
+        self.values.get_or_insert(ValueCodec::Object);
+        self
+    }
+}

@@ -8,12 +8,12 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::{Cache, Ttl};
 use crate::arguments::{Amount, Given};
-use crate::codec::Codecs;
+use crate::codec::{Codecs, Encoded};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
-use crate::groups::Groups;
-use crate::objects::{self, Flags};
-use crate::verbs::{shared_verbs, updates};
+use crate::groups::{Groups, Keys};
+use crate::objects::{self, Flags, Sums};
+use crate::verbs::{encode_amounts, encode_pairs, shared_verbs, updates};
 
 /// A computation. What it gives is kept unless the key is written or deleted meanwhile.
 #[pyclass(frozen, name = "_Computation", module = "twindex._twindex")]
@@ -34,7 +34,15 @@ impl Computation {
     }
 }
 
-shared_verbs!(Cache);
+shared_verbs!(
+    Cache,
+    twindex::Cache,
+    twindex::Error,
+    upsert: |cache, pairs| pairs.iter().map(|(key, value)| cache.upsert(key, value)).collect(),
+    delete: |cache, keys| keys.iter().map(|key| cache.delete(key)).collect(),
+    contains: |cache, keys| Ok(keys.iter().map(|key| cache.contains(key)).collect()),
+    increment: |cache, amounts| amounts.iter().map(|(key, by)| cache.increment(key, *by)).collect()
+);
 
 /// The verbs that give keys values, one by one and together.
 macro_rules! puts {
@@ -56,9 +64,12 @@ macro_rules! puts {
             #[pyo3(signature = (pairs, /, *, ttl=None))]
             fn $many(&self, pairs: &Bound<'_, PyAny>, ttl: Option<Ttl>) -> Result<Flags> {
                 let groups = Groups::pairs("pairs", pairs)?;
-                self.write_many(pairs.py(), &groups, |cache, key, value| match ttl {
-                    Some(Ttl(ttl)) => cache.$write_for(key, value, ttl),
-                    None => cache.$verb(key, value),
+                self.write_many(pairs.py(), &groups, |cache, pairs| {
+                    let write = |(key, value): &(Encoded<'_>, Encoded<'_>)| match ttl {
+                        Some(Ttl(ttl)) => cache.$write_for(key, value, ttl),
+                        None => cache.$verb(key, value),
+                    };
+                    pairs.iter().map(write).collect()
                 })
             })*
         }
@@ -96,21 +107,6 @@ puts! {
 
 #[pymethods]
 impl Cache {
-    /// Writes the pairs of a mapping or an iterable and of the keywords, as `dict` does.
-    #[pyo3(
-        signature = (pairs=Given::Nothing, /, **keywords),
-        text_signature = "($self, pairs=(), /, **keywords)"
-    )]
-    fn update(
-        &self,
-        py: Python<'_>,
-        pairs: Given<'_, '_>,
-        keywords: Option<&Bound<'_, PyDict>>,
-    ) -> Result<()> {
-        let groups = updates(pairs, keywords)?;
-        self.write_many(py, &groups, |cache, key, value| cache.upsert(key, value)).map(drop)
-    }
-
     /// Removes all pairs. `on_evict` is not told. In `stats`, hits and misses are counted on, the others begin anew.
     fn clear(&self, py: Python<'_>) -> Result<()> {
         let cache = self.open()?;

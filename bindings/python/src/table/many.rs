@@ -10,10 +10,9 @@ use crate::codec::Encoded;
 use crate::error::Result;
 use crate::groups::{Groups, Keys};
 use crate::interrupts::{AT_ONCE, Interrupts};
-use crate::memory::check_memory;
-use crate::objects::{self, Flags, Sums};
+use crate::objects::{self, Flags};
 use crate::progress::check_not_telling;
-use crate::verbs::{encode_amounts, encode_pairs};
+use crate::verbs::in_turns;
 
 /// So many values at a time are read outside the interpreter: enough to make leaving it cheap, few enough
 /// to stay in the processor's cache until they are objects.
@@ -30,64 +29,25 @@ const WRITTEN_BYTES: usize = 16 << 20;
 
 impl Table {
     /// Does `work` with all items outside the interpreter, some at a time.
-    fn in_turns<T: Sync, R: Send>(
+    pub(super) fn in_turns<T: Sync, R: Send>(
         &self,
         py: Python<'_>,
         items: &[T],
         bytes: impl Fn(&T) -> usize,
         work: impl Sync + Fn(&twindex_durable::Table, &[T]) -> twindex_durable::Result<Vec<R>>,
     ) -> Result<Vec<R>> {
-        let mut results = with_room(items.len())?;
-        loop {
-            let mut left = WRITTEN_BYTES;
-            let fits = |item: &&T| {
-                let fits = left > 0;
-                left = left.saturating_sub(bytes(item));
-                fits
-            };
-            let rest = &items[results.len()..];
-            let count = rest.iter().take(WRITTEN_AT_ONCE).take_while(fits).count();
-            check_memory()?;
+        in_turns(py, items, (WRITTEN_AT_ONCE, WRITTEN_BYTES), bytes, |part| {
             let table = self.open()?;
             if table.may_wait() {
                 check_not_telling()?;
             }
-            results.append(&mut py.detach(|| work(table, &rest[..count]))?);
-            if results.len() == items.len() {
-                return Ok(results);
-            }
-            py.check_signals()?;
-        }
-    }
-
-    /// Converts pairs, then writes them by `write` outside the interpreter.
-    pub(super) fn write_many(
-        &self,
-        py: Python<'_>,
-        pairs: &Groups<'_, 2>,
-        write: impl Sync
-        + Fn(
-            &twindex_durable::Table,
-            &[(Encoded<'_>, Encoded<'_>)],
-        ) -> twindex_durable::Result<Vec<bool>>,
-    ) -> Result<Flags> {
-        let encoded = encode_pairs(py, &self.codecs, pairs)?;
-        let bytes = |(key, value): &(Encoded<'_>, Encoded<'_>)| key.len() + value.len();
-        self.in_turns(py, &encoded, bytes, write).map(Flags)
+            Ok(py.detach(|| work(table, part))?)
+        })
     }
 }
 
 #[pymethods]
 impl Table {
-    /// `delete` for each key: whether each took effect.
-    #[pyo3(signature = (keys, /))]
-    fn delete_many(&self, keys: &Bound<'_, PyAny>) -> Result<Flags> {
-        let py = keys.py();
-        let keys = Keys::new(keys, &self.codecs.keys)?;
-        let keys = keys.encode_all(|key| self.codecs.keys.encode(key))?;
-        self.in_turns(py, &keys, Encoded::len, twindex_durable::Table::delete_many).map(Flags)
-    }
-
     /// The value of each key, None for those that are absent.
     ///
     /// >>> users = Store().table("users")
@@ -118,30 +78,6 @@ impl Table {
         }
         self.store.check_open()?;
         Ok(objects::list(py, values)?)
-    }
-
-    /// Whether each key is there.
-    #[pyo3(signature = (keys, /))]
-    fn contains_many(&self, keys: &Bound<'_, PyAny>) -> Result<Flags> {
-        let py = keys.py();
-        let keys = Keys::new(keys, &self.codecs.keys)?;
-        let keys = keys.encode_all(|key| self.codecs.keys.encode_sought(key))?;
-        self.in_turns(py, &keys, Encoded::len, |table, keys| Ok(table.in_memory().contains_many(keys)))
-            .map(Flags)
-    }
-
-    /// `increment` for each key and amount of a mapping or an iterable: the sums. Stops at the first that
-    /// fails.
-    ///
-    /// >>> hits = Store().table("hits", values="int")
-    /// >>> hits.increment_many([("/", 1), ("/", 10)])
-    /// [1, 11]
-    #[pyo3(signature = (amounts, /))]
-    fn increment_many(&self, amounts: &Bound<'_, PyAny>) -> Result<Sums> {
-        let (py, groups) = (amounts.py(), Groups::pairs("amounts", amounts)?);
-        let amounts = encode_amounts(py, &self.codecs, &groups)?;
-        let bytes = |(key, _): &(Encoded<'_>, i64)| key.len();
-        self.in_turns(py, &amounts, bytes, twindex_durable::Table::increment_many).map(Sums)
     }
 
     /// `compare_and_swap` for each key, expected and new value: whether each took effect.

@@ -14,7 +14,6 @@ use crate::attached::Attached;
 use crate::codec::{Codecs, Encoded};
 use crate::error::{self, Result};
 use crate::fork::Inherited;
-use crate::memory::check_memory;
 use crate::popitem::Popping;
 use crate::progress::check_not_telling;
 use crate::shared::Shared;
@@ -77,18 +76,6 @@ impl Table {
     fn open(&self) -> Result<&twindex_durable::Table> {
         self.store.check_open()?;
         Ok(&self.engine)
-    }
-
-    /// Writes so many bytes, where there is memory for them.
-    #[inline]
-    fn write<T: Send>(
-        &self,
-        py: Python<'_>,
-        bytes: usize,
-        write: impl Send + FnOnce(&twindex_durable::Table) -> twindex_durable::Result<T>,
-    ) -> Result<T> {
-        check_memory()?;
-        self.change(py, bytes, write)
     }
 
     /// Makes a change of so many bytes: outside the interpreter where that takes longer than leaving it, or may wait for

@@ -1,17 +1,24 @@
 //! The verbs for one key.
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use super::Table;
 use crate::arguments::{Amount, Given};
-use crate::codec::Codecs;
+use crate::codec::{Codecs, Encoded};
 use crate::error::{self, Result};
-use crate::groups::Groups;
-use crate::objects::Flags;
-use crate::verbs::{shared_verbs, updates};
+use crate::groups::{Groups, Keys};
+use crate::objects::{Flags, Sums};
+use crate::verbs::{encode_amounts, encode_pairs, shared_verbs, updates};
 
-shared_verbs!(Table);
+shared_verbs!(
+    Table,
+    twindex_durable::Table,
+    twindex_durable::Error,
+    upsert: |table, pairs| table.upsert_many(pairs),
+    delete: twindex_durable::Table::delete_many,
+    contains: |table, keys| Ok(table.in_memory().contains_many(keys)),
+    increment: twindex_durable::Table::increment_many
+);
 
 /// The verbs that give keys values, one by one and together.
 macro_rules! puts {
@@ -71,27 +78,6 @@ puts! {
 
 #[pymethods]
 impl Table {
-    /// Writes the pairs of a mapping or an iterable and of the keywords, as `dict` does, all of them
-    /// converted before the first is written.
-    ///
-    /// >>> users = Store().table("users", values="int")
-    /// >>> users.update([("ada", 1815)], bob=1900)
-    /// >>> sorted(users.items())
-    /// [('ada', 1815), ('bob', 1900)]
-    #[pyo3(
-        signature = (pairs=Given::Nothing, /, **keywords),
-        text_signature = "($self, pairs=(), /, **keywords)"
-    )]
-    fn update(
-        &self,
-        py: Python<'_>,
-        pairs: Given<'_, '_>,
-        keywords: Option<&Bound<'_, PyDict>>,
-    ) -> Result<()> {
-        let groups = updates(pairs, keywords)?;
-        self.write_many(py, &groups, |table, pairs| table.upsert_many(pairs)).map(drop)
-    }
-
     /// Removes all pairs. Those that other threads write meanwhile may stay.
     fn clear(&self, py: Python<'_>) -> Result<()> {
         let table = self.open()?;
