@@ -36,21 +36,22 @@ impl Batch {
     }
 }
 
+macro_rules! puts {
+    ($($verb:ident)*) => {
+        #[pymethods]
+        impl Batch {
+            $(fn $verb(&self, py: Python<'_>, table: &Table, key: Bytes, value: Bytes) -> PyResult<()> {
+                self.add(py, |batch| batch.$verb(table.inner(), key, value))
+            })*
+        }
+    };
+}
+
+puts!(insert replace upsert);
+
 #[pymethods]
 #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]
 impl Batch {
-    fn insert(&self, py: Python<'_>, table: &Table, key: Bytes, value: Bytes) -> PyResult<()> {
-        self.add(py, |batch| batch.insert(table.inner(), key, value))
-    }
-
-    fn replace(&self, py: Python<'_>, table: &Table, key: Bytes, value: Bytes) -> PyResult<()> {
-        self.add(py, |batch| batch.replace(table.inner(), key, value))
-    }
-
-    fn upsert(&self, py: Python<'_>, table: &Table, key: Bytes, value: Bytes) -> PyResult<()> {
-        self.add(py, |batch| batch.upsert(table.inner(), key, value))
-    }
-
     fn delete(&self, py: Python<'_>, table: &Table, key: Bytes) -> PyResult<()> {
         self.add(py, |batch| batch.delete(table.inner(), key))
     }

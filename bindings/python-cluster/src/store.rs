@@ -133,18 +133,12 @@ impl Store {
     fn near_stats<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(stats) = self.inner.near_stats() else { return Ok(None) };
         let figures = PyDict::new(py);
-        for (name, figure) in [
-            ("hits", stats.hits),
-            ("misses", stats.misses),
-            ("invalidations", stats.invalidations),
-            ("emptied", stats.emptied),
-            ("pairs", stats.pairs as u64),
-            ("bytes", stats.bytes as u64),
-            ("servers", stats.servers as u64),
-            ("channels", stats.channels as u64),
-        ] {
-            figures.set_item(name, figure)?;
+        macro_rules! set {
+            ($($name:ident)*) => {
+                $(figures.set_item(stringify!($name), stats.$name)?;)*
+            };
         }
+        set!(hits misses invalidations emptied pairs bytes servers channels);
         Ok(Some(figures))
     }
 

@@ -80,6 +80,28 @@ macro_rules! puts {
 
 puts!(insert insert_many, replace replace_many, upsert upsert_many);
 
+/// Verbs of a key or of several, whose results need no decoding.
+macro_rules! verbs {
+    ($($verb:ident($of:ident: $kind:ty $(, $more:ident: $kind_of_more:ty)?)),*) => {
+        #[pymethods]
+        impl Table {
+            $(fn $verb(&self, py: Python<'_>, $of: $kind $(, $more: $kind_of_more)?) -> PyResult<Py<PyAny>> {
+                self.answer(py, |table| async move { table.$verb(&$of $(, $more)?).await })
+            })*
+        }
+    };
+}
+
+verbs!(
+    delete(key: Bytes),
+    delete_many(keys: Vec<Bytes>),
+    contains(key: Bytes),
+    contains_many(keys: Vec<Bytes>),
+    increment(key: Bytes, by: i64),
+    increment_many(amounts: Vec<(Bytes, i64)>),
+    expire(key: Bytes, ttl: Option<Duration>)
+);
+
 #[pymethods]
 impl Table {
     #[getter]
@@ -102,14 +124,6 @@ impl Table {
         now(py, || self.inner.check(key))
     }
 
-    fn delete(&self, py: Python<'_>, key: Bytes) -> PyResult<Py<PyAny>> {
-        self.answer(py, |table| async move { table.delete(key).await })
-    }
-
-    fn delete_many(&self, py: Python<'_>, keys: Vec<Bytes>) -> PyResult<Py<PyAny>> {
-        self.answer(py, |table| async move { table.delete_many(&keys).await })
-    }
-
     fn select(&self, py: Python<'_>, key: Bytes, then: Then) -> PyResult<Py<PyAny>> {
         let table = self.inner.clone();
         answer(py, self.mode, then, async move { table.select(key).await })
@@ -118,22 +132,6 @@ impl Table {
     fn select_many(&self, py: Python<'_>, keys: Vec<Bytes>, then: Then) -> PyResult<Py<PyAny>> {
         let table = self.inner.clone();
         answer(py, self.mode, then, async move { table.select_many(&keys).await })
-    }
-
-    fn contains(&self, py: Python<'_>, key: Bytes) -> PyResult<Py<PyAny>> {
-        self.answer(py, |table| async move { table.contains(key).await })
-    }
-
-    fn contains_many(&self, py: Python<'_>, keys: Vec<Bytes>) -> PyResult<Py<PyAny>> {
-        self.answer(py, |table| async move { table.contains_many(&keys).await })
-    }
-
-    fn increment(&self, py: Python<'_>, key: Bytes, by: i64) -> PyResult<Py<PyAny>> {
-        self.answer(py, move |table| async move { table.increment(key, by).await })
-    }
-
-    fn increment_many(&self, py: Python<'_>, amounts: Vec<(Bytes, i64)>) -> PyResult<Py<PyAny>> {
-        self.answer(py, |table| async move { table.increment_many(&amounts).await })
     }
 
     fn compare_and_swap_many(
@@ -169,10 +167,6 @@ impl Table {
                 Expiry::After(left) => Some(left.as_secs_f64()),
             })
         })
-    }
-
-    fn expire(&self, py: Python<'_>, key: Bytes, ttl: Option<Duration>) -> PyResult<Py<PyAny>> {
-        self.answer(py, move |table| async move { table.expire(key, ttl).await })
     }
 
     #[allow(clippy::needless_pass_by_value, reason = "arguments are extracted by value")]

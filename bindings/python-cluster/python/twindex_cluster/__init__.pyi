@@ -1,19 +1,24 @@
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, MutableMapping, ValuesView
-from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, Unpack, overload
+from typing import Any, Generic, TypeVar, Unpack, overload
 
 from twindex._returned import Change
 
-from ._verbs import _K, _V, Index, Options, Pairs, Range, ScanRange, Stores, TableOptions, Time, Verbs
+from ._verbs import (
+    _K,
+    _V,
+    Context,
+    Index,
+    Options,
+    Pairs,
+    Range,
+    ScanRange,
+    Stores,
+    TableOptions,
+    Time,
+    Verbs,
+)
 from ._verbs import Batch as _Batch
-from .errors import BugError as BugError
-from .errors import CrossSlotError as CrossSlotError
-from .errors import NotReplicatedError as NotReplicatedError
-from .errors import PartlyDoneError as PartlyDoneError
-from .errors import RefusedError as RefusedError
-from .errors import UnavailableError as UnavailableError
-from .errors import UnknownOutcomeError as UnknownOutcomeError
-from .errors import UrlError as UrlError
+from .errors import *
 
 _D = TypeVar("_D")
 
@@ -21,30 +26,14 @@ __version__: str
 
 def connect(url: str, **options: Unpack[Options]) -> Store: ...
 
-class Batch(_Batch):
+class Batch(_Batch, Context):
     def commit(self) -> list[bool]: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None: ...
 
-class Store(Stores):
+class Store(Stores, Context):
     def table(self, name: str, index: Index = "hash", **options: Unpack[TableOptions]) -> Table[Any, Any]: ...
     def tables(self) -> list[tuple[str, str]]: ...
     def drop_table(self, name: str) -> bool: ...
     def batch(self) -> Batch: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None: ...
 
 class Cursor(Generic[_K, _V]):
     def scan_asc_next(self) -> tuple[_K, _V] | None: ...

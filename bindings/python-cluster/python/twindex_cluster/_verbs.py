@@ -52,12 +52,12 @@ class Stores(Connected):
 
     def table(self, name, index="hash", *, keys=None, values=None, create=True):
         """Open the table of this name, or create it: see `twindex.Store.table`."""
-        text("the name", name)
-        text("the index", index)
+        checked("the name", name, str)
+        checked("the index", index, str)
         codecs = [getattr(codec, "name", codec) for codec in (keys, values)]
         for what, codec in zip(("keys", "values"), codecs, strict=True):
             if codec is not None:
-                text(what, codec)
+                checked(what, codec, str)
         create = _Coder.flag("create", create)
         return self._native.table(
             name, index, *codecs, create, lambda native: self._table(native, keys, values)
@@ -69,7 +69,7 @@ class Stores(Connected):
 
     def drop_table(self, name):
         """Remove a table and its pairs; whether it was there."""
-        return self._native.drop_table(text("the name", name))
+        return self._native.drop_table(checked("the name", name, str))
 
     def batch(self):
         """A batch of writes, to be filled and committed, which a `with` block does at its end."""
@@ -350,18 +350,18 @@ class Cursor(Connected):
 
 def connecting(url, given, awaits, store):
     """Connect, with the options of `connect` as the native half wants them."""
-    text("url", url)
+    checked("url", url, str)
     for name in given.keys() - OPTIONS.keys():
         msg = f"connect() has no option {name!r}, it has {', '.join(OPTIONS)}"
         raise TypeError(msg)
     options = OPTIONS | given
-    text("namespace", options["namespace"])
+    checked("namespace", options["namespace"], str)
     for name, (least, most) in COUNTS.items():
-        if not least <= count(name, options[name]) <= most:
+        if not least <= checked(name, options[name], int) <= most:
             msg = f"{name} must be {least} to {most}, not {options[name]}"
             raise OptionError(msg)
     options["addresses"] = [
-        (text("addresses", announced), text("addresses", reached))
+        (checked("addresses", announced, str), checked("addresses", reached, str))
         for announced, reached in dict(options["addresses"]).items()
     ]
     if options["tls_authority"] is not None:
@@ -375,12 +375,8 @@ def connecting(url, given, awaits, store):
 
 def pem(what, given):
     """Certificates or a key as bytes."""
-    if isinstance(given, str):
-        return given.encode()
-    if not isinstance(given, bytes):
-        msg = f"{what} must be PEM as bytes or str, not {type(given).__name__}: {given!r}"
-        raise ArgumentTypeError(msg)
-    return given
+    given = checked(f"{what} in PEM", given, bytes, str)
+    return given.encode() if isinstance(given, str) else given
 
 
 def identity(given):
@@ -415,18 +411,11 @@ def lifetime(ttl):
     return None if ttl is None else span("ttl", ttl)
 
 
-def text(what, given):
-    """Check that this is a str."""
-    if not isinstance(given, str):
-        msg = f"{what} must be str, not {type(given).__name__}: {given!r}"
-        raise ArgumentTypeError(msg)
-    return given
-
-
-def count(what, given):
-    """Check that this is an int."""
-    if not isinstance(given, int) or isinstance(given, bool):
-        msg = f"{what} must be int, not {type(given).__name__}: {given!r}"
+def checked(what, given, *kinds):
+    """Check that this is of one of these classes."""
+    if not isinstance(given, kinds) or isinstance(given, bool):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        msg = f"{what} must be {names}, not {type(given).__name__}: {given!r}"
         raise ArgumentTypeError(msg)
     return given
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar
+from types import TracebackType
+from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, TypeVar
 
 from _typeshed import SupportsItems
 from twindex import Codec
@@ -15,6 +16,26 @@ Time: TypeAlias = float | timedelta
 Index: TypeAlias = Literal["hash", "sorted"]
 CodecOrName: TypeAlias = str | Codec[Any]
 Pairs: TypeAlias = SupportsItems[_A, _B] | Iterable[tuple[_A, _B]]
+
+class Context:
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+class AsyncContext:
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
 
 class Options(TypedDict, total=False):
     namespace: str

@@ -1,40 +1,36 @@
 from collections.abc import AsyncIterator, Callable, Iterable
-from types import TracebackType
-from typing import Any, Generic, Self, Unpack
+from typing import Any, Generic, Unpack
 
 from twindex._returned import Change
 
-from ._verbs import _K, _V, Index, Options, Pairs, Range, ScanRange, Stores, TableOptions, Time, Verbs
+from ._verbs import (
+    _K,
+    _V,
+    AsyncContext,
+    Index,
+    Options,
+    Pairs,
+    Range,
+    ScanRange,
+    Stores,
+    TableOptions,
+    Time,
+    Verbs,
+)
 from ._verbs import Batch as _Batch
 
 async def connect(url: str, **options: Unpack[Options]) -> Store: ...
 
-class Batch(_Batch):
+class Batch(_Batch, AsyncContext):
     async def commit(self) -> list[bool]: ...
-    async def __aenter__(self) -> Self: ...
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None: ...
 
-class Store(Stores):
+class Store(Stores, AsyncContext):
     async def table(
         self, name: str, index: Index = "hash", **options: Unpack[TableOptions]
     ) -> Table[Any, Any]: ...
     async def tables(self) -> list[tuple[str, str]]: ...
     async def drop_table(self, name: str) -> bool: ...
     def batch(self) -> Batch: ...
-    async def __aenter__(self) -> Self: ...
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None: ...
 
 class Cursor(Generic[_K, _V]):
     async def scan_asc_next(self) -> tuple[_K, _V] | None: ...
