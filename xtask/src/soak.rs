@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum as _};
 
 use crate::run::{Limits, Log};
-use crate::setup::{Interpreter, Sanitizer, fuzzer, miri, require};
+use crate::setup::{Interpreter, Sanitizer, Venv, fuzzer, miri, require};
 use crate::steps::{NotRun, Steps};
 use crate::suite::{Room, Suite, TINY_CHECKED, built_apart, pytest_under, reader};
 use crate::workspace::Workspace;
@@ -76,7 +76,7 @@ const fn call(name: &'static str, call: fn(&Suite, &mut Steps, Round, &mut Log) 
     (name, Work::Call(call))
 }
 
-const CALLS: [Part; 10] = [
+const CALLS: [Part; 11] = [
     // The sanitizers watch tiny constants and those of users in turn.
     call("engine: address sanitizer", |suite, _, round, log| {
         let (folder, flags) = round.one_of(&[("asan", TINY_CHECKED), ("asan-large", "--cfg twindex_check")]);
@@ -128,6 +128,16 @@ const CALLS: [Part; 10] = [
         suite.python(steps)?;
         let pytest = "TWINDEX_STRESS=5 venv:python -m pytest --quiet tests/test_attacks.py";
         round.run(suite, "bindings/python", pytest, log)
+    }),
+    call("python: a frozen program", |suite, steps, _, log| {
+        let (wheel, folder) = (suite.python(steps)?.to_owned(), suite.empty_folder("frozen")?);
+        let venv = Venv::at(suite.target("venv-frozen"));
+        venv.make(log)?;
+        venv.install(&folder, &["pyinstaller==6.22.3"], log)?;
+        venv.reinstall(&wheel, log)?;
+        let mut freeze = venv.module("PyInstaller", &folder);
+        log.run(freeze.arg("--noconfirm").arg(suite.path("bindings/python/tests/frozen.py")))?;
+        log.run(Command::new(folder.join("dist/frozen/frozen")).arg(folder.join("app.twx")))
     }),
     call("node: attacks and wrong arguments", |suite, steps, round, log| {
         suite.node(steps)?;

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from support import python
+
 BENCH = Path(__file__).parents[1] / "bench.py"
 HASH = "insert select select_many insert_many"
 SORTED = "bytes insert select select_many scan scan_many range insert_many"
@@ -39,27 +41,19 @@ def test_every_figure_of_a_library_is_a_line_of_json(words: str, figures: str) -
     assert all(record["value"] >= 0 for record in records)
 
 
-def test_the_plain_command_prints_ratios_and_takes_keys_of_a_file(tmp_path: Path) -> None:
+def test_plain_command_prints_ratios_and_names_unknown_libraries(tmp_path: Path) -> None:
     (tmp_path / "keys").write_bytes(b"pear\n\napple\nfig\npear\nquince\n")
     done = bench("hash", "--rounds", "1", "--keys", str(tmp_path / "keys"))
     assert (done.returncode, done.stderr) == (0, "")
     assert "dict" in done.stdout
     assert "x)" in next(line for line in done.stdout.splitlines() if "| select |" in line)
-
-
-def test_an_unknown_library_is_an_error_that_names_it() -> None:
     done = bench("hash", "--system", "redis")
-    assert done.returncode != 0
-    assert "redis" in done.stderr
+    assert (done.returncode != 0, "redis" in done.stderr) == (True, True)
 
 
 @pytest.mark.parametrize(
     "broken", ["insert = lambda self, pairs: None", "steps = lambda self, first: iter([(1, 2)] * 9)"]
 )
-def test_a_library_that_loses_pairs_is_an_error(broken: str) -> None:
+def test_library_that_loses_pairs_is_an_error(broken: str) -> None:
     program = f"import bench; bench.Lmdb.{broken}; bench.fill('sorted', 'lmdb', ['a', 'b'], 1)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=BENCH.parent, capture_output=True, text=True, check=False
-    )
-    assert done.returncode != 0
-    assert "ValueError: a wrong result for" in done.stderr
+    assert "ValueError: a wrong result for" in python(program, cwd=BENCH.parent).stderr

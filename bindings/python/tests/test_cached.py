@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
+from collections.abc import Callable
 from typing import Any, assert_type
 
 import cachetools
@@ -14,6 +15,8 @@ import pytest
 import twindex
 
 calls: list[object] = []
+# For uses that the stubs refuse.
+CACHED: Any = twindex.cached
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +24,7 @@ def forget_calls() -> None:
     calls.clear()
 
 
-def test_a_function() -> None:
+def test_results_are_kept_by_arguments() -> None:
     @twindex.cached(ttl=60, maxsize=10)
     def add(one: int, other: int = 2) -> int:
         """Adds."""
@@ -40,16 +43,14 @@ def test_a_function() -> None:
     add.cache_clear()
     assert add.cache_info() == twindex.CacheInfo(0, 0, 10, 0, None)
 
-
-def test_without_arguments() -> None:
     @twindex.cached
     def roll() -> list[object]:
         calls.append(None)
         return [len(calls)]
 
+    calls.clear()
     roll().append("mine")
-    assert roll() == [1]
-    assert roll.cache_info().maxsize == 128
+    assert (roll(), roll.cache_info().maxsize) == ([1], 128)
 
 
 def test_arguments_that_cannot_be_hashed() -> None:
@@ -67,45 +68,35 @@ def test_positions_and_names_are_told_apart() -> None:
     def show(*args: object, **kwargs: object) -> str:
         return repr((args, kwargs))
 
-    for args, kwargs in [
-        ((), {}),
-        (("a", 1), {}),
-        ((), {"a": 1}),
-        ((1, "a", 1), {}),
-        ((0,), {}),
-        ((1.5,), {}),
-    ]:
+    calls: list[Any] = [((), {}), (("a", 1), {}), ((), {"a": 1}), ((1, "a", 1), {}), ((0,), {}), ((1.5,), {})]
+    for args, kwargs in calls:
         assert show(*args, **kwargs) == repr((args, kwargs))
 
 
-def test_methods() -> None:
-    class Model:
-        def __init__(self, name: str) -> None:
-            self.name = name
+class Model:
+    """A class in a function cannot be pickled."""
 
-        @twindex.cached
-        def size(self) -> int:
-            calls.append(self.name)
-            return len(self.name)
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-    # A class in a function cannot be pickled.
-    globals()["Model"], Model.__qualname__ = Model, "Model"
-    assert Model("a").size() == 1
-    assert Model("bc").size() == 2
-    assert Model("bc").size() == 2
+    @twindex.cached
+    def size(self) -> int:
+        calls.append(self.name)
+        return len(self.name)
+
+
+class Locked:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    @twindex.cached
+    def size(self, name: str) -> int:
+        return len(name)
+
+
+def test_methods_are_cached_by_the_state_of_their_object() -> None:
+    assert [Model("a").size(), Model("bc").size(), Model("bc").size()] == [1, 2, 2]
     assert calls == ["a", "bc"]
-
-
-def test_arguments_without_a_pickle_are_named() -> None:
-    class Locked:
-        def __init__(self) -> None:
-            self.lock = threading.Lock()
-
-        @twindex.cached
-        def size(self, name: str) -> int:
-            return len(name)
-
-    globals()["Locked"], Locked.__qualname__ = Locked, "Locked"
     with pytest.raises(
         twindex.ArgumentTypeError, match=r"size cannot be cached by its argument self: .*lock"
     ):
@@ -126,7 +117,7 @@ def test_errors_are_not_kept() -> None:
     assert fail() == 1
 
 
-def test_a_coroutine_function() -> None:
+def test_tasks_share_the_result_of_a_coroutine() -> None:
     @twindex.cached(maxsize=10)
     async def read(name: str) -> list[str]:
         calls.append(name)
@@ -165,19 +156,24 @@ def test_functions_share_a_cache() -> None:
     assert len(cache) == 0
 
 
-def test_wrong_uses() -> None:
-    with pytest.raises(twindex.OptionError, match="has its capacity"):
-        twindex.cached(cache=twindex.Cache(maxsize=1), maxsize=1)
-    with pytest.raises(twindex.OptionError, match="codecs"):
-        twindex.cached(cache=twindex.Store().cache("c", maxsize=1))
-    with pytest.raises(twindex.OptionError, match="not both"):
-        twindex.cached(maxsize=1, capacity=100_000)(len)
-    with pytest.raises(twindex.ArgumentTypeError, match=r"cache must be a twindex.Cache or None, not int: 5"):
-        twindex.cached(cache=5)  # type: ignore[call-overload]
-    with pytest.raises(twindex.ArgumentTypeError, match="function"):
-        twindex.cached(1)  # type: ignore[call-overload]
-    with pytest.raises(twindex.ArgumentTypeError, match="function"):
-        twindex.cached(maxsize=1)(1)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("error", "message", "use"),
+    [
+        (twindex.OptionError, "has its capacity", lambda: CACHED(cache=twindex.Cache(maxsize=1), maxsize=1)),
+        (twindex.OptionError, "codecs", lambda: CACHED(cache=twindex.Store().cache("c", maxsize=1))),
+        (twindex.OptionError, "not both", lambda: CACHED(maxsize=1, capacity=100_000)(len)),
+        (
+            twindex.ArgumentTypeError,
+            "cache must be a twindex.Cache or None, not int: 5",
+            lambda: CACHED(cache=5),
+        ),
+        (twindex.ArgumentTypeError, "function", lambda: CACHED(1)),
+        (twindex.ArgumentTypeError, "function", lambda: CACHED(maxsize=1)(1)),
+    ],
+)
+def test_wrong_uses_are_named(error: type[Exception], message: str, use: Callable[[], object]) -> None:
+    with pytest.raises(error, match=message):
+        use()
 
 
 def test_cachetools_takes_it() -> None:
@@ -216,7 +212,7 @@ def test_cachetools_takes_it() -> None:
     assert calls.count(3) == 1
 
 
-def test_a_cache_is_a_mapping_as_those_of_cachetools_are() -> None:
+def test_cache_is_a_mapping_as_those_of_cachetools_are() -> None:
     cache: twindex.Cache[Any, Any] = twindex.Cache(maxsize=2)
     assert (cache.maxsize, cache.currsize, len(cache)) == (2, 0, 0)
     cache.update({1: 1, 2: 2})
@@ -250,7 +246,7 @@ def test_a_cache_is_a_mapping_as_those_of_cachetools_are() -> None:
     assert 1 not in small
 
 
-def test_a_subclass_says_what_an_absent_key_is() -> None:
+def test_subclass_says_what_an_absent_key_is() -> None:
     class Squares(twindex.Cache[int, int]):
         def __missing__(self, key: int) -> int:
             if key < 0:

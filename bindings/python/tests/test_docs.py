@@ -24,15 +24,8 @@ PROGRAMS = [
         re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     )
 ]
-CLASSES = [
-    twindex.Store,
-    twindex.Table,
-    twindex.Cache,
-    twindex.Cursor,
-    twindex.Scan,
-    twindex.Batch,
-    twindex.Changes,
-]
+CLASSES: list[type] = [twindex.Store, twindex.Table, twindex.Cache, twindex.Cursor, twindex.Scan]
+CLASSES += [twindex.Batch, twindex.Changes]
 PUBLIC = [
     (f"{kind.__name__}.{name}", member)
     for kind in CLASSES
@@ -55,7 +48,7 @@ def documented() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", [name for name, it in documented().items() if ">>>" in (it.__doc__ or "")])
-def test_docstring(name: str) -> None:
+def test_docstring_runs_as_written(name: str) -> None:
     check(inspect.getdoc(documented()[name]) or "", name)
 
 
@@ -64,18 +57,13 @@ def test_everything_public_is_documented(name: str) -> None:
     assert inspect.getdoc(documented()[name])
 
 
-def test_there_are_examples() -> None:
-    examples = sum(">>>" in (it.__doc__ or "") for it in documented().values())
-    assert examples > 20
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_sessions(page: Path) -> None:
+def test_sessions_of_a_page_run_as_written(page: Path) -> None:
     check(page.read_text(encoding="utf-8").replace("```", ""), page.name)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_program(program: str, tmp_path: Path) -> None:
+def test_program_of_a_page_runs(program: str, tmp_path: Path) -> None:
     """In a process of its own, as a reader would run it: one of them starts others."""
     script = tmp_path / "program.py"
     script.write_text(program, encoding="utf-8")
@@ -85,9 +73,9 @@ def test_program(program: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_there_are_pages() -> None:
-    assert len(PAGES) > 6
-    assert len(PROGRAMS) > 5
+def test_nothing_of_this_is_empty() -> None:
+    examples = sum(">>>" in (it.__doc__ or "") for it in documented().values())
+    assert (examples > 20, len(PAGES) > 6, len(PROGRAMS) > 5) == (True, True, True)
 
 
 def check(text: str, name: str) -> None:

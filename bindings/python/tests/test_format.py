@@ -89,12 +89,7 @@ def opened(path: Path, written: bytes | bytearray) -> twindex.Store:
     return twindex.open(path, existing=True, read_only=True)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "app.twx"
-
-
-def test_the_example_of_the_document() -> None:
+def test_example_of_the_document_is_exact() -> None:
     keys = ["key1", "key1/name", "key1/size", "key2", "key2/name", "key2/size", "key3"]
     pairs = list(
         zip((key.encode() for key in keys), [b"v1", b"one", b"1", b"v2", b"two", b"2", b"3"], strict=True)
@@ -105,7 +100,7 @@ def test_the_example_of_the_document() -> None:
     assert list(unpack_pairs(Input(written))) == pairs
 
 
-def test_a_dump_is_read(path: Path) -> None:
+def test_dump_is_read(path: Path) -> None:
     writer = a_file()
     assert Reader(writer.content).kinds.count(PAIRS) > 4
     tables = [people(), numbers(), visits(), Table(5, "gone", "hash", "made-up", "bytes", {b"k": b"v"})]
@@ -203,7 +198,7 @@ def test_every_operation_of_a_log_is_done(path: Path) -> None:
     assert report.dump_pairs == sum(len(table.pairs) for table in (people(), numbers(), visits())) + 1
 
 
-def test_a_torn_record_is_cut_and_reported(path: Path) -> None:
+def test_torn_record_is_cut_and_reported(path: Path) -> None:
     writer = Writer(SALT)
     writer.dump([visits()])
     writer.log(put(31, tuple_key("whole"), b"1"))
@@ -273,7 +268,7 @@ def test_no_flipped_bit_is_taken_for_content(path: Path) -> None:
         [put(31, b"k", b"v")[:-1]],
     ],
 )
-def test_a_valid_record_that_breaks_a_rule_is_damage(path: Path, operations: list[bytes]) -> None:
+def test_valid_record_that_breaks_a_rule_is_damage(path: Path, operations: list[bytes]) -> None:
     writer = Writer(SALT)
     writer.dump([visits()])
     end = len(writer.content)
@@ -327,7 +322,7 @@ def a_cache(saved: int) -> Cache:
     return Cache(Table(0, "pages é", "hash", "str", "bytes"), None, 500, HOUR, saved, pairs)
 
 
-def test_a_dump_keeps_the_changes_before_it(path: Path) -> None:
+def test_dump_keeps_the_changes_before_it(path: Path) -> None:
     with twindex.open(path) as store:
         start = store.position
         users = store.table("users")
@@ -367,7 +362,7 @@ def there(path: Path, sequence: int) -> list[twindex.ChangeSet]:
         return list(iter(changes.poll, None))
 
 
-def test_a_cache_is_read(path: Path) -> None:
+def test_cache_is_read(path: Path) -> None:
     saved = time.time_ns() // 10**6 - 1000
     written = CacheWriter(a_cache(saved)).content
     path.write_bytes(written)
@@ -408,23 +403,3 @@ def test_what_twindex_writes_of_a_cache_is_read(path: Path) -> None:
         assert {key.decode(): pair.value for key, pair in read.pairs.items()} == {
             key: value for key, value in cache.items() if key != "hour"
         }
-
-
-def test_the_golden_cache_is_read() -> None:
-    golden = Path(__file__).parents[3] / "conformance" / "golden" / "version-2-cache.twx"
-    content = golden.read_bytes()
-    read = CacheReader(content).cache
-    assert (read.table.name, read.capacity, read.saved) == ("pages é", 1 << 20, 1_700_000_000_000)
-    assert read.pairs[b"gone"].expires == read.saved + 1000
-    cache = twindex.Store().load_cache("c", content, values="bytes")
-    del read.pairs[b"gone"]
-    assert dict(cache) == {key.decode(): pair.value for key, pair in read.pairs.items()}
-
-
-def test_readers_of_stores_and_caches_refuse_each_other() -> None:
-    with pytest.raises(DamagedError, match="version 1"):
-        Reader(CacheWriter(a_cache(0)).content)
-    with pytest.raises(DamagedError, match="version 2"):
-        CacheReader(a_file().content)
-    with pytest.raises(twindex.CorruptError, match="a cache, not a store"):
-        twindex.Store.load(CacheWriter(a_cache(0)).content)
