@@ -44,7 +44,7 @@ def python(program: str, *arguments: object, **options: Any) -> subprocess.Compl
 def output_of(program: str, *arguments: object) -> str:
     """What a program prints that ends well and complains of nothing."""
     done = python(program, *arguments)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done
     return done.stdout
 
 

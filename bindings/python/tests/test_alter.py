@@ -43,15 +43,7 @@ def test_none_is_a_value_where_the_codec_has_one(codec: Any) -> None:
     assert dict(table) == {"key": 3, "absent": [2]}
 
 
-def test_delete_and_keep() -> None:
-    table = twindex.Store().table("t", values="int")
-    table["key"] = 1
-    assert not table.alter("key", lambda _: KEEP)
-    assert not table.alter("absent", lambda _: KEEP)
-    assert not table.alter("absent", lambda _: DELETE)
-    assert dict(table) == {"key": 1}
-    assert table.alter("key", lambda _: DELETE)
-    assert dict(table) == {}
+def test_delete_and_keep_are_named_in_their_repr() -> None:
     assert (repr(DELETE), repr(KEEP)) == ("twindex.DELETE", "twindex.KEEP")
 
 

@@ -325,8 +325,7 @@ def a_cache(saved: int) -> Cache:
 def test_dump_keeps_the_changes_before_it(path: Path) -> None:
     with twindex.open(path) as store:
         start = store.position
-        users = store.table("users")
-        users["ada"] = "1"
+        store.table("users")["ada"] = "1"
         store.drop_table("users")
         store.flush()
         before = Reader(path.read_bytes())
@@ -336,10 +335,8 @@ def test_dump_keeps_the_changes_before_it(path: Path) -> None:
     assert kept == before.logged
     assert first == position(int(start[:16], 16), int(start[17:]))
     # The other way round: a table that is gone, and one that came meanwhile.
-    users, gone = (
-        Table(3, "users", "hash", "str", "str", {b"ada": b"2"}),
-        Table(1, "gone", "hash", "str", "str"),
-    )
+    users = Table(3, "users", "hash", "str", "str", {b"ada": b"2"})
+    gone = Table(1, "gone", "hash", "str", "str")
     writer = Writer(SALT)
     changes = [put(1, b"a", b"0"), drop(1), create(users) + put(3, b"ada", b"1"), put(3, b"ada", b"2")]
     writer.dump([users], kept=[position(9, 4) + create(gone), *changes])
