@@ -8,10 +8,11 @@ use twindex::Write;
 use twindex_format::{Operation, Operations};
 
 use crate::compact;
-use crate::core::{Core, Logged, lock};
+use crate::core::{Core, Logged};
 use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::memory::{copied, room};
+use crate::mutex::lock;
 use crate::stripes::Stripes;
 use crate::table::Table;
 

@@ -17,6 +17,7 @@ use crate::follower::Follower;
 use crate::load;
 use crate::lock::{Lock, Make, pid};
 use crate::log::{End, Log};
+use crate::mutex::lock;
 use crate::notice::Notice;
 use crate::options::{Durability, Options};
 use crate::paths::resolve;
@@ -97,10 +98,6 @@ impl Seen {
 pub(crate) struct Logged {
     pub(crate) log: Arc<Log>,
     pub(crate) stripes: Stripes,
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A file in which more tables have ever been is written anew when it is opened, so that ids never run out.

@@ -9,10 +9,10 @@ use std::time::SystemTime;
 use twindex::{Error::Corrupt, Result, Store, Table, TableOptions};
 use twindex_format::{Header, Operation, Position, limit_while_loading};
 
-use crate::core::lock;
 use crate::disk::{Disk, File, Stamp};
 use crate::load::{self, Found};
 use crate::log::End;
+use crate::mutex::lock;
 use crate::tail::{self, Look, Place, Tail};
 
 /// Pairs are compared, and written, so many at a time.

@@ -8,10 +8,11 @@ use twindex::TableOptions;
 use twindex_format::{Operation, Operations, TableEntry};
 
 use crate::compact;
-use crate::core::{Core, Logged, lock};
+use crate::core::{Core, Logged};
 use crate::error::{Error, Result};
 use crate::log::{Log, Place};
 use crate::memory;
+use crate::mutex::lock;
 
 /// What users of a store hold: its file is let go when they all have let go of this, though a thread of ours
 /// may still be at work.

@@ -37,6 +37,7 @@ mod load;
 mod lock;
 mod log;
 mod memory;
+mod mutex;
 mod notice;
 mod options;
 mod paths;

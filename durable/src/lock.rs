@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::paths::{TEMPORARY, is_temporary};
-use crate::registry::{self, Entry};
+use crate::registry::{self, Entry, Identity};
 
 /// How often, and with what pauses, a lock is tried for that a reader seems to hold: one looks for a moment.
 const TRIES: u32 = 200;
@@ -101,7 +101,7 @@ impl Lock {
     fn of(file: impl Into<Arc<File>>, path: &Path, may_write: bool) -> io::Result<Self> {
         let file = file.into();
         // Before it is locked, so that no child of fork gets the lock.
-        let entry = registry::enter(&file)?;
+        let entry = registry::enter(&file, identity(&file)?);
         Ok(Self { path: path.into(), file, may_write, pid: pid(), made: false, held: false, entry })
     }
 
@@ -209,11 +209,7 @@ pub(crate) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result
     }
 }
 
-/// Tells a file from every other one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Identity(pub(crate) u64, pub(crate) u64);
-
-pub(crate) fn identity(file: &File) -> io::Result<Identity> {
+fn identity(file: &File) -> io::Result<Identity> {
     system::about(file).map(|(identity, _)| identity)
 }
 
@@ -239,7 +235,7 @@ mod system {
     use std::os::unix::fs::MetadataExt;
     use std::path::Path;
 
-    use super::Identity;
+    use crate::registry::Identity;
 
     pub(super) fn try_lock(file: &File) -> Result<(), TryLockError> {
         file.try_lock()
@@ -283,7 +279,7 @@ mod system {
     };
     use windows_sys::Win32::System::IO::{OVERLAPPED, OVERLAPPED_0, OVERLAPPED_0_0};
 
-    use super::Identity;
+    use crate::registry::Identity;
 
     fn byte() -> OVERLAPPED {
         let place = OVERLAPPED_0_0 { Offset: 0, OffsetHigh: 1 << 30 };
@@ -343,7 +339,7 @@ mod system {
     use std::io;
     use std::path::Path;
 
-    use super::Identity;
+    use crate::registry::Identity;
 
     pub(super) fn try_lock(_: &File) -> Result<(), TryLockError> {
         Ok(())

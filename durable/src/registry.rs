@@ -10,7 +10,9 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-use crate::lock::{Identity, identity};
+/// Tells a file from every other one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity(pub(crate) u64, pub(crate) u64);
 
 /// A file that is locked, or about to be.
 #[derive(Debug, Default)]
@@ -38,8 +40,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
 }
 
 /// Enters a file, before it is locked.
-pub(crate) fn enter(file: &File) -> std::io::Result<&'static Entry> {
-    let Identity(one, two) = identity(file)?;
+pub(crate) fn enter(file: &File, Identity(one, two): Identity) -> &'static Entry {
     let mut entry = FIRST.get_or_init(|| {
         #[cfg(unix)]
         // SAFETY: the handler allocates nothing and takes no lock, as a child of `fork` demands.
@@ -55,7 +56,7 @@ pub(crate) fn enter(file: &File) -> std::io::Result<&'static Entry> {
     entry.identity[1].store(two, Relaxed);
     #[cfg(unix)]
     entry.descriptor.store(std::os::fd::AsRawFd::as_raw_fd(file) + 1, Release);
-    Ok(entry)
+    entry
 }
 
 /// Whether a store of this process that is being closed has the file.

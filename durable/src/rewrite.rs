@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
 use twindex_format::{
@@ -16,6 +16,7 @@ use crate::disk::{Disk, File};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::log::{End, LEAST_DUE_BYTES, Log, Pace, random_salt};
+use crate::mutex::lock;
 use crate::paths::temporary;
 
 /// The simulated disk is slow enough for tests of less.
@@ -27,10 +28,6 @@ pub(crate) const BURST: u64 = LEAST_DUE_BYTES / 2 / PART;
 /// How many bytes of its old log a file keeps for feeds and followers: as many as its pairs take, within these bounds. So a
 /// compaction writes little more because of them, and a small store stays small.
 pub(crate) const KEPT: RangeInclusive<u64> = (1 << 20) / PART..=(16 << 20) / PART;
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Whether and how often the file was written anew.
 #[derive(Default)]
@@ -77,7 +74,7 @@ impl Drop for Alone<'_> {
 impl Compaction {
     /// Waits until none is running.
     pub(crate) fn begin(&self) -> Alone<'_> {
-        self.alone(locked(&self.running))
+        self.alone(lock(&self.running))
     }
 
     /// `None` where one is running.
@@ -112,7 +109,7 @@ impl Compaction {
 
     /// Whether it is not too early after one that failed.
     pub(crate) fn is_time(&self) -> bool {
-        locked(&self.next).is_none_or(|(next, _)| Instant::now() >= next)
+        lock(&self.next).is_none_or(|(next, _)| Instant::now() >= next)
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -124,12 +121,12 @@ impl Compaction {
     }
 
     pub(crate) fn note(&self, error: Option<Error>) {
-        let mut next = locked(&self.next);
+        let mut next = lock(&self.next);
         *next = error.is_some().then(|| {
             let pause = next.map_or(*PAUSE.start(), |(_, pause)| (2 * pause).min(*PAUSE.end()));
             (Instant::now() + pause, pause)
         });
-        *locked(&self.error) = error;
+        *lock(&self.error) = error;
     }
 }
 

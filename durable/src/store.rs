@@ -12,11 +12,12 @@ use twindex_format::{Progress, Torn};
 
 use crate::batch::Batch;
 use crate::compact;
-use crate::core::{Core, Logged, lock};
+use crate::core::{Core, Logged};
 use crate::error::{Error, Result};
 use crate::feed::{Changes, FeedFile};
 use crate::follow_thread;
 use crate::handle::Handle;
+use crate::mutex::lock;
 use crate::options::{Durability, Options};
 use crate::paths::resolve;
 use crate::position::Position;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{TempDir, tempdir};
 use twindex_durable::twindex::{self, Index};
-use twindex_durable::{Durability, Error, Options, Report, Store, check, recover};
+use twindex_durable::{Changes, Durability, Error, Options, Report, Store, check, recover};
 
 /// A file with several records in the dump and in the log, and what is in it.
 fn file() -> (TempDir, PathBuf, Store) {
@@ -45,6 +45,17 @@ fn common(found: &twindex::Store, whole: &Store) -> usize {
             .count()
     };
     whole.in_memory().tables().iter().map(count).sum()
+}
+
+#[test]
+fn an_empty_file_is_recovered_to_an_empty_store_and_has_no_changes() {
+    let folder = tempdir().unwrap();
+    let (path, to) = (folder.path().join("app.twx"), folder.path().join("new.twx"));
+    fs::write(&path, b"").unwrap();
+    assert_eq!(recover(&path, &to, |_| {}).unwrap().tables, []);
+    assert!(Store::open(&to).unwrap().tables().unwrap().is_empty());
+    let error = Changes::open(&path, None).unwrap_err();
+    assert!(matches!(error, Error::NoLog { .. }) && error.to_string().contains("empty"), "{error}");
 }
 
 #[test]

@@ -45,6 +45,8 @@ struct State {
     before_sync: Option<Hook>,
     /// No more than this can be set aside for a file.
     room: u64,
+    /// Why the next call refuses to set space aside.
+    unreserved: Option<ErrorKind>,
     /// How often it was asked for.
     asked: usize,
     rng: Rng,
@@ -121,6 +123,7 @@ impl SimDisk {
             crashed: false,
             before_sync: None,
             room: u64::MAX,
+            unreserved: None,
             asked: 0,
             rng: Rng::with_seed(seed),
         })))
@@ -144,6 +147,11 @@ impl SimDisk {
     /// Nothing fails any more.
     pub(crate) fn mend(&self) {
         self.state().fault = None;
+    }
+
+    /// Refuses once to set space aside.
+    pub(crate) fn refuse_to_reserve(&self, kind: ErrorKind) {
+        self.state().unreserved = Some(kind);
     }
 
     /// Refuses to set more than this aside for a file.
@@ -391,6 +399,9 @@ impl File for SimFile {
 
     fn reserve(&self, _: u64, len: u64) -> io::Result<()> {
         self.disk.state().asked += 1;
+        if let Some(kind) = self.disk.state().unreserved.take() {
+            return Err(kind.into());
+        }
         if len > self.disk.state().room {
             return Err(io::ErrorKind::StorageFull.into());
         }

@@ -8,8 +8,9 @@ use std::{io, mem};
 
 use twindex_format::{Operations, Position};
 
-use super::{Log, Out, SLACK, is_refusal, lock};
+use super::{Log, Out, SLACK, is_refusal};
 use crate::error::{Error, Result};
+use crate::mutex::lock;
 use crate::options::Durability;
 
 /// A record up to this length is copied into the mapped part of the file. With `write` alone, `everysec` on ext4 made 0.18 to

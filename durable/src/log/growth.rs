@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use std::{io, mem, thread};
 
 use super::sync::MOST_UNSYNCED;
-use super::{Log, Out, PART, lock};
+use super::{Log, Out, PART};
 use crate::error::{Error, Result};
+use crate::mutex::lock;
 use crate::notice::Notice;
 use crate::options::Durability;
 

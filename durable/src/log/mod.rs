@@ -20,7 +20,7 @@ mod sync;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use twindex_format::Position;
@@ -29,6 +29,7 @@ use self::growth::{Growth, Space};
 use self::sync::{OnDisk, Sync};
 use crate::disk::{File, NoFile, Window};
 use crate::error::{Error, Result};
+use crate::mutex::lock;
 use crate::notice::Notice;
 use crate::options::Durability;
 
@@ -130,10 +131,6 @@ fn is_refusal(error: &io::Error) -> bool {
 pub(crate) fn random_salt() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(crate::lock::pid()).max(1)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Log {

@@ -7,8 +7,9 @@ use std::{io, mem};
 
 use twindex_format::synced;
 
-use super::{End, Log, Out, PART, lock};
+use super::{End, Log, Out, PART};
 use crate::error::{Error, Result};
+use crate::mutex::lock;
 use crate::notice::Notice;
 use crate::stripes::Stripes;
 

@@ -1,7 +1,7 @@
 //! Writers that are quicker than the disk, and a compaction that has to catch up with them.
 
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use twindex::{Change, Index};
 
+use super::faults::{path, tables_of};
 use crate::batch::Batch;
 use crate::compact::LAST_BYTES;
 use crate::core::Core;
@@ -25,13 +26,7 @@ const VALUE: usize = 10_000;
 const DUMP: u64 = KEYS * VALUE as u64;
 
 fn open(disk: &SimDisk, durability: Durability) -> Store {
-    let options = Options::new().durability(durability).compact_by_hand(true);
-    let core = Core::open_on(Arc::new(disk.clone()), &path(), options).expect("the disk works");
-    Store { handle: Arc::new(Handle(core)) }
-}
-
-fn path() -> PathBuf {
-    "app.twx".into()
+    super::faults::open(disk, durability).expect("the disk works")
 }
 
 fn log(store: &Store) -> Arc<Log> {
@@ -375,6 +370,25 @@ fn a_compaction_catches_up_with_writers_that_are_always_quicker() {
     store.close().expect("the disk works");
     let table = open(&disk, Durability::EverySec).find_table("t").unwrap().expect("it was written");
     assert!((0..KEYS).map(|key| table.select(key.to_be_bytes()).unwrap()).eq(expected));
+}
+
+/// `fallocate` that a signal interrupted ended the log for good.
+#[test]
+fn a_reservation_that_fails_once_ends_nothing() {
+    for kind in [ErrorKind::Interrupted, ErrorKind::OutOfMemory, ErrorKind::Other] {
+        let (disk, store, table) = filled(Durability::Always);
+        let asked = disk.asked();
+        disk.refuse_to_reserve(kind);
+        for number in 0.. {
+            write(&table, number).unwrap_or_else(|error| panic!("{kind}: {error}"));
+            if disk.asked() > asked + 1 {
+                break;
+            }
+        }
+        assert_eq!(store.stats().log_error, None, "{kind}");
+        let kept = open(&disk.after_power_cut(), Durability::Always);
+        assert_eq!(tables_of(&kept), tables_of(&store), "{kind}");
+    }
 }
 
 /// As where the system has no threads.
