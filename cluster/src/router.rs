@@ -140,42 +140,37 @@ struct Pending {
     place: usize,
     op: Op,
     /// Where it was redirected to, and whether only this once.
-    target: Option<(Address, bool)>,
+    target: Option<Box<(Address, bool)>>,
 }
 
 impl Pending {
     /// Whether the server is to be told first that it was redirected there this once.
     fn asks(&self) -> bool {
-        matches!(self.target, Some((_, true)))
+        matches!(self.target.as_deref(), Some((_, true)))
     }
 
-    /// Takes its command back from those that were sent, if it is among them.
-    fn returned<'c>(mut self, sent: &mut impl Iterator<Item = &'c Cmd>) -> Self {
-        if self.asks() {
-            sent.next();
-        }
-        if let Some(cmd) = sent.next() {
-            self.op.cmd = cmd.clone();
-        }
-        self
-    }
-
-    /// Leaves its command with those that were sent.
-    fn passed<'c>(self, sent: &mut impl Iterator<Item = &'c Cmd>) -> Self {
-        if self.asks() {
-            sent.next();
-        }
-        sent.next();
-        self
+    /// Its command is sent again to a server of which it is known, or to the one that it was redirected to.
+    fn again(self, cmd: Option<&Cmd>, target: Option<(Address, bool)>) -> Self {
+        // What was sent alone is still here.
+        let cmd = cmd.cloned().unwrap_or(self.op.cmd);
+        Self { op: Op { cmd, ..self.op }, target: target.map(Box::new), ..self }
     }
 }
 
-/// What became of a command that was sent.
-enum Fate {
-    /// It has an outcome.
-    Done(usize, Result<Reply>),
-    /// It was not done. With a reason it waits before it is sent again.
-    Again(Pending, Option<Arc<str>>),
+/// What became of commands that were sent.
+#[derive(Default)]
+struct Fates {
+    /// Those with an outcome, by their places.
+    done: Vec<(usize, Result<Reply>)>,
+    /// Those that were not done. With a reason they wait before they are sent again.
+    again: Vec<(Pending, Option<Arc<str>>)>,
+}
+
+impl Fates {
+    fn extend(&mut self, more: Self) {
+        self.done.extend(more.done);
+        self.again.extend(more.again);
+    }
 }
 
 /// What a refusal means.
@@ -397,14 +392,13 @@ impl Router {
             if self.is_closed() {
                 break;
             }
-            for fate in self.send(std::mem::take(&mut pending), kind, at_once).await {
-                match fate {
-                    Fate::Done(place, outcome) => outcomes[place] = Some(outcome),
-                    Fate::Again(again, why) => {
-                        reason = why.or(reason);
-                        pending.push(again);
-                    }
-                }
+            let fates = self.send(std::mem::take(&mut pending), kind, at_once).await;
+            for (place, outcome) in fates.done {
+                outcomes[place] = Some(outcome);
+            }
+            for (again, why) in fates.again {
+                reason = why.or(reason);
+                pending.push(again);
             }
             if pending.is_empty() {
                 break;
@@ -432,7 +426,7 @@ impl Router {
     }
 
     /// Sends each server its commands.
-    async fn send(&self, pending: Vec<Pending>, kind: Kind, at_once: usize) -> Vec<Fate> {
+    async fn send(&self, pending: Vec<Pending>, kind: Kind, at_once: usize) -> Fates {
         let (groups, mut fates) = self.grouped(pending);
         let mut groups = groups.into_iter();
         if groups.len() == 1
@@ -443,17 +437,19 @@ impl Router {
         }
         let sent =
             groups.map(|(server, group)| async move { self.send_to(&server, group, kind, at_once).await });
-        fates.extend(join_all(sent).await.into_iter().flatten());
+        for more in join_all(sent).await {
+            fates.extend(more);
+        }
         fates
     }
 
     /// The commands of each server, and what has none.
-    fn grouped(&self, pending: Vec<Pending>) -> (Vec<(Address, Vec<Pending>)>, Vec<Fate>) {
+    fn grouped(&self, pending: Vec<Pending>) -> (Vec<(Address, Vec<Pending>)>, Fates) {
         let topology = read(&self.topology);
-        let (mut redirected, mut fates) = (HashMap::<Address, Vec<Pending>>::new(), Vec::new());
+        let (mut redirected, mut fates) = (HashMap::<Address, Vec<Pending>>::new(), Fates::default());
         let mut of_masters: Vec<Vec<Pending>> = Vec::new();
         for one in pending {
-            match (&one.target, topology.place(one.op.slot)) {
+            match (one.target.as_deref(), topology.place(one.op.slot)) {
                 (Some((target, _)), _) => redirected.entry(target.clone()).or_default().push(one),
                 (None, Some((place, _))) => {
                     if of_masters.len() <= place {
@@ -461,7 +457,7 @@ impl Router {
                     }
                     of_masters[place].push(one);
                 }
-                (None, None) => fates.push(Fate::Again(one, Some("no server has the slot".into()))),
+                (None, None) => fates.again.push((one, Some("no server has the slot".into()))),
             }
         }
         let of_masters = of_masters.into_iter().filter_map(|group| {
@@ -471,14 +467,8 @@ impl Router {
         (of_masters.chain(redirected).collect(), fates)
     }
 
-    async fn send_to(
-        &self,
-        server: &Address,
-        mut group: Vec<Pending>,
-        kind: Kind,
-        at_once: usize,
-    ) -> Vec<Fate> {
-        let mut fates = Vec::with_capacity(group.len());
+    async fn send_to(&self, server: &Address, mut group: Vec<Pending>, kind: Kind, at_once: usize) -> Fates {
+        let mut fates = Fates::default();
         let node = self.node(server);
         let confirms = self.replicas > 0 && kind != Kind::Read;
         while !group.is_empty() {
@@ -488,12 +478,13 @@ impl Router {
                 Ok(link) => link,
                 Err(failure) => {
                     // Nothing was sent.
-                    fates.extend(group.into_iter().map(|one| {
+                    for one in group {
                         if failure.is_final() {
-                            return Fate::Done(one.place, Err(failure.clone().into()));
+                            fates.done.push((one.place, Err(failure.clone().into())));
+                        } else {
+                            fates.again.push((one.again(None, None), Some(failure.reason.clone())));
                         }
-                        Fate::Again(Pending { target: None, ..one }, Some(failure.reason.clone()))
-                    }));
+                    }
                     return fates;
                 }
             };
@@ -505,17 +496,10 @@ impl Router {
         fates
     }
 
-    async fn send_some(
-        &self,
-        server: &Address,
-        link: &Link,
-        mut group: Vec<Pending>,
-        kind: Kind,
-    ) -> Vec<Fate> {
+    async fn send_some(&self, server: &Address, link: &Link, mut group: Vec<Pending>, kind: Kind) -> Fates {
         let confirms = self.replicas > 0 && kind != Kind::Read;
         // Only what was written is waited for. Where that is certain, the wait goes along.
         let is_certain = confirms && group.iter().all(|one| one.op.wrote.is_none());
-        let wrote: Vec<_> = group.iter().filter(|_| confirms).map(|one| one.op.wrote).collect();
         let mut pipeline = Pipeline::with_capacity(group.len() + 1);
         let answers = if group.len() == 1 && !group[0].asks() && !is_certain {
             link.send(&group[0].op.cmd).await.map(|value| vec![value])
@@ -533,69 +517,76 @@ impl Router {
             link.send_all(&pipeline).await
         };
         let mut sent = pipeline.cmd_iter();
-        let mut answers = match answers {
-            Ok(answers) => answers.into_iter(),
-            Err(error) => {
-                let reason: Arc<str> = format!("{}: {error}", server.text()).into();
-                let fate = |one: Pending| {
-                    if kind == Kind::Write {
-                        let unknown =
-                            Error::UnknownOutcome { server: server.text(), reason: error.to_string() };
-                        return Fate::Done(one.place, Err(unknown));
-                    }
-                    let one = one.returned(&mut sent);
-                    Fate::Again(Pending { target: None, ..one }, Some(reason.clone()))
-                };
-                return group.into_iter().map(fate).collect();
-            }
+        let mut fates = Fates { done: Vec::with_capacity(group.len()), again: Vec::new() };
+        let (mut answers, failed) = match answers {
+            Ok(answers) => (answers.into_iter(), None),
+            Err(error) => (Vec::new().into_iter(), Some(error.to_string())),
         };
-        let mut fates = Vec::with_capacity(group.len());
-        let mut has_loaded = false;
+        let (mut has_loaded, mut written) = (false, Vec::new());
         for one in group {
-            let asked = if one.asks() { answers.next() } else { None };
+            let asked = if one.asks() { sent.next().and(answers.next()) } else { None };
+            let cmd = sent.next();
+            if let Some(reason) = &failed {
+                if kind == Kind::Write {
+                    let unknown = Error::UnknownOutcome { server: server.text(), reason: reason.clone() };
+                    fates.done.push((one.place, Err(unknown)));
+                } else {
+                    let reason = format!("{}: {reason}", server.text());
+                    fates.again.push((one.again(cmd, None), Some(reason.into())));
+                }
+                continue;
+            }
             let Some(value) = answers.next() else {
-                fates.push(Fate::Done(one.place, Err(Error::unexpected("answer to every command"))));
+                fates.done.push((one.place, Err(Error::unexpected("answer to every command"))));
                 continue;
             };
             let Value::ServerError(error) = &value else {
-                let one = one.passed(&mut sent);
-                fates.push(Fate::Done(one.place, Ok(Reply { value, server: server.clone(), short: None })));
+                if confirms && one.op.wrote.is_none_or(|wrote| wrote(&value)) {
+                    written.push(fates.done.len());
+                }
+                fates.done.push((one.place, Ok(Reply { value, server: server.clone(), short: None })));
                 continue;
             };
-            let one = one.returned(&mut sent);
             if let Some(Value::ServerError(error)) = &asked {
                 // Not done, since the slot is elsewhere; and it may not be asked for here.
-                fates.push(Fate::Done(one.place, Err(refused(error))));
+                fates.done.push((one.place, Err(refused(error))));
                 continue;
             }
             let refusal = Refusal::of(error, server);
             if matches!(refusal, Refusal::NoFunctions) && !has_loaded {
                 if let Err(error) = load_functions(link).await {
-                    fates.push(Fate::Done(one.place, Err(error)));
+                    fates.done.push((one.place, Err(error)));
                     continue;
                 }
                 has_loaded = true;
             }
-            fates.push(self.follow(refusal, one, value, server));
-        }
-        let has_written = |wrote: &Option<fn(&Value) -> bool>, fate: &Fate| match fate {
-            Fate::Done(_, Ok(reply)) if !matches!(reply.value, Value::ServerError(_)) => {
-                wrote.is_none_or(|wrote| wrote(&reply.value))
+            let why = Some(format!("{}: {}", server.text(), text_of(error)).into());
+            match refusal {
+                Refusal::Moved(slot, address) => {
+                    write(&self.topology).learn(slot, address.clone());
+                    self.changes.notify_waiters();
+                    fates.again.push((one.again(cmd, Some((address, false))), None));
+                }
+                Refusal::Asked(address) => fates.again.push((one.again(cmd, Some((address, true))), None)),
+                Refusal::Later => fates.again.push((one.again(cmd, None), why)),
+                Refusal::NoFunctions => {
+                    let target = one.target.as_deref().cloned();
+                    fates.again.push((one.again(cmd, target), None));
+                }
+                Refusal::Final => {
+                    fates.done.push((one.place, Ok(Reply { value, server: server.clone(), short: None })));
+                }
             }
-            _ => false,
-        };
-        if confirms && wrote.iter().zip(&fates).any(|(wrote, fate)| has_written(wrote, fate)) {
+        }
+        if !written.is_empty() {
             let confirmed = match answers.next() {
-                Some(answer) => Ok(answer),
-                None => link.send(&self.confirmation()).await,
+                Some(answer) => Some(answer),
+                None => link.send(&self.confirmation()).await.ok(),
             };
-            if let Some(short) = self.shortfall(confirmed.as_ref().ok()) {
-                for (wrote, fate) in wrote.iter().zip(&mut fates) {
-                    if has_written(wrote, fate)
-                        && let Fate::Done(_, Ok(reply)) = fate
-                    {
-                        reply.short = Some(short);
-                    }
+            let short = self.shortfall(confirmed.as_ref());
+            for at in written {
+                if let Ok(reply) = &mut fates.done[at].1 {
+                    reply.short = short;
                 }
             }
         }
@@ -617,27 +608,6 @@ impl Router {
             _ => 0,
         };
         (reached < self.replicas).then_some((reached, self.replicas))
-    }
-
-    /// Goes where a refusal points.
-    fn follow(&self, refusal: Refusal, one: Pending, value: Value, server: &Address) -> Fate {
-        match refusal {
-            Refusal::Moved(slot, address) => {
-                write(&self.topology).learn(slot, address.clone());
-                self.changes.notify_waiters();
-                Fate::Again(Pending { target: Some((address, false)), ..one }, None)
-            }
-            Refusal::Asked(address) => Fate::Again(Pending { target: Some((address, true)), ..one }, None),
-            Refusal::Later => {
-                let reason = match &value {
-                    Value::ServerError(error) => format!("{}: {}", server.text(), text_of(error)),
-                    _ => server.text().to_string(),
-                };
-                Fate::Again(Pending { target: None, ..one }, Some(reason.into()))
-            }
-            Refusal::NoFunctions => Fate::Again(one, None),
-            Refusal::Final => Fate::Done(one.place, Ok(Reply { value, server: server.clone(), short: None })),
-        }
     }
 
     /// Does one command on a server whatever slots it has.
