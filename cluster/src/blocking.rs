@@ -15,6 +15,7 @@
 //! All stores of a process share two threads that speak to the servers. A process that was forked has threads of its own,
 //! and connects anew. A call from within an asynchronous runtime panics, as tokio's `block_on` does.
 
+use std::convert::identity;
 use std::ops::RangeBounds;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -54,8 +55,12 @@ pub fn runtime() -> Result<&'static Runtime> {
     Err(Error::Unavailable { reason: format!("the process was forked more than {FORKS} times in a row") })
 }
 
-fn wait<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
-    runtime()?.block_on(future)
+fn wait<T, U: From<T>>(future: impl Future<Output = Result<T>>) -> Result<U> {
+    at_once(runtime()?.block_on(future))
+}
+
+fn at_once<T, U: From<T>>(done: Result<T>) -> Result<U> {
+    done.map(U::from)
 }
 
 /// [`connect`](crate::connect) for programs without a runtime.
@@ -66,122 +71,113 @@ pub fn connect(url: &str) -> Result<Store> {
 impl Options {
     /// [`connect`](Self::connect) for programs without a runtime.
     pub fn connect_blocking(self, url: &str) -> Result<Store> {
-        wait(self.connect(url)).map(Store)
+        wait(self.connect(url))
     }
 }
 
-/// Makes methods that wait for the asynchronous ones of the same names.
-macro_rules! waiting {
-    ($of:ident: $($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+/// Makes types that stand for the asynchronous ones of the same names.
+macro_rules! types {
+    ($($(#[$attribute:meta])* $name:ident;)*) => {
         $(
-        #[doc = concat!("See [`", stringify!($of), "::", stringify!($name), "`](crate::", stringify!($of), "::", stringify!($name), ").")]
-        pub fn $name(&self, $($argument: $type),*) -> Result<$result> {
-            wait(self.0.$name($($argument),*))
+        #[doc = concat!("[`", stringify!($name), "`](crate::", stringify!($name), ") for programs without a runtime.")]
+        $(#[$attribute])*
+        pub struct $name(crate::$name);
+
+        impl From<crate::$name> for $name {
+            fn from(inner: crate::$name) -> Self {
+                Self(inner)
+            }
         }
         )*
     };
 }
 
-/// [`Store`](crate::Store) for programs without a runtime.
-#[derive(Clone, Debug)]
-pub struct Store(crate::Store);
+types! {
+    #[derive(Clone, Debug)]
+    Store;
+    #[derive(Clone, Debug)]
+    Table;
+    #[derive(Debug)]
+    #[must_use = "a batch does nothing until it is committed"]
+    Batch;
+    #[derive(Debug)]
+    Cursor;
+    #[derive(Debug)]
+    #[must_use = "a scan reads nothing until it is iterated"]
+    Scan;
+    #[derive(Debug)]
+    #[must_use = "a walk reads nothing until it is iterated"]
+    Walk;
+}
+
+/// Makes methods of the asynchronous ones of the same names, whose results go through a function.
+macro_rules! methods {
+    ($of:ident, $self:ident: $by:ty;
+     $($through:ident $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        impl $of {
+            $(
+            #[doc = concat!("See [`", stringify!($of), "::", stringify!($name), "`](crate::", stringify!($of), "::", stringify!($name), ").")]
+            pub fn $name($self: $by, $($argument: $type),*) -> $result {
+                $through($self.0.$name($($argument),*))
+            }
+            )*
+        }
+    };
+}
+
+methods! { Store, self: &Self;
+    wait table(name: &str, index: Index) -> Result<Table>;
+    wait table_with(name: &str, options: TableOptions<'_>) -> Result<Table>;
+    wait drop_table(name: &str) -> Result<bool>;
+    Batch batch() -> Batch;
+    identity near_stats() -> Option<NearStats>;
+    identity servers() -> Vec<String>;
+    identity close() -> ();
+}
 
 impl Store {
-    /// See [`Store::table`](crate::Store::table).
-    pub fn table(&self, name: &str, index: Index) -> Result<Table> {
-        wait(self.0.table(name, index)).map(Table)
-    }
-
-    /// See [`Store::table_with`](crate::Store::table_with).
-    pub fn table_with(&self, name: &str, options: TableOptions<'_>) -> Result<Table> {
-        wait(self.0.table_with(name, options)).map(Table)
-    }
-
     /// See [`Store::find_table`](crate::Store::find_table).
     pub fn find_table(&self, name: &str) -> Result<Option<Table>> {
-        wait(self.0.find_table(name)).map(|table| table.map(Table))
+        wait(self.0.find_table(name)).map(|table: Option<_>| table.map(Table))
     }
 
     /// See [`Store::tables`](crate::Store::tables).
     pub fn tables(&self) -> Result<Vec<Table>> {
-        wait(self.0.tables()).map(|tables| tables.into_iter().map(Table).collect())
-    }
-
-    /// See [`Store::batch`](crate::Store::batch).
-    pub fn batch(&self) -> Batch {
-        Batch(self.0.batch())
-    }
-
-    /// See [`Store::near_stats`](crate::Store::near_stats).
-    pub fn near_stats(&self) -> Option<NearStats> {
-        self.0.near_stats()
-    }
-
-    /// See [`Store::servers`](crate::Store::servers).
-    pub fn servers(&self) -> Vec<String> {
-        self.0.servers()
-    }
-
-    /// See [`Store::close`](crate::Store::close).
-    pub fn close(&self) {
-        self.0.close();
-    }
-
-    waiting! { Store:
-        drop_table(name: &str) -> bool;
+        wait(self.0.tables()).map(|tables: Vec<_>| tables.into_iter().map(Table).collect())
     }
 }
 
-/// [`Table`](crate::Table) for programs without a runtime.
-#[derive(Clone, Debug)]
-pub struct Table(crate::Table);
+methods! { Table, self: &Self;
+    identity name() -> &str;
+    identity index() -> Index;
+    identity codecs() -> (&str, &str);
+    at_once with_ttl(ttl: Duration) -> Result<Self>;
+    wait insert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool>;
+    wait replace(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool>;
+    wait upsert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool>;
+    wait delete(key: impl AsRef<[u8]>) -> Result<bool>;
+    wait select(key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>>;
+    wait contains(key: impl AsRef<[u8]>) -> Result<bool>;
+    wait increment(key: impl AsRef<[u8]>, by: i64) -> Result<i64>;
+    wait compare_and_swap(key: impl AsRef<[u8]>, expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool>;
+    wait alter(key: impl AsRef<[u8]>, change: impl FnMut(Option<&[u8]>) -> Change) -> Result<bool>;
+    wait insert_many(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Result<Vec<bool>>;
+    wait replace_many(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Result<Vec<bool>>;
+    wait upsert_many(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Result<Vec<bool>>;
+    wait delete_many(keys: &[impl AsRef<[u8]>]) -> Result<Vec<bool>>;
+    wait select_many(keys: &[impl AsRef<[u8]>]) -> Result<Vec<Option<Vec<u8>>>>;
+    wait contains_many(keys: &[impl AsRef<[u8]>]) -> Result<Vec<bool>>;
+    wait increment_many(amounts: &[(impl AsRef<[u8]>, i64)]) -> Result<Vec<i64>>;
+    wait compare_and_swap_many(swaps: &[Swap<'_>]) -> Result<Vec<bool>>;
+    wait len() -> Result<u64>;
+    wait is_empty() -> Result<bool>;
+    wait clear() -> Result<()>;
+    wait ttl(key: impl AsRef<[u8]>) -> Result<Expiry>;
+    wait expire(key: impl AsRef<[u8]>, ttl: Option<Duration>) -> Result<bool>;
+    at_once scan_prefix(prefix: impl AsRef<[u8]>) -> Result<Scan>;
+}
 
 impl Table {
-    /// The table's name.
-    pub fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    /// The table's index.
-    pub fn index(&self) -> Index {
-        self.0.index()
-    }
-
-    /// See [`Table::codecs`](crate::Table::codecs).
-    pub fn codecs(&self) -> (&str, &str) {
-        self.0.codecs()
-    }
-
-    /// See [`Table::with_ttl`](crate::Table::with_ttl).
-    pub fn with_ttl(&self, ttl: Duration) -> Result<Self> {
-        self.0.with_ttl(ttl).map(Self)
-    }
-
-    waiting! { Table:
-        insert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> bool;
-        replace(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> bool;
-        upsert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> bool;
-        delete(key: impl AsRef<[u8]>) -> bool;
-        select(key: impl AsRef<[u8]>) -> Option<Vec<u8>>;
-        contains(key: impl AsRef<[u8]>) -> bool;
-        increment(key: impl AsRef<[u8]>, by: i64) -> i64;
-        compare_and_swap(key: impl AsRef<[u8]>, expected: Option<&[u8]>, new: Option<&[u8]>) -> bool;
-        alter(key: impl AsRef<[u8]>, change: impl FnMut(Option<&[u8]>) -> Change) -> bool;
-        insert_many(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Vec<bool>;
-        replace_many(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Vec<bool>;
-        upsert_many(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Vec<bool>;
-        delete_many(keys: &[impl AsRef<[u8]>]) -> Vec<bool>;
-        select_many(keys: &[impl AsRef<[u8]>]) -> Vec<Option<Vec<u8>>>;
-        contains_many(keys: &[impl AsRef<[u8]>]) -> Vec<bool>;
-        increment_many(amounts: &[(impl AsRef<[u8]>, i64)]) -> Vec<i64>;
-        compare_and_swap_many(swaps: &[Swap<'_>]) -> Vec<bool>;
-        len() -> u64;
-        is_empty() -> bool;
-        clear() -> ();
-        ttl(key: impl AsRef<[u8]>) -> Expiry;
-        expire(key: impl AsRef<[u8]>, ttl: Option<Duration>) -> bool;
-    }
-
     /// See [`Table::walk`](crate::Table::walk).
     pub fn iter(&self) -> Walk {
         Walk(self.0.walk())
@@ -189,17 +185,12 @@ impl Table {
 
     /// See [`Table::cursor`](crate::Table::cursor).
     pub fn cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
-        self.0.cursor(range).map(Cursor)
+        at_once(self.0.cursor(range))
     }
 
     /// See [`Table::scan`](crate::Table::scan).
     pub fn scan<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Scan> {
-        self.0.scan(range).map(Scan)
-    }
-
-    /// See [`Table::scan_prefix`](crate::Table::scan_prefix).
-    pub fn scan_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Scan> {
-        self.0.scan_prefix(prefix).map(Scan)
+        at_once(self.0.scan(range))
     }
 }
 
@@ -212,109 +203,62 @@ impl IntoIterator for &Table {
     }
 }
 
-/// Makes a method that adds to a batch.
+/// Makes methods that add to a batch.
 macro_rules! adding {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+        impl Batch {
+            $(
+            #[doc = concat!("See [`Batch::", stringify!($name), "`](crate::Batch::", stringify!($name), ").")]
+            pub fn $name(&mut self, table: &Table, $($argument: $type),*) -> Result<()> {
+                self.0.$name(&table.0, $($argument),*)
+            }
+            )*
+        }
+    };
+}
+
+adding! {
+    insert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>);
+    replace(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>);
+    upsert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>);
+    delete(key: impl AsRef<[u8]>);
+    increment(key: impl AsRef<[u8]>, by: i64);
+    expect(key: impl AsRef<[u8]>, value: Option<&[u8]>);
+}
+
+methods! { Batch, self: &Self;
+    identity len() -> usize;
+    identity is_empty() -> bool;
+}
+
+methods! { Batch, self: Self;
+    wait commit() -> Result<Vec<bool>>;
+}
+
+methods! { Cursor, self: &mut Self;
+    wait scan_asc_next() -> Result<Option<Pair>>;
+    wait scan_desc_next() -> Result<Option<Pair>>;
+    wait scan_asc_next_many(limit: usize) -> Result<Pairs>;
+    wait scan_desc_next_many(limit: usize) -> Result<Pairs>;
+}
+
+methods! { Scan, self: Self;
+    Scan rev() -> Self;
+    Scan limit(limit: usize) -> Self;
+}
+
+macro_rules! iterators {
+    ($($name:ident)*) => {
         $(
-        #[doc = concat!("See [`Batch::", stringify!($name), "`](crate::Batch::", stringify!($name), ").")]
-        pub fn $name(&mut self, table: &Table, $($argument: $type),*) -> Result<()> {
-            self.0.$name(&table.0, $($argument),*)
+        impl Iterator for $name {
+            type Item = Result<Pair>;
+
+            fn next(&mut self) -> Option<Self::Item> {
+                wait(self.0.next()).transpose()
+            }
         }
         )*
     };
 }
 
-/// [`Batch`](crate::Batch) for programs without a runtime.
-#[derive(Debug)]
-#[must_use = "a batch does nothing until it is committed"]
-pub struct Batch(crate::Batch);
-
-impl Batch {
-    adding! {
-        insert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>);
-        replace(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>);
-        upsert(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>);
-        delete(key: impl AsRef<[u8]>);
-        increment(key: impl AsRef<[u8]>, by: i64);
-        expect(key: impl AsRef<[u8]>, value: Option<&[u8]>);
-    }
-
-    /// The number of writes in it.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// See [`Batch::commit`](crate::Batch::commit).
-    pub fn commit(self) -> Result<Vec<bool>> {
-        wait(self.0.commit())
-    }
-}
-
-/// [`Cursor`](crate::Cursor) for programs without a runtime.
-#[derive(Debug)]
-pub struct Cursor(crate::Cursor);
-
-impl Cursor {
-    /// See [`Cursor::scan_asc_next`](crate::Cursor::scan_asc_next).
-    pub fn scan_asc_next(&mut self) -> Result<Option<Pair>> {
-        wait(self.0.scan_asc_next())
-    }
-
-    /// See [`Cursor::scan_desc_next`](crate::Cursor::scan_desc_next).
-    pub fn scan_desc_next(&mut self) -> Result<Option<Pair>> {
-        wait(self.0.scan_desc_next())
-    }
-
-    /// See [`Cursor::scan_asc_next_many`](crate::Cursor::scan_asc_next_many).
-    pub fn scan_asc_next_many(&mut self, limit: usize) -> Result<Pairs> {
-        wait(self.0.scan_asc_next_many(limit))
-    }
-
-    /// See [`Cursor::scan_desc_next_many`](crate::Cursor::scan_desc_next_many).
-    pub fn scan_desc_next_many(&mut self, limit: usize) -> Result<Pairs> {
-        wait(self.0.scan_desc_next_many(limit))
-    }
-}
-
-/// [`Scan`](crate::Scan) for programs without a runtime.
-#[derive(Debug)]
-pub struct Scan(crate::Scan);
-
-impl Scan {
-    /// See [`Scan::rev`](crate::Scan::rev).
-    #[must_use]
-    pub fn rev(self) -> Self {
-        Self(self.0.rev())
-    }
-
-    /// See [`Scan::limit`](crate::Scan::limit).
-    #[must_use]
-    pub fn limit(self, limit: usize) -> Self {
-        Self(self.0.limit(limit))
-    }
-}
-
-impl Iterator for Scan {
-    type Item = Result<Pair>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        wait(self.0.next()).transpose()
-    }
-}
-
-/// [`Walk`](crate::Walk) for programs without a runtime.
-#[derive(Debug)]
-pub struct Walk(crate::Walk);
-
-impl Iterator for Walk {
-    type Item = Result<Pair>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        wait(self.0.next()).transpose()
-    }
-}
+iterators!(Scan Walk);

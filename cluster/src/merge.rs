@@ -82,7 +82,7 @@ impl Merge {
         expected: Option<usize>,
     ) -> Self {
         let part = |_| Part { range: range.clone(), pairs: VecDeque::new(), is_done: false };
-        let parts: Vec<Part> = sorted::all(&layout).map(part).collect();
+        let parts: Vec<Part> = layout.partitions.iter().map(part).collect();
         let asked = expected.map_or(FIRST, |expected| share(expected, parts.len()));
         Self { router, layout, down, parts, asked, is_whole: expected.is_none(), ahead: None }
     }

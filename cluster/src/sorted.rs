@@ -1,7 +1,6 @@
 //! The verbs of a sorted table as commands: each partition is a HASH of pairs and a ZSET of their keys, which a function
 //! writes together.
 
-use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
 use redis::{Cmd, Value};
@@ -19,11 +18,8 @@ const BYTES: usize = 1 << 20;
 /// How many values of unknown length one command reads at most.
 const READS: usize = 100;
 
-/// One command for several items of one partition, and the items' places among all.
-pub(crate) struct Chunk {
-    pub(crate) op: Op,
-    pub(crate) places: Vec<usize>,
-}
+/// Commands, each for several items of one partition, and the items' places among all.
+pub(crate) type Chunks = (Vec<Op>, Vec<Vec<usize>>);
 
 /// Splits items by partition, and makes one command of those that go together.
 ///
@@ -34,13 +30,13 @@ pub(crate) fn chunks<T>(
     key: impl Fn(&T) -> &[u8],
     function: &str,
     add: impl Fn(&mut Cmd, &T) -> usize,
-) -> Vec<Chunk> {
+) -> Chunks {
     let begin = |pairs: &[u8], order: &[u8]| functions::call(function, &[pairs, order]);
     chunks_of(ITEMS, layout, items, key, begin, add)
 }
 
 /// The same for a command on the HASH of each partition that reads.
-pub(crate) fn reads(layout: &Layout, keys: &[&[u8]], name: &str) -> Vec<Chunk> {
+pub(crate) fn reads(layout: &Layout, keys: &[&[u8]], name: &str) -> Chunks {
     let add = |cmd: &mut Cmd, key: &&[u8]| {
         cmd.arg(*key);
         key.len()
@@ -60,12 +56,12 @@ fn chunks_of<T>(
     key: impl Fn(&T) -> &[u8],
     begin: impl Fn(&[u8], &[u8]) -> Cmd,
     add: impl Fn(&mut Cmd, &T) -> usize,
-) -> Vec<Chunk> {
+) -> Chunks {
     let mut by_partition: Vec<Vec<usize>> = layout.partitions.iter().map(|_| Vec::new()).collect();
     for (place, item) in items.iter().enumerate() {
         by_partition[layout.partition(key(item))].push(place);
     }
-    let mut chunks = Vec::new();
+    let mut chunks = Chunks::default();
     for (partition, places) in layout.partitions.iter().zip(by_partition) {
         let mut rest = places.into_iter().peekable();
         while rest.peek().is_some() {
@@ -78,7 +74,8 @@ fn chunks_of<T>(
             }
             let mut op = Op::new(partition.slot, cmd);
             op.bytes = bytes;
-            chunks.push(Chunk { op, places: taken });
+            chunks.0.push(op);
+            chunks.1.push(taken);
         }
     }
     chunks
@@ -147,9 +144,4 @@ pub(crate) fn pairs(value: Value) -> Result<(Pairs, bool)> {
     };
     let pairs = keys.into_iter().zip(values).map(pair).collect::<Result<_>>()?;
     Ok((pairs, more == 1))
-}
-
-/// All partitions.
-pub(crate) fn all(layout: &Layout) -> Range<usize> {
-    0..layout.partitions.len()
 }

@@ -143,8 +143,7 @@ impl Table {
             let outcomes = router.run(ops, Kind::Write).await;
             settle(&mut outcomes.into_iter().map(|outcome| decode(outcome?.accepted()?)))
         } else {
-            let chunks = sorted::chunks(&layout, items, &key, name, add);
-            let (ops, places) = chunks.into_iter().map(|chunk| (chunk.op, chunk.places)).unzip();
+            let (ops, places) = sorted::chunks(&layout, items, &key, name, add);
             let outcomes = router.run(ops, Kind::Write).await;
             settle(&mut sorted::gather(items.len(), places, outcomes, decode).into_iter())
         };
@@ -415,9 +414,7 @@ impl Table {
         values: &mut [Option<Vec<u8>>],
     ) -> Result<()> {
         let keys: Vec<&[u8]> = missed.iter().map(|(_, key, _)| *key).collect();
-        let chunks = sorted::reads(layout, &keys, "HMGET");
-        let (ops, places): (Vec<_>, Vec<_>) =
-            chunks.into_iter().map(|chunk| (chunk.op, chunk.places)).unzip();
+        let (ops, places) = sorted::reads(layout, &keys, "HMGET");
         let replies = self.shared.router.all(ops, Kind::Read).await?;
         let mut missed: Vec<_> = missed.into_iter().map(Some).collect();
         for (places, reply) in places.into_iter().zip(replies) {
@@ -464,8 +461,7 @@ impl Table {
             let outcomes = router.run(ops, Kind::Read).await;
             outcomes.into_iter().map(|outcome| decode(outcome?.accepted()?)).collect::<Result<_>>()?
         } else {
-            let chunks = sorted::reads(&layout, &possible, "HMGET");
-            let (ops, places) = chunks.into_iter().map(|chunk| (chunk.op, chunk.places)).unzip();
+            let (ops, places) = sorted::reads(&layout, &possible, "HMGET");
             let outcomes = router.run(ops, Kind::Read).await;
             sorted::gather(possible.len(), places, outcomes, decode).into_iter().collect::<Result<_>>()?
         };
