@@ -166,8 +166,7 @@ async fn no_reader_sees_half_a_batch() -> Result<()> {
             })
         })
         .collect();
-    let tag = key_like(&cluster, "tw~s:*:order")?;
-    let slot: u16 = cluster.servers()[0].command(&["CLUSTER", "KEYSLOT", &tag])?;
+    let slot = cluster.slot_of(&cluster.keys("tw~s:*:order")?[0])?;
     while movers.iter().any(|mover| !mover.is_finished()) {
         let sum = total(&sorted).await?;
         // Money that is gone for good was lost by the servers; what one page alone does not show, by its reader.
@@ -185,14 +184,4 @@ async fn no_reader_sees_half_a_batch() -> Result<()> {
 async fn total(accounts: &Table) -> Result<i64> {
     let amount = |(_, value): &(String, String)| value.parse::<i64>().expect("a sum");
     Ok(pairs(accounts).await?.iter().map(amount).sum())
-}
-
-/// A key like this, of whichever server.
-fn key_like(cluster: &Cluster, pattern: &str) -> Result<String> {
-    for server in cluster.servers() {
-        if let Some(key) = server.command::<Vec<String>>(&["KEYS", pattern])?.pop() {
-            return Ok(key);
-        }
-    }
-    Err("no server has one".into())
 }

@@ -114,17 +114,9 @@ async fn no_answer_is_false_where_connections_drop() -> Result<()> {
     let server = Server::start(&[])?;
     for table in tables(&connect(&server.url()).await).await {
         let writers = Writers::start(&vec![table.clone(); 8]);
-        let mut killer = server.connection()?;
         for _ in 0..60 * stress() {
             tokio::time::sleep(Duration::from_millis(20)).await;
-            let kill: redis::RedisResult<i64> = redis::cmd("CLIENT")
-                .arg("KILL")
-                .arg("TYPE")
-                .arg("normal")
-                .arg("SKIPME")
-                .arg("yes")
-                .query(&mut killer);
-            kill?;
+            server.command::<i64>(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"])?;
         }
         let told = writers.stop().await;
         assert!(!told.unknown.is_empty(), "connections were dropped under writes");
@@ -143,14 +135,9 @@ async fn nothing_is_lost_or_doubled_where_slots_move() -> Result<()> {
         table.insert_many(&pairs).await?;
         let writers = Writers::start(&vec![table.clone(); 4]);
         // Slots of pairs, and those of some partitions: their order is what a slot that moves is asked about most.
-        let keys: Vec<Vec<u8>> =
-            redis::cmd("KEYS").arg("tw*").query(&mut cluster.servers()[0].connection()?)?;
+        let keys: Vec<String> = cluster.servers()[0].command(&["KEYS", "tw*"])?;
         for round in 0..12 * stress() as usize {
-            let key = &keys[round * 7 % keys.len()];
-            let slot: u16 = redis::cmd("CLUSTER")
-                .arg("KEYSLOT")
-                .arg(key)
-                .query(&mut cluster.servers()[0].connection()?)?;
+            let slot = cluster.slot_of(&keys[round * 7 % keys.len()])?;
             let from = cluster.master_of(slot)?;
             cluster.move_slot(slot, (from + 1) % 3)?;
             if table.index() == Index::Sorted {
@@ -174,8 +161,7 @@ async fn each_item_has_an_outcome_where_a_master_is_gone() -> Result<()> {
     let brief = Duration::from_millis(200);
     let store =
         Options::new().patience(brief).timeout(brief).connect_timeout(brief).connect(&cluster.url()).await?;
-    let catalogue: u16 = cluster.servers()[0].command(&["CLUSTER", "KEYSLOT", "tw~{catalogue}"])?;
-    let gone = (cluster.master_of(catalogue)? + 1) % 3;
+    let gone = (cluster.master_of(cluster.slot_of("tw~{catalogue}")?)? + 1) % 3;
     let amounts: Vec<_> = (0..300).map(|number| (number.to_string(), 1)).collect();
     let keys: Vec<_> = amounts.iter().map(|(key, _)| key).collect();
     let pairs: Vec<_> = keys.iter().map(|key| (key, "1")).collect();
@@ -184,11 +170,7 @@ async fn each_item_has_an_outcome_where_a_master_is_gone() -> Result<()> {
         for table in &tables {
             table.upsert_many(&pairs).await?;
         }
-        if hangs {
-            cluster.servers()[gone].pause()?;
-        } else {
-            cluster.servers_mut()[gone].kill()?;
-        }
+        cluster.servers_mut()[gone].fail(hangs)?;
         for table in &tables {
             let error = table.increment_many(&amounts).await.expect_err("a master is gone");
             assert_eq!(error.code(), "TWINDEX_PARTLY_DONE", "{error}");
@@ -275,6 +257,27 @@ async fn servers_that_are_no_cluster_get_nothing_meant_for_one() -> Result<()> {
     Ok(())
 }
 
+/// Four writers, under whom the master of a slot dies, or hangs, for six seconds: what they were told, and when that was.
+async fn fail_under_writers(
+    cluster: &mut Cluster,
+    table: &Table,
+    slot: u16,
+    hangs: bool,
+) -> Result<(Told, Instant)> {
+    cluster.wait_until_ready()?;
+    let writers = Writers::start(&vec![table.clone(); 4]);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let master = cluster.master_of(slot)?;
+    let failed = Instant::now();
+    cluster.servers_mut()[master].fail(hangs)?;
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    cluster.servers_mut()[master].go_on(hangs)?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let told = writers.stop().await;
+    cluster.wait_until_ready()?;
+    Ok((told, failed))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn writes_go_on_where_a_master_dies_or_hangs() -> Result<()> {
     let mut cluster = Cluster::start(3, 1)?;
@@ -283,28 +286,10 @@ async fn writes_go_on_where_a_master_dies_or_hangs() -> Result<()> {
         // The soak has both tables meet both.
         let hangs = table.index() == Index::Sorted;
         for hangs in [hangs, !hangs].into_iter().take(stress() as usize) {
-            cluster.wait_until_ready()?;
             table.clear().await?;
-            let writers = Writers::start(&vec![table.clone(); 4]);
-            tokio::time::sleep(Duration::from_millis(500)).await;
-            let master = cluster.master_of(5000 * round as u16)?;
+            let (told, failed) = fail_under_writers(&mut cluster, &table, 5000 * round as u16, hangs).await?;
             // What was acknowledged earlier has reached the replica.
-            let before =
-                Instant::now().checked_sub(Duration::from_millis(300)).ok_or("the clock began just now")?;
-            if hangs {
-                cluster.servers()[master].pause()?;
-            } else {
-                cluster.servers_mut()[master].kill()?;
-            }
-            tokio::time::sleep(Duration::from_secs(6)).await;
-            if hangs {
-                cluster.servers()[master].resume()?;
-            } else {
-                cluster.servers_mut()[master].run()?;
-            }
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            let told = writers.stop().await;
-            cluster.wait_until_ready()?;
+            let before = failed.checked_sub(Duration::from_millis(300)).ok_or("the clock began just now")?;
             let lost = check(&table, &told, Some(before)).await?;
             let (written, unknown, pause) = (told.written.len(), told.unknown.len(), told.pause);
             println!(
@@ -324,24 +309,7 @@ async fn no_write_that_the_replica_has_is_lost() -> Result<()> {
     let options = Options::new().replicas(1).patience(Duration::from_secs(30));
     let store = options.connect(&cluster.url()).await?;
     for (table, hangs) in tables(&store).await.into_iter().zip([true, false]) {
-        cluster.wait_until_ready()?;
-        let writers = Writers::start(&vec![table.clone(); 4]);
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        let master = cluster.master_of(3000)?;
-        if hangs {
-            cluster.servers()[master].pause()?;
-        } else {
-            cluster.servers_mut()[master].kill()?;
-        }
-        tokio::time::sleep(Duration::from_secs(6)).await;
-        if hangs {
-            cluster.servers()[master].resume()?;
-        } else {
-            cluster.servers_mut()[master].run()?;
-        }
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        let told = writers.stop().await;
-        cluster.wait_until_ready()?;
+        let (told, _) = fail_under_writers(&mut cluster, &table, 3000, hangs).await?;
         assert!(!told.written.is_empty());
         assert_eq!(check(&table, &told, None).await?, 0);
     }

@@ -1,30 +1,16 @@
-//! The near cache, by what went wrong in others.
-//!
-//! | what went wrong | test |
-//! |---|---|
-//! | an invalidation overtakes a read in flight | `no_read_that_an_invalidation_overtook_stays` |
-//! | an invalidation comes between the answer and its storing, on two connections | `an_answer_that_was_held_up_is_not_kept`, `an_invalidation_that_was_held_up_is_obeyed` |
-//! | the same on one | `a_read_that_races_an_invalidation_is_not_kept`, in `src/near/kept.rs` |
-//! | a failover; a master that hangs without dying | `a_master_that_hangs_or_dies_is_not_believed_for_long` |
-//! | a lost connection | `a_lost_connection_empties_it_and_it_listens_again` |
-//! | a slot that moved | `a_moved_slot_shows_its_new_values` |
-//! | a slot that moved to a master that nobody knew | `slots_of_a_new_master_show_its_values` |
-//! | a key that expired on the server | `expired_pairs_are_never_returned`, `pairs_that_the_server_expires_are_forgotten` |
-//! | a flushed database | `a_flushed_server_empties_it` |
-//! | a client that does not see its own write | `a_client_reads_its_own_writes` |
-//! | two fields of one HASH that are mixed up | `rows_of_one_partition_are_not_mixed_up` |
-//! | a table that is cleared or dropped | `pairs_that_others_clear_are_gone` |
-//! | a table of which no handle was left for a while | `a_table_that_is_opened_again_shows_what_was_written_meanwhile` |
-//! | an answer that comes after the pair's time | `an_answer_that_was_held_up_lives_no_longer` |
+//! The near cache, by what went wrong in others; `src/near/kept.rs` has the race of a read and an invalidation on one connection.
 
 #[path = "common/proxy.rs"]
 mod proxy;
+#[path = "common/waiting.rs"]
+mod waiting;
 
 use std::time::Duration;
 
 use proxy::Proxy;
 use twindex_cluster::{Index, Options, Store, Table};
 use twindex_servers::{Cluster, Result, Server};
+use waiting::eventually;
 
 const BOTH: [Index; 2] = [Index::Hash, Index::Sorted];
 
@@ -49,16 +35,6 @@ fn listens(store: &Store, index: Index) -> bool {
 async fn plain(url: &str, index: Index) -> Table {
     let store = Options::new().patience(Duration::from_secs(30)).connect(url).await.expect("a store");
     store.table(index.name(), index).await.expect("a table")
-}
-
-async fn eventually<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
-    for _ in 0..1500 {
-        if is_so().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{what}");
 }
 
 fn hits(store: &Store) -> u64 {
@@ -388,8 +364,7 @@ async fn a_lost_connection_empties_it_and_it_listens_again() -> Result<()> {
             other.upsert("a", &value).await?;
             shows(&table, "a", Some(&value)).await;
             // Whoever is not listened to says nothing of this write.
-            let mut kill = server.connection()?;
-            redis_kill(&mut kill)?;
+            server.command::<i64>(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"])?;
             let other = plain(&server.url(), index).await;
             other.upsert("a", "while away").await?;
             shows(&table, "a", Some("while away")).await;
@@ -407,17 +382,6 @@ async fn a_lost_connection_empties_it_and_it_listens_again() -> Result<()> {
     Ok(())
 }
 
-/// Ends all other connections.
-fn redis_kill(connection: &mut redis::Connection) -> Result<()> {
-    Ok(redis::cmd("CLIENT")
-        .arg("KILL")
-        .arg("TYPE")
-        .arg("normal")
-        .arg("SKIPME")
-        .arg("yes")
-        .query(connection)?)
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_moved_slot_shows_its_new_values() -> Result<()> {
     let cluster = Cluster::start(3, 0)?;
@@ -427,11 +391,7 @@ async fn a_moved_slot_shows_its_new_values() -> Result<()> {
         other.upsert("{moved}a", "first").await?;
         // A pair's slot is that of its name in braces, a row's that of its partition.
         let pattern = if index == Index::Hash { "tw:hash:*{moved}a" } else { "tw~sorted:*:pairs" };
-        let mut keys = Vec::new();
-        for server in cluster.servers() {
-            keys.extend(server.command::<Vec<String>>(&["KEYS", pattern])?);
-        }
-        let slot: u16 = cluster.servers()[0].command(&["CLUSTER", "KEYSLOT", &keys[0]])?;
+        let slot = cluster.slot_of(&cluster.keys(pattern)?[0])?;
         for round in 0..4_u32 {
             for key in ["{moved}a", "{moved}b"] {
                 let value = format!("before {round} {key}");
@@ -467,7 +427,7 @@ async fn slots_of_a_new_master_show_its_values() -> Result<()> {
     let (store, table) = near(&cluster.url(), Index::Hash).await;
     assert_eq!(store.near_stats().expect("a near cache").servers, 1);
     shows(&table, "{moved}a", None).await;
-    let slot = cluster.servers()[0].command(&["CLUSTER", "KEYSLOT", "{moved}"])?;
+    let slot = cluster.slot_of("{moved}")?;
     cluster.move_slot(slot, 2)?;
     plain(&cluster.url(), Index::Hash).await.upsert("{moved}a", "new").await?;
     shows(&table, "{moved}a", Some("new")).await;
@@ -479,7 +439,7 @@ async fn a_master_that_hangs_or_dies_is_not_believed_for_long() -> Result<()> {
     let mut cluster = Cluster::start(3, 1)?;
     let (_, hash) = near(&cluster.url(), Index::Hash).await;
     let (_, sorted) = near(&cluster.url(), Index::Sorted).await;
-    let slot: u16 = cluster.servers()[0].command(&["CLUSTER", "KEYSLOT", "{k}"])?;
+    let slot = cluster.slot_of("{k}")?;
     // Rows of all partitions, so of all masters.
     let rows: Vec<String> = (0..40).map(|number| number.to_string()).collect();
     for (hangs, value) in [(true, "after hanging"), (false, "after dying")] {
@@ -495,11 +455,7 @@ async fn a_master_that_hangs_or_dies_is_not_believed_for_long() -> Result<()> {
         // Let the replica have it.
         tokio::time::sleep(Duration::from_millis(200)).await;
         let master = cluster.master_of(slot)?;
-        if hangs {
-            cluster.servers()[master].pause()?;
-        } else {
-            cluster.servers_mut()[master].kill()?;
-        }
+        cluster.servers_mut()[master].fail(hangs)?;
         eventually("another master takes over", || async { others.upsert("{k}a", value).await.is_ok() })
             .await;
         shows(&hash, "{k}a", Some(value)).await;
@@ -507,11 +463,7 @@ async fn a_master_that_hangs_or_dies_is_not_believed_for_long() -> Result<()> {
             eventually("rows are written", || async { theirs.upsert(row, value).await.is_ok() }).await;
             shows(&sorted, row, Some(value)).await;
         }
-        if hangs {
-            cluster.servers()[master].resume()?;
-        } else {
-            cluster.servers_mut()[master].run()?;
-        }
+        cluster.servers_mut()[master].go_on(hangs)?;
         shows(&hash, "{k}a", Some(value)).await;
         for row in &rows {
             shows(&sorted, row, Some(value)).await;

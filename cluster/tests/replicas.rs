@@ -19,13 +19,8 @@ async fn tables(url: &str, replicas: u32, timeout: Duration) -> Result<[Table; 2
 
 /// The replica of the master that has a key like this, a connection to it that reads there, and the key.
 fn replica_of(cluster: &Cluster, pattern: &str) -> Result<(usize, redis::Connection, String)> {
-    let mut keys = Vec::new();
-    for server in cluster.servers() {
-        keys.extend(server.command::<Vec<String>>(&["KEYS", pattern])?);
-    }
-    let key = &*keys.pop().ok_or("there is no such key")?;
-    let slot: u16 = cluster.servers()[0].command(&["CLUSTER", "KEYSLOT", key])?;
-    let master = cluster.servers()[cluster.master_of(slot)?].port().to_string();
+    let key = &*cluster.keys(pattern)?.pop().ok_or("there is no such key")?;
+    let master = cluster.servers()[cluster.master_of(cluster.slot_of(key)?)?].port().to_string();
     for (place, server) in cluster.servers().iter().enumerate() {
         if server.info("master_port")?.is_some_and(|port| port == master) {
             let mut connection = server.connection()?;

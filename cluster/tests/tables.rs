@@ -1,24 +1,17 @@
 //! What tables do beyond the verbs: times to live, codecs, what other clients see, and what is left behind.
 
+#[path = "common/waiting.rs"]
+mod waiting;
+
 use std::time::Duration;
 
 use twindex_cluster::{Expiry, Index, Options, Store, TableOptions};
 use twindex_servers::{Cluster, Result, Server};
+use waiting::eventually;
 
 async fn connect(url: &str, namespace: &str) -> Store {
     let options = Options::new().namespace(namespace).catalogue_age(Duration::from_millis(50));
     options.connect(url).await.expect("a store")
-}
-
-/// Waits until something is so.
-async fn eventually<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
-    for _ in 0..500 {
-        if is_so().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("{what}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,12 +87,7 @@ async fn other_clients_see_what_one_clears_and_drops() -> Result<()> {
         eventually("a drop is seen", || async { theirs.insert("b", "2").await.is_err() }).await;
         assert_eq!(theirs.select("a").await?, None);
     }
-    eventually("all keys are removed", || async {
-        let keys = |server: &Server| server.command::<Vec<String>>(&["KEYS", "*"]).expect("keys");
-        let left: Vec<String> = cluster.servers().iter().flat_map(keys).collect();
-        left.is_empty()
-    })
-    .await;
+    eventually("all keys are removed", || async { cluster.keys("*").expect("keys").is_empty() }).await;
     Ok(())
 }
 

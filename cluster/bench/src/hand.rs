@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use futures_util::future::{join_all, try_join_all};
+use futures_util::future::try_join_all;
 use redis::aio::MultiplexedConnection;
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
@@ -69,17 +69,5 @@ impl Hand {
             }
         }
         Ok(answers)
-    }
-
-    /// Gives each command to the cluster client, all at once.
-    pub(crate) async fn one_by_one(&self, commands: Vec<Cmd>) -> Result<()> {
-        let sent = commands.into_iter().map(|cmd| {
-            let mut connection = self.cluster.clone();
-            async move { cmd.query_async::<Value>(&mut connection).await }
-        });
-        for answer in join_all(sent).await {
-            answer?;
-        }
-        Ok(())
     }
 }

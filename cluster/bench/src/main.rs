@@ -147,7 +147,7 @@ async fn rate(call: impl AsyncFn(usize) -> Result<()>) -> Result<f64> {
 
 async fn batches(hash: &Table, hand: &Hand) -> Result<()> {
     for (writes, name, verb) in [(false, "1,000 reads", "GET"), (true, "1,000 writes", "SET")] {
-        let mut times = [const { Vec::new() }; 3];
+        let mut times = [const { Vec::new() }; 2];
         for round in 0..60 {
             let pairs: Vec<_> = (0..1000).map(|number| pair((round * 1000 + number * 13) % PAIRS)).collect();
             let keys: Vec<&Vec<u8>> = pairs.iter().map(|pair| &pair.0).collect();
@@ -166,15 +166,11 @@ async fn batches(hash: &Table, hand: &Hand) -> Result<()> {
             }
             times[0].push(started.elapsed());
             let started = Instant::now();
-            hand.by_node(commands.clone()).await?;
+            hand.by_node(commands).await?;
             times[1].push(started.elapsed());
-            let started = Instant::now();
-            hand.one_by_one(commands.into_iter().map(|command| command.1).collect()).await?;
-            times[2].push(started.elapsed());
         }
-        let [ours, by_node, alone] = times.map(|times| Times::from(times).median());
+        let [ours, by_node] = times.map(|times| Times::from(times).median());
         beside(name, "ns", ours, by_node);
-        print("redis-rs one by one", name, "ns", alone);
     }
     Ok(())
 }

@@ -126,6 +126,24 @@ impl Cluster {
         hosts.join(",")
     }
 
+    /// The keys of this pattern in all servers.
+    ///
+    /// # Errors
+    /// Where one does not run.
+    pub fn keys(&self, pattern: &str) -> Result<Vec<String>> {
+        let keys = self.servers.iter().map(|server| server.command::<Vec<String>>(&["KEYS", pattern]));
+        Ok(keys.collect::<Result<Vec<_>>>()?.concat())
+    }
+
+    /// The slot of a key.
+    ///
+    /// # Errors
+    /// Where no server runs.
+    pub fn slot_of(&self, key: &str) -> Result<u16> {
+        let running = self.servers.iter().find(|server| server.is_running()).ok_or("no server runs")?;
+        running.command(&["CLUSTER", "KEYSLOT", key])
+    }
+
     /// The place of the master that has a slot, as one of the servers sees it.
     ///
     /// # Errors

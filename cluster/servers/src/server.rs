@@ -230,6 +230,22 @@ impl Server {
         Ok(())
     }
 
+    /// Has it hang, or die.
+    ///
+    /// # Errors
+    /// Where it does not run.
+    pub fn fail(&mut self, hangs: bool) -> Result<()> {
+        if hangs { self.pause() } else { self.kill() }
+    }
+
+    /// Lets it go on where it hangs, or starts it again.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub fn go_on(&mut self, hangs: bool) -> Result<()> {
+        if hangs { self.resume() } else { self.run() }
+    }
+
     /// Stops it without closing its connections.
     ///
     /// # Errors
